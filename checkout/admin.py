@@ -42,7 +42,7 @@ UNPAID = "It ends unpaid, and no money is held."
 
 
 def _of_one(checkout: Checkout) -> dict[str, Any]:
-    """Return the words of the question whether to cancel this one order."""
+    """Return the texts of the confirmation page for the cancellation of a single order."""
     words, told = {"button": "Yes, cancel it"}, TOLD.format(checkout.merchant)
     if checkout.status == Status.CREATED:
         words["text"] = f"{UNPAID} {told}"
@@ -77,8 +77,8 @@ admin.site.register(Booking, remedies_admin.RemediedBookingAdmin)
 admin.site.register(Discrepancy, remedies_admin.FoundDiscrepancyAdmin)
 
 EMPTY = (None, "")
-TIMES = {"created_at": "made", "authorized_at": "held", "capture_before": "hold ends"}  # labels of the page
-# The statuses that have other words on their badges.
+TIMES = {"created_at": "made", "authorized_at": "held", "capture_before": "hold ends"}  # column labels
+# The statuses whose badges do not show the status's own label.
 AS_BADGES = {
     Status.CREATED: "Not paid yet",
     Status.AUTHORIZED: "Held",
@@ -93,9 +93,10 @@ REFUSALS = {
 
 
 class Trouble(admin.SimpleListFilter):
-    """Filter for problems that an order's state does not show.
+    """Filter for orders with a problem that their status does not show.
 
-    Orders in doubt are found among all orders. The others are found among the newest.
+    Orders with an operation of unknown outcome are found among all orders. Disputes and failed refunds are
+    found only among the newest rows.
     """
 
     title = "needs a look"
@@ -116,7 +117,7 @@ class Trouble(admin.SimpleListFilter):
 
 
 def _state_words(status: str) -> str:
-    """Return the words of an order's state on its badge."""
+    """Return the text on the badge for a status."""
     return AS_BADGES.get(Status(status), str(Status(status).label))
 
 
@@ -133,7 +134,7 @@ def _disputed_checkouts() -> QuerySet[Any, Any]:
 
 
 def _refund_failed() -> QuerySet[Any, Any]:
-    """Return the orders with a failed refund and no later one that is pending or settled."""
+    """Return the orders with a failed refund and no pending or settled refund."""
     tried_again = Refund.objects.filter(checkout=OuterRef("checkout"), status__in=["pending", "settled"])
     newest = Refund.objects.order_by("-pk").values("pk")[: lists.LOOKED_THROUGH]
     rows = Refund.objects.filter(~Exists(tried_again), pk__in=newest, status=Refund.Status.FAILED)
@@ -142,7 +143,7 @@ def _refund_failed() -> QuerySet[Any, Any]:
 
 @admin.register(Checkout)
 class CheckoutAdmin(MoneyAdmin):
-    """Admin of checkouts. The page of each one shows everything that belongs to it."""
+    """Admin of checkouts. The page of a checkout shows everything that belongs to it."""
 
     actions = ("cancel",)
     list_display = ("merchant_order_id", "merchant", "status", "amount", "created_at", "id")
@@ -152,14 +153,14 @@ class CheckoutAdmin(MoneyAdmin):
     search_fields = ("id", "merchant_order_id__iexact")
     of_each_merchant = ("merchant_order_id",)
     merchants_order = ("-created_at", "-pk")
-    # A payment's page names its order by the uuid.
+    # No panel looks orders up by this column, which has no index. The page of a payment links to its order.
     unindexed = ("payment",)
     amounts = ("amount", "refunded_amount")
     panels = (("checkout.change", "checkout"),)
     counts_records = True
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Return the rows with the time at which they were read, so that a page can show its age."""
+        """Return the rows, each with the time at which it was read, so that a page can show this time."""
         return current_checkouts.with_read_at(settling.with_untold(super().get_queryset(request)))
 
     def get_fields(self, request: HttpRequest, obj: Checkout | None = None) -> Any:
@@ -206,7 +207,7 @@ class CheckoutAdmin(MoneyAdmin):
 
 
 def _cancel_checkout(checkout: Checkout, cause: Cause) -> str:
-    """Cancel a checkout; return the reason if it was not cancelled, else ""."""
+    """Cancel a checkout. Return "", or the reason why it was not cancelled."""
     try:
         ended = cancellations.cancel(checkout.merchant, checkout.pk, cause=cause)
     except cancellations.NotCancellable as refusal:
@@ -273,7 +274,7 @@ class RefundAdmin(MoneyAdmin):
 
 
 class AnswerFilter(admin.SimpleListFilter):
-    """Filter by the kind of answer, among the newest calls."""
+    """Filter of the newest calls by the kind of their response."""
 
     title = f"answer, among the newest {lists.LOOKED_THROUGH:,}"
     parameter_name = "answer"
@@ -292,7 +293,7 @@ class AnswerFilter(admin.SimpleListFilter):
 
 @admin.register(ApiCall)
 class ApiCallAdmin(ReadOnlyAdmin):
-    """Admin of API calls, with the status of each answer."""
+    """Admin of API calls, with the status of each response."""
 
     list_display = ("created_at", "merchant", "method", "path", "status", "error_code", "param", "request_id")
     list_filter = (AnswerFilter,)
@@ -303,7 +304,7 @@ class ApiCallAdmin(ReadOnlyAdmin):
 
 @admin.register(IdempotencyKey)
 class IdempotencyKeyAdmin(ReadOnlyAdmin):
-    """Admin of the last day's idempotency keys. It hides the answers, which belong to the merchant."""
+    """Admin of the last day's idempotency keys. It hides the stored responses, because they are private."""
 
     list_display = ("created_at", "merchant", "key", "checkout_uuid", "status")
     search_fields = ("id", "key")
@@ -315,7 +316,7 @@ class IdempotencyKeyAdmin(ReadOnlyAdmin):
 
 @admin.register(ProofRun)
 class ProofRunAdmin(ReadOnlyAdmin):
-    """Admin of the proofs of all checkouts: how far each one came, and what it found."""
+    """Admin of the proofs of all checkouts, with the progress and the breaches of each run."""
 
     list_display = ("begun_at", "ended_at", "checkout_count", "breach_count", "is_scheduled")
 
@@ -325,7 +326,7 @@ class CustomerAdmin(ReadOnlyAdmin):
     """Admin of customers. It shows only the last digits of a phone number."""
 
     list_display = ("id", "__str__", "created_at")
-    search_fields = ("id",)  # the operators' search finds them by number, and logs the search
+    search_fields = ("id",)  # a search by phone number is possible only on another page, which logs it
     secret = ("phone", "name")
     also = ("__str__",)
 
@@ -338,7 +339,7 @@ class MerchantCustomerAdmin(ReadOnlyAdmin):
 
 @admin.register(GroupLink)
 class GroupLinkAdmin(ReadOnlyAdmin):
-    """Admin of group links. It never shows the link, because anyone who has it may take a share."""
+    """Admin of group links. It never shows the link, because anyone who has the link may take a share."""
 
     list_display = ("checkout", "created_at")
     search_fields = ("checkout",)
@@ -364,7 +365,7 @@ class PrefillAdmin(ReadOnlyAdmin):
 
 @admin.register(PaymentRequest)
 class PaymentRequestAdmin(MoneyAdmin):
-    """Admin of shares. It never shows the link, because anyone who has it may pay."""
+    """Admin of shares. It never shows the pay link, because anyone who has the link may pay."""
 
     list_display = ("id", "position", "checkout", "amount", "status", "expires_at", "paid_at")
     list_filter = ("status",)

@@ -1,6 +1,7 @@
 """Authorization: the service holds the checkout's amount on the lead's card.
 
-It has three phases: commit the intent, call with no transaction open, lock again and record the outcome.
+It has three phases: commit the intent, call the provider with no transaction open, then lock the checkout
+again and record the outcome.
 """
 
 from collections.abc import Callable
@@ -30,12 +31,12 @@ class NotPayable(StateConflict):
 
 
 class NotTheLead(Exception):
-    """Another person has signed in since, and is the lead now (rule pay.lead)."""
+    """The person is not the lead any more, because another person has signed in (rule pay.lead)."""
 
 
 @dataclass(frozen=True)
 class Paid:
-    """Result of an attempt to pay. With NEEDS_ACTION, the payer confirms on the page `action_url`."""
+    """Result of an attempt to pay. For NEEDS_ACTION, `action_url` is the page where the payer confirms."""
 
     verdict: Verdict
     reason: str = ""
@@ -53,13 +54,14 @@ def authorize(
 ) -> Paid:
     """Hold the checkout's amount on the card: `created` becomes `authorized`.
 
-    If the lead shares the cost, the page's `language` is stored, because texts can be sent to the lead later
-    (rule lead.language).
+    If the lead shares the cost, the page's `language` is stored for text messages to the lead (rule
+    lead.language).
 
-    An earlier card is given up for this one if its challenge is open, or if its bank has not answered for a
-    minute. `admit` is called in the transaction that begins the operation. An exception from it ends that
-    transaction. Raises NotPayable, NotTheLead, OperationInProgress, operator_stops.MerchantSuspended,
-    operator_stops.AllStopped, bulkhead.Busy. Rules pay.held, pay.one_hold, pay.another_card.
+    If an authorization of another card is open, it is given up if it waits for the payer's confirmation, or
+    if its bank has been silent for a minute. `admit` is called in the transaction that begins the operation,
+    and can raise to roll it back. Raises NotPayable, NotTheLead, OperationInProgress,
+    operator_stops.MerchantSuspended, operator_stops.AllStopped, bulkhead.Busy. Rules pay.held, pay.one_hold,
+    pay.another_card.
     """
 
     def begin(slot: Slot) -> Operation:
@@ -80,7 +82,7 @@ def authorize(
 
 
 def _note_payer(checkout: Checkout, lead: Customer | None, language: str) -> None:
-    """Write who pays and, for a lead who shares the cost, the language. Write only what is new."""
+    """Write the lead if the checkout has none yet, and the language if the lead shares the cost."""
     facts: dict[str, Any] = {}
     if lead is not None and checkout.lead_id is None:
         facts["lead"] = lead
@@ -93,8 +95,8 @@ def _note_payer(checkout: Checkout, lead: Customer | None, language: str) -> Non
 def hold(begin: Callable[[Slot], Operation]) -> Paid:
     """Hold money on a card, in three phases.
 
-    `begin` takes the slot and commits the intent. After the call, the checkout is locked again and the
-    outcome recorded. Raises bulkhead.Busy, and what `begin` raises.
+    First, `begin` takes the slot and commits the intent. Then the provider is called. After the call, the
+    checkout is locked again and the outcome is recorded. Raises bulkhead.Busy and the exceptions of `begin`.
     """
     deadline = Deadline.after(operations.PATIENCE)
     with bulkheads.PAYERS.slot() as slot:
@@ -110,9 +112,10 @@ def hold(begin: Callable[[Slot], Operation]) -> Paid:
 
 
 def _check_payable(checkout: Checkout, card_token: str, lead: Customer | None, now: datetime) -> bool:
-    """Return whether the checkout is unpaid. A late one expires first.
+    """Return whether the checkout can be paid. If its deadline has passed, it expires first.
 
-    Raises NotTheLead, OperationInProgress, operator_stops.MerchantSuspended, operator_stops.AllStopped.
+    An earlier authorization can be given up for this card. Raises NotTheLead, OperationInProgress,
+    operator_stops.MerchantSuspended, operator_stops.AllStopped.
     """
     expiry.expire_if_due(checkout, now)
     if checkout.status != Status.CREATED:
@@ -131,9 +134,10 @@ def _check_payable(checkout: Checkout, card_token: str, lead: Customer | None, n
 def new_payment(
     checkout: Checkout, card: CardUse, kind: Payment.Kind, *, of: Checkout | PaymentRequest
 ) -> Payment:
-    """Write the payment by this card of the whole checkout or of a mate's share.
+    """Create the payment with which this card pays the whole checkout, or a mate's share.
 
-    The lead's card pays the whole checkout, even if the cost is split. Rule split.full_hold.
+    `of` is what the card pays. The lead's card pays the whole checkout, even if the cost is split. Rule
+    split.full_hold.
     """
     return Payment.objects.create(
         merchant_id=checkout.merchant_id,

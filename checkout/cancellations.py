@@ -1,4 +1,4 @@
-"""Cancellation of a hold or of an unpaid checkout by its merchant. It does not wait for the provider."""
+"""Cancellation of a held or unpaid checkout by its merchant. It does not wait for the provider."""
 
 from datetime import datetime
 from uuid import UUID
@@ -14,11 +14,11 @@ from payments.models import Merchant
 
 
 class NotCancellable(StateConflict):
-    """The checkout is paid, and can only be refunded, or it has expired (rule cancel.refused)."""
+    """The checkout has expired, or it is paid and can only be refunded (rule cancel.refused)."""
 
 
 def cancel(merchant: Merchant, checkout_uuid: UUID, *, note: str = "", cause: Cause) -> Checkout:
-    """Release the hold, or end an unpaid checkout: it becomes `voided`.
+    """Void a held or unpaid checkout. If it is held, plan the release of the hold.
 
     A voided checkout is returned unchanged. Raises Checkout.DoesNotExist, NotCancellable,
     OperationInProgress. Rules cancel.held, cancel.unpaid, cancel.repeat, cancel.refused.
@@ -27,7 +27,7 @@ def cancel(merchant: Merchant, checkout_uuid: UUID, *, note: str = "", cause: Ca
         checkout = Checkout.objects.locked(checkout_uuid, merchant)
         now = checkout.locked_at
         expiry.expire_if_due(checkout, now)
-        can_end = checkout.status in (Status.CREATED, Status.AUTHORIZED)  # otherwise waiting cannot help
+        can_end = checkout.status in (Status.CREATED, Status.AUTHORIZED)
         if can_end and open_operations.open_operation(checkout.pk) is not None:
             raise OperationInProgress
         if can_end:
@@ -38,7 +38,7 @@ def cancel(merchant: Merchant, checkout_uuid: UUID, *, note: str = "", cause: Ca
 
 
 def _void_checkout(checkout: Checkout, note: str, now: datetime, cause: Cause) -> None:
-    """Void a locked checkout, held or unpaid, on its merchant's request."""
+    """Void a held or unpaid checkout at its merchant's request. Must be called with the checkout locked."""
     was_held = checkout.status == Status.AUTHORIZED
     reason = VoidReason.MERCHANT_CANCEL
     checkout.move(Status.VOIDED, cause, now, voided_at=now, void_reason=reason, cancel_note=note)

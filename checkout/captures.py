@@ -1,6 +1,7 @@
 """Capture: the merchant takes the money that is held.
 
-It has three phases: commit the intent, call with no transaction open, lock again and record the outcome.
+It has three phases: commit the intent, call the provider with no transaction open, then lock the checkout
+again and record the outcome.
 """
 
 import time
@@ -20,11 +21,12 @@ from payments.cause import Cause
 from payments.models import Merchant, Operation
 from payments.provider import Outcome, Verdict
 
-CAPTURE_SECONDS = 8.0  # for the whole call: a merchant makes it while answering a webhook, within 15 s
-LOCK_SECONDS = 3.0  # maximum wait of a statement for a row (lock_timeout)
-RECORD_SECONDS = 3.2  # part of CAPTURE_SECONDS for the second lock and the recording
-JOIN_SECONDS = 2.0
-ASK_AGAIN_SECONDS = 0.3  # between look-ups of a capture that is accepted but not confirmed
+# For the whole call. A merchant can make the call while it handles a webhook, which must be done within 15 s.
+CAPTURE_SECONDS = 8.0
+LOCK_SECONDS = 3.0  # maximum time that a statement waits for a row lock (lock_timeout)
+RECORD_SECONDS = 3.2  # part of CAPTURE_SECONDS that is reserved to lock again and record the outcome
+JOIN_SECONDS = 2.0  # maximum time that a call waits for another capture of the same checkout
+ASK_AGAIN_SECONDS = 0.3  # between two look-ups of a capture that is accepted but not confirmed
 Kind: TypeAlias = Operation.Kind
 State: TypeAlias = Operation.State
 
@@ -42,9 +44,9 @@ class PartialCaptureNotSupported(Exception):
 
 
 class ProviderRefused(Exception):
-    """The provider refused the capture, and no state has changed. `reason` is empty if it named none.
+    """The provider refused the capture, and the status has not changed.
 
-    Rule capture.provider_refused.
+    `reason` is the provider's reason code, or "". Rule capture.provider_refused.
     """
 
     def __init__(self, reason: str = "") -> None:
@@ -53,17 +55,17 @@ class ProviderRefused(Exception):
 
 
 class OutcomeUnknown(Exception):
-    """The provider gave no clear answer in time. The pump finds the outcome, and a repeated call is safe."""
+    """The outcome was not clear in time. The pump will find it out. A repeated call is safe."""
 
 
 def capture(merchant: Merchant, checkout_uuid: UUID, *, amount: int | None = None, cause: Cause) -> Checkout:
     """Take the held money: `authorized` becomes `captured`. A captured checkout is returned unchanged.
 
-    The database's clock decides about the deadline, read under the row's lock. A capture that finds another
-    one open waits two seconds for it. The call ends within eight seconds. Raises Checkout.DoesNotExist,
-    NotCapturable, PartialCaptureNotSupported, OperationInProgress, ProviderRefused, OutcomeUnknown,
-    operator_stops.MerchantSuspended, operator_stops.AllStopped, bulkhead.Busy. Rules capture.takes, capture.repeat,
-    capture.deadline, capture.join.
+    The deadline is compared with the database's clock, read under the row's lock. If another capture of the
+    checkout is open, the call waits up to two seconds for it. The call ends within eight seconds. Raises
+    Checkout.DoesNotExist, NotCapturable, PartialCaptureNotSupported, OperationInProgress, ProviderRefused,
+    OutcomeUnknown, operator_stops.MerchantSuspended, operator_stops.AllStopped, bulkhead.Busy. Rules
+    capture.takes, capture.repeat, capture.deadline, capture.join.
     """
     deadline = Deadline.after(CAPTURE_SECONDS)
 
@@ -73,7 +75,7 @@ def capture(merchant: Merchant, checkout_uuid: UUID, *, amount: int | None = Non
     with bulkheads.CAPTURES.slot() as slot:
         while True:
             try:
-                # The wait for a slot leaves enough time before the deadline for both locks.
+                # The wait for a slot ends early enough that both locks fit in before the deadline.
                 checkout, operation = slot.begin(begin, deadline.sooner(2 * LOCK_SECONDS))
                 break
             except _CaptureOpen as joined:
@@ -94,17 +96,17 @@ def _require_captured(recorded: outcomes.Recorded) -> Checkout:
         raise ProviderRefused(recorded.operation.reason)
     if recorded.checkout.status != Status.AUTHORIZED:
         raise NotCapturable(recorded.checkout.status)
-    # A result that another process has recorded does not answer this call, because the capture can continue
-    # under another key.
+    # A refusal that another process has recorded is not the outcome of this call, because the capture can
+    # continue under a new key.
     raise OutcomeUnknown
 
 
 def _ask_for_money(operation: Operation, deadline: Deadline) -> Outcome:
     """Send a capture and return its outcome.
 
-    If the answer is lost, or is about another capture, it is looked up once. If the capture is accepted but
-    not confirmed, it is looked up until it is confirmed or the deadline comes. Rules doubt.pending,
-    capture.in_time.
+    If the response is lost, or says that the payment was already captured, the capture is looked up once. If
+    the capture is accepted but not confirmed, it is looked up until it is confirmed or the deadline is
+    reached. Rules doubt.pending, capture.in_time.
     """
     outcome = operations.perform(operation, deadline=deadline)
     if operations.is_captured_already(outcome):
@@ -118,7 +120,7 @@ def _ask_for_money(operation: Operation, deadline: Deadline) -> Outcome:
 
 
 def _looked_up(capture: Operation, said: Outcome, deadline: Deadline) -> Outcome:
-    """Return the outcome of a look-up if it is clear, else `said`, the earlier outcome."""
+    """Look up the capture. Return the outcome if it is clear, else return `said`, the earlier outcome."""
     seen = operations.look_up_capture(capture, deadline=deadline)
     is_clear = seen.verdict not in (Verdict.UNKNOWN, Verdict.NOT_FOUND)
     return seen if is_clear else said
@@ -134,7 +136,10 @@ class _CaptureOpen(Exception):
 def _begin_capture(
     merchant: Merchant, checkout_uuid: UUID, amount: int | None, cause: Cause, slot: Slot
 ) -> tuple[Checkout, Operation | None]:
-    """Commit the intent; return the checkout and its capture, or None for a captured checkout."""
+    """Commit the intent to capture. Return the checkout and the operation.
+
+    The operation is None if the checkout is captured already.
+    """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid, merchant)
         now = checkout.locked_at
@@ -158,7 +163,7 @@ def _begin_capture(
 def _wait_for(operation_uuid: UUID, patience: Deadline) -> None:
     """Wait until the operation has ended. Raises OperationInProgress if that takes too long.
 
-    Only one call per process waits for an operation. Any other call raises the error at once. Rule
+    In each process, only one call waits for the same operation. Any other call raises the error at once. Rule
     capture.join.
     """
     with bulkheads.JOINING.place(operation_uuid) as is_ours:

@@ -29,7 +29,7 @@ class InvalidAmountArithmetic(Exception):
 
 @dataclass(frozen=True)
 class Order:
-    """Creation request with fields that are checked already. Amounts are in minor units."""
+    """Validated fields of a request to create a checkout. Amounts are in minor units."""
 
     merchant_order_id: str
     total_amount: int
@@ -96,14 +96,14 @@ def _unsaved(merchant: Merchant, order: Order) -> Checkout:
 
 
 def _lifetime(merchant: Merchant) -> timedelta:
-    """Return how long an unpaid checkout can be paid: the merchant's setting, or else the service's."""
+    """Return how long an unpaid checkout stays payable: the merchant's setting, or else the default."""
     if merchant.unpaid_minutes is None:
         return settings.UNPAID_CHECKOUT_LIFETIME
     return timedelta(minutes=merchant.unpaid_minutes)
 
 
 def wrong_sign(unit_price: int, category: str) -> str | None:
-    """Return a sentence that says what is wrong with a price's sign, or None.
+    """Return an error message if the price has the wrong sign for its category, else None.
 
     Only a discount has a negative price (rule create.signs).
     """
@@ -115,7 +115,7 @@ def wrong_sign(unit_price: int, category: str) -> str | None:
 
 
 def check_total(lines: list[dict[str, Any]], total_amount: int) -> None:
-    """Raise InvalidAmountArithmetic unless the sum of quantity × unit price of all lines is the total.
+    """Raise InvalidAmountArithmetic unless the lines, each quantity × unit price, add up to the total.
 
     Rule create.arithmetic.
     """

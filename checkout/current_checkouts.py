@@ -1,4 +1,7 @@
-"""Reads of checkouts as they are now: a late one lapses or expires first (rule lapse.whoever)."""
+"""Reads of checkouts that are never out of date.
+
+If the deadline of a checkout has passed, the read lapses or expires the checkout first. Rule lapse.whoever.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -21,14 +24,15 @@ SOON = timedelta(seconds=30)
 
 
 def with_read_at(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
-    """Add `read_at` to each row: the database's time of the query. `one` and `read_at` need it."""
+    """Add `read_at` to each row: the database's time of the query. Other functions of this module need it."""
     return rows.annotate(read_at=Now())
 
 
 def one(rows: Prepared[Checkout], checkout_uuid: UUID, *more: UUID) -> Checkout:
-    """Return a checkout of a query `with_read_at`. A late one lapses or expires first and is read again.
+    """Return one checkout. If its deadline has passed, lapse or expire it, and read it again.
 
-    The query's first parameter is the checkout's id. Raises Checkout.DoesNotExist.
+    `rows` must be a query `with_read_at` whose first parameter is the checkout's id. `more` are its other
+    parameters. Raises Checkout.DoesNotExist.
     """
     checkout: Any = rows.get(checkout_uuid, *more)
     if checkout.has_lapsed(checkout.read_at) or checkout.has_expired(checkout.read_at):
@@ -38,16 +42,16 @@ def one(rows: Prepared[Checkout], checkout_uuid: UUID, *more: UUID) -> Checkout:
 
 
 def read_at(checkout: Any) -> datetime:
-    """Return the database's time at which a query `with_read_at` read the checkout."""
+    """Return the database's time at which a checkout from a query `with_read_at` was read."""
     return cast("datetime", checkout.read_at)
 
 
 def actions(checkout: Checkout, *, open_kind: str | None, is_disputed: bool) -> list[str]:
-    """Return the actions that the merchant may take now on a checkout of a query `with_read_at`.
+    """Return the actions that the merchant may take now on a checkout from a query `with_read_at`.
 
-    An action that would be refused is left out. The list is empty while a card operation is open, of
-    `open_kind`, and after a deadline that has not been acted on yet. There is no refund if a dispute rules it
-    out, and no capture while the merchant is stopped. Rule read.actions.
+    An action that would be refused is left out. The list is empty while a card operation is open (`open_kind`
+    is its kind), and if the deadline has passed but the checkout has not lapsed or expired yet. `is_disputed`
+    means that a dispute rules out a refund. An operator's stop rules out a capture. Rule read.actions.
     """
     now = read_at(checkout)
     if open_kind or checkout.has_lapsed(now) or checkout.has_expired(now):
@@ -61,7 +65,7 @@ def actions(checkout: Checkout, *, open_kind: str | None, is_disputed: bool) -> 
 
 
 def shares(checkout: Checkout) -> list[PaymentRequest]:
-    """Return the mates' shares of an order, by position. Only a split order has shares."""
+    """Return the mates' shares of an order, by position. The list is empty if the cost is not split."""
     return _SHARES.all(checkout.pk) if checkout.has_mates else []
 
 
@@ -69,7 +73,11 @@ _SHARES = Prepared(lambda pk: PaymentRequest.objects.filter(checkout=pk).order_b
 
 
 class Borne(NamedTuple):
-    """Parts of a split order's amount, in minor units. `yours`, `out` and `paid` sum to the amount."""
+    """Parts of a split order's amount, in minor units, which sum to the amount.
+
+    `yours` is the part that the lead bears for good, `out` is the sum of the shares that mates are still
+    asked for, and `paid` is the sum of the shares that mates have paid.
+    """
 
     yours: int
     out: int
@@ -77,14 +85,14 @@ class Borne(NamedTuple):
 
     @property
     def bears(self) -> int:
-        """Amount that the lead bears now: all that no mate has paid."""
+        """Amount that the lead bears now: everything that the mates have not paid."""
         return self.yours + self.out
 
 
 def borne(checkout: Checkout, shares: Sequence[PaymentRequest]) -> Borne:
-    """Return what the lead bears for good, what mates are still asked for, and what they have paid.
+    """Return how the amount of a split order is divided between the lead and the mates now.
 
-    A paid share counts as paid whether or not it has reached the lead's card. Rule share.borne.
+    A paid share counts as paid even if the lead has not been reimbursed yet. Rule share.borne.
     """
     out = sum(share.amount for share in shares if share.status in SHARE_ASKED)
     paid = sum(share.amount for share in shares if share.status in SHARE_PAID)
@@ -92,9 +100,10 @@ def borne(checkout: Checkout, shares: Sequence[PaymentRequest]) -> Borne:
 
 
 def fresh(rows: QuerySet[Checkout], found: Sequence[Checkout]) -> list[Checkout]:
-    """Return the found rows, which were read `with_read_at`.
+    """Return the checkouts in `found` as they are now.
 
-    Late ones lapse or expire first, and stay only if they still match.
+    `found` are results of the query `rows`, read `with_read_at`. Each checkout whose deadline has passed
+    lapses or expires first. It stays in the list only if it still matches `rows`.
     """
     late = [row.pk for row in found if row.has_lapsed(read_at(row)) or row.has_expired(read_at(row))]
     if not late:
@@ -109,9 +118,9 @@ def fresh(rows: QuerySet[Checkout], found: Sequence[Checkout]) -> list[Checkout]
 
 
 def needs_its_capture(merchant: Merchant, checkout_uuid: UUID) -> bool:
-    """Return whether the checkout is held and its capture is urgent.
+    """Return whether the checkout is held and needs an urgent capture.
 
-    A capture is urgent if no capture has begun yet, or if the hold ends within 30 seconds.
+    The capture is urgent if no capture has begun yet, or if the hold ends within 30 seconds.
     """
     held = Checkout.objects.filter(pk=checkout_uuid, merchant=merchant, status=Status.AUTHORIZED)
     begun = Operation.objects.filter(payment__subject=OuterRef("pk"), kind=Operation.Kind.CAPTURE)

@@ -18,7 +18,7 @@ from webhooks.outbox import OutboxMessage
 
 
 class Authorized(NamedTuple):
-    """A held checkout, and the id under which its merchant knows the lead."""
+    """A held checkout, and the merchant's id for the lead."""
 
     checkout: Checkout
     user_uuid: UUID | None
@@ -63,13 +63,13 @@ def authorized(checkout: Checkout, at: datetime) -> None:
 
 
 def _merchant_customer_id(merchant_uuid: UUID, customer_uuid: UUID) -> UUID:
-    """Return the id under which a merchant knows a person. It is made when it is first needed."""
+    """Return the merchant's id for a customer. It is created when it is first needed."""
     person, _ = MerchantCustomer.objects.get_or_create(merchant_id=merchant_uuid, customer_id=customer_uuid)
     return person.pk
 
 
 def voided(checkouts: Sequence[Checkout]) -> None:
-    """Emit `checkout.voided` for each checkout, and supersede the events that say that it is held."""
+    """Emit `checkout.voided` for each checkout, and supersede its `checkout.authorized` event."""
     ends = {checkout.pk: checkout.voided_at for checkout in checkouts if checkout.voided_at}
     outbox.supersede_all(ends)
     told = _last_event_times(checkouts)
@@ -88,10 +88,11 @@ def voided(checkouts: Sequence[Checkout]) -> None:
 
 
 def _last_event_times(checkouts: Sequence[Checkout]) -> dict[UUID, datetime]:
-    """Return the time of the last event of each checkout whose deadline can be before that event.
+    """Return the time of the last event of each lapsed checkout in the sandbox. Elsewhere return no times.
 
-    This is possible only where time can be advanced. The deadline of a hold can then be before the moment at
-    which its card was held. Rule sandbox.advance.
+    Only in the sandbox can time be advanced. The deadline of a hold can then be earlier than the
+    `checkout.authorized` event, and `checkout.voided` must not be older than that event. Rule
+    sandbox.advance.
     """
     lapsed = [checkout.pk for checkout in checkouts if checkout.void_reason == VoidReason.AUTH_EXPIRED]
     return outbox.last_told(lapsed) if settings.SANDBOX and lapsed else {}

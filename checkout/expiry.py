@@ -1,4 +1,4 @@
-"""Deadlines of checkouts: a held one lapses, an unpaid one expires (rules lapse.void, expiry.end)."""
+"""Deadlines of checkouts: a held checkout lapses and an unpaid one expires (rules lapse.void, expiry.end)."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -16,17 +16,17 @@ from payments import open_operations, operation_queue, planning, restore_guard
 from payments.cause import PUMP, Cause
 from payments.models import Merchant, Operation
 
-PAGE = 200  # the longest page of a list
-JUST_NOW = timedelta(seconds=1)  # one tick: the previous run has seen each hold that ended earlier
+PAGE = 200  # maximum length of a page of a list
+JUST_NOW = timedelta(seconds=1)  # one tick of the pump: its previous run has ended the earlier holds
 Kind = Operation.Kind
 
 
 def expire_if_due(checkout: Checkout, now: datetime) -> bool:
-    """Lapse or expire a late checkout, unless a card operation is open; return whether it moved.
+    """Lapse or expire a checkout if its deadline has passed; return whether it did.
 
-    Verbs and reads call this first. An authorization whose bank has not answered for a minute can be given
-    up. It does not keep an unpaid checkout alive. Must be called with the checkout locked. Rules
-    lapse.whoever, expiry.open_operation.
+    Actions and reads call this first. A checkout with an open card operation does not move, unless the
+    operation is an authorization whose bank has been silent for a minute. That authorization is given up.
+    Must be called with the checkout locked. Rules lapse.whoever, expiry.open_operation.
     """
     if not (checkout.has_lapsed(now) or checkout.has_expired(now)):
         return False
@@ -38,7 +38,7 @@ def expire_if_due(checkout: Checkout, now: datetime) -> bool:
 
 
 def expire_one_if_due(checkout_uuid: UUID) -> None:
-    """Lock a checkout and call `expire_if_due` on it. In a closed database, leave it as it is."""
+    """Lock a checkout and call `expire_if_due`. Do not change it while the service is closed for a repair."""
     if restore_guard.is_closed():
         return
     with transaction.atomic(durable=True):
@@ -46,10 +46,10 @@ def expire_one_if_due(checkout_uuid: UUID) -> None:
 
 
 def expire_late_of(merchant: Merchant) -> None:
-    """Lapse or expire the late checkouts of a merchant, at most one page of them.
+    """Lapse or expire the merchant's checkouts whose deadline has passed, at most one page of them.
 
-    A list calls this if a checkout can come into the list by lapsing or expiring. The rows that match the
-    list already do not lead to such a checkout.
+    A list that is filtered by status or by change calls this first. Otherwise it would miss checkouts that
+    match its filter only after they have lapsed or expired.
     """
     for late in _late_of(merchant):
         expire_one_if_due(late.pk)
@@ -63,18 +63,18 @@ def _late_of(merchant: Merchant) -> QuerySet[Checkout]:
 
 
 def not_held_up(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
-    """Leave out checkouts that an open card operation holds up.
+    """Leave out the checkouts that cannot end yet because a card operation is open.
 
-    An authorization whose bank has not answered for a minute does not count, because it can be given up.
+    An authorization whose bank has been silent for a minute does not count, because it can be given up.
     """
     silent = Q(kind=Kind.AUTHORIZE, created_at__lte=Now() - operation_queue.PATIENT_FOR)
     return rows.exclude(Exists(open_operations.open_on(OuterRef("pk")).exclude(silent)))
 
 
 def oldest(status: Status) -> datetime | None:
-    """Return the oldest passed deadline in this status that was not acted on yet, or None.
+    """Return the oldest passed deadline of the checkouts that still have this status, or None.
 
-    Checkouts with an open card operation are left out, because they wait for it.
+    Checkouts with an open card operation are left out, because they wait for its outcome.
     """
     late = Checkout.objects.late(status).exclude(Exists(open_operations.open_on(OuterRef("pk"))))
     return late.values_list(states.DEADLINES[status], flat=True).first()
@@ -83,8 +83,8 @@ def oldest(status: Status) -> datetime | None:
 def seconds_to_next_lapse() -> float | None:
     """Return the seconds until the next hold ends, by the database's clock; None if no card is held.
 
-    The value is below 0 if the hold ended within JUST_NOW, which is after the last batch looked. Holds with
-    an open card operation are left out.
+    The value is negative if the hold has ended within JUST_NOW, because the last batch might have missed it.
+    Holds with an open card operation are left out.
     """
     held = Checkout.objects.filter(status=Status.AUTHORIZED, capture_before__gt=Now() - JUST_NOW)
     free = held.exclude(Exists(open_operations.open_on(OuterRef("pk")))).order_by("capture_before")
@@ -93,15 +93,16 @@ def seconds_to_next_lapse() -> float | None:
 
 
 def expire_due(status: Status, limit: int) -> int:
-    """Lapse or expire up to `limit` late checkouts of a status in one transaction; return how many moved.
+    """End up to `limit` checkouts with this status whose deadline has passed; return how many have ended.
 
-    Locked checkouts, and those with an open card operation, are left out. Rule lapse.together.
+    They lapse or expire in one transaction. Checkouts that are locked or have an open card operation are left
+    out. Rule lapse.together.
     """
     with transaction.atomic(durable=True):
         late = {checkout.pk: checkout for checkout in _late_checkouts(status)[:limit]}
         if not late:
             return 0  # the usual case: no further query is built
-        # The statement that locked the rows can have missed an operation that began while it ran.
+        # The statement that locked the rows can have missed an operation that began during the statement.
         for operation in open_operations.open_on_any(late):
             late.pop(operation.payment.subject, None)
         if late:
@@ -119,7 +120,7 @@ _ENDING = ("status", "merchant", "merchant_order_id", "payment", "people", *stat
 
 
 def _end_late(status: str, checkouts: Sequence[Checkout], now: datetime) -> None:
-    """Void held checkouts, or expire unpaid ones, each as of its deadline."""
+    """Void held checkouts, or expire unpaid ones. Each one ends at the time of its deadline."""
     deadline = Own(states.DEADLINES[Status(status)])
     if status == Status.AUTHORIZED:
         Checkout.objects.move(
@@ -132,9 +133,9 @@ def _end_late(status: str, checkouts: Sequence[Checkout], now: datetime) -> None
 
 
 def release(checkouts: Sequence[Checkout], now: datetime, cause: Cause) -> None:
-    """Plan a void of each checkout's hold, and emit the event that notifies its merchant.
+    """Plan a void of each checkout's hold, and emit `checkout.voided`.
 
-    The pump repeats the void until it is confirmed.
+    The pump sends the void until the provider confirms it.
     """
     payments = [checkout.payment_id for checkout in checkouts if checkout.payment_id]
     planning.plan(payments, Kind.VOID, now=now, cause=cause)

@@ -1,6 +1,7 @@
-"""Giving up a card: its bank does not answer, or its payer has not confirmed or uses another card.
+"""Giving up an authorization, so that the payer can use another card.
 
-If a hold is found on the card later, it is released. Rules pay.another_card, pay.challenge.
+This happens if the bank is silent, if the payer does not confirm the payment in time, or if the payer chooses
+another card. If the card was held after all, the hold is released. Rules pay.another_card, pay.challenge.
 """
 
 from datetime import datetime, timedelta
@@ -15,8 +16,8 @@ from payments import open_operations, operation_queue, operations
 from payments.models import Operation, Payment
 from payments.provider import Outcome, Verdict
 
-CHALLENGE = timedelta(minutes=10)  # time for the payer to answer the bank
-GIVEN_UP_AFTER = timedelta(hours=1)  # without a clear answer from the provider about an authorization
+CHALLENGE = timedelta(minutes=10)  # time for the payer to confirm the payment at the bank
+GIVEN_UP_AFTER = timedelta(hours=1)  # time for the provider to give a clear outcome of an authorization
 Kind, State = Operation.Kind, Operation.State
 
 
@@ -28,8 +29,8 @@ def may_use_another_card(operation: Operation, now: datetime) -> bool:
 def use_another_card(checkout_uuid: UUID, subject: UUID | None = None, *, lead: UUID | None = None) -> None:
     """Give up the open authorization of a checkout or a share, if the payer may use another card.
 
-    `subject` is the share, or None for the checkout. If `lead` does not lead the checkout any more, no card
-    is given up, because the card is another person's. Rule pay.lead.
+    `subject` is the share's id, or None for the checkout. `lead` is the id of the person who asks for it, if
+    known. If another person leads the checkout now, no card is given up. Rule pay.lead.
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
@@ -41,10 +42,11 @@ def use_another_card(checkout_uuid: UUID, subject: UUID | None = None, *, lead: 
 
 
 def make_way(checkout: Checkout, operation: Operation, now: datetime) -> bool:
-    """Give up an authorization so that another card can be used; return whether it is given up.
+    """Give up an authorization so that another card can be used; return whether it was given up.
 
-    A challenge is given up at once, and any other authorization as in `abandon_if_silent`. Must be called
-    with the checkout locked. Both rows must be read under the lock.
+    An authorization that waits for the payer's confirmation is given up at once. Any other authorization is
+    given up as in `abandon_if_silent`. Must be called with the checkout locked. Both rows must be read under
+    the lock.
     """
     if operation.state == State.NEEDS_ACTION:
         _end_challenge(checkout, operation, "another_card", now)
@@ -53,10 +55,10 @@ def make_way(checkout: Checkout, operation: Operation, now: datetime) -> bool:
 
 
 def abandon_if_silent(checkout: Checkout, operation: Operation, now: datetime) -> bool:
-    """Give up an authorization that has waited too long; return whether it is given up.
+    """Give up an authorization that has waited too long; return whether it was given up.
 
-    The limit is one minute without an answer, and ten minutes for a challenge. A hold that is found later is
-    voided. Must be called with the checkout locked. Both rows must be read under the lock. Rule
+    The bank has one minute to answer, and the payer has ten minutes to confirm. A hold that is found later is
+    released. Must be called with the checkout locked. Both rows must be read under the lock. Rule
     pay.another_card.
     """
     if operation.kind != Kind.AUTHORIZE or operation.ended_at is not None:
@@ -73,10 +75,11 @@ def abandon_if_silent(checkout: Checkout, operation: Operation, now: datetime) -
 def give_up_if_due(
     checkout_uuid: UUID, operation_uuid: UUID, said: Verdict, *, age: timedelta, is_waited_for: bool
 ) -> bool:
-    """Give up an authorization if its payer need not wait any longer; return whether this has ended it.
+    """Give up an authorization if its payer need not wait any longer; return whether it was ended.
 
-    This depends on its age and on `said`, the provider's verdict. Only a challenge that was not answered in
-    time is ended. Rules pay.challenge, pay.another_card.
+    `said` is the provider's verdict, and `age` is the authorization's age. It is ended only if the payer did
+    not confirm it in time. Otherwise the service keeps looking up its outcome. `is_waited_for` is false if
+    it was given up before. Rules pay.challenge, pay.another_card.
     """
     if said == Verdict.NEEDS_ACTION and age > CHALLENGE:
         _challenge_expired(checkout_uuid, operation_uuid)
@@ -88,9 +91,9 @@ def give_up_if_due(
 
 
 def _stop_waiting(checkout_uuid: UUID, operation_uuid: UUID) -> None:
-    """Give up an authorization that the bank does not know after a minute, or leaves unclear for an hour.
+    """Give up an authorization without ending it, so that the payer can pay again.
 
-    The payer can pay again. A hold that arrives later is released.
+    A hold that is found later is released.
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
@@ -104,7 +107,7 @@ def _stop_waiting(checkout_uuid: UUID, operation_uuid: UUID) -> None:
 def _challenge_expired(checkout_uuid: UUID, operation_uuid: UUID) -> None:
     """End an authorization that the payer has not confirmed within ten minutes.
 
-    If it has already ended, it stays as it is.
+    An authorization that has already ended is not changed.
     """
     with transaction.atomic(durable=True):
         checkout, now = Checkout.objects.locked(checkout_uuid), clock.now()
@@ -115,9 +118,9 @@ def _challenge_expired(checkout_uuid: UUID, operation_uuid: UUID) -> None:
 
 
 def _end_challenge(checkout: Checkout, operation: Operation, reason: str, now: datetime) -> bool:
-    """End an authorization that the payer has not confirmed; return whether this has ended it.
+    """End an authorization that the payer has not confirmed. Return False if it had already ended.
 
-    If the payer still confirms it, the hold is released. Must be called with the checkout locked. Both rows
+    If the payer confirms it later, the hold is released. Must be called with the checkout locked. Both rows
     must be read under the lock. Rule pay.challenge.
     """
     if not operations.record(operation, Outcome(Verdict.FAILED, reason=reason), now=now, lease=None):

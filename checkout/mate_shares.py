@@ -1,4 +1,7 @@
-"""The lead, the split, and each mate's share until it is paid or ended (rules pay.lead, split.shares)."""
+"""Who leads a checkout, how its cost is split, and how each mate pays or ends a share.
+
+Rules pay.lead, split.shares.
+"""
 
 import secrets
 from collections.abc import Callable, Sequence
@@ -20,13 +23,13 @@ from payments.models import Operation, Payment
 from payments.provider import AmountRule, CardUse
 
 TOKEN_BYTES = 16
-KEPT = "kept"  # for the person who took the share through the group link
+KEPT = "kept"  # reason: the share is reserved for the person who took it through the group link
 
 
 class ShareNotOpen(Exception):
     """The share cannot be paid, taken, declined or cancelled now.
 
-    `status` gives the reason. It is `kept` if the share is kept for another person.
+    `status` gives the reason. It is `kept` if the share is reserved for another person.
     """
 
     def __init__(self, status: str) -> None:
@@ -35,11 +38,14 @@ class ShareNotOpen(Exception):
 
 
 class OwnShare(Exception):
-    """The lead cannot pay a mate's share, which would return to the lead's card (rule share.not_the_lead)."""
+    """The lead cannot pay a mate's share, because the money would go back to the lead.
+
+    Rule share.not_the_lead.
+    """
 
 
 class Share(NamedTuple):
-    """Amount in minor units that a mate is to pay, with the name and number that the lead gave."""
+    """The amount in minor units that a mate is asked for, and the name and number that the lead entered."""
 
     amount: int
     name: str = ""
@@ -47,10 +53,9 @@ class Share(NamedTuple):
 
 
 def join(checkout_uuid: UUID, customer: Customer) -> None:
-    """Make this person the lead. A change of lead ends the split.
+    """Make this person the lead. If another person was the lead, their split is deleted.
 
-    The page of an earlier lead says that someone else is now the lead. Raises NotPayable,
-    OperationInProgress.
+    Raises NotPayable, OperationInProgress.
     """
     with transaction.atomic(durable=True):
         checkout = _lock_changeable(checkout_uuid)
@@ -63,8 +68,8 @@ def split_equally(
 ) -> None:
     """Split the cost equally between `people`, including the lead. The lead bears the remainder.
 
-    For 1 person there is no split. `names` are the names of the first mates, "" for a mate without a name.
-    `lead` is the person who asks for the split. Raises ValueError, NotTheLead, NotPayable,
+    If `people` is 1, the cost is not split. `names` are the names of the first mates, "" for a mate without
+    a name. `lead` is the id of the person who asks for the split. Raises ValueError, NotTheLead, NotPayable,
     OperationInProgress.
     """
     with transaction.atomic(durable=True):
@@ -78,8 +83,8 @@ def split_equally(
 def split(checkout_uuid: UUID, shares: Sequence[Share], *, lead: UUID | None = None) -> None:
     """Split the cost by an amount for each mate. The lead bears the rest.
 
-    `lead` is the person who asks for the split. Raises split_amounts.DoesNotAddUp, ValueError, NotTheLead,
-    NotPayable, OperationInProgress. Rule split.shares.
+    `lead` is the id of the person who asks for the split. Raises split_amounts.DoesNotAddUp, ValueError,
+    NotTheLead, NotPayable, OperationInProgress. Rule split.shares.
     """
     with transaction.atomic(durable=True):
         checkout = _changeable_by(lead, checkout_uuid)
@@ -101,10 +106,7 @@ def max_people(checkout: Checkout) -> int:
 
 
 def _begin_anew(checkout: Checkout, *, people: int | None, **facts: Any) -> None:
-    """Write how many people share the cost, and delete the shares of an earlier split.
-
-    Only a split order has shares.
-    """
+    """Write how many people share the cost, and delete the shares of an earlier split."""
     was_split = checkout.has_mates
     write = checkout.touch if was_split or (people or 1) > 1 else checkout.note
     write(people=people, **facts)
@@ -113,7 +115,10 @@ def _begin_anew(checkout: Checkout, *, people: int | None, **facts: Any) -> None
 
 
 def _write_shares(checkout: Checkout, shares: Sequence[Share], rule: AmountRule) -> None:
-    """Write the shares. Raises ValueError if a card cannot be charged one of them (rule split.minimum)."""
+    """Write the shares. Raises ValueError if cards cannot be charged one of the amounts.
+
+    Rule split.minimum.
+    """
     if not all(rule.allows(share.amount) for share in shares):
         raise ValueError(f"Each share must be {rule}: cards cannot be charged other amounts.")
     _begin_anew(checkout, people=len(shares) + 1)
@@ -121,7 +126,8 @@ def _write_shares(checkout: Checkout, shares: Sequence[Share], rule: AmountRule)
         return
     for_all = secrets.token_urlsafe(TOKEN_BYTES)
     group_link = GroupLink(checkout=checkout, token=for_all, token_digest=crypto.digest(for_all))
-    GroupLink.objects.bulk_create([group_link], ignore_conflicts=True)  # the link of an earlier split stays
+    # If an earlier split has made a group link, that link stays.
+    GroupLink.objects.bulk_create([group_link], ignore_conflicts=True)
     tokens = [secrets.token_urlsafe(TOKEN_BYTES) for _ in shares]
     PaymentRequest.objects.bulk_create(
         PaymentRequest(
@@ -136,9 +142,10 @@ def _write_shares(checkout: Checkout, shares: Sequence[Share], rule: AmountRule)
 
 
 def _lock_changeable(checkout_uuid: UUID) -> Checkout:
-    """Lock and return a checkout whose payers can still change, because no card operation is open.
+    """Lock a checkout whose lead and split can still change, and return it.
 
-    Raises NotPayable, OperationInProgress. Rule split.until_card.
+    Raises NotPayable if it is no longer unpaid, and OperationInProgress while a card operation is open. Rule
+    split.until_card.
     """
     checkout = Checkout.objects.locked(checkout_uuid)
     if checkout.status != Status.CREATED:
@@ -168,12 +175,13 @@ def pay(
     claim: str = "",
     admit: Callable[[], None] = lambda: None,
 ) -> Paid:
-    """Hold the share's amount on a mate's card. The pump captures it if it is still wanted.
+    """Hold the share's amount on a mate's card. The pump captures the amount if it is still wanted.
 
-    If a person has taken the share, only their `claim` can pay it (rule group.pays). An earlier card is given
-    up for this one, and `admit` is called, as in `authorizations.authorize`. Raises
-    PaymentRequest.DoesNotExist, ShareNotOpen, OwnShare, OperationInProgress, operator_stops.MerchantSuspended,
-    operator_stops.AllStopped, bulkhead.Busy. Rule share.taken.
+    If a person has taken the share through the group link, only the browser with their `claim` can pay it
+    (rule group.pays). An earlier card can be given up for this one, and `admit` is called, as in
+    `authorizations.authorize`. Raises PaymentRequest.DoesNotExist, ShareNotOpen, OwnShare,
+    OperationInProgress, operator_stops.MerchantSuspended, operator_stops.AllStopped, bulkhead.Busy. Rule
+    share.taken.
     """
 
     def begin(slot: Slot) -> Operation:
@@ -196,8 +204,9 @@ def pay(
 def _payability(share: PaymentRequest, card: CardUse, mate: Customer, now: datetime, claim: str) -> str:
     """Return `open` if the share can be paid now, else the reason why it cannot.
 
-    An earlier card that has waited too long is given up. Raises OwnShare, OperationInProgress,
-    operator_stops.MerchantSuspended, operator_stops.AllStopped. Rules share.one_card, group.pays.
+    If another card is already paying the share, it can be given up for this card. Raises OwnShare,
+    OperationInProgress, operator_stops.MerchantSuspended, operator_stops.AllStopped. Rules share.one_card,
+    group.pays.
     """
     checkout = share.checkout
     end_late(share, now)
@@ -224,15 +233,16 @@ def _payability(share: PaymentRequest, card: CardUse, mate: Customer, now: datet
 
 
 def decline(share_uuid: UUID, claim: str = "") -> PaymentRequest:
-    """Decline a share for its mate, or for the person who has taken it. The lead bears it.
+    """Decline a share on behalf of its mate, so that the lead bears it.
 
-    Raises ShareNotOpen.
+    If a person has taken the share through the group link, only their `claim` can decline it. Raises
+    ShareNotOpen.
     """
     return _end_share(share_uuid, ShareStatus.DECLINED, of=(ShareStatus.OPEN,), claim=claim)
 
 
 def cancel(share_uuid: UUID) -> PaymentRequest:
-    """Cancel a share for the lead, who bears it instead. A declined share can be cancelled too.
+    """Cancel an open or declined share on behalf of the lead, who bears it instead.
 
     Raises ShareNotOpen.
     """
@@ -262,16 +272,16 @@ def _end_share(
 
 
 def expire(share_uuid: UUID) -> None:
-    """Expire a share whose time has passed."""
+    """Expire a share if its pay link has ended."""
     with transaction.atomic(durable=True):
         share, _ = locked(share_uuid)
         end_late(share, clock.now())
 
 
 def end_all_late(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime) -> bool:
-    """Expire the shares of an order whose time has passed; return whether there were any.
+    """Expire the shares of an order whose pay links have ended; return whether there were any.
 
-    If no share is late, or if a refund or a dispute pauses the links, it takes no lock and returns False.
+    If no link has ended, or if a refund or a dispute pauses the links, it takes no lock and returns False.
     Rules share.ends, share.pauses.
     """
     late = [share.pk for share in shares if _is_late(share, now)]
@@ -294,7 +304,7 @@ def _is_late(share: PaymentRequest, now: datetime) -> bool:
 
 
 def end_late(share: PaymentRequest, now: datetime) -> None:
-    """Expire an open share whose time has passed, unless the order is being refunded or disputed.
+    """Expire an open share whose pay link has ended, unless the order is being refunded or is disputed.
 
     Must be called with the checkout locked. Rules share.ends, share.pauses.
     """

@@ -1,4 +1,4 @@
-"""Operations that are due, also those in doubt: each is sent again or looked up until it has ended.
+"""Recovery of card operations: sends or looks up each due operation until its outcome is known.
 
 Rules doubt.unknown, doubt.crash, doubt.authorize.
 """
@@ -20,7 +20,8 @@ from payments.provider import Outcome, Verdict
 
 Kind, State = Operation.Kind, Operation.State
 ONCE = (Kind.CAPTURE, Kind.VOID)  # a payment is captured or released only once, even under two keys
-# Of a capture or void. The provider might repeat a stored error for as long as it remembers the key.
+# After this many attempts, a capture or void is looked up and can get a new key. The provider might repeat a
+# stored error for as long as it remembers the old key.
 ATTEMPTS_PER_KEY = 4
 REFUSED = (Verdict.FAILED, Verdict.DECLINED)
 
@@ -28,12 +29,12 @@ REFUSED = (Verdict.FAILED, Verdict.DECLINED)
 def finish(operation: Operation, deadline: Deadline | None = None) -> None:
     """Send a claimed operation again or look it up, and record the outcome.
 
-    It is safe to repeat, because the provider knows the operation's id. `deadline` was set before the claim.
-    A process that slept past it sends no call, because another process can have taken over.
+    It is safe to repeat, because the provider recognizes the operation's id. `deadline` must be set before
+    the claim. After the deadline no call is sent, because another process can have claimed the operation.
     """
     deadline = deadline or Deadline.after(operations.PATIENCE)
     if operation.purpose == Operation.Purpose.OUTSIDE:
-        return  # made by others: its result is in the provider's books, and it is never sent
+        return  # a refund by someone else: the service never sends it, and reads its result from the books
     match operation.kind:
         case Kind.AUTHORIZE:
             _finish_authorization(operation, deadline)
@@ -46,7 +47,7 @@ def finish(operation: Operation, deadline: Deadline | None = None) -> None:
 
 
 def finish_now(subject: UUID) -> None:
-    """Finish the open operation of a checkout or share now, because the payer is back from their bank."""
+    """Finish the open operation of a checkout or share, for a payer who has returned from the bank's page."""
     found = open_operations.open_operation(subject)
     with bulkheads.PAYERS.slot() as slot:
         if found is not None and slot.is_taken():
@@ -55,9 +56,9 @@ def finish_now(subject: UUID) -> None:
 
 
 def finish_all_of(checkout_uuid: UUID) -> None:
-    """Finish the due operations of a checkout now.
+    """Finish all due operations of a checkout.
 
-    Each one is claimed just before it is finished, because a lease lasts for one call only.
+    Each operation is claimed just before it is finished, because a claim lasts only for one call.
     """
     for operation_uuid in operation_queue.due_operations_of(checkout_uuid):
         _finish_one(operation_uuid)
@@ -70,7 +71,7 @@ def _finish_one(operation_uuid: UUID) -> None:
 
 
 def _lock_arguments(operation: Operation) -> tuple[UUID, UUID, UUID | None]:
-    """Return the ids of checkout and operation, and the lease, for a function that locks the checkout."""
+    """Return the arguments of a function that locks the checkout: checkout id, operation id and lease."""
     return operation.payment.checkout_uuid, operation.pk, operation.lease_token
 
 
@@ -83,7 +84,8 @@ def _record_outcome(operation: Operation, outcome: Outcome | None) -> None:
 def _finish_authorization(operation: Operation, deadline: Deadline) -> None:
     """Look up an authorization and record the outcome.
 
-    A challenge ends after ten minutes. If the bank does not answer, the payer no longer has to wait for it.
+    An authorization whose challenge the payer has not answered within ten minutes is ended. If the bank stays
+    silent, the card is given up, so that the payer can use another card.
     """
     age, is_waited_for = clock.now() - operation.created_at, operation.payment.abandoned_at is None
     outcome = _ask_authorization(operation, age, deadline)
@@ -98,8 +100,8 @@ def _finish_authorization(operation: Operation, deadline: Deadline) -> None:
 def _ask_authorization(operation: Operation, age: timedelta, deadline: Deadline) -> Outcome:
     """Look up an authorization. If it never arrived and the payer still waits, send it again.
 
-    It is sent under the same id. Later it is not sent. After a day it counts as failed, if the provider
-    vouches that it never arrived.
+    It is sent under the same id, and only within `operation_queue.PATIENT_FOR` of its creation. After a day,
+    it counts as failed if the provider vouches that it never arrived.
     """
     outcome = operations.look_up(operation, deadline=deadline)
     if outcome.verdict != Verdict.NOT_FOUND:
@@ -112,9 +114,10 @@ def _ask_authorization(operation: Operation, age: timedelta, deadline: Deadline)
 
 
 def _finish_capture(operation: Operation, deadline: Deadline) -> None:
-    """Send a capture again while it is wanted. Later look it up, and fence it by a void if it never arrived.
+    """Send a capture again while it is wanted. After that, only look it up.
 
-    Rules doubt.capture_before, doubt.capture_after.
+    If the capture is no longer wanted and never arrived, a void begins. Once the void has succeeded, a late
+    capture can no longer take the money. Rules doubt.capture_before, doubt.capture_after.
     """
     if is_wanted(Checkout.objects.get(pk=operation.payment.checkout_uuid), operation):
         outcome = _sent_again(operation, deadline)
@@ -142,10 +145,10 @@ def is_wanted(checkout: Checkout, capture: Operation) -> bool:
 
 
 def _begin_fence(checkout_uuid: UUID, capture_uuid: UUID, lease: UUID | None) -> Operation | None:
-    """Record a capture that never arrived as failed, and begin the void that proves it.
+    """Record a capture that never arrived as failed, and begin a void that rules out a late capture.
 
-    Returns None if another process has settled the capture since, if the provider has accepted it, or if it
-    is wanted.
+    Returns the void. Returns None if another process has recorded an outcome in the meantime, if the provider
+    has accepted the capture, or if the capture is wanted.
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
@@ -161,7 +164,10 @@ def _begin_fence(checkout_uuid: UUID, capture_uuid: UUID, lease: UUID | None) ->
 
 
 def _finish_void(operation: Operation, deadline: Deadline) -> None:
-    """Send a void again. If a fence is refused, the outcome of the capture decides."""
+    """Send a void again and record the outcome.
+
+    If the provider refuses a void that should rule out a late capture, a look-up of the capture decides.
+    """
     outcome = _sent_again(operation, deadline)
     checkout = Checkout.objects.get(pk=operation.payment.checkout_uuid)
     if outcome is None or outcome.verdict not in REFUSED or not outcomes.is_fence(checkout, operation):
@@ -173,7 +179,7 @@ def _finish_void(operation: Operation, deadline: Deadline) -> None:
     was_captured = operations.is_captured_already(outcome)
     if seen.verdict == Verdict.SUCCEEDED or (was_captured and seen.verdict == Verdict.NOT_FOUND):
         _record_outcome(operation, Outcome(Verdict.FAILED, reason="already_captured"))
-    elif was_captured:  # but it is unknown whether our amount was captured
+    elif was_captured:  # the look-up does not say whether our capture or someone else's took the money
         _record_outcome(operation, Outcome(Verdict.UNKNOWN, reason=outcome.reason))
     else:
         is_proven = seen.verdict in REFUSED or _is_vouched(seen, capture)
@@ -181,16 +187,16 @@ def _finish_void(operation: Operation, deadline: Deadline) -> None:
 
 
 def _is_vouched(seen: Outcome, capture: Operation | None) -> bool:
-    """Return whether the provider vouches that no capture arrived, and none can be carried out any more."""
+    """Return whether the provider vouches that no capture arrived, and no call can still carry one out."""
     is_absent = seen.verdict == Verdict.NOT_FOUND and seen.is_vouched
     return is_absent and capture is not None and planning.calls_have_ended(capture, clock.now())
 
 
 def _sent_again(operation: Operation, deadline: Deadline) -> Outcome | None:
-    """Send an operation again under its key, or look it up if it must not be sent; return the outcome.
+    """Send an operation again under its key and return the outcome. If it must not be sent, look it up.
 
-    Returns None if the operation was renewed under a new key, because the provider vouches that it never
-    arrived. Rule doubt.old_key.
+    Returns None if the operation got a new key, because the provider vouches that it never arrived. Rule
+    doubt.old_key.
     """
     is_stuck = operation.kind in ONCE and operation.attempts > ATTEMPTS_PER_KEY
     if may_be_sent(operation) and not is_stuck:
@@ -207,8 +213,9 @@ def _sent_again(operation: Operation, deadline: Deadline) -> Outcome | None:
 def _performed_again(operation: Operation, deadline: Deadline) -> Outcome:
     """Send an operation again and return the outcome. After a refusal, look it up.
 
-    An earlier call can have been carried out, even if the provider has forgotten its key. Someone else can
-    also have acted at the provider. The look-up shows both, and its outcome then counts (rule doubt.refusal).
+    An earlier call can have been carried out, even if the provider has forgotten its key. Or someone else can
+    have captured or released the payment at the provider. In both cases the look-up shows this, and its
+    outcome counts instead of the refusal (rule doubt.refusal).
     """
     if operation.kind == Kind.REFUND:
         return _refunded_again(operation, deadline)
@@ -222,8 +229,9 @@ def _performed_again(operation: Operation, deadline: Deadline) -> Outcome:
 def _refunded_again(operation: Operation, deadline: Deadline) -> Outcome:
     """Send a refund and return the outcome. A refund that was sent before is looked up first.
 
-    A refusal that names no refund answers one sending only. If there was another sending, the refusal counts
-    as silence. Rules doubt.refund, doubt.refusal.
+    A refusal that names no refund is only about the call that it answers. If the refund was sent more than
+    once, the outcome of the other call is still unknown, so this returns UNKNOWN. Rules doubt.refund,
+    doubt.refusal.
     """
     if operation.first_sent_at is not None:
         seen = operations.look_up(operation, deadline=deadline)
@@ -242,8 +250,8 @@ def _refunded_again(operation: Operation, deadline: Deadline) -> Outcome:
 def may_be_renewed(operation: Operation) -> bool:
     """Return whether the service may send an operation that never arrived under a new key.
 
-    A refund could be carried out under both keys. Therefore it waits until no call under the old key can be
-    carried out.
+    A refund could be carried out under both keys. It therefore gets a new key only when the provider can no
+    longer carry out a call under the old key.
     """
     return operation.kind in ONCE or planning.calls_have_ended(operation, clock.now())
 
@@ -261,7 +269,8 @@ def may_be_sent(operation: Operation) -> bool:
 def _renew_operation(checkout_uuid: UUID, operation_uuid: UUID, lease: UUID | None) -> bool:
     """Renew an operation under a new key; return whether it was renewed.
 
-    It is not renewed if another process has taken it over, or if it is no longer wanted.
+    It is not renewed if it has ended, if another process has claimed it, or if it is a capture that is no
+    longer wanted.
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
@@ -277,7 +286,7 @@ def _renew_operation(checkout_uuid: UUID, operation_uuid: UUID, lease: UUID | No
 def renew(checkout: Checkout, operation: Operation, now: datetime) -> None:
     """Renew an operation that never arrived under a new key.
 
-    For a refund, `settle` plans what the card is still owed. Must be called with the checkout locked.
+    For a refund, `settle` then plans what the card is still owed. Must be called with the checkout locked.
     """
     planning.renew(operation, now=now)
     if operation.kind == Kind.REFUND:

@@ -1,4 +1,7 @@
-"""Third phase of a call: lock the checkout again, record the outcome, and let the order follow it."""
+"""Third phase of a card operation: lock the checkout, record the outcome, and update the order.
+
+In the first two phases, other modules have committed the intent and called the provider.
+"""
 
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -19,14 +22,17 @@ from payments.provider import Outcome, Verdict
 from webhooks import outbox
 
 Kind, State = Operation.Kind, Operation.State
-AGAIN_AFTER = timedelta(seconds=10)  # before a refused release is sent again; later gaps are longer
+AGAIN_AFTER = timedelta(seconds=10)  # first delay before a refused void is sent again; it grows
 AGAIN_AT_LATEST = timedelta(hours=6)
 HOLDS_LAST = timedelta(days=8)  # banks release a hold automatically after a week
-TOLD_AFTER = 3  # refusals before a report: one or two can be a passing fault of the provider
+TOLD_AFTER = 3  # refusals before a report, because one or two can be a temporary fault of the provider
 
 
 class Recorded(NamedTuple):
-    """Operation and checkout after an outcome was recorded. `is_kept` says whether it was this outcome."""
+    """Operation and checkout after `record_outcome`.
+
+    `is_kept` is false if the given outcome was not recorded, because another process had recorded one.
+    """
 
     operation: Operation
     checkout: Checkout
@@ -36,10 +42,10 @@ class Recorded(NamedTuple):
 def record_outcome(
     checkout_uuid: UUID, operation_uuid: UUID, outcome: Outcome, *, lease: UUID | None
 ) -> Recorded:
-    """Lock the checkout again, read the operation again, and record its outcome.
+    """Lock the checkout, read the operation again, and record the outcome.
 
-    `lease` is the lease under which the provider was asked. If another process has recorded a result since,
-    that result stays. Rule doubt.sleeper.
+    `lease` is the lease under which the provider was called. If another process has recorded an outcome in
+    the meantime, that outcome stays. Rule doubt.sleeper.
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
@@ -59,7 +65,7 @@ def record_outcome(
 def conclude(
     checkout: Checkout, operation: Operation, outcome: Outcome, *, now: datetime, lease: UUID | None = None
 ) -> bool:
-    """Record an operation's outcome and let the order follow; return whether an outcome was recorded.
+    """Record an operation's outcome and update the order. Return whether the outcome was recorded.
 
     Must be called with the checkout locked. Both rows must be read under the lock.
     """
@@ -82,9 +88,10 @@ def _apply_outcome(checkout: Checkout, operation: Operation, now: datetime) -> N
 
 
 def _follow_late(operation: Operation, now: datetime) -> None:
-    """Handle a call that succeeded although its operation has already ended.
+    """Handle a late success of an operation that has already ended.
 
-    If another key had replaced it, the call is reported. A hold that no order waits for is released.
+    If a new key had replaced the operation, the success is reported. If the operation is an authorization
+    that counts as declined or failed, its hold is released.
     """
     if operation.reason == "new_key":
         reporting.report_operation(operation, kinds.SUCCEEDED_UNDER_AN_OLD_KEY)
@@ -93,9 +100,9 @@ def _follow_late(operation: Operation, now: datetime) -> None:
 
 
 def _judge_outcome(checkout: Checkout, operation: Operation, outcome: Outcome) -> Outcome:
-    """Return the outcome, or UNKNOWN for a fence that was refused.
+    """Return the outcome, or UNKNOWN if it is the refusal of a fence (see `is_fence`).
 
-    Only success or `already_captured` at a fence proves whether a capture happened.
+    A fence proves whether a capture happened only if it succeeds or is refused as `already_captured`.
     """
     refused = outcome.verdict in (Verdict.FAILED, Verdict.DECLINED) and outcome.reason != "already_captured"
     if refused and is_fence(checkout, operation):
@@ -106,7 +113,7 @@ def _judge_outcome(checkout: Checkout, operation: Operation, outcome: Outcome) -
 def is_fence(checkout: Checkout, operation: Operation) -> bool:
     """Return whether the operation is a fence: a void that proves whether a capture happened.
 
-    It is the void of money that is still to be captured.
+    A void is a fence while the order or share still waits for the capture of the same payment.
     """
     if operation.kind != Kind.VOID:
         return False
@@ -116,8 +123,8 @@ def is_fence(checkout: Checkout, operation: Operation) -> bool:
 
 
 def _record_authorization(checkout: Checkout, operation: Operation, now: datetime) -> None:
-    # A payment that exists at the provider can be confirmed again by the payer's browser until it is ended
-    # there.
+    # While a payment exists at the provider and has not been ended there, the payer's browser can still
+    # confirm it. A void rules this out.
     may_hold_yet = operation.reason == operations.HELD_FOR_LESS or bool(operation.payment.provider_reference)
     if operation.has_ended_without_hold and may_hold_yet:
         share_outcomes.release(operation.payment, now)
@@ -126,14 +133,14 @@ def _record_authorization(checkout: Checkout, operation: Operation, now: datetim
 
 
 def _hold_order(checkout: Checkout, operation: Operation, now: datetime) -> None:
-    """Move the order to `authorized` after its hold, or release the hold of an unwanted card.
+    """Move the order to `authorized` after a successful hold, or release the hold if it is not wanted.
 
-    The order's two minutes begin now, even if the hold was found only later. The card is unwanted if the
-    order no longer waits for it. Rule doubt.authorize.
+    The two minutes for the capture begin now, even if the hold was made earlier. The hold is not wanted if
+    the order no longer waits for this card. Rule doubt.authorize.
     """
     if operation.state != State.SUCCEEDED or checkout.payment_id == operation.payment_id:
         return
-    # the payer can have changed to another card while the bank was asked
+    # While the bank was deciding, the payer can have switched to another card.
     if checkout.status != Status.CREATED or operation.payment.abandoned_at is not None:
         share_outcomes.release(operation.payment, now)
         return
@@ -156,9 +163,8 @@ def _record_capture(checkout: Checkout, operation: Operation, now: datetime) -> 
 def _capture_order(checkout: Checkout, operation: Operation, now: datetime) -> None:
     deadline = checkout.capture_before
     if operation.state == State.UNKNOWN and deadline is not None and now < deadline:
-        operation_queue.no_later_than(
-            operation, deadline
-        )  # at the deadline, find out whether the hold was taken
+        # At the deadline, a look-up finds out whether the capture took the money.
+        operation_queue.no_later_than(operation, deadline)
     if operation.state != State.SUCCEEDED or checkout.status in states.PAID:
         return
     if checkout.status != Status.AUTHORIZED:
@@ -168,7 +174,7 @@ def _capture_order(checkout: Checkout, operation: Operation, now: datetime) -> N
 
 
 def _mark_captured(checkout: Checkout, cause: Cause, now: datetime) -> None:
-    """Move the order to `captured`, supersede the event of its hold, and open the mates' links."""
+    """Move the order to `captured`, supersede the event about its hold, and open the mates' pay links."""
     checkout.move(Status.CAPTURED, cause, now, captured_at=now)
     outbox.supersede_all({checkout.pk: now})
     share_outcomes.open_links(checkout, now)
@@ -195,14 +201,14 @@ def _record_void(checkout: Checkout, operation: Operation, now: datetime) -> Non
 
 
 def _report_unwanted_charge(operation: Operation, checkout: Checkout) -> None:
-    """Report, once for each payment, a card that was charged although no order waited for it any more."""
+    """Report a card that was charged although the order no longer waited for it. Report each payment once."""
     reporting.report_operation(
         operation, kinds.CAPTURED_AFTER_THE_END, subject=operation.payment_id, status=checkout.status
     )
 
 
 def recover(checkout: Checkout, operation: Operation, reference: str, now: datetime) -> None:
-    """Record that a capture or refund that counted as failed has happened, and let the order follow.
+    """Record that a capture or refund that counted as failed has succeeded, and update the order.
 
     Must be called with the checkout locked.
     """
@@ -216,9 +222,10 @@ def recover(checkout: Checkout, operation: Operation, reference: str, now: datet
 
 
 def _lapse_order(checkout: Checkout, now: datetime) -> None:
-    """Void a held order as of its deadline, because its hold was not captured in time.
+    """Void a held order as of its deadline, because its hold was released without a capture.
 
-    If the deadline has not passed yet, the hold was released by a cancel that a restore has lost.
+    If the deadline has not passed yet, the merchant had cancelled the order, and a restore has lost the
+    cancellation.
     """
     at = min(checkout.capture_before or now, now)
     reason = VoidReason.AUTH_EXPIRED if checkout.has_lapsed(now) else VoidReason.MERCHANT_CANCEL
@@ -228,7 +235,7 @@ def _lapse_order(checkout: Checkout, now: datetime) -> None:
 
 
 def _release_again(refused: Operation, now: datetime) -> None:
-    """Plan a refused release again, at growing intervals, until banks have ended the hold.
+    """Plan a refused void again, after growing delays, until banks have released the hold automatically.
 
     Rule lapse.release.
     """
@@ -245,10 +252,10 @@ def _release_again(refused: Operation, now: datetime) -> None:
 
 
 def renew_fence(checkout_uuid: UUID, fence_uuid: UUID, *, reason: str, is_proven: bool) -> None:
-    """Renew a refused fence under a new key, unless the refusal says that the money was captured.
+    """Plan a refused fence (see `is_fence`) again under a new key.
 
-    If `is_proven` is true, the provider has said that no capture happened, and the hold is given up at once.
-    After HOLDS_LAST the fence is not renewed, and the hold is given up too.
+    `is_proven` means that the provider has said that no capture happened. The hold is then given up at once.
+    After HOLDS_LAST the fence ends as failed instead, and the hold is given up too.
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
@@ -269,7 +276,7 @@ def renew_fence(checkout_uuid: UUID, fence_uuid: UUID, *, reason: str, is_proven
 
 
 def _give_up_hold(checkout: Checkout, payment: Payment, now: datetime) -> None:
-    """Give up a hold that was not captured and will not be, without waiting for its release."""
+    """Void the order, or open the share again, without waiting until its uncaptured hold is released."""
     if payment.kind == Payment.Kind.SHARE:
         share_outcomes.let_go(checkout, payment, now)
     else:
@@ -277,7 +284,7 @@ def _give_up_hold(checkout: Checkout, payment: Payment, now: datetime) -> None:
 
 
 def _record_refund(checkout: Checkout, operation: Operation, now: datetime) -> None:
-    """Close the reports about a refund that has reached its card, and settle the order again."""
+    """Settle the order after a refund has ended. If it succeeded, close the reports about it."""
     if operation.ended_at is None:
         return
     if operation.state == State.SUCCEEDED:

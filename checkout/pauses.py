@@ -1,4 +1,4 @@
-"""Pauses of pay links, while their order is being refunded or one of its cards is disputed.
+"""Pauses of pay links. Links are paused while their order is being refunded or a dispute on it is open.
 
 Rule share.pauses.
 """
@@ -16,10 +16,9 @@ from payments.models import Dispute
 
 
 def give_back(checkout: Checkout, now: datetime) -> None:
-    """Extend the open links of an order by the pause that ends now, if one does.
+    """If a pause of the order's links has just ended, extend the open links by its length.
 
-    The lead is notified of the new end too. Must be called with the checkout locked, when no other pause is
-    left.
+    The message to the lead about the links' end is moved too. Must be called with the checkout locked.
     """
     if checkout.status != Status.CAPTURED or not checkout.has_mates or disputes.is_open(checkout.pk):
         return
@@ -31,10 +30,10 @@ def give_back(checkout: Checkout, now: datetime) -> None:
 
 
 def began_at(checkout: Checkout, now: datetime) -> datetime:
-    """Return the start of the pause of an order's links that has lasted without a break up to now.
+    """Return when the pause that ends now began. Return `now` if no pause ends now.
 
-    Must be called when the links are no longer paused. A dispute can begin before another dispute, or a
-    refund, has ended. Pauses that overlap count as one pause.
+    Pauses that overlap count as one pause, because a dispute can begin before a refund or another dispute has
+    ended. Must be called when the links are no longer paused.
     """
     since = now
     for begun, ended in sorted(_ended_pauses(checkout), key=itemgetter(1), reverse=True):
@@ -45,7 +44,7 @@ def began_at(checkout: Checkout, now: datetime) -> datetime:
 
 
 def _ended_pauses(checkout: Checkout) -> Iterator[tuple[datetime, datetime]]:
-    """Yield the start and the end of each pause by a finished refund or a decided dispute."""
+    """Yield the start and the end of each pause that a refund or a dispute caused and that has ended."""
     decided = Dispute.objects.filter(checkout_uuid=checkout.pk).annotate(ended=F("closed_at"))
     yield from decided.exclude(ended=None).values_list("created_at", "ended")
     # A failed refund does not store the time of its end, but the order's history does.

@@ -17,7 +17,7 @@ from payments.models import Dispute, Merchant
 class NotRefundable(StateConflict):
     """The checkout cannot be refunded (rules refund.refused, dispute.no_refund).
 
-    It is not captured, a dispute is open, or lost disputes took the whole amount.
+    Either it is not captured, or a dispute is open, or lost disputes took the whole amount.
     """
 
     def __init__(self, status: str, dispute: Dispute | None = None) -> None:
@@ -26,7 +26,7 @@ class NotRefundable(StateConflict):
 
 
 class RefundRefConflict(Exception):
-    """The merchant has used this reference for another checkout's refund (rule refund.ref_conflict)."""
+    """The merchant has already used this reference for another checkout (rule refund.ref_conflict)."""
 
 
 class PartialRefundNotSupported(Exception):
@@ -38,7 +38,7 @@ class PartialRefundNotSupported(Exception):
 
 
 class Accepted(NamedTuple):
-    """The refund under this reference. `is_new` says whether this call created it."""
+    """The refund with the requested reference. `is_new` says whether this call created it."""
 
     refund: Refund
     is_new: bool
@@ -55,9 +55,9 @@ def accept(
 ) -> Accepted:
     """Accept a refund of the whole order: `captured` becomes `refunding`.
 
-    A repeated ref returns the existing refund. Raises Checkout.DoesNotExist, NotRefundable,
-    RefundRefConflict, PartialRefundNotSupported, OperationInProgress. Rules refund.accepted, refund.ref,
-    refund.refused.
+    `ref` is the merchant's reference. If the checkout already has a refund with this reference, it is
+    returned. Raises Checkout.DoesNotExist, NotRefundable, RefundRefConflict, PartialRefundNotSupported,
+    OperationInProgress. Rules refund.accepted, refund.ref, refund.refused.
     """
     try:
         with transaction.atomic(durable=True):
@@ -72,13 +72,13 @@ def accept(
     except IntegrityError as error:
         if "a_refund_ref_is_used_once_per_merchant" not in str(error):
             raise
-        # Under its own lock, another checkout has used the reference at the same moment.
+        # A call for another checkout, under another lock, has used the reference at the same moment.
         raise RefundRefConflict from error
-    raise NotRefundable(checkout.status)  # it was late: its lapse or expiry is committed
+    raise NotRefundable(checkout.status)  # its deadline had passed, and its lapse or expiry is committed
 
 
 def _existing(checkout: Checkout, ref: str) -> Refund | None:
-    """Return the checkout's refund under a reference, or None.
+    """Return the checkout's refund with this reference, or None.
 
     Raises RefundRefConflict if the refund belongs to another checkout.
     """
@@ -93,25 +93,26 @@ _OF_REF = Prepared(
 )
 
 
-# The reference of a restored refund whose own reference was lost. It contains the refund's id, so that no
-# merchant can have chosen it.
+# Temporary reference of a refund whose merchant's reference was lost in a restore. It contains the refund's
+# id, so that it cannot equal a reference that a merchant has chosen.
 RESTORED = "restored_{}"
 
 
 def restore(checkout: Checkout, refund_uuid: UUID) -> None:
-    """Begin a refund again that a restore of the database has lost. The provider has kept its id.
+    """Begin a refund again that was lost when the database was restored. The provider still has its id.
 
-    The first call that repeats the refund gives it its reference back. No operation is planned until
-    everything that was lost is found. Must be called with the checkout locked.
+    The refund gets its reference when the merchant repeats the call. No operation is planned here, because
+    the repair settles the order after it has found all lost operations. Must be called with the checkout
+    locked.
     """
     if checkout.status == Status.CAPTURED:
         _write(checkout, "", None, PUMP, refund_uuid)
 
 
 def _adopted(checkout: Checkout, ref: str) -> Refund | None:
-    """Give the restored refund the reference under which its merchant repeats it, and return it, or None.
+    """Give a restored refund the reference with which its merchant repeats the call, and return the refund.
 
-    Rule restore.refund.
+    Returns None if the checkout has no restored refund without a reference. Rule restore.refund.
     """
     if checkout.status not in (Status.REFUNDING, Status.REFUNDED):
         return None
@@ -166,7 +167,7 @@ def _check_refundable(checkout: Checkout) -> None:
 def obstacle(checkout: Checkout, *, is_locked: bool = False) -> Dispute | None:
     """Return the dispute that rules out a refund, or None.
 
-    An open dispute rules it out. A lost one rules it out if no card bears an amount any more.
+    An open dispute rules it out. A lost dispute rules it out if no card still bears an amount.
     """
     dispute = disputes.standing(checkout.pk)
     if dispute is None or dispute.status == Dispute.Status.OPEN:

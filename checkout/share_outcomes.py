@@ -1,6 +1,6 @@
-"""Effects of the order and of card outcomes on mates' shares.
+"""Changes to mates' shares that follow from the order and from the outcomes of card operations.
 
-Links open and end with the order, and outcomes at mates' cards change the status of shares. Every function
+Pay links open and end with the order. Operations on mates' cards change the status of shares. Every function
 must be called with the checkout locked.
 """
 
@@ -41,7 +41,7 @@ def end_drafts(checkouts: Sequence[Checkout], at: datetime) -> None:
 
 
 def record_authorization(checkout: Checkout, operation: Operation, now: datetime) -> None:
-    """Plan the capture of a held share, or its release if the share is no longer wanted.
+    """Plan the capture of a share's hold, or a release of the hold if it must not be captured.
 
     If the card was not held, the share opens again.
     """
@@ -63,7 +63,7 @@ def record_authorization(checkout: Checkout, operation: Operation, now: datetime
 def is_fenced(payment: Payment) -> bool:
     """Return whether a void of this mate's payment is a fence.
 
-    A fence proves whether a capture that seemed lost has happened.
+    A fence is a void that proves whether a capture happened that seemed to have never arrived.
     """
     lost = payment.operations.filter(kind=Kind.CAPTURE, state=State.FAILED, reason="never_arrived")
     return _share_of(payment).status == ShareStatus.PAYING and lost.exists()
@@ -74,15 +74,19 @@ def _is_decided(payment: Payment) -> bool:
 
 
 def takes_shares(checkout: Checkout) -> bool:
-    """Return whether mates' cards can still be charged: not for an order that is disputed or refunded by anyone."""
+    """Return whether mates' cards may still be charged for the order.
+
+    They may not if the order is not captured, if a dispute is open or lost, or if others refunded some of it
+    at the provider.
+    """
     if checkout.status != Status.CAPTURED or disputes.standing(checkout.pk) is not None:
         return False
     return not settling.is_given_back_outside(checkout.pk)
 
 
 def _reason_unwanted(checkout: Checkout, share: PaymentRequest, payment: Payment) -> str:
-    """Return why the held money must not be captured, "" if it can be captured."""
-    # the mate can have changed to another card while the bank was asked
+    """Return the reason why the held money must not be captured, or "" if it may be captured."""
+    # While the bank was deciding, the mate can have switched to another card.
     if payment.abandoned_at is not None or share.status != ShareStatus.PAYING:
         return "given_up"
     if not takes_shares(checkout):
@@ -115,13 +119,13 @@ def record_capture(checkout: Checkout, operation: Operation, now: datetime) -> N
 
 
 def _tell_if_all_have_paid(checkout: Checkout, now: datetime) -> None:
-    """Queue the message to the lead once every share that is asked for is paid (rule lead.told)."""
+    """Queue a message to the lead if every share that was not cancelled is paid (rule lead.told)."""
     if not checkout.payment_requests.exclude(status__in=[*SHARE_PAID, ShareStatus.CANCELLED]).exists():
         LeadTold.put(checkout, LeadTold.Kind.ALL_PAID, now)
 
 
 def let_go(checkout: Checkout, payment: Payment, now: datetime) -> None:
-    """Give up a mate's hold: plan its release, and let the mate try another card at once."""
+    """Give up a mate's card: plan the release of its hold, and open the share again at once."""
     open_operations.abandon(payment, now)
     release(payment, now)
     free(checkout, _share_of(payment), now)
@@ -134,16 +138,16 @@ def record_void(checkout: Checkout, operation: Operation, now: datetime) -> None
 
 
 def end_refunded(payment: Payment, now: datetime) -> None:
-    """End the share of a mate's card that has got its part of a refund."""
+    """Mark the share that this payment paid as refunded, because the mate's card got its refund."""
     share = PaymentRequest.objects.filter(payment=payment, status__in=SHARE_PAID).first()
     if share is not None:
         share.move(ShareStatus.REFUNDED, ended_at=now)
 
 
 def free(checkout: Checkout, share: PaymentRequest, now: datetime) -> None:
-    """Open a share again that no card is paying any more. If the order's links have ended since, cancel it.
+    """Open a share again that no card is paying any more. If the order's links have ended, cancel it.
 
-    A lost dispute ends the links, and a refund in the provider's dashboard does too. Rules dispute.lost,
+    The links end if a dispute is lost, or if others refund the order at the provider. Rules dispute.lost,
     sync.links.
     """
     if share.status == ShareStatus.PAYING and open_operations.live_payment(share.pk) is None:
@@ -154,9 +158,9 @@ def free(checkout: Checkout, share: PaymentRequest, now: datetime) -> None:
 
 
 def begin_again(share_uuid: UUID, now: datetime) -> None:
-    """Move a share to `paying` because a restore has lost its payment.
+    """Move a share to `paying`, because its payment was lost in a restore and is being written again.
 
-    A share that was declined or cancelled at the restored moment is opened first.
+    A share that is declined or cancelled in the restored database is opened first.
     """
     share = PaymentRequest.objects.get(pk=share_uuid)
     if share.status in (ShareStatus.DECLINED, ShareStatus.CANCELLED):
@@ -167,12 +171,12 @@ def begin_again(share_uuid: UUID, now: datetime) -> None:
 
 
 def free_of(checkout: Checkout, payment: Payment, now: datetime) -> None:
-    """Open the share of a payment again as `free` does, because its card was given up."""
+    """Open the share of a payment again, as `free` does."""
     free(checkout, _share_of(payment), now)
 
 
 def release(payment: Payment, now: datetime) -> None:
-    """Plan a void of a payment that is no longer wanted, unless it has a void that has not failed."""
+    """Plan a void of a payment that is no longer wanted, unless it already has a void that has not failed."""
     if planning.plan_release([payment.pk], now=now):
         wakeup.after_commit(FINISH_OPERATIONS)
 

@@ -1,6 +1,6 @@
-"""Split of a cost into shares, in minor units. The shares always sum to the cost.
+"""Arithmetic that splits a cost into shares, in minor units. The shares always sum to the cost.
 
-All functions are pure. Rule split.shares.
+No function has side effects. Rule split.shares.
 """
 
 from collections.abc import Sequence
@@ -29,9 +29,9 @@ def equally(amount: int, people: int, *, step: int = 1) -> tuple[int, int]:
 
 
 def left_for_lead(amount: int, shares: Sequence[int]) -> int:
-    """Return the part of `amount` that is left for the lead: 0 or more.
+    """Return the part of `amount` that the lead pays: 0 or more.
 
-    `shares` are the mates' own amounts, each 1 or more. Raises DoesNotAddUp, ValueError.
+    `shares` are the amounts that the mates pay, each 1 or more. Raises DoesNotAddUp, ValueError.
     """
     if len(shares) >= MAX_PEOPLE or any(share < 1 for share in shares):
         raise ValueError(f"At most {MAX_PEOPLE - 1} mates, each with 1 minor unit or more.")

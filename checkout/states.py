@@ -37,10 +37,10 @@ ALLOWED: dict[tuple[Status, Status], str] = {
 # Statuses of a checkout whose money was captured.
 PAID = (Status.CAPTURED, Status.REFUNDING, Status.REFUNDED)
 
-# The column that holds the deadline of a status. When the deadline passes, the status ends.
+# The column with the time at which each of these statuses ends.
 DEADLINES: dict[Status, str] = {Status.AUTHORIZED: "capture_before", Status.CREATED: "payable_until"}
 
-# The actions that each status allows to the merchant.
+# The actions that the merchant may take in each status.
 ACTIONS: dict[Status, list[str]] = {
     Status.CREATED: ["cancel"],
     Status.AUTHORIZED: ["capture", "cancel"],
@@ -106,12 +106,12 @@ def check_share(origin: str, to: str) -> None:
 
 
 def actions(status: str) -> list[str]:
-    """Return the actions that a checkout of this status allows to the merchant."""
+    """Return the actions that the merchant may take on a checkout with this status."""
     return ACTIONS.get(Status(status), [])
 
 
 class StateConflict(Exception):
-    """The state of the checkout does not allow the verb."""
+    """The status of the checkout does not allow the requested action."""
 
     def __init__(self, status: str) -> None:
         super().__init__(f"The checkout is {status}.")

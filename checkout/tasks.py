@@ -1,6 +1,6 @@
-"""Tasks of checkouts: pumps, proofs and clean-ups.
+"""Celery tasks of checkouts: pumps, proofs and clean-ups.
 
-A pump gives each due row to its verb. Each row has its own transaction.
+A pump is a task that handles all due rows, each in its own transaction.
 """
 
 import contextlib
@@ -33,18 +33,18 @@ from payments.models import Operation
 
 log = structlog.get_logger("checkout.tasks")
 BATCH = 500
-TICK_SECONDS = 1.05  # beat's second and a margin: the next run begins before this one stops waiting
-PROVING_SECONDS = 40.0  # of each minute, until the proof of all checkouts has ended
-MIN_PAUSE = 0.05  # seconds between two batches of holds that end close together
+TICK_SECONDS = 1.05  # one second and a margin, so that the next run begins before this run stops waiting
+PROVING_SECONDS = 40.0  # time in each minute that an unfinished proof of all checkouts gets
+MIN_PAUSE = 0.05  # seconds between two batches, if holds end shortly after each other
 
 
 @shared_task
 def expire_due() -> None:
     """Lapse held checkouts and expire unpaid ones whose deadline has passed.
 
-    It takes many at a time. Then it takes those whose bank is silent one by one or, if the batches failed,
-    all that are late. Then it waits for each hold that ends within the tick, so that the end is not found a
-    second late. Rules lapse.void, expiry.end.
+    First, it ends checkouts in batches. Then it ends those with a silent bank one by one. If a batch failed,
+    it ends all checkouts one by one. After that, it waits for each hold that ends within this tick, so that
+    the hold ends on time and not up to a second late. Rules lapse.void, expiry.end.
     """
     end = time.monotonic() + TICK_SECONDS
     for status in states.DEADLINES:
@@ -62,16 +62,15 @@ def expire_due() -> None:
 
 
 def _expire_all(status: Status, end: float) -> None:
-    """Expire late checkouts in batches, until none is left or the tick is over."""
+    """End checkouts in batches, until all that were due have ended or the tick is over."""
     while expiry.expire_due(status, BATCH) == BATCH and time.monotonic() < end:
         pass
 
 
 def _one_by_one(status: Status, is_done: bool) -> QuerySet[Checkout]:
-    """Return the query of late checkouts to take one by one.
+    """Return the checkouts to end one by one: those whose deadline has passed and that can end now.
 
-    Checkouts that an open card operation holds up are left out. With `is_done`, only those whose bank is
-    silent are in it.
+    With `is_done`, the batches have succeeded, so only checkouts with a silent bank are left.
     """
     open_on_it = open_operations.open_on(OuterRef("pk"))
     rows = expiry.not_held_up(Checkout.objects.late(status)).only("pk", "merchant")
@@ -80,7 +79,7 @@ def _one_by_one(status: Status, is_done: bool) -> QuerySet[Checkout]:
 
 @shared_task
 def end_links() -> None:
-    """End the pay links whose time has passed (rule share.ends)."""
+    """Expire the shares whose pay links have ended (rule share.ends)."""
     late = PaymentRequest.objects.filter(
         status=ShareStatus.OPEN, expires_at__lte=Now(), checkout__status=Status.CAPTURED
     )
@@ -92,10 +91,10 @@ def end_links() -> None:
 
 @shared_task
 def finish_operations() -> None:
-    """Finish the due operations one by one, and the kinds in turn.
+    """Finish the due operations one by one, with one operation of each kind in turn.
 
-    No kind therefore waits behind a backlog of another. Each operation wakes another run first, so that a
-    provider that is slow about one operation holds up no other.
+    The turns prevent a backlog of one kind from delaying the other kinds. Before each operation, another run
+    of this task is started, so that a slow call to the provider does not delay the other operations.
     """
     turns = [(kind, bulkhead) for kinds, bulkhead in bulkheads.PUMPS.items() for kind in kinds]
     while True in [_finish_one(kind, bulkhead) for kind, bulkhead in turns]:
@@ -103,9 +102,9 @@ def finish_operations() -> None:
 
 
 def _finish_one(kind: Operation.Kind, bulkhead: Bulkhead) -> bool:
-    """Finish the operation of this kind that has been due longest.
+    """Finish the operation of this kind that has been due for the longest time.
 
-    Returns False if there is none, or if no slot is free.
+    Returns False if no operation is due, or if no slot is free.
     """
     with bulkhead.slot() as slot:
         deadline = Deadline.after(operations.PATIENCE)
@@ -121,7 +120,7 @@ def _finish_one(kind: Operation.Kind, bulkhead: Bulkhead) -> bool:
 
 @shared_task
 def answer_inquiries() -> None:
-    """Ask the provider about the payments with a due inquiry, one by one."""
+    """Sync the payments with a due inquiry, one by one."""
     with bulkheads.INQUIRIES.slot() as slot:
         while slot.is_taken() and (claimed := inquiries.claim()):
             of = (claimed.merchant_uuid, claimed.checkout_uuid)
@@ -130,7 +129,7 @@ def answer_inquiries() -> None:
 
 @shared_task
 def delete_idempotency_keys() -> None:
-    """Delete idempotency keys that are older than 24 hours, with the answers stored under them."""
+    """Delete idempotency keys that are older than 24 hours, with their stored responses."""
     batches.delete(IdempotencyKey.objects.filter(pk__lt=clock.first_id(clock.now() - KEPT)))
 
 
@@ -139,13 +138,13 @@ delete_old_prefills = shared_task(prefills.delete_old, name="checkout.tasks.dele
 
 @shared_task
 def make_partitions() -> None:
-    """Create the partitions of API calls ahead of their time."""
+    """Create the partitions for API calls in advance."""
     partitions.make_ahead(CALLS)
 
 
 @shared_task
 def delete_old_calls() -> None:
-    """Drop the API calls that are older than settings.API_CALL_RETENTION, in whole partitions."""
+    """Delete the API calls that are older than settings.API_CALL_RETENTION, most of them by partition."""
     before = clock.now() - settings.API_CALL_RETENTION
     partitions.drop(CALLS, before)
     partitions.delete_caught(CALLS, before)
@@ -153,13 +152,13 @@ def delete_old_calls() -> None:
 
 @shared_task
 def prove_changed() -> None:
-    """Prove the ledger of everything that has changed in the last two hours; report each breach."""
+    """Prove the ledger of all checkouts that have changed in the last two hours, and report each breach."""
     ledger_proof.report(clock.now() - timedelta(hours=2))
 
 
 @shared_task
 def prove_all() -> None:
-    """Begin a proof of all checkouts, or continue one that was stopped. `prove_on` does the rest."""
+    """Begin a proof of all checkouts, or continue an unfinished one, and call `prove_on`."""
     with contextlib.suppress(proof_runs.Busy):
         proof_runs.begin(is_scheduled=True)
     prove_on()
@@ -167,9 +166,9 @@ def prove_all() -> None:
 
 @shared_task
 def prove_on() -> None:
-    """Continue the proof of all checkouts for a while, if one was begun; report each breach at once.
+    """Continue an unfinished proof of all checkouts for PROVING_SECONDS, and report each breach at once.
 
-    It proves one piece each minute. If a worker ends, little work is lost, and any other worker continues.
+    It runs each minute. If a worker stops, little work is lost, and any other worker continues the proof.
     """
     end = time.monotonic() + PROVING_SECONDS
     run = proof_runs.scheduled()
@@ -180,9 +179,10 @@ def prove_on() -> None:
 
 
 def _try_on(verb: Callable[..., object], row: object, *more: object, of: Sequence[UUID] = ()) -> bool:
-    """Run a verb on a row; return whether it succeeded. A failure is logged, so that other rows continue.
+    """Call `verb` with a row; return whether it succeeded.
 
-    All its log lines carry the merchant and the checkout in `of`.
+    An exception is logged, so that the task continues with other rows. All log lines have the ids of the
+    merchant and the checkout, which are given in `of`.
     """
     liveness.sign()
     facts = {name: str(uuid) for name, uuid in zip(("merchant", "checkout"), of, strict=False)}

@@ -61,7 +61,7 @@ SUSPENSION = lists.by_state({"open": Q(is_suspended=False), "suspended": Q(is_su
 
 
 class MerchantForm(ChangesForm, SettingsForm):
-    """The settings that an operator may change, checked like those that the merchant's own people enter."""
+    """The settings that an operator may change, with the same checks as in the merchant's portal."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -71,7 +71,7 @@ class MerchantForm(ChangesForm, SettingsForm):
 
 
 def _stops_of_row() -> QuerySet[Switch]:
-    """Return the active stops of the merchant of a list's row, for a subquery."""
+    """Return a subquery for the active stops of the merchant in the outer query's row."""
     return Switch.objects.filter(merchant=OuterRef("pk"), is_stopped=True)
 
 
@@ -113,7 +113,7 @@ class MerchantAdmin(OperatorAdmin):
         return ["id", *(field.name for field in self.opts.fields if field.name not in own)]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Return the read-only fields. Only superusers may change the account for a merchant's money."""
+        """Return the read-only fields. Only superusers may change a merchant's account at the provider."""
         is_superuser = getattr(request.user, "is_superuser", False)
         return self.readonly_fields if is_superuser else (*self.readonly_fields, "provider_account")
 
@@ -121,7 +121,7 @@ class MerchantAdmin(OperatorAdmin):
         return action == ("resume" if row.is_suspended else "suspend")
 
     def save_model(self, request: HttpRequest, obj: Merchant, form: Any, change: bool) -> None:
-        """Save the merchant. If the colour changes, its style sheet gets a new address."""
+        """Save the merchant. If the colour changes, the merchant's style sheet gets a new address."""
         if change and "brand_colour" in form.changed_data:
             obj.brand_version += 1
         super().save_model(request, obj, form, change)
@@ -161,7 +161,7 @@ class MerchantAdmin(OperatorAdmin):
 
 @admin.register(Switch)
 class SwitchAdmin(OperatorAdmin):
-    """Stops merchants and resumes them. Django's admin log records each change."""
+    """Operators' stops of merchants. Django's admin log records each change."""
 
     is_small = True
     list_display = ("__str__", "is_stopped", "merchant", "reason", "changed_at")
@@ -199,7 +199,7 @@ class PaymentAdmin(MoneyAdmin):
 
 
 class OperationAdmin(MoneyAdmin):
-    """Operations. Registered in checkout/admin.py, with the remedies for an operation that is stuck."""
+    """Operations. checkout/admin.py registers this admin with the actions for an operation that is stuck."""
 
     list_display = (
         "id",
@@ -279,7 +279,7 @@ class BalanceEntryAdmin(MoneyAdmin):
 
 @admin.register(Movement)
 class MovementAdmin(MoneyAdmin):
-    """Money that has moved at the provider, fact by fact."""
+    """Movements of money at the provider."""
 
     list_display = ("id", "kind", "amount", "payment", "bearer", "occurred_at", "checkout_uuid")
     list_filter = ("kind",)
@@ -351,7 +351,7 @@ class LedgerSumAdmin(MoneyAdmin):
 
 @admin.register(LedgerClosing)
 class LedgerClosingAdmin(ReadOnlyAdmin):
-    """Until when the ledger is closed and summed."""
+    """The times until which the ledger is closed and summed."""
 
     is_small = True
     list_display = ("closed_until", "summed_until")
@@ -359,13 +359,13 @@ class LedgerClosingAdmin(ReadOnlyAdmin):
 
 @admin.register(Reconciled)
 class ReconciledAdmin(ReadOnlyAdmin):
-    """Until when the provider's books were read."""
+    """The time until which the provider's books were read."""
 
     list_display = ("until",)
 
 
 @admin.register(Inquiry)
 class InquiryAdmin(ReadOnlyAdmin):
-    """The payments about which the provider must be asked."""
+    """The payments that must be read at the provider."""
 
     list_display = ("payment", "due_at")

@@ -16,7 +16,7 @@ Account: TypeAlias = Posting.Account
 
 
 def settle_outside(refund: Operation, amount: int, *, note: str, now: datetime, cause: Cause) -> Booking:
-    """Book that a payer received an amount in another way, because a refund could not give it to the card."""
+    """Book that a payer received an amount in another way, because the card could not take the refund."""
     booking = Booking(
         kind=Kind.SETTLED_OUTSIDE,
         payment=refund.payment,
@@ -30,13 +30,13 @@ def settle_outside(refund: Operation, amount: int, *, note: str, now: datetime, 
 def close_owed(
     payment: Payment, share_uuid: UUID, amount: int, *, note: str, now: datetime, cause: Cause
 ) -> Booking:
-    """Book that an amount is no longer owed to the lead for a share. `payment`'s card got it instead."""
+    """Book that an amount is no longer owed to the lead for a share. The card of `payment` got it instead."""
     booking = Booking(kind=Kind.CLOSING, payment=payment, share_uuid=share_uuid, amount=amount)
     return _post_booking(booking, note=note, now=now, cause=cause)
 
 
 def reverse(booking: Booking, *, note: str, now: datetime, cause: Cause) -> Booking:
-    """Reverse a booking by another booking. A constraint refuses a second reversal."""
+    """Reverse a booking with another booking. A constraint refuses a second reversal."""
     reversal = Booking(
         kind=booking.kind,
         payment=booking.payment,

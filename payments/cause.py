@@ -1,4 +1,4 @@
-"""Actors: the `Cause` that each verb takes and the history stores, and the API's `Caller`."""
+"""Who acts: the `Cause` of a change, which the history stores, and the `Caller` of the API."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +10,7 @@ from payments.models import Merchant
 
 @dataclass(frozen=True)
 class Cause:
-    """An actor (`client:<uuid>`, `user:<uuid>`, `customer:<uuid>`, `pump`) and the request of its action."""
+    """An actor (`client:<uuid>`, `user:<uuid>`, `customer:<uuid>`, `pump`) and the id of its request."""
 
     actor: str
     request_id: str = ""
@@ -29,7 +29,7 @@ PUMP = Cause("pump")
 
 
 def caller_of(request: Any) -> Caller:
-    """Return the API client that makes this request, as the authentication has set it."""
+    """Return the API client that makes this request. The authentication has stored it in the request."""
     caller: Caller = request.auth
     return caller
 

@@ -1,4 +1,4 @@
-"""Disputes, recorded as they are in the provider's books (rule dispute.booked).
+"""Records disputes as the provider's books report them, and finds those of a checkout (rule dispute.booked).
 
 `record` must be called with the checkout locked.
 """
@@ -28,7 +28,7 @@ class Recorded(NamedTuple):
 
 
 def standing(checkout_uuid: UUID) -> Dispute | None:
-    """Return an open dispute on a card of the checkout, or else a lost one. Either rules out refunds."""
+    """Return an open dispute on a card of the checkout, or else a lost one. Both rule out refunds."""
     return _STANDING.first(checkout_uuid)
 
 
@@ -42,7 +42,10 @@ _STANDING = Prepared(standing_on, UUID)
 
 
 def with_disputed(rows: QuerySet[Any], *, checkout: str = "pk") -> QuerySet[Any, Any]:
-    """Add `is_disputed` to rows: whether the checkout in the named column has an open or lost dispute."""
+    """Annotate rows with `is_disputed`: whether the checkout in the column `checkout` is disputed.
+
+    A dispute counts while it is open or after it is lost.
+    """
     found: QuerySet[Any, Any] = rows.annotate(is_disputed=Exists(standing_on(OuterRef(checkout))))
     return found
 
@@ -84,18 +87,18 @@ class Lost(NamedTuple):
 
 
 def lost_by_payment(checkout_uuid: UUID) -> dict[UUID, Lost]:
-    """Return the amount that lost disputes returned of each payment of a checkout, without amounts of 0."""
+    """Map the payments of a checkout to the amounts that lost disputes returned, without amounts of 0."""
     lost = Dispute.objects.filter(checkout_uuid=checkout_uuid, status=Status.LOST)
     sums = lost.values_list("payment").annotate(sum=Sum("movements__amount"), last=Max("closed_at"))
     return {payment: Lost(-amount, at) for payment, amount, at in sums if amount}
 
 
 def record(payment: Payment, told: DisputeRecord, *, now: datetime) -> Recorded | None:
-    """Record a dispute as it is now in the provider's books, with each of its balance lines once.
+    """Record the current state of a dispute in the provider's books, and its new balance lines.
 
-    The balance lines are those that moved money. Return None for a dispute that has moved no money, such as
-    an inquiry. A dispute in another currency than the payment's counts and is reported, because its amount in
-    our currency is unknown.
+    A new dispute without balance lines, such as an inquiry, has moved no money: it is not recorded, and the
+    result is None. If a dispute is in another currency than the payment, the dispute is recorded and
+    reported, but its lines are not, because the amount in our currency is unknown.
     """
     found = Dispute.objects.filter(payment=payment, reference=told.reference).first()
     if found is None and not told.lines:
@@ -133,7 +136,7 @@ def _new(payment: Payment, told: DisputeRecord, now: datetime) -> Dispute:
 
 
 def _post_lines(dispute: Dispute, told: DisputeRecord, now: datetime) -> bool:
-    """Record the new lines of a dispute. Return whether there were any."""
+    """Record the new balance lines of a dispute. Return whether there were any."""
     if told.currency != dispute.payment.currency:
         return False
     known = set(dispute.movements.values_list("reference", flat=True))

@@ -21,10 +21,10 @@ MOVED = {
 
 
 def bearer(operation: Operation) -> Account:
-    """Return the account that pays for a refund, or that a capture is in favour of.
+    """Return the account to which a capture is credited, or from which a refund is paid.
 
-    A mate's share is owed to the lead until the lead has received it. The merchant pays for every other
-    refund.
+    The capture of a mate's share is credited to the lead, and its reimbursement to the lead is paid from the
+    same account. Every other capture or refund uses the merchant's account.
     """
     if operation.kind == Operation.Kind.CAPTURE:
         is_leads = operation.payment.kind == Payment.Kind.SHARE
@@ -37,7 +37,7 @@ def bearer(operation: Operation) -> Account:
 def posting_parameters(operation: Operation, state: str, reference: str) -> dict[str, Any]:
     """Return the parameters with which RECORD_OUTCOME posts an operation that is now in `state`.
 
-    An operation that moves no money has no posting. `reference` is the provider's id of the fact.
+    An operation that moves no money has no posting. `reference` is the provider's id of the movement.
     """
     kind = MOVED.get(operation.kind) if state == Operation.State.SUCCEEDED else None
     amount = 0 if kind is None else operation.amount if kind in Movement.INCOMING else -operation.amount
@@ -64,8 +64,8 @@ def record(
 ) -> None:
     """Record and post a movement that no operation's outcome records: a returned refund, or a dispute's line.
 
-    `amount` is positive, in minor units. A constraint refuses a fact that is already recorded. Must be called
-    with the checkout locked.
+    `amount` is positive, in minor units. A constraint refuses a movement that is already recorded. Must be
+    called with the checkout locked.
     """
     operation, dispute = (cause, None) if isinstance(cause, Operation) else (None, cause)
     moved = amount if kind in Movement.INCOMING else -amount
@@ -85,9 +85,9 @@ def record(
 
 
 def post(transaction: UUID, payment: Payment, amounts: Mapping[Account, int]) -> None:
-    """Post a movement or a booking by its id. `amounts` are in minor units, by account.
+    """Write the postings of a movement or a booking, with its id as `transaction`.
 
-    A constraint refuses a second posting of the same transaction.
+    `amounts` are in minor units, by account. A constraint refuses to post the same transaction twice.
     """
     Posting.objects.bulk_create(
         Posting(

@@ -12,7 +12,7 @@ from django.utils import translation
 
 MAXIMUM = 99_999_999  # the largest amount that the service accepts, in minor units of any currency
 _TYPED = re.compile(r"([0-9]{1,9})(?:[.,]([0-9]{1,3}))?")
-# Babel has the number of decimals that people use. Providers use ISO 4217, which has more for these
+# Babel has the number of decimals that people use. Providers use ISO 4217, which has more decimals for these
 # currencies.
 ISO_DIGITS = {"IQD": 3} | dict.fromkeys(
     ["AFN", "ALL", "IRR", "KPW", "LAK", "LBP", "MGA", "MMK", "RSD", "SOS", "SYP", "YER"], 2

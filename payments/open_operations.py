@@ -16,15 +16,16 @@ UNWRITTEN = (Operation.Kind.AUTHORIZE, Operation.Kind.CAPTURE)
 
 
 def open_on(subject: UUID | OuterRef) -> QuerySet[Operation]:
-    """Return the open card operation of a subject's live payment, if there is one.
+    """Return a query for the open card operation of a subject's live payment.
 
-    Reimbursements and operations on a card that was given up do not count, because they hold up no one.
+    Reimbursements and operations on an abandoned payment are left out, because they do not hold up other
+    operations.
     """
     return _open(payment__subject=subject)
 
 
 def open_on_any(subjects: Iterable[UUID]) -> QuerySet[Operation]:
-    """Return the open card operations of these subjects, with their payments."""
+    """Return a query for the open card operations of these subjects, with their payments."""
     return _open(payment__subject__in=list(subjects)).select_related("payment")
 
 
@@ -37,11 +38,11 @@ def _of_card(prefix: str = "") -> Q:
 
 
 def pending_on(subject: str) -> Subquery:
-    """Return a subquery for a subject's pending operation in reads: `[kind, created_at]` as JSON, or null.
+    """Return a subquery for a subject's pending operation: `[kind, created_at]` as JSON, or null.
 
-    `subject` is the name of the column with the subject. The result is the open operation, or a planned void
-    or refund. A planned one counts from its beginning, because the order does not change when the pump sends
-    it or tries again.
+    `subject` is the name of the outer query's column with the subject. The pending operation is the open
+    operation, or else a planned void or refund. A void or refund is pending as soon as it is planned, because
+    the order's row does not change when the pump sends it or retries it.
     """
     rows = Operation.objects.filter(payment__subject=OuterRef(subject), payment__is_live=True, ended_at=None)
     is_planned = Q(state=Operation.State.PLANNED, kind__in=[Operation.Kind.VOID, Operation.Kind.REFUND])
@@ -68,7 +69,7 @@ _BEGUN = Prepared(_begun, UUID, datetime)
 
 
 def with_open_kind(rows: QuerySet[Any]) -> QuerySet[Any, Any]:
-    """Add `open_kind` to rows whose key is a subject: the kind of its open operation, or null."""
+    """Annotate subjects of payments with `open_kind`: the kind of their open operation, or null."""
     found: QuerySet[Any, Any] = rows.annotate(open_kind=Subquery(open_on(OuterRef("pk")).values("kind")[:1]))
     return found
 
@@ -103,7 +104,7 @@ def open_operation(subject: UUID) -> Operation | None:
 
 
 def open_operation_of(row: Any) -> Operation | None:
-    """Return the open card operation of a row whose key is a subject.
+    """Return the open card operation of a row, which is a checkout or another subject, or None.
 
     If the row was read `with_open_kind` and had no open operation then, no query is made.
     """

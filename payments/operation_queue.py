@@ -13,7 +13,7 @@ from config.lib.database import queries
 from payments import restore_guard, statements
 from payments.models import Operation
 
-LEASE = timedelta(seconds=10)  # a slower process is overtaken, which does no harm because the key is the same
+LEASE = timedelta(seconds=10)  # after this, another process can retry, which is safe under the same key
 PATIENT_FOR = timedelta(minutes=1)  # how long a payer waits for their bank before they may use another card
 ASKED_OFTEN_FOR = timedelta(minutes=15)  # slightly longer than the time that a payer has to answer their bank
 PENDING_TOO_LONG = timedelta(minutes=10)  # for a capture that the provider has accepted
@@ -34,7 +34,7 @@ def is_leased(operation: Operation, now: datetime) -> bool:
 
 
 def gap(operation: Operation, state: State, now: datetime) -> timedelta:
-    """Return how long to wait before asking again (rule doubt.authorize). The waits grow with time."""
+    """Return how long to wait before the next call or look-up. The waits grow (rule doubt.authorize)."""
     age, tries = now - operation.created_at, operation.attempts
     if state == State.NEEDS_ACTION:
         return timedelta(seconds=5 if age < ASKED_OFTEN_FOR else 60)
@@ -68,10 +68,10 @@ def no_later_than(operation: Operation, moment: datetime) -> None:
 
 
 def oldest(now: datetime) -> datetime | None:
-    """Return since when the operation that waits longest for the pump has been due, or None if none is due.
+    """Return when the operation that has waited longest for the pump became due, or None.
 
-    A planned operation behind another operation of its payment is left out, because it does not wait for the
-    pump.
+    The result is None if no operation is due. A planned operation that waits for another operation of its
+    payment is left out, because it does not wait for the pump.
     """
     ahead = Operation.objects.filter(payment=OuterRef("payment"), ended_at=None).filter(
         Q(is_open=True) & ~Q(kind=Kind.REFUND)
@@ -83,7 +83,7 @@ def oldest(now: datetime) -> datetime | None:
 
 
 def due_operations_of(checkout_uuid: UUID) -> list[UUID]:
-    """Return the ids of a checkout's due operations, the longest due first."""
+    """Return the ids of a checkout's due operations, longest due first."""
     rows = Operation.objects.filter(payment__checkout_uuid=checkout_uuid, state__in=Operation.NOT_ENDED)
     late = rows.filter(next_attempt_at__lte=clock.now()).order_by("next_attempt_at", "pk")
     return list(late.values_list("pk", flat=True))
@@ -94,11 +94,11 @@ def claim(
 ) -> Sequence[Operation]:
     """Lease up to `limit` due operations in a separate short transaction, and return them.
 
-    Planned operations become in flight, the first of each payment first. A planned operation does not begin
-    while another operation of its payment is open, unless the open one is a refund: a refund in doubt does
-    not hold up what else its card is owed. An operation in flight is due because its sender's lease has
-    expired. `operation_uuid` and `kinds` narrow the choice. If the database was restored and not repaired, no
-    operation is leased.
+    A planned operation becomes in flight. It must be the first due operation that is planned on its payment,
+    and no other operation of the payment may be open. An open refund is an exception: while its status is
+    unknown, it does not hold up other money that is owed to the card. An operation in flight is due if the
+    lease of the process that sent it has expired. `operation_uuid` and `kinds` narrow the choice. If the
+    database was restored and not repaired, no operation is leased.
     """
     if restore_guard.is_closed():
         return []
@@ -113,7 +113,8 @@ def claim(
     if not claimed:
         return []  # the usual case, for which not even a query is built
     rows = Operation.objects.filter(pk__in=claimed.keys()).select_related("payment").order_by("pk")
-    return [row for row in rows if row.lease_token == claimed[row.pk]]  # while it slept, others took the rest
+    # If this process has slept, other processes might have leased some of the rows since.
+    return [row for row in rows if row.lease_token == claimed[row.pk]]
 
 
 def _leased(statement: str, parameters: dict[str, Any]) -> dict[UUID, UUID]:

@@ -61,10 +61,10 @@ STATE_AFTER: dict[Verdict, State] = {
 
 
 def begin(payment: Payment, kind: Kind, *, now: datetime, cause: Cause) -> Operation:
-    """Write an operation that the caller is about to perform: in flight, leased for ten seconds, and sent.
+    """Write an operation that the caller is about to perform.
 
-    Must be called in the verb's transaction, and `perform` must be called after that transaction is
-    committed.
+    It is in flight, is leased for ten seconds, and counts as sent. Must be called in a transaction that has
+    locked the checkout. The caller must call `perform` after it has committed this transaction.
     """
     operation = Operation(
         payment=payment,
@@ -89,8 +89,7 @@ def begin(payment: Payment, kind: Kind, *, now: datetime, cause: Cause) -> Opera
 def read_operation(operation_uuid: UUID) -> Operation:
     """Return the operation with its payment, read again from the database.
 
-    Call it once the checkout is locked, because another process might have settled the operation since it was
-    read.
+    Call it after locking the checkout, because another process might have changed the operation before.
     """
     return _CURRENT.get(operation_uuid)
 
@@ -99,11 +98,11 @@ _CURRENT = Prepared(lambda pk: Operation.objects.filter(pk=pk).select_related("p
 
 
 def perform(operation: Operation, *, deadline: Deadline) -> Outcome:
-    """Call the provider under the operation's id, with no transaction open. A failed call is UNKNOWN.
+    """Call the provider under the operation's id. Return UNKNOWN if the call fails or is not sent.
 
-    `deadline` was set before the operation was begun or claimed, at most PATIENCE ahead. No call is sent
-    after the deadline, after the lease has ended, or under a key that the provider might soon forget. Rules
-    doubt.old_key, doubt.sleeper.
+    Must be called with no transaction open. The caller has set `deadline` before it began or claimed the
+    operation, at most PATIENCE seconds ahead. No call is sent after the deadline, after the lease has ended,
+    or under a key that the provider might soon forget. Rules doubt.old_key, doubt.sleeper.
     """
     wait = deadline.left(CALL_SECONDS[operation.kind])
     if wait <= 0 or not _record_sending(operation):
@@ -134,7 +133,7 @@ def _record_sending(operation: Operation) -> bool:
 
 
 def _send(operation: Operation, deadline: Deadline) -> Outcome:
-    """Make the call, unless the deadline has passed: the process might have slept since `_record_sending`."""
+    """Make the call, unless the deadline has passed because the process slept after `_record_sending`."""
     bank, payment, kind = provider.current_provider(), operation.payment, operation.kind
     if kind == Kind.AUTHORIZE and not payment.provider_reference:
         made = bank.register(payment, deadline.left(CALL_SECONDS[kind]))
@@ -157,20 +156,20 @@ def _send(operation: Operation, deadline: Deadline) -> Outcome:
 
 
 def _keep_reference(payment: Payment, reference: str) -> None:
-    """Commit the provider's id of a payment. If another process has registered it first, that id stays."""
+    """Commit the provider's id of a payment, unless another process has committed an id already."""
     rows = Payment.objects.filter(pk=payment.pk)
     rows.filter(provider_reference="").update(provider_reference=reference)
     payment.provider_reference = rows.values_list("provider_reference", flat=True).get()
 
 
 def look_up(operation: Operation, *, deadline: Deadline | None = None) -> Outcome:
-    """Ask the provider for an operation's outcome, regardless of who sent it. A failed call is UNKNOWN."""
+    """Ask the provider for an operation's outcome. Return UNKNOWN if the call fails."""
     wait = (deadline or Deadline.after(PATIENCE)).left(LOOK_UP_SECONDS)
     return _call(operation, wait, lambda: provider.current_provider().look_up(operation, wait), "look_up")
 
 
 def is_captured_already(outcome: Outcome) -> bool:
-    """Return whether the provider refused because the money was captured before, by us or by others."""
+    """Return whether the provider refused because the money had been captured, by us or by someone else."""
     return outcome.verdict in (Verdict.FAILED, Verdict.DECLINED) and outcome.reason == "already_captured"
 
 
@@ -218,12 +217,13 @@ def _asked(operation: Operation, ask: Callable[[], Outcome], what: str) -> Outco
 
 
 def _judged_by_amount(operation: Operation, outcome: Outcome) -> Outcome:
-    """Return the outcome. If it is about another amount, a hold becomes DECLINED and anything else UNKNOWN.
+    """Return the outcome, with another verdict if its amount is not the operation's amount.
 
-    Rules doubt.amount, pay.held_for_less.
+    A hold of another amount counts as DECLINED, and any other operation as UNKNOWN. Rules doubt.amount,
+    pay.held_for_less.
     """
     releases_other_amount = operation.kind == Kind.VOID and operation.payment.decline_reason == HELD_FOR_LESS
-    # no money is held while the payer is being asked, so the amount is checked once it is held
+    # no money is held before the payer has confirmed, so the amount is checked only after that
     is_done = outcome.verdict in (Verdict.SUCCEEDED, Verdict.PENDING)
     if outcome.amount in (None, operation.amount) or releases_other_amount or not is_done:
         return outcome
@@ -238,10 +238,11 @@ def _judged_by_amount(operation: Operation, outcome: Outcome) -> Outcome:
 def record(operation: Operation, outcome: Outcome, *, now: datetime, lease: UUID | None) -> bool:
     """Record the provider's answer, the payment's new status and the postings.
 
-    Return whether anything was recorded. Must be called with the checkout locked, and with the operation as
-    `current` returns it under this lock. An operation that has ended stays unchanged, because a late answer
-    under the same key can only repeat the outcome. The provider was asked under `lease`. If another process
-    has taken over that lease, an unknown outcome is not recorded. Rule doubt.sleeper.
+    Return whether anything was recorded. Must be called with the checkout locked. `operation` must have been
+    read with `read_operation` under this lock. An operation that has ended stays unchanged, because a late
+    answer under the same key can only repeat the outcome. `lease` is the lease under which the provider was
+    called. If another process has leased the operation since, an unknown outcome is not recorded. Rule
+    doubt.sleeper.
     """
     if operation.ended_at is not None:
         return False
@@ -258,9 +259,9 @@ def record(operation: Operation, outcome: Outcome, *, now: datetime, lease: UUID
 
 
 def _write(statement: str, operation: Operation, of_payment: dict[str, str], **facts: Any) -> bool:
-    """Write an operation's new state with its payment's new status and its postings, if it has not ended.
+    """Write an operation's new state, its payment's new status and its postings with the given statement.
 
-    Return whether the operation was written.
+    Return False if the statement has not changed the operation.
     """
     lines = ledger.posting_parameters(operation, facts["state"], facts["reference"])
     unchanged = dict.fromkeys(statements.PAYMENT_OUTCOME_COLUMNS)
@@ -292,7 +293,7 @@ def _facts_after(operation: Operation, outcome: Outcome, now: datetime) -> dict[
     ended = state in Operation.ENDED
     is_of_others = (
         operation.purpose == Operation.Purpose.OUTSIDE
-    )  # the pump neither sends it nor asks about it
+    )  # made outside this service, so the pump neither sends it nor asks the provider about it
     return {
         "state": state,
         "reference": outcome.reference or operation.reference,
@@ -307,7 +308,7 @@ def _facts_after(operation: Operation, outcome: Outcome, now: datetime) -> dict[
 
 
 def _keeps_state(operation: Operation, outcome: Outcome) -> bool:
-    """Return whether an unclear answer leaves the state unchanged: silence revokes no earlier answer."""
+    """Return whether the state stays unchanged, because an unclear answer does not revoke an earlier one."""
     if operation.state == State.PENDING:
         return not outcome.is_vouched
     return operation.state == State.NEEDS_ACTION
@@ -329,7 +330,7 @@ def _payment_after(operation: Operation, state: State, outcome: Outcome) -> dict
 
 
 def _stays_declined(operation: Operation, after: Status) -> bool:
-    """Return whether a voided payment stays declined by the bank: limits on cards count it as declined."""
+    """Return whether a voided payment stays `declined`, because the rate limits on cards must count it."""
     payment = operation.payment
     if after != Status.VOIDED or payment.status != Status.DECLINED:
         return False
@@ -337,7 +338,7 @@ def _stays_declined(operation: Operation, after: Status) -> bool:
 
 
 def recover(operation: Operation, reference: str, *, now: datetime) -> None:
-    """Record that a capture or refund that counted as failed has succeeded, as the provider has shown since.
+    """Change a failed capture or refund to succeeded, because the provider now reports its success.
 
     Must be called with the checkout locked.
     """

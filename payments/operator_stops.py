@@ -1,4 +1,4 @@
-"""The operators' stops, as this process last read them, at most four seconds ago (rule operator.stop)."""
+"""The operators' stops, of which each process has a copy at most four seconds old (rule operator.stop)."""
 
 from uuid import UUID
 
@@ -22,8 +22,8 @@ class AllStopped(Exception):
 def check(merchant: Merchant) -> None:
     """Raise MerchantSuspended or AllStopped if an operator has stopped new business.
 
-    Raise restore_guard.Closed after a restore. The pumps do not call this, because they finish operations in doubt
-    at the provider in any case.
+    Raise restore_guard.Closed if the database was restored and not repaired. The pumps do not call this,
+    because unresolved operations must be finished in any case.
     """
     restore_guard.check()
     stopped = _stopped()
@@ -44,7 +44,10 @@ def suspend(merchant: Merchant, *, reason: str) -> Switch | None:
 
 
 def resume(merchant: Merchant, *, reason: str) -> Switch | None:
-    """Lift a merchant's stop. Return the switch, or None if there was none. A stop of all merchants stays."""
+    """Lift a merchant's stop. Return the switch, or None if the merchant was not stopped.
+
+    A stop of all merchants stays in force.
+    """
     return _set_switch(merchant, is_stopped=False, reason=reason)
 
 

@@ -19,9 +19,9 @@ from payments.models import Operation
 
 Kind: TypeAlias = Operation.Kind
 State: TypeAlias = Operation.State
-# `last_sent_at` is the end of the lease that began at the last sending. After a single sending, it differs
-# from `first_sent_at` by the lease and a few microseconds. A second sending follows an answer of the provider
-# at the earliest.
+# `last_sent_at` is the end of the lease that began with the last call. After a single call, it is later than
+# `first_sent_at` by the lease and a few microseconds. A second call is sent only after the first one was
+# answered or its lease has expired, so the difference is then larger.
 ONE_SENDING = operation_queue.LEASE + timedelta(milliseconds=10)
 KEY_MARGIN = timedelta(hours=1)  # for a difference from the provider's clock, and for slow calls
 
@@ -31,8 +31,8 @@ class Details:
     """The purpose and amount of a planned operation.
 
     A refund part has `refund_uuid`, and a reimbursement has `share_uuid`. `amount` is in minor units, or None
-    for the payment's own amount. The operation is due from `at` (None: now), and its time in doubt counts
-    from then. `resends` is the returned refund whose money the operation sends again.
+    for the payment's own amount. The operation is due from `at` (None: now), and the time for which it is
+    unresolved is counted from then. `resends` is the returned refund that the operation replaces.
     """
 
     amount: int | None = None
@@ -85,7 +85,10 @@ def _insert(like: Operation, ids: Sequence[UUID], payments: Sequence[UUID], *, a
 
 
 def longest_key_use() -> timedelta:
-    """Return how long after its first sending a key can be sent. Later, the provider might not know it."""
+    """Return for how long after its first use a key can be sent again.
+
+    After this time, the provider might not recognize the key.
+    """
     return provider.current_provider().key_life - KEY_MARGIN
 
 
@@ -113,7 +116,7 @@ def was_sent_again(operation: Operation) -> bool:
 def assume_sent(since: datetime, now: datetime) -> None:
     """Assume that every operation that has not ended was sent from `since` until `now`.
 
-    A restored database does not know what was sent in the lost time.
+    A restored database has no record of the calls that were sent in the lost time.
     """
     first, last = Coalesce("first_sent_at", since), Greatest("last_sent_at", now)
     Operation.objects.filter(ended_at=None).update(first_sent_at=first, last_sent_at=last)
@@ -122,7 +125,7 @@ def assume_sent(since: datetime, now: datetime) -> None:
 def plan_release(payments: Sequence[UUID], *, now: datetime) -> bool:
     """Plan a void of each payment, unless it has a void that succeeded or can succeed.
 
-    Return whether any was planned.
+    Return whether a void was planned.
     """
     held = sorted(set(payments) - released(payments))
     if held:
@@ -137,11 +140,12 @@ def released(payments: Sequence[UUID]) -> set[UUID]:
 
 
 def renew(operation: Operation, *, now: datetime, at: datetime | None = None) -> None:
-    """Replace an operation that never reached the provider by one under a new key, due from `at`.
+    """Replace an operation that never reached the provider with one under a new key, due from `at`.
 
-    The new operation replaces the old one at once, so that no other operation begins on the payment. A refund
-    is only planned, and the caller settles the order, because the amount owed to the card might have changed.
-    Each further key waits twice as long, at most ten minutes. Must be called with the checkout locked.
+    The new operation is open at once, so that no other operation begins on the payment. A refund is only
+    planned, and the caller settles the order, because the amount owed to the card might have changed. Each
+    further replacement waits twice as long as the previous one, at most ten minutes. Must be called with the
+    checkout locked.
     """
     times = keys_before(operation).count()
     later = now + timedelta(seconds=min(2 ** min(times, 10), 600)) if times else now
@@ -160,14 +164,14 @@ def renew(operation: Operation, *, now: datetime, at: datetime | None = None) ->
 
 
 def leave_key(operation: Operation, *, now: datetime) -> None:
-    """End an operation that never reached the provider and that is replaced by one under a new key."""
+    """End an operation that never reached the provider. The caller replaces it under a new key."""
     Operation.objects.filter(pk=operation.pk, ended_at=None).update(
         state=State.FAILED, reason="new_key", ended_at=now, next_attempt_at=None, lease_token=None
     )
 
 
 def keys_before(operation: Operation) -> QuerySet[Operation]:
-    """Return the operations that this operation has replaced, each with an earlier key."""
+    """Return a query for the operations with earlier keys that this operation has replaced."""
     same = {name: getattr(operation, name) for name in ("payment_id", "kind", "refund_uuid", "share_uuid")}
     return Operation.objects.filter(**same, reason="new_key").exclude(pk=operation.pk)
 
@@ -178,7 +182,7 @@ def plan_void_again(refused: Operation, *, at: datetime, cause: Cause) -> None:
 
 
 def withdraw(rows: QuerySet[Operation], *, now: datetime) -> None:
-    """Withdraw the planned operations among these. Must be called with the checkout locked."""
+    """Withdraw those of the given operations that are planned. Must be called with the checkout locked."""
     rows.filter(state=State.PLANNED, ended_at=None).update(
         state=State.FAILED, reason="withdrawn", ended_at=now, next_attempt_at=None
     )

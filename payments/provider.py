@@ -53,9 +53,9 @@ class Outcome:
     """A provider's answer about one operation.
 
     `amount`, if given, is the amount moved or held, in minor units. It can differ from the operation's amount
-    only after a partial hold. With NOT_FOUND, `is_vouched` says that the provider knows everything about the
-    payment and has no such operation. Without `is_vouched`, the operation might have arrived. Neither proves
-    that a call which was sent is not carried out later.
+    only after a partial hold. If the verdict is NOT_FOUND and `is_vouched` is true, the adapter has seen all
+    that the provider stores about the payment, and the operation is not there. If `is_vouched` is false, the
+    operation might be there. In both cases, the provider can still carry out a call that was sent earlier.
     """
 
     verdict: Verdict
@@ -69,7 +69,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class AmountRule:
-    """The amounts that a card can be charged, in minor units: multiples of `step`, within both bounds."""
+    """The amounts that a card can be charged, in minor units: multiples of `step` within the bounds."""
 
     minimum: int = 1
     step: int = 1
@@ -102,10 +102,11 @@ class CardForm:
 
 @dataclass(frozen=True)
 class CardPage:
-    """A card page on our own host: the adapter's template, its context, and other origins for its CSP.
+    """A card page on our own host: the adapter's template, and the template's context.
 
-    `allows` has origins by directive, such as `script-src`. The page shows the content of CardForm.page. Its
-    script sends the browser to `return_url`, with `card_token` added to the query.
+    `allows` maps directives of the page's Content Security Policy, such as `script-src`, to the additional
+    origins that they allow. The page shows the content of CardForm.page. Its script sends the browser to
+    `return_url`, with `card_token` added to the query.
     """
 
     template: str
@@ -151,7 +152,7 @@ class DisputeStatus(StrEnum):
 
 @dataclass(frozen=True)
 class DisputeLine:
-    """A line of the provider's balance by which a dispute withdrew money or, if `is_back`, reinstated it."""
+    """A line of the provider's balance that withdrew the disputed money or, if `is_back`, reinstated it."""
 
     reference: str
     is_back: bool
@@ -181,7 +182,7 @@ class DisputeRecord:
 
 @dataclass(frozen=True)
 class CaptureRecord:
-    """The charge of a payment's card, regardless of who made it.
+    """The capture of a payment, made by this service or by someone else.
 
     `reference` is the same as in the Outcome of a succeeded capture.
     """
@@ -194,12 +195,12 @@ class CaptureRecord:
 
 @dataclass(frozen=True)
 class RefundRecord:
-    """One refund of a payment in its current state, regardless of who made it.
+    """The current state of one refund of a payment, made by this service or by someone else.
 
     `reference` is the same as in the refund's Outcome. `verdict` is PENDING, SUCCEEDED or FAILED.
     `has_returned` is true if the refund had paid the money back before it failed. `operation` is our
-    operation, or None if someone else made the refund. `refund` or `share` is the purpose of our operation,
-    if the provider stores it.
+    operation, or None if someone else made the refund. `refund` or `share` is our id of the refund or share
+    that the operation is for, if the provider stores that id.
     """
 
     reference: str
@@ -216,9 +217,9 @@ class RefundRecord:
 
 @dataclass(frozen=True)
 class Books:
-    """Everything that the provider's books have about one payment's money, each object in its current state.
+    """The current state of everything that the provider's books contain about one payment's money.
 
-    `is_held` is true if money is now held on the card and not captured.
+    `is_held` is true if money is held on the card now and is not captured.
     """
 
     is_held: bool = False
@@ -229,13 +230,13 @@ class Books:
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of the balance that the provider keeps: money in, or out if negative, and the fee for it.
+    """A line of the balance that the provider keeps: an amount in (or out, if negative) and its fee.
 
     `amount` and `fee` are in minor units of `currency`, which can differ from the payment's currency. The
     line adds `amount - fee` to the balance. `payment` and `operation` are our ids of the objects that the
-    line is about. `account` is the merchant's account there, "" for our own. `payout` is the provider's id of
-    the payout that includes the line, if it is known. `available_at` is when the money can be paid out, or
-    when it reaches the bank account.
+    line is about. `account` is the merchant's account at the provider, "" for our own. `payout` is the
+    provider's id of the payout that includes the line, if it is known. `available_at` is when the money can
+    be paid out, or when it reaches the bank account.
     """
 
     reference: str
@@ -253,10 +254,11 @@ class Entry:
 
 @dataclass(frozen=True)
 class Notification:
-    """A message in which a provider reports, unasked, that one of our payments has changed.
+    """A message that a provider sends when one of our payments has changed.
 
-    `kind` and `verdict` describe the change, if the message has them. The service does not ask the
-    provider about a change that it knows already. `operation` is our operation, if the message names it.
+    `kind` and `verdict` describe the change, if the message contains them. If the service has already
+    recorded that change, it does not ask the provider about it. `operation` is our operation, if the message
+    names it.
     """
 
     id: str
@@ -286,17 +288,17 @@ class Provider(Protocol):
 
     @property
     def key_life(self) -> timedelta:
-        """Return how long the provider recognizes a repeated call by its id, counted from the first call.
+        """Return for how long after the first call the provider recognizes a repeated call by its id.
 
-        The provider would carry out a later call again. It carries out no call later than this after it was
-        sent.
+        If the call is repeated later, the provider carries it out again. After the same time, the provider
+        no longer carries out a call that was sent but has been delayed.
         """
 
     urls: str
     """The module of the adapter's own URLs, "" if it has none."""
 
     page_origins: tuple[str, ...]
-    """The origins, besides our own, of pages that ask the payer for a card: forms of ours may lead there."""
+    """The origins, other than our own, of the pages that ask for a card. Our forms may redirect there."""
 
     @property
     def payment_origins(self) -> tuple[str, ...]:
@@ -315,12 +317,15 @@ class Provider(Protocol):
         """Register a payment at the provider before any money is requested.
 
         Return SUCCEEDED with the provider's id of the payment as `reference`. The caller commits the id
-        before it calls `authorize`, so that it can look up an unknown outcome by the id. A repeated call has
-        the payment's own id as its key. If the provider needs no such step, the answer has no reference.
+        before it calls `authorize`, so that it can look up an unknown outcome by the id. The idempotency key
+        is the payment's own id. If the provider needs no such step, the outcome has no reference.
         """
 
     def authorize(self, operation: Operation, card: CardUse, patience: float) -> Outcome:
-        """Hold the operation's amount on the card. NEEDS_ACTION names the page where the payer confirms."""
+        """Hold the operation's amount on the card.
+
+        If the payer must confirm, return NEEDS_ACTION with the address of the page as `action_url`.
+        """
 
     def capture(self, operation: Operation, patience: float) -> Outcome:
         """Capture the held money."""
@@ -328,7 +333,7 @@ class Provider(Protocol):
     def void(self, operation: Operation, patience: float) -> Outcome:
         """Release the hold. Return FAILED with reason `already_captured` if the money has been captured.
 
-        A registered payment without a hold is ended, so that it cannot hold money later.
+        If the payment is registered but has no hold, end it, so that it cannot hold money later.
         """
 
     def refund(self, operation: Operation, patience: float) -> Outcome:
@@ -350,18 +355,18 @@ class Provider(Protocol):
     def movements(self, payment: Payment) -> Books:
         """Return the provider's books about a payment: our operations, dashboard operations, and disputes.
 
-        The adapter reads each object in its current state and never relies on the order of events. A fact
-        that the books lack now can still arrive. Raises ProviderUnreachable.
+        The adapter reads the current state of each object and never relies on the order of events. A
+        movement that is missing from the books now can still appear later. Raises ProviderUnreachable.
         """
 
     def changed(self, since: datetime) -> Iterable[UUID]:
-        """Return our ids of the payments, however old, whose books have changed since `since`.
+        """Return our ids of the payments of any age that have changed at the provider since `since`.
 
-        Additional payments in the result do no harm. Raises ProviderUnreachable.
+        The result can include payments that have not changed. Raises ProviderUnreachable.
         """
 
     def payments(self, since: datetime) -> Iterable[PaymentRecord]:
-        """Return every payment made under our name since `since`, including those that our database lacks.
+        """Return every payment made under our name since `since`, even if our database does not have it.
 
         The service calls this only after a restore. Raises ProviderUnreachable.
         """
@@ -374,9 +379,9 @@ class Provider(Protocol):
         """
 
     def missing(self) -> Iterable[str]:
-        """Return what is missing at the provider for taking money: one sentence each, with the remedy.
+        """Return a sentence, with the remedy, for each thing that is missing at the provider for payments.
 
-        The adapter sends only requests that make no change. Raises ProviderUnreachable.
+        The adapter sends only requests that change no data. Raises ProviderUnreachable.
         """
 
 

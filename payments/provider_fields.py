@@ -1,4 +1,4 @@
-"""Readers of the fields of a provider's answers. Each returns the value, or a safe value if it is invalid."""
+"""Functions that read a field of a provider's answer. Each returns a safe value if the field is invalid."""
 
 import hashlib
 import re
@@ -14,7 +14,7 @@ from payments.provider import Card, DisputeStatus, Verdict
 OTHER = "other"  # in place of an invalid reason or brand
 NOBODY = UUID(int=0)
 MAX_AMOUNT = 2**63 - 1
-# The reasons that only the service gives, and acts on. A provider must not use them.
+# The reasons that only the service may set, because it acts on them.
 OURS = frozenset(
     (
         *("another_card", "challenge_expired", "given_up", "held_for_less"),
@@ -30,7 +30,7 @@ _CARD_NUMBER = re.compile(r"\d(?:[ -]?\d){11,18}")
 
 
 def without_card_numbers(text: str) -> str:
-    """Return the text with a replacement for everything that might be a card number."""
+    """Return the text with each sequence of digits that might be a card number replaced."""
     return _CARD_NUMBER.sub("[digits]", text)
 
 
@@ -46,7 +46,7 @@ def verdict_of_record(said: Any) -> Verdict:
 
 
 def reference(said: Any) -> str:
-    """Return the whole reference, or "" if it is invalid. A part of it would name something else."""
+    """Return the whole reference, or "" if it is invalid. A cut reference could name another object."""
     return str(said) if _is_text(said, 255) else ""
 
 
@@ -92,7 +92,7 @@ def unchanged(said: Any) -> Any:
 
 
 def sequence(said: Any) -> Sequence[Any]:
-    """Return a list or tuple unchanged, or an empty tuple for anything else. Members have other readers."""
+    """Return a list or tuple unchanged, or an empty tuple for anything else. Its members are not read."""
     return said if isinstance(said, list | tuple) else ()
 
 

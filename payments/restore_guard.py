@@ -1,18 +1,17 @@
 """Whether the service is open. A database that was restored to an earlier state is closed until its repair.
 
-The provider might have moved money since that state, and the database does not know of it. A payment that is
-held in the database might be captured at the provider, and a repeated refund would be paid twice. Rule
-restore.closed.
+The provider might have moved money since that state without a trace in the database. A payment that is held
+in the database might be captured at the provider, and a refund that the database lacks would be paid twice.
+Rule restore.closed.
 
 The database stores a mark of the server on which it was opened. A restored database has the mark, but it runs
 on another server: another cluster (`pg_dump`, logical replication), a later timeline of the same cluster (a
-base backup with archived WAL, a promoted replica), or newly created tables. A storage snapshot restores all
-of that unchanged. If an operator restores a snapshot, they therefore set DATABASE_RESTORED to a word that it
-has not had before.
+base backup with archived WAL, a promoted replica), or newly created tables. A storage snapshot restores the
+server's identity too. After restoring a snapshot, an operator therefore sets DATABASE_RESTORED to a new word.
 
-The service reads the mark once on each new connection, and every three seconds. If a thread has read that the
-database is open, it gets no connection to a server that does not match the mark, because a failover might
-have moved the address in between.
+The service reads the mark once on each new connection, and every three seconds. A failover can move the
+database's address to another server. If a thread has read that the database is open, it therefore gets no new
+connection to a server that does not match the mark.
 """
 
 import threading
@@ -33,7 +32,7 @@ from payments import statements
 
 FRESH_SECONDS = 3.0
 _is_repairing = ContextVar("is_repairing", default=False)
-_thread = threading.local()  # was_told_open: the last answer to this thread in this request
+_thread = threading.local()  # was_told_open: whether this thread last read, in this request, that it is open
 
 
 class Closed(OperationalError):
@@ -67,7 +66,7 @@ def is_closed() -> bool:
 def begin_repair(since: datetime) -> datetime:
     """Store the time from which a repair reads the provider's books, and return it.
 
-    If earlier repairs have not ended, the time is the earliest of them all.
+    If earlier repairs have not ended, store and return the earliest of their times and `since`.
     """
     begun: datetime = queries.value(statements.BEGIN_REPAIR, [since])
     return begun
@@ -97,7 +96,7 @@ def _read(asked: Any = connection) -> bool:
 
 
 def _is_known(own: Any) -> bool:
-    """Return whether the mark was read on this connection of the driver and matches its server."""
+    """Return whether the mark was read on this driver connection and matches the connected server."""
     return getattr(own, "is_of_open_server", False)
 
 

@@ -1,8 +1,8 @@
 """Makes every answer of a provider safe to record, before other code reads it (rule doubt.bounded).
 
-A value that is too long or invalid is cut or replaced, and the original is logged. No answer can therefore
-stop the recording of money. If an answer loses its meaning by that (the operation's outcome, the amount
-moved, or the address where the payer is asked), it becomes UNKNOWN and is reported as a discrepancy.
+A value that is too long or invalid is cut or replaced, and the original is logged. An invalid answer
+therefore cannot stop the recording of money. If the outcome, the amount moved, or the address where the payer
+confirms is invalid, the answer becomes UNKNOWN and a discrepancy is reported.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -35,7 +35,7 @@ from payments.provider import (
 
 log = structlog.get_logger("payments.safe_answers")
 
-MAX_IN_LOG = 24_000  # characters; `ascii` can turn one into ten
+MAX_IN_LOG = 24_000  # characters; `ascii` can write one character as ten
 T = TypeVar("T")
 Readers = Mapping[str, Callable[[Any], Any]]
 OUTCOME: Readers = {
@@ -127,7 +127,7 @@ MAX_NOTIFICATIONS = 1000  # in one message
 def safe_outcome(operation: Operation, said: object) -> Outcome:
     """Return an answer about an operation, safe to record.
 
-    If it has lost its meaning, report a discrepancy and return UNKNOWN.
+    If its verdict, amount or page is invalid, report a discrepancy and return UNKNOWN.
     """
     read = _read_fields(said, Outcome, OUTCOME, operation=str(operation.pk))
     if isinstance(said, Outcome) and _has_sense(operation, said, read):
@@ -137,7 +137,7 @@ def safe_outcome(operation: Operation, said: object) -> Outcome:
 
 
 def notifications(said: Iterable[object]) -> Iterator[Notification]:
-    """Yield up to MAX_NOTIFICATIONS of a message, safe to use. An invalid field gets a placeholder."""
+    """Yield up to MAX_NOTIFICATIONS notifications of a message, with placeholders for invalid fields."""
     for told in islice(said, MAX_NOTIFICATIONS):
         yield Notification(**_read_fields(told, Notification, NOTIFICATION))
 
@@ -221,7 +221,7 @@ def card_page(form: CardForm) -> str | CardPage:
 
 
 def _has_sense(operation: Operation, said: Outcome, read: Mapping[str, Any]) -> bool:
-    """Return whether an answer kept its meaning: verdict, amount, and the page where the payer is asked."""
+    """Return whether an answer's verdict, its amount, and the page where the payer confirms are valid."""
     if read["verdict"] is None or (said.amount is not None and read["amount"] is None):
         return False
     if read["verdict"] == Verdict.NEEDS_ACTION:
@@ -230,7 +230,7 @@ def _has_sense(operation: Operation, said: Outcome, read: Mapping[str, Any]) -> 
 
 
 def _read_fields(said: object, kind: type, readers: Readers, **of: str) -> dict[str, Any]:
-    """Return each field as its reader returns it. Log the fields that their readers changed."""
+    """Return the value that each field's reader returns. Log each field that its reader has changed."""
     if not isinstance(said, kind):
         _log_strange(kind.__name__.lower(), said, **of)
         return {name: read(None) for name, read in readers.items()}

@@ -1,4 +1,4 @@
-"""The forms and fields that check a merchant's settings when a person enters them, in portal or admin."""
+"""The forms and fields that check a merchant's settings, as entered in the portal or the admin."""
 
 import re
 from typing import Any
@@ -54,7 +54,7 @@ class SitesField(forms.CharField):
 
 
 def countries() -> list[tuple[str, str]]:
-    """Return the code and name of each country whose phone numbers the service can read, sorted by name."""
+    """Return the code and name of each country with phone numbers that the service can read, by name."""
     names = Locale("en").territories
     return sorted(
         ((code, names[code]) for code in phonenumbers.SUPPORTED_REGIONS if code in names),
@@ -63,7 +63,7 @@ def countries() -> list[tuple[str, str]]:
 
 
 class LookForm(forms.Form):
-    """The settings that the preview shows."""
+    """The settings that change the preview of the payment page."""
 
     name = forms.CharField(max_length=120, error_messages={"required": "Write the name that customers know."})
     brand_colour = forms.RegexField(

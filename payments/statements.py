@@ -15,8 +15,8 @@ INSERT INTO payments_databasemark (id, server, word, opened_at) VALUES (1, {_SER
 ON CONFLICT (id) DO UPDATE SET server = excluded.server, word = excluded.word, opened_at = excluded.opened_at,
     repair_since = NULL
 """  # noqa: S608 - only constants
-# The earliest start stays. A repair that did not end has already written history, so that the next repair
-# cannot find out from the history where to begin.
+# Keep the earliest start. A repair that did not end has already written to the history, so the next repair
+# cannot derive its start from the history.
 BEGIN_REPAIR = """
 INSERT INTO payments_databasemark (id, server, word, opened_at, repair_since) VALUES (1, '', '', clock_timestamp(), %s)
 ON CONFLICT (id) DO UPDATE SET repair_since = least(payments_databasemark.repair_since, excluded.repair_since)
@@ -37,7 +37,7 @@ FROM unnest(%(ids)s::uuid[], %(payments)s::uuid[]) AS new (id, payment_id)
 JOIN payments_payment payment ON payment.id = new.payment_id
 """.replace("%(amount)s", "coalesce(%(amount)s, payment.amount)")  # noqa: S608 - only our own constants
 
-# MATERIALIZED, because a plan that runs the selection once for each row of the table would exceed the limit.
+# MATERIALIZED, because a plan that runs the selection again for each row would claim more rows than `limit`.
 _CLAIM_DUE = """
 WITH due AS MATERIALIZED (
     SELECT d.id FROM payments_operation d JOIN payments_payment p ON p.id = d.payment_id
@@ -74,8 +74,8 @@ RETURNING first_sent_at, last_sent_at
 """
 
 # Records and posts a movement for the operation in `recorded`, which is an earlier query of the same WITH.
-# The provider then owes us `incoming` more, and we owe the bearer as much. Constraints refuse a fact that is
-# already recorded. `payments.ledger.posting_parameters` returns the parameters.
+# The provider then owes us `incoming` more, and we owe the bearer the same amount more. Constraints refuse a
+# movement that is already recorded. `payments.ledger.posting_parameters` returns the parameters.
 _POST_MOVEMENT = """
 fact AS (
     INSERT INTO payments_movement (id, payment_id, checkout_uuid, kind, amount, reference, operation_id, bearer,
@@ -109,8 +109,8 @@ moved AS (
 SELECT FROM recorded
 """  # noqa: S608 - only our own constants
 # Plain SQL, because the ORM would build the statement again for each provider call. `num_nonnulls` replaces
-# `ended_at IS NULL`: with that condition, and with statistics from a quiet hour, PostgreSQL would search all
-# operations that have not ended for this one.
+# `ended_at IS NULL`: with that condition, and with statistics from a quiet hour, PostgreSQL would search for
+# the operation among all operations that have not ended, instead of by its id.
 RECORD_OUTCOME = f"""
 WITH recorded AS (
     UPDATE payments_operation
@@ -129,8 +129,8 @@ WITH recorded AS (
 ),
 {_UPDATE_PAYMENT_AND_POST}"""  # noqa: S608 - only our own constants
 
-# A horizon above all existing transaction ids is from another server: the database was restored here from a
-# file.
+# If the horizon is above all transaction ids of this server, it was set on another server, and the database
+# was restored here from a dump. It is then set again.
 SET_HORIZON_OF_CLOSED_DAYS = """
 UPDATE payments_ledgerclosing SET horizon = pg_snapshot_xmax(pg_current_snapshot())::text::bigint
 WHERE horizon IS NULL OR horizon > pg_snapshot_xmax(pg_current_snapshot())::text::bigint
@@ -138,8 +138,8 @@ WHERE horizon IS NULL OR horizon > pg_snapshot_xmax(pg_current_snapshot())::text
 CHECK_CLOSED_DAYS_ARE_SETTLED = (
     "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint >= horizon FROM payments_ledgerclosing"
 )
-# The postings of a merchant's account in a period are one range of an index that includes all columns needed
-# here.
+# The postings of a merchant's account in a period are one range of an index. The index includes all the
+# columns that are needed here.
 _POSTINGS_OF_PERIOD = """
 SELECT m.id AS merchant_id, accounts.account, p.currency, p.created_at, p.amount
 FROM payments_ledgerclosing c, payments_merchant m, unnest(%(accounts)s::text[]) AS accounts (account), LATERAL (
@@ -171,8 +171,8 @@ FROM spans GROUP BY merchant_id, account, currency, 5, 6
 """  # noqa: S608 - only our own constants
 
 READ_SUMMED_UNTIL = "SELECT coalesce(max(summed_until), '-infinity')::text FROM payments_ledgerclosing"
-# `known` is the result of READ_SUMMED_UNTIL. It lets PostgreSQL estimate how few postings there are. The
-# other bound is of this snapshot.
+# `known` is the result of READ_SUMMED_UNTIL. With it, PostgreSQL can estimate how few postings there are. The
+# second bound is read in the same snapshot as the sums, so that each posting counts once.
 READ_BALANCES = """
 SELECT account, currency, sum(amount)::bigint FROM (
     SELECT account, currency, amount FROM payments_ledgersum

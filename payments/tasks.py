@@ -18,7 +18,7 @@ from payments.models import Discrepancy
 log = structlog.get_logger("payments.tasks")
 LISTED = 100  # discrepancies that one mail describes
 _TURN = "discrepancies.turn"  # the cache key that lets only one worker mail at a time
-_TURN_SECONDS = 120  # after this, another worker can take the turn of one that died
+_TURN_SECONDS = 120  # after this, another worker can mail if the first worker died
 
 
 @shared_task
@@ -43,8 +43,8 @@ def close_days() -> None:
 def mail_discrepancies() -> None:
     """Mail the operators the discrepancies that were not mailed yet, at most one mail a minute.
 
-    If the mail fails, the next mail has them. If the process dies after the mail, they are mailed twice. Rule
-    money.discrepancy.
+    If the mail fails, the next mail includes them. If the process dies after it has sent the mail, they are
+    mailed again. Rule money.discrepancy.
     """
     if not settings.OPERATORS or not cache.add(_TURN, True, _TURN_SECONDS):
         return
@@ -58,7 +58,7 @@ def mail_discrepancies() -> None:
 
 
 def _discrepancies_to_mail(now: datetime) -> Sequence[Discrepancy]:
-    """Return the discrepancies to mail. The list is empty if this minute has already had its mail."""
+    """Return the discrepancies to mail. The list is empty if a mail was sent in this minute."""
     this_minute = now.replace(second=0, microsecond=0)
     if Discrepancy.objects.filter(mailed_at__gte=this_minute).exists():
         return []
@@ -86,7 +86,7 @@ def _write_mail(rows: Sequence[Discrepancy]) -> str:
 
 
 def _describe_discrepancy(row: Discrepancy) -> str:
-    """Return the lines about one discrepancy, without its facts, which not every reader of a mail may see."""
+    """Return the lines about one discrepancy, without its facts: not every recipient may see them."""
     address = settings.PORTAL_URL + reverse("admin:payments_discrepancy_change", args=[row.pk])
     kind = row.kind_entry
     return (

@@ -1,4 +1,4 @@
-"""Customer data that a merchant sends with an order, kept until a day after the order's end.
+"""Customer data that a merchant sends with an order. It is deleted a day after the order has ended.
 
 Rules prefill.kept, create.customer.
 """
@@ -14,7 +14,7 @@ AFTER_END = timedelta(days=1)
 
 
 def save_prefill(checkout: Checkout, customer: dict[str, str]) -> None:
-    """Write the customer data of a new checkout (`phone` in E.164, `name`, `locale`), if any was sent.
+    """Save the customer data that was sent with a new checkout: `phone` in E.164, `name`, `locale`.
 
     Must be called in the transaction that creates the checkout.
     """
@@ -32,15 +32,18 @@ def with_locale(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
 
 
 def prefill_of(checkout: Checkout) -> Prefill | None:
-    """Return the data that was sent with an order read `with_locale`, or None.
+    """Return the customer data that was sent with an order, or None.
 
-    Returns None also for an order that was read without `with_locale`.
+    The order must come from a query `with_locale`. For any other order it returns None.
     """
     return None if locale(checkout) is None else Prefill.objects.filter(pk=checkout.pk).first()
 
 
 def locale(checkout: Checkout) -> str | None:
-    """Return the locale of an order that was read `with_locale`, or None for any other order."""
+    """Return the locale that was sent with an order from a query `with_locale`, or None.
+
+    For any other order it returns None.
+    """
     return getattr(checkout, "prefilled_locale", None)
 
 
@@ -49,6 +52,6 @@ def delete_old() -> None:
     before = clock.now() - AFTER_END
     ended = Q(captured_at__lte=before) | Q(voided_at__lte=before) | Q(expired_at__lte=before)
     of_ended = Checkout.objects.filter(ended).values("pk")
-    # An order that ended before that time was also created before it. The condition on the id skips the newer
-    # orders, which are nearly all.
+    # An order that ended before `before` was also created before it. The condition on the id skips the orders
+    # that were created later, which are nearly all.
     batches.delete(Prefill.objects.filter(pk__lt=clock.first_id(before), checkout__in=of_ended))

@@ -1,6 +1,6 @@
-"""Changes to shares by the lead, who renames or asks again, and by a mate who reconsiders (rule share.bends).
+"""Changes to shares after the split: rename a share, ask a mate again, or reconsider a decline.
 
-Each change is made under the checkout's lock. No share changes while its card is being asked.
+Each change locks the checkout. A share does not change while a card is paying it. Rule share.bends.
 """
 
 import secrets
@@ -19,11 +19,11 @@ from payments import disputes
 MAX_NAME = 30
 RENAMED = (ShareStatus.OPEN, ShareStatus.DECLINED, ShareStatus.CANCELLED, ShareStatus.EXPIRED)
 ASKED_AGAIN = (ShareStatus.DECLINED, ShareStatus.CANCELLED)
-AT_LEAST = timedelta(hours=24)  # minimum life of the link of a share that is asked for again
+AT_LEAST = timedelta(hours=24)  # minimum lifetime of the new link when a mate is asked again
 
 
 def rename(share_uuid: UUID, name: str) -> PaymentRequest:
-    """Change the name of a share that no one is paying; "" removes the name. A claim on the share ends.
+    """Change the name of a share that no one is paying, and end any claim on it. "" removes the name.
 
     Raises ShareNotOpen.
     """
@@ -42,9 +42,9 @@ def rename(share_uuid: UUID, name: str) -> PaymentRequest:
 def ask_again(share_uuid: UUID) -> PaymentRequest:
     """Open a declined or cancelled share again, with a new link. The old link no longer works.
 
-    The new link ends with the order's other links, but it works for at least a day. It was not texted to
-    anyone yet, so a text can be sent at once. A share that is already open is returned unchanged. Raises
-    ShareNotOpen.
+    The new link ends when the old one would have ended, but works for at least a day. The pause between two
+    reminders is reset, so the new link can be texted at once. A share that is already open is returned
+    unchanged. Raises ShareNotOpen.
     """
     with transaction.atomic(durable=True):
         share, checkout = locked(share_uuid)
@@ -59,9 +59,9 @@ def ask_again(share_uuid: UUID) -> PaymentRequest:
 
 
 def reconsider(share_uuid: UUID) -> PaymentRequest:
-    """Open a share again for a mate who declined it and changes their mind.
+    """Open a share again for a mate who declined it and has changed their mind.
 
-    The link stays the same, and so does its end. A share that is already open is returned unchanged. Raises
+    The link and the time of its end stay the same. A share that is already open is returned unchanged. Raises
     ShareNotOpen.
     """
     with transaction.atomic(durable=True):
@@ -81,8 +81,8 @@ def may_reconsider(share: PaymentRequest, now: datetime) -> bool:
 def may_be_asked(checkout: Checkout) -> bool:
     """Return whether mates may pay for this order now.
 
-    The order must be captured. No dispute on it is open or lost, and no one has refunded any of it at the
-    provider.
+    The order must be captured, must have no open or lost dispute, and must not have been refunded at the
+    provider, even in part.
     """
     if checkout.status != Status.CAPTURED or disputes.standing(checkout.pk) is not None:
         return False

@@ -1,7 +1,7 @@
-"""Claims: a share that a person takes through the group link is kept for them (rules group.*).
+"""Claims: the service reserves a share for the person who takes it through the group link (rules group.*).
 
-It is kept until they pay or the claim's time is over. A claim belongs to a browser, which a digest
-identifies. Every change is made under the checkout's lock.
+The share is reserved until the person pays or the claim expires. A claim belongs to a browser, which is
+identified by a digest. Every change locks the checkout.
 """
 
 from collections.abc import Callable
@@ -17,18 +17,18 @@ from checkout.states import OperationInProgress, ShareStatus, Status
 from config.lib import clock
 from payments import disputes
 
-AT_FIRST = timedelta(minutes=3)  # until the person who took the share has signed in
-SIGNED_IN = timedelta(minutes=15)
+AT_FIRST = timedelta(minutes=3)  # lifetime of a claim before the person has signed in
+SIGNED_IN = timedelta(minutes=15)  # lifetime of a claim from the sign-in on
 
 
 class NameMissing(ValueError):
-    """The share has no name, so the person who takes it must give theirs."""
+    """The share has no name, so the person who takes it must enter their name."""
 
 
 def is_free(share: PaymentRequest, now: datetime) -> bool:
-    """Return whether anyone with the group link may take this share of an open order now.
+    """Return whether anyone with the group link may take this share now.
 
-    Rules group.taken, group.own_link.
+    It does not check whether the order still accepts payments. Rules group.taken, group.own_link.
     """
     return share.status == ShareStatus.OPEN and not share.phone and not share.is_kept(now)
 
@@ -41,13 +41,14 @@ def claim_share(
     is_signed_in: bool = False,
     admit: Callable[[], None] = lambda: None,
 ) -> PaymentRequest:
-    """Keep a free share for this claim, and release any other share of the order that the claim keeps.
+    """Reserve a free share for a browser, and release any other share of the order that it has claimed.
 
-    The share is kept for three minutes. If the person is signed in to the share from an earlier take, it is
-    kept for fifteen, because no page leads them to the sign-in. `name` is the person's own name, for a share
-    without one. If this claim already keeps the share, its time stays the same. `admit` is called in the
-    transaction, before anything is written. Raises ShareNotOpen, NameMissing, OperationInProgress,
-    PaymentRequest.DoesNotExist. Rules group.taken, group.kept, group.one_share, group.name.
+    `claim` is the digest of the browser. The share is reserved for three minutes, or for fifteen if the
+    person is already signed in to it. `name` is the person's name, which is needed if the share has no name.
+    A share that this claim already reserves is returned unchanged. `admit` is called in the transaction
+    before the first write, and can raise to refuse the claim. Raises ShareNotOpen, NameMissing,
+    OperationInProgress, PaymentRequest.DoesNotExist. Rules group.taken, group.kept, group.one_share,
+    group.name.
     """
     with transaction.atomic(durable=True):
         share, checkout = mate_shares.locked(share_uuid)
@@ -67,10 +68,10 @@ def claim_share(
 
 
 def hold_longer(share_uuid: UUID, *, claim: str) -> None:
-    """Keep a share for fifteen minutes from now, because the person who took it has signed in.
+    """Reserve a share for fifteen minutes from now, because the person who claimed it has signed in.
 
-    A claim whose time is over is renewed, unless another person has taken the share. In that case
-    ShareNotOpen is raised. Rule group.kept.
+    An expired claim is renewed too, unless another person has claimed the share. In that case ShareNotOpen is
+    raised. Rule group.kept.
     """
     with transaction.atomic(durable=True):
         share, checkout = mate_shares.locked(share_uuid)
@@ -82,7 +83,7 @@ def hold_longer(share_uuid: UUID, *, claim: str) -> None:
 
 
 def release(share_uuid: UUID, *, claim: str) -> None:
-    """Free the share that this claim keeps, unless its card is being asked. Rule group.kept."""
+    """End this claim on a share, unless a card is paying the share. Rule group.kept."""
     with transaction.atomic(durable=True):
         share, _ = mate_shares.locked(share_uuid)
         if share.status == ShareStatus.OPEN and share.claim_digest == claim:
@@ -99,7 +100,7 @@ def _is_open(checkout: Checkout) -> bool:
 
 
 def _let_go_of_others(checkout: Checkout, claim: str) -> None:
-    """End this claim on the order's other shares. Raises OperationInProgress if a card pays one of them."""
+    """End this claim on all shares of the order. Raises OperationInProgress if a card is paying one."""
     for other in checkout.payment_requests.filter(claim_digest=claim):
         if other.status == ShareStatus.PAYING:
             raise OperationInProgress

@@ -1,4 +1,4 @@
-"""API calls of merchants, and the idempotency keys under which a merchant repeats a call."""
+"""API calls of merchants, and the idempotency keys with which merchants repeat calls safely."""
 
 from typing import ClassVar
 
@@ -10,12 +10,13 @@ from payments.models import Merchant
 
 
 class ApiCall(models.Model):
-    """API call with the status of its answer: the source of the timeline and of the log of requests.
+    """An API call with the status of its response. The portal's timeline and request log show these rows.
 
-    There is a row for each POST under /checkouts, also for a refused one. Other refused calls leave rows
-    within a limit. In the sandbox, so do reads of orders that the checklist watches (`api.watching`).
+    Each POST under /checkouts has a row, even if it was refused. Other refused calls are recorded up to a
+    limit. In the sandbox, reads of orders are also recorded up to a limit if the checklist of the integration
+    watches them (checkout/api/watched_reads.py).
 
-    The table is partitioned by the time in the id: `CALLS`. Its rows never change.
+    The table is partitioned by the time in the id (`CALLS`). Its rows never change.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -41,7 +42,7 @@ CALLS = Partitioned("checkout_apicall", days=2)
 
 
 class IdempotencyKey(models.Model):
-    """Key that a merchant has sent with a POST, and the answer that is replayed under it for a day."""
+    """An idempotency key that a merchant sent with a POST, and the response that is replayed for a day."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False)

@@ -1,4 +1,4 @@
-"""People who pay, and the ids under which merchants know them."""
+"""Customers, and the id by which each merchant identifies a customer."""
 
 import uuid
 from typing import ClassVar
@@ -13,7 +13,7 @@ from payments.models import Merchant
 
 
 class Customer(models.Model):
-    """A person known by a verified phone number, across merchants."""
+    """A person who is identified by a verified phone number at all merchants."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     phone = FindableTextField(null=True, blank=True, help_text="E.164. Null after an erasure.")
@@ -42,7 +42,7 @@ class Customer(models.Model):
 
 
 class MerchantCustomer(models.Model):
-    """A person as one merchant knows them: a random id without a meaning for other merchants."""
+    """The id by which one merchant identifies a customer. It is random, and different at each merchant."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False, db_constraint=False)

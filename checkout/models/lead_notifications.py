@@ -1,4 +1,4 @@
-"""Messages that a lead is to get by text."""
+"""Queue of text messages to leads."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from checkout.models.orders import Checkout
 from checkout.models.shares import PaymentRequest
 from config.lib.database import queries
 
-A_DAY = timedelta(days=1)  # before the links end, the lead gets a message
+A_DAY = timedelta(days=1)  # the lead gets a message this long before the pay links end
 
 
 class LeadTold(models.Model):
-    """Message that a lead is to get by text, sent once each time. Rule lead.told.
+    """A text message to a lead, sent once for each event that it is about. Rule lead.told.
 
-    It is written in the transaction of the change that it is about.
+    It is queued in the transaction that records the event.
     """
 
     class Kind(models.TextChoices):
@@ -52,7 +52,7 @@ class LeadTold(models.Model):
     def put(
         checkout: Checkout, kind: LeadTold.Kind, due_at: datetime, share: PaymentRequest | None = None
     ) -> None:
-        """Queue a message to the lead. If the same thing happens again, queue it again.
+        """Queue a message to the lead. If the same event happens again, the message is queued again.
 
         Must be called with the checkout locked.
         """
@@ -62,5 +62,5 @@ class LeadTold(models.Model):
 
     @staticmethod
     def put_end(checkout: Checkout, ends_at: datetime) -> None:
-        """Queue the message about the links' end, as `put` does. It is due a day before the end."""
+        """Queue the message that the pay links end in a day. It is due a day before `ends_at`."""
         LeadTold.put(checkout, LeadTold.Kind.LINKS_END, ends_at - A_DAY)

@@ -28,7 +28,7 @@ from payments.models import Merchant, Payment
 
 
 class Own(NamedTuple):
-    """Placeholder for a value that differs between checkouts: the named column of each checkout."""
+    """Placeholder for a value that is different for each checkout: the checkout's value in this column."""
 
     column: str
 
@@ -53,7 +53,7 @@ def _plain(value: Any) -> Any:
 
 
 def _parameters(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of facts by column. A fact that is an Own is left out."""
+    """Return the values of the facts by column name. A fact whose value is an Own is left out."""
     given = {name: value for name, value in facts.items() if not isinstance(value, Own)}
     columns = {field.name: str(field.column) for field in Checkout._meta.concrete_fields}
     return {columns[name]: _plain(value) for name, value in given.items()}
@@ -61,22 +61,22 @@ def _parameters(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 class CheckoutQuerySet(models.QuerySet["Checkout"]):
     def with_bill(self) -> CheckoutQuerySet:
-        """Read the lines of `bill` in the same statement."""
+        """Read the order lines in the same statement, so that `Checkout.bill` needs no query."""
         return self.annotate(lines=models.Func(template=statements.BILL_LINES, output_field=models.Field()))
 
     def late(self, status: Status) -> CheckoutQuerySet:
-        """Return the checkouts of a status whose deadline has passed, oldest deadline first."""
+        """Return the checkouts with this status whose deadline has passed, oldest deadline first."""
         deadline = states.DEADLINES[status]
         return self.filter(**{"status": status, f"{deadline}__lte": Now()}).order_by(deadline)
 
     def move(
         self, checkouts: Sequence[Checkout], to: Status, cause: Cause, at: datetime | Own, **facts: Any
     ) -> None:
-        """Write the new status of checkouts with its facts, and a line of history for each checkout.
+        """Write a new status for the checkouts, with a history entry for each of them.
 
-        No other code changes the status of a checkout. `at` and any fact can be an Own. Must be called with
-        the rows locked. If the table of states does not allow a move, it raises MoveRefused before it writes
-        a row.
+        `facts` are the other fields to write. `at` and any fact can be an Own. Raises MoveRefused before the
+        first write if the table of states does not allow a move. Must be called with the rows locked. No
+        other code may change the status of a checkout.
         """
         for checkout in checkouts:
             states.check(checkout.status, to)
@@ -101,11 +101,13 @@ class CheckoutQuerySet(models.QuerySet["Checkout"]):
     def locked(self, checkout_uuid: UUID, merchant: Merchant | None = None) -> Checkout:
         """Lock a checkout and return it. Its `locked_at` is the database's time, read under the lock.
 
-        Raises Checkout.DoesNotExist, also for another merchant's checkout. Raises restore_guard.Closed in a
-        database that was restored and not repaired, because no verb may move money there.
+        Raises Checkout.DoesNotExist, also if the checkout belongs to another merchant. Raises
+        restore_guard.Closed in a restored database that is not repaired yet, because no money may be moved
+        there.
 
-        After a wait, PostgreSQL reads the locked row again, but not the joined rows, which are from before
-        the wait. Therefore only the merchant is joined. Payment and lead are read when they are used.
+        If the lock has to wait, PostgreSQL reads the locked row again after the wait, but not the joined
+        rows, which can be out of date. Therefore only the merchant is joined. The payment and the lead are
+        read when they are used.
         """
         restore_guard.check()
         if merchant is None:
@@ -114,7 +116,7 @@ class CheckoutQuerySet(models.QuerySet["Checkout"]):
 
 
 class Checkout(models.Model):
-    """One order to be paid. Only `move` writes `status`."""
+    """An order that a merchant wants to be paid. Only `move` writes `status`."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False, db_constraint=False)
@@ -160,7 +162,7 @@ class Checkout(models.Model):
     last_refund_at = models.DateTimeField(null=True, blank=True)
 
     locked_at: datetime  # set on a checkout that `locked` has returned
-    is_settled_later = False  # True while only a part of the provider's books is recorded
+    is_settled_later = False  # True while a sync has recorded only a part of the provider's books
 
     objects = CheckoutQuerySet.as_manager()
 
@@ -200,12 +202,12 @@ class Checkout(models.Model):
             ),
         ]
         indexes: ClassVar = [
-            # Ascending, and read backwards. New rows come at the end of their merchant's rows, where a full
-            # page stays as it is. In a descending index they would come before the other rows. Each full page
-            # would be split in halves, and both halves would be written to the log.
+            # Ascending, although it is read backwards. New rows are added after their merchant's other rows,
+            # so full index pages do not change. In a descending index, new rows would be added before the
+            # others. Each full page would be split, and both halves would be written to the WAL.
             models.Index(fields=["merchant", "created_at", "id"], name="checkout_listed"),
-            # Finds an order by the beginning of its id, in upper or lower case. A query for a whole id needs
-            # `iexact` in addition to the exact condition.
+            # For a search by the first characters of an order id, in upper or lower case. A query for a
+            # complete id must add an `iexact` condition to the exact condition to use this index.
             models.Index(
                 "merchant", OpClass(Upper("merchant_order_id"), "text_pattern_ops"), name="checkout_order_ids"
             ),
@@ -221,18 +223,18 @@ class Checkout(models.Model):
 
     @property
     def url(self) -> str:
-        """Address of the page for the customer."""
+        """URL of the page on which the customer pays."""
         return f"{settings.CHECKOUT_PAGE_URL}?id={self.pk}"
 
     @property
     def has_mates(self) -> bool:
-        """Whether the cost is split."""
+        """Whether the cost is split between the lead and mates."""
         return (self.people or 1) > 1
 
     def is_led_by_another(self, person_uuid: UUID | None) -> bool:
-        """Return whether the checkout has a lead who is not this person. Rule pay.lead.
+        """Return whether the checkout has a lead who is another person. Rule pay.lead.
 
-        `person_uuid` is None if the person is unknown.
+        `person_uuid` is None if the person has not signed in.
         """
         return self.lead_id is not None and self.lead_id != person_uuid
 
@@ -258,15 +260,15 @@ class Checkout(models.Model):
         return self.status == Status.CREATED and now >= self.payable_until
 
     def touch(self, **facts: Any) -> None:
-        """Write facts, if any, and `updated_at`, because what a read shows has changed.
+        """Write the facts, if any, and set `updated_at`, because the API's response has changed.
 
-        Must be called with the row locked. The time is the database's, as in `move`, so that a list of
-        changes misses none.
+        The time is the database's, as in `move`, so that a list of changed checkouts does not miss any. Must
+        be called with the row locked.
         """
         self._write(facts, is_shown=True)
 
     def note(self, **facts: Any) -> None:
-        """Write facts that no read shows. Must be called with the row locked."""
+        """Write facts that the API does not show. Must be called with the row locked."""
         self._write(facts, is_shown=False)
 
     def _write(self, facts: Mapping[str, Any], *, is_shown: bool) -> None:
@@ -280,7 +282,7 @@ class Checkout(models.Model):
         Checkout.objects.move([self], to, cause, now, **facts)
 
     def own(self, value: Any) -> Any:
-        """Return the value. For an Own, return this checkout's value of the column."""
+        """Return the value, or this checkout's value in the named column if it is an Own."""
         return getattr(self, value.column) if isinstance(value, Own) else value
 
 
@@ -305,7 +307,7 @@ class Bill(models.Model):
 
 
 class Change(models.Model):
-    """Line of a checkout's history. Append-only."""
+    """An entry of a checkout's history. Entries are only added, never changed."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     checkout = models.ForeignKey(Checkout, on_delete=models.PROTECT, related_name="changes")

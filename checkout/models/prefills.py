@@ -10,10 +10,10 @@ from config.lib.crypto import DIGEST_LETTERS, EncryptedTextField, FindableTextFi
 
 
 class Prefill(models.Model):
-    """Data that prefills the page of an order, as its merchant sent it.
+    """Customer data from the merchant with which the order's page is prefilled.
 
-    It is deleted a day after the order's end. It has its own table: an order without it costs no more, no
-    read loads it, and no update of an order copies it. Rule prefill.kept.
+    It is deleted a day after the order has ended. It has its own table, so that orders without it take no
+    space, reads of orders do not load it, and updates of orders do not copy it. Rule prefill.kept.
     """
 
     checkout = models.OneToOneField(

@@ -8,7 +8,7 @@ from uuid_utils.compat import uuid7
 
 
 class ProofRun(models.Model):
-    """Progress of a proof of all checkouts. A stopped proof continues from there (rule money.proof)."""
+    """Progress of a proof of all checkouts, so that a stopped proof can continue (rule money.proof)."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     is_scheduled = models.BooleanField(help_text="Workers run it automatically.")

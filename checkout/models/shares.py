@@ -1,4 +1,4 @@
-"""Shares that mates are asked for, and refunds."""
+"""Shares that mates are asked to pay, the group link to them, and refunds."""
 
 from datetime import datetime
 from typing import Any, ClassVar
@@ -17,9 +17,9 @@ from payments.models import Merchant, Payment
 
 
 class PaymentRequest(models.Model):
-    """A mate's share with its own pay link (rule share.link).
+    """A mate's share with its pay link (rule share.link).
 
-    `status` changes under the checkout's lock, and a trigger checks each move.
+    `status` changes only under the checkout's lock. A database trigger checks each change.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -88,9 +88,10 @@ class PaymentRequest(models.Model):
         return f"share {self.position}\N{NO-BREAK SPACE}· {self.status}"
 
     def move(self, to: ShareStatus, **facts: Any) -> None:
-        """Write the new status with its facts.
+        """Write a new status and the other fields in `facts`.
 
-        Raises MoveRefused for a move that the table of states does not allow.
+        If the share is no longer open or paying, its claim ends. Raises MoveRefused for a move that the table
+        of states does not allow.
         """
         states.check_share(self.status, to)
         self.status = to
@@ -101,22 +102,22 @@ class PaymentRequest(models.Model):
         self.save(update_fields=["status", *facts])
 
     def begin_to_pay(self, mate: Customer, claim: str) -> None:
-        """Move to `paying`. A claim of another person, who took the share and left it, ends."""
+        """Move to `paying`. If another person's expired claim is still stored, it ends."""
         is_theirs = self.claim_digest in ("", claim)
         self.move(ShareStatus.PAYING, mate=mate, **({} if is_theirs else NO_CLAIM))
 
     def claim(self, digest: str, *, name: str = "", until: datetime | None = None) -> None:
-        """Write which browser has taken the share, until when, and under which name; "" for no browser.
+        """Write which browser has claimed the share, until when, and the name that the person entered.
 
-        Rule group.kept.
+        If `digest` is "", the claim is removed. Rule group.kept.
         """
         self.claim_digest, self.claim_name, self.claimed_until = digest, name, until
         self.save(update_fields=list(NO_CLAIM))
 
     def is_kept(self, now: datetime) -> bool:
-        """Return whether the share is kept for a person who took it through the group link.
+        """Return whether the share is reserved for a person who claimed it through the group link.
 
-        It is kept until the claim's time is over, and while its card is being asked.
+        It is reserved until the claim expires, and while a card is paying it.
         """
         if not self.claim_digest:
             return False
@@ -124,21 +125,21 @@ class PaymentRequest(models.Model):
         return self.status == ShareStatus.PAYING or (self.status == ShareStatus.OPEN and in_time)
 
     def is_kept_from(self, claim: str, now: datetime) -> bool:
-        """Return whether the share is kept for another browser than that of this claim."""
+        """Return whether the share is reserved for a browser that does not have this claim."""
         return self.is_kept(now) and self.claim_digest != claim
 
     @property
     def shown_name(self) -> str:
-        """Name that the lead gave, or else the name of the person who took the share, "" for no name."""
+        """Name that the lead entered, else the name that the claiming person entered, else ""."""
         return self.name or self.claim_name
 
 
-# The claim fields of a share that no one has taken.
+# The values of the claim fields while a share has no claim.
 NO_CLAIM: dict[str, Any] = {"claim_digest": "", "claim_name": "", "claimed_until": None}
 
 
 class GroupLink(models.Model):
-    """The one link to all free shares of an order, stored like the pay links (rule group.link)."""
+    """The single link to all free shares of an order. It is stored like the pay links (rule group.link)."""
 
     checkout = models.OneToOneField(
         Checkout, on_delete=models.PROTECT, primary_key=True, related_name="group_link"
@@ -152,7 +153,7 @@ class GroupLink(models.Model):
 
 
 class Refund(models.Model):
-    """Refund of a whole order, under the merchant's own reference."""
+    """Refund of a whole order. The merchant identifies it by the merchant's own reference."""
 
     class Status(models.TextChoices):
         PENDING = "pending"

@@ -1,8 +1,8 @@
-"""The SQL of orders: a new checkout, changes of checkouts, their bill, and messages to the lead."""
+"""SQL statements that create, move, update and read checkouts, and that queue messages to the lead."""
 
 from collections.abc import Iterable, Mapping
 
-# One statement, because the ORM would need one for each row.
+# A single statement inserts all the rows. The ORM would need a statement for each table.
 INSERT_CHECKOUT = """
 WITH made AS (
     INSERT INTO checkout_checkout (id, merchant_id, merchant_order_id, status, amount, currency, metadata, return_url,
@@ -21,7 +21,7 @@ history AS (
 )
 SELECT created_at, payable_until FROM made
 """
-# Plain SQL, because every move runs it, and the ORM would build two statements again each time.
+# Plain SQL, because every move runs it. The ORM would build two statements for each move.
 _MOVE_CHECKOUTS = """
 WITH moved AS (
     UPDATE checkout_checkout SET status = %(status)s, updated_at = statement_timestamp(){facts}
@@ -32,9 +32,9 @@ SELECT change_id, checkout_id, origin, %(status)s, %(actor)s, %(request_id)s, at
 FROM unnest(%(changes)s::uuid[], %(ids)s::uuid[], %(origins)s::text[], %(ats)s::timestamptz[])
     AS change (change_id, checkout_id, origin, at)
 """
-# Cast to json, which the driver parses. Django would parse jsonb, after an additional check of each row.
+# The cast to json lets the driver parse the lines. For jsonb, Django would check and parse each row itself.
 BILL_LINES = "(SELECT lines::json FROM checkout_bill WHERE checkout_id = checkout_checkout.id)"
-# A new id each time, because each repetition is another text.
+# A repeated message gets a new id, because it is a new text message.
 QUEUE_LEAD_NOTIFICATION = """
 INSERT INTO checkout_leadtold (id, checkout_id, kind, share_uuid, due_at) VALUES (%s, %s, %s, %s, %s)
 ON CONFLICT (checkout_id, kind, share_uuid)
@@ -43,13 +43,19 @@ DO UPDATE SET id = excluded.id, due_at = excluded.due_at, ended_at = NULL
 
 
 def move_checkouts(values: Mapping[str, str]) -> str:
-    """Return the statement that moves checkouts. `values` are parameters or columns, by column."""
+    """Return the statement that moves checkouts.
+
+    `values` has, for each column to set, the SQL of its value: a parameter or another column.
+    """
     facts = "".join(f", {column} = {value}" for column, value in values.items())
     return _MOVE_CHECKOUTS.replace("{facts}", facts)
 
 
 def update_checkout(columns: Iterable[str], *, is_shown: bool) -> str:
-    """Return the statement that sets columns of a checkout, and `updated_at` if a read shows the change."""
+    """Return the statement that sets these columns of a checkout.
+
+    With `is_shown`, it also sets `updated_at`, because the API shows the change.
+    """
     facts = ["updated_at = statement_timestamp()"] if is_shown else []
     facts += [f"{column} = %({column})s" for column in columns]
     return f"UPDATE checkout_checkout SET {', '.join(facts)} WHERE id = %(id)s"  # noqa: S608 - only our names

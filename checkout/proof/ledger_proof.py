@@ -1,4 +1,4 @@
-"""Proof of the ledger: finds every checkout whose money does not agree with its status.
+"""Proof of the ledger: find every checkout whose recorded money does not agree with its status.
 
 Rule money.proof.
 """
@@ -23,10 +23,10 @@ from webhooks import retention
 
 
 class Breach(NamedTuple):
-    """Breach of an invariant: its subject, and its kind, which says what is broken.
+    """A breach of an invariant. Its kind says which invariant is broken.
 
-    The subject is the checkout, or the merchant whose sums are wrong. For an orphan row (references.py), it
-    is the missing id, the row's id or its event's id.
+    The subject is the checkout, or the merchant whose sums are wrong. For an orphan row (references.py), the
+    subject is the missing id, the row's id, or the id of the row's event.
     """
 
     subject: UUID
@@ -35,22 +35,25 @@ class Breach(NamedTuple):
 
 
 class Range(NamedTuple):
-    """Range of checkout ids that includes both ends. Some ids can exist only in a posting or a payment."""
+    """A range of checkout ids, including both ends.
+
+    An end can be an id that only a posting or a payment has, although its checkout is missing.
+    """
 
     first: UUID
     last: UUID
 
 
 FIRST, LAST = UUID(int=0), UUID(int=2**128 - 1)
-SIZE = 5000  # maximum of checkouts in a range
+SIZE = 5000  # maximum number of checkouts in a range
 _CHUNK = 2000
 
 
 def breaches(since: datetime | None = None) -> list[Breach]:
-    """Return every breach of every invariant. An empty list is the proof.
+    """Return every breach of every invariant. An empty list proves the ledger.
 
-    With `since`, only checkouts whose row, postings or operations have changed since then are proved, and
-    rows made since then.
+    With `since`, it checks only checkouts whose row, postings or operations have changed since then, and the
+    references of rows that were created since then.
     """
     if since is None:
         of_checkouts = [breach for span in ranges() for breach in breaches_within(span)]
@@ -58,15 +61,15 @@ def breaches(since: datetime | None = None) -> list[Breach]:
     with transaction.atomic(durable=True):
         _prepare()
         changed, of_rows = sorted(_changed(since)), _lost(clock.first_id(since), LAST)
-    # Each chunk has its own transaction, because a long transaction would hold up the feeds.
+    # Each chunk has its own transaction, because a long transaction would delay merchants' event feeds.
     chunks = batches.chunks(changed, _CHUNK)
     return of_rows + [breach for these in chunks for breach in _breaches_of(these)]
 
 
 def ranges(first: UUID = FIRST) -> Iterator[Range]:
-    """Yield the ranges of all checkouts from this id on.
+    """Yield consecutive ranges of checkout ids, from `first` to the last possible id.
 
-    The rows that exist when a range is reached decide how long it is.
+    The end of each range is read from the database when the caller reaches that range.
     """
     while True:
         last: UUID | None = queries.value(statements.FIND_END_OF_RANGE, {"first": first, "size": SIZE - 1})
@@ -82,7 +85,7 @@ def after(uuid: UUID) -> UUID:
 
 
 def breaches_within(span: Range) -> list[Breach]:
-    """Return the breaches of a range's checkouts."""
+    """Return the breaches of the checkouts and references in a range of ids."""
     with transaction.atomic(savepoint=True):
         _prepare()
         return _lost(*span) + _breaches(statements.BREACHES_OF_RANGE, **span._asdict())
@@ -94,7 +97,7 @@ def _lost(first: UUID, last: UUID) -> list[Breach]:
 
 
 def months(first: date | None = None) -> Iterator[date]:
-    """Yield the months of the ledger from this one on, up to today or the last day that is summed."""
+    """Yield the months of the ledger, from `first` to the month of `sums.last_day()`."""
     month, last = first or sums.first_month(), sums.last_day()
     while month is not None and month <= last:
         yield month
@@ -102,14 +105,17 @@ def months(first: date | None = None) -> Iterator[date]:
 
 
 def breaches_of_sums(month: date) -> list[Breach]:
-    """Return a breach for each merchant whose sums of a month differ from the postings (rule money.sums)."""
+    """Return a breach for each merchant whose sums of this month differ from the postings.
+
+    Rule money.sums.
+    """
     with transaction.atomic(savepoint=True):
         _prepare()
         return [Breach(uuid, kinds.LEDGER_SUMS, uuid) for uuid in sums.wrong_in(month)]
 
 
 def report(since: datetime) -> int:
-    """Report each breach in what has changed since then as a discrepancy; return the number of breaches."""
+    """Check everything that has changed since this time, report each breach, and return the number."""
     return len(reported(breaches(since)))
 
 
@@ -133,7 +139,7 @@ def size_within(span: Range) -> tuple[int, int]:
 
 
 def size(since: datetime) -> tuple[int, int]:
-    """Return how many checkouts have changed since then, and how many postings they have in total."""
+    """Return how many checkouts have changed since this time, and how many postings they have in total."""
     with transaction.atomic(durable=True):
         _prepare()
         changed = _changed(since)
@@ -146,10 +152,10 @@ def _prepare() -> None:
 
 
 def _breaches_of(these: list[UUID]) -> list[Breach]:
-    """Return the breaches of these checkouts, whose ids are in order.
+    """Return the breaches of these checkouts. Their ids must be sorted.
 
-    Checkouts that changed lately are next to each other. A query of a range costs a third of a query of as
-    many single ids.
+    Checkouts that changed recently usually have ids next to each other. If their range has less than twice as
+    many checkouts, the whole range is queried, because that costs a third of a query of single ids.
     """
     span = Range(these[0], these[-1])
     with transaction.atomic(durable=True):
@@ -162,7 +168,7 @@ def _breaches_of(these: list[UUID]) -> list[Breach]:
 
 
 def _breaches(query: str, **of: Any) -> list[Breach]:
-    of["told_since"] = retention.kept_since()  # older events can be deleted already
+    of["told_since"] = retention.kept_since()  # events of older checkouts might have been deleted
     return [breach for invariant in statements.INVARIANTS for breach in _who_breaks(invariant, query, of)]
 
 

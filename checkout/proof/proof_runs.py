@@ -1,9 +1,9 @@
-"""Proof of all checkouts, range by range. It can stop at any moment and continue later.
+"""Proof of all checkouts, range by range. It can stop at any time and continue later.
 
-Each range of checkouts, and each month of the ledger's sums, has its own transaction. In the same transaction
-the run's row records what comes next. A stopped run therefore proves the rest later, and proves no part
-twice. If a checkout is made or changes after its range was proved, the hourly proof of changes covers it. A
-run holds only the breaches of one range in memory. Rule money.proof.
+Each step proves a range of checkouts, or a month of the ledger's sums, in its own transaction. The same
+transaction records in the run's row what the next step is. A run that continues therefore does not prove any
+part twice. If a checkout is created or changes after its range was proved, the hourly proof of changes covers
+it. Only the breaches of one step are in memory at a time. Rule money.proof.
 """
 
 from collections.abc import Iterator
@@ -18,25 +18,25 @@ from checkout.proof.ledger_proof import Breach
 from config.lib import clock
 from payments.closed_days import sums
 
-GIVEN_UP = timedelta(days=7)  # a run that was stopped earlier starts again
+GIVEN_UP = timedelta(days=7)  # an unfinished run that began earlier is not continued: a new run begins
 
 
 class Busy(Exception):
-    """Another process is proving all checkouts at this moment."""
+    """Another process is running the proof of all checkouts now."""
 
 
 class Step(NamedTuple):
-    """The run after a range or a month, and the breaches found in it, which are reported already."""
+    """The run after a step, and the breaches that the step found. They are reported already."""
 
     run: ProofRun
     breaches: list[Breach]
 
 
 def begin(*, is_scheduled: bool = False, anew: bool = False) -> ProofRun:
-    """Return the run to continue, or a new one if no run was stopped within the last week.
+    """Return the unfinished run to continue, or a new run if no unfinished run began in the last week.
 
-    With `anew`, a stopped run is given up. A run can become a scheduled run, but not the reverse. Raises
-    Busy.
+    With `anew`, an unfinished run is deleted and a new one begins. `is_scheduled` makes the run one that
+    workers continue automatically. A scheduled run stays scheduled. Raises Busy.
     """
     with transaction.atomic(durable=True):
         now = clock.now()
@@ -52,12 +52,12 @@ def begin(*, is_scheduled: bool = False, anew: bool = False) -> ProofRun:
 
 
 def scheduled() -> ProofRun | None:
-    """Return the run that workers are to continue, or None."""
+    """Return the unfinished run that workers have to continue, or None."""
     return ProofRun.objects.filter(ended_at=None, is_scheduled=True).first()
 
 
 def steps(run: ProofRun) -> Iterator[Step]:
-    """Prove range after range until the run has ended, and yield after each one. Raises Busy."""
+    """Prove step after step until the run has ended, and yield each step. Raises Busy."""
     while run.ended_at is None:
         with transaction.atomic(durable=True):
             found = (
@@ -71,7 +71,7 @@ def steps(run: ProofRun) -> Iterator[Step]:
 
 
 def _prove_step(run: ProofRun) -> list[Breach]:
-    """Prove the next range, or else the next month. Report the breaches, and write what comes next."""
+    """Prove the next range, or the next month if all ranges are proved. Report and count the breaches."""
     found = _prove_range(run) if run.next_uuid is not None else _prove_month(run)
     run.breach_count += len(found)
     run.save()

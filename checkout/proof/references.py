@@ -1,7 +1,7 @@
-"""References that no foreign key enforces, and the rows that break them (rule money.proof).
+"""References that no foreign key enforces, and the orphan rows that break them (rule money.proof).
 
-A foreign key would lead into or out of a partition, or would lock the row that it refers to. A row and the
-row that it refers to were made at about the same time. A proof of new rows therefore reads no old ones.
+There is no foreign key, because it would cross partitions, or would lock the referenced row. A row and the
+row that it refers to are created at about the same time. A proof of new rows therefore reads no old rows.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from config.lib.database import queries
 
 
 class Lost(NamedTuple):
-    """Row that breaks a reference. `subject` is the missing id, the row's id or its event's id."""
+    """A row that breaks a reference. `subject` is the missing id, the row's id, or the id of its event."""
 
     subject: UUID
     merchant_uuid: UUID | None
@@ -23,9 +23,9 @@ class Lost(NamedTuple):
 
 
 def lost(first: UUID, last: UUID) -> Iterator[Lost]:
-    """Yield the orphan rows with ids of this range.
+    """Yield the orphan rows with ids in this range.
 
-    The rows that they refer to are looked for only among ids of the same time.
+    The rows that they refer to are searched only among ids of about the same time.
     """
     within = {"first": first, "last": last}
     within |= {"earliest": clock.first_id_with(first), "latest": clock.last_id_with(last)}

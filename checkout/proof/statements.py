@@ -1,4 +1,4 @@
-"""The SQL of the proof: the invariants of every checkout's money, and references without foreign keys.
+"""The SQL of the proof: the invariants of the money of each checkout, and references without foreign keys.
 
 Rules money.proof, money.nothing_held.
 """
@@ -10,23 +10,20 @@ from payments.discrepancies.definitions import DiscrepancyKind
 
 
 class Invariant(NamedTuple):
-    """Kind of discrepancy that a breach is, and the query for the checkouts that break the invariant.
-
-    The kind says what is broken.
-    """
+    """An invariant: the query finds the checkouts that break it, and a breach is reported as this kind."""
 
     kind: DiscrepancyKind
     sql: str
 
 
 class Reference(NamedTuple):
-    """Kind of discrepancy that a breach is, and the query for the subjects and their merchants."""
+    """A reference: the query finds the orphan rows' subjects and merchants, and reports them as this kind."""
 
     kind: DiscrepancyKind
     sql: str
 
 
-# For each card, what it bears by all movements and bookings, and what disputes have taken of it.
+# For each card: the amount that it bears according to movements and bookings, and what disputes took from it.
 _CARDS = """
         SELECT p.checkout_uuid, p.id AS payment_id,
             sum(m.amount) - coalesce((SELECT sum(b.amount) FROM payments_booking b
@@ -37,9 +34,9 @@ _CARDS = """
 _NOT_DISPUTED = """NOT EXISTS (
             SELECT 1 FROM payments_dispute d WHERE d.checkout_uuid = c.id AND d.status = 'open')"""
 
-# Rule money.proof. Each query returns the checkouts that break its invariant, in a plain column of a table. A
-# query that groups its rows groups them by this column. A restriction to some checkouts, put around the
-# query, can therefore use the tables' indexes.
+# Rule money.proof. Each query returns the ids of the checkouts that break its invariant. The ids come
+# directly from a column of a table, and a query with GROUP BY groups by this column. If an outer query then
+# adds a condition on the ids, PostgreSQL can use the indexes of the tables.
 INVARIANTS = (
     Invariant(
         kinds.LEDGER_UNBALANCED,
@@ -78,8 +75,8 @@ INVARIANTS = (
     ),
     Invariant(
         kinds.LEDGER_LATE_CAPTURE,
-        # Eight seconds, because two machines' clocks can differ. A capture that a pump has sent again was in
-        # doubt, and does not count.
+        # The margin is eight seconds, because the clocks of two machines can differ. Only captures with a
+        # single attempt count. If the pump sent a capture again, its outcome was unknown for a while.
         """
         SELECT c.id FROM checkout_checkout c
         JOIN payments_operation o ON o.payment_id = c.payment_id
@@ -345,9 +342,9 @@ REFERENCES = (
     ),
 )
 
-# The proof can take longer than a request's 15 s. It reads few rows of large tables, each by an index.
-# PostgreSQL does not know how many of these rows are next to each other. Without these settings it would read
-# whole tables with parallel workers, which costs more.
+# The proof can take longer than the statement timeout of a request, 15 s. It reads few rows of large tables
+# by index. PostgreSQL does not know that many of these rows are next to each other. Without these settings it
+# would read whole tables with parallel workers, which costs more.
 SET_UP_PROOF = """
 SELECT set_config('statement_timeout', '0', true), set_config('max_parallel_workers_per_gather', '0', true),
     set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
@@ -360,7 +357,7 @@ LEFT JOIN checkout_checkout c ON c.id = broken.checkout_uuid
 """
 BREACHES_OF_CHECKOUTS = _BREACHES + "WHERE broken.checkout_uuid = ANY(%(these)s)"
 BREACHES_OF_RANGE = _BREACHES + "WHERE broken.checkout_uuid BETWEEN %(first)s AND %(last)s"
-# The end of a range: after so many checkouts, or after so many rows that might belong to no checkout.
+# A range ends after `size` checkouts, or earlier if it has many postings or payments without a checkout.
 FIND_END_OF_RANGE = """
 SELECT least(
     (SELECT id FROM checkout_checkout WHERE id >= %(first)s ORDER BY id OFFSET %(size)s LIMIT 1),
@@ -374,7 +371,7 @@ COUNT_CHECKOUTS_AND_POSTINGS = """
 SELECT (SELECT count(*) FROM checkout_checkout WHERE id BETWEEN %(first)s AND %(last)s),
        (SELECT count(*) FROM payments_posting WHERE checkout_uuid BETWEEN %(first)s AND %(last)s)
 """
-# Ids are UUIDv7. Rows made since that moment are at the end of the primary key.
+# Ids are UUIDv7, so the condition on `id` lets PostgreSQL find the new rows at the end of the primary key.
 FIND_CHANGED_CHECKOUTS = """
 SELECT c.id FROM payments_merchant m JOIN checkout_checkout c ON c.merchant_id = m.id
 WHERE c.updated_at >= %(since)s

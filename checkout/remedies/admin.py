@@ -1,6 +1,7 @@
-"""Admin actions for money that is stuck.
+"""Admin actions with which operators resolve stuck card operations and bookings.
 
-Each action asks the provider first and proves the ledger afterwards. Rules operator.once, operator.proof.
+Each action asks the provider first, and checks the checkout's ledger afterwards. Rules operator.once,
+operator.proof.
 """
 
 from collections.abc import Callable
@@ -47,7 +48,7 @@ def _of_sent(operation: Operation) -> dict[str, Any]:
 
 
 def _before_sending(operation: Operation) -> str:
-    """Return the condition under which the operation is not sent, or is refused again."""
+    """Return a sentence that warns when the operation is not sent, or is likely to be refused again."""
     if operation.ended_at is None:
         return "It is sent only if the provider says that it failed or never arrived."
     if reasons.said(operation.reason) == reasons.CLOSED:
@@ -97,13 +98,16 @@ def _said_of_operation(operation: Operation) -> str:
 
 
 class Remedies:
-    """Mixin for the actions: who may run a remedy, and how its result is logged and shown."""
+    """Mixin that checks who may run a remedy, runs it, and logs and shows the result."""
 
     def has_remedy_permission(self: Any, request: HttpRequest) -> bool:
         return bool(request.user.has_perm("payments.change_operation"))
 
     def remedy(self: Any, request: HttpRequest, rows: QuerySet[Any], act: Remedy, *, done: str) -> None:
-        """Run a remedy on the one row, log it, prove the checkout's ledger, and show both results."""
+        """Run a remedy on the only row, log it, and show its result and whether the ledger is still right.
+
+        `done` is the sentence that is shown and logged after success.
+        """
         row = rows.get()
         try:
             checkout_uuid = act(row.pk, cause=cause_of_operator(request))
@@ -126,7 +130,7 @@ class Remedies:
 
 
 class RemediedOperationAdmin(Remedies, OperationAdmin):
-    """Admin of operations, with the remedies for an operation that is stuck."""
+    """Admin of operations, with the remedies for stuck operations."""
 
     actions = ("settle_outside", "send_again", "give_up")
 
@@ -162,7 +166,7 @@ class RemediedOperationAdmin(Remedies, OperationAdmin):
 
 
 class RemediedBookingAdmin(Remedies, BookingAdmin):
-    """Admin of bookings, with the action that reverses a settlement outside."""
+    """Admin of bookings, with the action that reverses the booking of a refund settled outside."""
 
     actions = ("take_back",)
 
@@ -179,12 +183,12 @@ class RemediedBookingAdmin(Remedies, BookingAdmin):
 
 
 class FoundDiscrepancyAdmin(DiscrepancyAdmin):
-    """Admin of discrepancies. The id of an order finds them too."""
+    """Admin of discrepancies. Operators can also search for them by the id of an order."""
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """Return the rows that the search term matches, also those of an order with this id."""
+        """Return the rows that match the search term, and the rows about an order with that id."""
         found, _ = super().get_search_results(request, queryset, search_term)
         term = search_term.replace("\0", "").strip()
         if not term:

@@ -1,4 +1,4 @@
-"""Remedy that gives up an authorization or a capture in doubt.
+"""Remedy that gives up an authorization or a capture with an unknown outcome.
 
 The order then continues as if the operation had never been sent.
 """
@@ -27,10 +27,11 @@ CALLS_END_AFTER = operation_queue.PATIENT_FOR + timedelta(minutes=1)
 
 
 def give_up(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
-    """End an authorization or a capture in doubt as failed.
+    """End an authorization or a capture with an unknown outcome as failed.
 
-    The remedy is allowed if the provider vouches that the operation never arrived. An authorization can also
-    be given up if a void has released its possible hold. Returns the checkout's uuid. Raises NotAllowed.
+    This is allowed if the provider vouches that the operation never arrived. Otherwise the service sends a
+    void of the authorization, and gives the authorization up if the void succeeds. Returns the checkout's
+    uuid. Raises NotAllowed.
     """
     asked = operations.read_operation(operation_uuid)
     _check_allowed(asked)
@@ -68,9 +69,9 @@ def _check_allowed(operation: Operation) -> None:
 
 
 def _release_hold(asked: Operation, outcome: Outcome, cause: Cause) -> Operation:
-    """Release the possible hold of an authorization; return the void, which has succeeded.
+    """Send a void of the hold that an authorization might have made, and return the void.
 
-    Raises NotAllowed.
+    Raises NotAllowed unless the void succeeds.
     """
     refusal = NotAllowed(
         f"{status_check.in_words(outcome)} It is given up only when a void has succeeded, or the provider "
@@ -85,10 +86,10 @@ def _release_hold(asked: Operation, outcome: Outcome, cause: Cause) -> Operation
 
 
 def _planned_void(checkout_uuid: UUID, operation_uuid: UUID, cause: Cause) -> Operation:
-    """Give up the payment of an authorization in doubt; return the planned void of its possible hold.
+    """Give up the payment of an authorization with an unknown outcome, and plan a void of it.
 
-    If the provider refuses the void now, the void stays planned and releases a hold that is found later.
-    Raises NotAllowed.
+    Returns the planned void. If the provider refuses the void now, it stays planned, and the pump sends it
+    again later. Raises NotAllowed.
     """
     with transaction.atomic(durable=True):
         checkout, now = Checkout.objects.locked(checkout_uuid), clock.now()

@@ -1,6 +1,6 @@
-"""Immediate look-up of an operation in doubt, at an operator's request.
+"""Look-up of an operation with an unknown outcome, run at once when an operator requests it.
 
-It does what the pump does when the operation is due.
+It does the same as the pump does when the operation is due.
 """
 
 from uuid import UUID
@@ -15,11 +15,11 @@ from payments.models import Operation
 
 
 def look_up_now(operation_uuid: UUID) -> Operation:
-    """Ask the provider for the outcome of an operation in doubt, record it, and return the operation.
+    """Find out and record the outcome of an operation whose outcome is unknown; return the operation.
 
-    If another process is asking at this moment, NotAllowed is raised. Raises NotAllowed,
-    Operation.DoesNotExist and restore_guard.Closed. The last one is raised before the provider is asked: a restored
-    database might know only the old key of a refund that was paid under a new key.
+    Raises NotAllowed if the outcome is already known, or if another process is handling the operation now.
+    Raises Operation.DoesNotExist. Raises restore_guard.Closed before the provider is called, because a
+    restored database might have only the old key of a refund that was paid under a new key.
     """
     restore_guard.check()
     asked = operations.read_operation(operation_uuid)

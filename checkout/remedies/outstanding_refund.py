@@ -19,9 +19,10 @@ UNDER_WAY = "It is under way just now. Look again in a minute."
 
 @dataclass(frozen=True)
 class Due:
-    """Amount that is owed for a refund.
+    """The amount that a card is owed for one part of a refund, in minor units.
 
-    `resends` is set if the refund was returned. `planned` has the attempts that are due later.
+    `resends` is the returned refund, or None if the refund failed. `planned` are the attempts that were
+    planned but not sent yet.
     """
 
     amount: int
@@ -35,14 +36,17 @@ class Due:
 
 
 def check_refused(refund: Operation) -> None:
-    """Raise NotAllowed unless a refund has failed, or was returned after it had settled."""
+    """Raise NotAllowed unless the operation is a refund that failed or that was returned later."""
     is_refused = refund.state in (State.FAILED, State.DECLINED) or has_come_back(refund)
     if refund.kind != Operation.Kind.REFUND or not is_refused:
         raise NotAllowed("Only a refund that has failed, or came back, can be given in another way.")
 
 
 def has_come_back(refund: Operation) -> bool:
-    """Return whether a settled refund was returned later. For a row from `with_returns` it makes no query."""
+    """Return whether the operation is a settled refund that was returned later.
+
+    It makes no query for a row from `with_returns`.
+    """
     if refund.kind != Operation.Kind.REFUND or refund.state != State.SUCCEEDED:
         return False
     known: bool | None = getattr(refund, "has_return", None)
@@ -51,7 +55,7 @@ def has_come_back(refund: Operation) -> bool:
 
 
 def with_returns(rows: QuerySet[Operation, Any]) -> QuerySet[Operation, Any]:
-    """Add `has_return` to operations: whether the operation is a settled refund that was returned later."""
+    """Add `has_return` to each operation: whether it is a settled refund that was returned later."""
     returns = Movement.objects.filter(operation=OuterRef("pk"), kind=Movement.Kind.REFUND_RETURNED)
     return rows.annotate(has_return=Exists(returns))
 
@@ -59,7 +63,7 @@ def with_returns(rows: QuerySet[Operation, Any]) -> QuerySet[Operation, Any]:
 def check(checkout: Checkout, refund: Operation, now: datetime) -> Due:
     """Return the amount that the card is owed for a refund.
 
-    Must be called with the checkout locked. If no amount is owed, it raises NotAllowed with the reason.
+    Raises NotAllowed with the reason if no amount can be sent. Must be called with the checkout locked.
     """
     check_refused(refund)
     if disputes.is_open(checkout.pk):

@@ -1,4 +1,4 @@
-"""A bank's reasons for a refusal in words, for refunds that a card can no longer take and for all others."""
+"""Sentences for the reason codes with which a provider refuses an operation."""
 
 CLOSED = "The card’s account is closed."
 SAID = {
@@ -12,7 +12,7 @@ SAID = {
 
 
 def said(reason: str | None) -> str:
-    """Return a provider's reason as a sentence, "" for a reason that has no meaning."""
+    """Return a provider's reason code as a sentence, or "" for a missing code or a code without a meaning."""
     if not reason or reason in SAID:
         return SAID[reason] if reason else ""
     return reason.replace("_", " ").capitalize() + "."

@@ -21,12 +21,12 @@ RELEASED = (Payment.Status.CAPTURED, Payment.Status.VOIDED, Payment.Status.REFUN
 
 
 def send_again(operation_uuid: UUID, *, cause: Cause) -> UUID:
-    """Make a refund or a void due again at once, if the provider says that it failed or does not exist.
+    """Plan a refund or a void again, due now, if the provider says that it failed or never arrived.
 
-    The provider is asked first. An operation that failed there gets a new key. An operation in doubt keeps
-    its key for as long as the provider remembers it. A refund that does not exist there gets a new key only
-    when no call under the old key can be carried out any more. Returns the checkout's uuid. Raises
-    NotAllowed. Rule doubt.old_key.
+    An operation that the provider refused gets a new key. An operation that never arrived keeps its key for
+    as long as the provider remembers it. A refund that never arrived gets a new key only when the provider
+    can no longer carry out a call under the old key. Returns the checkout's uuid. Raises NotAllowed. Rule
+    doubt.old_key.
     """
     asked = operations.read_operation(operation_uuid)
     _check_allowed(asked)
@@ -50,10 +50,10 @@ def send_again(operation_uuid: UUID, *, cause: Cause) -> UUID:
 
 
 def _is_refused_there(asked: Operation) -> bool:
-    """Ask the provider and return whether it refused the operation.
+    """Ask the provider about the operation; return whether the provider refused it.
 
-    A refusal of an operation that has not ended is recorded. Returns False if the provider vouches that the
-    operation does not exist. Raises NotAllowed for any other answer.
+    The refusal of an operation that has not ended is recorded. Returns False if the provider vouches that the
+    operation never arrived. Raises NotAllowed for any other answer.
     """
     status_check.sync(asked.payment_id)
     outcome = status_check.look_up(asked)
@@ -77,7 +77,7 @@ def _check_allowed(operation: Operation) -> None:
 
 
 def _plan_refund(due: Due, cause: Cause, now: datetime) -> None:
-    """Plan what is owed for a refund, due now, and withdraw the attempts that were planned for later."""
+    """Plan a refund of the amount owed, due now, and withdraw the attempts that were planned for later."""
     due.withdraw_planned(now)
     details = Details(
         due.amount,

@@ -1,6 +1,6 @@
-"""Remedies that book a refund as settled outside and that reverse such a booking.
+"""Remedies that book a refund as settled outside the service, and that reverse such a booking.
 
-A refund is settled outside if its card cannot take it.
+An operator uses them if the card can no longer take the refund and the payer got the money in another way.
 """
 
 from uuid import UUID
@@ -19,10 +19,10 @@ from payments.provider import CARD_CANNOT_TAKE_IT
 
 
 def settle_outside(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
-    """Book that the payer got the amount of a failed refund in another way, and settle the order.
+    """Book that the payer got the amount of a failed or returned refund in another way, and settle the order.
 
-    The provider is asked first. The remedy is allowed only if the provider says that the card cannot take the
-    refund. Returns the checkout's uuid. Raises NotAllowed.
+    This is allowed only if the provider says that the card cannot take the refund. Returns the checkout's
+    uuid. Raises NotAllowed.
     """
     asked = operations.read_operation(operation_uuid)
     outstanding_refund.check_refused(asked)
@@ -45,7 +45,7 @@ def settle_outside(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
 
 
 def take_back(booking_uuid: UUID, *, note: str, cause: Cause) -> UUID:
-    """Reverse the booking of a refund that was settled outside. The card is owed its amount again.
+    """Reverse the booking of a refund that was settled outside. The card is then owed the amount again.
 
     Returns the checkout's uuid. Raises NotAllowed, Booking.DoesNotExist.
     """

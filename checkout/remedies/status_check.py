@@ -1,4 +1,7 @@
-"""First step of every remedy: the provider's answer decides what is allowed (rule operator.asks_first)."""
+"""First step of every remedy: ask the provider, whose answer decides whether the remedy is allowed.
+
+Rule operator.asks_first.
+"""
 
 from uuid import UUID
 
@@ -22,13 +25,13 @@ WORDS = {
 
 
 class NotAllowed(Exception):
-    """The remedy is refused and makes no change. The message gives the operator the reason."""
+    """The remedy is not allowed and changes no row. The message gives the operator the reason."""
 
 
 def sync(payment_uuid: UUID) -> None:
-    """Read a payment's books at the provider and record what is missing here.
+    """Read the provider's books of a payment, and record what our database lacks.
 
-    Every remedy calls this before it decides. Raises NotAllowed if the provider does not answer.
+    Every remedy that moves money calls this first. Raises NotAllowed if the provider does not answer.
     """
     try:
         syncing.sync(payment_uuid)
@@ -37,7 +40,7 @@ def sync(payment_uuid: UUID) -> None:
 
 
 def look_up(operation: Operation) -> Outcome:
-    """Ask the provider for the outcome of an operation, with no transaction open."""
+    """Ask the provider for the outcome of an operation. Must be called with no transaction open."""
     if operation.kind == Kind.CAPTURE:
         return operations.look_up_capture(operation)
     return operations.look_up(operation)

@@ -1,4 +1,7 @@
-"""Lost payments, written again under the ids that the provider names. `sync` records their money later."""
+"""Payments that a restore has lost. They are written again with the ids that the provider has stored.
+
+`sync` later records the money that was moved on them.
+"""
 
 from datetime import datetime
 from uuid import UUID
@@ -15,10 +18,10 @@ Kind, State = Operation.Kind, Operation.State
 
 
 def write_payment(told: PaymentRecord) -> bool:
-    """Write a lost payment of an order or of one of its shares; return whether it is that merchant's.
+    """Write a lost payment of an order or a share again. Return False if it does not match the order.
 
-    The merchant, its account at the provider, the amount and the currency must match. If another card is live
-    for the same order or share, the payment is written as given up until the books show which card was
+    The merchant, the account at the provider, the amount and the currency must match. If the order or share
+    already has a current card, the payment is written as given up, until the books show which card was
     captured.
     """
     checkout_uuid = _order_of(told.subject)
@@ -46,9 +49,9 @@ def _order_of(subject: UUID | None) -> UUID | None:
 
 
 def _accounts_of(merchant: Merchant) -> set[str]:
-    """Return the accounts that a merchant has or had at the provider.
+    """Return the current and former accounts of a merchant at the provider.
 
-    Owners of other accounts can write any data into them.
+    A payment in any other account is not trusted, because that account's owner can write any ids into it.
     """
     former = FormerAccount.objects.filter(merchant=merchant).values_list("provider_account", flat=True)
     return {merchant.provider_account, *former}
@@ -77,10 +80,10 @@ def _write_payment(
 
 
 def leave_old_keys(payment_uuid: UUID) -> int:
-    """End each open refund whose part was sent under a new key in the lost time; return how many.
+    """End each open refund that was replaced under a new key in the lost time; return how many were ended.
 
-    A refund is ended only if the provider vouches that the old key never arrived. If the old key were sent
-    again, the money would be refunded twice.
+    If the old key were sent again, the money would be refunded twice. A refund is ended only if the provider
+    vouches that the call under the old key never arrived.
     """
     count = 0
     rows = Operation.objects.filter(payment=payment_uuid, kind=Kind.REFUND, state__in=Operation.OPEN)

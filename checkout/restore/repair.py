@@ -1,9 +1,9 @@
-"""Repair of a restored database: what the provider has moved since the restored moment is recorded again.
+"""Repair of a restored database: record again what the provider has moved since the backup was made.
 
-The service is closed until the repair has ended (payments/restore_guard.py). A repair that stops can be started
-again, and it continues from what it has written. The calls of the lost time are unknown. Therefore each
-operation that has not ended counts as sent until the repair (rule doubt.old_key). Rules restore.repair,
-restore.unknown_orders, restore.open.
+The service is closed until the repair has ended (payments/restore_guard.py). A repair that was stopped can be
+run again, and it keeps what it has written. The database does not show which calls were sent in the lost
+time. Therefore each open operation counts as last sent at the time of the repair (rule doubt.old_key). Rules
+restore.repair, restore.unknown_orders, restore.open.
 """
 
 from collections.abc import Callable, Iterable
@@ -24,13 +24,17 @@ from payments.inquiring import reconciliation
 from payments.models import Merchant, Payment
 from payments.provider import PaymentRecord
 
-MARGIN = timedelta(hours=1)  # before our last history entry: reading too much does no harm
+MARGIN = timedelta(hours=1)  # reads begin this long before our last history entry; an overlap is harmless
 MAX_ROUNDS = 10
 
 
 @dataclass
 class Repair:
-    """Result of a repair: how much was written again, and which payments are left for an operator."""
+    """Result of a repair.
+
+    `payments` is the number of payments written again, and `synced` is the number of syncs that changed our
+    database. `moved` are all payments that were read, and `unknown` are those of orders that we do not have.
+    """
 
     payments: int = 0
     synced: int = 0
@@ -43,11 +47,11 @@ class Repair:
 
 
 def repair(since: datetime, tell: Callable[[str], None] = lambda _: None) -> Repair:
-    """Record again what the provider has moved after `since` and our books lack, then open the service.
+    """Record again what the provider has moved after `since` and our database lacks. Then open the service.
 
-    `tell` gets a line for each round. There are several rounds, because one round can write what the next one
-    needs. A payment of an unknown order is reported and never moved. Raises ProviderUnreachable. The service
-    then stays closed.
+    The repair runs several rounds, because the rows that one round writes can be needed by the next. `tell`
+    is called with a line of progress after each round. A payment of an unknown order is only reported. Raises
+    ProviderUnreachable, and the service then stays closed.
     """
     done = Repair()
     with restore_guard.repairing():
@@ -66,15 +70,15 @@ def repair(since: datetime, tell: Callable[[str], None] = lambda _: None) -> Rep
 
 
 def last_moment() -> datetime:
-    """Return the moment from which to read the provider's books: a margin before our last history entry."""
+    """Return the time from which to read the provider's books: a margin before our last history entry."""
     last = Change.objects.order_by("-pk").values_list("created_at", flat=True).first()
     return min(last or clock.now(), clock.now()) - MARGIN
 
 
 def _run_round(since: datetime, done: Repair) -> None:
-    """Write the payments that are missing, then sync all payments.
+    """Write the missing payments, then sync all payments that the provider has changed.
 
-    Orders come before shares, because shares are paid later.
+    Payments of orders are synced before payments of shares, because shares are paid later.
     """
     bank, moved = provider.current_provider(), set[UUID]()
     for told in safe_answers.payment_records(bank.payments(since)):
@@ -89,7 +93,7 @@ def _run_round(since: datetime, done: Repair) -> None:
 
 
 def _settle_orders(moved: Iterable[UUID]) -> None:
-    """Settle the orders of these payments, now that the books of all their cards are recorded."""
+    """Settle the orders of these payments. The books of all their cards must be recorded already."""
     orders = Payment.objects.filter(pk__in=list(moved)).values_list("checkout_uuid", flat=True)
     for checkout_uuid in sorted(set(orders)):
         with transaction.atomic(durable=True):
@@ -104,7 +108,7 @@ def _of_kind(payments: Iterable[UUID], kind: Payment.Kind) -> list[UUID]:
 
 def _write_payment(told: PaymentRecord, done: Repair) -> None:
     known = Payment.objects.filter(pk=told.payment)
-    if known.exists():  # our row can lack its id at the provider, which every look-up needs
+    if known.exists():  # the row can lack the provider's id of the payment, which every look-up needs
         lost = known.filter(provider_reference="").exclude(provider_reference=told.reference)
         lost.update(provider_reference=told.reference, provider_account=told.place)
     elif told.is_moved and payment_rebuild.write_payment(told):

@@ -1,4 +1,8 @@
-"""Amounts that the cards of an order are owed: one reimbursement per share, or one refund part per card."""
+"""Amounts that the cards of an order are owed.
+
+For a captured order, the lead's card is owed a reimbursement for each paid share. For a refunded order, each
+card is owed its part of the refund.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,16 +20,14 @@ from payments.discrepancies import kinds, reporting
 from payments.discrepancies.definitions import DiscrepancyKind
 from payments.models import Operation
 
-# The gap before the next attempt after a failure, and how long attempts continue. After that, an operator
-# decides.
-REIMBURSED_AGAIN_AFTER = timedelta(days=1)
-REFUNDED_AGAIN_AFTER = timedelta(hours=1)
-TRIED_FOR = timedelta(days=3)
+REIMBURSED_AGAIN_AFTER = timedelta(days=1)  # time between a failed reimbursement and the next attempt
+REFUNDED_AGAIN_AFTER = timedelta(hours=1)  # time between a failed part of a refund and the next attempt
+TRIED_FOR = timedelta(days=3)  # after this time, attempts stop, and an operator decides
 
 
 @dataclass(frozen=True)
 class Want:
-    """Amount that a card is owed, to be sent from `at` on. If `at` is None, only an operator sends it."""
+    """An amount that a card is owed. It is sent at `at`. If `at` is None, only an operator can send it."""
 
     key: Key
     amount: int
@@ -33,9 +35,9 @@ class Want:
     part: Part
 
     def is_met_by(self, planned: Operation) -> bool:
-        """Return whether a planned refund fits.
+        """Return whether this planned refund sends the amount.
 
-        A refund that an operator planned fits with a smaller amount too.
+        If `at` is None, only an operator can have planned it, and its amount can be smaller.
         """
         same = Key(planned.payment_id, planned.refund_uuid, planned.share_uuid) == self.key
         fits = planned.amount == self.amount or (self.at is None and planned.amount <= self.amount)
@@ -48,7 +50,7 @@ class Want:
 
     @property
     def is_open(self) -> bool:
-        """Whether the amount is still to be sent, or is under way."""
+        """Whether the amount will be sent automatically, or an attempt has not ended yet."""
         return self.at is not None or any(row.ended_at is None for row in self.part.attempts)
 
 
@@ -59,7 +61,7 @@ def find_amounts_owed(accounts: Accounts, now: datetime) -> list[Want]:
 
 
 def current_refund(accounts: Accounts) -> Refund | None:
-    """Return the refund of an order that is being refunded, or was refunded; None for a captured order."""
+    """Return the pending or settled refund of an order. Return None if the order is captured."""
     if accounts.checkout.status == Status.CAPTURED:
         return None
     return _CURRENT_REFUND.get(accounts.checkout.pk)
@@ -95,15 +97,15 @@ def _reimbursements(accounts: Accounts, now: datetime) -> Iterator[Want]:
 
 
 def due_at(paid_at: datetime) -> datetime:
-    """Return when the reimbursement of a share that was paid at this time is due (rule reimburse.delay)."""
+    """Return when the reimbursement is due for a share that was paid at `paid_at` (rule reimburse.delay)."""
     return paid_at + settings.REIMBURSEMENT_DELAY
 
 
 def refund_parts(accounts: Accounts, refund: Refund, now: datetime) -> list[Want]:
-    """Return what each card is owed of a refund, which is all that the card still bears.
+    """Return the part of a refund that each card is owed: the whole amount that the card still bears.
 
-    A failed part is tried again once another part has succeeded. Until then the whole refund can fail. Rule
-    refund.same_cards.
+    A failed part is retried only after another part has succeeded. Before that, the whole refund can still
+    fail. Rule refund.same_cards.
     """
     found, has_given = [], refund.settled_at is not None or has_begun(accounts, refund)
     for card in accounts.cards.values():
@@ -121,12 +123,12 @@ def refund_parts(accounts: Accounts, refund: Refund, now: datetime) -> list[Want
 
 
 def has_begun(accounts: Accounts, refund: Refund) -> bool:
-    """Return whether a refund has given an amount back, by a card or outside."""
+    """Return whether any part of a refund has reached a card or was settled outside the service."""
     return any(part.refunded or part.settled for part in accounts.of_refund(refund.pk).values())
 
 
 def is_being_paid(accounts: Accounts) -> bool:
-    """Return whether a mate's card is being charged now. That payment is refunded too (rule refund.waits)."""
+    """Return whether a mate's card is being charged now. A refund waits for it (rule refund.waits)."""
     paying = ShareStatus.PAYING
     return accounts.checkout.has_mates and accounts.checkout.payment_requests.filter(status=paying).exists()
 
@@ -136,7 +138,10 @@ def _is_refused(part: Part) -> bool:
 
 
 def _at(part: Part, first: datetime, gap: timedelta, now: datetime) -> datetime | None:
-    """Return when a part is sent: `first`, or `gap` after a refusal; None after three days of attempts."""
+    """Return when a part is sent: at `first`, or at the earliest `gap` after a refused attempt.
+
+    Returns None after three days of attempts.
+    """
     last = part.last
     if last is None or last.state not in REFUSED or last.ended_at is None:
         return first
@@ -151,7 +156,10 @@ def _report(want: Want, kind: DiscrepancyKind, subject: UUID) -> None:
 
 
 def rest_of(accounts: Accounts, share: PaymentRequest, wanted: list[Want]) -> int:
-    """Return how much of a share is owed to the lead and is neither under way, nor wanted, nor returned."""
+    """Return how much of a share the lead is still owed and no attempt covers.
+
+    Amounts that are under way, that are in `wanted`, or that were returned do not count.
+    """
     key, part = accounts.reimbursement(share)
     planned = sum(want.amount for want in wanted if want.key == key)
     return accounts.owed_to_lead(share) - part.sent - part.outstanding - planned

@@ -1,6 +1,7 @@
-"""Accounts of an order: what each card has borne, and each attempt to give some of it back.
+"""Accounts of an order: the amount that each card bears, and every attempt to refund some of it.
 
-Amounts are in minor units of the order's currency. Rule money.borne.
+A card bears the amount that was taken from it and not given back. Amounts are in minor units of the order's
+currency. Rule money.borne.
 """
 
 from collections.abc import Iterable
@@ -21,12 +22,12 @@ Purpose: TypeAlias = Operation.Purpose
 REFUSED = (State.FAILED, State.DECLINED)
 SENT = (State.IN_FLIGHT, State.NEEDS_ACTION, State.UNKNOWN, State.PENDING)
 DISPUTED = (Kind.DISPUTE_WITHDRAWN, Kind.DISPUTE_REINSTATED)
-UNTOLD = (Kind.REFUND_RETURNED, *DISPUTED)  # not visible in the statuses of order and shares
-IN_PLACE = ("withdrawn", "new_key")  # reasons of attempts that ended without being carried out
+UNTOLD = (Kind.REFUND_RETURNED, *DISPUTED)  # movements that the statuses of order and shares do not show
+IN_PLACE = ("withdrawn", "new_key")  # reasons of attempts that ended although they were not carried out
 
 
 class Key(NamedTuple):
-    """Identity of one part of a refund, or of one share's reimbursement, on one card."""
+    """Identifies a part of a refund, or the reimbursement of a share, that goes to a card."""
 
     payment_uuid: UUID
     refund_uuid: UUID | None
@@ -35,31 +36,31 @@ class Key(NamedTuple):
 
 @dataclass
 class Part:
-    """Attempts at one part of a refund, or at one share's reimbursement, with their results."""
+    """All attempts at a part of a refund or at the reimbursement of a share, and their results."""
 
     attempts: list[Operation] = field(default_factory=list)
     refunded: int = 0
     returned: int = 0
-    settled: int = 0  # outside, instead of to the card
-    settled_after_return: int = 0
-    # Attempts that were returned, or whose settlement outside was reversed.
+    settled: int = 0  # settled outside the service, instead of refunded to the card
+    settled_after_return: int = 0  # part of `settled` that replaces a returned refund
+    # Attempts that were returned, or that were settled outside until an operator reversed the booking.
     came_back: set[UUID] = field(default_factory=set)
-    taken_back: int = 0  # settled outside, and reversed
-    outstanding: int = 0  # returned, and still owed to the card: an operator decides
+    taken_back: int = 0  # settled outside, but the booking was reversed
+    outstanding: int = 0  # returned and still owed to the card; an operator decides what happens
 
     @property
     def sent(self) -> int:
-        """Amount that is under way to the card now."""
+        """Amount that was sent to the card and is not confirmed yet."""
         return sum(row.amount for row in self.attempts if row.state in SENT)
 
     @property
     def given(self) -> int:
-        """Amount that the payer has got, by the card or outside."""
+        """Amount that the payer has received, on the card or outside the service."""
         return self.refunded - self.returned + self.settled
 
     @property
     def not_given_again(self) -> int:
-        """Amount that was returned, and that is neither under way nor given again."""
+        """Returned amount that was neither sent again nor settled outside."""
         again = sum(
             row.amount for row in self.attempts if row.resends_id and row.state in (*SENT, State.SUCCEEDED)
         )
@@ -67,7 +68,7 @@ class Part:
 
     @property
     def is_sent_again(self) -> bool:
-        """Whether a returned amount is under way again."""
+        """Whether a returned amount was sent again and is not confirmed yet."""
         return any(row.resends_id and row.state in SENT for row in self.attempts)
 
     @property
@@ -83,14 +84,14 @@ class Part:
 
 @dataclass
 class Card:
-    """Captured card: what it has borne, and what others and disputes have moved on it."""
+    """A captured card, and the amounts that were moved on it."""
 
     payment: Payment
-    moved: int = 0  # sum of all movements: what the provider has of it
-    settled: int = 0  # settled outside
-    sent: int = 0  # refunds under way, by anyone
-    accepted: int = 0  # those of them that the provider has accepted; the others might never arrive
-    outside: int = 0  # refunded by others, also under way, and not in place of a returned refund
+    moved: int = 0  # sum of all movements: the amount that is still at the provider
+    settled: int = 0  # settled outside the service
+    sent: int = 0  # refunds that are not confirmed yet, also those by others
+    accepted: int = 0  # the part of `sent` that the provider has accepted; the rest might never arrive
+    outside: int = 0  # refunded or being refunded by others, except to replace a returned refund
     disputed: int = 0  # withdrawn by disputes, and not reinstated
     outstanding: int = 0  # returned refunds that are still owed
 
@@ -104,16 +105,16 @@ class Card:
         return max(0, self.moved - self.sent)
 
     def owed(self, target: int) -> int:
-        """Return the amount to send to the card if it should bear `target`.
+        """Return the amount to refund to the card so that it bears only `target`.
 
-        An amount that waits for an operator is not included.
+        Returned refunds that wait for an operator's decision are not included.
         """
         return min(self.borne - self.sent - target - self.outstanding, self.free)
 
 
 @dataclass
 class Accounts:
-    """Cards of an order, the parts to be given back to them, and the shares that mates have paid."""
+    """The captured cards of an order, the refunds to them, the paid shares, and the bookings."""
 
     checkout: Checkout
     cards: dict[UUID, Card]
@@ -129,14 +130,14 @@ class Accounts:
         return self.parts.get(key) or Part()
 
     def reimbursement(self, share: PaymentRequest) -> tuple[Key, Part]:
-        """Return the key and the part by which a share's amount goes to the lead's card."""
+        """Return the key and the attempts of a share's reimbursement to the lead's card."""
         key = Key(self.checkout.payment_id or UUID(int=0), None, share.pk)
         return key, self.part(key)
 
     def closed(self, share: PaymentRequest, payment_uuid: UUID | None = None) -> int:
-        """Return how much of a share is closed, and so not owed to the lead any more.
+        """Return how much of a share was closed, so that the lead is not owed it any more.
 
-        With `payment_uuid`, only closings because that card got the amount count.
+        With `payment_uuid`, only closings because this card got the amount are counted.
         """
         return sum(
             row.amount
@@ -147,14 +148,14 @@ class Accounts:
         )
 
     def owed_to_lead(self, share: PaymentRequest) -> int:
-        """Return how much of a share the lead has not got and is still owed."""
+        """Return how much of a paid share the lead has not received and is still owed."""
         return share.amount - self.reimbursement(share)[1].given - self.closed(share)
 
     @property
     def leads_target(self) -> int:
-        """Target of the lead's card of a captured order.
+        """Amount that the lead's card should bear while the order is captured.
 
-        It is the order's amount, less what mates paid and what others refunded.
+        It is the order's amount minus what the mates paid and what others refunded.
         """
         of_mates = sum(share.amount - self.closed(share, share.payment_id) for share in self.shares)
         return self.checkout.amount - of_mates - (self.lead.outside if self.lead else 0)
@@ -172,9 +173,9 @@ class Accounts:
 
 
 def read_accounts(checkout: Checkout, *, is_locked: bool = True) -> Accounts:
-    """Read a checkout's accounts.
+    """Read the accounts of a checkout.
 
-    If the checkout is locked, its refunds are locked too, so that no planned refund begins.
+    With `is_locked`, the refunds are locked too, so that the pump does not begin a planned refund.
     """
     movements = _MOVEMENTS.all(checkout.pk)
     operations = (_LOCKED_REFUNDS if is_locked else _REFUNDS).all(checkout.pk)
@@ -193,7 +194,8 @@ def _refunds(checkout_uuid: UUID) -> QuerySet[Operation]:
     return rows.select_related("resends", "payment").order_by("pk")
 
 
-# Prepared, because a refund reads them all within its budget of 6 bare views (9 when Django builds each query).
+# Prepared, because a refund runs all of them. Its time budget is that of 6 empty views. If Django built each
+# query, it would take as long as 9.
 _REFUNDS = Prepared(_refunds, UUID)
 _LOCKED_REFUNDS = Prepared(lambda pk: _refunds(pk).select_for_update(of=("self",), no_key=True), UUID)
 _MOVEMENTS = Prepared(lambda pk: Movement.objects.filter(checkout_uuid=pk).select_related("payment"), UUID)
@@ -211,9 +213,9 @@ def _paid_shares(checkout: Checkout, cards: dict[UUID, Card]) -> list[PaymentReq
 
 
 def key_of(operation: Operation) -> Key | None:
-    """Return the part that an attempt belongs to.
+    """Return the key of the part that an attempt belongs to.
 
-    Returns None for a refund by others that does not replace one of our own.
+    Returns None for a refund by others, unless it replaces a returned refund of ours.
     """
     first = operation.resends or operation
     if first.refund_uuid is None and first.share_uuid is None:
@@ -271,25 +273,27 @@ def _add_bookings(accounts: Accounts, operations: Iterable[Operation], movements
 
 
 def _add_outstanding(accounts: Accounts) -> None:
-    """Add the returned amounts that are still owed.
+    """Set the returned amounts that are still owed.
 
-    A lost dispute can have given the payer an amount since it was returned.
+    A returned amount can be owed no longer, because a lost dispute has given it to the payer.
     """
     for key, part in accounts.parts.items():
         card = accounts.cards.get(key.payment_uuid)
         if card is not None and part.came_back:
             owed = card.borne - card.sent - accounts.target(card) - card.outstanding
-            is_over = accounts.checkout.status == Status.REFUNDED  # otherwise it is planned again
+            # In a refunded order, an operator resends the amount of a reversed booking. In any other order,
+            # `settle` plans it again.
+            is_over = accounts.checkout.status == Status.REFUNDED
             back = part.not_given_again + (part.taken_back if is_over else 0)
             part.outstanding = max(0, min(back, owed))
             card.outstanding += part.outstanding
 
 
 def read_accounts_unlocked(checkout: Checkout) -> Accounts | None:
-    """Read a checkout's accounts for a page, without a lock; None if the statuses are enough.
+    """Read a checkout's accounts for a page, without a lock. Return None if the page does not need them.
 
-    The statuses of order and shares are enough unless others refunded, a refund was returned, a dispute moved
-    money, or there is a booking.
+    A page needs them if the statuses do not show where the money is: if others refunded some of it, if a
+    refund was returned, if a dispute moved money, or if there is a booking.
     """
     if checkout.status not in PAID:
         return None
@@ -298,7 +302,7 @@ def read_accounts_unlocked(checkout: Checkout) -> Accounts | None:
 
 
 def with_untold(rows: QuerySet[Checkout, Any]) -> QuerySet[Checkout, Any]:
-    """Add `is_untold` to checkouts: whether `look` has to read their accounts."""
+    """Add `is_untold` to each checkout: whether `read_accounts_unlocked` has to read its accounts."""
     own = OuterRef("pk")
     moved = Exists(Movement.objects.filter(checkout_uuid=own, kind__in=UNTOLD))
     booked = Exists(Booking.objects.filter(checkout_uuid=own))
@@ -313,7 +317,7 @@ def _untold(checkout: Checkout) -> Any:
 def is_given_back_outside(checkout_uuid: UUID) -> bool:
     """Return whether others have refunded some of an order at the provider, or tried to.
 
-    The links of the order have then ended.
+    The order's pay links have then ended.
     """
     rows = Operation.objects.filter(payment__checkout_uuid=checkout_uuid, purpose=Purpose.OUTSIDE)
     return rows.exists()
@@ -325,7 +329,7 @@ def is_anything_borne(checkout: Checkout, *, is_locked: bool = True) -> bool:
 
 
 def can_take(checkout: Checkout, amount: int) -> bool:
-    """Return whether the lead's card can take this amount, in addition to what it is owed already.
+    """Return whether this amount can still be refunded to the lead's card, after all that it is owed already.
 
     Must be called with the checkout locked.
     """
@@ -338,7 +342,7 @@ def can_take(checkout: Checkout, amount: int) -> bool:
 
 
 def returned_on(payment: Payment, *, at_least: int) -> Operation | None:
-    """Return the oldest returned refund of a payment of which at least this amount is still owed, or None."""
+    """Return a returned refund of a payment if at least this amount of it is still owed, else None."""
     checkout = Checkout.objects.get(pk=payment.checkout_uuid)
     accounts = read_accounts(checkout)
     for key, part in accounts.parts.items():

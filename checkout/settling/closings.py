@@ -1,4 +1,8 @@
-"""Closings of what is owed to the lead after lost disputes, and the reports of returned refunds."""
+"""Closings of amounts that the lead is no longer owed after a lost dispute, and reports of returned refunds.
+
+If a lost dispute gave the money of a share to the mate or to the lead, the service does not reimburse the
+lead for it. It books a closing instead.
+"""
 
 from datetime import datetime
 from uuid import UUID
@@ -17,7 +21,7 @@ TAKEN_BACK = "The dispute was decided again."
 
 
 def follow_decisions(accounts: Accounts, now: datetime) -> None:
-    """Close shares that mates' lost disputes took completely; reverse closings after a won appeal.
+    """Close each share whose whole amount a mate's lost dispute took. Reverse closings after a won appeal.
 
     Rule dispute.lost.
     """
@@ -37,7 +41,7 @@ def follow_decisions(accounts: Accounts, now: datetime) -> None:
 
 
 def _open_again(accounts: Accounts, share: PaymentRequest) -> None:
-    """Move a share back to `paid` if its closing was reversed, because the lead is owed it again."""
+    """Move an ended share back to `paid` if the lead is owed some of it again after a reversal."""
     has_ended = share.status in (ShareStatus.REIMBURSED, ShareStatus.REFUNDED)
     part = accounts.reimbursement(share)[1]
     if has_ended and accounts.owed_to_lead(share) > part.sent + part.outstanding:
@@ -45,7 +49,10 @@ def _open_again(accounts: Accounts, share: PaymentRequest) -> None:
 
 
 def close_against_disputes(accounts: Accounts, wanted: list[Want], now: datetime) -> None:
-    """Close shares against what lost disputes gave the lead, and report the rest that no card can take."""
+    """Close shares up to the amount that lost disputes gave the lead.
+
+    If the lead is still owed an amount that no card can take, it is reported.
+    """
     _close_lost_amounts(accounts, wanted, now)
     for share in accounts.shares:
         rest = rest_of(accounts, share, wanted)
@@ -60,10 +67,10 @@ def close_against_disputes(accounts: Accounts, wanted: list[Want], now: datetime
 
 
 def follow_lead_disputes(accounts: Accounts, now: datetime) -> None:
-    """Close what a refunded order still owes the lead against lost disputes of the lead's card.
+    """In a refunded order, close what the lead is owed up to what lost disputes of the lead's card took.
 
-    If disputes took less after an appeal, such closings are reversed. An amount is owed if a reimbursement
-    was returned after the refund.
+    The lead can be owed an amount because a reimbursement was returned after the refund. If an appeal reduces
+    what the disputes took, closings are reversed.
     """
     if accounts.lead is not None:
         _reverse_closings(accounts, accounts.lead, accounts.lead.disputed, now)
@@ -92,7 +99,7 @@ def _close_owed(accounts: Accounts, card: Card, share_uuid: UUID, amount: int, n
 
 
 def _reverse_closings(accounts: Accounts, card: Card, limit: int, now: datetime) -> None:
-    """Reverse closings on a card, newest first, until their sum is at most what disputes took."""
+    """Reverse closings on a card, newest first, until their sum is at most `limit`."""
     reversed_ones = {row.reverses_id for row in accounts.bookings}
     standing = [
         row
@@ -106,7 +113,7 @@ def _reverse_closings(accounts: Accounts, card: Card, limit: int, now: datetime)
 
 
 def end_reimbursed(accounts: Accounts, now: datetime) -> None:
-    """Mark each paid share that is not owed to the lead any more as reimbursed."""
+    """Mark each paid share as reimbursed if the lead is not owed any of it."""
     for share in accounts.shares:
         if share.status == ShareStatus.PAID and accounts.owed_to_lead(share) <= 0:
             share.move(ShareStatus.REIMBURSED)
@@ -115,10 +122,10 @@ def end_reimbursed(accounts: Accounts, now: datetime) -> None:
 
 
 def follow_returns(accounts: Accounts, now: datetime, *, is_disputed: bool = False) -> None:
-    """Report each returned refund while its amount is owed; close the report once the payer has it.
+    """Report each returned refund while its amount is owed. Close the report once the payer has the amount.
 
-    Until then, the refund of the order reads `failed`. While a dispute is open, it is not known whether the
-    payer has the amount. Rule refund.returned.
+    Until then, the status of the order's refund is `failed`. While a dispute is open, no report is closed,
+    because it is not known whether the payer will get the amount. Rule refund.returned.
     """
     returned = {
         key: part
@@ -139,7 +146,7 @@ def follow_returns(accounts: Accounts, now: datetime, *, is_disputed: bool = Fal
 
 
 def _follow_returned(part: Part, now: datetime) -> None:
-    """Report the newest returned refunds, up to the amount owed, and close the reports of the others."""
+    """Report the newest returned refunds, up to the amount that is owed. Close the reports of the others."""
     left = part.outstanding
     back = [row for row in part.attempts if row.pk in part.came_back]
     for row in sorted(back, key=lambda row: row.created_at, reverse=True):

@@ -1,4 +1,4 @@
-"""End of a refund: settled if no card is owed more, failed if no part reached a card.
+"""End of a refund: it is settled if no card is owed any more, and failed if no part reached a card.
 
 Rule refund.settled.
 """
@@ -21,9 +21,10 @@ REFUNDED = "The order was refunded, and its share went back to the mate."
 
 
 def end(accounts: Accounts, refund: Refund, wanted: Sequence[Want], now: datetime) -> None:
-    """End a pending refund as settled or as failed, once this is decided.
+    """End a pending refund as settled or as failed, if its parts have ended.
 
-    It waits while a mate's card is being asked, and while a part is under way or still to be sent.
+    The refund does not end while a mate's card is being charged, or while a part was sent and is not
+    confirmed. `wanted` are the amounts that the cards are still owed.
     """
     if amounts_owed.is_being_paid(accounts) or any(card.sent for card in accounts.cards.values()):
         return
@@ -34,9 +35,9 @@ def end(accounts: Accounts, refund: Refund, wanted: Sequence[Want], now: datetim
 
 
 def _settle_refund(accounts: Accounts, refund: Refund, now: datetime) -> None:
-    """Settle the refund, because each card has got what it bore, and cancel open links.
+    """Settle the refund, because each card has received all that it bore, and cancel open pay links.
 
-    If a returned amount is still owed, the refund reads `failed`.
+    If a returned amount is still owed, the status of the refund is `failed`.
     """
     checkout = accounts.checkout
     back = [part for part in accounts.of_refund(refund.pk).values() if part.outstanding]
@@ -56,7 +57,7 @@ def _settle_refund(accounts: Accounts, refund: Refund, now: datetime) -> None:
 
 
 def _end_shares(accounts: Accounts, now: datetime) -> None:
-    """End the shares and links of a refunded order."""
+    """End the shares and pay links of a refunded order."""
     close_shares(accounts, now)
     for share in accounts.shares:
         if share.status in SHARE_PAID:
@@ -68,7 +69,7 @@ def _end_shares(accounts: Accounts, now: datetime) -> None:
 
 
 def close_shares(accounts: Accounts, now: datetime) -> None:
-    """Close what a refunded order still owes the lead for shares, because the mates have it back."""
+    """Close what the lead is still owed for shares of a refunded order, because the mates were refunded."""
     for share in accounts.shares:
         owed = amounts_owed.rest_of(accounts, share, [])
         card = accounts.cards[share.payment_id] if share.payment_id else None
@@ -78,7 +79,7 @@ def close_shares(accounts: Accounts, now: datetime) -> None:
 
 
 def _fail_refund(accounts: Accounts, refund: Refund, want: Want, now: datetime) -> None:
-    """Fail the refund, because no part reached a card, and resume paused links.
+    """Fail the refund, because no part reached a card, and resume the paused pay links.
 
     Rules refund.failed, share.pauses.
     """

@@ -1,4 +1,4 @@
-"""`settle` compares what each card of an order has borne with its target, and plans what the card is owed.
+"""`settle` compares what each card of an order bears with its target, and plans refunds of the difference.
 
 The table of targets is in docs/money.md. Rules settle.targets, refund.same_cards, reimburse.lead.
 """
@@ -24,10 +24,10 @@ State = Operation.State
 
 
 def settle(checkout: Checkout, now: datetime, cause: Cause = PUMP) -> None:
-    """Plan refunds of what an order's cards are owed, withdraw others, and end a complete refund.
+    """Plan refunds of the amounts that an order's cards are owed, and end a refund that is complete.
 
-    Only planned refunds are withdrawn. No refund is planned while a dispute is open on one of the cards. Safe
-    to repeat. Must be called with the checkout locked.
+    Planned refunds that are no longer owed are withdrawn. While a dispute is open on one of the cards, no
+    refund is planned. It is safe to repeat. Must be called with the checkout locked.
     """
     if checkout.status not in PAID or checkout.is_settled_later:
         return
@@ -47,9 +47,9 @@ def settle(checkout: Checkout, now: datetime, cause: Cause = PUMP) -> None:
 
 @contextmanager
 def settled_later(checkout: Checkout) -> Iterator[None]:
-    """Let `settle` skip its work in this block. The caller settles afterwards.
+    """Make `settle` do nothing in this block. The caller must settle afterwards.
 
-    A part of the provider's books does not show what a card is owed.
+    While only a part of the provider's books is recorded, the amount that a card is owed would be wrong.
     """
     checkout.is_settled_later = True
     try:
@@ -78,9 +78,9 @@ def _settle_refund(accounts: Accounts, refund: Refund, now: datetime, cause: Cau
 
 
 def _report_excess(accounts: Accounts) -> None:
-    """Report each card that got too much: it bears less than its target by more than disputes took.
+    """Report each card that got too much back, not counting what disputes took.
 
-    A refund in doubt does not count, because it might never have arrived.
+    A refund that was sent counts only once the provider has accepted it, because it might never arrive.
     """
     checkout = accounts.checkout
     for card in accounts.cards.values():
@@ -91,7 +91,7 @@ def _report_excess(accounts: Accounts) -> None:
 
 
 def _plan_wants(accounts: Accounts, wanted: Sequence[Want], now: datetime, cause: Cause) -> None:
-    """Plan each want that is not planned yet, and withdraw every other planned refund."""
+    """Plan a refund for each amount in `wanted` that has none yet, and withdraw all other planned refunds."""
     planned = {
         row.pk: row for part in accounts.parts.values() for row in part.attempts if row.state == State.PLANNED
     }
@@ -111,7 +111,7 @@ def _plan_wants(accounts: Accounts, wanted: Sequence[Want], now: datetime, cause
 
 
 def _gives_again(accounts: Accounts, planned: Operation) -> bool:
-    """Return whether an operator planned the refund to replace a returned one that is still owed."""
+    """Return whether an operator planned this refund to replace a returned refund that is still owed."""
     if planned.resends_id is None or disputes.is_open(accounts.checkout.pk):
         return False
     return any(

@@ -21,10 +21,11 @@ State: TypeAlias = Operation.State
 
 
 def follow_capture(reading: Reading, told: CaptureRecord | None) -> bool:
-    """Record the capture in the books if it is of the whole amount; return whether anything has changed.
+    """Record the capture that the provider's books show; return whether anything has changed.
 
-    A capture that the service never requested is only reported, and the merchant's own capture finds it
-    later. In a restored database such a capture is the service's own, and its record was lost.
+    A capture of another amount is only reported. A capture that the service never requested is only reported
+    too, and the merchant's own capture call finds it later. In a restored database, such a capture is one of
+    our own whose record was lost, and it is recorded.
     """
     payment = reading.payment
     if told is None:
@@ -54,10 +55,10 @@ def _record_capture(reading: Reading, capture: Operation, told: CaptureRecord) -
 
 
 def _write_lost_capture(reading: Reading) -> Operation:
-    """Write the capture that a restore has lost and, if it is lost too, its hold. Return the capture.
+    """Write a capture that a restore has lost, and also its hold if that was lost. Return the capture.
 
-    The capture is written before the hold. Otherwise the hold would be released if the order or its share no
-    longer wants a card.
+    The capture is written before the hold. Otherwise the hold would be released if the order or share no
+    longer waits for a card.
     """
     _make_way(reading)
     operations = reading.payment.operations.filter(ended_at=None).select_related("payment")
@@ -70,9 +71,9 @@ def _write_lost_capture(reading: Reading) -> Operation:
 
 
 def _make_way(reading: Reading) -> None:
-    """Make a captured card the live one of its order or share again.
+    """Make the captured card the current card of its order or share again.
 
-    It replaces the card that the restore made live.
+    The card that was current at the restored moment is given up.
     """
     payment = reading.payment
     other = open_operations.live_payment(payment.subject)
@@ -86,14 +87,14 @@ def _make_way(reading: Reading) -> None:
 
 
 def rewrite_operation(reading: Reading, kind: Operation.Kind, state: State = State.IN_FLIGHT) -> Operation:
-    """Write one of our operations that a restore has lost, and return it."""
+    """Write again an operation of ours that a restore has lost, and return it."""
     payment = reading.payment
     operation = Operation(
         payment=payment,
         kind=kind,
         amount=payment.amount,
         state=state,
-        attempts=2,  # as if sent in time and sent again later, because its time is lost
+        attempts=2,  # as if sent in time and sent again later, because we no longer know when it was sent
         first_sent_at=reading.checkout.created_at,
         last_sent_at=reading.now,
         actor=PUMP.actor,
@@ -104,9 +105,10 @@ def rewrite_operation(reading: Reading, kind: Operation.Kind, state: State = Sta
 
 
 def report_missing(reading: Reading, books: Books) -> None:
-    """Report a recorded capture that the books lack.
+    """Report a recorded capture that the provider's books lack.
 
-    A capture counts only if it was recorded a while before the books were requested.
+    A capture that was recorded shortly before the books were requested does not count, because the provider's
+    clock can differ from ours.
     """
     recorded = reading.payment.movements.filter(
         kind=Movement.Kind.CAPTURED, recorded_at__lt=reading.asked_at - reconciliation.SKEW

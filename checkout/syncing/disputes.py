@@ -1,4 +1,4 @@
-"""Sync of a payment's disputes with the provider's books. A lost dispute ends the links."""
+"""Sync of a payment's disputes with the provider's books."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def follow_dispute(reading: Reading, told: DisputeRecord) -> bool:
-    """Record a dispute as it is now; return whether anything has changed.
+    """Record the current state of a dispute; return whether anything has changed.
 
-    Rules dispute.booked, dispute.lost.
+    If the dispute is lost, the order's open pay links end. Rules dispute.booked, dispute.lost.
     """
     recorded = disputes.record(reading.payment, told, now=reading.now)
     if recorded is None:

@@ -1,4 +1,4 @@
-"""Sync of a payment's hold with the provider's books. A hold that no order waits for is released."""
+"""Sync of a payment's hold with the provider's books."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ GONE = (Status.DECLINED, Status.VOIDED)
 
 
 def follow_hold(reading: Reading, books: Books) -> bool:
-    """Release a hold on a declined card, and report a hold on which our books and the provider's differ.
+    """Compare the provider's hold with our records, and report a difference.
 
-    Returns whether anything has changed.
+    A hold on a card that counts as declined is also released. Returns whether anything has changed.
     """
     payment = Payment.objects.get(pk=reading.payment.pk)
     ended = payment.operations.filter(ended_at__gte=reading.asked_at)
@@ -45,9 +45,10 @@ def follow_hold(reading: Reading, books: Books) -> bool:
 
 
 def _let_go(reading: Reading, payment: Payment, books: Books) -> bool:
-    """Release a hold that a restore has lost.
+    """Release a hold whose record a restore has lost.
 
-    Its two minutes are over, and the merchant might not have been notified of it.
+    It is not recorded as a hold, because its two minutes are over and the merchant might not have been
+    notified of it.
     """
     open_operations.abandon(payment, reading.now)
     if books.is_held:

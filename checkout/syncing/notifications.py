@@ -1,7 +1,7 @@
-"""The provider's notifications (rule doubt.notification).
+"""Endpoint for the provider's notifications (rule doubt.notification).
 
-The service does not rely on what a notification says. It only uses it to decide what to ask the provider
-about.
+The service does not trust the content of a notification. It only takes from it which payment to ask the
+provider about.
 """
 
 import structlog
@@ -29,10 +29,10 @@ ENDS = {Verdict.SUCCEEDED: State.SUCCEEDED, Verdict.DECLINED: State.DECLINED, Ve
 @csrf_exempt
 @require_POST
 def receive(request: HttpRequest) -> HttpResponse:
-    """Accept a message of the provider and answer 204.
+    """Accept notifications from the provider and respond with 204.
 
-    A repeated message, and a message about a payment that is not ours, get 204 too. A message that is not
-    signed or cannot be read gets 400.
+    The response is also 204 if a notification is repeated or is about an unknown payment. It is 400 if the
+    signature is wrong or the request cannot be parsed.
     """
     try:
         told = list(safe_answers.notifications(provider.current_provider().parse_notifications(request)))
@@ -40,7 +40,7 @@ def receive(request: HttpRequest) -> HttpResponse:
         return _refuse_notification(kinds.FORGED_NOTIFICATION, "The signature does not fit.")
     except (RequestDataTooBig, UnreadablePostError):
         raise
-    except Exception as error:  # never a 500: an operator looks into it
+    except Exception as error:  # respond with 400, never 500, and report it to the operators
         log.warning("unreadable notification", error=type(error).__name__)
         return _refuse_notification(kinds.UNREADABLE_NOTIFICATION, "This cannot be read.")
     for notification in told:
@@ -54,9 +54,9 @@ def _refuse_notification(kind: DiscrepancyKind, words: str) -> HttpResponse:
 
 
 def hear_message(told: Notification) -> None:
-    """Make the operation that a notification is about due now, or have the payment's books read.
+    """Make the operation that a notification is about due now, or open an inquiry about its payment.
 
-    If the result is known already, the notification is ignored.
+    If the result is recorded already, the notification is ignored. An unknown payment is reported.
     """
     log.info("notification", id=told.id, payment=str(told.payment), kind=told.kind, verdict=told.verdict)
     payment = Payment.objects.filter(pk=told.payment).first()
@@ -76,9 +76,9 @@ def hear_message(told: Notification) -> None:
 
 
 def _operation_of(payment: Payment, told: Notification) -> Operation | None:
-    """Return our operation that a notification names, or else our last one of its kind.
+    """Return the operation that a notification names, or else the payment's last operation of that kind.
 
-    Returns None for a refund by others.
+    Returns None for a refund that names no operation, because someone else made it.
     """
     rows = payment.operations.filter(kind=told.kind)
     if told.operation is not None:

@@ -1,4 +1,4 @@
-"""Sync of a payment's refunds, ours and those of others, with the provider's books."""
+"""Sync of a payment's refunds with the provider's books, including refunds that others made there."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ REFUSED = (State.FAILED, State.DECLINED)
 
 
 def follow_refund(reading: Reading, told: RefundRecord) -> bool:
-    """Record one refund as it is now; return whether anything has changed.
+    """Record the current state of one refund; return whether anything has changed.
 
-    A refund by others is recorded as an operation with the purpose `outside`, at the merchant's expense. If a
-    settled refund has failed since, its return is recorded and reported. Rules sync.outside, refund.returned.
+    A refund that others made at the provider is recorded as an operation with the purpose `outside`, at the
+    merchant's expense. If a refund that had settled is failed now, its return is recorded. Rules
+    sync.outside, refund.returned.
     """
     known = _operation_of(reading, told)
     operation = known or _adopt_refund(reading, told)
@@ -38,7 +39,7 @@ def follow_refund(reading: Reading, told: RefundRecord) -> bool:
         )
         return False
     if operation.ended_at is not None and operation.ended_at >= reading.asked_at:
-        return False  # its end was recorded after these books were requested
+        return False  # the end was recorded after these books were requested, so the books can be out of date
     verdict = Verdict.SUCCEEDED if told.has_returned and known is None else told.verdict
     has_changed = _record_end(reading, operation, told, verdict) or known is None
     if told.verdict == Verdict.FAILED and operation.state == State.SUCCEEDED:
@@ -47,11 +48,11 @@ def follow_refund(reading: Reading, told: RefundRecord) -> bool:
 
 
 def _operation_of(reading: Reading, told: RefundRecord) -> Operation | None:
-    """Return our operation for a refund, or None for a refund by others.
+    """Return our operation for a refund, or None for a refund that others made.
 
-    The provider's own id is compared first. A second refund can name an operation that has an id already. It
-    was then carried out twice, or another person named our operation in it. Such a refund is not ours, and it
-    is reported.
+    The refund is found by the provider's id, or else by the operation that it names. If the named operation
+    already has another refund's id, it was carried out twice, or someone copied its id into their refund.
+    The second refund is then reported, and None is returned.
     """
     own = reading.payment.operations.filter(kind=Kind.REFUND).select_related("payment", "resends")
     by_reference = own.filter(reference=told.reference).first()
@@ -63,10 +64,10 @@ def _operation_of(reading: Reading, told: RefundRecord) -> Operation | None:
 
 
 def _adopt_refund(reading: Reading, told: RefundRecord) -> Operation | None:
-    """Write a refund that has no row here, and return its operation.
+    """Write an operation for a refund that has no row in our database, and return the operation.
 
-    It was made by others or, in a restored database, it can be one of our own that was lost. Returns None for
-    a refund that moved no money, or whose payment was never captured.
+    Others made the refund. In a restored database, it can also be one of our own whose row was lost. Returns
+    None if the refund moved no money, or if its payment was never captured.
     """
     moved = told.has_returned or told.verdict in (Verdict.SUCCEEDED, Verdict.PENDING)
     charged = reading.payment.movements.filter(kind=Movement.Kind.CAPTURED)
@@ -86,7 +87,8 @@ def _adopt_refund(reading: Reading, told: RefundRecord) -> Operation | None:
     )
     _say_what_for(reading, operation, told)
     if operation.purpose != Purpose.OUTSIDE:
-        operation.next_attempt_at = reading.now  # the result of a refund by others is only in the books
+        # Only our own refunds are looked up. The result of a refund by others comes from the books.
+        operation.next_attempt_at = reading.now
     planning.write(operation)
     if reading.is_restored and told.operation is not None and operation.purpose == Purpose.OUTSIDE:
         reporting.report_operation(operation, kinds.RESTORED_REFUND, checkout=str(reading.checkout.pk))
@@ -94,16 +96,16 @@ def _adopt_refund(reading: Reading, told: RefundRecord) -> Operation | None:
 
 
 def _is_of_share(reading: Reading, told: RefundRecord) -> bool:
-    """Return whether the refund is the reimbursement of a share that the restored database knows."""
+    """Return whether the refund reimburses a share that is in our database."""
     shares = reading.checkout.payment_requests
     return told.share is not None and shares.filter(pk=told.share).exists()
 
 
 def _say_what_for(reading: Reading, operation: Operation, told: RefundRecord) -> None:
-    """Set the purpose of a refund that had no row here.
+    """Set the purpose of a refund that had no row in our database.
 
-    If a restore has lost one of our refunds, its id and purpose come from the metadata. Any other refund is
-    by others.
+    A refund of ours that a restore has lost gets back the id and purpose from its metadata at the provider.
+    Any other refund gets the purpose `outside`, because others made it.
     """
     is_known = told.operation is None or Operation.objects.filter(pk=told.operation).exists()
     has_aim = told.refund is not None or _is_of_share(reading, told)
@@ -120,15 +122,16 @@ def _say_what_for(reading: Reading, operation: Operation, told: RefundRecord) ->
 
 
 def _end_links(reading: Reading) -> None:
-    """End the links of an order that is refunded at the provider (rule sync.links)."""
+    """Cancel the open pay links of an order that others refunded at the provider (rule sync.links)."""
     links = reading.checkout.payment_requests.filter(status=ShareStatus.OPEN)
     links.update(status=ShareStatus.CANCELLED, ended_at=reading.now, **NO_CLAIM)
 
 
 def _record_end(reading: Reading, operation: Operation, told: RefundRecord, verdict: Verdict) -> bool:
-    """Record the state of an operation; return whether the state is new.
+    """Record the outcome of a refund; return whether anything has changed.
 
-    A refund that the provider settled and took back before the service knew of its settlement has failed.
+    If a refund counts as refused but has succeeded at the provider, this is reported, and the refund is
+    recorded as succeeded.
     """
     outcome = Outcome(verdict, reference=told.reference, reason=told.reason, amount=told.amount)
     if operation.ended_at is None:
@@ -143,7 +146,7 @@ def _record_end(reading: Reading, operation: Operation, told: RefundRecord, verd
 
 
 def _come_back(reading: Reading, operation: Operation, told: RefundRecord) -> bool:
-    """Record that a settled refund was returned; return whether that is new."""
+    """Record that a settled refund was returned. Return False if this was recorded before."""
     returned = Movement.Kind.REFUND_RETURNED
     if operation.movements.filter(kind=returned).exists():
         return False
@@ -165,9 +168,10 @@ def _come_back(reading: Reading, operation: Operation, told: RefundRecord) -> bo
 
 
 def report_missing(reading: Reading, told: Sequence[RefundRecord]) -> None:
-    """Report each recorded refund that the books lack.
+    """Report each recorded refund that the provider's books lack.
 
-    A refund counts only if it was recorded a while before the books were requested.
+    A refund that was recorded shortly before the books were requested does not count, because the provider's
+    clock can differ from ours.
     """
     there = {record.reference for record in told} | {record.operation for record in told}
     rows = reading.payment.movements.filter(

@@ -1,7 +1,7 @@
-"""`sync` reads a payment's books at the provider, records what is missing here, and lets the order follow.
+"""Sync of a payment with the provider's books: record what our database lacks, and settle the order.
 
-Notifications, the nightly reconciliation, the repair after a restore and operators' verbs call it. Rule
-sync.books.
+Inquiries after notifications, the nightly reconciliation, the repair after a restore and the operators'
+remedies call `sync`. Rule sync.books.
 """
 
 from dataclasses import dataclass
@@ -21,16 +21,16 @@ from payments.inquiring.inquiries import Claim
 from payments.models import Payment
 from payments.provider import Books
 
-ASK_AGAIN = timedelta(hours=1)  # while a dispute is open: its decision can come without a notification
+# While a dispute is open, the provider is asked this often, because it can decide without a notification.
+ASK_AGAIN = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A payment whose books are being recorded, with its checkout locked.
+    """A payment that is being synced, and its locked checkout.
 
-    Only facts that were recorded here before `asked_at` are compared with the books. `is_restored` means that
-    this database was restored to an earlier moment. An act in the books that the database lacks can then be
-    our own.
+    The books were requested at `asked_at`. They can lack facts that we recorded later. `is_restored` means
+    that the database was restored to an earlier moment. Operations that it lacks can then be our own.
     """
 
     checkout: Checkout
@@ -41,17 +41,20 @@ class Reading:
 
 
 def look_into(claim: Claim) -> None:
-    """Sync the payment of a claimed inquiry. While a dispute is open on its order, ask again later."""
+    """Sync the payment of a claimed inquiry and close the inquiry.
+
+    While a dispute is open on the order, the inquiry is due again in an hour.
+    """
     sync(claim.payment_uuid)
     is_open = recorded.is_open(claim.checkout_uuid)
     inquiries.close(claim, again_at=clock.now() + ASK_AGAIN if is_open else None)
 
 
 def sync(payment_uuid: UUID, *, is_restored: bool = False) -> bool:
-    """Read a payment's books at the provider and record what is missing here.
+    """Read a payment's books at the provider, and record what our database lacks.
 
-    The provider is asked with no transaction open. Returns whether anything has changed. Raises
-    ProviderUnreachable, Payment.DoesNotExist.
+    No transaction is open during the call. Returns whether anything has changed. Raises ProviderUnreachable,
+    Payment.DoesNotExist.
     """
     payment, asked_at = Payment.objects.get(pk=payment_uuid), clock.now()
     books = safe_answers.books(provider.current_provider().movements(payment), now=asked_at)
@@ -59,7 +62,7 @@ def sync(payment_uuid: UUID, *, is_restored: bool = False) -> bool:
         checkout = Checkout.objects.locked(payment.checkout_uuid)
         payment = Payment.objects.get(pk=payment_uuid)
         if payment.synced_at is not None and payment.synced_at >= asked_at:
-            return False  # a later reading is recorded already, and can know more than this one
+            return False  # a later reading, which can contain more, is recorded already
         Payment.objects.filter(pk=payment_uuid).update(synced_at=asked_at)
         has_changed = follow_books(Reading(checkout, payment, asked_at, clock.now(), is_restored), books)
         if has_changed:
@@ -68,7 +71,7 @@ def sync(payment_uuid: UUID, *, is_restored: bool = False) -> bool:
 
 
 def follow_books(reading: Reading, books: Books) -> bool:
-    """Record what is missing here, compare the rest, and settle the order.
+    """Record what our database lacks, report what the books lack, and settle the order.
 
     Returns whether anything has changed.
     """

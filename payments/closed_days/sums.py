@@ -1,11 +1,11 @@
-"""Sums of the ledger's closed days and months. With them, a balance costs the same for any length of ledger.
+"""Sums of the ledger's closed days and months, so that reading a balance does not read the whole ledger.
 
-A day is closed an hour after its end. From then on, a trigger dates a late posting by the clock, or by the
-end of the closed days if the clock ran ahead when they were closed
-(migrations/0019_late_postings_in_open_days.py). The posting therefore counts in an open day. A day is summed
-once every transaction that might have posted before the closing has ended. When the month is over, its days
-become one sum. A posting neither writes nor locks any row of the sums. A reader that reads sums and postings
-in one statement finds each posting once. Rule money.sums.
+A day is closed an hour after its end. After that, a trigger (sql/ledger.sql) changes the time of a late
+posting to the current time, or to the end of the closed days if the clock ran ahead when they were closed.
+The posting therefore counts in an open day. A day is summed as soon as every transaction that might have
+posted before the closing has ended. When the month is over, the sums of its days become one sum. A posting
+neither writes nor locks any row of the sums. A statement that reads both sums and postings counts each
+posting once. Rule money.sums.
 """
 
 from collections.abc import Sequence
@@ -19,13 +19,13 @@ from config.lib.database import queries
 from payments import statements
 from payments.models import LedgerClosing, Posting
 
-SETTLES = timedelta(hours=1)  # after a day's end, for clocks that differ and for long transactions
+SETTLES = timedelta(hours=1)  # a day is closed this long after its end: clocks differ, transactions are long
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)  # the end of the closed days before the first closing
 _OF_ACCOUNTS = {"accounts": list(Posting.Account.values)}
 
 
 def balances(merchant_uuid: UUID, *accounts: Posting.Account) -> list[dict[str, int]]:
-    """Return the sum of the postings of each of a merchant's accounts, in minor units by currency.
+    """Return the balance of each of these accounts of a merchant, in minor units by currency.
 
     The query reads the sums of the closed days, and the postings of the days since then.
     """
@@ -38,7 +38,7 @@ def balances(merchant_uuid: UUID, *accounts: Posting.Account) -> list[dict[str, 
 def close(now: datetime) -> bool:
     """Close the days that are over, and sum the days that can get no more postings.
 
-    Return whether any were summed. This is called repeatedly, also by several processes at the same time.
+    Return whether days were summed. Several processes can call this at the same time.
     """
     until = (now - SETTLES).replace(hour=0, minute=0, second=0, microsecond=0)
     LedgerClosing.objects.get_or_create(pk=1, defaults={"closed_until": EPOCH})
@@ -67,7 +67,7 @@ def last_day() -> date:
 
 
 def wrong_in(month: date) -> Sequence[UUID]:
-    """Return the merchants whose sums of a month's closed days differ from their postings."""
+    """Return the merchants with stored sums in a month that differ from the sums of their postings."""
     span = {"begin": month, "end": next_month(month)}
     found = queries.rows(statements.FIND_MERCHANTS_WITH_WRONG_SUMS, _OF_ACCOUNTS | span)
     return [uuid for (uuid,) in found]

@@ -1,4 +1,4 @@
-"""The admin of discrepancies: their list, and a page for each with the words of its kind."""
+"""The admin of discrepancies: the list, and a page for each that explains its kind."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ OPENNESS = lists.by_state({"open": Q(closed_at=None), "closed": Q(closed_at__isn
 class DiscrepancyAdmin(ReadOnlyAdmin):
     """Discrepancies. A person looks into one, notes the result and closes it.
 
-    If it occurs again, it is reported again. Registered in checkout/admin.py, with the remedies.
+    If it occurs again, it is reported again. checkout/admin.py registers this admin with the remedies.
     """
 
     actions: tuple[str, ...] = ("close",)
@@ -40,7 +40,7 @@ class DiscrepancyAdmin(ReadOnlyAdmin):
     searched_by = "What is wrong, note or order"
     search_help_text = "Part of what is wrong or of a note, or a whole order id."
     search_fields = ("kind", "note", "subject")
-    words = ("sentence", "what_to_do", "remedies", "runbook")  # the kind's words, on a discrepancy's page
+    words = ("sentence", "what_to_do", "remedies", "runbook")  # the kind's texts, on a discrepancy's page
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         is_open = obj is None or obj.closed_at is None

@@ -1,4 +1,4 @@
-"""The types in the table of discrepancy kinds: a kind with its words, and the operators' verbs for it."""
+"""The types in the table of discrepancy kinds: a kind with its texts, and the operators' actions for it."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ RUNBOOK = "docs/operate.md"
 
 @dataclass(frozen=True)
 class Remedy:
-    """A verb of the operators: its action in the admin, the words of its button, and the page that has it."""
+    """An action of an operator: its name in the admin, the label of its button, and the page that has it."""
 
     action: str
     words: str
@@ -25,8 +25,8 @@ REMEDIES = (SEND_AGAIN, SETTLE_OUTSIDE, GIVE_UP, CLOSE)  # in the order of their
 class DiscrepancyKind:
     """A kind of discrepancy. Its sentence is also a title and has no full stop.
 
-    `runbook` is the anchor of a heading in docs/operate.md. `remedies` are the verbs that end it, all on one
-    page. A kind without a verb closes automatically.
+    `runbook` is the anchor of a heading in docs/operate.md. `remedies` are the operator's actions that can
+    resolve the discrepancy, all on one page. A discrepancy without remedies closes automatically.
     """
 
     name: str
@@ -37,12 +37,12 @@ class DiscrepancyKind:
 
     @property
     def remedy(self) -> str:
-        """Return the buttons of its verbs and the page that has them."""
+        """Return the labels of the buttons that resolve the discrepancy, and the page that has them."""
         if not self.remedies:
             return "None: it closes automatically"
         return f"{' or '.join(verb.words for verb in self.remedies)}, on the {self.remedies[0].page}’s page"
 
     @property
     def runbook_page(self) -> str:
-        """Return the place in the runbook that says more."""
+        """Return the address of the section about it in the runbook."""
         return f"{RUNBOOK}#{self.runbook}"

@@ -1,7 +1,7 @@
 """The table of discrepancy kinds: each kind's name, sentence, instructions, and page in the runbook.
 
-To add a kind, add one entry here, report it, and run `make runbook`. Mails, pages and docs/operate.md take
-their words from this table. Rule money.discrepancy_kinds.
+To add a kind, add one entry here, report it, and run `make runbook`. Mails, pages and docs/operate.md show
+the texts of this table. Rule money.discrepancy_kinds.
 """
 
 from collections.abc import Mapping
@@ -276,7 +276,7 @@ BROKEN = "broken-ledger"
 
 
 def _proof_breach(name: str, sentence: str) -> DiscrepancyKind:
-    """Return the kind of a breach that the proof of the ledger finds."""
+    """Return the kind for a breach that `manage.py prove_ledger` finds."""
     what_to_do = (
         "Run `manage.py prove_ledger`, and find what moved the money or changed the rows. If it continues, suspend the"
         " merchant."
@@ -374,7 +374,7 @@ TABLE: Mapping[str, DiscrepancyKind] = {
 
 
 def kind_named(name: str) -> DiscrepancyKind:
-    """Return the kind of this name. A kind that only an earlier release reported reads like its name."""
+    """Return the kind with this name. If only an earlier release had it, make its sentence from the name."""
     what_to_do = (
         "This release does not report it. Compare the facts with the provider’s dashboard, then close this."
     )

@@ -38,7 +38,7 @@ def read_balance(since: datetime) -> int:
 
 
 def _merchant_entries(entries: Sequence[Entry]) -> Iterator[BalanceEntry]:
-    """Yield the entries of our merchants: an entry's merchant is that of its payment, or of its account."""
+    """Yield the entries that belong to a merchant: the merchant of their payment, or of their account."""
     payments = Payment.objects.in_bulk({entry.payment for entry in entries if entry.payment})
     owners = _owners_of({entry.account for entry in entries})
     for entry in entries:
@@ -80,7 +80,7 @@ def _single_owners(rows: QuerySet[Any], owner: str) -> dict[str, UUID]:
 
 
 def _save_entries(rows: Sequence[BalanceEntry]) -> None:
-    """Write the entries. An entry that exists already gets its payout, if the payout is now known."""
+    """Write the entries. If an entry exists already, add only its payout, once the payout is known."""
     paid_out = {(row.account, row.reference): row for row in rows if row.payout}
     BalanceEntry.objects.bulk_create([row for row in rows if not row.payout], ignore_conflicts=True)
     BalanceEntry.objects.bulk_create(

@@ -1,4 +1,4 @@
-"""Inquiries: payments about which the provider must be asked, because others might have moved their money."""
+"""Inquiries: payments that must be read at the provider, because others might have moved their money."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -9,7 +9,7 @@ from config.lib import clock
 from config.lib.leases import Queue
 from payments.models import Inquiry, Payment
 
-LEASE = timedelta(seconds=60)  # a slower process is overtaken, and then books no more
+LEASE = timedelta(seconds=60)  # after this, another process can claim the inquiry, and this one must stop
 
 
 class Claim(NamedTuple):
@@ -34,7 +34,7 @@ def open_about(payments: Iterable[UUID]) -> None:
 
 
 def claim() -> Claim | None:
-    """Lease and return the inquiry that has been due longest, or return None if none is due."""
+    """Lease and return the inquiry that has been due longest, or return None if no inquiry is due."""
     found = _WAITING.take_oldest(lambda _, now: {"due_at": now + LEASE})
     if found is None:
         return None
@@ -46,7 +46,10 @@ _WAITING = Queue(lambda: Inquiry.objects.select_related("payment"), "due_at")
 
 
 def close(claim: Claim, *, again_at: datetime | None = None) -> None:
-    """Delete a claimed inquiry, or make it due at `again_at`. If it was opened again since, it stays due."""
+    """Delete a claimed inquiry, or make it due at `again_at`.
+
+    If the inquiry was opened again after this process claimed it, it stays due and is not changed.
+    """
     mine = Inquiry.objects.filter(payment=claim.payment_uuid, due_at=claim.until)
     if again_at is None:
         mine.delete()

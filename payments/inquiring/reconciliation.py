@@ -1,8 +1,8 @@
 """Finds the payments whose books must be read, every night without a gap (rule money.reconciled).
 
-It only opens inquiries. Each inquiry reads everything that the provider has about one payment, and records
-what is missing here (checkout/syncing/). A payment that cannot be read now is therefore read later, and holds
-up no other.
+This module only opens inquiries. For each inquiry, checkout/syncing/ reads everything that the provider has
+about one payment, and records what is missing here. If one payment cannot be read, it is tried again later
+and does not hold up the others.
 """
 
 from datetime import datetime, timedelta
@@ -26,9 +26,9 @@ CHUNK = 500
 def run(since: datetime | None = None) -> int:
     """Open an inquiry about each payment whose books have changed since the last complete run.
 
-    Return how many payments were found. A change counts at the provider and in our own records. `since` looks
-    further back. If this run is completed, the next run continues from the beginning of this one. Raises
-    ProviderUnreachable: then the next run begins where this one did.
+    Return the number of payments found. Changes at the provider and in our own records both count. An earlier
+    `since` makes the run look further back. After a complete run, the next run continues from the time when
+    this one began. Raises ProviderUnreachable. The next run then starts from the same time as this one.
     """
     began_at = clock.now()
     since = min(filter(None, [since, due_from(began_at)])) - SKEW
@@ -44,13 +44,13 @@ def run(since: datetime | None = None) -> int:
 
 
 def due_from(now: datetime) -> datetime:
-    """Return until when the provider's books were read without a gap. Before the first run: 48 hours ago."""
+    """Return the time until which the books were read without a gap, or 48 hours ago before the first run."""
     done = Reconciled.objects.filter(pk=1).first()
     return done.until if done else now - FIRST_LOOK_BACK
 
 
 def age(now: datetime) -> timedelta:
-    """Return how long ago the last complete run began. Before the first run: the age of our first payment."""
+    """Return the time since the last complete run began, or before the first run, our first payment's age."""
     done = Reconciled.objects.filter(pk=1).first()
     first = None if done else Payment.objects.order_by("pk").values_list("created_at", flat=True).first()
     return max(timedelta(), now - (done.until if done else first or now))

@@ -107,7 +107,7 @@ class BalanceEntry(models.Model):
 
 
 class Reconciled(models.Model):
-    """Until when the provider's books were read without a gap. The next reconciliation starts from there."""
+    """The time until which the provider's books were read without a gap. The next run starts from it."""
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
     until = models.DateTimeField(help_text="When the last complete run began, by the database's clock.")
@@ -123,7 +123,7 @@ class Reconciled(models.Model):
 
 
 class Discrepancy(models.Model):
-    """Something that should not exist, left for a person, such as a difference from the provider's books."""
+    """A problem that a person must resolve, such as a difference from the provider's books."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, null=True, blank=True)
@@ -158,5 +158,5 @@ class Discrepancy(models.Model):
 
     @property
     def kind_entry(self) -> DiscrepancyKind:
-        """Return its kind with the words of the table. A kind of an earlier release has words too."""
+        """Return the kind from the table of kinds, or a generated kind if only an earlier release had it."""
         return kinds.kind_named(self.kind)

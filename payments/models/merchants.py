@@ -1,4 +1,4 @@
-"""Merchants with their logos and former accounts, operators' stops, and the mark of the database's server."""
+"""Merchants, their logos and former accounts, operators' stops, and the mark of the database's server."""
 
 from typing import ClassVar
 
@@ -9,7 +9,7 @@ from uuid_utils.compat import uuid7
 
 
 class Merchant(models.Model):
-    """A business that takes payments. Every query starts from one."""
+    """A business that takes payments."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     name = models.CharField(max_length=120)
@@ -73,10 +73,9 @@ class Merchant(models.Model):
 
 
 class FormerAccount(models.Model):
-    """An account at the provider that a merchant had before. The payments of that time are still in it.
+    """An account at the provider that a merchant used earlier. Its earlier payments are still there.
 
-    PostgreSQL adds the row when the merchant gets another account, regardless of who changes it. Rule
-    provider.accounts.
+    A trigger adds the row when the merchant gets another account. Rule provider.accounts.
     """
 
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False)
@@ -96,7 +95,7 @@ class FormerAccount(models.Model):
 
 
 class Logo(models.Model):
-    """A merchant's logo as it is served. It has its own table because every request reads the merchant."""
+    """A merchant's logo. Every request reads the merchant, so the images are in a separate table."""
 
     merchant = models.OneToOneField(Merchant, on_delete=models.CASCADE, primary_key=True)
     version = models.PositiveIntegerField(
@@ -132,7 +131,7 @@ class Switch(models.Model):
 
 
 class DatabaseMark(models.Model):
-    """The only row that says on which server the database was last opened (payments/restore_guard.py)."""
+    """The server on which the database was last opened, in a single row (payments/restore_guard.py)."""
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
     server = models.CharField(max_length=100)

@@ -1,4 +1,4 @@
-"""Money that moved on a payment: facts of the provider's books, and bookings that moved no money there."""
+"""Movements of a payment's money at the provider, and bookings that move no money there."""
 
 from typing import ClassVar
 
@@ -12,11 +12,11 @@ from payments.models.payments import Dispute, Operation, Payment
 
 
 class Movement(models.Model):
-    """One fact about a payment's money, as it is in the provider's books. Append-only.
+    """One movement of a payment's money, as it is in the provider's books. Append-only.
 
-    The id is also the movement's transaction in the ledger. The provider's `reference` is the same in an
-    operation's answer and in the list of a payment. A fact is therefore recorded once, regardless of which
-    process reads it first.
+    The id is also the movement's transaction in the ledger. The provider gives the same `reference` in the
+    answer to an operation and in the payment's books. A movement is therefore recorded only once, whether
+    the service learns of it from the answer or from the books.
     """
 
     class Kind(models.TextChoices):
@@ -26,7 +26,7 @@ class Movement(models.Model):
         DISPUTE_WITHDRAWN = "dispute_withdrawn", "dispute withdrawn: the payer's bank took it back"
         DISPUTE_REINSTATED = "dispute_reinstated", "dispute reinstated: the payer's bank gave it again"
 
-    # The kinds that increase the money that the provider has for us.
+    # The kinds that increase what the provider owes us.
     INCOMING = (Kind.CAPTURED, Kind.REFUND_RETURNED, Kind.DISPUTE_REINSTATED)
 
     id = models.UUIDField(
@@ -83,8 +83,7 @@ class Booking(models.Model):
     """A booking that moved no money at the provider. Append-only. A reversal is a row with a negated amount.
 
     `settled_outside`: an operator states that a payer has received an amount in another way than by card.
-    `closing`: the amount owed to the lead for a share is closed, because the lead will not receive that share
-    any more.
+    `closing`: an amount is no longer owed to the lead for a share.
     """
 
     class Kind(models.TextChoices):

@@ -13,13 +13,13 @@ from payments.models.merchants import Merchant
 
 
 def _condition_column(condition: Q) -> models.GeneratedField:
-    """Return a column, for queries only, in which PostgreSQL stores whether a row meets a condition."""
+    """Return a generated column that is true in the rows that meet the condition. Only queries use it."""
     expression = models.ExpressionWrapper(condition, output_field=models.BooleanField())
     return models.GeneratedField(expression=expression, output_field=models.BooleanField(), db_persist=True)
 
 
 class Payment(models.Model):
-    """One card's money for one subject: a checkout, or a mate's payment request."""
+    """A payment by one card for one subject, which is a checkout or a mate's payment request."""
 
     class Status(models.TextChoices):
         AUTHORIZING = "authorizing"
@@ -162,8 +162,8 @@ class Operation(models.Model):
         help_text="By the database's clock, which decides how long the operation is in doubt."
     )
     ended_at = models.DateTimeField(null=True, blank=True)
-    # The operation was sent and has no clear answer yet. It holds up other operations on its payment, but no
-    # refund holds up another refund.
+    # The operation was sent and has no clear answer yet. It holds up other operations on its payment. Refunds
+    # do not hold up other refunds.
     is_open = _condition_column(
         Q(state__in=OPEN) | Q(state=State.PENDING, kind__in=[Kind.AUTHORIZE, Kind.CAPTURE, Kind.VOID])
     )
@@ -172,7 +172,7 @@ class Operation(models.Model):
         on_delete=models.PROTECT,
         null=True,
         blank=True,
-        db_index=False,  # few rows have it: see the index below
+        db_index=False,  # few rows have a value, so there is a partial index below instead
         related_name="resent_by",
         help_text="The returned refund that this operation replaces.",
     )
@@ -191,7 +191,7 @@ class Operation(models.Model):
             ),
             models.UniqueConstraint(
                 "payment",
-                condition=Q(is_open=True) & ~Q(kind="refund"),  # refunds are for disjoint parts of the money
+                condition=Q(is_open=True) & ~Q(kind="refund"),  # each refund is for another part of the money
                 name="one_open_operation_per_payment",
             ),
             models.UniqueConstraint(
@@ -232,12 +232,12 @@ class Operation(models.Model):
 
     @property
     def has_ended_without_hold(self) -> bool:
-        """Return whether this authorization was declined or failed. A hold from it is released."""
+        """Return whether this is a declined or failed authorization. If it has a hold, the hold is voided."""
         return self.kind == self.Kind.AUTHORIZE and self.state in (self.State.DECLINED, self.State.FAILED)
 
 
 class Inquiry(models.Model):
-    """A payment whose money others might have moved: the provider must be asked. Only its answer counts."""
+    """A payment that must be read at the provider, because others might have moved its money."""
 
     payment = models.OneToOneField(Payment, on_delete=models.PROTECT, primary_key=True)
     due_at = models.DateTimeField(db_index=True)
@@ -257,7 +257,7 @@ class Dispute(models.Model):
         WON = "won"
         LOST = "lost"
 
-    STANDING = (Status.OPEN, Status.LOST)  # the payer has the money, so that no refund may follow
+    STANDING = (Status.OPEN, Status.LOST)  # the payer has the money back, so no refund may follow
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     payment = models.ForeignKey(Payment, on_delete=models.PROTECT, related_name="disputes")

@@ -1,4 +1,4 @@
-"""A merchant's backend that repeats each call until it has a final answer."""
+"""A merchant's backend that retries each call until it gets a final response."""
 
 import threading
 import time
@@ -11,20 +11,20 @@ from payments import operation_queue
 from tests import factories
 from tests.journeys.merchant import Credentials, Json
 
-PATIENCE = operation_queue.PATIENT_FOR.total_seconds() + 30  # a bank can take PATIENT_FOR to end a payment
+PATIENCE = operation_queue.PATIENT_FOR.total_seconds() + 30  # a payment can be unresolved for PATIENT_FOR
 PAUSE = 0.2
 AGAIN = {409: {"operation_in_progress", "idempotency_in_progress"}}
 EXPECTED_5XX = {502, 503, 504}
 
 
 class GaveUp(Exception):
-    """There was no final answer in time."""
+    """There was no final response in time."""
 
 
 class Backend:
     """Calls the service, from several threads if needed.
 
-    `broken_rules` lists answers that must never occur.
+    `broken_rules` lists the responses that must never occur.
     """
 
     def __init__(self, base_url: str, credentials: Credentials) -> None:
@@ -38,7 +38,7 @@ class Backend:
     def call(
         self, method: str, path: str, body: Json | None = None, *, key: bool = False
     ) -> requests.Response:
-        """Return the final answer at `/api/…`, after as many tries as it takes. Raises GaveUp."""
+        """Call `/api/<path>` until the response is final, and return this response. Raises GaveUp."""
         headers = {"Authorization": self._authorization}
         if key:
             headers["Idempotency-Key"] = uuid4().hex
@@ -52,7 +52,7 @@ class Backend:
             if answer is not None and self._is_final(answer):
                 return answer
             if "Idempotency-Key" in headers and time.monotonic() - began > 3:
-                # The process that claimed the first key can be dead.
+                # The process that claimed the previous key might be dead.
                 headers = headers | {"Idempotency-Key": uuid4().hex}
             time.sleep(PAUSE)
         raise GaveUp(f"{method} {url}")
@@ -95,7 +95,7 @@ class Backend:
         return self.call("GET", f"merchant/v1/checkouts/{checkout_uuid}").json()["data"]
 
     def pay(self, checkout_uuid: str, body: Json) -> str:
-        """Pay as the customer would, and repeat while that is possible; return the resulting status."""
+        """Pay as the customer would, retry until the payment ends, and return the checkout's status."""
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             answer = self.call("POST", f"sandbox/v1/checkouts/{checkout_uuid}/pay", body)
@@ -106,7 +106,7 @@ class Backend:
         raise GaveUp(f"payment of {checkout_uuid}")
 
     def pay_share(self, checkout_uuid: str) -> None:
-        """Let the mate pay, and repeat while that is possible."""
+        """Pay a share as the mate would, and retry until the share is paid or cannot be paid."""
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             answer = self.call("POST", f"sandbox/v1/checkouts/{checkout_uuid}/pay-share", {})

@@ -1,7 +1,7 @@
-"""Makes merchants and events through the product, in a separate process that answers lines of JSON.
+"""Creates merchants and events with the product's code, in a separate process that reads lines of JSON.
 
-`python -m tests.chaos.emitter` runs in the environment of a running service. Calls over HTTP would cost the
-machine more than the deliveries that they cause.
+`python -m tests.chaos.emitter` runs in the environment of a running service. Creating the events over HTTP
+would need more CPU time than delivering them.
 """
 
 import json
@@ -16,12 +16,12 @@ from typing import Any
 import django
 from django.db import Error, close_old_connections, transaction
 
-VALID = timedelta(seconds=120)  # the length of a hold
+VALID = timedelta(seconds=120)  # how long a hold is valid
 PAUSE = 0.1
 
 
 def subscribe(url: str) -> dict[str, str]:
-    """Make a merchant whose events are all sent to the URL."""
+    """Create a merchant with a subscription that sends all events to the URL."""
     from payments.models import Merchant
     from tests import factories
 
@@ -32,9 +32,10 @@ def subscribe(url: str) -> dict[str, str]:
 
 
 def emit(merchants: list[str], event_types: list[str], count: int, every: float) -> list[str]:
-    """Emit `count` events, to the merchants and of the types in turn, one `every` seconds; return their ids.
+    """Emit `count` events, one `every` seconds, and return their ids.
 
-    Each has its own commit. One that fails is tried again, as a merchant's backend would do.
+    The merchants and the types take turns. Each event has its own transaction. If it fails, it is retried, as
+    a merchant's backend would do.
     """
     began = time.monotonic()
     emitted = []

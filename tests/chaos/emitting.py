@@ -1,4 +1,4 @@
-"""The emitter, as a test uses it: it works while the test continues."""
+"""Runs the emitter's process for a test. The emitter works while the test continues."""
 
 import contextlib
 import json
@@ -11,7 +11,7 @@ from tests.journeys.service import clerk
 
 
 class Emitter:
-    """A process that emits events, one request after the other."""
+    """A process that creates merchants and emits events. It carries out one command after the other."""
 
     def __init__(self, process: "subprocess.Popen[str]", pool: ThreadPoolExecutor) -> None:
         self._process, self._pool = process, pool
@@ -28,6 +28,6 @@ class Emitter:
 
 @contextlib.contextmanager
 def emitting(variables: Mapping[str, str]) -> Iterator[Emitter]:
-    """Run an emitter in the environment until the block ends."""
+    """Run an emitter with these environment variables until the block ends."""
     with clerk(variables, module="tests.chaos.emitter") as process, ThreadPoolExecutor(1) as pool:
         yield Emitter(process, pool)

@@ -1,4 +1,4 @@
-"""A merchant's endpoint on asyncio, in a thread of the test. It holds, counts and keeps every POST."""
+"""A merchant's webhook endpoint on asyncio, in a thread of the test. It stores every POST."""
 
 import asyncio
 import threading
@@ -18,14 +18,17 @@ class Post:
     event_id: str
     event_type: str
     attempt: int
-    signed_at: int  # the time in its signature
+    signed_at: int  # the Unix time that the sender has signed
     arrived_at: float
     body: bytes
 
 
 @dataclass
 class Endpoint:
-    """Verifies each POST, waits `seconds` and while on hold, and answers with the result of `status`."""
+    """An endpoint that verifies each POST, waits, and responds with the status that `status` returns.
+
+    It waits for `seconds`, and then for as long as `holds` returns true.
+    """
 
     url: str = ""
     secret: str = ""
@@ -34,18 +37,18 @@ class Endpoint:
     holds: Callable[[Post], bool] = lambda post: False
     posts: list[Post] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
-    at_once: int = 0  # requests neither answered nor broken off
+    at_once: int = 0  # open requests
     max_at_once: int = 0
 
     def hold(self, which: Callable[[Post], bool] = lambda post: True) -> None:
-        """Let the matching POSTs wait for their answer until `release`."""
+        """Delay the responses to matching POSTs until `release` is called."""
         self.holds = which
 
     def release(self) -> None:
         self.holds = lambda post: False
 
     def seen(self) -> list[tuple[str, int]]:
-        """Return event and attempt number of each POST so far."""
+        """Return the event id and the attempt number of each POST so far."""
         return [(post.event_id, post.attempt) for post in list(self.posts)]
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -66,7 +69,7 @@ class Endpoint:
         try:
             await self._wait(post, reader)
         finally:
-            # Before the answer, because the sender can fill the place as soon as it has the answer.
+            # This is before the response, because the sender can send another request as soon as it has it.
             self.at_once -= 1
         writer.write(f"HTTP/1.1 {self.status(post)} As told\r\nContent-Length: 0\r\n\r\n".encode())
         await writer.drain()
@@ -89,8 +92,8 @@ class Endpoint:
         return post
 
     async def _wait(self, post: Post, reader: asyncio.StreamReader) -> None:
-        """Wait until the answer is due. Raises IncompleteReadError if the sender disconnects before that."""
-        # The sender sends no more bytes before the answer.
+        """Wait until the response is due. Raises IncompleteReadError if the sender disconnects earlier."""
+        # The sender sends no bytes before the response, so this read ends only if the sender disconnects.
         gone = asyncio.ensure_future(reader.readexactly(1))
         try:
             await asyncio.wait([gone], timeout=self.seconds)
@@ -119,7 +122,7 @@ def listening(count: int = 1) -> Iterator[list[Endpoint]]:
 
     def run() -> None:
         with asyncio.Runner(loop_factory=lambda: loop) as runner:
-            runner.run(serve())  # and ends all that is open
+            runner.run(serve())  # at the end, the runner also cancels the tasks of open connections
 
     thread = threading.Thread(target=run, name="endpoints", daemon=True)
     thread.start()

@@ -1,4 +1,4 @@
-"""The table of faults: what breaks, for how long, and a plot that is sure to meet the fault."""
+"""The table of faults: what breaks, for how long, and a plot that always runs into the fault."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -12,10 +12,11 @@ VERBS = ("authorize", "capture", "void", "refund")
 
 
 class Fault(NamedTuple):
-    """Something that breaks.
+    """A fault that a test causes.
 
-    `strike` returns when it has broken and, if no other part repairs it, is repaired. A fault that is apart
-    meets no other fault.
+    `strike` causes the fault. Unless another part of the system makes the repair, it also repairs the damage
+    before it returns. `plot` names a story that always runs into the fault. A fault with `is_apart` never
+    runs at the same time as a fault without it.
     """
 
     strike: Callable[[World, Random], None]
@@ -69,7 +70,7 @@ def _crash_postgres(world: World, chance: Random) -> None:
 
 
 def _reach(point: str, act: str = "kill") -> Callable[[World, Random], None]:
-    """Arm a fail point, and return when a process has reached it."""
+    """Return a strike that arms a fail point and returns when a process has reached it."""
 
     def strike(world: World, chance: Random) -> None:
         world.arm(point, act)
@@ -83,10 +84,10 @@ def _reach(point: str, act: str = "kill") -> Callable[[World, Random], None]:
 
 
 def _bank(mode: str, verbs: Sequence[str] = VERBS) -> Callable[[World, Random], None]:
-    """Let one to three calls of a verb fail."""
+    """Return a strike that makes one to three calls of a random verb fail."""
     max_times = (
         1 if mode == "void_refused_once" else 3
-    )  # after a second refusal, it is asked again later than a run lasts
+    )  # after a second refusal, the next retry would be later than the end of the run
 
     def strike(world: World, chance: Random) -> None:
         world.set_fault(chance.choice(verbs), mode, chance.randint(1, max_times))
@@ -95,9 +96,9 @@ def _bank(mode: str, verbs: Sequence[str] = VERBS) -> Callable[[World, Random], 
 
 
 def _asleep(point: str, mode: str = "") -> Callable[[World, Random], None]:
-    """Let a process that reaches the point sleep longer than its lease.
+    """Return a strike after which a process that reaches the fail point sleeps longer than its lease.
 
-    The bank's fault `mode` leads there.
+    If `mode` is given, this fault of the bank makes a process reach the point.
     """
 
     def strike(world: World, chance: Random) -> None:
@@ -140,8 +141,8 @@ MODES = (
     "notify_first",
 )
 
-# Points at which a process sleeps past its lease: the fault of the bank that leads there, and a plot that
-# reaches the point.
+# Fail points at which a process sleeps past its lease. Each has the bank's fault that makes a process reach
+# the point, or "" if this needs no fault, and a plot that reaches the point.
 SLEEPS = {
     "before_call.authorize": ("", "captured"),
     "before_call.capture": ("", "shared"),
@@ -156,7 +157,7 @@ SLEEPS = {
     "after_look_up.void": ("pending", "cancelled"),
     "after_look_up.refund": ("", "refunded"),
 }
-# The bank's faults that only some calls meet.
+# The bank's faults that can occur only in calls of some verbs.
 MODES_OF_SOME = {
     "pending": ("capture", "void"),
     "pending_then_failed": ("capture",),
@@ -184,6 +185,6 @@ FAULTS: dict[str, Fault] = {
     **{f"bank: {mode}": Fault(_bank(mode, verbs), "refunded") for mode, verbs in MODES_OF_SOME.items()},
     **{f"bank: {mode}": Fault(_bank(mode), "refunded") for mode in MODES},
     # A real bank remembers a key for a day. It never forgets a key while a process sleeps for seconds before
-    # its call, so this fault meets no other.
+    # its call, so this fault must not run together with the others.
     "bank: forgets_keys": Fault(_bank("forgets_keys", ("capture", "refund")), "refunded", is_apart=True),
 }

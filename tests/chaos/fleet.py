@@ -1,4 +1,4 @@
-"""A fleet: only workers and beats, on a PostgreSQL that can be stopped at once.
+"""A fleet: only workers and beats, with a PostgreSQL server that can be stopped abruptly.
 
 A test starts and breaks each process separately.
 """
@@ -21,8 +21,8 @@ from tests.journeys.deployment import Part
 from tests.journeys.service import ROOT
 
 START_SECONDS = 60
-END_SECONDS = 20  # for a worker to drain
-# Only the time of day is wrong. The monotonic clock is right.
+END_SECONDS = 20  # in which a worker must finish its current requests and end
+# The environment of a process with a wrong time of day. Its monotonic clock stays right.
 WRONG_CLOCK = {"DONT_FAKE_MONOTONIC": "1", "PYTHONPATH": f"{ROOT / 'tests' / 'chaos' / 'clock_off'}:{ROOT}"}
 
 
@@ -42,11 +42,11 @@ class Fleet(World):
         self._worker = worker
 
     def fill(self) -> None:
-        """Prepare the database without merchants, because the tests make them."""
+        """Prepare the database without merchants, because the tests create them."""
         self.rows(COMMIT_FIRST)
 
     def make_whole(self) -> None:
-        """Return when exactly two workers and a beat run. A part that has died is started again."""
+        """Stop and start processes until exactly two workers and a beat are running."""
         self.mend_redis()
         for name, process in list(self._running.items()):
             self.thaw(name)
@@ -63,7 +63,10 @@ class Fleet(World):
             self._is_redis_whole = True
 
     def start_workers(self, *names: str, clock: str = "") -> None:
-        """Return when workers of these names are ready. `clock` is the error of their clock, such as +30s."""
+        """Start workers with these names, and return when they are ready.
+
+        `clock` is the error of their clocks, such as +30s.
+        """
         wrong = ("faketime", "-f", clock) if clock else ()
         changed = WRONG_CLOCK if clock else {}
         for name in names:
@@ -76,13 +79,13 @@ class Fleet(World):
         return b" ready." in (self._folder / f"{name}.log").read_bytes()
 
     def seconds_ahead(self, name: str) -> float:
-        """Return how far a worker's clock is ahead of the test's, by the latest line of its log."""
+        """Return how many seconds a worker's clock is ahead, according to the latest line of its log."""
         log = (self._folder / f"{name}.log").read_text()
         latest = re.findall(r"timestamp='([^']+)'", log)[-1]
         return (datetime.fromisoformat(latest) - datetime.now(UTC)).total_seconds()
 
     def retire(self, name: str) -> int:
-        """Ask a worker to end, as a deploy does; return its exit code."""
+        """Ask a worker to end, as a deployment does, and return its exit code."""
         process = self._running.pop(name)
         process.terminate()
         return process.wait(END_SECONDS)
@@ -93,7 +96,7 @@ class Fleet(World):
             self.kill(name)
 
     def stop_postgres(self) -> None:
-        """Stop PostgreSQL at once, without a clean shutdown, as when its machine dies."""
+        """Stop PostgreSQL abruptly, without a clean shutdown, as if its machine had crashed."""
         pid_file = self._folder / "engine" / "postgres" / "postmaster.pid"
         os.kill(int(pid_file.read_text().splitlines()[0]), signal.SIGQUIT)
         self._postgres.stop()

@@ -1,4 +1,4 @@
-"""Load for the senders: many events to endpoints that keep every POST, and what must be true at the end."""
+"""A load of many events to endpoints that store every POST, and the conditions that must hold at the end."""
 
 import contextlib
 from collections import Counter, defaultdict
@@ -17,8 +17,8 @@ from webhooks import retries
 
 AUTHORIZED, VOIDED = "checkout.authorized", "checkout.voided"
 BOTH = (AUTHORIZED, VOIDED)
-CAP, CAP_URGENT = 10, 20  # in flight at an endpoint (rule delivery.fair)
-SIGNED_WITHIN = 10.0  # seconds between the signature and the arrival, by a correct clock
+CAP, CAP_URGENT = 10, 20  # the most requests in flight at an endpoint (rule delivery.fair)
+SIGNED_WITHIN = 10.0  # the most seconds between the signature's time and the arrival, by a correct clock
 DELIVERIES = """
 SELECT event_id::text, status, attempt_count FROM webhooks_delivery WHERE merchant_id = ANY(%s::uuid[])
 """
@@ -62,7 +62,7 @@ class Load:
             self._merchants.append(made["merchant_uuid"])
 
     def emit(self, count: int, *event_types: str, every: float = 0.0) -> "Future[list[str]]":
-        """Begin to emit events to all endpoints in turn, all at once or one `every` seconds."""
+        """Start to emit events to all endpoints in turn, all at once or one `every` seconds."""
         if AUTHORIZED in event_types:
             self._cap = CAP_URGENT
         emitted = self._emitter.ask(
@@ -88,7 +88,7 @@ class Load:
             one.release()
 
     def end_leases(self) -> None:
-        """Let every lease of this load end now."""
+        """End all leases of this load's deliveries now."""
         self._rows(END_LEASES, self._merchants)
 
     def advance(self) -> None:
@@ -101,11 +101,11 @@ class Load:
         return {event_id: (status, attempts) for event_id, status, attempts in found}
 
     def attempts(self) -> dict[Sent, tuple[bool, int, str]]:
-        """Return the log: for each attempt whether it has ended, the HTTP status or 0, and the error."""
+        """Return the log of attempts: whether each has ended, its HTTP status or 0, and its error."""
         return {(row[0], row[1]): (row[2], row[3], row[4]) for row in self._rows(ATTEMPTS, self._merchants)}
 
     def lost(self) -> set[Sent]:
-        """Return the attempts that were closed because their worker let the lease end, or was cut off."""
+        """Return the attempts that were closed because their worker's lease expired or it was stopped."""
         return {sent for sent, (_, _, error) in self.attempts().items() if error == "worker_lost"}
 
     def posts(self) -> list[Sent]:
@@ -113,7 +113,7 @@ class Load:
         return [sent for one in self.endpoints for sent in one.seen()]
 
     def never_left(self) -> set[Sent]:
-        """Return the attempts in the log that no endpoint has seen."""
+        """Return the attempts in the log that no endpoint has received."""
         return set(self.attempts()) - set(self.posts())
 
     def again(self) -> set[str]:
@@ -122,21 +122,24 @@ class Load:
         return {event_id for event_id, count in times.items() if count > 1}
 
     def ended(self, *, within: float, advanced: bool = False) -> None:
-        """Return once all events are emitted and every delivery has ended."""
+        """Wait until all events are emitted and every delivery has ended.
+
+        If `advanced` is true, make pending attempts due during the wait.
+        """
         for emitted in self._emitted:
             emitted.result(within)
 
         def has_ended() -> bool:
             if advanced:
                 self.advance()
-            with contextlib.suppress(psycopg.OperationalError):  # perhaps PostgreSQL is starting
+            with contextlib.suppress(psycopg.OperationalError):  # PostgreSQL might be starting
                 return all(status != "pending" for status, _ in self.deliveries().values())
             return False
 
         polling.until(has_ended, within=within, what="the end of every delivery")
 
     def lateness(self) -> float:
-        """Return the largest delay of an attempt after its time by the policy, in seconds.
+        """Return the largest delay of an attempt after the time when it was due, in seconds.
 
         Raises AssertionError if an attempt was early.
         """
@@ -171,14 +174,11 @@ class Load:
         return str(self._rows("SELECT id FROM webhooks_delivery WHERE event_id = %s", event_id)[0][0])
 
     def lost_after(self) -> list[float]:
-        """Return the seconds from the start of each lost attempt until it was closed, in order."""
+        """Return the number of seconds from the start of each lost attempt to its end, in ascending order."""
         return [float(row[0]) for row in self._rows(LOST_AFTER, self._merchants)]
 
     def violations(self) -> list[str]:
-        """Return, in words, what must never be true after any fault.
-
-        A lost attempt that never left is no violation.
-        """
+        """Describe each condition that does not hold. An attempt may be lost before it is sent."""
         return sorted([*self._lost_events(), *self._log(), *self._posts(), *self._receivers()])
 
     def _lost_events(self) -> Iterator[str]:
@@ -205,7 +205,7 @@ class Load:
                 yield f"{event_id}: attempt {number} of {len(numbers[event_id])} ended {http_status} {error}"
 
     def _posts(self) -> Iterator[str]:
-        """Check that each POST is one attempt of the log, and that only lost attempts never left."""
+        """Check that each POST is one attempt in the log, and that only lost attempts have not arrived."""
         attempts, counted = self.attempts(), Counter(self.posts())
         for (event_id, number), times in counted.items():
             if times > 1 or (event_id, number) not in attempts:

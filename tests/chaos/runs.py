@@ -1,6 +1,6 @@
-"""Runs of one fault with one seed and a separate merchant.
+"""Runs, each with one fault, one seed and its own merchant.
 
-Several run at the same time, so that faults meet.
+Several runs take place at the same time, so that faults overlap.
 """
 
 import json
@@ -42,7 +42,7 @@ class NewMerchant(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The result of a run: violations in words, and the seconds from the fault's end until all was quiet."""
+    """The result of a run: its violations, and the seconds from the fault's end until all work was done."""
 
     run: Run
     violations: list[str]
@@ -50,7 +50,7 @@ class Result(NamedTuple):
 
 
 class Chaos:
-    """Runs faults of the table against a world."""
+    """Runs faults of a table against a world."""
 
     def __init__(
         self, faults: Mapping[str, Fault], world: World, service: Service, receiver: Receiver
@@ -60,7 +60,7 @@ class Chaos:
         receiver.secrets = self._secrets
 
     def run_all(self, runs: Iterable[Run]) -> list[Result]:
-        """Return the result of each run. All merchants are made before the first fault."""
+        """Carry out all runs, and return their results. All merchants are created before the first fault."""
         planned = list(runs)
         merchants = iter(self._new_merchants(len(planned)))
         results: list[Result] = []
@@ -108,7 +108,7 @@ class Chaos:
         backend = Backend(self._service.base_url, merchant.credentials)
         asked = {"url": self._receiver.url, "event_types": ["*"]}
         answer = backend.call("POST", "merchant/v1/webhooks/subscription", asked).json()["data"]
-        if "signing_secret" not in answer:  # the first answer was lost when the web died
+        if "signing_secret" not in answer:  # the response with the secret was lost when the web process died
             answer = backend.call(
                 "POST", "merchant/v1/webhooks/secret/rotate", {"revoke_previous": True}
             ).json()["data"]
@@ -116,13 +116,13 @@ class Chaos:
         return backend
 
     def _come_to_rest(self, merchant_uuid: str) -> list[str]:
-        """Wait until no work is left. Return what is left after RECOVERED_WITHIN."""
+        """Wait until no work is left, at most RECOVERED_WITHIN seconds. Return the work that is left."""
         end = time.monotonic() + RECOVERED_WITHIN
         left = ["everything"]
         while left and time.monotonic() < end:
             try:
                 left = violations.restless(self._world, merchant_uuid)
-            except Exception as error:  # perhaps PostgreSQL is recovering
+            except Exception as error:  # for example, while PostgreSQL is recovering
                 left = [type(error).__name__]
             if left:
                 time.sleep(0.5)
@@ -137,7 +137,7 @@ def _tell(story: Story, plot: str) -> None:
 
 
 def table(results: list[Result]) -> str:
-    """Return the results as a table: fault, runs, violations, p50 and maximum of the seconds to recover."""
+    """Return a table of the runs, the violations, and the median and maximum recovery time of each fault."""
     lines = [f"{'fault':<42} {'runs':>5} {'violations':>10} {'p50 s':>7} {'max s':>7}"]
     order = [result.run.fault for result in results].index
     for fault in sorted({result.run.fault for result in results}, key=order):

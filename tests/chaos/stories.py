@@ -1,4 +1,4 @@
-"""The acts of a merchant and a customer on one checkout, and the answers to them, which must stay true."""
+"""What a merchant and a customer do with one checkout, and the responses, which must stay true afterwards."""
 
 import threading
 from collections.abc import Callable
@@ -13,14 +13,14 @@ PLAIN, CHALLENGE, DECLINED = "4242424242424242", "4000002500003155", "4000000000
 
 
 class Told(NamedTuple):
-    """A 2xx answer: the verb, and the `captured_at` in it."""
+    """A 2xx response: the verb of the call, and the `captured_at` of the response."""
 
     verb: str
     captured_at: str | None
 
 
 class Story:
-    """One checkout and the answers about it."""
+    """One checkout, and the successful responses about it."""
 
     def __init__(self, backend: Backend, chance: Random) -> None:
         self.backend, self.chance = backend, chance

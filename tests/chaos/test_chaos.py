@@ -1,4 +1,4 @@
-"""After every fault, no data is lost, no effect happens twice, and everything comes to rest automatically."""
+"""After every fault, no data is lost, no effect happens twice, and all work is completed automatically."""
 
 import os
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ ONLY = os.environ.get("FAULT", "")
 
 
 def break_everything(whole: tuple[World, Service], seeds: range, faults: Mapping[str, Fault]) -> None:
-    """Run these faults with every seed and print the table. Fails with the violations."""
+    """Run these faults with every seed, print the table of results, and fail if there are violations."""
     planned = [Run(fault, seed) for seed in seeds for fault in faults if ONLY in fault]
     with receivers.listening() as receiver:
         results = Chaos(faults, *whole, receiver).run_all(planned)

@@ -1,7 +1,4 @@
-"""Processes are killed at any fail point.
-
-Each leaves a row, and the pumps finish its work in fifteen seconds.
-"""
+"""Processes are killed at each fail point. Within fifteen seconds, the pumps finish the work that is left."""
 
 import contextlib
 import time
@@ -40,7 +37,7 @@ HELD, TOLD = ["checkout.authorized"], ["checkout.authorized", "checkout.voided"]
 
 
 class Ending(NamedTuple):
-    """A checkout's status, the bank's record of it, and its events."""
+    """A checkout's status, the state and refunded amount of its charge at the bank, and its events."""
 
     status: str
     charge: tuple[str, int]
@@ -74,7 +71,7 @@ def capture_under_a_key(merchant: Merchant, checkout_uuid: str) -> object:
     return requests.post(url, json={}, headers=headers, timeout=20)
 
 
-# For each fail point: the state before the crash, the call in which a process dies, and how the work ends.
+# For each fail point: the checkout's state before the crash, the call that kills a process, and the result.
 CRASHES: dict[str, tuple[str, Callable[[Merchant, str], object], Ending]] = {
     "before_call.authorize": ("created", pay, AUTHORIZED),
     "after_call.authorize": ("created", pay, AUTHORIZED),
@@ -101,7 +98,7 @@ CRASHES: dict[str, tuple[str, Callable[[Merchant, str], object], Ending]] = {
 
 
 class Crash:
-    """The death of one process, and the fate of the checkout that it was working on."""
+    """The death of one process, and what then happens to the checkout that it was working on."""
 
     def __init__(self, world: World, merchant: Merchant, point: str) -> None:
         self.point = self._aim = point
@@ -111,10 +108,10 @@ class Crash:
         if "." in point:
             self._aim = f"{point}.{self.checkout_uuid}"
         self.seen: Ending | None = None
-        self.died_at = self.ended_at = 0.0  # by the wall clock, which is also the database's
+        self.died_at = self.ended_at = 0.0  # Unix times. The database runs on the same machine and clock.
 
     def happen(self) -> None:
-        """Make the call in which a process dies, and return once it is dead."""
+        """Make the call that kills a process, and return after the process has died."""
         self._world.arm(self._aim, "kill")
         with contextlib.suppress(requests.RequestException):
             self._act(self._merchant, self.checkout_uuid)
@@ -122,9 +119,9 @@ class Crash:
         self.died_at = time.time()
 
     def is_over(self) -> bool:
-        """Look once whether the work has ended, and keep the moment of its end.
+        """Check whether the work has ended, and if it has, store the time of its end from the database.
 
-        The end can be a while ago, because other processes die between two looks.
+        The work can have ended long before the check, because other crashes happen between two checks.
         """
         rows, checkout_uuid = self._world.rows, self.checkout_uuid
         keys = [row[0] for row in rows(KEYS, checkout_uuid)]
@@ -136,14 +133,14 @@ class Crash:
         return bool(self.ended_at)
 
 
-# Waves: the process that dies in a crash (worker or web) is not needed for the work that another crash has
-# left.
+# The crashes that happen together. A process that dies in one of these crashes (web or worker) is not needed
+# for the work that the others have left.
 WEB = [point for point in CRASHES if not point.endswith((".void", ".refund"))]
 WORKER = [[point for point in CRASHES if point.endswith(kind)] for kind in (".void", ".refund")]
 
 
 def survive(whole: tuple[World, Service], points: list[str]) -> None:
-    """Let a process die at each of the points, and check that each work ends automatically and in time."""
+    """Kill a process at each of the points, and check that all work ends automatically and in time."""
     world, service = whole
     merchant = service.new_merchant()
     crashes = [Crash(world, merchant, point) for point in points]

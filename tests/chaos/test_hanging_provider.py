@@ -1,4 +1,4 @@
-"""A provider that hangs during a hundred captures: a few wait for it, and all others are answered at once."""
+"""A provider hangs during a hundred captures. A few captures wait for it, and all others fail at once."""
 
 import statistics
 import threading
@@ -16,13 +16,13 @@ from tests.journeys.service import Service
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
 MANY = 100
-READERS = 2  # few, so that they do not measure this process's own work
+READERS = 2  # with more readers, the times would measure the load on this test's own process
 USUAL_SECONDS = 3.0
 HANGING_SECONDS = 8.0
 ANSWERED_WITHIN = 8.0  # rule capture.eight_seconds
-MARGIN = 2.0  # for a machine that is busy
+MARGIN = 2.0  # seconds, because the machine can be busy
 READ_P99 = 0.25
-FACTOR = 3  # times the usual time, for a busy machine on which reads are always slow
+FACTOR = 3  # on a busy machine, reads may take this many times as long as without the fault
 RECOVERED_WITHIN = 60.0
 BUSY, UNKNOWN = (503, "service_unavailable"), (504, "outcome_unknown")
 BEGUN = """
@@ -38,7 +38,7 @@ WHERE l.kind = 'capture' AND l.verdict = 'succeeded' AND c.payment = ANY(%s)
 
 @pytest.fixture
 def hanging(whole: tuple[World, Service]) -> Iterator[tuple[World, Service]]:
-    """Yield the world. Its bank answers again in the end."""
+    """Yield the world. At the end, end the bank's faults."""
     world, service = whole
     yield world, service
     world.end_faults("capture")
@@ -47,9 +47,9 @@ def hanging(whole: tuple[World, Service]) -> Iterator[tuple[World, Service]]:
 
 @contextmanager
 def reading(merchant: Merchant, checkout_uuid: str, *, at_least: float) -> Iterator[list[float]]:
-    """Read without pause during the block, and for `at_least` seconds.
+    """Read the checkout without a pause during the block, and for `at_least` seconds.
 
-    Yields a list of each read's seconds.
+    Yields a list to which the duration of each read is added, in seconds.
     """
     seconds: list[float] = []
     is_over = threading.Event()
@@ -85,7 +85,7 @@ def capture(merchant: Merchant, checkout_uuid: str) -> requests.Response:
 
 
 def captured_in_the_end(merchant: Merchant, checkout_uuid: str) -> bool:
-    """Repeat a capture as often as the service asks for it; return whether the last answer is 200."""
+    """Retry a capture while the response has a Retry-After. Return whether the last response is a 200."""
     end = time.monotonic() + RECOVERED_WITHIN
     while "Retry-After" in (answer := capture(merchant, checkout_uuid)).headers and time.monotonic() < end:
         time.sleep(int(answer.headers["Retry-After"]))

@@ -1,4 +1,4 @@
-"""Slow peers: a slow peer delays only the calls that wait for it."""
+"""A slow bank, name server or SMS carrier delays only the calls that wait for it."""
 
 import contextlib
 import socket
@@ -37,7 +37,7 @@ STILL_THERE = "SELECT count(*) FROM hosted_page_smsmessage WHERE phone IS NOT NU
 
 @pytest.fixture
 def peers(whole: tuple[World, Service]) -> Iterator[tuple[World, Merchant]]:
-    """Yield the world and a merchant of this test. The bank answers again in the end."""
+    """Yield the world and a new merchant. At the end, end the bank's faults."""
     world, service = whole
     polling.until(world.is_ready, within=60, what="the web")
     yield world, service.new_merchant()
@@ -47,7 +47,7 @@ def peers(whole: tuple[World, Service]) -> Iterator[tuple[World, Merchant]]:
 
 @pytest.fixture
 def silent_names(peers: tuple[World, Merchant]) -> Iterator[Merchant]:
-    """Yield a merchant of a web whose name servers receive every question and never answer."""
+    """Yield a merchant while the web processes have a name server that never answers."""
     world, merchant = peers
     with contextlib.closing(socket.socket(type=socket.SOCK_DGRAM)) as server:
         server.bind(("127.0.0.1", 0))
@@ -60,7 +60,7 @@ def silent_names(peers: tuple[World, Merchant]) -> Iterator[Merchant]:
 
 
 def posted(merchant: Merchant, path: str, body: Json) -> Callable[[], requests.Response]:
-    """Return a call on a separate connection."""
+    """Return a function that posts the body on a separate connection."""
     url = f"{merchant.base_url}/api/{path}"
     return lambda: requests.post(url, json=body, headers=merchant.headers, timeout=60)
 
@@ -127,7 +127,7 @@ class TestAMerchantsSlowNames:
 
 @contextlib.contextmanager
 def silent_carrier(world: World, seconds: int) -> Iterator[None]:
-    """Let each hand-over of a text to the carrier take `seconds`, until the block ends."""
+    """Let the SMS carrier take `seconds` to accept each message, until the block ends."""
     is_over = threading.Event()
 
     def arm() -> None:
@@ -146,7 +146,7 @@ def silent_carrier(world: World, seconds: int) -> Iterator[None]:
 
 
 def ask_for_code(merchant: Merchant, number: int) -> requests.Response:
-    """Ask for a code on the page of a new order, as a browser does."""
+    """Ask for an SMS code on the page of a new order, as a browser does."""
     address = f"{merchant.base_url}/pay"
     order = {"id": merchant.create()}
     with requests.Session() as browser:

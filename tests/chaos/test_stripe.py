@@ -1,4 +1,4 @@
-"""After every fault of Stripe or of the way to it, no data is lost, no effect happens twice, and all ends."""
+"""After every fault of Stripe or the network, no data is lost, no effect happens twice, and all work ends."""
 
 from collections.abc import Iterator
 

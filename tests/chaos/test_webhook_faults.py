@@ -1,4 +1,4 @@
-"""Faults during deliveries, with leases that end when the test says so."""
+"""Faults during deliveries. The test decides when leases end."""
 
 from collections.abc import Iterator
 
@@ -26,7 +26,7 @@ def emitter(whole: tuple[World, Service]) -> Iterator[Emitter]:
 
 @pytest.fixture
 def world(whole: tuple[World, Service]) -> Iterator[World]:
-    """Yield the world, and thaw all workers in the end."""
+    """Yield the world. At the end, resume all workers that are paused."""
     yield whole[0]
     for worker in WORKERS:
         whole[0].thaw(worker)
@@ -34,14 +34,14 @@ def world(whole: tuple[World, Service]) -> Iterator[World]:
 
 @pytest.fixture
 def load(world: World, emitter: Emitter) -> Iterator[Load]:
-    """Yield a load with one endpoint. At the end, it has seen what the log says, and every event."""
+    """Yield a load with one endpoint. At the end, check that the endpoint has received all events."""
     with loads.loading(emitter, world.rows, endpoints=1) as load:
         yield load
         assert load.violations() == []
 
 
 def held_by_worker(world: World, load: Load, count: int) -> None:
-    """Fill the endpoint with requests of one worker, then let the other worker continue."""
+    """Fill the endpoint with requests of one worker, and then resume the other worker."""
     world.freeze("second worker")
     load.endpoints[0].hold()
     load.emit(count, AUTHORIZED).result()
@@ -56,7 +56,7 @@ class TestValkeyFlushed:
         for worker in WORKERS:
             world.freeze(worker)
         load.emit(40, *BOTH).result()
-        world.flush_redis()  # including every wake-up, which no worker could take
+        world.flush_redis()  # this also deletes all wake-up messages, which no worker has received yet
         for worker in WORKERS:
             world.thaw(worker)
         load.ended(within=ENDS_WITHIN)

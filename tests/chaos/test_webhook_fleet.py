@@ -1,4 +1,4 @@
-"""Faults during deliveries, for as long as they really last: leases of 30 s, a minute without a beat."""
+"""Faults during deliveries in real time, with leases of 30 seconds and a minute without beat."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ from tests.journeys import polling
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
 AT_ONCE = CAP_URGENT
-PROMPT = 3.0  # seconds from an attempt's time by the policy within which it starts, during any fault
+PROMPT = 3.0  # during any fault, an attempt starts at most this many seconds after it is due
 ENDS_WITHIN = 30.0
 LEASE_SECONDS = 30
 LEASE_OVER = (LEASE_SECONDS, LEASE_SECONDS + PROMPT)
@@ -35,16 +35,16 @@ def _fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Fleet, Em
 
 @pytest.fixture
 def fleet(_fleet: tuple[Fleet, Emitter]) -> Fleet:
-    """Return a fleet with two workers (one and two) and a beat."""
+    """Return a fleet with two workers, named "one" and "two", and a beat."""
     _fleet[0].make_whole()
     return _fleet[0]
 
 
 @pytest.fixture
 def new_load(fleet: Fleet, _fleet: tuple[Fleet, Emitter]) -> Iterator[Callable[[int], Load]]:
-    """Yield a function that makes a load with endpoints.
+    """Yield a function that creates a load with the given number of endpoints.
 
-    At the end, the endpoints have seen what the log says, and every event.
+    At the end, check that the endpoints have received all events, and what the log of attempts says.
     """
     with ExitStack() as stack:
         made: list[Load] = []
@@ -58,7 +58,7 @@ def new_load(fleet: Fleet, _fleet: tuple[Fleet, Emitter]) -> Iterator[Callable[[
 
 
 def refuse_some(load: Load) -> None:
-    """Fail the first attempt of half of the checkout.authorized events, so that second ones become due."""
+    """Fail the first attempt for half of the checkout.authorized events, so that they are sent again."""
 
     def status(post: Post) -> int:
         fails = post.attempt == 1 and post.event_type == AUTHORIZED and int(post.event_id[-1], 16) % 2
@@ -69,7 +69,7 @@ def refuse_some(load: Load) -> None:
 
 
 def is_repeated_as_planned(load: Load) -> None:
-    """Check that only refused events were sent again, and that no attempt was lost."""
+    """Check that only failed attempts were repeated, and that no attempt was lost."""
     refused = {event_id for (event_id, _), (_, status, _) in load.attempts().items() if status == 500}
     assert not load.lost() and not load.never_left()
     assert load.again() == refused
@@ -77,7 +77,7 @@ def is_repeated_as_planned(load: Load) -> None:
 
 
 class TestMinute:
-    """Several faults at once, to save time."""
+    """A minute of several faults at the same time, to save time."""
 
     def test_without_a_beat_in_which_the_leases_of_a_stopped_and_a_killed_worker_run_out(
         self, fleet: Fleet, new_load: Callable[[int], Load]
@@ -112,7 +112,7 @@ class TestMinute:
 
 
 def fill(fleet: Fleet, load: Load, *, idle: str | None) -> None:
-    """Let the one worker that is not idle fill the endpoint with requests, and let more wait."""
+    """Pause the `idle` worker. Fill the endpoint with requests of the other worker, and emit more events."""
     if idle:
         fleet.freeze(idle)
     load.endpoints[0].hold()
@@ -141,7 +141,7 @@ class TestClockOff:
         load = new_load(2)
         refuse_some(load)
         for one in load.endpoints:
-            one.seconds = 1.5  # so that each worker sees the other's leases
+            one.seconds = 1.5  # so that each worker finds deliveries that the other has leased
         fleet.kill("two")
         fleet.start_workers("off", clock=clock)
         assert fleet.seconds_ahead("off") == pytest.approx(float(clock.rstrip("s")), abs=10)
@@ -191,7 +191,7 @@ class TestPostgresRestarted:
 
 
 def restart_while_recording(fleet: Fleet, load: Load, endpoint: Endpoint, down_seconds: float) -> None:
-    """Stop PostgreSQL at once while a worker records an answer of the endpoint, and start it again."""
+    """Stop PostgreSQL abruptly while a worker records a response of the endpoint, and start it again."""
     endpoint.hold()
     before = len(endpoint.posts)
     polling.until(lambda: len(endpoint.posts) > before, within=ENDS_WITHIN, what="a request to hold")

@@ -1,4 +1,4 @@
-"""The conditions at the end of a run, after any fault. Each condition that does not hold is a violation."""
+"""The conditions that must hold at the end of a run. Each condition that does not hold is a violation."""
 
 from collections import Counter
 from typing import Any
@@ -7,9 +7,9 @@ from tests.chaos.stories import Story
 from tests.chaos.world import World
 from tests.journeys.receiver import Receiver
 
-# The provider can answer a refund's key with a stored server error. Such a refund could still be carried out,
-# and so could an authorization that never arrived. Both are looked up for a day or two and get no new key, so
-# that neither is done twice.
+# If the provider has stored a server error under a refund's key, the refund could still be carried out. An
+# authorization that never arrived could also be carried out later. Both are looked up for a day or two and
+# get no new key, so that they cannot happen twice.
 RESTLESS = """
 WITH open AS (
   SELECT o.kind, o.state, o.reason, o.attempts, o.next_attempt_at, p.checkout_uuid, (
@@ -40,8 +40,8 @@ EVENTS = """
 SELECT e.checkout_uuid::text, e.type, e.id::text, d.status FROM webhooks_event e
 JOIN webhooks_delivery d ON d.event_id = e.id WHERE e.merchant_id = %s
 """
-# BOOKS: what the cards of an order have borne by our own books. IN_DOUBT: what refunds that are looked up for
-# a day have perhaps returned, or can still return.
+# BOOKS returns what the cards of an order have paid net, according to our own books. IN_DOUBT returns the
+# amounts of refunds that are looked up for a day, which might have reached the cards or can still do so.
 BOOKS = """
 SELECT m.checkout_uuid::text, sum(m.amount)::bigint
 FROM payments_movement m JOIN payments_payment p ON p.id = m.payment_id WHERE p.merchant_id = %s
@@ -59,12 +59,12 @@ PAID = ("captured", "refunding", "refunded")
 
 
 def restless(world: World, merchant_uuid: str) -> list[str]:
-    """Return what has not ended yet for a merchant."""
+    """Describe a merchant's operations, checkouts and deliveries that have not ended yet."""
     return [row[0] for row in world.rows(RESTLESS, world.broken_keys(), *[merchant_uuid] * 3)]
 
 
 def found(world: World, merchant_uuid: str, stories: list[Story], receiver: Receiver) -> list[str]:
-    """Return all violations, in words."""
+    """Return a description of each violation."""
     found = [f"answer: {rule}" for story in stories for rule in story.backend.broken_rules]
     rows = world.rows(CHECKOUTS, merchant_uuid)
     found += _promises(stories)
@@ -74,7 +74,7 @@ def found(world: World, merchant_uuid: str, stories: list[Story], receiver: Rece
 
 
 def _promises(stories: list[Story]) -> list[str]:
-    """Check that every 2xx answer stays true."""
+    """Check that every 2xx response is still true."""
     found = []
     for story in stories:
         seen: Any = story.backend.read(story.checkout_uuid) if story.checkout_uuid else {}
@@ -93,7 +93,7 @@ def _promises(stories: list[Story]) -> list[str]:
 
 
 def _money(world: World, merchant_uuid: str, checkouts: dict[str, Any]) -> list[str]:
-    """Check that the bank has charged what is captured, returned what is refunded, and holds no money."""
+    """Check that the bank's charges and refunds fit our books, and that the bank holds no money."""
     owner = {str(payment): checkout for payment, checkout in world.rows(PAYMENTS, merchant_uuid)}
     borne: Counter[str] = Counter()
     in_doubt = dict(world.rows(IN_DOUBT, merchant_uuid, world.broken_keys()))
@@ -121,7 +121,7 @@ def _money(world: World, merchant_uuid: str, checkouts: dict[str, Any]) -> list[
 def _events(world: World, merchant_uuid: str, rows: list[Any], receiver: Receiver) -> list[str]:
     """Check that each event exists once, and that a delivered event arrived with the same bytes every time.
 
-    A delivery that a dead worker had begun has its next attempt in a minute, so it need not have ended.
+    A delivery may be unfinished: if a worker died during an attempt, the next attempt is a minute later.
     """
     events = world.rows(EVENTS, merchant_uuid)
     counted = Counter((checkout_uuid, kind) for checkout_uuid, kind, _, _ in events)

@@ -1,6 +1,6 @@
-"""The whole service as processes that can be broken one by one: web, two workers, beat and bank.
+"""The whole service as processes that tests can break one by one: web, two workers, beat and bank.
 
-The bank is a separate peer with its own books. A process that dies is started again, as by a supervisor.
+The bank is a separate process with its own database. A supervisor starts each process that has died again.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ from tests.journeys.service import Service
 
 LOOK_SECONDS = 0.1
 BACK_WITHIN = 60.0
-# The machine stays up, so files need no fsync. But commits must survive a crash of PostgreSQL's processes.
+# The machine itself does not crash, so fsync is off. Commits must survive a crash of PostgreSQL, however.
 COMMIT_FIRST = """
 DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = on', current_database()); END $$
 """
@@ -38,7 +38,7 @@ FREE_OF_LIMITS = dict.fromkeys(("LIMIT_READS", "LIMIT_CREATES", "LIMIT_VERBS"), 
 
 
 class Charge(NamedTuple):
-    """The bank's record of a card: our payment, its state, the borne amount, and how often it was charged."""
+    """The bank's record of a payment: its state, what the card has paid net, and the number of captures."""
 
     payment: str
     state: str
@@ -49,7 +49,7 @@ class Charge(NamedTuple):
 class World(Deployment):
     """A deployment with two workers and a supervisor.
 
-    `books` are the engines of our own bank, if it has one.
+    `books` are the database engines of the sandbox bank, if the world has this bank.
     """
 
     def __init__(
@@ -65,8 +65,8 @@ class World(Deployment):
         self.parts["second worker"] = self.parts["worker"]
         if books is not None:
             self.parts["bank"] = _bank(variables, books)
-        self.alone = threading.Lock()  # held by a fault that must meet no other of its kind
-        self._keeper = ThreadPoolExecutor(1)  # an engine ends with the thread that started it
+        self.alone = threading.Lock()  # held during a fault that must not overlap with another such fault
+        self._keeper = ThreadPoolExecutor(1)  # it starts Redis, which ends together with its starting thread
         self._is_over = threading.Event()
         self._changing = threading.Lock()
         self._connections = threading.local()
@@ -125,7 +125,7 @@ class World(Deployment):
         self._is_redis_whole = True
 
     def crash_postgres(self) -> None:
-        """Kill one of its processes, so that PostgreSQL ends all others and recovers from its log."""
+        """Kill one process of PostgreSQL, so that the server ends all others and recovers from its log."""
         with psycopg.connect(self.engines.database_url) as connection:
             os.kill(connection.info.backend_pid, signal.SIGKILL)
 
@@ -137,27 +137,24 @@ class World(Deployment):
         fresh.rename(self._points / point)
 
     def is_armed(self, point: str) -> bool:
-        """Return whether no process has reached the fail point yet."""
+        """Return whether the fail point is still set, because no process has reached it."""
         return (self._points / point).exists()
 
     def disarm(self, point: str) -> bool:
-        """Remove the fail point; return whether no process had reached it."""
+        """Remove the fail point. Return whether it was still set, because no process had reached it."""
         with contextlib.suppress(FileNotFoundError):
             (self._points / point).unlink()
             return True
         return False
 
     def restart(self, part: str, **more: str) -> None:
-        """Start a part again with further variables. Variables of an earlier restart are dropped."""
+        """Restart a part with additional variables. Variables of an earlier restart are dropped."""
         self.hold_down(part)
         self.parts[part] = Part(self.parts[part].command, self.variables | more)
         self.let_up(part)
 
     def rows(self, statement: str, *parameters: Any, of_bank: bool = False) -> list[tuple[Any, ...]]:
-        """Return the rows of a statement, for facts that no API returns.
-
-        Tries again after crashes of PostgreSQL.
-        """
+        """Return the rows of a statement, for facts that no API returns. Retry while PostgreSQL is down."""
         url = (self.books if of_bank and self.books else self.engines).database_url
         end = time.monotonic() + BACK_WITHIN
         while True:
@@ -171,7 +168,7 @@ class World(Deployment):
                 time.sleep(LOOK_SECONDS)
 
     def _connection_to(self, url: str) -> "psycopg.Connection[tuple[Any, ...]]":
-        """Return this thread's connection. It is made once, because each costs PostgreSQL a process."""
+        """Return this thread's connection, which is reused: each connection costs PostgreSQL a process."""
         opened: dict[str, psycopg.Connection[tuple[Any, ...]]] = self._connections.__dict__.setdefault(
             "of_thread", {}
         )
@@ -211,7 +208,7 @@ def _bank(variables: Mapping[str, str], books: engines.Engines) -> Part:
 
 @contextlib.contextmanager
 def running(folder: Path) -> Iterator[tuple[World, Service]]:
-    """Run the world, and a clerk for it, until the block ends."""
+    """Run the world, and the helper process that runs commands in it, until the block ends."""
     template.copy_to(folder)
     template.copy_to(folder / "bank")
     port, bank_port = service.free_ports()

@@ -1,4 +1,4 @@
-"""Orders that the service accepts, and orders that it refuses without any change."""
+"""Helpers that create an order, and check that the service accepts it, or refuses it without any change."""
 
 from typing import Any
 
@@ -8,7 +8,10 @@ from tests.refusals import nothing_moves, refused, without
 
 
 def refuse(api: Api, param: str, **changes: Any) -> dict[str, Any]:
-    """Create with changed fields; check that the error names the field and that no row is written."""
+    """Create an order with changed fields, and check that it is refused with an error about `param`.
+
+    No row must be written. Returns the error.
+    """
     with nothing_moves():
         answer = api.post("checkouts", without(order(**changes)))
         return refused(answer, 422, "validation_failed", param)
@@ -19,7 +22,7 @@ def refuse_item(api: Api, field: str, **changes: Any) -> dict[str, Any]:
 
 
 def accept(api: Api, **changes: Any) -> dict[str, Any]:
-    """Create with changed fields and return the checkout as a read shows it."""
+    """Create an order with changed fields, and return the checkout as the API shows it."""
     answer = api.post("checkouts", order(**changes))
     assert answer.status_code == 201, answer.json()
     read: dict[str, Any] = api.get(f"checkouts/{answer.json()['data']['checkout_uuid']}").json()["data"]

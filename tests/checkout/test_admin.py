@@ -1,4 +1,4 @@
-"""Operators' acts on checkouts in the admin."""
+"""Actions of operators on checkouts in the admin."""
 
 from collections.abc import Callable
 
@@ -163,7 +163,7 @@ class TestCancelling:
 
 @pytest.mark.rule("operator.search")
 def test_a_person_is_found_by_no_number_here(admin: Client, held: Checkout) -> None:
-    """Only the operators' search finds numbers, and it records who has looked."""
+    """Only the operators' search page finds phone numbers, and it records who has searched."""
     assert held.lead and held.lead.phone
     for term, count in ((held.lead.phone, 0), (str(held.lead.pk), 1)):
         page = admin.get("/admin/checkout/customer/", {"q": term}).content.decode()

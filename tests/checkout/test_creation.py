@@ -1,4 +1,4 @@
-"""The sum of an order: amounts, quantities and their currency."""
+"""The total of an order, computed from its amounts and quantities, and its currency."""
 
 from typing import Any
 

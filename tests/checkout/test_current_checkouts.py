@@ -1,4 +1,4 @@
-"""The division of a split order's amount."""
+"""How the amount of a split order is divided between the lead and the mates."""
 
 import pytest
 

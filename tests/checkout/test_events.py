@@ -1,4 +1,4 @@
-"""The events that each verb sends to the merchant, field by field."""
+"""The events that each action sends to the merchant, with all their fields."""
 
 import json
 from typing import Any
@@ -22,7 +22,7 @@ CARD = "4242424242424242"
 
 
 def told(event_type: str) -> dict[str, Any]:
-    """Return the envelope of the only event of a type."""
+    """Return the body of the only event of this type."""
     envelope: dict[str, Any] = json.loads(Event.objects.get(type=event_type).plain_body)
     return envelope
 
@@ -100,13 +100,13 @@ class TestVoided:
 
 @pytest.mark.rule("opt_in.every_tick")
 def _inside(field: dict[str, Any], things: dict[str, Any]) -> set[str]:
-    """Return the names of an object's own fields; empty for a plain value."""
+    """Return the names of the fields of a nested object, or an empty set for a plain value."""
     return set(things[field["$ref"].rpartition("/")[2]]["properties"]) if "$ref" in field else set()
 
 
 class TestOptedIn:
     def test_has_the_fields_of_its_table(self) -> None:
-        """The fields are those in the API's document."""
+        """The OpenAPI document has exactly these fields."""
         things = described.document()["components"]["schemas"]
         fields = things["OptedInData"]["properties"]
         parts = {name: _inside(field, things) for name, field in fields.items()}

@@ -1,4 +1,4 @@
-"""The pump of deadlines ends many checkouts in one transaction, and none of them holds up the others."""
+"""The pump ends many late checkouts in one transaction. No checkout delays the others."""
 
 import time
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from webhooks.models import Delivery, Event, Subscription
 
 @pytest.fixture
 def holds(acme: Merchant, pay: Callable[..., Checkout]) -> list[Checkout]:
-    """Three checkouts whose two minutes are over; the first one's ended longest ago."""
+    """Three held checkouts whose deadlines have passed, earliest deadline first."""
     made = [pay(factories.checkout(acme)) for _ in range(3)]
     for hold in made:
         make_late(hold)
@@ -128,7 +128,7 @@ class TestLapse:
     def test_the_pump_waits_for_a_hold_that_ends_within_its_tick(
         self, held: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A tick is a second: at the next tick, the end would be reported up to a second late."""
+        """The pump runs once a second. Without the wait, a hold would end up to a second late."""
         monkeypatch.setattr(tasks, "TICK_SECONDS", 5.0)
         ends_at = clock.now() + timedelta(seconds=0.5)
         Checkout.objects.filter(pk=held.pk).update(

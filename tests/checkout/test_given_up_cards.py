@@ -1,4 +1,4 @@
-"""A payer uses another card: the previous card is given up."""
+"""If a payer uses another card, the previous card is given up."""
 
 from collections.abc import Callable
 
@@ -29,7 +29,7 @@ def test_the_card_of_who_leads_now_is_not_given_up_by_who_led_before(unpaid: Che
 class TestACardThatWasGivenUp:
     @pytest.fixture
     def given_up(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> Checkout:
-        """The bank challenged the first card and the payer chose another; the first void is in doubt."""
+        """Give up a card that waits for the payer's confirmation. The outcome of its void is unknown."""
         pay(unpaid, "4000002500003155")
         given_up_cards.use_another_card(unpaid.pk)
         fault_injection.set_fault(verb="void", mode="down", times=1)

@@ -1,4 +1,4 @@
-"""Shared orders: the lead pays, and asks mates for shares by pay links."""
+"""Split orders: the lead pays, and asks mates for their shares with pay links."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -140,7 +140,7 @@ class TestTheLead:
 
     @pytest.mark.rule("pay.lead")
     def test_who_is_not_it_any_more_does_not_pay(self, unpaid: Checkout) -> None:
-        """Another person has signed in while the first person's card page was open."""
+        """While the first person's card page was open, another person signed in."""
         first, second = CustomerFactory.create(), CustomerFactory.create()
         mate_shares.join(unpaid.pk, first)
         token = bank.tokenise(subject=unpaid.pk, number="4242424242424242")
@@ -152,7 +152,7 @@ class TestTheLead:
 
     @pytest.mark.rule("pay.lead")
     def test_who_is_not_it_any_more_splits_nothing(self, unpaid: Checkout) -> None:
-        """Another person has signed in and split the order before the first person's request arrived."""
+        """Before the first person's request arrived, another person signed in and split the order."""
         first, second = CustomerFactory.create(), CustomerFactory.create()
         for lead in (first, second):
             mate_shares.join(unpaid.pk, lead)

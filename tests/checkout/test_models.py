@@ -50,7 +50,7 @@ def test_a_bill_that_is_read_with_its_order_is_the_whole_bill(acme: Merchant) ->
 
 
 def test_orders_that_are_read_at_once_do_not_wait_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each read asks the database, and can wait for a connection that the other holds."""
+    """A lock around the reads could cause a deadlock: each read can wait for the other's connection."""
     both_ask = threading.Barrier(2)
 
     def first() -> None:

@@ -1,4 +1,4 @@
-"""Silence is not an answer: an operation in doubt is brought to its end."""
+"""Recovery of operations whose outcome is unknown, for example because the provider did not respond."""
 
 from typing import Any
 from uuid import UUID
@@ -143,7 +143,7 @@ class TestCapture:
 class TestARefusalOfARepeatedCall:
     """A refusal of a repeated call.
 
-    The provider may have forgotten the key after the act happened, so that it refuses to act twice.
+    The first call might have succeeded. If the provider has forgotten its key, it refuses the repetition.
     """
 
     @pytest.mark.parametrize("kind", ["refund", "capture", "void"])
@@ -155,7 +155,7 @@ class TestARefusalOfARepeatedCall:
         assert (operation.state, operation.attempts) == ("succeeded", 2)
 
     def test_counts_only_if_nothing_was_accepted(self, in_doubt: InDoubt) -> None:
-        """The bank accepted the first call for later. It refuses the second because the first is pending."""
+        """The bank accepted the first call, which is pending. It therefore refuses the second call."""
         operation = in_doubt("void", "pending_for_ever")
         Operation.objects.filter(pk=operation.pk).update(state="unknown")  # as if the answer had been lost
         break_down("void", "forgets_keys")
@@ -186,7 +186,7 @@ class TestARefusalOfARepeatedCall:
 
 @pytest.mark.rule("doubt.old_key")
 def test_release_that_the_bank_does_not_know_gets_a_new_key_after_four_calls(held: Checkout) -> None:
-    """The error could be stored under the key. The hold is released once, by either call."""
+    """The provider might repeat an error that it has stored for the key, so a new key is needed."""
     break_down("void", "error", times=99)
     cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
     keys = []
@@ -200,7 +200,7 @@ def test_release_that_the_bank_does_not_know_gets_a_new_key_after_four_calls(hel
 def test_money_goes_back_once_though_the_key_of_its_refund_is_forgotten(
     in_doubt: InDoubt, calls: list[tuple[str, UUID]]
 ) -> None:
-    """The bank could be asked twice for a part of the captured amount, and would refund it twice."""
+    """The bank has forgotten the key, so it would refund the money twice if the refund were sent again."""
     operation = in_doubt("refund", "done_then_reset")
     break_down("refund", "forgets_keys")
     calls.clear()

@@ -1,4 +1,4 @@
-"""The effect of a provider's answer on an order: answers that count, prove no fact, or come too late."""
+"""How the provider's responses change an order: clear, unclear and late responses."""
 
 from collections.abc import Callable
 from typing import Any
@@ -26,7 +26,7 @@ Answer = Callable[[str, Outcome], None]
 
 @pytest.mark.rule("doubt.sleeper")
 class TestALateNo:
-    """A refusal that comes late: a hold that another process has captured stays captured."""
+    """A refusal that comes after another outcome was recorded. The recorded outcome stays."""
 
     @pytest.mark.parametrize("kind", ["capture", "void", "refund"])
     @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_charge_after_the_end_is_reported_once_however_the_service_learns_of_i
 
 @pytest.fixture
 def bank_answers(monkeypatch: pytest.MonkeyPatch) -> Answer:
-    """Make the bank answer every call of a verb in one way, without acting."""
+    """Make the bank return this outcome for every call of a verb, without doing anything."""
 
     def answers(verb: str, outcome: Outcome) -> None:
         call = fault_injection.call_with_faults

@@ -1,4 +1,4 @@
-"""The tables of allowed state changes: for an order and for a share."""
+"""The tables of the allowed status changes of an order and of a share."""
 
 import re
 from pathlib import Path

@@ -73,14 +73,14 @@ class TestTheNextLapse:
 
 
 def ends_in(held: Checkout, seconds: float) -> None:
-    """Make a hold end in so many seconds by the database's clock."""
+    """Make a hold end in this many seconds."""
     until = clock.now() + timedelta(seconds=seconds)
     Checkout.objects.filter(pk=held.pk).update(capture_before=until)
 
 
 @pytest.mark.rule("environment.logs")
 class TestAFailure:
-    """A failure of a pump at a row logs a line that names the merchant and the checkout."""
+    """If a pump fails on a row, it logs a line with the ids of the merchant and the checkout."""
 
     @pytest.fixture
     def fail(self, settings: Settings, tmp_path: Path) -> Callable[[str], None]:
@@ -104,7 +104,9 @@ class TestAFailure:
         self, held: Checkout, fail: Callable[[str], None], caplog: pytest.LogCaptureFixture
     ) -> None:
         make_late(held)
-        fail("event_written")  # once for all late checkouts together, then for this one only
+        fail(
+            "event_written"
+        )  # the first failure is that of the whole batch, the second that of this checkout
         fail(f"event_written.checkout.voided.{held.pk}")
         tasks.expire_due()
         of_all, alone = lines(caplog)

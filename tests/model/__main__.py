@@ -26,9 +26,9 @@ The design keeps these invariants in every state:
 
 
 def main(is_large: bool) -> int:
-    """Print the states of each scope and the story of each variant.
+    """Check the model in each scope, and print the number of states and the counterexample of each variant.
 
-    Return 1 if the design breaks an invariant.
+    Returns 1 if the design breaks an invariant, else 0.
     """
     print(INVARIANTS)
     scopes = {**SMALL, **LARGE} if is_large else SMALL

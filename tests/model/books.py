@@ -1,7 +1,7 @@
-"""The rows of the model: one order, as our database knows it and as it is in the provider's books.
+"""The state of the model: one order, as recorded in our database and in the provider's books.
 
-A fact has two columns: `known` is what our row says, `real` is what the provider's book says. Card 0 is the
-lead's. Card 1 is the card of the mate with share 1, and so on.
+Each row has two columns for its state: `known` is the state in our database, and `real` is the state at the
+provider. Card 0 is the lead's card. Card 1 is the card of the mate with share 1, and so on.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ OPEN = ("inquiry", "open")  # an inquiry has withdrawn no money yet
 
 
 class Break(StrEnum):
-    """A rule that a variant of the model leaves out, in words."""
+    """A rule that a variant of the model leaves out. The value describes the model without the rule."""
 
     OPEN_DISPUTE = "refunds are planned and sent while a dispute is open"
     STALE_LIST = "a list is compared with facts that were recorded after it was requested"
@@ -32,10 +32,11 @@ class Break(StrEnum):
 class Refund(NamedTuple):
     """A refund to a card.
 
-    A reimbursement has a share; a part of a merchant's refund has the number of that refund.
+    For a reimbursement, `share` is the number of the share. For a part of a merchant's refund, `part` is the
+    number of that refund. Otherwise they are 0.
 
-    known: planned, sent (no answer yet), pending, settled, failed, returned, or "" if we have not seen it.
-    real: way (the call can still arrive), pending, settled, failed, returned, or "" if we have not sent it.
+    known: planned, sent (no response yet), pending, settled, failed, returned, or "" if it is not recorded.
+    real: way (the call can still arrive), pending, settled, failed, returned, or "" if it was not sent.
     """
 
     card: int
@@ -48,7 +49,10 @@ class Refund(NamedTuple):
 
 
 class Dispute(NamedTuple):
-    """A dispute of a card. known and real: "", inquiry, open, won, lost, reinstated (won after an appeal)."""
+    """A dispute about a card's payment.
+
+    known and real: "", inquiry, open, won, lost, reinstated (won after an appeal).
+    """
 
     card: int
     amount: int
@@ -64,7 +68,10 @@ class Share(NamedTuple):
 
 
 class Outside(NamedTuple):
-    """An amount that an operator has settled outside, instead of a reimbursement (share) or a refund part."""
+    """An amount that an operator has settled outside the service.
+
+    It replaces the reimbursement of `share`, or a part of the merchant's refund with the number `part`.
+    """
 
     card: int
     amount: int
@@ -73,12 +80,12 @@ class Outside(NamedTuple):
 
 
 class Chances(NamedTuple):
-    """How often an event can still happen. These bounds make the number of states finite."""
+    """How often each event can still happen. These limits make the number of states finite."""
 
     slow: int = 0  # a refund is accepted and stays pending
     fail: int = 0  # the provider refuses or fails a refund
     come_back: int = 0  # a settled refund is returned
-    others: int = 0  # somebody refunds in the provider's dashboard
+    others: int = 0  # staff refund in the provider's dashboard
     dispute: int = 0
     appeal: int = 0  # a lost dispute is won after all
     merchant: int = 1  # the merchant refunds the order
@@ -87,7 +94,10 @@ class Chances(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """A list of one card that has not arrived yet: the facts when it was requested."""
+    """A requested list of a card's refunds and disputes that has not arrived yet.
+
+    It has the facts from the time of the request.
+    """
 
     card: int
     refunds: tuple[Refund, ...]
@@ -95,7 +105,7 @@ class Reading(NamedTuple):
 
 
 class State(NamedTuple):
-    """Everything on which the next step depends. `fault` records a step that must never be taken."""
+    """The whole state of the order. `fault` describes a forbidden step that was taken."""
 
     status: str  # captured, refunding, refunded
     part: int  # the number of the merchant's last refund
@@ -103,7 +113,7 @@ class State(NamedTuple):
     is_late: bool  # the days of automatic retries have passed
     shares: tuple[Share, ...]
     left: Chances
-    closed: tuple[int, ...]  # for each share: what was moved from the account `lead` to the merchant
+    closed: tuple[int, ...]  # for each share: the amount that closings moved from the lead to the merchant
     refunds: tuple[Refund, ...] = ()  # planned ones last
     disputes: tuple[Dispute, ...] = ()
     outside: tuple[Outside, ...] = ()
@@ -113,18 +123,18 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class Scope:
-    """The amounts of the order, the chances of the world, and the rule that is left out."""
+    """What one run of the check covers: the amounts, the events that can happen, and the rule left out."""
 
     left: Chances
     amount: int = 3
     shares: tuple[int, ...] = (1,)
     is_paying: bool = False  # the shares are being paid at the start
-    disputed: tuple[int, ...] = (0,)  # amounts of disputes, as their difference from the whole charge
+    disputed: tuple[int, ...] = (0,)  # possible amounts of disputes, minus the whole charge
     without: Break | None = None
 
 
 class Card(NamedTuple):
-    """The sums of one card, as we know them or as they are."""
+    """The sums of a card, either as recorded in our database or as they are at the provider."""
 
     captured: int
     refunded: int
@@ -136,12 +146,12 @@ class Card(NamedTuple):
 
     @property
     def borne(self) -> int:
-        """Return what the card has paid and not got back."""
+        """Return the amount that was taken from the card and not given back."""
         return self.captured - self.refunded - self.withdrawn - self.outside
 
 
 def sum_cards(scope: Scope, state: State, view: str) -> list[Card]:
-    """Return the sums of all cards, the lead's first."""
+    """Return the sums of all cards, the lead's card first. `view` is KNOWN or REAL."""
     column = -2 if view == KNOWN else -1
     paid = (share[column] == "paid" for share in state.shares)
     captured = [scope.amount, *(amount * is_paid for amount, is_paid in zip(scope.shares, paid, strict=True))]
@@ -161,6 +171,9 @@ def sum_cards(scope: Scope, state: State, view: str) -> list[Card]:
 
 
 def sum_reimbursed(state: State, share: int, states: tuple[str, ...] = NOT_FAILED) -> int:
-    """Return how much of a share the lead has got, or can still get by sent refunds, or has got outside."""
+    """Return how much of a share was or can still be reimbursed to the lead by refunds or outside.
+
+    Only refunds whose known state is in `states` are counted.
+    """
     sent = sum(row.amount for row in state.refunds if row.share == share and row.known in states)
     return sent + sum(row.amount for row in state.outside if row.share == share)

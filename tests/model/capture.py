@@ -1,6 +1,6 @@
-"""A model of one capture whose answer is missing at the deadline.
+"""A model of a capture that has got no response when the order's deadline passes.
 
-The void that settles the capture is called the fence.
+The service then sends a void, which is called the fence. Its result proves whether the capture happened.
 """
 
 from collections.abc import Iterator
@@ -11,14 +11,14 @@ NO_FENCE = "after the deadline, a capture that the provider does not find is bel
 
 
 class State(NamedTuple):
-    """One hold: what the provider has done with it, and what our row says about the order."""
+    """The hold at the provider, and the status of the order in our database."""
 
     hold: str = "held"  # held, captured, voided
     row: str = "unknown"  # unknown, captured, voided
     capture: str = "way"  # way, arrived, lost
     void: str = ""  # "", way, arrived
     is_late: bool = False
-    losses: int = 2  # calls and answers that can still get lost
+    losses: int = 2  # how many calls and responses can still be lost
 
 
 Steps = Iterator[tuple[str, State]]
@@ -31,11 +31,11 @@ class Capture:
     has_fence: bool = True
 
     def start(self) -> State:
-        """Return the order just after its capture was sent."""
+        """Return the state immediately after the capture was sent."""
         return State()
 
     def problem(self, state: State, is_last: bool) -> str:
-        """Return what is wrong: the row and the hold disagree, or the order never ends."""
+        """Return a sentence if the order and the hold disagree or the order never ends, else ""."""
         if state.row == "voided" and state.hold == "captured":
             return "The merchant reads voided, and the card was charged"
         if state.row == "captured" and state.hold != "captured":

@@ -1,6 +1,6 @@
-"""The scopes in which the design is checked.
+"""The scopes in which the design is checked, and the variants of the design.
 
-For each rule, there is a variant without it, in a scope that shows its fault.
+Each variant leaves out one rule, in a scope in which an invariant then breaks.
 """
 
 from dataclasses import dataclass, replace
@@ -16,12 +16,12 @@ from tests.model.search import Model
 
 @dataclass(frozen=True)
 class Money:
-    """The model of money after the capture, in one scope."""
+    """The model of the money after the capture, in a scope."""
 
     scope: Scope
 
     def start(self) -> State:
-        """Return the captured order."""
+        """Return the first state: a captured order."""
         return world.start(self.scope)
 
     def steps(self, state: State) -> Steps:
@@ -35,7 +35,7 @@ class Money:
 
 ALONE = Scope(Chances(), shares=())
 WITH_MATE = Scope(Chances())
-# A few events each, so that all of these take seconds.
+# Each scope allows only a few events, so that the check of all of them takes seconds.
 SMALL = {
     "one card: dashboard refund, returned refund, dispute": replace(
         ALONE, left=Chances(come_back=1, others=1, dispute=1, appeal=1)
@@ -54,7 +54,7 @@ SMALL = {
     "a mate who is paying: dashboard refund": Scope(Chances(others=1), is_paying=True),
     "a mate who is paying: dispute": Scope(Chances(dispute=1, appeal=1), is_paying=True),
 }
-# Pairs of events, and two mates: minutes.
+# These scopes combine several events or have two mates. The check of all of them takes minutes.
 LARGE = {
     "one card: an event of every kind": replace(
         ALONE, left=Chances(slow=1, fail=1, come_back=1, others=1, dispute=1, appeal=1)
@@ -89,7 +89,7 @@ QUIET = Chances(merchant=0, operator=0)
 
 @dataclass(frozen=True)
 class Variant:
-    """A model without one of its rules, and the rule."""
+    """A model that leaves out a rule, with a description of the rule."""
 
     model: Model[Any]
     design: Model[Any]  # the same model with the rule

@@ -1,4 +1,7 @@
-"""The invariants of money after the capture: those of every state, and those of a state at rest."""
+"""The invariants of the money after the capture.
+
+Some hold in every state. Others hold only at rest, when no work is left.
+"""
 
 from tests.model import world
 from tests.model.books import (
@@ -40,7 +43,7 @@ def find_problem(scope: Scope, state: State, is_last: bool) -> str:
 
 
 def _find_overpaid(scope: Scope, state: State, real: list[Card]) -> str:
-    """Return whether the merchant loses more than others have refunded and banks have taken."""
+    """Return a sentence if the merchant loses more than others refunded and banks took, else ""."""
     due = scope.amount if state.status == "captured" else 0
     explained = sum(card.others + card.withdrawn for card in real)
     if sum(card.borne - card.moving for card in real) < due - explained:
@@ -52,7 +55,7 @@ def _find_overpaid(scope: Scope, state: State, real: list[Card]) -> str:
 
 
 def _find_rash_plan(state: State, known: list[Card]) -> str:
-    """Return why a planned refund should not be planned, by what we know."""
+    """Return the reason why a planned refund should not be planned, or "". Only known facts count."""
     planned = [0] * len(known)
     for row in state.refunds:
         if row.known == "planned":
@@ -79,9 +82,10 @@ def _find_account(state: State, known: list[Card]) -> str:
 
 
 def is_terminal(state: State, known: list[Card]) -> bool:
-    """Return whether the order has ended: it is refunded, or captured with no card that bears anything.
+    """Return whether the order has ended.
 
-    An order with an open refund, dispute or payment has not ended.
+    It has ended if it is refunded or if no card bears any amount. An order with an open refund, dispute or
+    payment has not ended.
     """
     is_open = is_disputed(state) or any(card.moving for card in known)
     if is_open or any(share.known == "paying" for share in state.shares):
@@ -90,7 +94,7 @@ def is_terminal(state: State, known: list[Card]) -> bool:
 
 
 def _is_at_rest(state: State) -> bool:
-    """Return whether we know all facts, and no refund, dispute or payment is open."""
+    """Return whether no refund, dispute or payment is open, and our database agrees with the provider."""
     rows: list[Refund | Dispute | Share] = [*state.refunds, *state.disputes, *state.shares]
     is_open = any(row.known in (*MOVING, *OPEN, "planned", "paying") for row in rows)
     is_open |= state.reading is not None or not (state.is_due or not state.shares)
@@ -98,15 +102,15 @@ def _is_at_rest(state: State) -> bool:
 
 
 def _find_at_rest(scope: Scope, state: State, known: list[Card]) -> str:
-    """Return whether an order at rest has no verb left, or a card has a difference that no operator sees."""
+    """Return a sentence if an order at rest is stuck, or if no operator can see a card's difference."""
     held = {row.card for row in world.list_held(scope, state)}
     if not is_terminal(state, known) and not held and not world.can_refund(scope, state):
         return "The order is at rest, and neither the merchant nor an operator can do anything"
     for index, (card, target) in enumerate(zip(known, find_targets(scope, state, known), strict=True)):
         if card.borne > target and index not in held:
             return f"{name(index)} is owed £{card.borne - target}, and no operator learns of it".capitalize()
-        # A card gets more than disputes explain only if one person pays it outside and another in the
-        # dashboard.
+        # A card gets more than disputes explain only if an operator settles its refund outside, and staff
+        # also refund it in the dashboard.
         is_explained = card.outside and scope.without != Break.NO_VERB
         if target - card.borne > card.withdrawn and not is_explained:
             return f"{name(index)} has got £{target - card.borne} too much, and there is no verb for it".capitalize()
@@ -114,7 +118,10 @@ def _find_at_rest(scope: Scope, state: State, known: list[Card]) -> str:
 
 
 def _find_uneven(scope: Scope, state: State, known: list[Card]) -> str:
-    """Compare the accounts with the price, without targets, if no refund waits for an operator."""
+    """Return a sentence if the accounts of a captured order at rest do not add up to the price, else "".
+
+    This check does not use the targets. An order with a refund that waits for an operator is not checked.
+    """
     if state.status != "captured" or world.list_held(scope, state):
         return ""
     if any(sum_owed_to_lead(state, known)):

@@ -1,9 +1,9 @@
 """A model of one refund and its idempotency keys.
 
-Calls are lost, late, repeated, or answered by an error. Time passes in ticks. The provider remembers a key
-for LIFE ticks after its first call has arrived, and a call that it has accepted can act for the same time. A
-call is on its way for at most MARGIN ticks. In the service, the life is a day and the margin an hour
-(INTERFACE, "Age of idempotency keys at the provider").
+Calls can be lost, late or repeated, or can get an error. Time passes in ticks. The provider remembers a key
+for LIFE ticks after the key's first call has arrived. It can carry out an accepted call within the same time.
+A call takes at most MARGIN ticks to arrive. In the service, LIFE is usually a day and MARGIN is an hour
+(docs/money.md, "Keys").
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ OLD = LIFE + MARGIN + 1  # older ages make no difference
 
 
 class KeyRule(StrEnum):
-    """A rule that a variant of the model leaves out, in words."""
+    """A rule that a variant of the model leaves out. The value describes the model without the rule."""
 
     SILENCE = "a 5xx answer is taken as proof that the call was not carried out"
     WAIT = "a new key is used as soon as the provider does not find the call"
@@ -26,14 +26,14 @@ class KeyRule(StrEnum):
 
 
 class Call(NamedTuple):
-    """A call on its way to the provider."""
+    """A call that was sent to the provider and has not arrived yet."""
 
     key: int
     age: int
 
 
 class Memory(NamedTuple):
-    """A key that the provider remembers: busy (the call can still act), done, refused."""
+    """A key that the provider remembers. result: busy (it can still carry out the call), done, refused."""
 
     key: int
     result: str
@@ -41,19 +41,19 @@ class Memory(NamedTuple):
 
 
 class State(NamedTuple):
-    """One refund: our row (planned, unknown, succeeded), and what is on its way or done at the provider."""
+    """The refund: our row (planned, unknown, succeeded), the calls, and the state at the provider."""
 
     row: str = "planned"
     key: int = 1
-    first: int = 0  # age of the first sending of the key
-    last: int = 0  # age of its last sending
-    sendings: int = 0  # of the key
-    refusals: int = 0  # answers to them
+    first: int = 0  # ticks since the key was first sent
+    last: int = 0  # ticks since the key was last sent
+    sendings: int = 0  # how often the key was sent
+    refusals: int = 0  # how many of these calls were refused
     calls: tuple[Call, ...] = ()
     memories: tuple[Memory, ...] = ()
     done: int = 0  # how often the money was refunded
     can_refuse: bool = True
-    left: int = 3  # sendings that can still happen
+    left: int = 3  # how often a call can still be sent
 
 
 Steps = Iterator[tuple[str, State]]
@@ -66,11 +66,11 @@ class Keys:
     without: KeyRule | None = None
 
     def start(self) -> State:
-        """Return the planned refund, never sent."""
+        """Return the first state: a planned refund that was never sent."""
         return State()
 
     def problem(self, state: State, is_last: bool) -> str:
-        """Return what is wrong: the refund was carried out twice."""
+        """Return a sentence if the refund was carried out twice, else ""."""
         return "The refund was carried out twice" if state.done > 1 else ""
 
     def steps(self, state: State) -> Steps:
@@ -101,7 +101,11 @@ class Keys:
         return state.row == "planned" or (state.row == "unknown" and age <= LIFE - MARGIN)
 
     def _arrive(self, state: State, call: Call) -> Steps:
-        """Let a call arrive: the provider repeats what it remembers, or acts, refuses or accepts the call."""
+        """Let a call arrive.
+
+        The provider repeats the result that it remembers. For a new key, it carries out the call, accepts it
+        for later, or refuses it.
+        """
         index = state.calls.index(call)
         state = state._replace(calls=(*state.calls[:index], *state.calls[index + 1 :]))
         what = f"A call of key {call.key} arrives"
@@ -123,7 +127,7 @@ class Keys:
             yield from self._answer(kept, call, "refused", f"{what} and is refused")
 
     def _answer(self, state: State, call: Call, result: str, what: str) -> Steps:
-        """Let the answer be lost, or be a server error, or arrive."""
+        """Let the response be lost, be a server error, or arrive."""
         yield f"{what}. The answer is lost.", state
         if state.row != "unknown" or call.key != state.key:
             return
@@ -137,7 +141,7 @@ class Keys:
             yield f"{what}. The answer says so.", _renew(heard) if is_final else heard
 
     def _look_up(self, state: State) -> Steps:
-        """Ask the provider whether the refund exists. A new key needs a negative answer, and enough time."""
+        """Ask the provider whether the refund exists. If it does not and enough time has passed, renew it."""
         age = state.first if self.without == KeyRule.LAST_AGE else state.last
         if state.done:
             yield "We look the refund up: it exists.", state._replace(row="succeeded")
@@ -146,7 +150,7 @@ class Keys:
 
 
 def _send(state: State) -> State:
-    """Return the state with one more call on its way."""
+    """Return the state after another call was sent."""
     calls = tuple(sorted((*state.calls, Call(state.key, 0))))
     sent = state._replace(
         row="unknown", last=0, sendings=state.sendings + 1, calls=calls, left=state.left - 1
@@ -164,7 +168,7 @@ def _remember(state: State, memory: Memory) -> tuple[Memory, ...]:
 
 
 def _tick(state: State) -> State:
-    """Let a tick pass: calls get lost, and the provider drops keys and what it has not done under them."""
+    """Let a tick pass. Old calls are lost. The provider forgets old keys and calls not carried out."""
     calls = tuple(call._replace(age=call.age + 1) for call in state.calls if call.age < MARGIN)
     memories = tuple(memory._replace(age=memory.age + 1) for memory in state.memories if memory.age < LIFE)
     first, last = min(state.first + 1, OLD), min(state.last + 1, OLD)

@@ -1,4 +1,4 @@
-"""The steps of the provider, of the banks and of people in the provider's dashboard."""
+"""The steps that the provider, the banks and staff in the provider's dashboard can take."""
 
 from collections.abc import Iterator
 from typing import TypeVar
@@ -17,7 +17,7 @@ AS_SAID = {
 
 
 def list_steps(scope: Scope, state: State) -> Steps:
-    """Yield each step that they can take now."""
+    """Yield each step that is possible now: a sentence, and the state after it."""
     cards = sum_cards(scope, state, REAL)
     for index, row in enumerate(state.refunds):
         yield from _refund_steps(state, index, row, cards[row.card])
@@ -35,7 +35,7 @@ def list_steps(scope: Scope, state: State) -> Steps:
 
 
 def put(rows: tuple[T, ...], index: int, row: T) -> tuple[T, ...]:
-    """Return the rows with another one at the index."""
+    """Return the rows with the row at the index replaced."""
     return (*rows[:index], row, *rows[index + 1 :])
 
 
@@ -45,12 +45,12 @@ def spend(state: State, chance: str) -> Chances:
 
 
 def name(card: int) -> str:
-    """Return how a story calls the card."""
+    """Return the name of the card in a story."""
     return ("the lead's card", "the mate's card", "the second mate's card")[card]
 
 
 def describe(row: Refund) -> str:
-    """Return how a story calls the refund."""
+    """Return the name of the refund in a story."""
     if row.share:
         return f"the reimbursement of £{row.amount} to the lead's card"
     return f"the {'' if row.by_us else 'dashboard '}refund of £{row.amount} to {name(row.card)}"
@@ -92,7 +92,7 @@ def _dashboard_steps(state: State, index: int, card: Card) -> Steps:
 
 
 def add(state: State, row: Refund) -> State:
-    """Return the state with one more refund, before the planned ones."""
+    """Return the state with another refund, which is inserted before the planned refunds."""
     made = tuple(other for other in state.refunds if other.known != "planned")
     return state._replace(refunds=(*made, row, *state.refunds[len(made) :]))
 

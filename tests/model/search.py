@@ -1,6 +1,6 @@
-"""A breadth-first search through the states of a model.
+"""Breadth-first search through the states of a model.
 
-The first counterexample that it finds is a shortest one.
+The counterexample that it finds has the smallest possible number of steps.
 """
 
 from collections import deque
@@ -13,7 +13,7 @@ S = TypeVar("S", bound=Hashable)
 
 
 class Model(Protocol[S]):
-    """A start, the steps that are possible in a state, and what is wrong with a state."""
+    """A model: its first state, the steps that are possible in a state, and its invariants."""
 
     def start(self) -> S: ...
 
@@ -21,12 +21,12 @@ class Model(Protocol[S]):
         """Yield a sentence for each possible step, and the state after it."""
 
     def problem(self, state: S, is_last: bool, /) -> str:
-        """Return the invariant that the state breaks, or "". `is_last`: no step leads out of the state."""
+        """Return the invariant that the state breaks, or "". `is_last` says that no step is possible."""
 
 
 @dataclass(frozen=True)
 class Result(Generic[S]):
-    """How many states a search has visited, and the way to the first problem."""
+    """Result of a search: the number of states visited, the first problem, and the steps that lead to it."""
 
     states: int
     problem: str = ""
@@ -65,7 +65,7 @@ def wander(model: Model[S], random: Random) -> Result[S]:
 
 
 def has_cycle(model: Model[S]) -> bool:
-    """Return whether some story returns to an earlier state, so that it need not end."""
+    """Return whether some sequence of steps returns to an earlier state, and could go on forever."""
     start = model.start()
     finished: set[S] = set()
     path = {start: iter(_moves(model, start))}

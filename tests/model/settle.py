@@ -1,4 +1,4 @@
-"""The rules of docs/money.md: the fate of each share, the target of each card, and the acts of `settle`."""
+"""The rules of docs/money.md in the model: who gets each share, the target of each card, and `settle`."""
 
 from tests.model.books import (
     KNOWN,
@@ -15,11 +15,11 @@ from tests.model.books import (
 )
 
 FAILED_IN_VAIN = "The refund reads failed, but no card is owed anything"
-Wanted = dict[tuple[int, int, int], int]  # an amount by card, share and number of the merchant's refund
+Wanted = dict[tuple[int, int, int], int]  # amounts by (card, share, number of the merchant's refund)
 
 
 def settle(scope: Scope, state: State) -> State:
-    """Withdraw planned refunds, end the refund if it can end, and plan what the cards are owed."""
+    """Withdraw planned refunds, end the merchant's refund if it can end, and plan what the cards are owed."""
     state = state._replace(refunds=tuple(row for row in state.refunds if row.known != "planned"))
     if is_disputed(state) and scope.without != Break.OPEN_DISPUTE:
         return state
@@ -36,14 +36,15 @@ def settle(scope: Scope, state: State) -> State:
 
 
 def is_disputed(state: State) -> bool:
-    """Return whether we know of an open dispute on any card of the order."""
+    """Return whether our database has an open dispute on any card of the order."""
     return any(dispute.known in OPEN for dispute in state.disputes)
 
 
 def _end_refund(scope: Scope, state: State, known: list[Card]) -> State:
-    """Move to refunded if no card is owed anything.
+    """Move the order from refunding to refunded or captured, if its refund can end.
 
-    Move to captured if every part that is owed has failed and no part has settled.
+    It becomes refunded if no card bears any amount, and captured if every part that is owed has failed and no
+    part has settled.
     """
     is_moving = any(card.moving for card in known) or any(share.known == "paying" for share in state.shares)
     if state.status != "refunding" or is_moving:
@@ -64,7 +65,10 @@ def find_parts(state: State) -> list[Refund]:
 
 
 def _has_settled(scope: Scope, state: State) -> bool:
-    """Return whether a part has settled, at the provider (also if it was returned) or outside."""
+    """Return whether a part of the merchant's refund has settled at the provider or outside.
+
+    A part that was returned later counts too.
+    """
     is_outside = (
         any(row.part == state.part for row in state.outside) and scope.without != Break.OUTSIDE_IGNORED
     )
@@ -72,9 +76,9 @@ def _has_settled(scope: Scope, state: State) -> bool:
 
 
 def find_fates(scope: Scope, state: State, known: list[Card]) -> list[str]:
-    """Return where the money of each share goes: lead, mate, lost (a dispute took it), unpaid.
+    """Return who gets the money of each share: lead, mate, lost (a dispute took it) or unpaid.
 
-    A share goes back to its mate if the lead's card cannot take its whole reimbursement.
+    A share goes back to its mate if the lead's card cannot take the whole reimbursement.
     """
     sent = [sum_reimbursed(state, share) for share in range(1, len(known))]
     room = scope.amount - known[LEAD].others
@@ -108,7 +112,7 @@ def _was_sent(state: State, share: int) -> bool:
 
 
 def find_targets(scope: Scope, state: State, known: list[Card]) -> list[int]:
-    """Return what each card is to bear."""
+    """Return the amount that each card should bear."""
     if state.status != "captured":
         return [0] * len(known)
     fates = find_fates(scope, state, known)
@@ -119,9 +123,10 @@ def find_targets(scope: Scope, state: State, known: list[Card]) -> list[int]:
 
 
 def find_wanted(scope: Scope, state: State, known: list[Card]) -> Wanted:
-    """Return what the cards are owed: for each positive difference, the refunds that make it up.
+    """Return the refunds that the cards are owed, because they bear more than their targets.
 
-    A reimbursement is at most what is missing of its share, and all together at most the lead's difference.
+    A reimbursement is at most the part of its share that is not reimbursed yet. All reimbursements together
+    are at most the difference of the lead's card.
     """
     targets = find_targets(scope, state, known)
     left = [card.borne - card.moving - target for card, target in zip(known, targets, strict=True)]
@@ -138,7 +143,7 @@ def find_wanted(scope: Scope, state: State, known: list[Card]) -> Wanted:
 
 
 def is_held(state: State, card: int, share: int) -> bool:
-    """Return whether only an operator sends this again.
+    """Return whether only an operator may send the card's refund, or the share's reimbursement, again.
 
     This is the case if it was returned, or if it has failed and the days of retries are over.
     """
@@ -149,7 +154,10 @@ def is_held(state: State, card: int, share: int) -> bool:
 
 
 def _is_automatic(scope: Scope, state: State, card: int, share: int) -> bool:
-    """Return whether settle plans this. A failed part is tried again only after another part has settled."""
+    """Return whether `settle` plans this refund.
+
+    A failed part of the merchant's refund is retried only after another part has settled.
+    """
     if is_held(state, card, share):
         return False
     failed = {row.card for row in find_parts(state) if row.known == "failed"}
@@ -157,7 +165,7 @@ def _is_automatic(scope: Scope, state: State, card: int, share: int) -> bool:
 
 
 def _close_shares(scope: Scope, state: State, known: list[Card], wanted: Wanted) -> tuple[int, ...]:
-    """Return what is closed of each share: paid by the mate, and neither reimbursed, under way nor wanted."""
+    """Return the closed amount of each share: what the mate paid and no refund covers or will cover."""
     closed = []
     for share, before in enumerate(state.closed, start=1):
         after = known[share].captured - sum_reimbursed(state, share) - wanted.get((LEAD, share, 0), 0)
@@ -168,7 +176,7 @@ def _close_shares(scope: Scope, state: State, known: list[Card], wanted: Wanted)
 
 
 def sum_owed_to_lead(state: State, known: list[Card]) -> list[int]:
-    """Return the account `lead` by share: captured, less what went to the lead, less what is closed."""
+    """Return what we owe the lead for each share: the amount captured, minus reimbursed, minus closed."""
     return [
         known[share].captured - sum_reimbursed(state, share, ("settled",)) - closed
         for share, closed in enumerate(state.closed, start=1)
@@ -176,7 +184,10 @@ def sum_owed_to_lead(state: State, known: list[Card]) -> list[int]:
 
 
 def sum_merchant(state: State, known: list[Card]) -> int:
-    """Return the account `merchant`: it bears all but the reimbursements, and gets what is closed."""
+    """Return the balance of the merchant's account.
+
+    The merchant bears all refunds except reimbursements, and gets the closed amounts.
+    """
     refunds = sum(row.amount for row in state.refunds if not row.share and row.known == "settled")
     outside = sum(row.amount for row in state.outside if not row.share)
     withdrawn = sum(card.withdrawn for card in known)

@@ -1,4 +1,4 @@
-"""Counterexamples as stories in plain English."""
+"""Descriptions of counterexamples in plain English."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from tests.model.search import Result
 
 
 def tell(variant: Variant, found: Result[Any]) -> str:
-    """Return the story of a variant: what it leaves out, the steps, what went wrong, and the rule."""
+    """Return the counterexample of a variant as text: the rule left out, the steps, and the problem."""
     lines = [f"If {variant.without}:", ""]
     lines += [f"{number}. {said}" for number, (said, _) in enumerate(found.story, start=1)]
     end = found.story[-1][1]
@@ -19,7 +19,7 @@ def tell(variant: Variant, found: Result[Any]) -> str:
 
 
 def describe_cards(model: Money, state: State) -> str:
-    """Return what each card has paid and got."""
+    """Return sentences that say how much each card has paid and got back."""
     sentences = []
     for index, card in enumerate(sum_cards(model.scope, state, REAL)):
         got = {"by refunds": card.refunded, "from its bank": card.withdrawn, "outside": card.outside}

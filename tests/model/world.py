@@ -1,4 +1,4 @@
-"""The steps of the service, the merchant, the operators and time. The provider's steps are in `provider`."""
+"""The steps of the service, the merchant, the operators and time. provider.py has the provider's steps."""
 
 from tests.model import provider
 from tests.model.books import KNOWN, Break, Chances, Outside, Reading, Refund, Scope, Share, State, sum_cards
@@ -9,7 +9,7 @@ SENT_AT_RISK = "A refund was sent while a dispute was open"
 
 
 def start(scope: Scope) -> State:
-    """Return the captured order before anything else has happened."""
+    """Return the first state: a captured order, before any other event."""
     word = "paying" if scope.is_paying else "paid"
     shares = (Share(word, word),) * len(scope.shares)
     return settle(scope, State("captured", 0, False, False, shares, scope.left, (0,) * len(shares)))
@@ -29,15 +29,15 @@ def list_steps(scope: Scope, state: State) -> Steps:
 
 
 def _operation_steps(scope: Scope, state: State, index: int, row: Refund) -> Steps:
-    """Send a planned operation, or get the result of one that was sent.
+    """Send a planned refund, or receive the result of a refund that was sent.
 
-    The result comes from the answer to any of its sendings, or from a look-up.
+    The result can come from the response to any of its calls, or from a look-up.
     """
     if row.known == "planned" and (state.is_due or not row.share):
         yield f"We send {describe(row)}.", _send(state, index)
     elif row.known == "sent" and row.real != "way":
         heard = state._replace(refunds=put(state.refunds, index, row._replace(known=row.real)))
-        # A refusal shows that our books are not complete, so the list is read before the next plan.
+        # A refusal shows that our records are incomplete, so the list is read before the next plan.
         after = sync(scope, state, row.card) if row.real == "failed" else settle(scope, heard)
         yield f"The answer arrives: {describe(row)} is {row.real}.", after
 
@@ -50,7 +50,7 @@ def _send(state: State, index: int) -> State:
 
 
 def sync(scope: Scope, state: State, card: int) -> State:
-    """Record what the provider's list of a card says now, and settle."""
+    """Record the provider's current list of a card's refunds and disputes, and settle."""
     refunds = tuple(
         row._replace(known=row.real) if row.card == card and row.real not in ("", "way") else row
         for row in state.refunds
@@ -77,7 +77,7 @@ def _late_lists(scope: Scope, state: State) -> Steps:
 
 
 def _read_late(scope: Scope, state: State, reading: Reading) -> State:
-    """Record a list that was requested earlier, except about facts that were recorded since then."""
+    """Record a list that was requested earlier. Facts that were recorded after the request do not change."""
     refunds, disputes = list(state.refunds), list(state.disputes)
     for index, row in enumerate(state.refunds):
         then = reading.refunds[index] if index < len(reading.refunds) else None
@@ -120,7 +120,7 @@ def _merchant(scope: Scope, state: State) -> Steps:
 
 
 def list_held(scope: Scope, state: State) -> list[Refund]:
-    """Return the refunds that wait for an operator, as they would be sent."""
+    """Return the refunds that only an operator may send, in the form in which they would be sent."""
     if is_disputed(state):
         return []
     wanted = find_wanted(scope, state, sum_cards(scope, state, KNOWN))

@@ -1,10 +1,11 @@
-"""Runs tests on mutants of the money modules.
+"""Runs the tests of the money modules on mutants of these modules.
 
 Usage: `python -m tests.mutants [part of a module's name] [--at-most N]`. A mutant is killed if the tests of
-its module fail. Each other mutant must be listed in `equivalent.py`. Killed mutants are recorded in
-.local/mutants, so that an interrupted run continues where it stopped, and a run after new tests tries only
-the survivors. A module whose code changed starts from the beginning; its comments and docstrings do not
-matter.
+its module fail. Each mutant that survives must be listed in `equivalent.py`.
+
+Killed mutants are recorded in .local/mutants. An interrupted run therefore continues where it stopped, and a
+run with new tests tries only the survivors. If the code of a module changes, all its mutants are tried again.
+Changes of comments and docstrings do not count.
 """
 
 import argparse
@@ -24,7 +25,7 @@ PARALLEL = 2
 
 
 class Known:
-    """The mutants of a module's current version that earlier runs have killed."""
+    """Record of the mutants of a module that were killed, for the current version of its code."""
 
     def __init__(self, module: str, code: str) -> None:
         self.path = KEPT / f"{module.replace('/', '.')}.{identity(code)[:12]}.killed"
@@ -36,7 +37,10 @@ class Known:
 
 
 def main() -> int:
-    """Return 1 if an unlisted mutant has survived or a listed one was killed."""
+    """Run the tests on the mutants.
+
+    Returns 1 if a mutant has survived that is not listed as equivalent, or if a listed mutant was killed.
+    """
     asked = _asked()
     KEPT.mkdir(parents=True, exist_ok=True)
     planned = [(module, ROOT.joinpath(module).read_text()) for module in MODULES if asked.part in module]
@@ -58,7 +62,7 @@ def _asked() -> argparse.Namespace:
 
 
 def _try_all(tried: Sequence[Mutant], known: dict[str, Known]) -> list[Mutant]:
-    """Return the mutants that survived."""
+    """Run the tests on each mutant, and return the mutants that survived."""
     copies: SimpleQueue[Copy] = SimpleQueue()
     made = [Copy(f"copy-{number}") for number in range(PARALLEL)]
     modules = dict.fromkeys(mutant.module for mutant in tried)
@@ -85,7 +89,7 @@ def _try_all(tried: Sequence[Mutant], known: dict[str, Known]) -> list[Mutant]:
 
 
 def _tell(found: list[Mutant], tried: list[Mutant], survived: list[Mutant]) -> int:
-    """Print the counts and the faults; return 1 if there are faults, else 0."""
+    """Print the results. Return 1 if an unlisted mutant survived or a listed mutant was killed, else 0."""
     listed = {(row.module, row.line, row.changed) for row in EQUIVALENT}
     unlisted = [mutant for mutant in survived if mutant[0:1] + mutant[2:4] not in listed]
     dead = [mutant for mutant in tried if mutant not in survived and mutant[0:1] + mutant[2:4] in listed]

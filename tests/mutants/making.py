@@ -1,4 +1,4 @@
-"""Makes the mutants of a module: one small change each, by the operators of cosmic-ray."""
+"""Creates the mutants of a module with cosmic-ray. Each mutant has one small change."""
 
 import ast
 import hashlib
@@ -25,7 +25,7 @@ OPERATORS = (
 
 
 class Mutant(NamedTuple):
-    """A changed module: which line it changes, from what to what, and its whole code."""
+    """A module with one changed line: its number, its original and changed text, and the whole code."""
 
     module: str
     number: int
@@ -38,7 +38,7 @@ class Mutant(NamedTuple):
 
 
 def mutants(module: str, code: str) -> Iterator[Mutant]:
-    """Yield each change of a module once, in the order of its lines, even if several operators make it."""
+    """Yield each mutant of a module once, sorted by line, even if several operators produce it."""
     seen = {code}
     found = []
     tree = get_ast(code)
@@ -50,7 +50,8 @@ def mutants(module: str, code: str) -> Iterator[Mutant]:
             if changed is not None and changed not in seen:
                 seen.add(changed)
                 found.append(_mutant(module, code, changed))
-    # Of a signature's `*`, the operator of products makes `/`, which only a call by position would notice.
+    # The operator that replaces `*` by `/` also changes the `*` of a signature. Tests cannot notice this,
+    # because they pass these arguments by keyword.
     found = [mutant for mutant in found if mutant.changed != mutant.line.replace("*,", "/,")]
     yield from sorted(found, key=lambda mutant: mutant.number)
 

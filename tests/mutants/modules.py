@@ -1,4 +1,4 @@
-"""The mutated modules, each with the tests that must fail (paths in `tests`)."""
+"""The modules that are mutated, each with the tests that must fail (paths relative to `tests`)."""
 
 MODULES: dict[str, tuple[str, ...]] = {
     "payments/operation_queue.py": (

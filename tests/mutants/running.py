@@ -1,6 +1,6 @@
-"""Runs the tests of mutants, each in a copy of the repository.
+"""Runs the tests on mutants, in copies of the repository.
 
-It runs only the tests that reach the changed statement.
+For each mutant, it runs only the tests that execute the changed statement.
 """
 
 import ast
@@ -22,7 +22,7 @@ SECONDS = 300.0
 
 
 class Copy:
-    """A copy of the repository's files, in which one process at a time runs tests."""
+    """A copy of the repository's files. Only one process at a time may run tests in it."""
 
     def __init__(self, name: str) -> None:
         self.folder = KEPT / name
@@ -63,7 +63,7 @@ class Copy:
         return ended.returncode == 0
 
     def kills(self, mutant: Mutant, tests: Sequence[str]) -> bool:
-        """Return whether one of the tests fails on the mutant, or does not end in time."""
+        """Return whether one of the tests fails on the mutant, or takes too long."""
         place = self.folder / mutant.module
         listed = self.folder / ".tests-of-mutant"
         listed.write_text("\n".join(tests))
@@ -75,9 +75,9 @@ class Copy:
 
 
 class Coverage:
-    """The tests of a module, the fastest first, and the lines that each of them runs.
+    """The tests of a module, fastest first, and the lines of the module that each test executes.
 
-    They are kept until the module or its tests change.
+    This record is stored and used again until the module or its tests change.
     """
 
     def __init__(self, module: str, copy: Copy) -> None:
@@ -99,15 +99,18 @@ class Coverage:
         self._tree = ast.parse(code)
 
     def tests_of(self, line: int) -> list[str]:
-        """Return the tests that run the statement of a line, or all tests if an import runs it."""
+        """Return the tests that execute the statement on a line.
+
+        If the statement is executed at import, return all tests.
+        """
         header = _header(self._tree, line)
         return [test for test, lines in self._runs.items() if not header or lines.intersection(header)]
 
 
 def _header(tree: ast.Module, line: int) -> range:
-    """Return the lines of the statement of a line, without the statements in it.
+    """Return the lines of the statement to which a line belongs, without the statements nested in it.
 
-    The range is empty outside of functions.
+    The range is empty if the line is not in a function.
     """
     found = range(0)
     for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
@@ -120,7 +123,7 @@ def _header(tree: ast.Module, line: int) -> range:
 
 
 def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements of a function and of its blocks, without those of functions in it."""
+    """Yield the statements of a function, including nested blocks but not nested functions."""
     for one in body:
         yield one
         if not isinstance(one, ast.FunctionDef | ast.ClassDef):

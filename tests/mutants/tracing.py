@@ -1,6 +1,6 @@
-"""A pytest plugin that records which lines of one module each test runs.
+"""A pytest plugin that records which lines of a module each test executes.
 
-The environment names the module (`TRACED`, its path in the repository) and the file of the record (`LINES`).
+Environment variables name the module (`TRACED`, its path in the repository) and the output file (`LINES`).
 """
 
 import json
@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-Run = tuple[float, list[int]]  # seconds, and the lines that were run
+Run = tuple[float, list[int]]  # duration in seconds, and the lines that were executed
 RUNS: dict[str, Run] = {}
 
 

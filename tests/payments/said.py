@@ -1,4 +1,4 @@
-"""Answers of a provider for the tests, with any value in one field."""
+"""Example answers of a provider, in which a test can replace the value of one field."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Operators' acts on merchants and discrepancies in the admin."""
+"""Operators' actions on merchants and discrepancies in the admin."""
 
 import html
 import re
@@ -35,9 +35,9 @@ Act = Callable[..., str]
 
 @pytest.fixture
 def act(client: Client) -> Act:
-    """Choose rows of a list and an action, as an operator does; `words` confirm it.
+    """Return a function that carries out an action on rows of a list, as an operator does.
 
-    Return the next page.
+    It confirms the action if `words` are given, and returns the next page.
     """
     people.operate(client)
 
@@ -159,7 +159,7 @@ class TestMerchant:
 
 
 def typed(page: Any) -> dict[str, Any]:
-    """Return the fields that a browser posts from a row's page if no one has typed into it."""
+    """Return the fields that a browser posts from a row's page if the operator has changed no field."""
     form = page.context["adminform"].form
     found = {field.html_name: field.value() for field in form if field.value() not in (None, False)}
     drawn = re.findall(r'name="(initial-[^"]+)"(?: value="([^"]*)")?', page.content.decode())
@@ -167,7 +167,7 @@ def typed(page: Any) -> dict[str, Any]:
 
 
 class TestChanging:
-    """An operator's page that is open for a long time, while others write the same row."""
+    """Saving a page that an operator opened before someone else changed the same row."""
 
     @pytest.mark.rule("operator.changes")
     def test_leaves_what_the_merchant_has_set_since_the_page_was_opened(
@@ -221,7 +221,7 @@ class TestChanging:
     def test_of_what_nobody_changes_locks_nothing(
         self, act: Act, client: Client, captured: Checkout, page: str
     ) -> None:
-        """The service's role may lock no row of append-only tables."""
+        """The service's database role may not lock rows of append-only tables."""
         posting = Posting.objects.earliest("pk")
         with CaptureQueriesContext(connection) as done:
             answer = client.post(f"/admin/payments/posting/{posting.pk}/{page}/", {"post": "yes"})
@@ -235,7 +235,7 @@ class TestChanging:
     def test_makes_a_logo_wait_that_is_kept_at_the_same_moment(
         self, act: Act, client: Client, acme: Merchant, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The data of the form stays valid until it is written, so that no logo address is used twice."""
+        """The row is locked from the reading of the form to its saving, so no logo address is used twice."""
         page = f"{MERCHANTS}{acme.pk}/change/"
         shown = typed(client.get(page)) | {"brand_colour": "#A61C59"}
 

@@ -1,4 +1,4 @@
-"""The entries of the provider's balance about our merchants: stored once, and linked to their payout."""
+"""The provider's balance entries for our merchants are stored once, and get the ids of their payouts."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -20,7 +20,7 @@ Told = Callable[..., int]
 
 
 class Bank(SandboxProvider):
-    """The sandbox bank, with a balance."""
+    """The sandbox bank, with balance entries."""
 
     def __init__(self) -> None:
         self.told: list[Any] = []
@@ -40,7 +40,7 @@ def bank(monkeypatch: pytest.MonkeyPatch) -> Bank:
 
 @pytest.fixture
 def tell(bank: Bank) -> Told:
-    """Return a function that reads a balance of these lines and returns how many were ours."""
+    """Return a function that reads a balance with the given lines and returns how many were stored."""
 
     def read(*lines: Any) -> int:
         bank.told = list(lines)
@@ -51,7 +51,7 @@ def tell(bank: Bank) -> Told:
 
 @pytest.fixture
 def line(acme: Merchant) -> Entry:
-    """Return the entry of a captured order of Acme's in the platform's account."""
+    """Return a balance entry for a captured order of Acme, in the platform's account."""
     payment = stage.captured(acme).payment
     assert payment is not None
     capture = payment.operations.get(kind="capture")

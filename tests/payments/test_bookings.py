@@ -1,4 +1,4 @@
-"""An entry that moves no money at the provider is a booking; another booking reverses it."""
+"""Bookings, which move no money at the provider, and their reversal by another booking."""
 
 from typing import Any
 

@@ -1,7 +1,4 @@
-"""Threads that wait for the provider hold a slot, and none of them holds a lock.
-
-Captures have their own slots.
-"""
+"""Threads that wait for the provider hold a slot but no lock. Captures have their own slots."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -35,7 +32,10 @@ EVERY = (bulkheads.PAYERS, bulkheads.CAPTURES, *bulkheads.PUMPS.values())
 
 @pytest.fixture
 def fill() -> Iterator[Callable[..., ExitStack]]:
-    """Take every slot of some bulkheads until the stack is closed; all are free again at the end."""
+    """Yield a function that takes all slots of some bulkheads until the stack that it returns is closed.
+
+    At the end of the test, all slots must be free again.
+    """
     with ExitStack() as all_of_them:
 
         def filled(*some: Bulkhead) -> ExitStack:
@@ -51,7 +51,7 @@ def fill() -> Iterator[Callable[..., ExitStack]]:
 
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Return the list of the times that each caller would wait for a slot; no slot becomes free."""
+    """Replace the waiting for slots. Return the list of the seconds that each caller would wait."""
     seconds: list[float] = []
 
     def heard(one: Bulkhead, patience: float) -> bool:
@@ -71,7 +71,7 @@ def has_lock_in_hand() -> bool:
 class TestEnough:
     def test_slots_are_there_for_ten_orders_a_second_at_a_slow_provider(self, settings: Settings) -> None:
         orders, seconds, peak = 10, 0.8, 1.5
-        assert 2 * orders * seconds * peak == settings.PROVIDER_SLOTS  # the card page, and the card
+        assert 2 * orders * seconds * peak == settings.PROVIDER_SLOTS  # two calls: card page, authorization
         assert orders * seconds * peak <= settings.CAPTURE_SLOTS
 
     def test_threads_are_there_for_all_who_wait_and_forty_more(self, settings: Settings) -> None:
@@ -88,7 +88,7 @@ class TestEnough:
 @pytest.mark.rule("capture.slot")
 @pytest.mark.django_db
 class TestPayersAndCaptures:
-    """An observed failure: with ten payers at a slow bank, six captures of healthy holds were all 503."""
+    """These tests prevent a failure: while ten payers waited for a slow bank, six captures all got a 503."""
 
     def test_a_capture_needs_no_slot_of_the_payers(
         self, api: Api, held: Checkout, fill: Callable[..., ExitStack], waits: list[float]
@@ -288,7 +288,7 @@ class TestJoining:
 
     @pytest.fixture
     def asked(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-        """Return the list of the verbs that the provider is asked."""
+        """Return a list to which the verb of each call to the provider is added."""
         verbs: list[str] = []
         money = client.money
 

@@ -1,4 +1,4 @@
-"""A dispute counts when the bank confirms it, and is booked once, no matter how the service heard of it."""
+"""A dispute is booked only if the bank's books have it, and only once, however often it is reported."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -171,7 +171,7 @@ class TestADispute:
 
 
 def told(**changes: Any) -> DisputeRecord:
-    """Return an open dispute of £40.00 as the books list it."""
+    """Return the record of an open dispute of £40.00 in the provider's books."""
     at = clock.now() - timedelta(minutes=5)
     lines = (DisputeLine("txn_1", is_back=False, at=at),)
     record = DisputeRecord("dp_1", 4000, "GBP", "fraudulent", DisputeStatus.OPEN, at, lines=lines)
@@ -202,7 +202,7 @@ class TestARecord:
         assert again is not None and (again.before, again.has_changed) == ("open", False)
 
     def test_that_moved_nothing_is_no_dispute(self, captured: Checkout) -> None:
-        """An inquiry has no line of the balance, in any status."""
+        """An inquiry has no balance line."""
         assert record(captured.payment, told(lines=())) is None
         assert not Dispute.objects.exists()
 

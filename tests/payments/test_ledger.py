@@ -1,4 +1,4 @@
-"""The ledger: a movement is written with its postings, a fact is recorded once, and no line changes."""
+"""The ledger: a movement is written with its postings, is recorded once, and never changes."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("money.balanced")]
 
 @pytest.fixture
 def refunded_part(captured: Checkout) -> Operation:
-    """Return a refund part that its card has got."""
+    """Return a refund part that has reached its card."""
     refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
     mates.pump(captured.pk, rounds=2)
     return Operation.objects.select_related("payment").get(kind="refund")
@@ -81,13 +81,13 @@ class TestAnOutcome:
         with transaction.atomic():
             operations.record(capture, Outcome(Verdict.SUCCEEDED), now=clock.now(), lease=capture.lease_token)
             reference = Movement.objects.get().reference
-            transaction.set_rollback(True)  # the order has not followed
+            transaction.set_rollback(True)  # because the order's row was not changed together with it
         assert reference == str(capture.pk)
 
 
 class TestAFact:
     def test_is_recorded_once(self, refunded_part: Operation) -> None:
-        """The operation's answer and the provider's list carry the same reference: the first one counts."""
+        """The operation's answer and the provider's books give a movement the same reference."""
         told = Movement.objects.get(operation=refunded_part)
         with pytest.raises(IntegrityError, match="a_fact_is_recorded_once"), transaction.atomic():
             ledger.record(

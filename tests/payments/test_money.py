@@ -1,4 +1,4 @@
-"""Minor units follow ISO 4217, even if people use a currency otherwise."""
+"""Minor units follow ISO 4217, even if people use other decimals. Amounts are formatted for people."""
 
 import re
 from pathlib import Path
@@ -24,7 +24,7 @@ class TestMinorUnits:
         [
             (9550, "GBP", "£95.50"),
             (-150, "GBP", "\N{MINUS SIGN}£1.50"),
-            (500, "JPY", "JP¥500"),  # in a merchant's lists: the signs differ
+            (500, "JPY", "JP¥500"),  # a merchant's lists can contain several currencies with the sign ¥
             (1234567, "KWD", "KWD1,234.567"),
             (250000, "RSD", "RSD2,500.00"),
             (1500, "IQD", "IQD1.500"),

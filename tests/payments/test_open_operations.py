@@ -1,4 +1,4 @@
-"""Open card operations, as reads and lists of orders query them."""
+"""Open card operations, as single reads and lists of orders find them."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -25,9 +25,9 @@ class TestWhatHasBegun:
         assert open_operations.begun(rival.pk, LONG_AGO) == []
 
     def test_is_told_no_more_once_anything_was_heard_of_it(self, in_doubt: InDoubt) -> None:
-        """An answer is written on the order.
+        """Even an unclear answer changes the order's row, so the operation is not listed any more.
 
-        Otherwise, if a bank was silent for an hour, all orders of that hour would be read.
+        Otherwise, while a bank is down for an hour, all orders of that hour would be read.
         """
         operation = in_doubt("authorize")
         assert operation.state == "unknown"

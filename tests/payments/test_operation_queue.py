@@ -1,4 +1,4 @@
-"""When an operation is due, and which process takes it."""
+"""When an operation is due, and which process leases it."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -27,7 +27,7 @@ class TestClaimDue:
     ) -> None:
         pay(factories.checkout(acme))
         with connection.cursor() as cursor:
-            # one row: a nested loop looks cheap
+            # with statistics for a single row, a nested loop looks cheap to the planner
             cursor.execute("ANALYZE payments_operation, payments_payment")
         for _ in range(3):
             cancellations.cancel(acme, pay(factories.checkout(acme)).pk, cause=CAUSE)
@@ -37,7 +37,7 @@ class TestClaimDue:
     def test_leaves_what_another_process_has_leased_meanwhile(
         self, held: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The lease ran out between the claim and the read."""
+        """The lease expires between the claim and the read of the claimed rows."""
         cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
         rows, find = Operation.objects, Operation.objects.filter
 

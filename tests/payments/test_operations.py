@@ -1,4 +1,4 @@
-"""A provider's answers about an operation, and its silence, which is not an answer."""
+"""A provider's answers about an operation, and calls without an answer."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -53,7 +53,10 @@ class TestSilence:
 
 class TestRecording:
     def test_finds_its_operation_by_the_id(self, captured: Checkout) -> None:
-        """It must not scan the open operations: few exist when statistics are made, but many in a sale."""
+        """The statement must not search all open operations.
+
+        There can be few of them when PostgreSQL collects statistics, and many during a sale.
+        """
         facts = ("state", "reference", "reason", "action_url", "lease_token", "ended_at", "next_attempt_at")
         operation = Operation.objects.all()[0]
         parameters = dict.fromkeys((*facts, *statements.PAYMENT_OUTCOME_COLUMNS, "held_lease"))
@@ -77,7 +80,7 @@ class TestRecording:
             found = operations.read_operation(capture.pk)
             moved = Movement.objects.get(operation=capture)
             lines = set(Posting.objects.filter(transaction=moved.pk).values_list("account", "amount"))
-            transaction.set_rollback(True)  # the order has not followed
+            transaction.set_rollback(True)  # because the order's row was not changed together with it
         assert len(sent) == 1
         assert lines == {("provider", capture.amount), ("merchant", -capture.amount)}
         assert (moved.kind, moved.amount, moved.reference) == ("captured", capture.amount, "ch_1")

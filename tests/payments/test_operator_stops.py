@@ -1,4 +1,4 @@
-"""Operators stop new business. Operations in doubt and acts that return money continue."""
+"""Operators can stop new business. Unresolved operations, cancels and refunds continue."""
 
 import time
 from collections.abc import Callable
@@ -25,7 +25,7 @@ Stop = Callable[[], None]
 
 @pytest.fixture(params=["the merchant", "all"])
 def stopped(request: pytest.FixtureRequest, acme: Merchant) -> tuple[Stop, int, str]:
-    """Return how to stop Acme, only it or all merchants, and the refusal that follows."""
+    """Return a function that stops only Acme or all merchants, and the status and code that result."""
     if request.param == "all":
         return lambda: factories.stop(None), 503, "service_unavailable"
     return lambda: factories.stop(acme), 403, "merchant_suspended"

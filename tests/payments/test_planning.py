@@ -1,4 +1,4 @@
-"""An operation gets a new key only if no act can happen twice under it."""
+"""An operation gets a new key only if this cannot move money twice."""
 
 from datetime import timedelta
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 
 
 class TestAnOldKey:
-    """An idempotency key that the provider has forgotten: a call under it could act twice."""
+    """An idempotency key that the provider has forgotten. A repeated call under it could move money twice."""
 
     @pytest.mark.rule("doubt.old_key")
     def test_is_not_used_again_what_was_done_is_found(
@@ -61,7 +61,7 @@ class TestAnOldKey:
 
 
 def refund_in_doubt(captured: Checkout, mode: str) -> Operation:
-    """Return a refund whose answer was lost more than an hour longer ago than its key lives."""
+    """Return a refund without an answer, sent so long ago that its key must not be used again."""
     break_down("refund", mode)
     refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
     tasks.finish_operations()
@@ -80,7 +80,10 @@ class TestAKey:
         return Operation.objects.get(kind="refund")
 
     def test_is_kept_while_a_call_under_it_may_be_on_its_way(self, refund: Operation) -> None:
-        """One error, then silence: the second call can still arrive, and a new key would refund twice."""
+        """The first call gets an error. The second call gets no answer and can still arrive.
+
+        Another call under a new key would then refund twice.
+        """
         break_down("refund", "down")
         for _ in range(3):
             pump()
@@ -88,7 +91,7 @@ class TestAKey:
         assert Charge.objects.get().refunded_amount == 9000
 
     def test_is_kept_after_a_call_whose_end_nobody_recorded(self, refund: Operation) -> None:
-        """One error, then a process that dies after it has sent its call, which can still arrive."""
+        """The first call gets an error. Then a process dies after sending a call, which can still arrive."""
         Operation.objects.filter(pk=refund.pk).update(next_attempt_at=clock.now())
         assert operation_queue.claim(limit=1, operation_uuid=refund.pk)
         break_down("refund", "error", times=99)

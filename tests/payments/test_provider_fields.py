@@ -1,4 +1,4 @@
-"""The stored parts of a provider's answer fit our columns and reveal no confidential data."""
+"""The stored fields of a provider's answer fit our columns and contain no confidential data."""
 
 from typing import Any
 

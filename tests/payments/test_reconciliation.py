@@ -32,7 +32,7 @@ RETURNS = "4000000000007726"
 
 
 def moment() -> datetime:
-    """Return the watermark."""
+    """Return the time until which the books were read."""
     return Reconciled.objects.get().until
 
 
@@ -41,7 +41,7 @@ def asked_about() -> set[UUID]:
 
 
 def grow_old(**span: float) -> None:
-    """Make all events, here and at the bank, so much older."""
+    """Make all operations, movements and disputes, here and at the bank, older by the given time."""
     ago = clock.now() - timedelta(**span)
     Call.objects.update(created_at=ago, changed_at=ago)
     BankDispute.objects.update(opens_at=ago)
@@ -53,7 +53,7 @@ def grow_old(**span: float) -> None:
 
 @pytest.fixture
 def silent(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Make the provider's list break off after the first payment; call the result to repair it."""
+    """Make the provider's list of changes fail after its first payment. The result repairs the list."""
     known = books.changed_payments
 
     def breaks_off(*, since: datetime) -> Iterator[UUID]:
@@ -104,7 +104,7 @@ class TestTheWatermark:
 
 class TestThreeFailedNights:
     def test_lose_nothing(self, captured: Checkout, silent: Callable[[], None]) -> None:
-        """The dispute is found four days later, although no message came and it is older than two days."""
+        """A dispute is found after four days, although no message came and no run has succeeded since."""
         reconciliation.due_from(clock.now())
         Reconciled.objects.create(until=clock.now() - timedelta(days=5))
         client.call_bank("dispute", payment=captured.payment_id)
@@ -223,11 +223,11 @@ def test_a_night_takes_a_few_statements_however_many_payments_moved(
 
 @pytest.mark.rule("money.late")
 class TestWhatHappensLate:
-    """Events days after the order without a message: the next nightly run finds them."""
+    """Changes that happen days after the order and without a message. The next nightly run finds them."""
 
     @pytest.fixture
     def learns(self) -> Callable[..., None]:
-        """Move the past back by five days, let the bank act, and run the night's reconciliation."""
+        """Return a function that makes all rows five days older, lets the bank act, and reconciles."""
 
         def learned(happens: Callable[[], object]) -> None:
             grow_old(days=5)

@@ -35,7 +35,7 @@ def _asks_as_in_production() -> Iterator[None]:
 
 @contextmanager
 def promoted() -> Iterator[Standby]:
-    """Run a standby that has been promoted: it has all committed rows, on a later timeline."""
+    """Run a promoted standby until the block ends. It has all committed rows, and a later timeline."""
     with running() as standby:
         standby.ask("SELECT pg_promote(wait => false)")
         wait_for(lambda: not standby.ask("SELECT pg_is_in_recovery()"), within=60)
@@ -46,17 +46,18 @@ def promoted() -> Iterator[Standby]:
 def reconnected(standby: Standby) -> Iterator[None]:
     """Send each new connection of this process to the standby, as after a failover.
 
-    The pool begins with no connection and keeps one.
+    The connection pool starts empty and keeps one connection.
     """
     place: dict[str, Any] = connection.settings_dict
     own = place["HOST"], place["PORT"], place["OPTIONS"]
 
     def move(host: str, port: str, options: dict[str, Any]) -> None:
         connection.close()
-        connection.close_pool()  # type: ignore[attr-defined]  # the stubs lack it
+        connection.close_pool()  # type: ignore[attr-defined]  # missing in the type stubs
         place["HOST"], place["PORT"], place["OPTIONS"] = host, port, options
 
-    others = {name: value for name, value in own[2].items() if name not in ("host", "port")}  # no PgBouncer
+    # Without the host and port, which can be those of PgBouncer.
+    others = {name: value for name, value in own[2].items() if name not in ("host", "port")}
     move(str(standby.sockets), "", others | {"pool": {"min_size": 1, "max_size": 1, "timeout": 5}})
     try:
         yield
@@ -65,7 +66,7 @@ def reconnected(standby: Standby) -> Iterator[None]:
 
 
 def acts(api: Api, held: Checkout, captured: Checkout) -> Iterator[Callable[[], Any]]:
-    """Yield the first acts of a thread after it has lost its connection: calls, pages, verbs and pumps."""
+    """Yield what a thread can do first after it has lost its connection: calls, pages, verbs and pumps."""
     yield lambda: refused(api.get(f"checkouts/{held.pk}"), 503, "service_unavailable")
     yield lambda: refused(api.post(f"checkouts/{held.pk}/capture"), 503, "service_unavailable")
     yield lambda: refused(api.post("checkouts", factories.order()), 503, "service_unavailable")
@@ -92,7 +93,7 @@ def _is_closed(act: Callable[..., Any], *arguments: Any, **more: Any) -> None:
 
 
 def books(standby: Standby) -> str:
-    """Return all orders, operations and deliveries there, as text."""
+    """Return the standby's orders, operations, postings and deliveries as text."""
     tables = ("checkout_checkout", "payments_operation", "payments_posting", "webhooks_delivery")
     parts = (f"(SELECT coalesce(jsonb_agg(t ORDER BY t)::text, '') FROM {table} t)" for table in tables)
     return str(standby.ask(f"SELECT {' || '.join(parts)}"))
@@ -101,7 +102,7 @@ def books(standby: Standby) -> str:
 def test_a_promoted_standby_is_closed_before_its_first_use(
     api: Api, captured: Checkout, pay: Callable[..., Checkout]
 ) -> None:
-    """Each act is the first of a thread there, which has just seen that its own database is open."""
+    """Each act is a thread's first one on the standby, after it has read that its own database is open."""
     held = pay(factories.checkout(api.merchant))
     make_late(pay(factories.checkout(api.merchant)))
     with promoted() as standby:
@@ -116,7 +117,7 @@ def test_a_promoted_standby_is_closed_before_its_first_use(
 
 
 def test_a_thread_that_was_told_before_another_knew_moves_nothing(held: Checkout) -> None:
-    """Between the question and the connection, another thread has found the database closed."""
+    """A thread reads that the database is open. Before it connects, another thread finds it closed."""
     with promoted() as standby:
         assert not restore_guard.is_closed()
         with reconnected(standby):
@@ -129,7 +130,7 @@ def test_a_thread_that_was_told_before_another_knew_moves_nothing(held: Checkout
 
 @pytest.mark.parametrize("address", ["/api/merchant/v1/checkouts", "/pay"])
 def test_a_request_whose_question_finds_no_database_is_refused(address: str) -> None:
-    """The promoted standby can be there when the view asks for the first time."""
+    """The read of the mark fails, and the view's first query could already reach a promoted standby."""
 
     def fail(execute: Any, sql: str, *more: Any) -> Any:
         if "payments_databasemark" in sql:
@@ -142,7 +143,7 @@ def test_a_request_whose_question_finds_no_database_is_refused(address: str) -> 
 
 
 def test_a_request_of_a_closed_database_may_read(held: Checkout) -> None:
-    """The portal shows its data even in a thread that has seen the database open before."""
+    """The portal shows pages even in a thread that has read before that the database is open."""
     with promoted() as standby:
         assert not restore_guard.is_closed()
         with reconnected(standby):
@@ -150,7 +151,7 @@ def test_a_request_of_a_closed_database_may_read(held: Checkout) -> None:
 
 
 def times_read(standby: Standby) -> int:
-    """Return how many times a process has read the mark there, by the log of statements."""
+    """Return how many times the mark was read on the standby, according to its log."""
     return (standby.folder / "postgres.log").read_text().count("SELECT FROM payments_databasemark")
 
 
@@ -163,7 +164,7 @@ def test_costs_one_statement_for_each_connection_and_none_for_a_request(api: Api
         restore_guard._is_open._value, restore_guard._is_open._read_at = (
             True,
             float("inf"),
-        )  # not again after three seconds
+        )  # so that the mark is not read again after three seconds
         before = times_read(standby)
         for connections_made in (1, 2):
             connection.close_pool()  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Any answer of a provider fits our tables, our pages and our log."""
+"""Whatever a provider answers can be stored in our tables, shown on our pages, and logged."""
 
 from collections.abc import Callable
 from dataclasses import fields, replace
@@ -123,7 +123,7 @@ def test_a_message_is_one_whatever_it_is(value: Any) -> None:
     assert told == Notification("", UUID(int=0))
 
 
-# Each part of the books, with functions that put it into the books and find it there.
+# Each part of the books, with a function that returns books with the part, and one that reads the part.
 PARTS: dict[str, tuple[Any, Callable[[Any], Books], Callable[[Books], Any]]] = {
     "capture": (
         said.CAPTURE,

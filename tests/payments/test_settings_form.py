@@ -1,4 +1,4 @@
-"""Values that a merchant can enter in the settings."""
+"""The values that a merchant may enter in the settings."""
 
 import pytest
 from pytest_django.fixtures import Settings

@@ -20,24 +20,24 @@ CHALLENGED = "4000002500003155"
 
 @pytest.fixture(scope="package")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """Run the whole of `make run`."""
+    """Start the whole service as `make run` does."""
     with services.running(tmp_path_factory.mktemp("service")) as started:
         yield started
 
 
 @pytest.fixture
 def merchant(service: Service) -> Iterator[Merchant]:
-    """Create a merchant for this test only; check afterwards that the ledger agrees with the statuses."""
+    """Create a merchant for this test only. After the test, prove the ledger."""
     yield service.new_merchant()
     service.prove_ledger()
 
 
 @pytest.fixture
 def fresh(acme: models.Merchant, pay: Callable[..., Checkout]) -> Callable[[str], Checkout]:
-    """Return a function that makes a new checkout of Acme's in any state from which a race can start."""
+    """Return a function that creates a checkout of Acme's in any state from which a race can start."""
 
     def in_doubt(mode: str) -> Checkout:
-        """Capture a checkout without a clear answer; even the look-up got none."""
+        """Capture a checkout so that neither the capture nor its look-up gets a clear response."""
         checkout = pay(factories.checkout(acme))
         fault_injection.set_fault(verb="capture", mode=mode, times=1)
         fault_injection.set_fault(verb="look_up", mode="down", times=1)
@@ -46,7 +46,7 @@ def fresh(acme: models.Merchant, pay: Callable[..., Checkout]) -> Callable[[str]
         return checkout
 
     def payment_in_doubt() -> Checkout:
-        """Hold a checkout at the bank, which has not said so for more than a minute."""
+        """Hold a checkout at the bank. The response was lost, more than a minute ago."""
         fault_injection.set_fault(verb="authorize", mode="done_then_reset", times=1)
         checkout = pay(factories.checkout(acme))
         rows = Operation.objects.filter(payment__checkout_uuid=checkout.pk)

@@ -1,4 +1,4 @@
-"""The rivals of a race: processes that act on one checkout at the same moment, and their outcomes."""
+"""The rivals of a race: actions on the same checkout at the same moment, and checks of their outcomes."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -51,7 +51,7 @@ def refund(checkout: Checkout) -> refunds.Accepted:
 
 
 def lapse(checkout: Checkout) -> None:
-    """End the time of a hold, or for paying, at this moment, and run the pump."""
+    """Make the deadline of a held or unpaid checkout pass now, and run the pump."""
     with transaction.atomic():
         locked, now = Checkout.objects.locked(checkout.pk), clock.now()
         if locked.status == Status.AUTHORIZED:
@@ -62,13 +62,13 @@ def lapse(checkout: Checkout) -> None:
 
 
 def end_hold(checkout: Checkout, at: datetime) -> None:
-    """Make the two minutes of a hold end at this moment."""
+    """Set the deadline of a hold to this time."""
     rows = Checkout.objects.filter(pk=checkout.pk)
     rows.update(capture_before=at, authorized_at=at - settings.HOLD)
 
 
 def watch(checkout: Checkout) -> None:
-    """Run the pump again and again until the hold must have ended."""
+    """Run the pump repeatedly until the deadline of the hold has passed."""
     over = Checkout.objects.get(pk=checkout.pk).capture_before
     while over is not None and clock.now() < over:
         expiry.expire_due(Status.AUTHORIZED, limit=1)
@@ -76,7 +76,7 @@ def watch(checkout: Checkout) -> None:
 
 
 def notify(checkout: Checkout) -> None:
-    """Notify the service about all calls at the bank, and run the pump that this wakes."""
+    """Notify the service about all calls at the bank, and then run the pump and the syncs."""
     payments = list(Payment.objects.filter(checkout_uuid=checkout.pk).values_list("pk", flat=True))
     for call in Call.objects.filter(charge__payment__in=payments).select_related("charge"):
         verdict = Verdict(call.verdict)
@@ -88,7 +88,7 @@ def notify(checkout: Checkout) -> None:
 
 
 def confirm(checkout: Checkout) -> None:
-    """Confirm every authorization that the bank asks the payer about; the bank notifies the service."""
+    """Confirm every authorization that waits for the payer. Then let the bank notify the service."""
     asking = open_operations(checkout).filter(state=Operation.State.NEEDS_ACTION)
     for key in asking.values_list("pk", flat=True):
         bank.answer_challenge(key=key, is_confirmed=True)
@@ -96,13 +96,13 @@ def confirm(checkout: Checkout) -> None:
 
 
 def take_over(checkout: Checkout) -> None:
-    """End every lease, and let another process's pump take all open operations."""
+    """Make every lease expire, and let another process's pump take over all open operations."""
     open_operations(checkout).update(next_attempt_at=LONG_AGO)
     operation_recovery.finish_all_of(checkout.pk)
 
 
 def fence(checkout: Checkout) -> None:
-    """Let the deadline pass, and let another process's pump take all open operations."""
+    """Let the deadline pass, and let another process's pump take over all open operations."""
     lapse(checkout)
     take_over(checkout)
 
@@ -119,7 +119,11 @@ def use_another_card(checkout: Checkout) -> None:
 
 
 class Rival(NamedTuple):
-    """A verb, the codes of its possible refusals, and the statuses that the checkout can end in otherwise."""
+    """An action on a checkout.
+
+    `refusals` are the error codes with which it can be refused. `ends` are the final statuses that the
+    checkout can have if the action succeeds.
+    """
 
     act: Callable[[Checkout], object]
     refusals: frozenset[str] = frozenset()
@@ -143,7 +147,11 @@ RIVALS = {
 
 
 class Answer(NamedTuple):
-    """A rival's result: the value that its verb returned, or the code of its refusal and the status in it."""
+    """A rival's result.
+
+    `code` is DONE or the error code. `returned` is the value that the action returned, or the status in the
+    error.
+    """
 
     rival: str
     code: str
@@ -151,7 +159,7 @@ class Answer(NamedTuple):
 
 
 def attempt(rival: str, checkout: Checkout) -> Answer:
-    """Let one rival act; return an error that would be a 500 in full."""
+    """Run a rival and return its result. The code of an unexpected error is its `repr`."""
     try:
         return Answer(rival, DONE, RIVALS[rival].act(checkout))
     except Exception as error:
@@ -164,7 +172,7 @@ def open_operations(checkout: Checkout) -> QuerySet[Operation]:
 
 
 def finish(checkout: Checkout) -> None:
-    """Run the pumps until no operation is open except a challenge of the payer."""
+    """Run the pumps until no operation is open, except authorizations that wait for the payer."""
     tasks.expire_due()  # a rival's pump has skipped rows that another process had locked
     for _ in range(10):
         if not open_operations(checkout).exclude(state=Operation.State.NEEDS_ACTION).exists():
@@ -174,9 +182,9 @@ def finish(checkout: Checkout) -> None:
 
 
 def check(checkout: Checkout, answers: Sequence[Answer], *further_refusals: str) -> None:
-    """Check that there is one outcome after the pumps have run, and that all answers fit it.
+    """Run the pumps, and check that the race has one outcome with which all results agree.
 
-    The bank and the events must agree with it.
+    The bank's records and the events must agree with the outcome too.
     """
     for answer in answers:
         assert answer.code in {DONE, *RIVALS[answer.rival].refusals, *further_refusals}, answers
@@ -201,7 +209,7 @@ def check(checkout: Checkout, answers: Sequence[Answer], *further_refusals: str)
 
 
 def _check_bank(checkout: Checkout) -> None:
-    """Check that at most one card bears the amount and that no forgotten hold is left."""
+    """Check that at most one card bears the amount, and that the bank has no unwanted hold."""
     payments = list(Payment.objects.filter(checkout_uuid=checkout.pk).values_list("pk", flat=True))
     charges = list(Charge.objects.filter(payment__in=payments))
     taken = [charge for charge in charges if charge.state == "captured"]
@@ -216,7 +224,7 @@ def _check_bank(checkout: Checkout) -> None:
 
 
 def _check_events(checkout: Checkout) -> None:
-    """Check that each change was reported by one event."""
+    """Check that exactly one event was emitted for each change that needs one."""
     told = sorted(Event.objects.filter(checkout_uuid=checkout.pk).values_list("type", flat=True))
     was_held = checkout.authorized_at is not None
     expected = ["checkout.authorized"] * was_held

@@ -1,4 +1,4 @@
-"""A hundred people who take shares by one link at once, and two people who pay the same share."""
+"""A hundred people take shares through the group link at once, and two people pay the same share."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -32,9 +32,9 @@ def shares(acme: Merchant, pay: Callable[..., Checkout]) -> list[PaymentRequest]
 
 
 def at_once(attempts: list[Callable[[], object]]) -> list[str]:
-    """Return each result: done, or the code of the refusal; an error that would be a 500 in full.
+    """Run the attempts and return each result: "done", the error code, or the `repr` of an unexpected error.
 
-    Ten attempts run at the same moment, then the next ten, because connections are limited.
+    Only ten attempts run at the same moment, because the number of connections is limited.
     """
     barrier = Barrier(min(AT_ONCE, len(attempts)))
 
@@ -60,7 +60,7 @@ def taking(share: PaymentRequest, person: int) -> Callable[[], object]:
 
 @pytest.mark.rule("group.taken")
 def test_a_hundred_take_each_share_once(shares: list[PaymentRequest]) -> None:
-    """Each person wants one of the nineteen shares. Each share has exactly one taker."""
+    """Each person tries to take one of the nineteen shares. Exactly one person gets each share."""
     answers = at_once([taking(shares[person % SHARES], person) for person in range(CROWD)])
     assert Counter(answers) == {"done": SHARES, "share_not_open": CROWD - SHARES}
     taken = list(PaymentRequest.objects.values_list("claim_digest", "claim_name"))
@@ -78,7 +78,7 @@ def test_one_browser_that_takes_all_at_once_has_one(shares: list[PaymentRequest]
 
 @pytest.mark.rule("group.pays")
 def test_of_two_who_pay_one_share_who_has_taken_it_does(shares: list[PaymentRequest]) -> None:
-    """They use its own link and the group link at once, with or without an earlier claim."""
+    """Two people pay a share at once. If the share is claimed, only the person with the claim can pay."""
 
     def paying(share: PaymentRequest, claim: str, card: str) -> Callable[[], object]:
         mate, token = CustomerFactory.create(), bank.tokenise(subject=share.pk, number=card)

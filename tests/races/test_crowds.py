@@ -1,4 +1,4 @@
-"""A hundred calls at once, over real HTTP: one outcome, the same for all."""
+"""A hundred calls at once over HTTP have one outcome, which is the same for all callers."""
 
 import json
 import threading
@@ -18,10 +18,11 @@ pytestmark = [pytest.mark.journey, pytest.mark.long]
 SLOW_CARD = "4000000000000341"
 CARD = "4242424242424242"
 MANY = 100
-LOCK_SECONDS = 3.0  # after which a call that waits for a row gives up
+LOCK_SECONDS = 3.0  # after this time, a call that waits for a row lock gives up
 HELD_SECONDS = 6.5
-SLOTS = 16  # calls of one process that may wait for the provider; one process can get all hundred
-MARGIN = 3.0  # for a machine that is busy
+# Number of calls in a process that can wait for the provider at once. A single process can get all the calls.
+SLOTS = 16
+MARGIN = 3.0  # tolerance in seconds for a busy machine
 BUSY = (409, "operation_in_progress")
 HOLD = """
 import threading, time
@@ -40,7 +41,7 @@ assert is_held.wait(5)
 
 
 def at_once(asks: Iterable[Callable[[], requests.Response]]) -> list[requests.Response]:
-    """Send all requests at the same moment; return their answers."""
+    """Send all requests at the same moment, and return the responses."""
     every = list(asks)
     start = threading.Barrier(len(every))
 
@@ -53,7 +54,7 @@ def at_once(asks: Iterable[Callable[[], requests.Response]]) -> list[requests.Re
 
 
 def within_limits(ask: Callable[[], requests.Response]) -> requests.Response:
-    """Return the answer; repeat the call while it is over the client's limit (rule limit.buckets)."""
+    """Return the response. While the rate limit refuses the request, repeat it (rule limit.buckets)."""
     while (answer := ask()).status_code == 429:
         assert refusal(answer) == (429, "rate_limited")
         time.sleep(int(answer.headers["Retry-After"]))
@@ -61,13 +62,13 @@ def within_limits(ask: Callable[[], requests.Response]) -> requests.Response:
 
 
 def verb(merchant: Merchant, checkout_uuid: str, name: str, **body: str) -> Callable[[], requests.Response]:
-    """Return a call of a verb on its own connection."""
+    """Return a function that sends a request for this action over its own connection."""
     url = f"{merchant.base_url}/api/merchant/v1/checkouts/{checkout_uuid}/{name}"
     return lambda: requests.post(url, json=body, headers=merchant.headers, timeout=60)
 
 
 def bank_calls(service: Service, checkout_uuid: str, kind: str) -> list[str]:
-    """Return the verdicts of all calls of a kind about the checkout in the bank's journal."""
+    """Return the verdicts of all calls of this kind that the bank has recorded for the checkout."""
 
     def rows(model: str, field: str, values: set[str]) -> list[dict[str, str]]:
         found = json.loads(service.command("dumpdata", model))

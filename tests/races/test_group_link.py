@@ -1,4 +1,4 @@
-"""A hundred people who open a group link in one venue at once, over real HTTP."""
+"""A hundred people in one venue open a group link at once over HTTP."""
 
 import re
 import time
@@ -18,17 +18,17 @@ FREE = re.compile(r'name="share" value="(\d+)"')
 
 
 class Guest(Person):
-    """A person of the crowd: a separate browser in the shared network."""
+    """A person with a separate browser. All guests are in the same network."""
 
     def __init__(self, service: Service) -> None:
         super().__init__(service)
         self.statuses: list[int] = []
-        self.told = ""  # the page that gave no share
+        self.told = ""  # the last page that said that a share was already taken
 
     def come(self, link: str, wanted: int, start: Barrier) -> str:
-        """Open the link and take the wanted share, at the same moment as all others.
+        """Open the link, and take the wanted share at the same moment as all other guests.
 
-        If that share is taken, take another free one. Return the address of the last page.
+        If that share is already taken, take another free share. Returns the URL of the last page.
         """
         self.open(link)
         self.statuses.append(self.page.status_code)
@@ -43,7 +43,7 @@ class Guest(Person):
         return self.page.url
 
     def take(self, share: str) -> str:
-        """Take a share; repeat it if a busy machine makes a hundred people wait too long for the database."""
+        """Take a share. If the response is 503 because the machine is busy, try again."""
         open_page = self.page
         while (page := self.send("/take", share=share)) and self.page.status_code == 503:
             time.sleep(int(self.page.headers["Retry-After"]))
@@ -53,7 +53,7 @@ class Guest(Person):
 
 @pytest.fixture
 def link(service: Service, merchant: Merchant) -> str:
-    """Return the group link of a captured order of £90.00; nineteen mates are asked for £4.00 each."""
+    """Return the group link of a captured order of £90.00. Nineteen mates are asked for £4.00 each."""
     lea, checkout = Person(service), merchant.create()
     lea.open(f"/pay?id={checkout}")
     lea.sign_in("07700 900123")
@@ -67,9 +67,9 @@ def link(service: Service, merchant: Merchant) -> str:
 
 @pytest.mark.rule("group.taken", "group.takes")
 def test_a_hundred_in_one_venue_take_each_share_once(service: Service, link: str) -> None:
-    """A person who comes too late sees a message and the free shares.
+    """A person who is too late sees a message and the shares that are still free.
 
-    Their try does not count in the hourly limit of a network.
+    The failed try does not count towards the network's hourly limit.
     """
     guests, start = [Guest(service) for _ in range(CROWD)], Barrier(CROWD)
     wanted = [2 + number % SHARES for number in range(CROWD)]

@@ -1,7 +1,8 @@
-"""Every pair of verbs, and all together, from every state in which both are possible: exactly one outcome.
+"""Races between actions on the same checkout: each race must have exactly one outcome.
 
-They run on real connections: at the same moment, in the queue for the row, and exactly between another's
-phases.
+Every pair of actions runs, and all actions together run, in each state in which they are possible. They run
+on separate connections in three ways: at the same moment, in a queue for the row lock, and between two phases
+of another action.
 """
 
 import threading
@@ -32,7 +33,7 @@ Fresh: TypeAlias = Callable[[str], Checkout]
 MERCHANTS = ("capture", "cancel", "lapse", "refund", "notify")
 PAYERS = ("pay", "cancel", "lapse", "notify")
 CHALLENGED = (*PAYERS, "confirm", "use another card")
-# The states from which both verbs of a pair are possible, and the rivals there.
+# The states in which both actions of a pair are possible, and the rivals in each state.
 AT_ONCE: dict[str, tuple[str, ...]] = {
     "created": PAYERS,
     "challenged": CHALLENGED,
@@ -43,7 +44,7 @@ AT_ONCE: dict[str, tuple[str, ...]] = {
     "captured": MERCHANTS,
     "refund pending": MERCHANTS,
 }
-# The verbs that need the row first of all, or after a call of the bank.
+# The actions that lock the row at their start or after a call to the bank.
 IN_LINE: dict[str, tuple[str, ...]] = {
     "created": ("pay", "cancel", "lapse"),
     "challenged": ("pay", "cancel", "lapse", "use another card"),
@@ -54,7 +55,7 @@ IN_LINE: dict[str, tuple[str, ...]] = {
     "captured": ("capture", "cancel", "lapse", "refund"),
 }
 WIDEST = {"payment in doubt", "not taken, in doubt"}
-# The verbs that call the bank, from which state, and the rivals that come between.
+# The actions that call the bank, with their states, and the rivals that run between the phases.
 BETWEEN: dict[tuple[str, str], tuple[str, ...]] = {
     ("created", "pay"): (*PAYERS, "take over", "fence"),
     ("challenged", "pay"): (*CHALLENGED, "take over", "fence"),
@@ -75,7 +76,10 @@ ROUNDS_OF_ALL = 3
 
 @pytest.fixture(autouse=True)
 def _right(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Check that the ledger is proven and that no discrepancy is left. Calls that join wait only briefly."""
+    """After each test, prove the ledger and check that there is no discrepancy.
+
+    In the tests, a capture that finds another capture open waits only briefly.
+    """
     monkeypatch.setattr(captures, "JOIN_SECONDS", 0.05)
     yield
     assert ledger_proof.breaches() == []
@@ -84,7 +88,7 @@ def _right(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="module")
 def _no_deadlock(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Check that PostgreSQL had no deadlock to resolve."""
+    """Check that no deadlock happened in PostgreSQL."""
     with django_db_blocker.unblock():
         before = deadlocks()
     yield
@@ -93,7 +97,10 @@ def _no_deadlock(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> I
 
 
 def deadlocks() -> int:
-    """Return PostgreSQL's count; connections report their numbers at the latest when they are closed."""
+    """Return the number of deadlocks that PostgreSQL has counted.
+
+    The connections are closed first, because a connection might not report its numbers before it is closed.
+    """
     ours = connections["default"]
     assert isinstance(ours, DatabaseWrapper)
     ours.close()
@@ -104,7 +111,7 @@ def deadlocks() -> int:
 
 
 def on_own_connection(rival: str, checkout: Checkout, start: Callable[[], object] = lambda: None) -> Answer:
-    """Run a rival at the start, on a connection that was opened before."""
+    """Open a separate connection, call `start`, and then run the rival."""
     try:
         connection.ensure_connection()
         start()
@@ -114,7 +121,7 @@ def on_own_connection(rival: str, checkout: Checkout, start: Callable[[], object
 
 
 def race(checkout: Checkout, *names: str) -> list[Answer]:
-    """Start all rivals at the same moment; return their answers."""
+    """Start all rivals at the same moment, and return their results."""
     barrier = threading.Barrier(len(names))
     with ThreadPoolExecutor(len(names)) as pool:
         started = [pool.submit(on_own_connection, name, checkout, lambda: barrier.wait(5)) for name in names]
@@ -122,7 +129,7 @@ def race(checkout: Checkout, *names: str) -> list[Answer]:
 
 
 def queue(checkout: Checkout, *names: str) -> list[Answer]:
-    """Queue the rivals for the row in this order, then release it; return their answers."""
+    """Let the rivals wait for the row lock in this order, release the lock, and return their results."""
     with ThreadPoolExecutor(len(names)) as pool:
         with transaction.atomic():
             Checkout.objects.locked(checkout.pk)
@@ -134,12 +141,15 @@ def queue(checkout: Checkout, *names: str) -> list[Answer]:
 
 
 def wait_for_queue_of(length: int) -> None:
-    """Return once so many connections wait for a lock; a connection waits at most three seconds."""
+    """Wait until `length` connections wait for a lock. Each waits at most three seconds."""
     wait_for(lambda: waiting_for_locks() == length, within=2.5)
 
 
 def come_between(patched: pytest.MonkeyPatch, phase: str, rival: str, checkout: Checkout) -> list[Answer]:
-    """Run a whole rival when another process reaches this phase; its answer is added to the list."""
+    """Run a whole rival when the next action reaches this phase.
+
+    Returns a list to which the rival's result will be added.
+    """
     waiting, answers = [rival], list[Answer]()
 
     def interrupted(step: Callable[..., Any]) -> Callable[..., Any]:

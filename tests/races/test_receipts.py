@@ -1,4 +1,4 @@
-"""Many taps at once on the button that sends the receipt's link: one text is requested."""
+"""Many simultaneous taps on the button that sends the receipt's link request only one text message."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""One refund reference on two checkouts at the same moment: one refund, and a clear refusal."""
+"""If a refund reference is used on two checkouts at the same moment, one refund begins and one is refused."""
 
 import threading
 from collections.abc import Callable

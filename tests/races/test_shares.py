@@ -1,4 +1,4 @@
-"""Mates, the lead, the merchant and the pumps at one share at once: every card bears the correct amount."""
+"""Mates, the lead, the merchant and the pumps act on a share at once, and every card bears what it should."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -35,7 +35,7 @@ def _proven() -> Iterator[None]:
 
 @pytest.fixture
 def share(acme: Merchant, pay: Callable[..., Checkout]) -> Callable[[], PaymentRequest]:
-    """Return a function that makes a new open share."""
+    """Return a function that creates an open share."""
 
     def made() -> PaymentRequest:
         checkout = factories.checkout(acme)
@@ -72,7 +72,7 @@ RIVALS: dict[str, Callable[[PaymentRequest], object]] = {
 
 
 def attempt(name: str, share: PaymentRequest, barrier: Barrier) -> str:
-    """Return a rival's result: done, or the code of the refusal; an error that would be a 500 in full."""
+    """Run a rival. Return "done", the error code, or the `repr` of an unexpected error."""
     try:
         connection.ensure_connection()
         barrier.wait(5)
@@ -109,7 +109,10 @@ def test_each_pair_leaves_every_card_with_what_it_should_bear(
 
 
 def check(asked: PaymentRequest, pair: tuple[str, ...], answers: list[str]) -> None:
-    """Check that the cards bear the whole order or no amount; only the mate's card bears a paid share."""
+    """Check that the cards bear the whole amount of the order, or no amount if it is refunded.
+
+    The mate's card must bear a paid share, and only a paid share.
+    """
     checkout = Checkout.objects.get(pk=asked.checkout_id)
     payments = dict(Payment.objects.filter(checkout_uuid=checkout.pk).values_list("pk", "subject"))
     charges = Charge.objects.filter(payment__in=list(payments))

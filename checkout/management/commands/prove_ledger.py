@@ -11,7 +11,7 @@ from checkout.proof.ledger_proof import Breach
 from config.lib import clock
 from payments.discrepancies import kinds
 
-QUIET_SECONDS = 10  # between two lines of progress
+QUIET_SECONDS = 10  # minimum time between two lines of progress
 
 
 class Command(BaseCommand):
@@ -70,9 +70,9 @@ class Command(BaseCommand):
 
 
 def _describe_next(run: ProofRun) -> str:
-    """Return what the run proves next.
+    """Return words for what the run proves next.
 
-    For checkouts, it gives the date on which they were made, because their ids are UUIDv7.
+    Checkouts are described by the day on which they were created, which their ids (UUIDv7) contain.
     """
     if run.next_uuid is None:
         return "the ledger's sums"

@@ -1,4 +1,4 @@
-"""`manage.py check_provider`: asks the provider what is missing for taking money (rule provider.check)."""
+"""`manage.py check_provider`: checks that the provider is set up for payments (rule provider.check)."""
 
 import sys
 from typing import Any

@@ -56,12 +56,12 @@ def authorize(*, key: UUID, charge: dict[str, Any], subject: UUID, card_token: s
     """
     with transaction.atomic(durable=True):
         token = _spent(card_token, subject)
-        if token is None:  # the same call might run twice at the same time
+        if token is None:  # an earlier call under the same key might have used it up
             made = Charge.objects.filter(payment=charge["payment"]).first()
             repeated = journal.answered(journal.lines_about(made), key) if made else None
             return repeated or Outcome(Verdict.DECLINED, reason="invalid_token")
         state, verdict = _first_state(BY_LAST4[token.last4])
-        if state != Charge.State.CHALLENGED:  # without a challenge, the payer needs no way back
+        if state != Charge.State.CHALLENGED:  # only a challenge needs the return address
             charge = charge | {"return_url": ""}
         made = Charge.objects.create(
             token=token.pk, subject=subject, last4=token.last4, state=state, **charge
@@ -77,7 +77,7 @@ class _Token(NamedTuple):
 
 
 def _spent(card_token: str, subject: UUID) -> _Token | None:
-    """Use up and return a token that is valid for this subject, or return None if there is no unused one."""
+    """Use up and return the token, or return None if it is used already or invalid for the subject."""
     row = queries.row(statements.USE_UP_CARD_TOKEN, [crypto.digest(card_token), subject])
     return row and _Token(*row)
 
@@ -91,9 +91,10 @@ def _first_state(card: TestCard) -> tuple[Charge.State, Verdict]:
 
 
 def answer_challenge(*, key: UUID, is_confirmed: bool) -> Charge | None:
-    """Confirm or refuse the authorization under `key` for the payer, once. Return its charge, or None.
+    """Confirm or refuse the authorization under `key`, as the payer has answered.
 
-    If it is already answered, or the caller has given it up, it stays unchanged.
+    If the payer has answered before, or the caller has voided the authorization, do not change it. Return its
+    charge, or None if there is no such authorization.
     """
     with transaction.atomic(durable=True):
         call = Call.objects.filter(key=key, kind="authorize").first()
@@ -110,12 +111,12 @@ def answer_challenge(*, key: UUID, is_confirmed: bool) -> Charge | None:
 
 
 def capture(*, key: UUID, payment: UUID, later: Later | None = None) -> Outcome:
-    """Capture the held money, at once or `later`."""
+    """Capture the held money at once or, if `later` is given, at that time."""
     return _act(key, "capture", payment, later)
 
 
 def void(*, key: UUID, payment: UUID, later: Later | None = None) -> Outcome:
-    """Release the hold, at once or `later`, or end an authorization that the payer has not confirmed."""
+    """Release the hold, or end an authorization that the payer has not confirmed, at once or `later`."""
     return _act(key, "void", payment, later)
 
 
@@ -182,11 +183,11 @@ def refund(
 
 
 def look_up(*, key: UUID, payment: UUID, kind: str, is_vouched: bool = True) -> Outcome:
-    """Return the outcome of a call, after settling what is due on its payment.
+    """Return the outcome of a call, after settling the due calls of its payment.
 
-    The call is found by its key, remembered or not. A capture or void that was made in the dashboard counts
-    too. If `is_vouched` is false, the call is found only while its key is remembered, and NOT_FOUND is no
-    proof.
+    If `is_vouched` is true, the call is found by its key even if the key is no longer remembered, and a
+    capture or void in the dashboard counts too. If `is_vouched` is false, the call is found only while its
+    key is remembered, so NOT_FOUND does not prove that the call never arrived.
     """
     with transaction.atomic(durable=True):
         charge = settling.locked(payment)
@@ -205,7 +206,7 @@ def look_up(*, key: UUID, payment: UUID, kind: str, is_vouched: bool = True) -> 
 def refuse(
     *, key: UUID, payment: UUID, kind: str, reason: str, amount: int | None = None, **_: object
 ) -> Outcome:
-    """Refuse a call. A repeated call under its key gets the same answer."""
+    """Refuse a call. A repeated call under the same key gets the same answer."""
     with transaction.atomic(durable=True):
         charge = settling.locked(payment)
         if charge is None:

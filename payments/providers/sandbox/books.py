@@ -10,7 +10,7 @@ from payments.providers.sandbox.models import Call, Charge
 
 
 def movements(*, payment: UUID) -> Books:
-    """Return the books about a payment, after settling what is due on it. Raises fault_injection.Broken."""
+    """Return the books about a payment after settling its due calls. Raises fault_injection.Broken."""
     lacks_after = fault_injection.begin_reading(payment)
     settling.settle_due([payment])
     charge = Charge.objects.filter(payment=payment).first()

@@ -1,4 +1,4 @@
-"""The sandbox bank's cards: the only numbers that it knows, and what each does (rule sandbox.cards)."""
+"""The sandbox bank's test cards: the only numbers that it accepts, and their effects (rule sandbox.cards)."""
 
 from itertools import pairwise
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from config.lib import crypto
 
 
 class TestCard(NamedTuple):
-    """A test card: its number, its effect in words, and the settings that make the bank act so."""
+    """A test card: its number, a description of its effect, and the settings that cause the effect."""
 
     number: str
     effect: str
@@ -21,9 +21,9 @@ class TestCard(NamedTuple):
     loses_capture_answer: bool = False
     gets_no_capture: bool = False
     void_failures: int = 0
-    disputed_in: float = 0  # seconds from the capture
-    capture_settles_in: float = 0  # seconds from its acceptance
-    refund_returns_in: float = 0  # seconds from its settlement
+    disputed_in: float = 0  # seconds after the capture
+    capture_settles_in: float = 0  # seconds after the capture is accepted
+    refund_returns_in: float = 0  # seconds after the refund is settled
 
     @property
     def last4(self) -> str:
@@ -31,7 +31,7 @@ class TestCard(NamedTuple):
 
     @property
     def fingerprint(self) -> str:
-        """Return the digest of the card's number. It needs no key: the test numbers are public."""
+        """Return the digest of the card's number. It is not keyed, because the test numbers are public."""
         return crypto.digest(self.number)
 
     @property
@@ -58,4 +58,4 @@ _TABLE = (
     TestCard("4000000000007726", _("a refund is settled, and fails 2 s afterwards"), refund_returns_in=2),
 )
 CARDS = {card.number: card for card in _TABLE}
-BY_LAST4 = {card.last4: card for card in _TABLE}  # the bank stores these digits, which identify a card
+BY_LAST4 = {card.last4: card for card in _TABLE}  # the bank stores only these digits, which are unique

@@ -1,4 +1,4 @@
-"""The client of the sandbox bank, which runs in this process. Injected faults become errors or silence."""
+"""The client of the sandbox bank, which runs in this process. Injected faults cause errors or no answer."""
 
 import time
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from payments.providers.sandbox import (
 )
 from payments.providers.sandbox.models import Fault
 
-SECONDS = 5.0  # after which a request counts as unanswered
+SECONDS = 5.0  # after this, a request counts as unanswered
 OTHERS: dict[str, Callable[..., Any]] = {
     "open_session": bank.open_session,
     "tokenise": bank.tokenise,
@@ -38,7 +38,10 @@ OTHERS: dict[str, Callable[..., Any]] = {
 
 
 def money(verb: str, /, *, patience: float, **arguments: Any) -> Outcome:
-    """Make a call that can have injected faults. Raises fault_injection.Broken, carried out or not."""
+    """Make a call with the faults that are injected.
+
+    Raises fault_injection.Broken. In this case, the call might have been carried out.
+    """
     try:
         return fault_injection.call_with_faults(verb, arguments)
     except fault_injection.Broken as broken:
@@ -51,7 +54,10 @@ def money(verb: str, /, *, patience: float, **arguments: Any) -> Outcome:
 
 
 def call_bank(verb: str, /, **arguments: Any) -> Any:
-    """Make one of the calls in OTHERS. Raises bank.UnknownCard, ProviderUnreachable for an injected fault."""
+    """Make one of the calls in OTHERS. An injected fault raises ProviderUnreachable.
+
+    Raises bank.UnknownCard.
+    """
     try:
         return OTHERS[verb](**arguments)
     except fault_injection.Broken as broken:

@@ -17,7 +17,7 @@ TIME_TO_RESPOND = timedelta(days=7)
 
 
 def begin(charge: Charge, *, seconds: float = 0, amount: int | None = None, **facts: Any) -> Dispute:
-    """Let the payer dispute a charge `seconds` from now. Without an `amount`, it is the whole charge."""
+    """Let the payer dispute a charge `seconds` from now. Without an `amount`, dispute the whole charge."""
     opens_at = clock.now() + timedelta(seconds=seconds)
     facts = {"reason": "fraudulent", "respond_by": opens_at + TIME_TO_RESPOND} | facts
     return Dispute.objects.create(charge=charge, amount=amount or charge.amount, opens_at=opens_at, **facts)
@@ -52,7 +52,7 @@ def decide(*, payment: UUID, is_won: bool, reference: str = "") -> None:
 def tell_due(payments: Sequence[UUID] | None = None) -> None:
     """Notify the caller of disputes that have just opened.
 
-    With `payments`, notify only of their disputes, and wait for any other process that is doing so.
+    If `payments` is given, do so only for their disputes, and wait for other processes that do the same.
     """
     due = Dispute.objects.filter(is_told=False, opens_at__lte=Now())
     with transaction.atomic(durable=True):
@@ -65,7 +65,10 @@ def tell_due(payments: Sequence[UUID] | None = None) -> None:
 
 
 def taken(charge: Charge) -> int:
-    """Return the amount of a charge that disputes have taken, in minor units: all of it while one is open."""
+    """Return the amount of a charge that cannot be refunded because of disputes, in minor units.
+
+    While a dispute that has withdrawn money is open, this is the whole charge.
+    """
     found = [row for row in _disputes_of(charge.payment) if row.has_taken]
     is_open = any(row.status == Dispute.Status.OPEN for row in found)
     return charge.amount if is_open else sum(row.amount for row in found)

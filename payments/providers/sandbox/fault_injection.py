@@ -1,4 +1,4 @@
-"""Fault injection: the bank fails on request, by the card that is used or by a switch that a test has set."""
+"""Fault injection: the bank fails if the payer uses certain cards, or if a test has set a switch."""
 
 import time
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from payments.providers.sandbox.settling import Later
 
 Mode = Fault.Mode
 LATE = timedelta(seconds=5)  # how far stale books lag behind
-SILENCE = timedelta(seconds=2)  # how long the bank answers no call after a capture whose answer is lost
+SILENCE = timedelta(seconds=2)  # how long the bank answers no call after it has lost a capture's answer
 UNDONE = {Mode.DOWN, Mode.ERROR, Mode.HANG, Mode.REPLAYED_500}
 DONE = {
     Mode.DONE_THEN_HANG,
@@ -29,7 +29,7 @@ DONE = {
     Mode.DONE_REPLAYED_500,
 }
 REPLAYED = {Mode.REPLAYED_500, Mode.DONE_REPLAYED_500}
-ERRORS = {Mode.ERROR, Mode.DONE_THEN_ERROR, *REPLAYED}  # answered with an error
+ERRORS = {Mode.ERROR, Mode.DONE_THEN_ERROR, *REPLAYED}  # the answer is an error
 PENDING = {
     Mode.PENDING: Later(3),
     Mode.PENDING_FOR_EVER: Later(None),
@@ -45,7 +45,7 @@ GARBAGE = "4242424242424242 \x00\x1b[31m\u202e" * 200
 
 
 class Broken(Exception):
-    """The call gets no usable answer, as `mode` says. Only the bank's books show if it was carried out."""
+    """The call gets no usable answer, for the reason `mode`. It might have been carried out."""
 
     def __init__(self, mode: Mode) -> None:
         super().__init__(mode.label)
@@ -53,7 +53,7 @@ class Broken(Exception):
 
 
 def call_with_faults(verb: str, arguments: dict[str, Any]) -> Outcome:
-    """Carry out a call with the faults of its card and of the switch that is set. Raises Broken."""
+    """Carry out a call with the faults that its card and the set switches cause. Raises Broken."""
     is_set = _set_for(verb, arguments)
     card = is_set.card
     if card is not None:
@@ -78,7 +78,10 @@ def call_with_faults(verb: str, arguments: dict[str, Any]) -> Outcome:
 
 
 def begin_reading(payment: UUID) -> datetime | None:
-    """Return the moment after which the books lack new lines, or None if they are current. Raises Broken."""
+    """Return the time after which lines are missing from the books, or None if the books are current.
+
+    Raises Broken.
+    """
     now, charge = clock.now(), Charge.objects.filter(payment=payment).first()
     if charge is not None and charge.silent_until and charge.silent_until > now:
         raise Broken(Mode.DOWN)
@@ -89,11 +92,11 @@ def begin_reading(payment: UUID) -> datetime | None:
 
 
 class _Set(NamedTuple):
-    """The faults that apply to a call. `card` is the payment's card, or else the card of the given token."""
+    """The faults that apply to a call. `card` is the payment's card, or else the card of the call's token."""
 
-    is_broken: bool  # whether its key always gets an error; only in tests
-    is_faulty: bool  # whether a switch is set for its verb; only in tests
-    is_silent: bool  # whether the bank is silent about its charge for now
+    is_broken: bool  # whether every call under the key gets an error; only in tests
+    is_faulty: bool  # whether a switch is set for the call's verb; only in tests
+    is_silent: bool  # whether the bank currently answers no calls about the charge
     card: TestCard | None
 
 

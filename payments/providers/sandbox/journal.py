@@ -1,4 +1,4 @@
-"""The bank's journal: a line for each call, the answer for its key, and its notifications."""
+"""The bank's journal: a line for each call, the answer to repeated calls, and notifications of changes."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -31,9 +31,9 @@ def answered(known: Sequence[Call], key: UUID) -> Outcome | None:
 
 
 def by_reference(known: Sequence[Call], reference: UUID) -> Outcome | None:
-    """Return the newest answer for the caller's reference, remembered or not.
+    """Return the newest answer for the caller's reference, even if its key is no longer remembered.
 
-    Prefer an answer that is not a refusal.
+    If possible, return an answer that is not a refusal.
     """
     found = [line for line in known if line.reference == reference]
     found.sort(key=lambda line: line.verdict not in (Verdict.FAILED, Verdict.DECLINED))
@@ -41,14 +41,14 @@ def by_reference(known: Sequence[Call], reference: UUID) -> Outcome | None:
 
 
 def write(charge: Charge, kind: str, key: UUID, verdict: Verdict, **facts: Any) -> Outcome:
-    """Add a line and return it as an outcome. If the key has a line that is not remembered, add another."""
+    """Add a line and return its outcome. If the key has a line already, the new line gets a new id."""
     is_known = Call.objects.filter(key=key).exists()
     facts = {"amount": charge.amount, "reference": key, "kind": kind, "verdict": verdict} | facts
     return outcome_of(Call.objects.create(key=uuid7() if is_known else key, charge=charge, **facts))
 
 
 def change_line(line: Call, **facts: Any) -> None:
-    """Change a line and notify the caller."""
+    """Change a line, and write a notification of the change."""
     for name, value in facts.items():
         setattr(line, name, value)
     line.changed_at = clock.now()
@@ -57,7 +57,7 @@ def change_line(line: Call, **facts: Any) -> None:
 
 
 def stop_remembering(key: UUID, payment: UUID) -> None:
-    """Stop remembering a key of a payment's calls: the next call under it is a new one. Its lines stay."""
+    """Forget a key of a payment's calls, so that the next call under it counts as new. Its lines stay."""
     Call.objects.filter(charge__payment=payment, reference=key).update(is_remembered=False)
 
 
@@ -67,12 +67,12 @@ def write_notification(call: Call) -> BankNotification:
 
 
 def payments_since(*, since: datetime) -> list[PaymentRecord]:
-    """Return the charges that were made since `since`."""
+    """Return the caller's payments that were charged since `since`."""
     return [payment(charge) for charge in Charge.objects.filter(pk__gte=clock.first_id(since)).order_by("pk")]
 
 
 def payment(charge: Charge) -> PaymentRecord:
-    """Return a charge as the caller's payment."""
+    """Return the record of the caller's payment that a charge is for."""
     return PaymentRecord(
         payment=charge.payment,
         account=charge.account,
@@ -85,7 +85,7 @@ def payment(charge: Charge) -> PaymentRecord:
 
 
 def outcome_of(call: Call) -> Outcome:
-    """Return a line as the answer to its call."""
+    """Return the answer that the call of this line gets."""
     asks = call.verdict == Verdict.NEEDS_ACTION
     return Outcome(
         Verdict(call.verdict),

@@ -19,8 +19,8 @@ from payments.providers.sandbox.cards import BY_LAST4, TestCard
 class CardSession(models.Model):
     """One visit to the bank's card page, in an unlogged table.
 
-    A crash of PostgreSQL empties the table, and a restored database or a replica has none of its rows. The
-    payer who was on the page then returns to the order.
+    A crash of PostgreSQL empties the table, and a restored database or a replica has none of its rows. A
+    payer who was on the page then has to start again from the order.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -34,10 +34,10 @@ class CardSession(models.Model):
 
 
 class CardToken(models.Model):
-    """A card that was entered once for one subject, valid for one charge. The card number is never stored.
+    """A token for a card that a payer entered for one subject. It is valid for one charge.
 
-    The charge stores the card. New tokens are in an unlogged table, like visits. After a crash of PostgreSQL,
-    the payer enters the card again.
+    The card number is never stored. The charge stores the last four digits. Tokens are in an unlogged table,
+    like visits: after a crash of PostgreSQL, the payer enters the card again.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -54,7 +54,7 @@ class CardToken(models.Model):
 
 
 class Charge(models.Model):
-    """The money of a card for one payment, which the bank holds, captures or releases."""
+    """A card's charge for one payment. The bank holds, captures or releases its amount."""
 
     class State(models.TextChoices):
         DECLINED = "declined"
@@ -98,7 +98,7 @@ class Charge(models.Model):
 
     @property
     def card(self) -> TestCard:
-        """Return its test card, which says what the bank does."""
+        """Return its test card, which determines what the bank does."""
         return BY_LAST4[self.last4]
 
     @property
@@ -113,7 +113,7 @@ class Charge(models.Model):
 
 
 class Call(models.Model):
-    """A line of the journal: a call under a key, with the answer that the key gets while it is remembered."""
+    """A line of the journal: a call, and the answer that repeated calls get while its key is remembered."""
 
     key = models.UUIDField(
         primary_key=True, help_text="The id of the line. It is the key of the call that created the line."
@@ -194,7 +194,7 @@ class Dispute(models.Model):
 
     @property
     def moves(self) -> Sequence[datetime]:
-        """Return when it moved its money: first withdrawn, then alternately reinstated and withdrawn."""
+        """Return when the money moved: it is withdrawn first, then alternately returned and withdrawn."""
         return [*([] if self.is_inquiry else [self.opens_at]), *self.moved_at]
 
     @property

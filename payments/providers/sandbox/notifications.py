@@ -18,7 +18,7 @@ from payments.providers.sandbox import settling
 from payments.providers.sandbox.models import BankNotification
 
 HEADER = "Bank-Signature"
-_PURPOSE = "bank.notifications"  # the purpose of a message's digest
+_PURPOSE = "bank.notifications"  # separates these signatures from other keyed digests
 TOLERANCE_SECONDS = 300
 MAX_ATTEMPTS = 6
 SECONDS = 5.0
@@ -26,16 +26,16 @@ LEASE = timedelta(seconds=10)
 
 
 def send_due() -> None:
-    """Settle what is due and send every due notification."""
+    """Settle all due calls and send all due notifications."""
     settling.settle_due()
     while notification := _claim_notification():
         send(notification)
 
 
 def due_notifications(*, payments: Sequence[UUID]) -> Sequence[Notification]:
-    """Settle what is due on these payments, and return the notifications that are not accepted yet.
+    """Settle the due calls of these payments, and return their notifications that are not accepted yet.
 
-    They are still sent.
+    The notifications are also sent as usual.
     """
     settling.settle_due(payments)
     of_these = Q(call__charge__payment__in=payments) | Q(dispute__charge__payment__in=payments)
@@ -48,7 +48,7 @@ def _parse_notification(notification: BankNotification) -> Notification:
 
 
 def _notification_facts(notification: BankNotification) -> dict[str, Any]:
-    """Return a notification's content. For a dispute, it names only the payment."""
+    """Return a notification's content. A notification of a dispute names only the payment."""
     call = notification.call
     if call is None:
         charge = notification.dispute.charge if notification.dispute else None

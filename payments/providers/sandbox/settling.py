@@ -29,9 +29,9 @@ class Later(NamedTuple):
 
 
 def settle_due(payments: Sequence[UUID] | None = None) -> None:
-    """Settle what is due on all charges, and notify the caller of it and of newly opened disputes.
+    """Settle all due calls, and notify the caller of these calls and of newly opened disputes.
 
-    If `payments` is given, settle only their charges.
+    If `payments` is given, do so only for these payments.
     """
     now = clock.now()
     due = Q(verdict=Verdict.PENDING, settles_at__lte=now) | Q(returns_at__lte=now)
@@ -64,7 +64,7 @@ def settle(lines: Iterable[Call]) -> None:
 
 
 def advance(*, payments: Sequence[UUID], seconds: int) -> None:
-    """Bring all future changes of these payments `seconds` nearer, including the end of a silence."""
+    """Let all future changes of these payments happen `seconds` earlier, including the end of a silence."""
     sooner = timedelta(seconds=seconds)
     charges = Charge.objects.filter(payment__in=payments, silent_until__isnull=False)
     charges.update(silent_until=F("silent_until") - sooner)
@@ -78,7 +78,7 @@ def advance(*, payments: Sequence[UUID], seconds: int) -> None:
 
 
 def end_refund(*, payment: UUID, reference: str, fails_with: str = "") -> None:
-    """End a refund now. A pending one settles, or fails with a reason. A settled one is returned."""
+    """End a refund now. Settle a pending refund, or fail it with a given reason. Return a settled refund."""
     with transaction.atomic(durable=True):
         charge = locked(payment)
         lines = journal.lines_about(charge) if charge else []
@@ -101,7 +101,10 @@ def carry_out(kind: str, charge: Charge) -> None:
 
 
 def _carry_out(line: Call, now: datetime) -> None:
-    """Let a line succeed or fail. However late this is, a refund is first settled and only later returned."""
+    """Let a line succeed or fail. A refund that will be returned settles now and is returned later.
+
+    This order is kept even if the line is settled late.
+    """
     charge, returns_at = line.charge, None
     if not line.fails_with and line.kind != "refund":
         carry_out(line.kind, charge)

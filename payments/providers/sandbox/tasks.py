@@ -15,7 +15,7 @@ NOTIFICATIONS_KEPT = timedelta(days=30)
 
 @shared_task
 def send_notifications() -> None:
-    """Settle what is due at the bank and send its notifications, if there is a sandbox bank."""
+    """Settle the due calls at the bank and send its notifications, if there is a sandbox bank."""
     if settings.SANDBOX:
         notifications.send_due()
 

@@ -26,7 +26,7 @@ from payments.providers.sandbox.models import Call, CardSession, Charge
 @sensitive_variables()
 @require_http_methods(["GET", "HEAD", "POST"])
 def show_card_form(request: HttpRequest, session_uuid: UUID) -> HttpResponse:
-    """Ask for a card. A valid card redirects to the session's return address with its `card_token`."""
+    """Ask for a card. If it is valid, redirect to the session's return address with its `card_token`."""
     session = CardSession.objects.filter(pk=session_uuid).first()
     if session is None:
         raise Http404
@@ -43,13 +43,16 @@ def show_card_form(request: HttpRequest, session_uuid: UUID) -> HttpResponse:
 
 
 def _activate_language(session: CardSession) -> None:
-    """Activate the language of the page that led here, regardless of the browser's language."""
+    """Activate the language of the payment page, regardless of the browser's language."""
     if language := session.page.get("language"):
         translation.activate(language)
 
 
 def _redirect_back(session: CardSession, number: str) -> HttpResponse:
-    """Redirect back with the card's token, and note in a cookie that a card was given (rule pay.back)."""
+    """Redirect back with the card's token, and set a cookie that marks the session as used.
+
+    Rule pay.back.
+    """
     token = bank.tokenise(subject=session.subject, number=number)
     separator = "&" if "?" in session.return_url else "?"
     url = f"{session.return_url}{separator}{urlencode({'card_token': token})}"
@@ -65,7 +68,7 @@ def _cookie_name() -> str:
 
 
 def _page_context(session: CardSession, form: CardForm) -> dict[str, Any]:
-    """Return the session's page data with the form's errors and values, but never the number or the code."""
+    """Return the page's data with the form's errors and expiry date, but never the number or the code."""
     errors = {name: form.errors[name][0] for name in form.errors}
     return {
         **session.page,
@@ -85,8 +88,8 @@ def _test_cards(_language: str | None) -> Sequence[Mapping[str, str]]:
 def challenge(request: HttpRequest, key: UUID) -> HttpResponse:
     """Ask the payer to confirm an authorization (3-D Secure).
 
-    The answer redirects to the charge's return address. If the authorization was answered before, or has been
-    given up, the page redirects at once.
+    When the payer answers, redirect to the charge's return address. If the payer has answered before, or the
+    authorization was voided, redirect at once.
     """
     call = Call.objects.filter(pk=key, kind="authorize").select_related("charge").first()
     if call is None:

@@ -32,7 +32,7 @@ from payments.providers.stripe import (
 log = structlog.get_logger("payments.providers.stripe")
 Kind = Operation.Kind
 Change: TypeAlias = Callable[[PaymentIntentService, str, RequestOptions], stripe.PaymentIntent]
-METHODS = ["card", "link"]  # cards, wallets with cards, and Link: all of them can be held
+METHODS = ["card", "link"]  # cards, wallets with cards, and Link: all of these support holds
 UNKNOWN_CALL = "payment_intent_unexpected_state"
 
 
@@ -125,7 +125,7 @@ class StripeProvider:
 
 
 def _element_origins() -> dict[str, list[str]]:
-    """Return the origins that the Payment Element needs, by directive of the CSP.
+    """Map directives of the Content Security Policy to the origins that the Payment Element needs.
 
     Stripe's documentation: "Security guide", Content Security Policy.
     """
@@ -157,11 +157,11 @@ def _change_intent(operation: Operation, patience: float, change: Change) -> Out
 
 
 def _outcome_of_call(kind: str, ask: Callable[[], Outcome]) -> Outcome:
-    """Return the outcome of a call that can move money, or the outcome that Stripe's error means."""
+    """Make a call that can move money. Return its outcome, or the outcome that Stripe's error stands for."""
     try:
         return ask()
     except stripe.APIConnectionError:
-        raise  # no answer: the caller counts it as unknown
+        raise  # Stripe has not answered: the caller treats the outcome as unknown
     except stripe.CardError as error:
         return Outcome(Verdict.DECLINED, reason=reasons.of_decline(*reasons.named_in(error.error)))
     except stripe.StripeError as error:
@@ -169,7 +169,7 @@ def _outcome_of_call(kind: str, ask: Callable[[], Outcome]) -> Outcome:
 
 
 def _outcome_of_error(kind: str, error: stripe.StripeError) -> Outcome:
-    """Return the outcome that an error not about the card means: done, refused or unknown."""
+    """Return the outcome for an error that is not about the card: succeeded, failed or unknown."""
     code, _ = reasons.named_in(error.error)
     log.warning(
         "stripe refused",
@@ -183,13 +183,13 @@ def _outcome_of_error(kind: str, error: stripe.StripeError) -> Outcome:
         return _outcome_of_refused_intent(kind, code, error)
     if isinstance(error, stripe.AuthenticationError | stripe.PermissionError) and kind == Kind.AUTHORIZE:
         return Outcome(Verdict.FAILED, reason="provider_refused")
-    # If the key is in use (409), an earlier call is on its way. A call with a 5xx answer can be carried out
-    # later. Stripe's documentation: "Advanced error handling", "Server errors".
+    # If the key is in use (409), Stripe is still processing an earlier call. After a 5xx answer, Stripe can
+    # still carry out the call. Stripe's documentation: "Advanced error handling", "Server errors".
     return Outcome(Verdict.UNKNOWN)
 
 
 def _outcome_of_refused_intent(kind: str, code: str, error: stripe.InvalidRequestError) -> Outcome:
-    """Return the outcome that the PaymentIntent in Stripe's refusal shows, or FAILED if it shows none."""
+    """Return the outcome for a refused request: FAILED, unless the error's PaymentIntent shows another."""
     intent = getattr(error.error, "payment_intent", None)
     if code == UNKNOWN_CALL and intent is not None and kind != Kind.REFUND:
         found = intents.intent_outcome(kind, intent)

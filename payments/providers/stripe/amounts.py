@@ -17,8 +17,8 @@ MINIMUM = {
     "MXN": 1000, "MYR": 200, "NOK": 300, "NZD": 50, "PHP": 50, "PLN": 200, "RON": 200, "RUB": 50, "SEK": 300,
     "SGD": 50, "THB": 1000, "USD": 50, "ZAR": 50,
 }  # fmt: skip
-# Eight digits, as the reference of PaymentIntents says. Most cards can be charged more, but Link, and JCB in
-# Japan, cannot.
+# Eight digits, as Stripe's reference of PaymentIntents says. Most cards can be charged more, but Link cannot,
+# nor can JCB in Japan.
 MAXIMUM = 99_999_999
 WITHOUT_DECIMALS = frozenset(
     ("BIF", "CLP", "DJF", "GNF", "JPY", "KMF", "KRW", "MGA", "PYG", "RWF", "VND", "VUV", "XAF", "XOF", "XPF")
@@ -28,7 +28,7 @@ WHOLE_UNITS_OF_100 = frozenset(("ISK", "UGX"))  # written with two decimals that
 
 
 class _Counted(NamedTuple):
-    """Stripe's count of a currency: its number of decimals, and the step of an amount in that count."""
+    """How Stripe counts a currency: its number of decimals. Amounts must be multiples of `step`."""
 
     digits: int
     step: int

@@ -27,7 +27,10 @@ _FEES = frozenset(("stripe_fee", "stripe_fx_fee", "tax_fee"))
 
 
 def balance_entries(since: datetime) -> Iterator[Entry]:
-    """Yield each account's lines since `since`, then the lines of its payouts. Raises ProviderUnreachable."""
+    """Yield each account's balance lines since `since`, then the lines in each payout since `since`.
+
+    Raises ProviderUnreachable.
+    """
     first = int(since.timestamp())
     for account in books.accounts():
         yield from _balance_lines(account, {"created": {"gte": first}})
@@ -73,7 +76,7 @@ def _entry_of_line(line: stripe.BalanceTransaction, account: str, payout: str) -
 
 
 def _our_payment_of(source: Any, account: str) -> tuple[Payment | None, UUID | None]:
-    """Return our payment that a charge, refund or dispute is about, and the id of our capture or refund."""
+    """Return our payment for a charge, refund or dispute, and the id of our capture or refund operation."""
     payment = books.payment_of(source, account)
     if payment is None or source.object == "dispute":
         return payment, None

@@ -1,7 +1,7 @@
-"""Stripe's lists by account: the payments made there, and the payment to which a Stripe object belongs.
+"""Reads the lists of each Stripe account, and finds our payment that a Stripe object belongs to.
 
-An object that names none of our payments in that account is left out, because another system might use the
-account. Rule provider.accounts.
+An object that names none of our payments in its account is ignored, because another system might use the
+account too. Rule provider.accounts.
 """
 
 from collections.abc import Callable, Iterator
@@ -35,8 +35,8 @@ EVENTS = (
 def payments_since(since: datetime) -> Iterator[PaymentRecord]:
     """Yield the PaymentIntents made since `since` that name one of our payments. Raises ProviderUnreachable.
 
-    The holder of an account can write any metadata there. The metadata counts only for a merchant who has or
-    had the account.
+    The holder of an account can write any metadata there. The metadata is therefore accepted only if the
+    merchant that it names has or had the account.
     """
     asked: PaymentIntentListParams = {
         "created": {"gte": int(since.timestamp())},
@@ -105,8 +105,8 @@ def current_accounts() -> QuerySet[Merchant, str]:
 def pages(account: str, ask: Callable[[stripe.StripeClient], stripe.ListObject[T]]) -> Iterator[T]:
     """Yield the objects on all pages of an account's list. Raises ProviderUnreachable.
 
-    If we may no longer read a merchant's account, log the error and yield no object, so that the other
-    accounts are still read.
+    If we may no longer read a merchant's account, log the error and stop, so that the caller still reads the
+    other accounts.
     """
     try:
         asks = client.client_for(account, seconds=client.BOOKS_SECONDS)
@@ -123,7 +123,7 @@ def pages(account: str, ask: Callable[[stripe.StripeClient], stripe.ListObject[T
 
 
 def payment_of(thing: Any, account: str) -> Payment | None:
-    """Return our payment of a PaymentIntent, or of an object that names one, or None if it is not ours."""
+    """Return our payment for a PaymentIntent or for an object that names one, or None if it is not ours."""
     intent = thing.id if thing.object == "payment_intent" else getattr(thing, "payment_intent", None)
     found = Payment.objects.filter(provider_reference=intent or "", provider_account=account)
     return found.first() if intent else None

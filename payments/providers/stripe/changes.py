@@ -1,6 +1,6 @@
-"""Finds our payments that have changed at Stripe. From an event, it reads only which payment it names.
+"""Finds our payments that have changed at Stripe, from Stripe's events.
 
-Rule provider.accounts.
+An event shows only which payment has changed: its other content is not used. Rule provider.accounts.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from config.lib import batches, clock
 from payments.models import Payment
 from payments.providers.stripe import books
 
-# All event types about the money of a payment. One request can name 20 types.
+# All event types about the money of a payment. One request can name at most 20 types.
 EVENTS = (
     *("payment_intent.amount_capturable_updated", "payment_intent.canceled", "payment_intent.payment_failed"),
     *("payment_intent.processing", "payment_intent.requires_action", "payment_intent.succeeded"),

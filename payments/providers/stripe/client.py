@@ -1,4 +1,4 @@
-"""Calls Stripe's API with Stripe's library. Each call has its own client and ends in the caller's time."""
+"""Calls Stripe's API with Stripe's library. Each call has its own client with the caller's timeout."""
 
 import logging
 import time
@@ -45,7 +45,7 @@ class Transport(stripe.HTTPClient):
         try:
             answer = http.request(method, url, body, dict(headers or {}), seconds=self.seconds)
         except http.NoAnswer as error:
-            raise stripe.APIConnectionError(str(error)) from error  # type: ignore[no-untyped-call]  # its own
+            raise stripe.APIConnectionError(str(error)) from error  # type: ignore[no-untyped-call]
         return answer.body.decode(errors="replace"), answer.status, answer.headers
 
     def close(self) -> None:
@@ -53,7 +53,7 @@ class Transport(stripe.HTTPClient):
 
 
 def client_for(account: str, *, seconds: float) -> StripeClient:
-    """Return a client for an account, "" for the platform's own. It repeats no request automatically."""
+    """Return a client for an account, "" for the platform's own. It does not retry requests automatically."""
     return StripeClient(
         settings.STRIPE_SECRET_KEY,
         stripe_account=account or None,
@@ -71,9 +71,9 @@ def intent_of(payment: Payment, *, seconds: float, expand: str = "latest_charge"
 
 
 def patiently(ask: Callable[[], T]) -> T:
-    """Return a page of the books. While Stripe is silent, busy or broken, request it again after each pause.
+    """Return a page of the books, and retry after each pause if Stripe fails or does not answer.
 
-    One failed page therefore does not lose a whole night's reading. Raises stripe.StripeError.
+    Without the retries, one failed page would end the whole night's reading. Raises stripe.StripeError.
     """
     deadline = Deadline.after(PAGE_SECONDS)
     for pause in BOOKS_PAUSES:

@@ -15,7 +15,7 @@ from payments.provider import Card, Outcome, Verdict
 from payments.providers.stripe import amounts, reasons
 
 Kind = Operation.Kind
-ABSENT = Outcome(Verdict.NOT_FOUND, is_vouched=True)  # the intent, read by its id, shows no such call
+ABSENT = Outcome(Verdict.NOT_FOUND, is_vouched=True)  # vouched, because the intent itself shows no such call
 
 
 def intent_outcome(kind: str, intent: stripe.PaymentIntent) -> Outcome:
@@ -43,7 +43,7 @@ def _authorization_outcome(intent: stripe.PaymentIntent) -> Outcome:
 
 
 def _challenge_outcome(intent: stripe.PaymentIntent) -> Outcome:
-    """Return the page on which the bank asks the payer.
+    """Return NEEDS_ACTION with the address of the page where the payer confirms.
 
     A challenge that only a script can show counts as failed.
     """
@@ -96,7 +96,7 @@ def _was_held(intent: stripe.PaymentIntent) -> bool:
 
 
 def _last_charge(intent: stripe.PaymentIntent) -> str | stripe.Charge | None:
-    """Return the last charge, or only its id if the charge was not requested.
+    """Return the last charge, or its id if the request did not ask for the whole charge, or None.
 
     Events have the API version of the account or of the endpoint. Before version 2022-11-15, an intent lists
     all its charges.
@@ -114,7 +114,7 @@ def _charge_id(intent: stripe.PaymentIntent) -> str:
 
 
 def card_details(intent: stripe.PaymentIntent) -> Card | None:
-    """Return the card's details, as far as a wallet shows them, or None while there is no charge."""
+    """Return the details of the card, or None before there is a charge. A wallet might not give them all."""
     charge = _last_charge(intent)
     details = charge.payment_method_details if isinstance(charge, stripe.Charge) else None
     if details is None:

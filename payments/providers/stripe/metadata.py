@@ -1,12 +1,12 @@
-"""The names of our rows in Stripe's metadata, from which a restored database is rebuilt."""
+"""Our ids in the metadata of Stripe's objects. After a restore, lost rows are rebuilt from them."""
 
 from typing import Any
 from uuid import UUID
 
 from payments.models import Operation, Payment
 
-PAYMENT, MERCHANT, SUBJECT = "payment", "merchant", "subject"  # of a PaymentIntent
-OPERATION, REFUND, SHARE = "operation", "refund", "share"  # of a refund
+PAYMENT, MERCHANT, SUBJECT = "payment", "merchant", "subject"  # keys in a PaymentIntent's metadata
+OPERATION, REFUND, SHARE = "operation", "refund", "share"  # keys in a refund's metadata
 
 
 def describe_payment(payment: Payment) -> dict[str, str]:
@@ -15,7 +15,7 @@ def describe_payment(payment: Payment) -> dict[str, str]:
 
 
 def describe_refund(operation: Operation) -> dict[str, str]:
-    """Return the metadata of an operation's refund: the operation, and the refund or share that it is for."""
+    """Return the metadata of a refund: the ids of our operation and of the refund or share that it is for."""
     names = {OPERATION: operation.pk, REFUND: operation.refund_uuid, SHARE: operation.share_uuid}
     return _write_ids(names)
 

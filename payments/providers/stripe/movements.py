@@ -27,7 +27,7 @@ _STATUSES = {
     "won": DisputeStatus.WON,
     "lost": DisputeStatus.LOST,
 }
-# A dispute that ended without a decision: its lines show who has the money.
+# With these statuses, a dispute ended without a decision. Its balance lines show who has the money.
 _UNDECIDED_ENDS = ("warning_closed", "prevented")
 
 
@@ -105,7 +105,7 @@ def _dispute_record(dispute: stripe.Dispute) -> DisputeRecord:
 
 
 def _dispute_status(status: str, lines: Sequence[DisputeLine]) -> DisputeStatus | None:
-    """Return the status of a dispute, or None if Stripe's word for it is unknown."""
+    """Return the status of a dispute, or None if Stripe's name of the status is unknown here."""
     if status not in _UNDECIDED_ENDS:
         return _STATUSES.get(status)
     taken = sum(-1 if line.is_back else 1 for line in lines)

@@ -1,4 +1,4 @@
-"""Stripe's webhooks: verified by its library, and trusted as little as any other message."""
+"""Stripe's webhooks, which Stripe's library verifies. They show which payment must be read at Stripe."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +12,7 @@ from payments.provider import ForgedNotification, Notification
 from payments.providers.stripe import books, intents, metadata, refunds
 
 Kind = Operation.Kind
-# The last operation on a PaymentIntent of this status.
+# The kind of the last operation on a PaymentIntent, by the intent's status.
 _LAST = {"succeeded": Kind.CAPTURE, "canceled": Kind.VOID}
 
 
@@ -42,7 +42,10 @@ def read_message(request: HttpRequest) -> Iterator[Notification]:
 
 
 def _verified_event(body: bytes, signature: str) -> stripe.Event:
-    """Return the event, which one of our endpoints' secrets has signed. Raises ForgedNotification."""
+    """Return the event, if it is signed with the secret of one of our endpoints.
+
+    Raises ForgedNotification if it is not.
+    """
     for secret in settings.STRIPE_WEBHOOK_SECRETS:
         try:
             event: stripe.Event = stripe.Webhook.construct_event(body, signature, secret)

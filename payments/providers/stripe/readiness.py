@@ -1,4 +1,4 @@
-"""Finds what is missing at Stripe for taking money, without any change there (rule provider.check)."""
+"""Checks whether Stripe is set up for payments, without changing anything there (rule provider.check)."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ def missing_parts() -> Iterator[str]:
             yield from _account_problems(account)
             _client_of(account).v1.balance_transactions.list(
                 {"limit": 1}
-            )  # whether the key may read fees, payouts
+            )  # raises PermissionError if the key may not read fees and payouts
             yield from _wallet_problems(account)
     except stripe.AuthenticationError:
         yield "Stripe does not know STRIPE_SECRET_KEY. Copy it from Stripe's dashboard, Developers, API keys."
@@ -32,7 +32,7 @@ def missing_parts() -> Iterator[str]:
 
 
 def _webhook_problems() -> Iterator[str]:
-    """Yield what is missing of a webhook endpoint that sends all events that we read to our address."""
+    """Yield a problem if no webhook endpoint sends all the events that we read to our address."""
     wanted = settings.BASE_URL + reverse("provider_notifications")
     found = _client_of("").v1.webhook_endpoints.list({"limit": 100}).auto_paging_iter()
     ours = [row for row in found if row.url == wanted and row.status == "enabled"]
@@ -55,7 +55,10 @@ def _account_problems(account: str) -> Iterator[str]:
 
 
 def _wallet_problems(account: str) -> Iterator[str]:
-    """Yield why wallets are not shown. Their hosts must be registered. Cards work without registration."""
+    """Yield the reasons why Stripe does not show wallets.
+
+    It shows them only on hosts that are registered. Cards work without registration.
+    """
     host = origins.host_of(settings.CHECKOUT_PAGE_URL)
     whose = f" of the account {account}" if account else ""
     found = _client_of(account).v1.payment_method_domains.list({"domain_name": host, "enabled": True}).data

@@ -1,4 +1,4 @@
-"""The reasons for a declined card, in the words of this service. Stripe's documentation: "Decline codes"."""
+"""Translates Stripe's decline codes into this service's reasons. Stripe's documentation: "Decline codes"."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ DECLINED = "card_declined"
 
 
 def of_decline(code: str, decline_code: str) -> str:
-    """Return the reason for a decline, or the bank's own code if that is neither known here nor secret."""
+    """Return our reason for a decline. A code that is not in the tables is returned unchanged."""
     said = decline_code or code
     if said in _KEPT_SECRET:
         return DECLINED

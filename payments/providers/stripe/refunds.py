@@ -20,7 +20,7 @@ GONE = (Verdict.FAILED,)
 
 
 def refund_outcome(refund: stripe.Refund) -> Outcome:
-    """Return the outcome of a refund. Stripe's reason for a failed refund is taken over unchanged."""
+    """Return the outcome of a refund. Stripe's reason for a failed refund is returned unchanged."""
     verdict = _VERDICTS.get(refund.status or "", Verdict.UNKNOWN)
     reason = getattr(refund, "failure_reason", None) or "refused" if verdict == Verdict.FAILED else ""
     money = amounts.ours(refund.amount, refund.currency)
@@ -28,7 +28,10 @@ def refund_outcome(refund: stripe.Refund) -> Outcome:
 
 
 def look_up(operation: Operation, *, seconds: float) -> Outcome:
-    """Return the outcome of a refund, found by its id or among its payment's. Raises stripe.StripeError."""
+    """Return the outcome of a refund, found by its id or in the payment's list of refunds.
+
+    Raises stripe.StripeError.
+    """
     payment = operation.payment
     stripe_client = client.client_for(payment.provider_account, seconds=seconds)
     if operation.reference:
@@ -47,7 +50,7 @@ def of_payment(payment: Payment, stripe_client: stripe.StripeClient) -> Iterator
 
 
 def _are_all(found: list[stripe.Refund], payment: Payment, seconds: float) -> bool:
-    """Return whether the list is complete: the charge itself says how much of it was refunded."""
+    """Return whether the list is complete: its sum is the amount that the charge reports as refunded."""
     charge = client.intent_of(payment, seconds=seconds).latest_charge
     given_back = sum(refund.amount for refund in found if refund_outcome(refund).verdict not in GONE)
     return isinstance(charge, stripe.Charge) and charge.amount_refunded == given_back

@@ -1,4 +1,4 @@
-"""Repairs sleeps in a Python under faketime, which breaks sleeps until a moment of the monotonic clock."""
+"""Repairs `time.sleep` in a Python that runs under faketime, which breaks sleeps on the monotonic clock."""
 
 import select
 import time

@@ -1,4 +1,4 @@
-"""Gives a process a name server that never answers: the address in SILENT_NAMES, as host:port."""
+"""Makes a process use only the name server at SILENT_NAMES, as host:port. It never answers."""
 
 import os
 from typing import Any
@@ -10,7 +10,7 @@ _Resolver = aiodns.DNSResolver
 
 
 class SilentResolver(_Resolver):
-    """A resolver that asks only that name server, and waits for it."""
+    """A resolver that asks only this name server, and waits up to a minute for it."""
 
     def __init__(self, **options: Any) -> None:
         servers = {"nameservers": [HOST], "udp_port": int(PORT), "tcp_port": int(PORT)}

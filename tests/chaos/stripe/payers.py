@@ -1,6 +1,6 @@
-"""The payers of the helper API, in a process whose provider is Stripe.
+"""The payers that the sandbox's helper API acts for, in a process whose provider is Stripe.
 
-Their cards and answers go to the peer.
+Their cards and their answers to 3-D Secure are sent to the double of Stripe's API.
 """
 
 import urllib.request
@@ -26,7 +26,7 @@ CARDS = {
 def connect(address: str) -> None:
     """Let the payers of this process's helper API pay at the peer.
 
-    After a question from their bank, they return to an address that does not exist.
+    After a 3-D Secure challenge, they are redirected to an address that does not exist.
     """
     client.call_bank = partial(_ask, Remote(address))
     paying.CardUse = partial(CardUse, return_url="https://pay.example/back")  # type: ignore[attr-defined,assignment]
@@ -65,7 +65,7 @@ _DOES: dict[str, Callable[..., Any]] = {
 
 
 class _NoRedirect(urllib.request.HTTPErrorProcessor):
-    """Returns redirects, which would lead a payer's browser back to the shop, as answers."""
+    """Returns redirects as responses and does not follow them, because the shop's page does not exist."""
 
     def http_response(self, request: Any, response: Any) -> Any:
         return response

@@ -1,8 +1,8 @@
-"""The service's settings as in a local run, with Stripe as its provider. `STRIPE_API` is the peer."""
+"""The service's settings for a local run with Stripe as the provider. `STRIPE_API` is the peer's address."""
 
 import os
 
-from config.settings import *  # noqa: F403 - settings are all of the module's names
+from config.settings import *  # noqa: F403 - Django reads all names of a settings module
 from config.settings import INSTALLED_APPS, STRIPE_PROVIDER
 
 PROVIDER = STRIPE_PROVIDER

@@ -1,4 +1,4 @@
-"""The service as processes that use Stripe's peer, which hangs, breaks off, fails and gets calls twice."""
+"""The service as processes, with the double of Stripe's API as its provider and as the source of faults."""
 
 import contextlib
 import threading
@@ -19,10 +19,10 @@ from tests.payments.stripe_peer.remote import Remote
 SECONDS_BETWEEN_MESSAGES = 0.3
 PATHS = EVERY | {
     "look_up": ("GET", "/v1/payment_intents/[^/]+|/v1/refunds.*")
-}  # without the lists that tests read
-HANGS, SLOW = 12.0, 9.0  # seconds; both are longer than any call waits
+}  # narrower than in the conformance tests, so that no fault affects the lists that tests read
+HANGS, SLOW = 12.0, 9.0  # seconds; both are longer than any call's timeout
 STATES = {"requires_capture": "held", "requires_action": "challenged", "succeeded": "captured"}
-# By verb: a plot that is sure to meet the verb's faults.
+# For each verb, a plot that always runs into the verb's faults.
 PLOTS = {
     "register": "captured",
     "authorize": "captured",
@@ -46,16 +46,16 @@ MODES = (
 
 
 class StripeWorld(World):
-    """A deployment with two workers and a supervisor, whose provider is Stripe's peer."""
+    """A deployment with two workers and a supervisor. Its provider is the double of Stripe's API."""
 
     def __init__(self, folder: Path, own: engines.Engines, variables: dict[str, str], peer: Remote) -> None:
         super().__init__(folder, own, variables)
         self.peer = peer
 
     def charges(self, merchant_uuid: str) -> list[Charge]:
-        """Return Stripe's records of a merchant's payments. Its states prevent a second capture of an intent.
+        """Return Stripe's records of a merchant's payments. Stripe never captures an intent a second time.
 
-        The peer can be busy. A connection that it drops is tried again.
+        If the peer is busy and drops the connection, the library retries the request.
         """
         listed = self.peer.client(repeats=3).v1.payment_intents.list(
             {"limit": 100, "expand": ["data.latest_charge"]}
@@ -96,13 +96,13 @@ FAULTS = {
     f"{verb}: {mode} {when}": Fault(_strike(verb, mode, when), plot)
     for verb, plot in PLOTS.items()
     for mode, when in MODES
-    if verb != "look_up" or when == "before" or mode == "slow"  # a read is never stored under a key
+    if verb != "look_up" or when == "before" or mode == "slow"  # a look-up has no idempotency key
 }
 
 
 @contextlib.contextmanager
 def running(folder: Path) -> Iterator[tuple[StripeWorld, Service]]:
-    """Run the world, and a clerk for it, until the block ends."""
+    """Run the world, and the helper process that runs commands in it, until the block ends."""
     template.copy_to(folder)
     port, shop_port = service.free_ports()
     points = folder / "points"
@@ -136,7 +136,7 @@ def running(folder: Path) -> Iterator[tuple[StripeWorld, Service]]:
 
 
 def _deliver(peer: Remote, is_over: threading.Event) -> None:
-    """Let Stripe send its messages. It repeats those that the service does not accept."""
+    """Let the peer send its webhook messages regularly, until the run is over."""
     while not is_over.wait(SECONDS_BETWEEN_MESSAGES):
         with contextlib.suppress(OSError):
             peer.switch("deliver")

@@ -24,7 +24,7 @@ OTHER_AMOUNTS = [-(2**63), -1, 0, 1, 8_999, 9_001, 99_999_999, 10**8, 2**63 - 1]
 VERBS = ("capture", "cancel", "refund")
 REF = {"merchant_refund_ref": "r-2"}
 ACTIONS = {"created": ["cancel"], "authorized": ["capture", "cancel"], "captured": ["refund"]}
-# The verbs that each status refuses. Other tests show that the remaining verbs work.
+# The actions that the service refuses in each status. Other tests show that the remaining actions work.
 CONFLICTS = [
     ("created", "capture", "not_capturable"),
     ("created", "refund", "not_refundable"),
@@ -44,7 +44,7 @@ CONFLICTS = [
     ("refunded", "cancel", "not_cancellable"),
     ("refunded", "refund", "not_refundable"),
 ]
-# Idempotent by state: 200, and no row changes.
+# Repeated actions that succeed: the response is 200, and no row changes.
 REPEATS = [("captured", "capture"), ("voided", "cancel"), ("lapsed", "cancel")]
 
 
@@ -53,7 +53,7 @@ def call(api: Api, checkout: Checkout, verb: str, **body: Any) -> Any:
 
 
 def _payment_of(checkout: Checkout) -> Payment:
-    """Create the payment that a customer who is paying has begun."""
+    """Create the payment of a customer who has begun to pay."""
     return Payment.objects.create(
         merchant=checkout.merchant,
         subject=checkout.pk,

@@ -1,4 +1,4 @@
-"""The list of changes: a backend that keeps its cursor misses no change, even while others write."""
+"""The list of changed checkouts: a client that follows the cursor gets every change, even during writes."""
 
 import threading
 from collections.abc import Callable
@@ -27,12 +27,12 @@ from tests.refusals import refused
 
 
 def age(seconds: int = 5) -> None:
-    """Move the last change of all checkouts into the past."""
+    """Make the last change of each checkout older by some seconds."""
     Checkout.objects.update(updated_at=F("updated_at") - timedelta(seconds=seconds))
 
 
 def asked(operation: Operation, *, seconds_ago: int) -> None:
-    """Make an operation begin so many seconds ago, without any answer since."""
+    """Make an operation look as if it began some seconds ago and got no response yet."""
     operation.created_at, operation.state = clock.now() - timedelta(seconds=seconds_ago), "in_flight"
     operation.save(update_fields=["created_at", "state"])
 
@@ -98,7 +98,10 @@ class TestTheList:
     def test_has_an_order_where_an_operation_began_on_it_and_then_where_it_ended(
         self, api: Api, in_doubt: Callable[..., Operation]
     ) -> None:
-        """A checkout is listed at the start of its operation, which writes no row of it, and at the end."""
+        """The start of an operation does not write the checkout's row, but the checkout is listed as changed.
+
+        It is listed again when the operation ends.
+        """
         older, newer = (factories.checkout(api.merchant) for _ in range(2))
         open_one = in_doubt("capture")
         for row, seconds in ((older, 12), (newer, 8), (open_one.payment.checkout_uuid, 20)):

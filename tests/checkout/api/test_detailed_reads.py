@@ -1,4 +1,4 @@
-"""The merchant API's view of a checkout: exactly these fields in each state, in compact JSON."""
+"""A checkout in the merchant API: the exact fields for each status, in compact JSON."""
 
 import json
 import re
@@ -33,7 +33,7 @@ SHOWN = {
     "created": ALWAYS | {"payable_until"},
     "expired": ALWAYS | {"payable_until", "expired_at"},
     "authorized": ALWAYS | HELD,
-    "voided": ALWAYS | HELD | VOIDED | {"pending_operation"},  # the release
+    "voided": ALWAYS | HELD | VOIDED | {"pending_operation"},  # the pending void
     "lapsed": ALWAYS | HELD | VOIDED | {"pending_operation"},
     "captured": ALWAYS | HELD | PAID,
     "refunding": ALWAYS | HELD | PAID | {"refunds", "pending_operation"},

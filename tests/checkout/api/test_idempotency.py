@@ -55,7 +55,7 @@ class TestTheRecord:
 @pytest.mark.django_db
 class TestTheRetention:
     def called(self, api: Api, days: float) -> UUID:
-        """Return a call that was made so many days ago."""
+        """Record a call as if it was made some days ago, and return its id."""
         at = clock.now() - timedelta(days=days)
         api.post("checkouts", {})
         (call,) = ApiCall.objects.filter(created_at__gt=clock.now() - timedelta(hours=1))
@@ -124,7 +124,7 @@ class TestRepeats:
 
 
 def age(**ago: float) -> None:
-    """Make every key so old."""
+    """Make every key as old as the keyword arguments of timedelta say."""
     at = timezone.now() - timedelta(**ago)
     for key in IdempotencyKey.objects.all():
         made = UUID(int=clock.first_id(at).int | key.pk.int & (1 << 80) - 1)
@@ -329,7 +329,7 @@ class TestIdempotencyKey:
     def test_that_was_taken_over_keeps_the_later_answer(
         self, api: Api, held: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A call that ends after 90 seconds finds that its key was taken over, and writes no row under it."""
+        """A call that takes longer than 90 seconds does not overwrite the response of the next call."""
         path, capture = f"checkouts/{held.pk}/capture", captures.capture
         answers = []
 
@@ -361,7 +361,7 @@ class TestIdempotencyKey:
 @pytest.mark.rule("idempotency.at_once")
 @pytest.mark.django_db(transaction=True)
 class TestSameKeyAtOnce:
-    """Calls with one key at the same time, on real connections: the rows decide, not the process."""
+    """Simultaneous calls with the same key on separate connections. A database row decides which one runs."""
 
     def at_once(self, api: Api, path: str, body: Any) -> list[Any]:
         together = threading.Barrier(4)

@@ -1,4 +1,4 @@
-"""The fields of a new order, with wrong and with odd values."""
+"""The fields of a new order, with invalid values and with unusual valid values."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -113,7 +113,7 @@ class TestRequiredFields:
         assert all(row["message"].endswith(".") for row in error["details"])
 
     def test_are_named_with_all_that_other_fields_are_judged_by(self, api: Api) -> None:
-        """One response names the errors of single fields and those that depend on another field."""
+        """The response lists errors of single fields together with errors that depend on another field."""
         Merchant.objects.filter(pk=api.merchant.pk).update(return_hosts=["shop.example"])
         wrong = [
             item(quantity=0, unit_price=-1),
@@ -197,7 +197,7 @@ class TestATotalThatNoCardCanBeCharged:
 
 @pytest.mark.rule("create.limits")
 class TestATotalAboveTheProvidersMaximum:
-    """Stripe's maximum: it counts ISK and UGX with two decimals, and KWD in steps of ten."""
+    """Totals above Stripe's maximum. Stripe counts ISK and UGX with two decimals, and KWD in steps of ten."""
 
     @pytest.fixture(autouse=True)
     def of_stripe(self, monkeypatch: pytest.MonkeyPatch) -> None:

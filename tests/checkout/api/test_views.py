@@ -1,4 +1,4 @@
-"""The merchant API over HTTP: lists by pages, and the number of SQL statements for each response."""
+"""The merchant API over HTTP: paginated lists, and the number of SQL statements for each response."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -23,7 +23,8 @@ from webhooks.models import Subscription
 
 pytestmark = pytest.mark.django_db
 Bring = Callable[[str], Checkout]
-# BEGIN and COMMIT do not count. The sandbox bank's own tables do not count either: a real provider has none.
+# BEGIN and COMMIT do not count. The sandbox bank's tables do not count either, because a real provider does
+# not use our database.
 NOT_COUNTED = re.compile(r"BEGIN|COMMIT|ROLLBACK|SAVEPOINT|RELEASE|.*\bbank_", re.DOTALL)
 
 
@@ -135,7 +136,7 @@ class TestList:
 
 @contextmanager
 def at_most(count: int) -> Iterator[list[str]]:
-    """Yield the block's statements; fail if it needs more than `count`."""
+    """Yield a list that gets the SQL statements of the block. Fail if there are more than `count`."""
     statements: list[str] = []
     with CaptureQueriesContext(connection) as context:
         yield statements
@@ -147,7 +148,7 @@ def at_most(count: int) -> Iterator[list[str]]:
 class TestStatements:
     @pytest.fixture(autouse=True)
     def _key_in_use(self, api: Api) -> None:
-        """Use the key first: its first call in a minute needs one more statement, which notes the use."""
+        """Use the API key first. Its first call in a minute needs a statement that records the use."""
         api.get("checkouts")
 
     def test_of_a_read_are_three_at_most(self, api: Api, at: Bring) -> None:

@@ -1,4 +1,4 @@
-"""Reads that leave a row: only reads of orders that the sandbox watches."""
+"""Reads that are recorded: only reads of orders that the sandbox watches."""
 
 import pytest
 from pytest_django.fixtures import Settings

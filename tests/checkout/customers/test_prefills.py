@@ -1,4 +1,4 @@
-"""The customer data of an order: encrypted, and deleted a day after the order's end."""
+"""The customer data of an order is encrypted, and is deleted a day after the order has ended."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Changes to shares: renamed, asked for again, kept after a refusal, and a mate's change of mind."""
+"""Changes to shares: the lead renames a share, asks again or keeps it, and a mate reconsiders a decline."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -24,7 +24,7 @@ DECLINED = "4000000000000002"
 
 @pytest.fixture
 def zoes(shares: list[PaymentRequest]) -> PaymentRequest:
-    """Return a share without a name, which Zoe has taken."""
+    """Let Zoe claim a share that has no name, and return the share."""
     return share_claims.claim_share(shares[0].pk, claim=ZOE, name="Zoe")
 
 
@@ -36,7 +36,7 @@ def pay(share: PaymentRequest, claim: str = "", card: str = mates.FINNS) -> obje
 
 
 def pass_time(share: PaymentRequest) -> None:
-    """End the time for which the share is kept."""
+    """Make the claim on the share expire now."""
     PaymentRequest.objects.filter(pk=share.pk).update(claimed_until=clock.now())
 
 

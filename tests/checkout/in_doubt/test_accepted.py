@@ -1,4 +1,4 @@
-"""Operations that the provider accepts and confirms later, and acts of others there before ours."""
+"""Operations that the provider accepts and confirms later, and acts of others before ours."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -21,13 +21,13 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def unasked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the call itself return before the confirmation."""
+    """Make a capture call return without waiting for the confirmation."""
     monkeypatch.setattr(captures, "ASK_AGAIN_SECONDS", 99.0)
     monkeypatch.setattr(captures, "JOIN_SECONDS", 0.0)
 
 
 def confirm(kind: str) -> None:
-    """Let the time come at which the bank settles the calls that it has accepted."""
+    """Make the bank confirm the calls of this kind that it has accepted, and run the pump."""
     Call.objects.filter(kind=kind).update(settles_at=clock.now() - timedelta(seconds=1))
     pump()
 
@@ -36,7 +36,7 @@ class TestACapture:
     def test_is_asked_about_within_its_call(
         self, api: Api, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
-        """The bank confirms this card's capture after three seconds."""
+        """The bank confirms this card's capture after three seconds, while the merchant's call waits."""
         pay(unpaid, "4000000000000077")
         answer = api.post(f"checkouts/{unpaid.pk}/capture")
         assert (answer.status_code, answer.json()["data"]["status"]) == (200, "captured")
@@ -195,7 +195,7 @@ class TestAnErrorThatIsRepeatedUnderItsKey:
 
     @pytest.mark.rule("doubt.old_key")
     def test_gets_the_capture_a_new_key_though_the_first_call_was_silent(self, held: Checkout) -> None:
-        """The hold is captured once, no matter which of the two calls arrives first."""
+        """The capture is sent under two keys, but the hold is captured only once."""
         break_down("capture", "down")
         break_down("look_up", "down")
         with pytest.raises(captures.OutcomeUnknown):

@@ -1,4 +1,4 @@
-"""A process that dies between the phases of a call leaves a row, which the pump brings to its end."""
+"""A process that dies during a call leaves an open operation, and the pump finishes it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,12 +20,12 @@ from webhooks.models import Event
 
 
 class Died(BaseException):
-    """The death of the process."""
+    """Simulates the death of the process."""
 
 
 @pytest.fixture
 def dying(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Kill the process before or after the provider's call, then end the lease."""
+    """Let the process die before or after its call to the provider, and then end its lease."""
 
     def die(verb: Callable[[], object], *, after_call: bool) -> None:
         perform = operations.perform

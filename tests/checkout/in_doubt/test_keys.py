@@ -1,6 +1,6 @@
-"""The two ages of an idempotency key.
+"""The time limits of an idempotency key at the provider: how long it is sent, and when it is replaced.
 
-A refund reaches the card once, even if an earlier call is carried out late.
+A refund reaches the card only once, even if the provider carries out an earlier call late.
 """
 
 from collections.abc import Callable
@@ -28,9 +28,9 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("proven"), pytest.m
 
 @pytest.fixture
 def reimbursement(unpaid: Checkout, pay: Callable[..., Checkout]) -> Operation:
-    """Return a planned refund of 2000 of the 9000 on the lead's card.
+    """Return a planned refund of 2000 to the lead's card, which was charged 9000.
 
-    The bank would also carry it out a second time.
+    If the refund were sent under two keys, the bank would carry it out twice.
     """
     (share,) = mates.split(unpaid, 2000)
     captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
@@ -41,12 +41,12 @@ def reimbursement(unpaid: Checkout, pay: Callable[..., Checkout]) -> Operation:
 
 
 def carry_out_late(refund: Operation) -> None:
-    """Let the bank carry out the first call late."""
+    """Make the bank carry out the first call now, long after it was sent."""
     bank.refund(key=refund.pk, payment=refund.payment_id, amount=refund.amount)
 
 
 def given_back(refund: Operation) -> int:
-    """Return the amount that the card has got back once all refunds have settled."""
+    """Let all refunds settle, and return the amount that was refunded to the card."""
     for _ in range(4):
         pump()
     bank.look_up(key=refund.pk, payment=refund.payment_id, kind="refund")
@@ -58,7 +58,7 @@ def keys(refund: Operation) -> list[Operation]:
 
 
 def test_refund_that_waited_for_a_day_keeps_its_key_after_its_first_timeout(reimbursement: Operation) -> None:
-    """The age of a key counts from its first sending, not from the time of the plan."""
+    """The age of a key counts from the time at which it was first sent, not planned."""
     pass_time(reimbursement, hours=23, minutes=2)
     break_down("refund", "down")
     for _ in range(3):
@@ -104,7 +104,7 @@ def test_new_key_waits_for_the_life_of_the_old_one_and_an_hour_after_its_last_se
     pump()
     pass_time(reimbursement, hours=5)
     for _ in range(3):
-        pump()  # its first sending is a day ago, so it is only looked up
+        pump()  # it was first sent a day ago, so it is only looked up
     assert [refund.attempts for refund in keys(reimbursement)] == [5]
     pass_time(reimbursement, hours=19, minutes=59)
     pump()
@@ -121,7 +121,7 @@ def test_new_key_waits_for_the_life_of_the_old_one_and_an_hour_after_its_last_se
 def test_reimbursement_in_doubt_does_not_hold_up_the_rest_of_a_refund(
     unpaid: Checkout, reimbursement: Operation
 ) -> None:
-    """A stored error answers its key for a day. The lead gets the other 7000 at once."""
+    """The provider repeats a stored error for a day. The lead gets the other 7000 at once."""
     break_down("refund", "replayed_500")
     pump()
     refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
@@ -134,7 +134,7 @@ def test_reimbursement_in_doubt_does_not_hold_up_the_rest_of_a_refund(
 
 @pytest.mark.rule("doubt.refusal")
 class TestRefusalThatNamesNoRefund:
-    """A refusal after which the provider has no refund and stores no answer under the key."""
+    """A refusal that creates no refund at the provider. The provider stores no response under the key."""
 
     def test_leaves_an_earlier_call_open_until_its_key_has_ended(self, reimbursement: Operation) -> None:
         self.refuse_the_second_sending()
@@ -170,7 +170,7 @@ class TestRefusalThatNamesNoRefund:
 @pytest.mark.usefixtures("posted")
 class TestNewKey:
     def test_is_for_what_the_card_is_owed_by_then(self, unpaid: Checkout, reimbursement: Operation) -> None:
-        """Staff refund all but 500 to the lead in the dashboard before the new key is made."""
+        """Before the new key is created, staff refund all but 500 to the lead in the dashboard."""
         break_down("refund", "replayed_500")
         pump()
         outside.refund_outside(reimbursement.payment, 8500)
@@ -190,7 +190,7 @@ class TestNewKey:
 
 
 def test_restored_database_does_not_know_the_last_sending(reimbursement: Operation) -> None:
-    """The refund was sent again in the lost time, and that call is still on its way."""
+    """The refund was sent again in the lost time, and the provider might still carry out that call."""
     break_down("refund", "down")
     pump()
     pass_time(reimbursement, hours=26)

@@ -1,4 +1,4 @@
-"""Any behaviour of a provider: no act happens twice, no loop runs hot, no operation stays open forever."""
+"""Whatever a provider does, no operation is carried out twice, retried without a pause, or open forever."""
 
 from collections.abc import Callable
 

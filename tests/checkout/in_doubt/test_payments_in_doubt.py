@@ -1,4 +1,4 @@
-"""An authorization in doubt: the payer waits for a minute, and every hold that is found has an end."""
+"""Authorizations with an unknown outcome: the payer waits a minute, and a hold that is found is released."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -31,7 +31,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, UUID]]:
 
 @pytest.fixture
 def in_doubt(unpaid: Checkout, pay: Callable[..., Checkout]) -> InDoubt:
-    """Pay the unpaid checkout and leave the authorization unclear `times` times."""
+    """Pay the checkout while the next `times` authorizations get no clear response."""
 
     def brought(mode: str = "down", times: int = 1) -> Operation:
         break_down("authorize", mode, times)
@@ -148,7 +148,7 @@ class TestAuthorize:
 class TestWhatNeverArrived:
     @pytest.fixture
     def lost(self, in_doubt: InDoubt) -> Operation:
-        """Return an authorization that is not found after the payer's minute."""
+        """Return an authorization of a minute ago that the provider does not find."""
         operation = in_doubt()
         pass_time(operation, seconds=61)
         pump()
@@ -176,7 +176,7 @@ class TestWhatNeverArrived:
     def test_has_failed_after_a_day_and_no_sooner_however_the_provider_failed(
         self, unpaid: Checkout, in_doubt: InDoubt, mode: str
     ) -> None:
-        """A call that the provider answered with an error could still be carried out, like a silent one."""
+        """A call that got an error can still be carried out later, like a call that got no response."""
         operation = in_doubt(mode)
         break_down("authorize", "replayed_500")
         pump()
@@ -194,7 +194,7 @@ class TestWhatNeverArrived:
     ) -> None:
         if pays_again:
             pay(unpaid, OTHER)
-        operations.perform(lost, deadline=Deadline.after(8))  # the call was on its way for a long time
+        operations.perform(lost, deadline=Deadline.after(8))  # the call arrives late
         late = Charge.objects.get(payment=lost.payment_id)
         assert late.state == "held"
         pump()

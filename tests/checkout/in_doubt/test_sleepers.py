@@ -1,4 +1,4 @@
-"""A process that slept cannot change an outcome that another process has recorded in the meantime."""
+"""A process that was suspended cannot change an outcome that another process has recorded in the meantime."""
 
 import time
 from collections.abc import Callable
@@ -29,7 +29,7 @@ Meanwhile = Callable[[Callable[[], None]], None]
 
 @pytest.fixture
 def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
-    """Make the next look-up return "not found" after something else has happened in its time."""
+    """Make the next look-up return "not found", and call `happens` during the look-up."""
 
     def asleep(happens: Callable[[], None]) -> None:
         real = operations.look_up
@@ -45,7 +45,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
 
 
 def claimed(operation: Operation) -> Operation:
-    """Return the operation as a pump has claimed it."""
+    """Claim the operation as the pump does, and return it."""
     Operation.objects.filter(pk=operation.pk).update(next_attempt_at="2020-01-01T00:00Z")
     (asleep,) = operation_queue.claim(limit=1, operation_uuid=operation.pk)
     return asleep
@@ -53,7 +53,7 @@ def claimed(operation: Operation) -> Operation:
 
 @pytest.fixture
 def silent(unpaid: Checkout, pay: Callable[..., Checkout]) -> Operation:
-    """Return an authorization that happened and whose answer is lost, older than a payer's minute."""
+    """Return an authorization of 61 seconds ago that succeeded, but whose response was lost."""
     break_down("authorize", "done_then_reset")
     pay(unpaid)
     operation = Operation.objects.select_related("payment").get()
@@ -107,7 +107,10 @@ class TestAnOrder:
     def test_whose_capture_goes_on_under_another_key_is_not_told_as_refused(
         self, held: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The merchant's own call slept. The pump found that the capture never arrived and sent it again."""
+        """While the merchant's call was suspended, the pump found that the capture never arrived.
+
+        The pump then sent it again under another key.
+        """
 
         def slept(operation: Operation, _: Deadline) -> Outcome:
             planning.renew(operation, now=clock.now())
@@ -150,7 +153,7 @@ class TestAShare:
 
 
 def pump_once() -> None:
-    """Record the hold without its consequences."""
+    """Record that every open authorization has succeeded."""
     Operation.objects.filter(ended_at=None).update(next_attempt_at="2020-01-01T00:00Z")
     for operation in Operation.objects.filter(ended_at=None, kind="authorize").select_related("payment"):
         factories.record(operation, Outcome(Verdict.SUCCEEDED))
@@ -158,9 +161,9 @@ def pump_once() -> None:
 
 @pytest.mark.rule("doubt.old_key", "doubt.sleeper")
 class TestASenderThatSlept:
-    """A sender that slept between its claim and its call.
+    """A sender that was suspended between its claim and its call.
 
-    The recorded last sending decides when a new key can be used.
+    It must not send later than the recorded `last_sent_at`, from which the time of a new key is computed.
     """
 
     @pytest.fixture
@@ -185,7 +188,7 @@ class TestASenderThatSlept:
     def test_after_its_sending_was_recorded_sends_nothing_later_than_recorded(
         self, held: Checkout, monkeypatch: pytest.MonkeyPatch, is_recorded_by_begin: bool
     ) -> None:
-        """The sender sleeps at the last moment before the call."""
+        """The sender is suspended immediately before the call."""
         with transaction.atomic():
             capture = operations.begin(Payment.objects.get(), Kind.CAPTURE, now=clock.now(), cause=CAUSE)
         asleep = capture if is_recorded_by_begin else claimed(capture)

@@ -1,7 +1,7 @@
-"""Strange answers of a provider.
+"""Malformed responses from a provider.
 
-If only unimportant fields are strange, the money is recorded. Nonsense leaves the operation in doubt for a
-while.
+If only unimportant fields are malformed, the money is recorded. Otherwise the outcome stays unknown, and the
+pump looks it up again.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ STRANGE: list[Any] = [LONG, ODD, WRONG, None, 7, True, b"\xff"]
 SOME = [
     ODD,
     *(pytest.param(value, marks=pytest.mark.long) for value in (LONG, WRONG)),
-]  # with every verdict
+]  # values that are tested with every verdict
 State = Operation.State
 KINDS = ["authorize", "capture", "void", "refund", "look_up"]
 Change = Callable[[Outcome], Any]
@@ -41,12 +41,12 @@ SaidOf = Callable[..., None]
 
 
 def named(value: Any) -> str:
-    """Return a short name of the value for the test's id."""
+    """Return a short name for the value, for the test's id."""
     return ascii(value)[:20]
 
 
 class Mouth:
-    """The provider, with changed answers to its next calls of one kind."""
+    """Proxy for the provider that changes the responses to the next calls of one kind."""
 
     def __init__(self, kind: str, change: Change, times: int) -> None:
         self._peer, self._kind, self._change, self._left = provider.current_provider(), kind, change, times
@@ -61,7 +61,7 @@ class Mouth:
 
 @pytest.fixture
 def says(monkeypatch: pytest.MonkeyPatch) -> SaidOf:
-    """Change the provider's next answers to a kind of call before the service reads them."""
+    """Change the provider's responses to the next calls of a kind before the service reads them."""
 
     def changed(kind: str, change: Change, times: int = 1) -> None:
         mouth = Mouth(kind, change, times)
@@ -71,7 +71,7 @@ def says(monkeypatch: pytest.MonkeyPatch) -> SaidOf:
 
 
 def decorated(value: Any) -> Change:
-    """Put the value into every field that does not matter to the money."""
+    """Return a change that writes the value into every field that does not affect money."""
 
     def change(outcome: Outcome) -> Outcome:
         words = replace(
@@ -84,9 +84,9 @@ def decorated(value: Any) -> Change:
 
 @pytest.fixture
 def ended(unpaid: Checkout, pay: Callable[..., Checkout]) -> Callable[[str], Operation]:
-    """Bring Acme's checkout through an operation of the kind.
+    """Run an operation of the kind on Acme's checkout until it has ended, and return it.
 
-    `look_up` is a capture whose answer is lost.
+    The kind `look_up` is a capture whose response is lost.
     """
 
     def done(kind: str) -> Operation:

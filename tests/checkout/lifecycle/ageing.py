@@ -1,4 +1,4 @@
-"""Time that passes when a test says so."""
+"""Simulates that time passes."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -19,9 +19,9 @@ AGEING = (
 
 
 def let_pass(seconds: float, backup: Backup | None = None) -> None:
-    """Make all records of the service and the bank older, because the database's clock cannot be set forward.
+    """Make the records of the service and the bank older, because the database's clock cannot be changed.
 
-    A backup gets older in the same way. The history and the ledger are append-only and do not change.
+    The records of a backup get older too. The history and the ledger do not change: they are append-only.
     """
     with connection.cursor() as cursor:
         cursor.execute(_PASS, {"seconds": seconds})
@@ -31,7 +31,7 @@ def let_pass(seconds: float, backup: Backup | None = None) -> None:
 
 
 def _statement(models: Iterable[type[Model]], prefix: str = "") -> str:
-    """Return one statement for all models, because a walk lets time pass some hundred times."""
+    """Return a single statement for all models, because a test run lets time pass hundreds of times."""
     return f"WITH {', '.join(_update(model, prefix) for model in models)} SELECT"
 
 

@@ -1,6 +1,6 @@
-"""The providers of the walks of money: the sandbox bank and Stripe's peer.
+"""The providers of the random money tests: the sandbox bank and a simulation of Stripe.
 
-Each offers the acts of payers, staff and banks there.
+With each of them, a test can do what payers, the merchant's staff and banks do at the provider.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,57 +20,63 @@ from tests.payments.providers.conformance.desk import Goes
 from tests.payments.providers.conformance.stripe import FAULTS, INTENT, PATHS, StripeDesk, times_of
 
 T = TypeVar("T")
-ONE_INTENT = f"{INTENT}/[^/]+"  # the first request of a sync; the walk itself reads lists
+ONE_INTENT = f"{INTENT}/[^/]+"  # the first request of a sync; the test reads only lists
 
 
 def pick(found: Sequence[T], which: int) -> T | None:
-    """Return one of these, or None if the sequence is empty."""
+    """Return an element of the sequence, or None if the sequence is empty."""
     return found[which % len(found)] if found else None
 
 
 class Bank(Protocol):
-    """The acts of others at a provider. `which` selects an object; without one, the act has no effect."""
+    """What others can do at a provider.
+
+    `which` selects an object. If no object exists, a method has no effect.
+    """
 
     faults: Sequence[tuple[Any, ...]]
 
     def begin(self) -> None:
-        """Discard the previous walk."""
+        """Discard the data of the previous test run."""
 
     def token(self, card: str, subject: UUID) -> str:
-        """Return the card page's token for a card: good, other, closed (its refunds fail), or returns."""
+        """Return the card page's token for a card.
+
+        `card` is good, other, closed (its refunds fail), or returns (its refunds are returned later).
+        """
 
     def refund(self, which: int, part: int, *, is_pending: bool) -> None:
-        """Refund a `part`th of the rest of a captured card, as staff do in the dashboard."""
+        """Refund what is left on a captured card, divided by `part`, as staff do in the dashboard."""
 
     def end_refund(self, which: int, *, fails: bool) -> None:
-        """Settle a pending refund or make it fail; return a settled one if it fails."""
+        """Settle a pending refund, or make it fail. With `fails`, a settled refund is returned."""
 
     def dispute(self, which: int, part: int, *, is_inquiry: bool) -> None:
-        """Dispute a `part`th of a captured card's payment."""
+        """Dispute the payment of a captured card, for its amount divided by `part`."""
 
     def decide(self, which: int, *, is_won: bool) -> None:
-        """Decide an open dispute; by an appeal, decide a closed dispute again."""
+        """Decide an open dispute, or decide a closed dispute again as after an appeal."""
 
     def decide_all(self) -> None:
         """Decide every open dispute."""
 
     def settle_all(self) -> None:
-        """Settle the refunds that would stay pending."""
+        """Settle all refunds that are pending."""
 
     def tell(self) -> Sequence[Notification]:
         """Return the notifications that have not been sent yet."""
 
     def go_wrong(self, fault: tuple[Any, ...], times: int) -> None:
-        """Make the next calls go wrong."""
+        """Make the next `times` calls fail in the way of `fault`."""
 
     def go_right(self) -> None:
-        """End the faults of all further calls."""
+        """Make all further calls succeed."""
 
     def pass_time(self, seconds: int) -> None:
-        """Let time pass for records outside our database."""
+        """Let time pass for the records that are not in our database."""
 
     def bears(self) -> Mapping[UUID, int]:
-        """Return the amount that each captured card bears by the provider's own books, in minor units."""
+        """Return the amount that each captured card bears according to the provider, in minor units."""
 
 
 class SandboxBank:
@@ -94,7 +100,7 @@ class SandboxBank:
     )
 
     def begin(self) -> None:
-        """No act is needed: the savepoint of a walk covers the bank's rows too."""
+        """Skip this step: the rollback to a savepoint discards the bank's rows too."""
 
     def token(self, card: str, subject: UUID) -> str:
         return bank.tokenise(subject=subject, number=self.CARDS[card])
@@ -144,7 +150,7 @@ class SandboxBank:
         Fault.objects.all().delete()
 
     def pass_time(self, seconds: int) -> None:
-        """No act is needed: the bank's rows age together with the service's rows."""
+        """Skip this step: `ageing.let_pass` makes the bank's rows older too."""
 
     def bears(self) -> Mapping[UUID, int]:
         found = {}
@@ -164,7 +170,7 @@ def _end(line: Call, fails_with: str = "") -> None:
 
 
 class StripeBank:
-    """Stripe's peer, a separate process that is called by HTTP."""
+    """A simulation of Stripe in a separate process, which is called over HTTP."""
 
     CARDS: Mapping[str, str] = {
         "good": "pm_card_visa",
@@ -196,7 +202,7 @@ class StripeBank:
             self.desk.peer.switch("pending_refund")
         asked = {"charge": charge.id, "amount": max(1, left // part)}
         faults = self.desk.peer.switch("faults")
-        self.go_right()  # the dashboard's own call does not go wrong
+        self.go_right()  # the dashboard's call must not fail
         self.desk.dashboard.v1.refunds.create(asked)  # type: ignore[arg-type]
         for fault in faults:
             self.desk.peer.switch("fault", **fault)
@@ -224,7 +230,7 @@ class StripeBank:
         for number, found in enumerate(self._disputes()):
             if found.status not in ("won", "lost"):
                 self._decide(found, is_won=bool(number % 2))
-        for found in self._disputes():  # former inquiries
+        for found in self._disputes():  # disputes that were inquiries before
             if found.status == "needs_response":
                 self._decide(found, is_won=False)
 
@@ -262,7 +268,7 @@ class StripeBank:
         return found
 
     def _decide(self, dispute: stripe.Dispute, *, is_won: bool) -> None:
-        """Decide a dispute; close an inquiry, or make it a dispute that takes the money."""
+        """Decide a dispute. If it is an inquiry, close it, or turn it into a dispute that takes the money."""
         if dispute.status == "warning_closed":
             return
         is_inquiry = dispute.status.startswith("warning")
@@ -275,7 +281,7 @@ class StripeBank:
                 self.desk.peer.switch("move_dispute", dispute=dispute.id, is_back=False)
 
     def _paid(self) -> dict[UUID, stripe.Charge]:
-        """Return the captured charge of each payment, in the order of the payments."""
+        """Return the captured charge of each payment, sorted by the payment's id."""
         asked: Any = {"limit": 100, "expand": ["data.latest_charge"]}
         rows = self.desk.dashboard.v1.payment_intents.list(asked).auto_paging_iter()
         paid = [(metadata.read_id(row, metadata.PAYMENT), row.latest_charge) for row in rows]

@@ -1,6 +1,7 @@
-"""Four errors that a proof cannot see if it compares our books only with themselves, put into the books of a walk.
+"""Errors that a proof would miss if it only checked that our records agree with each other.
 
-They are put only into orders without disputes and without acts of others, whose cards have exact targets.
+The tests write these errors into the records of a random test run. They use only orders without disputes,
+bookings and refunds by others, because the targets of the cards of such orders are exact.
 """
 
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from payments.models import Booking, Discrepancy, Dispute, Movement, Operation
 from tests.checkout.proof.tampering import BLIND_SPOTS, REFUND, tamper
 
 SENT_TO_THE_LEAD, SHIFTED = (case.sql for case in BLIND_SPOTS[:2])
-# The proof accepts an open report of one of these kinds in place of a planned refund.
+# The proof accepts an open report of one of these kinds instead of a planned refund.
 OWED = (
     "outside_refund_failed",
     "owed_beyond_card",
@@ -30,12 +31,12 @@ WITHDRAWN = (
 
 
 def missed(checkout: Checkout) -> list[str]:
-    """Return the errors that the proof does not find. The books stay as they were."""
+    """Return the names of the errors that the proof does not find. The records do not change."""
     return [name for name, sql in _fitting(checkout) if not _is_found(checkout, sql)]
 
 
 def _fitting(checkout: Checkout) -> Iterator[tuple[str, str]]:
-    """Yield each error that these books can have, by its name."""
+    """Yield the name and the SQL of each error that can be written into this checkout's records."""
     mine = {"checkout_uuid": checkout.pk}
     others = Operation.objects.filter(payment__checkout_uuid=checkout.pk, purpose=Operation.Purpose.OUTSIDE)
     if Dispute.objects.filter(**mine).exists() or Booking.objects.filter(**mine).exists() or others.exists():

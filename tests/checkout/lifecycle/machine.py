@@ -1,4 +1,4 @@
-"""The lifecycle, driven at random: the real verbs, the real database, and a provider with all its faults."""
+"""State machine that runs random events on checkouts, with the real database and a faulty provider."""
 
 import contextlib
 import sys
@@ -43,16 +43,15 @@ REFUSALS = (
     mate_shares.ShareNotOpen,
 )
 UNCLEAR = (captures.OutcomeUnknown, captures.ProviderRefused, CallerDied)
-TO_REST = (11, 4, 15, 60, 60, 650, 650, 3700, 90_000, 700, 700)  # seconds; an abandoned payment rests last
+TO_REST = (11, 4, 15, 60, 60, 650, 650, 3700, 90_000, 700, 700)  # seconds; abandoned payments end last
 scripts = st.lists(st.sampled_from(Happens), max_size=2)
 
 
 class Lifecycle(RuleBasedStateMachine):
-    """A machine whose rules are events. After each rule, the changes must be those that the reference allows.
+    """A machine whose rules are events. After each event, the reference must allow the changes.
 
-    No rule has a precondition. The operations that are due depend on how long a step takes. Hypothesis
-    repeats a life only if no outside fact decides which rules it can draw. A rule that finds no object to act
-    on has no effect.
+    No rule has a precondition. A precondition could depend on how long a step takes, and Hypothesis could
+    then not repeat a run. A rule that finds no object to act on has no effect.
     """
 
     checkouts: Bundle[UUID] = Bundle("checkouts")
@@ -91,7 +90,7 @@ class Lifecycle(RuleBasedStateMachine):
         is_refunded: bool,
         shares: list[int],
     ) -> UUID:
-        """Create a checkout and bring it some of the way; the script is for the last act."""
+        """Create a checkout and run the actions `acts` on it. The script is for the last action."""
         expiry = clock.now() + timedelta(minutes=minutes) if minutes else None
         checkout = factories.checkout(self.merchant, merchant_expires_at=expiry)
         self.states[checkout.pk] = "created"
@@ -124,7 +123,10 @@ class Lifecycle(RuleBasedStateMachine):
 
     @rule(which=st.integers(0, 9), script=scripts)
     def pay_share(self, which: int, script: list[Happens]) -> None:
-        """Let a mate pay: refused unless the share is open or a card that is being asked can be given up."""
+        """Let a mate pay a share.
+
+        It must be refused unless the share is open, or another card that is paying it can be given up.
+        """
         share = self._opened(which)
         if share is None:
             return
@@ -146,7 +148,7 @@ class Lifecycle(RuleBasedStateMachine):
         assert self._moves() == []
 
     def _opened(self, which: int) -> PaymentRequest | None:
-        """Return one of the shares that are open or being paid."""
+        """Return a share that is open or being paid, or None."""
         rows = PaymentRequest.objects.filter(checkout__in=self.states, status__in=["open", "paying"])
         opened = list(rows.order_by("pk"))
         return opened[which % len(opened)] if opened else None
@@ -249,7 +251,7 @@ class Lifecycle(RuleBasedStateMachine):
     def _do(
         self, verb: str, checkout: UUID, call: Callable[[], object], script: list[Happens] | None = None
     ) -> None:
-        """Call the verb; the reference says whether it is refused and which moves follow."""
+        """Call the verb, and check that the result and the moves are those that the reference expects."""
         seen = observed.see(checkout, self.states[checkout])
         self._script(script)
         still = all(observed.due(each, verb) == (True, []) for each in (seen, observed.later(seen)))
@@ -266,7 +268,7 @@ class Lifecycle(RuleBasedStateMachine):
             assert (is_refused, [move[1:] for move in moves]) in right, (verb, seen)
 
     def _let(self, pump: Callable[[], object], script: list[Happens]) -> None:
-        """Run a pump: it makes only the moves that need no one's request."""
+        """Run a pump, and check that it makes only moves that need no request."""
         self._script(script)
         with contextlib.suppress(CallerDied):
             pump()
@@ -278,7 +280,10 @@ class Lifecycle(RuleBasedStateMachine):
         self.bank.heard.clear()
 
     def _moves(self) -> Moves:
-        """Return the moves since the last call: from each checkout's last state, by allowed moves."""
+        """Return the moves since the last call.
+
+        Each move must be allowed and must start from the checkout's last state.
+        """
         rows = Change.objects.filter(checkout__in=self.states).exclude(origin="").order_by("pk")
         moves: Moves = list(rows.values_list("checkout_id", "origin", "to")[self.moves_seen :])
         for checkout, origin, to in moves:
@@ -288,7 +293,7 @@ class Lifecycle(RuleBasedStateMachine):
         return moves
 
     def _come_to_rest(self) -> None:
-        """End all faults and let time pass: only the pumps bring every checkout to its correct end."""
+        """End all faults and let time pass. The pumps alone must bring every checkout to its correct end."""
         self.bank.on_the_way.clear()
         for waited, seconds in enumerate(TO_REST):
             if observed.is_at_rest():

@@ -1,8 +1,8 @@
-"""Money after the capture, driven at random at a provider.
+"""State machine that runs random events on the money of a captured order, at a real or simulated provider.
 
-Mates pay, the merchant refunds, and its staff refund in the bank's dashboard. Payers dispute, banks decide
-and return refunds, and operators act. Messages are repeated or lost, calls fail, days pass, and the database
-is restored.
+Mates pay, the merchant refunds, and its staff refund in the bank's dashboard. Payers open disputes, banks
+decide them and return refunds, and operators use the remedies. Notifications are repeated or lost, calls
+fail, days pass, and the database is restored.
 """
 
 import sys
@@ -42,13 +42,13 @@ NEVER = (
 )
 DAY = 86_400
 TO_REST = (5, 70, 650, 3700, DAY, DAY + 3700, DAY, DAY, 3700, 3700)
-ROUNDS = 12  # of the work that is due at one moment
+ROUNDS = 12  # maximum number of pump runs to finish all work that is due at one time
 
 
 class Money(RuleBasedStateMachine):
-    """A captured order. Each rule is an event that concerns its money.
+    """A machine with a captured order. Each rule is an event that affects the order's money.
 
-    A rule that finds no object to act on, or is refused, has no effect.
+    A rule has no effect if it finds no object to act on, or if the action is refused.
     """
 
     def __init__(self, merchant: Merchant, bank: Bank) -> None:
@@ -131,7 +131,7 @@ class Money(RuleBasedStateMachine):
 
     @rule(times=st.integers(0, 2))
     def bank_tells(self, times: int) -> None:
-        """Deliver the bank's notifications: never, once or twice."""
+        """Deliver the bank's notifications `times` times: never, once or twice."""
         for notification in [*self.bank.tell()] * times:
             notifications.hear_message(notification)
 
@@ -164,7 +164,7 @@ class Money(RuleBasedStateMachine):
 
     @rule()
     def database_is_put_back(self) -> None:
-        """Restore the backup: our records since then are lost, and the bank keeps its own."""
+        """Restore the backup and run the repair. Later records are lost here, but not at the bank."""
         if self.backup is not None:
             self.backup.restore()
             self.backup.discard()
@@ -188,9 +188,9 @@ class Money(RuleBasedStateMachine):
             assert blind_spots.missed(Checkout.objects.get(pk=self.order)) == []
 
     def _come_to_rest(self) -> None:
-        """End the faults and let time pass, so that pumps and nights finish all work.
+        """End the faults, let time pass until all work is finished, and check the money.
 
-        Then the banks decide the disputes.
+        Then decide the disputes, and do it again.
         """
         self.bank.go_right()
         self._let_it_end()

@@ -1,4 +1,4 @@
-"""Invariants after every step: of our books, of the provider's books, and between the two."""
+"""Invariants that hold after every step, within our records and between our records and the provider's."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -23,12 +23,13 @@ NEVER = ("captured_after_the_end", "void_refused", "in_doubt_for_a_day")
 HELD = "checkout.authorized"
 ENDS = {"captured", "voided", "expired"}
 AT_REST = {"captured", "voided", "expired", "refunded"}
-A_MOMENT = 1.0  # seconds that a verb can take
-TWO_CLOCKS = timedelta(seconds=A_MOMENT)  # a row's created_at is Python's, its deadline the database's
+A_MOMENT = 1.0  # maximum duration of an action, in seconds
+# Tolerance: a row's created_at comes from Python's clock, and its deadline from the database's clock.
+TWO_CLOCKS = timedelta(seconds=A_MOMENT)
 
 
 def see(checkout_uuid: UUID, state: str) -> Seen:
-    """Return the facts from which the reference judges a verb."""
+    """Return the facts from which the reference computes the expected result of an action."""
     checkout, now = Checkout.objects.get(pk=checkout_uuid), clock.now()
     found = Operation.objects.filter(
         payment__subject=checkout_uuid,
@@ -49,12 +50,12 @@ def see(checkout_uuid: UUID, state: str) -> Seen:
 
 
 def later(seen: Seen) -> Seen:
-    """Return the same facts a moment later: at a deadline, either answer is correct."""
+    """Return the same facts a moment later. Close to a deadline, either result is correct."""
     return replace(seen, age=seen.age + A_MOMENT, open_age=seen.open_age + A_MOMENT)
 
 
 def due(seen: Seen, verb: str, *, is_confirmed: bool = True) -> tuple[bool, list[tuple[str, str]]]:
-    """Return whether the verb must be refused, and the moves that are due."""
+    """Return whether the action must be refused, and the moves that must follow."""
     found, is_let_in = reference.answer(seen, verb)
     path = [seen.state, found]
     if is_let_in and is_confirmed:
@@ -63,7 +64,7 @@ def due(seen: Seen, verb: str, *, is_confirmed: bool = True) -> tuple[bool, list
 
 
 def check(states: Mapping[UUID, str], bank: ScriptedProvider) -> None:
-    """Assert every invariant of these checkouts."""
+    """Assert that these checkouts satisfy every invariant."""
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
     assert ledger_proof.breaches() == []
@@ -93,7 +94,7 @@ def _grouped(rows: Iterable[tuple[UUID | None, str]]) -> dict[UUID | None, list[
 
 
 def _events(history: list[str]) -> Counter[str]:
-    """Return the expected events, each once: one for a hold, one for its release."""
+    """Return the events that a held checkout must have emitted: one for the hold, and one for its release."""
     told = Counter(f"checkout.{state}" for state in history if state in ("authorized", "voided"))
     return told if "authorized" in history else Counter()
 
@@ -117,7 +118,10 @@ def _check_captures() -> None:
 
 
 def _check_money(states: Mapping[UUID, str], bank: ScriptedProvider) -> None:
-    """Assert that both books agree where no operation is open, and that unpaid ends took no money."""
+    """Assert that the ledger and the provider agree, and that no money was taken for unpaid checkouts.
+
+    Checkouts with an open capture or refund can differ.
+    """
     taken: Counter[UUID] = Counter()
     for payment, checkout in Payment.objects.values_list("pk", "checkout_uuid"):
         if payment in bank.charges:
@@ -132,7 +136,7 @@ def _check_money(states: Mapping[UUID, str], bank: ScriptedProvider) -> None:
 
 
 def is_at_rest() -> bool:
-    """Return whether no work is left."""
+    """Return whether no operation is open and every checkout and share has ended."""
     waiting = Checkout.objects.exclude(status__in=AT_REST)
     owed = PaymentRequest.objects.filter(status__in=["paying", "paid"])
     return not (Operation.objects.filter(ended_at=None).exists() or waiting.exists() or owed.exists())

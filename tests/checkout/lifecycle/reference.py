@@ -1,6 +1,6 @@
-"""The states on one page: the events that can happen to a checkout, and when (rules money.states, doubt.*).
+"""Reference model of a checkout's states: which events are possible when (rules money.states, doubt.*).
 
-It does not use the product, its tables or its clock. The machine compares the product with it.
+It does not use the product's code, tables or clock. The state machine compares the product with it.
 """
 
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ MOVES = {
     ("refunding", "fail"): "captured",
 }
 PAIRS = {(origin, to) for (origin, _), to in MOVES.items()}
-REPEATED = {("captured", "capture"), ("voided", "cancel")}  # answered as the first time; no row changes
+REPEATED = {("captured", "capture"), ("voided", "cancel")}  # accepted again, without a change
 BY_THEMSELVES = {(origin, to) for (origin, act), to in MOVES.items() if act not in ("cancel", "refund")}
 HOLD, PATIENCE, CHALLENGE = 120.0, 60.0, 600.0  # seconds
 
 
 @dataclass(frozen=True)
 class Seen:
-    """A checkout as a verb finds it; ages in seconds."""
+    """The facts about a checkout when an action begins. Ages are in seconds."""
 
     state: str
     age: float  # since it was created, or since the hold if it is held
@@ -36,9 +36,9 @@ class Seen:
 
 
 def is_bound(seen: Seen) -> bool:
-    """Return whether an open operation blocks all others.
+    """Return whether an open operation blocks all other operations.
 
-    A silent authorization blocks for a minute, a challenge for ten.
+    An authorization blocks for a minute, or for ten minutes if the payer has to confirm it.
     """
     if seen.open_kind == "authorize":
         return seen.open_age < (CHALLENGE if seen.is_asked else PATIENCE)
@@ -46,14 +46,14 @@ def is_bound(seen: Seen) -> bool:
 
 
 def noticed(seen: Seen) -> str:
-    """Return the state that reads and verbs report: a passed deadline comes first."""
+    """Return the state that reads and actions see: a checkout whose deadline has passed ends first."""
     deadlines = {"created": ("expire", seen.payable_for), "authorized": ("lapse", HOLD)}
     act, lasts = deadlines.get(seen.state, ("", 0.0))
     return MOVES[seen.state, act] if act and seen.age >= lasts and not is_bound(seen) else seen.state
 
 
 def answer(seen: Seen, verb: str) -> tuple[str, bool]:
-    """Return the state in which the verb finds the checkout, and whether the verb is accepted."""
+    """Return the state in which the action finds the checkout, and whether the action is accepted."""
     found = noticed(seen)
     if verb == "read":
         return found, True

@@ -1,4 +1,4 @@
-"""A provider in memory that follows a script; our books must agree with its own."""
+"""A provider in memory that fails as a script says. Our records must agree with its records."""
 
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -29,7 +29,7 @@ from payments.provider import (
 
 
 class Happens(StrEnum):
-    """The fate of the next call; a look-up that is not answered gets silence."""
+    """What happens to the next call."""
 
     ANSWERED = "answered"
     ANSWER_LOST = "answer lost: it was done"
@@ -43,7 +43,7 @@ class Happens(StrEnum):
 
 
 class Silence(Exception):
-    """No answer."""
+    """The call gets no response."""
 
 
 class CallerDied(BaseException):
@@ -52,7 +52,7 @@ class CallerDied(BaseException):
 
 @dataclass
 class Charge:
-    """The money of one payment at the provider."""
+    """The provider's record of a payment."""
 
     account: UUID
     amount: int
@@ -67,7 +67,7 @@ class Charge:
 
 @dataclass
 class Call:
-    """The call under one key, and the answer to it."""
+    """The provider's record of the call with a key, and its response."""
 
     kind: str
     payment: UUID
@@ -77,7 +77,7 @@ class Call:
 
 
 class ScriptedProvider:
-    """A payments.provider.Provider that is idempotent by the operation's id and fails as the script says."""
+    """A payments.provider.Provider that fails as the script says. Operations' ids are idempotency keys."""
 
     urls = ""
     page_origins: tuple[str, ...] = ()
@@ -121,7 +121,7 @@ class ScriptedProvider:
 
     def look_up(self, operation: Operation, patience: float) -> Outcome:
         happens = self._next()
-        if happens == Happens.DELAYED:  # the look-up overtakes the call that it asks about
+        if happens == Happens.DELAYED:  # the look-up arrives before the call that it asks about
             overtaken = operation.pk not in self.calls
             self.arrive()
             if overtaken:
@@ -136,7 +136,7 @@ class ScriptedProvider:
         raise ForgedNotification
 
     def movements(self, payment: Payment) -> Books:
-        """Return the capture and the refunds; like every call, this one can fail as the script says."""
+        """Return the capture and the refunds of a payment. This call can fail as the script says, too."""
         if self._next() not in (Happens.ANSWERED, Happens.REFUSED, Happens.ASKED):
             raise ProviderUnreachable
         charge = self.charges.get(payment.pk)
@@ -161,13 +161,13 @@ class ScriptedProvider:
         return ()
 
     def arrive(self) -> None:
-        """Let the delayed calls arrive, although no caller waits for their answers any more."""
+        """Let the delayed calls arrive, although their callers have given up."""
         on_the_way, self.on_the_way = self.on_the_way, []
         for call in on_the_way:
             call()
 
     def answer_challenge(self, payment: UUID, *, is_confirmed: bool) -> None:
-        """Let the payer answer the bank's challenge if it is still open."""
+        """Let the payer answer the bank's challenge. If it is no longer open, do nothing."""
         charge = self.charges.get(payment)
         for call in self.calls.values():
             if (

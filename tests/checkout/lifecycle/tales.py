@@ -1,4 +1,4 @@
-"""Messages that can reach the service in the provider's name. It believes none and asks the provider."""
+"""Notifications that can reach the service, true and false. It trusts none of them and asks the provider."""
 
 from enum import StrEnum
 from uuid import uuid4
@@ -9,7 +9,7 @@ from tests.checkout.lifecycle.scripted import ScriptedProvider
 
 
 class Tale(StrEnum):
-    """A message about one of the service's operations."""
+    """What a notification claims about an operation."""
 
     FITTING = "as the provider's books have it"
     EARLY = "already succeeded, whatever the books say"
@@ -19,7 +19,7 @@ class Tale(StrEnum):
     OF_NOTHING = "of nothing that we know"
 
     def about(self, operation: Operation, bank: ScriptedProvider) -> Notification:
-        """Return the notification that the message carries."""
+        """Return the notification about this operation."""
         known = bank.calls.get(operation.pk)
         said = {
             Tale.FITTING: known.verdict if known else Verdict.UNKNOWN,

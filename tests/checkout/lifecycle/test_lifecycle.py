@@ -1,4 +1,4 @@
-"""A model of the lifecycle: any events in any order end in the one correct state."""
+"""Random tests of the lifecycle: after any events in any order, each checkout has the correct state."""
 
 import logging
 import sys
@@ -34,7 +34,7 @@ BROKEN = settings(ORDINARY, max_examples=100, derandomize=True, database=None, p
 
 
 class LoudLog:
-    """A log in which a pump's failed row fails the test, unless the provider is only silent."""
+    """Replacement for the pump's log: a logged exception fails the test, except ProviderUnreachable."""
 
     def exception(self, *_: object, **__: object) -> None:
         error = sys.exception()
@@ -44,18 +44,18 @@ class LoudLog:
 
 @pytest.fixture
 def live(acme: Merchant, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> Live:
-    """Run the machine through as many lives as the settings say."""
+    """Return a function that runs the state machine with the given Hypothesis settings."""
 
     def meanwhile() -> None:
-        ageing.let_pass(12)  # longer than a sender's lease
+        ageing.let_pass(12)  # longer than the lease of a process that sends a call
         tasks.expire_due()
         tasks.finish_operations()
 
-    caplog.set_level(logging.CRITICAL, "payments")  # one line for each of thousands of calls
+    caplog.set_level(logging.CRITICAL, "payments")  # otherwise thousands of calls would be logged
     bank = ScriptedProvider(meanwhile)
     monkeypatch.setattr(provider, "current_provider", lambda: bank)
     monkeypatch.setattr(tasks, "log", LoudLog())
-    monkeypatch.setattr(captures, "JOIN_SECONDS", 0.0)  # a caller that joins a capture need not wait here
+    monkeypatch.setattr(captures, "JOIN_SECONDS", 0.0)  # a call that finds an open capture does not wait
     Subscription.objects.create(merchant=acme, url="https://shop.example/hooks", event_types=["*"])
 
     class Life(Lifecycle):

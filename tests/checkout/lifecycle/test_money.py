@@ -1,4 +1,4 @@
-"""Money after the capture: after any events in any order, each card ends as the bank's books say."""
+"""Random tests of the money after a capture: in the end, our records agree with the bank's for each card."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ ORDINARY = how(
     deadline=None,
     derandomize=False,
     print_blob=True,
-    phases=[Phase.generate],  # shrinking a walk takes hours
+    phases=[Phase.generate],  # shrinking a failed run takes hours
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
@@ -45,7 +45,7 @@ def stripe(running_peer: Remote, monkeypatch: pytest.MonkeyPatch) -> Iterator[St
         def anew() -> StripeDesk:
             running_peer.switch("clear")
             desk = StripeDesk(running_peer, shop)
-            layer.close()  # one layer of settings at a time: the layers of 300 walks recurse too deeply
+            layer.close()  # settings that are overridden 300 times in each other exceed the recursion limit
             layer.enter_context(override_settings(**desk.settings))
             monkeypatch.setattr(provider, "current_provider", lambda: desk.provider)
             return desk
@@ -65,7 +65,7 @@ def bank(request: pytest.FixtureRequest) -> Bank:
 def walk(
     acme: Merchant, bank: Bank, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> Walk:
-    """Let the money of as many orders walk as the settings say."""
+    """Return a function that runs the state machine with the given Hypothesis settings."""
     caplog.set_level(logging.CRITICAL, "payments")
     monkeypatch.setattr(tasks, "log", LoudLog())
 

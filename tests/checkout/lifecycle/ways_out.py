@@ -1,4 +1,4 @@
-"""The oracles of the walks: invariants of an order's money at rest."""
+"""Checks of an order's money after all work is finished, for the random tests."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -20,7 +20,7 @@ REFUSED = (Operation.State.FAILED, Operation.State.DECLINED)
 
 
 def card_differences(theirs: Mapping[UUID, int]) -> list[str]:
-    """Return each card whose movements differ from the provider's books."""
+    """Return a line for each card whose movements differ from the provider's books."""
     ours = dict.fromkeys(theirs, 0)
     for payment, amount in Movement.objects.values_list("payment", "amount"):
         ours[payment] = ours.get(payment, 0) + amount
@@ -32,10 +32,10 @@ def card_differences(theirs: Mapping[UUID, int]) -> list[str]:
 
 
 def ways_out(checkout: Checkout) -> list[str]:
-    """Return "terminal", or the verbs that are allowed on a checkout.
+    """Return ["terminal"], or the names of the actions that are allowed on a checkout.
 
-    A refunded order is terminal once its cards have got the full amount back. A captured order is terminal if
-    no card bears any amount.
+    A refunded order is terminal if no returned refund is still owed. A captured or refunded order is terminal
+    if no card bears any amount.
     """
     accounts = cards.read_accounts(checkout)
     bears = any(card.borne > 0 for card in accounts.cards.values())
@@ -56,7 +56,7 @@ def _verbs(checkout: Checkout) -> Iterator[tuple[str, Callable[[], object]]]:
 
 
 def refused_refunds(checkout_uuid: UUID) -> list[Operation]:
-    """Return the refunds that failed or were returned, which an operator can refund in another way."""
+    """Return the refunds that failed or were returned. An operator can settle them in another way."""
     rows = Operation.objects.filter(payment__checkout_uuid=checkout_uuid, kind="refund")
     back = set(
         Movement.objects.filter(checkout_uuid=checkout_uuid, kind="refund_returned").values_list(
@@ -78,9 +78,9 @@ def _is_allowed(verb: Callable[[], object]) -> bool:
 
 
 def unexplained(checkout: Checkout) -> list[str]:
-    """Return each card that bears another amount than its target without an open discrepancy about it.
+    """Return a line for each card that does not bear its target and has no open discrepancy.
 
-    A negative difference up to the sum of the disputes is the merchant's loss, and needs no discrepancy.
+    If a card bears too little because of disputes, this is the merchant's loss and needs no discrepancy.
     """
     accounts = cards.read_accounts(checkout)
     subjects = set(Discrepancy.objects.filter(closed_at=None).values_list("subject", flat=True))
@@ -96,9 +96,10 @@ def unexplained(checkout: Checkout) -> list[str]:
 
 
 def cards_with_too_much() -> list[Payment]:
-    """Return each card that was reported to have got too much.
+    """Return the payments that were reported because their card got too much back.
 
-    Leave out a card that staff refunded in the dashboard and an operator settled outside: it can get too much.
+    A card can rightly get too much if staff refunded it in the dashboard and an operator also settled a
+    refund outside. Such cards are left out.
     """
     reported = Discrepancy.objects.filter(kind="card_got_too_much").values("subject")
     by_staff = Operation.objects.filter(kind="refund", purpose=Operation.Purpose.OUTSIDE).values("payment")

@@ -1,4 +1,4 @@
-"""The deadline is judged by the database's clock once the row is locked, not when the call came in."""
+"""The deadline is compared with the database's clock after the row is locked, not when the call arrived."""
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -37,9 +37,9 @@ def captured_by_another_connection(checkout: Checkout) -> Checkout:
 
 
 def capture_behind_a_lock(checkout: Checkout, *, until: Callable[[], bool]) -> "Future[Checkout]":
-    """Start a capture that must wait for the row, and return its future.
+    """Start a capture that has to wait for a row lock, and return its future.
 
-    The row is released once `until` returns true.
+    The lock is released once `until` returns true.
     """
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():
@@ -76,7 +76,7 @@ class TestCaptureThatWaitsForTheRow:
 
 
 def post_behind_a_lock(api: Api, path: str) -> Any:
-    """Post on a connection that waits at most a tenth of a second for a row."""
+    """Send a POST on a database connection that waits at most a tenth of a second for a lock."""
     try:
         with connection.cursor() as cursor:
             cursor.execute("SET lock_timeout = '100ms'")

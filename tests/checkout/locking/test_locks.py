@@ -1,4 +1,4 @@
-"""A row that was read before the lock can be outdated: functions that lock rows take ids."""
+"""Functions that lock rows take ids as arguments, because a row read before the lock can be out of date."""
 
 import ast
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ def locks(function: Function) -> bool:
 
 
 def rows_taken(function: Function) -> set[str]:
-    """Return the kinds of rows that the function takes as arguments."""
+    """Return the names of the models that the function takes as arguments."""
     arguments = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
     hints = [ast.unparse(argument.annotation) for argument in arguments if argument.annotation]
     return {
@@ -75,7 +75,7 @@ def test_the_check_sees_what_it_is_for() -> None:
 
 @pytest.mark.django_db
 def test_the_database_waits_for_nobody_for_long() -> None:
-    """It waits neither for a lock or a statement, nor for a client that hangs while it holds one of them."""
+    """The database has timeouts for locks, for statements, and for clients that hang in a transaction."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT unnest(setconfig) FROM pg_db_role_setting s JOIN pg_database d ON d.oid = s.setdatabase"

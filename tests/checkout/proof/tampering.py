@@ -1,4 +1,4 @@
-"""Changes to an order by a person with the database's keys, and the invariants that they break."""
+"""Manipulations of an order's rows by a person with database access, and the invariants that they break."""
 
 from io import StringIO
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from checkout.models import Checkout
 
 
 def without_guards(sql: str, **facts: Any) -> None:
-    """Run SQL past the triggers, as a person with the database's keys could."""
+    """Run SQL with triggers disabled, as a person with database access could."""
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         cursor.execute("SET session_replication_role = replica")
@@ -21,7 +21,10 @@ def without_guards(sql: str, **facts: Any) -> None:
 
 
 def copy(table: str, where: str, **changes: str) -> str:
-    """Return the SQL that inserts changed copies of rows; `n` counts them if there are many."""
+    """Return the SQL that inserts copies of rows with changed columns.
+
+    `changes` are SQL expressions by column. `n` is the number of the copy.
+    """
     changed = ", ".join(f"'{name}', {value}" for name, value in changes.items())
     columns = ", ".join(_written(table))
     return f"""
@@ -32,7 +35,7 @@ def copy(table: str, where: str, **changes: str) -> str:
 
 
 def _written(table: str) -> list[str]:
-    """Return the columns of a table that PostgreSQL does not generate."""
+    """Return the columns of a table, without generated columns."""
     model = next(model for model in apps.get_models() if model._meta.db_table == table)
     return [str(field.column) for field in model._meta.concrete_fields if not field.generated]
 
@@ -44,7 +47,7 @@ SECOND_PAYMENT = ONE + copy("payments_payment", MINE, id=NEW, status="'{status}'
 
 
 class Tampering(NamedTuple):
-    """A change to a checkout of this status, and the kinds of breach that it causes."""
+    """SQL that manipulates a checkout with this status, and the kinds of breach that the proof must find."""
 
     kinds: set[str]
     status: str
@@ -62,7 +65,7 @@ WITHDRAWN = (
 
 
 def given_more(lead: int, mate: int, purpose: str = "refund_part") -> str:
-    """Return the SQL that raises the refunds of the lead's and the mate's cards in every record."""
+    """Return the SQL that increases the refunds to the lead's and the mate's cards in all records."""
     more = f"CASE payment_id WHEN %(payment)s THEN {lead} ELSE {mate} END"
     return f"""
         UPDATE payments_posting l SET amount = l.amount + CASE account WHEN 'provider' THEN -1 ELSE 1 END
@@ -76,7 +79,7 @@ def given_more(lead: int, mate: int, purpose: str = "refund_part") -> str:
         UPDATE payments_operation SET amount = amount + {more} WHERE purpose = '{purpose}' AND {REFUND}"""
 
 
-# Changes that a proof cannot see if it compares our books only with themselves.
+# Manipulations that a proof would miss if it only checked that our records agree with each other.
 BLIND_SPOTS = [
     Tampering(  # a mate's part of a refund that was sent to the lead's card
         {"ledger_card_got_too_much", "ledger_card_still_bears"},
@@ -90,7 +93,7 @@ BLIND_SPOTS = [
     Tampering({"ledger_share_not_planned"}, "shared", WITHDRAWN),
     Tampering({"ledger_refund_not_planned"}, "refunding", WITHDRAWN),
 ]
-UNBALANCED = (  # a line of an account that no movement posts to
+UNBALANCED = (  # a posting to an account that no movement posts to
     ONE
     + copy(
         "payments_posting", f"{MINE} AND account = 'provider'", id="gen_random_uuid()", account="'outside'"
@@ -272,7 +275,7 @@ def tamper(checkout: Checkout, sql: str) -> None:
 
 
 def prove(*arguments: str) -> tuple[int, str, str]:
-    """Return the command's exit code, output and error output."""
+    """Run `prove_ledger`, and return its exit code, output and error output."""
     said, complained = StringIO(), StringIO()
     try:
         call_command("prove_ledger", *arguments, stdout=said, stderr=complained)

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def brought(at: Callable[[str], Checkout]) -> Callable[[str], Checkout]:
-    """Bring Acme's checkout to any status, also to those in which a mate's money takes part."""
+    """Bring Acme's checkout to the given status, which can include shares that mates have paid."""
 
     def to(status: str) -> Checkout:
         if status not in ("reimbursed", "unreimbursed refunded", "split refunded"):
@@ -51,7 +51,7 @@ def brought(at: Callable[[str], Checkout]) -> Callable[[str], Checkout]:
 
 @pytest.fixture(autouse=True)
 def bystander(rival: Merchant, pay: Callable[..., Checkout]) -> Checkout:
-    """A captured checkout whose books no test changes."""
+    """A captured checkout whose records no test changes."""
     paid = pay(factories.checkout(rival))
     return captures.capture(rival, paid.pk, cause=CAUSE)
 
@@ -109,7 +109,10 @@ class TestBreaches:
     def test_name_a_refund_whose_part_is_not_planned_and_does_not_wait(
         self, order: Checkout, shares: list[PaymentRequest], settings: Settings, hides: str
     ) -> None:
-        """A part that was only withdrawn does not wait, nor does a refused part after another has succeeded."""
+        """A refused part has to be planned again once another part has succeeded.
+
+        A part that was only withdrawn has to be planned again at once.
+        """
         mates.pay(shares[0])
         mates.pump(order.pk)
         settings.SANDBOX_REFUND_SECONDS = 3600

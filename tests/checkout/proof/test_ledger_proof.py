@@ -1,4 +1,4 @@
-"""The proof of recent changes: it skips all other rows and does not read them either."""
+"""The proof of recent changes does not report, or even read, rows that have not changed."""
 
 import re
 from collections.abc import Callable
@@ -25,7 +25,7 @@ LONG_AGO = "2020-01-01T00:00Z"
 
 @pytest.fixture(autouse=True)
 def bystander(rival: Merchant, pay: Callable[..., Checkout]) -> Checkout:
-    """A captured checkout whose books no test changes."""
+    """A captured checkout whose records no test changes."""
     paid = pay(factories.checkout(rival))
     return captures.capture(rival, paid.pk, cause=CAUSE)
 
@@ -96,7 +96,7 @@ SELECT gen_random_uuid(), 'refund_returned', gen_random_uuid(), '{{}}', now(), '
 """
 
 
-# Reimbursements of long ago, and the balance entries of old captures; their ids end like the orders' ids.
+# Old reimbursements, and the balance entries of old captures. Their ids end like the ids of the orders.
 REIMBURSED = """
 INSERT INTO payments_operation (id, payment_id, kind, purpose, amount, state, reference, reason, action_url, share_uuid,
     attempts, actor, request_id, created_at, ended_at)
@@ -115,7 +115,7 @@ FROM numbers, (SELECT id FROM payments_merchant LIMIT 1) m
 
 @pytest.fixture
 def old_business(at: Callable[[str], Checkout]) -> datetime:
-    """Create three thousand checkouts of long ago; return a time after which there are few."""
+    """Create three thousand old checkouts, and return a time after which few rows were created."""
     since, checkout = timezone.now() - timedelta(minutes=5), at("refunded")
     tamper(checkout, ONE_SHARE)
     old = "('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))"
@@ -177,9 +177,9 @@ SMALL = {"payments_merchant"}
 
 
 def is_small(table: str) -> bool:
-    """Return whether a table or index holds few rows.
+    """Return whether a table or index has few rows.
 
-    The old events are in the default partition. Today's partition holds a few, and the others are empty.
+    The old events are in the default partition. Today's partition has a few rows. Other partitions are empty.
     """
     return table in SMALL or re.search(r"_\d{8}(_|$)", table) is not None
 
@@ -188,7 +188,7 @@ class TestPlans:
     def test_of_what_has_changed_read_no_table_from_end_to_end(self, old_business: datetime) -> None:
         with CaptureQueriesContext(connection) as queries:
             assert ledger_proof.breaches(since=old_business) == []
-        # the subject of test_references.py
+        # test_references.py tests these statements
         beginnings = tuple(reference.sql[:60] for reference in statements.REFERENCES)
         asked = [
             query["sql"]

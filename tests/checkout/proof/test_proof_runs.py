@@ -1,4 +1,4 @@
-"""The full proof: range by range, stopped and continued, in constant memory."""
+"""The proof of all checkouts works range by range, can be stopped and continued, and uses little memory."""
 
 import gc
 import itertools
@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("money.proof")]
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> int:
-    """Make ranges of two checkouts."""
+    """Make each range have two checkouts, and return this number."""
     monkeypatch.setattr(ledger_proof, "SIZE", 2)
     return 2
 
@@ -40,7 +40,7 @@ def seven(acme: Merchant) -> list[Checkout]:
 
 @pytest.fixture
 def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[ledger_proof.Range]:
-    """Return the list of the ranges that are proved."""
+    """Return a list to which each proved range is added."""
     spans: list[ledger_proof.Range] = []
     original = ledger_proof.breaches_within
 
@@ -80,7 +80,7 @@ class TestRanges:
         }
 
     def test_are_no_longer_than_the_postings_of_one_allow(self, captured: Checkout, small: int) -> None:
-        """Postings without a checkout are split into many ranges, and none of these is long."""
+        """Postings without a checkout are split into many short ranges."""
         where = "original.checkout_uuid = %(checkout)s AND account = 'provider'"
         many = "WITH numbers AS (SELECT generate_series(1, 50) AS n) "
         strange = "('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))"
@@ -233,16 +233,16 @@ class TestMemory:
     def test_is_that_of_one_range_however_many_there_are(
         self, acme: Merchant, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Most checkouts break an invariant: if the breaches were held in memory, it would grow too."""
+        """Most checkouts break an invariant here, so memory would grow if all breaches were kept in it."""
         monkeypatch.setattr(ledger_proof, "SIZE", 50)
         monkeypatch.setattr(reporting, "report", lambda *_, **__: None)
-        peak(acme, 50)  # the objects that are loaded once
+        peak(acme, 50)  # loads the objects that are loaded only once
         few, many = peak(acme, 150), peak(acme, 1000)
         assert many < 2 * few, "all that is found would be five times as much"
 
 
 def peak(merchant: Merchant, total: int) -> int:
-    """Return the peak memory, in bytes, of a proof of so many checkouts that break invariants."""
+    """Return the peak memory in bytes of a proof of `total` checkouts, of which many break an invariant."""
     loading.load(total - Checkout.objects.count(), merchants=[merchant.pk], say=lambda _: None)
     with connection.cursor() as cursor:
         cursor.execute("SET session_replication_role = replica")
@@ -250,11 +250,11 @@ def peak(merchant: Merchant, total: int) -> int:
         cursor.execute("SET session_replication_role = DEFAULT")
     begun = proof_runs.begin()
     gc.collect()
-    gc.freeze()  # otherwise each collection below would go through all objects that the tests have loaded
+    gc.freeze()  # otherwise each collection below would examine all objects that the tests have loaded
     tracemalloc.start()
     for step in proof_runs.steps(begun):
         done = step.run
-        gc.collect()  # queries leave cycles, which wait for the collector
+        gc.collect()  # queries leave reference cycles, which only the garbage collector frees
     highest = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     gc.unfreeze()

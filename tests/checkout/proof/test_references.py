@@ -1,4 +1,4 @@
-"""The proof finds rows that refer to missing rows. No foreign key protects a reference to a partition."""
+"""The proof finds rows that refer to missing rows. References to partitions have no foreign keys."""
 
 from datetime import timedelta
 

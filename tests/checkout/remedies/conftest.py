@@ -21,7 +21,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def share(unpaid: Checkout, pay: Callable[..., Checkout]) -> PaymentRequest:
-    """Finn has paid £20.00 of £90.00 with a card whose account was closed later; Lea was reimbursed."""
+    """A share of £20.00 of £90.00. Finn paid it with a card whose refunds fail, and Lea was reimbursed."""
     (share,) = mates.split(unpaid, 2000)
     pay(unpaid)
     captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
@@ -32,7 +32,7 @@ def share(unpaid: Checkout, pay: Callable[..., Checkout]) -> PaymentRequest:
 
 @pytest.fixture
 def stuck(unpaid: Checkout, share: PaymentRequest) -> Operation:
-    """Return the refund part that Finn's card cannot take; Lea's part is settled."""
+    """Return the part of a refund that Finn's card cannot take. Lea's part is settled."""
     refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
     mates.pump(unpaid.pk, rounds=2)
     return Operation.objects.select_related("payment").get(
@@ -53,7 +53,7 @@ def owed(unpaid: Checkout, pay: Callable[..., Checkout]) -> Operation:
 
 @pytest.fixture
 def void(held: Checkout) -> Operation:
-    """Return a release that the provider has refused."""
+    """Return a void that the provider has refused."""
     fault_injection.set_fault(verb="void", mode="void_refused", times=1)
     cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
     mates.pump(held.pk)
@@ -62,7 +62,7 @@ def void(held: Checkout) -> Operation:
 
 @pytest.fixture
 def left_in_doubt(unpaid: Checkout, pay: Callable[..., Checkout]) -> Callable[..., Operation]:
-    """Return an authorization of five minutes ago that got no clear answer."""
+    """Return a function that makes an authorization of five minutes ago with an unknown outcome."""
 
     def brought(mode: str, card: str = "4242424242424242") -> Operation:
         fault_injection.set_fault(verb="authorize", mode=mode, times=1)

@@ -1,4 +1,4 @@
-"""The operators' acts in the tests of the remedies, and changes to the bank's books."""
+"""Helpers for the tests of the remedies: use a remedy as an operator, and change the bank's records."""
 
 from collections.abc import Callable
 from typing import Any
@@ -40,7 +40,7 @@ def give_up(operation: Operation) -> None:
 
 
 def refuses(remedy: Callable[[Any], object], row: Any, words: str) -> None:
-    """Check that a remedy is not allowed, gives the reason, and changes no row."""
+    """Check that a remedy raises NotAllowed with this reason and changes no row."""
     bookings = Booking.objects.count()
     with nothing_moves(), pytest.raises(NotAllowed, match=words):
         remedy(row)
@@ -48,12 +48,12 @@ def refuses(remedy: Callable[[Any], object], row: Any, words: str) -> None:
 
 
 def said(operation: Operation, **answer: Any) -> None:
-    """Change an operation in the bank's books."""
+    """Change the bank's record of an operation."""
     Call.objects.filter(reference=operation.pk).update(**answer)
 
 
 def give_back_in_the_dashboard(refund: Operation, amount: int) -> None:
-    """Refund so much to a refund's card at the bank, as staff do; the service hears of it."""
+    """Refund an amount to a refund's card in the bank's dashboard, and let the bank notify the service."""
     outside.refund_outside(refund.payment, amount)
 
 

@@ -1,4 +1,4 @@
-"""An operation in doubt can be given up if the provider vouches for its absence or no money can be lost."""
+"""An operation can be given up if the provider vouches that it never arrived, or if its hold is released."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""An operator can have an operation in doubt looked up at once."""
+"""An operator can look up an operation with an unknown outcome at once."""
 
 import pytest
 

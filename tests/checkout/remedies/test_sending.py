@@ -1,4 +1,4 @@
-"""A refund or a release is sent again at once, only once, and never against the provider's answer."""
+"""An operator sends a refund or a void again: it is sent at once and only once, if the provider allows it."""
 
 from datetime import UTC, timedelta
 from typing import Any
@@ -72,7 +72,7 @@ class TestSendingAgain:
     @pytest.mark.rule("doubt.old_key")
     @pytest.mark.parametrize("state", ["unknown", "failed"])
     def test_is_refused_while_an_earlier_call_can_be_carried_out(self, unpaid: Checkout, state: str) -> None:
-        """Under a new key the money could go back twice, whether the operation is in doubt or has failed."""
+        """Under a new key, the money could be refunded twice, even if the operation counts as failed."""
         operation = self._refund_in_doubt(unpaid)
         pass_time(operation, hours=24, minutes=59)
         ended_at = clock.now() if state == "failed" else None

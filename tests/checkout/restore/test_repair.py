@@ -1,4 +1,4 @@
-"""Repairs from the bank's books, after an order has moved on and the database was restored."""
+"""Repair of a restored database from the bank's books, for orders that changed after the backup."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -60,7 +60,7 @@ class TestACaptureThatWasLost:
 
     @pytest.mark.rule("restore.open")
     def test_that_was_under_way(self, in_doubt: InDoubt, began: datetime) -> None:
-        """The bank captures in the lost minutes, and its look-up says so."""
+        """The bank captured in the lost time, and a look-up finds the capture."""
         capture = in_doubt("capture")
         backup = Backup()
         mates.pump(capture.payment.checkout_uuid)
@@ -88,7 +88,7 @@ class TestACaptureThatWasLost:
 
 class TestTwoCardsForOneOrder:
     def test_the_one_that_was_captured_counts(self, unpaid: Checkout, pay: Pay, began: datetime) -> None:
-        """The first card's challenge was open. The payer replaced it by the second in the lost minutes."""
+        """The first card waited for the payer to confirm. In the lost time, the payer used another card."""
         pay(unpaid, mates.CHALLENGED)
         backup = Backup()
         paid = pay(unpaid, "5555555555554444")
@@ -226,7 +226,7 @@ class TestAnOrderThatIsNotInOurBooks:
 
 @pytest.mark.rule("restore.unknown_orders")
 class TestAnAccountAtTheProvider:
-    """An account at the provider, whose merchant can write any data there."""
+    """An account at the provider. The merchant who owns it can write any data into it."""
 
     def lost(
         self, unpaid: Checkout, pay: Pay, began: datetime, monkeypatch: pytest.MonkeyPatch, place: str
@@ -302,7 +302,7 @@ class TestTheCommand:
 def test_share_that_was_paid_and_reimbursed_in_the_lost_time_is_no_surplus(
     unpaid: Checkout, pay: Callable[..., Checkout]
 ) -> None:
-    """The lead's card is read first. It has got a share back whose payment is not read yet."""
+    """The lead's card is synced first. A share was reimbursed to it whose payment is not synced yet."""
     (share,) = mates.split(unpaid, 3000)
     captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
     backup, began = Backup(), clock.now()

@@ -1,4 +1,4 @@
-"""An amount that a card is owed is retried for three days after a failure; then an operator decides."""
+"""A failed refund of an amount that a card is owed is retried for three days. Then an operator decides."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -80,7 +80,7 @@ class TestAPlannedRefund:
 
 
 def test_refund_whose_sending_a_restore_has_lost_is_tried_again_after_the_usual_gap() -> None:
-    """The books say that it was refused, but the restored row has never been sent."""
+    """The provider's books say that the refund was refused, but in the restored row it was never sent."""
     ended_at = clock.now()
     refused = Operation(state="failed", reason="refused", attempts=0, created_at=ended_at, ended_at=ended_at)
     at = amounts_owed._at(cards.Part([refused]), ended_at, timedelta(hours=1), ended_at)

@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted")]
 
 
 def card_of(order: Checkout) -> cards.Card:
-    """Return the lead's card as it is read now."""
+    """Read the accounts of the order again, and return the lead's card."""
     order = Checkout.objects.select_related("payment").get(pk=order.pk)
     lead = cards.read_accounts(order, is_locked=False).lead
     assert lead is not None

@@ -1,4 +1,4 @@
-"""Closings of the sum owed to the lead after lost disputes, and reports of returned refunds."""
+"""Closings of amounts that the lead is not owed after a lost dispute, and reports of returned refunds."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -72,7 +72,7 @@ class TestWhatIsSaid:
 
 class TestOfASplit:
     def begin(self, order: Checkout, pay: Callable[..., Checkout]) -> PaymentRequest:
-        """Begin the refund of an order; a mate paid a share with a card whose refunds are returned."""
+        """Begin the refund of an order with a share that was paid by a card whose refunds are returned."""
         (share,) = mates.split(order, 3000)
         captures.capture(order.merchant, pay(order).pk, cause=CAUSE)
         mates.pay(share, RETURNS)
@@ -81,7 +81,7 @@ class TestOfASplit:
         return share
 
     def test_a_mates_part(self, unpaid: Checkout, pay: Callable[..., Checkout], api: Api) -> None:
-        """The mate's card returns its part. The lead's card keeps its own."""
+        """The refund to the mate's card is returned. The refund to the lead's card is not."""
         share = self.begin(unpaid, pay)
         settle(unpaid)
         assert unpaid.status == "refunded"
@@ -95,7 +95,10 @@ class TestOfASplit:
     def test_a_mates_part_after_a_dispute_was_lost(
         self, unpaid: Checkout, pay: Callable[..., Checkout], whose: str
     ) -> None:
-        """Another card's dispute is no reason to retain the money. The mate's dispute has paid the mate."""
+        """If the mate lost no dispute, the returned refund is still owed to the mate's card.
+
+        If the mate got the money by a dispute, the amount is owed no longer.
+        """
         self.begin(unpaid, pay)
         settle(unpaid)
         come_back()
@@ -113,7 +116,7 @@ class TestOfASplit:
         assert borne(unpaid)["7726"] == 0 and Refund.objects.get().status == "settled"
 
     def test_a_part_while_others_are_under_way(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> None:
-        """The refund waits for the other parts, and only then reads failed."""
+        """The refund ends only when all parts have ended. Then its status is `failed`."""
         self.begin(unpaid, pay)
         mates.pump(unpaid.pk)
         lead = Operation.objects.get(kind="refund", ended_at=None, payment__subject=unpaid.pk)
@@ -301,7 +304,7 @@ class TestWhatIsOwedToTheLead:
         closed = sum(row.amount for row in Booking.objects.filter(kind="closing"))
         planned = Operation.objects.get(kind="refund", state="planned")
         assert (closed, planned.amount, planned.payment) == (4000, 1000, unpaid.payment)
-        mates.pump(unpaid.pk)  # this bank refuses refunds to a card that has lost a dispute
+        mates.pump(unpaid.pk)  # this bank refuses refunds to a card with a lost dispute
         assert statuses() == ["paid", "reimbursed"]
         assert balances(unpaid) == {"provider": 10_000, "merchant": -9000, "lead": -1000}
 

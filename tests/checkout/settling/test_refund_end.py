@@ -1,4 +1,4 @@
-"""A refund ends once each card has got back the amount that it bore, and no mate's card is being asked."""
+"""A refund ends once each card has got back the amount that it bore, and no mate's card is being charged."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -39,7 +39,7 @@ class TestRefund:
     def test_of_a_refused_part_waits_for_the_part_that_is_under_way(
         self, order: Checkout, shares: list[PaymentRequest], settings: Settings
     ) -> None:
-        """Until a part succeeds the whole refund can fail, so the proof expects no attempt for the refused part."""
+        """The whole refund can still fail, so the proof does not require a retry of the refused part."""
         mates.pay(shares[0])
         mates.pump(order.pk)
         refund = give_back(order)
@@ -167,7 +167,7 @@ class TestAMateWhoIsInDoubt:
         assert ledger_proof.breaches() == []
 
     def ask_in_vain(self, order: Checkout, *, rounds: int) -> None:
-        """Let the bank be silent about the mate's card only."""
+        """Run the pump while the bank does not respond to look-ups of the mate's card."""
         for _ in range(rounds):
             mates_card = Operation.objects.filter(kind="authorize", ended_at=None)
             mates_card.update(next_attempt_at="2020-01-01T00:00Z")
@@ -181,9 +181,9 @@ class TestAMateWhoIsInDoubt:
 
 
 class TestAMatesCapture:
-    """A mate's capture that is in doubt when the order is refunded.
+    """A mate's capture with an unknown outcome when the order is refunded.
 
-    It is not sent again. A fence proves that it did not happen.
+    It is not sent again. A void (the fence) proves whether it happened.
     """
 
     @pytest.mark.parametrize(("mode", "end"), [("down", "cancelled"), ("done_then_reset", "refunded")])

@@ -1,6 +1,6 @@
 """Each card gets the amount that it is owed, and only once.
 
-Mates, merchants, staff, banks and operators act in any order.
+The tests let mates, merchants, staff, banks and operators act in different orders.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted", "proven")
 
 @pytest.fixture
 def shared(unpaid: Checkout, pay: Callable[..., Checkout]) -> PaymentRequest:
-    """Finn has paid £30 of Lea's £90, which is not sent to Lea yet."""
+    """A share of £30 of Lea's £90. Finn has paid it, but Lea is not reimbursed yet."""
     (share,) = mates.split(unpaid, 3000)
     captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
     mates.pay(share)
@@ -112,7 +112,7 @@ class TestACapturedOrder:
     def test_ends_the_share_that_is_being_paid_when_staff_refund_it(
         self, unpaid: Checkout, pay: Callable[..., Checkout], is_confirmed: bool
     ) -> None:
-        """The mate's bank answers after the refund: nothing is taken, and the link stays closed."""
+        """The mate confirms after the refund. No money is taken, and the pay link does not open again."""
         (share,) = mates.split(unpaid, 3000)
         order = captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
         mates.pay(share, mates.CHALLENGED)
@@ -128,7 +128,7 @@ class TestACapturedOrder:
 
     @pytest.mark.rule("doubt.unknown", "sync.outside")
     def test_does_not_report_too_much_while_a_refund_is_in_doubt(self, captured: Checkout) -> None:
-        """The refund may never have arrived: only refunds that the provider has accepted count."""
+        """Only refunds that the provider has accepted count, because this one might never have arrived."""
         outside.refund_outside(captured.payment, 4500, is_pending=True)
         fault_injection.set_fault(verb="refund", mode="down", times=1)
         fault_injection.set_fault(verb="look_up", mode="down", times=1)

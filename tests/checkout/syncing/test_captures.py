@@ -1,4 +1,4 @@
-"""A capture in the provider's books: recorded if the merchant asked for it, and reported otherwise."""
+"""A capture in the provider's books is recorded if the merchant requested it, and reported otherwise."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -27,7 +27,7 @@ def kinds() -> list[str]:
 
 
 def say(monkeypatch: pytest.MonkeyPatch, payment: Payment, **changes: object) -> None:
-    """Change the provider's books of a payment."""
+    """Make the provider return changed books for a payment."""
     books = provider.current_provider().movements(payment)
     told = replace(books, **changes)  # type: ignore[arg-type]  # the names are those of Books
     monkeypatch.setattr(type(provider.current_provider()), "movements", lambda *_: told)

@@ -1,4 +1,4 @@
-"""Disputes: recorded when the bank's books confirm them, and no money is refunded twice."""
+"""Disputes are recorded when the bank's books confirm them, and no money is refunded twice."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -146,7 +146,7 @@ class TestAMatesLink:
         assert_gained(links[1], before, timedelta(days=5))
 
     def both_disputed(self, unpaid: Checkout, links: list[PaymentRequest]) -> tuple[Dispute, Dispute]:
-        """Let the lead dispute her payment, and then the mate who has paid his share."""
+        """Let the mate pay his share. Then both the lead and the mate dispute their payments."""
         mates.pay(links[0])
         mates.settled(links[0])
         unpaid.refresh_from_db()
@@ -182,7 +182,7 @@ class TestAMatesLink:
 
 
 def earlier(found: Dispute, **days: int) -> None:
-    """Move these times of a dispute so many days earlier."""
+    """Make the given times of a dispute earlier, each by a number of days."""
     moved = {name: F(name) - timedelta(days=count) for name, count in days.items()}
     Dispute.objects.filter(pk=found.pk).update(**moved)
 
@@ -198,7 +198,7 @@ def assert_gained(link: PaymentRequest, before: datetime, span: timedelta) -> No
 
 
 def test_that_is_lost_stands_in_the_portal(captured: Checkout) -> None:
-    """The movements show it, and the timeline shows it with its postings."""
+    """Both the list of movements and the timeline of the checkout show the dispute."""
     decide(dispute(captured.payment), is_won=False)
     client = stage.browser(stage.person(captured.merchant, Role.OWNER))
     assert "by a dispute" in " ".join(strip_tags(client.get("/portal/balance").content.decode()).split())

@@ -1,4 +1,4 @@
-"""A hold in the books that no order waits for is released; one that contradicts our records is reported."""
+"""A hold at the provider that differs from our records is reported, and released if it is unwanted."""
 
 import pytest
 

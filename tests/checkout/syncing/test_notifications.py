@@ -1,4 +1,4 @@
-"""The provider's messages are never believed: at most, they make the pump ask sooner."""
+"""The service never trusts a notification. It only asks the provider sooner because of it."""
 
 import time
 from collections.abc import Callable
@@ -30,7 +30,7 @@ PATH = "/provider/notifications"
 
 
 def send(told: Notification, *, at: float | None = None, header: str | None = None) -> Any:
-    """Post a notification as the bank does, with the bank's signature."""
+    """Send a notification with the bank's signature, as the bank does."""
     body = orjson.dumps(told)
     signed = notifications.sign(body, int(time.time() if at is None else at)) if header is None else header
     headers = {notifications.HEADER: signed}

@@ -1,4 +1,4 @@
-"""Refunds in the provider's books, ours and those of others: recorded once, and compared at each reading."""
+"""Refunds in the provider's books are recorded once and compared at each sync, also those made by others."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -83,7 +83,11 @@ def test_of_staff_that_never_settles_leaves_nothing(captured: Checkout) -> None:
 def test_under_the_key_of_one_that_is_known_is_not_ours(
     captured: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A holder of the account can name our operation in their own refund, and an expired key acts twice."""
+    """A second refund that names our operation is not recorded as ours.
+
+    The account's owner can name our operation in their refund. Or the provider carried out an expired key
+    again.
+    """
     mates.give_back(captured)
     ours = Operation.objects.get(purpose="refund_part")
     Operation.objects.filter(pk=ours.pk).update(amount=5000, state="planned")

@@ -1,4 +1,4 @@
-"""`sync` records the books of one payment: as they are now, once, and never over newer records."""
+"""`sync` records the books of a payment once, and never overwrites the records of a later reading."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -31,7 +31,7 @@ pytestmark = [
 def test_books_that_were_asked_for_before_a_later_reading_change_nothing(
     captured: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One process reads the books and sleeps. Another process reads them later and records their state."""
+    """A process reads the books and is suspended. Another process then reads and records newer books."""
     assert captured.payment_id is not None
     found = outside.dispute(captured.payment)
     old = client.call_bank("movements", payment=captured.payment_id)
@@ -72,7 +72,7 @@ def test_what_was_recorded_after_they_were_asked_for_is_not_missing_there(
 def test_books_are_recorded_whole_before_they_are_judged(
     captured: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Staff refunded £60, which failed, and then again: one reading records both, and never £120."""
+    """Staff refunded £60, which failed, and then £60 again. The service never counts both as £120."""
     monkeypatch.setattr(outside, "hear", lambda: None)
     assert captured.payment_id is not None
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""Balances from the sums of closed days and months: their totals, the rows they read, and late postings."""
+"""Balances from the sums of closed days and months: totals, the number of rows read, and late postings."""
 
 import json
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ ACCOUNT = Posting.Account.MERCHANT
 
 @pytest.fixture
 def other() -> Iterator[Any]:
-    """Open the connection of another process."""
+    """Yield a second connection, as another process would have."""
     parameters = connection.get_connection_params()
     names = ("dbname", "host", "user", "password", "port")
     with psycopg.connect(**{name: parameters[name] for name in names if name in parameters}) as own:
@@ -41,7 +41,7 @@ def other() -> Iterator[Any]:
 
 
 def moved(merchant: Merchant, at: datetime, amount: int = 100, *, by: Any = connection, **more: Any) -> None:
-    """Post a capture of that time."""
+    """Post a capture at the given time."""
     order = Checkout.objects.filter(merchant=merchant).first() or factories.bare_checkout(merchant, uuid7())
     facts = {"merchant": merchant.pk, "checkout": order.pk, "amount": amount, "currency": "GBP", "at": at}
     facts |= {"times": 1}
@@ -50,7 +50,7 @@ def moved(merchant: Merchant, at: datetime, amount: int = 100, *, by: Any = conn
 
 
 def added_up(merchant: Merchant) -> dict[str, int]:
-    """Return the sum of the postings of the merchant's account, by currency."""
+    """Return the sum of the postings to the merchant's account, by currency."""
     rows = Posting.objects.filter(merchant=merchant, account=ACCOUNT).values_list("currency")
     return dict(rows.annotate(total=Sum("amount")).order_by("currency"))
 
@@ -77,7 +77,7 @@ EDGES = (
 
 @pytest.fixture
 def quarter(acme: Merchant, rival: Merchant) -> Merchant:
-    """Post at the edges of months and days, each time another amount.
+    """Post different amounts at the first and last moments of months and days.
 
     The postings are in two currencies and belong to two merchants.
     """
@@ -177,7 +177,7 @@ class TestWhoComesLate:
     def test_after_the_clock_ran_ahead_counts_on_the_first_open_day(
         self, acme: Merchant, ahead: timedelta
     ) -> None:
-        """The days of the wrong clock are closed, and the correct clock posts into them."""
+        """A clock that ran ahead closed future days. Later, the correct clock posts into these days."""
         wrong = clock.now() + ahead
         moved(acme, wrong, 5)
         assert sums.close(wrong + timedelta(days=2))
@@ -200,9 +200,9 @@ class TestWhoComesLate:
         assert sums.close(at("2026-03-02T02:00"))
 
     def test_whoever_has_looked_at_the_closing_has_a_transaction_id(self, acme: Merchant, other: Any) -> None:
-        """A transaction that looked at the closing has an id, even if it posts no line in the end.
+        """A transaction gets an id when it reads the closing, even if it then adds no posting.
 
-        Otherwise a closing between the look and the line would not wait for the transaction.
+        Without the id, a closing between this read and the insert would not wait for the transaction.
         """
         other.execute("CREATE TEMP TABLE like_postings (LIKE payments_posting INCLUDING DEFAULTS)")
         other.commit()
@@ -227,9 +227,9 @@ class TestWhoComesLate:
 
 
 def read(merchant: Merchant) -> dict[str, int]:
-    """Return how many rows of each table a balance reads."""
+    """Return how many rows of each table are read for a balance."""
     known = LedgerClosing.objects.get().summed_until
-    accounts = [ACCOUNT.value]  # as a page asks for them
+    accounts = [ACCOUNT.value]  # a page also reads only the accounts that it shows
     parameters: Any = {"merchant": merchant.pk, "accounts": accounts, "known": known}
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {statements.READ_BALANCES}", parameters)
@@ -290,7 +290,7 @@ class TestTheProof:
     def test_finds_a_posting_inside_of_closed_days_that_are_still_to_come(
         self, acme: Merchant, ahead: timedelta
     ) -> None:
-        """The clock ran ahead, and the trigger that moves late postings is missing."""
+        """The clock ran ahead, and the trigger that changes the time of late postings is missing."""
         now = clock.now()
         moved(acme, now, 5)
         assert sums.close(now + timedelta(days=80))

@@ -1,4 +1,4 @@
-"""The table of kinds: complete, reported, and read by every page and mail."""
+"""The table of kinds is complete, the code reports each kind, and pages and mails show its texts."""
 
 import ast
 import html
@@ -27,7 +27,7 @@ OLD = "texts_nearly_used_up"
 
 @cache
 def modules() -> Mapping[Path, ast.Module]:
-    """Return the modules of the product, without the table."""
+    """Return the product's modules except the table of kinds, as syntax trees by path."""
     found = (path for app in APPS for path in (ROOT / app).rglob("*.py") if "migrations" not in path.parts)
     return {path: ast.parse(path.read_text()) for path in found if path != TABLE}
 
@@ -35,7 +35,7 @@ def modules() -> Mapping[Path, ast.Module]:
 def reported_in(node: ast.AST) -> Iterator[str]:
     """Yield the names of the kinds that code reports.
 
-    A read that only closes, compares or finds rows does not count.
+    Code that only closes discrepancies, compares kinds or finds rows is left out.
     """
     match node:
         case ast.Compare() | ast.Call(func=ast.Attribute(attr="close_resolved")):

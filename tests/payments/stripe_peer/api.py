@@ -1,4 +1,4 @@
-"""Requests to the API: authentication, path, check of the parameters, and the answer."""
+"""Requests to the API: authentication, routing, checking of the parameters, and the response."""
 
 import json
 import re
@@ -48,11 +48,11 @@ class Request:
     query: str
     body: str
     headers: Message
-    address: str  # the peer's own, for the pages that it names
+    address: str  # the peer's base address, for links to its own pages
 
 
 def answer(peer: Peer, request: Request, fault: dict[str, Any] | None = None) -> Reply:
-    """Answer a request, as slowly or wrongly as a switch says."""
+    """Return the response to a request, with the fault that a switch has set."""
     told = {"Request-Id": f"req_{secrets.token_hex(7)}"}
     try:
         reply = _checked(peer, request, fault or {}, told)
@@ -85,7 +85,7 @@ def _route(request: Request) -> tuple[str, str]:
 
 
 def _work(path: str, call: Call, *, fault: dict[str, Any], told: dict[str, str]) -> Reply:
-    """Carry out the endpoint's act: from here on, the answer is stored under the request's key."""
+    """Carry out the request. Whatever this returns is stored under the request's key."""
     if fault.get("mode") == "slow":
         time.sleep(fault["seconds"])
     if fault.get("mode") == "error" and fault["when"] in ("stored", "later"):
@@ -113,7 +113,7 @@ def _done(path: str, call: Call, told: dict[str, str]) -> Reply:
 
 
 def _catch_up(peer: Peer) -> None:
-    """Carry out the calls that were answered by an error and are due by now.
+    """Carry out the calls whose response was an error and that are due now.
 
     (Documentation: "Advanced error handling", "Server errors")
     """
@@ -133,7 +133,7 @@ def _age(book: Book) -> None:
 
 
 def failed(told: dict[str, str], status: int = 500) -> Reply:
-    """Return the error that is Stripe's own fault. (Reference: "Errors", `api_error`)"""
+    """Return the response for an error on Stripe's side. (Reference: "Errors", `api_error`)"""
     return _refused(Refusal("An unknown error occurred.", status=status, type=errors.API), told)
 
 

@@ -32,26 +32,26 @@ PREFIXES = {
 
 @dataclass
 class Peer:
-    """One process of the peer. A thread that reads or changes it holds `lock`."""
+    """The state of one peer process. A thread that reads or changes it holds `lock`."""
 
     lock: threading.RLock = field(default_factory=threading.RLock)
     books: dict[tuple[str, bool], "Book"] = field(default_factory=dict)
     keys: dict[Any, Any] = field(default_factory=dict)  # idempotency keys
     faults: list[Thing] = field(default_factory=list)
-    met: list[Thing] = field(default_factory=list)  # the faults that occurred at a request
-    partial: list[int] = field(default_factory=list)  # the amounts that the next authorizations get at most
+    met: list[Thing] = field(default_factory=list)  # the faults that have affected a request
+    partial: list[int] = field(default_factory=list)  # the highest amounts of the next authorizations
     late: list[tuple[int, Callable[[], object]]] = field(
         default_factory=list
-    )  # calls that are carried out later, and when
-    pending: list[Thing] = field(default_factory=list)  # how the next refunds wait, as set by tests
-    ahead: int = 0  # seconds by which tests have moved the clock
-    chance: Random = field(default_factory=lambda: Random(1))  # for the order of ties and the sizes of pages
+    )  # the calls that are carried out later, each after its time
+    pending: list[Thing] = field(default_factory=list)  # why the next refunds are pending, as set by tests
+    ahead: int = 0  # seconds by which tests have advanced the clock
+    chance: Random = field(default_factory=lambda: Random(1))  # for the order within a second, and page sizes
 
     def now(self) -> int:
         return int(time.time()) + self.ahead
 
     def book(self, account: str, livemode: bool) -> "Book":
-        """Return the objects of one account in one mode; no request sees objects of two books."""
+        """Return the objects of one account in one mode. A request sees the objects of only one book."""
         return self.books.setdefault((account, livemode), Book(self, account, livemode))
 
 
@@ -61,13 +61,13 @@ class Book:
     account: str
     livemode: bool
     objects: dict[str, dict[str, Thing]] = field(default_factory=dict)
-    cards: dict[str, str] = field(default_factory=dict)  # payment method or token to name in `cards.CARDS`
-    version: str = ""  # the account's own, for its events; if it is "", the request's version
-    lacks: Thing = field(default_factory=dict)  # fields of the account that differ, as set by tests
+    cards: dict[str, str] = field(default_factory=dict)  # maps a payment method to its name in `cards.CARDS`
+    version: str = ""  # the account's API version, for its events; "" for the request's version
+    lacks: Thing = field(default_factory=dict)  # fields of the account that tests have changed
     settles_in: tuple[str, float] | None = (
-        None  # the currency of its balance and the rate, if all lines are in one currency
+        None  # the balance's currency and the exchange rate, if all its lines are in one currency
     )
-    asked: Thing = field(default_factory=dict)  # the request that is being answered, as events name it
+    asked: Thing = field(default_factory=dict)  # the ids of the current request, for its events
 
     def make(self, kind: str, **fields: Any) -> Thing:
         """Add an object with a new id."""
@@ -85,7 +85,7 @@ class Book:
         return found
 
     def all(self, kind: str) -> list[Thing]:
-        """Return all objects, newest second first, in any order within a second.
+        """Return all objects, newest first, in random order within a second.
 
         (Reference: "Pagination")
         """
@@ -111,7 +111,7 @@ class Book:
         return self.make("event", **fields)
 
     def _in_own_version(self, thing: Thing) -> Thing:
-        """Return a copy as an event shows it. (Documentation: "API upgrades", 2022-11-15)"""
+        """Return a copy in the account's API version. (Documentation: "API upgrades", 2022-11-15)"""
         told = copy.deepcopy(thing)
         if "latest_charge" in told and "" < self.version < "2022-11-15":
             del told["latest_charge"]
@@ -137,7 +137,7 @@ class Call:
     book: Book
     given: Thing
     id: str = ""
-    address: str = ""  # the peer's own
+    address: str = ""  # the peer's base address
 
     @property
     def peer(self) -> Peer:
@@ -148,14 +148,14 @@ Answer = Callable[[Call], Thing]
 
 
 def shown(thing: Any) -> Any:
-    """Return it without the peer's private fields."""
+    """Return an object, or a list of objects, without the peer's private fields."""
     if isinstance(thing, dict):
         return {name: shown(value) for name, value in thing.items() if not name.startswith("_")}
     return [shown(value) for value in thing] if isinstance(thing, list) else thing
 
 
 def merge_metadata(old: Thing, given: Any) -> Thing:
-    """Set and unset names: an empty value removes a name, an empty string all names.
+    """Return the metadata after an update. An empty value removes its name, and "" removes all names.
 
     (Reference: "Metadata")
     """

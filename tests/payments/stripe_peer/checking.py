@@ -1,4 +1,4 @@
-"""A check of each request against Stripe's published names, types and enumerations (`parameters.json`)."""
+"""Checks each request against Stripe's published names, types and enumerations (`parameters.json`)."""
 
 import json
 import re
@@ -15,13 +15,16 @@ _INTEGER = re.compile(r"-?\d+")
 
 @cache
 def document() -> dict[str, Any]:
-    """Return the reduced document."""
+    """Return the content of `parameters.json`."""
     read: dict[str, Any] = json.loads(Path(__file__).with_name("parameters.json").read_text())
     return read
 
 
 def check(path: str, given: dict[str, Any]) -> dict[str, Any]:
-    """Return the typed parameters of the request (`POST /v1/refunds`), or refuse it as Stripe does."""
+    """Return the typed parameters of a request, or refuse it as Stripe does.
+
+    `path` is the method and path, such as `POST /v1/refunds`.
+    """
     return _object(document()["paths"][path], given, "")
 
 
@@ -68,7 +71,7 @@ def _list(inner: Any, given: Any, at: str) -> list[Any]:
 
 
 def _map(inner: Any, given: Any, at: str) -> dict[str, Any]:
-    if isinstance(given, list):  # a map whose names are numbers
+    if isinstance(given, list):  # `forms.decode` has made a list of a map with numbers as names
         given = {str(number): value for number, value in enumerate(given)}
     if not isinstance(given, dict):
         raise Refusal("Invalid object", param=at)
@@ -76,9 +79,9 @@ def _map(inner: Any, given: Any, at: str) -> dict[str, Any]:
 
 
 def _any(kinds: list[Any], given: Any, at: str) -> Any:
-    """Return the value in the first type that fits.
+    """Return the value, converted to the first type that accepts it.
 
-    If no type fits, raise the error of the type that the value resembles.
+    If no type accepts it, raise the error of a type that the value resembles.
     """
     errors = []
     for kind in kinds:

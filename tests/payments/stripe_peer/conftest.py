@@ -21,5 +21,5 @@ def peer(_running: remote.Remote) -> remote.Remote:
 
 @pytest.fixture
 def stripe(peer: remote.Remote) -> StripeClient:
-    """Return the official library's client, as the platform in test mode."""
+    """Return the official library's client for the platform's account in test mode."""
     return peer.client()

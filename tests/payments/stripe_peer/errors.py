@@ -12,7 +12,7 @@ API = "api_error"
 
 @dataclass
 class Refusal(Exception):
-    """An answer that is an error. (Reference: "Errors", https://docs.stripe.com/api/errors)"""
+    """An error response. (Reference: "Errors", https://docs.stripe.com/api/errors)"""
 
     message: str
     code: str = ""
@@ -23,7 +23,7 @@ class Refusal(Exception):
 
     @property
     def shown(self) -> dict[str, Any]:
-        """Return the object under `error`, without empty fields."""
+        """Return the `error` object of the response, without empty fields."""
         said = {"code": self.code, "message": self.message, "param": self.param, "type": self.type}
         link = {"doc_url": f"https://stripe.com/docs/error-codes/{self.code.replace('_', '-')}"}
         return (
@@ -32,9 +32,9 @@ class Refusal(Exception):
 
 
 def missing(kind: str, wanted: str, param: str = "id") -> Refusal:
-    """Return the error for an id that is not this account's. (Reference: error code `resource_missing`)
+    """Return the error for an id that this account does not have. (Reference: error code `resource_missing`)
 
-    In a path it is 404; as a parameter of another call it is 400.
+    The status is 404 for an id in the path, and 400 for an id in a parameter.
     """
     status = HTTPStatus.NOT_FOUND if param in ("id", "intent") else HTTPStatus.BAD_REQUEST
     return Refusal(f"No such {kind}: '{wanted}'", "resource_missing", param, status)

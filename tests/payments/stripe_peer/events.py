@@ -1,4 +1,4 @@
-"""Events to webhook endpoints, signed.
+"""Sends signed events to webhook endpoints.
 
 (Documentation: "Webhooks", "Verify webhook signatures manually")
 """
@@ -19,7 +19,7 @@ _SECONDS = 10
 
 
 def create_endpoint(call: Call) -> Thing:
-    """Add an endpoint; only this answer shows its secret. (Reference: "Create a webhook endpoint")"""
+    """Add an endpoint. Only this response shows its secret. (Reference: "Create a webhook endpoint")"""
     given, url = call.given, urlsplit(call.given["url"])
     if url.scheme not in ("http", "https") or not url.hostname:
         raise Refusal("Invalid URL: it has to be a valid URL.", "url_invalid", "url")
@@ -37,16 +37,16 @@ def create_endpoint(call: Call) -> Thing:
 
 
 def signature(secret: str, payload: bytes, at: int) -> str:
-    """Return the header `Stripe-Signature` of a message that is sent at that time."""
+    """Return the value of the `Stripe-Signature` header for a message that is sent at the given time."""
     signed = hmac.new(secret.encode(), f"{at}.".encode() + payload, hashlib.sha256).hexdigest()
     return f"t={at},v1={signed}"
 
 
 def due(book: Book, wanted: list[str] | None) -> list[tuple[Thing, Thing]]:
-    """Return events, each with an endpoint that gets it.
+    """Return pairs of an event and an endpoint that receives it.
 
-    The named events come in their order. Without names, all events that were never sent come in any order.
-    (Documentation: "Webhooks", "Event ordering")
+    If `wanted` names events, return these in the given order. Otherwise, return all events that were never
+    sent, in any order. (Documentation: "Webhooks", "Event ordering")
     """
     if wanted is not None:
         rows = [book.find("event", name) for name in wanted]
@@ -57,9 +57,9 @@ def due(book: Book, wanted: list[str] | None) -> list[tuple[Thing, Thing]]:
 
 
 def deliver(book: Book, asked: dict[str, Any]) -> list[Thing]:
-    """Send the events that are due, each `times` times, and return the answers.
+    """Send the events that are due, each `times` times, and return the responses.
 
-    `secret` signs with another secret (forged); `age` signs as if that many seconds ago.
+    A `secret` in `asked` forges the signature with another secret. An `age` dates it that many seconds back.
     """
     with book.peer.lock:
         rows = [
@@ -77,7 +77,7 @@ def deliver(book: Book, asked: dict[str, Any]) -> list[Thing]:
 
 
 def _post(address: str, payload: bytes, header: str) -> int:
-    """Return the status code of the answer, or 0 if there was no answer."""
+    """Send a message. Return the status code of the response, or 0 if there was no response."""
     url = urlsplit(address)
     kind = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
     line = kind(url.hostname or "", url.port, timeout=_SECONDS)

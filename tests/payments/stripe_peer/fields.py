@@ -1,4 +1,4 @@
-"""Stripe's own card fields: its script, its frame, and the confirmation token that they make.
+"""Stripe's own card fields: its script, its frame, and the confirmation token that they create.
 
 (Documentation: "Payment Element", "Build two-step confirmation")
 """
@@ -15,9 +15,9 @@ from tests.payments.stripe_peer.idempotency import Reply
 from tests.payments.stripe_peer.resources import intents, methods
 
 SCRIPT, PATH, CONFIRM = "/endive/stripe.js", "/_peer/fields", "/_peer/confirm"
-KEYS = {"pk_test_peer": False, "pk_live_peer": True}  # publishable keys, and whether they are live
+KEYS = {"pk_test_peer": False, "pk_live_peer": True}  # whether each publishable key is a live key
 HERE = Path(__file__).parent
-# Card numbers of Stripe's documentation ("Testing"), and their names in `cards.CARDS`.
+# Card numbers from Stripe's documentation ("Testing"), and their names in `cards.CARDS`.
 NUMBERS = {
     "4242424242424242": "pm_card_visa",
     "5555555555554444": "pm_card_mastercard",
@@ -35,7 +35,7 @@ def script() -> Reply:
 
 
 def show(query: str) -> Reply:
-    """Show the frame in the colours and fonts that the page asked for."""
+    """Return the frame in the colours and fonts that the page asked for."""
     asked = {name: html.escape(values[0]) for name, values in parse_qs(query).items()}
     page = (HERE / "fields.html").read_text()
     page = re.sub(r"\{([a-z]+[A-Z]\w+)\}", lambda named: asked.get(named[1], "inherit"), page)
@@ -43,7 +43,7 @@ def show(query: str) -> Reply:
 
 
 def take(peer: Peer, body: str) -> Reply:
-    """Make a confirmation token from the input, for the account and in the mode of the page's key."""
+    """Create a confirmation token from the input, in the page's account and in the mode of its key."""
     asked = json.loads(body)
     if asked["key"] not in KEYS or (asked["account"] or PLATFORM) not in (PLATFORM, *CONNECTED):
         raise Refusal("Invalid API Key provided.", status=401)
@@ -56,7 +56,7 @@ def take(peer: Peer, body: str) -> Reply:
 
 
 def confirm(peer: Peer, body: str, address: str) -> Reply:
-    """Confirm a PaymentIntent by its client secret, also after a failure.
+    """Confirm a PaymentIntent by its client secret, even after an earlier attempt has failed.
 
     (Reference: Stripe.js, `confirmPayment`)
     """

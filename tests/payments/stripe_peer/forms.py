@@ -1,4 +1,4 @@
-"""The form encoding that Stripe takes: `a[b]=1`, `a[0]=x`, `a[]=x`. (Reference: "Introduction")"""
+"""The form encoding that Stripe accepts: `a[b]=1`, `a[0]=x`, `a[]=x`. (Reference: "Introduction")"""
 
 import re
 from typing import Any
@@ -10,7 +10,7 @@ _NAME = re.compile(r"([^\[\]]+)((?:\[[^\[\]]*\])*)")
 
 
 def decode(text: str) -> dict[str, Any]:
-    """Return the parameters of a query or a form; an object whose names are numbers becomes a list."""
+    """Return the parameters of a query or a form. An object with only numbers as names becomes a list."""
     tree: dict[str, Any] = {}
     for name, value in parse_qsl(text, keep_blank_values=True):
         matched = _NAME.fullmatch(name)

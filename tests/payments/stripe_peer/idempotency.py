@@ -25,13 +25,13 @@ class Reply:
 class Stored:
     asked: str
     at: float
-    reply: Reply | None = None  # None while the first request is under way
+    reply: Reply | None = None  # None while the first request is being processed
 
 
 def run(book: Book, key: str, asked: Any, work: Callable[[], Reply]) -> Reply:
-    """Do the work once per key; a repeated request gets the first answer, including an error.
+    """Do the work once per key. A repeated request gets the first response, even if it is an error.
 
-    A request that is refused before the work begins (a parameter, a key in use) is not stored.
+    If a request is refused before the work begins, for a parameter or a key in use, no response is stored.
     """
     if len(key) > MAX_LENGTH:
         raise Refusal(f"Idempotency keys have at most {MAX_LENGTH} characters.", type=errors.IDEMPOTENCY)
@@ -62,12 +62,12 @@ def _earlier(peer: Peer, place: tuple[str, bool, str], asked: str) -> Reply | No
 
 
 def broken(peer: Peer) -> list[str]:
-    """Return the keys under which an error of the server is stored."""
+    """Return the keys under which a server error is stored."""
     stored = ((place[2], row.reply) for place, row in peer.keys.items())
     return [key for key, reply in stored if reply is not None and reply.status >= 500]
 
 
 def age(peer: Peer, seconds: float = LIFE_SECONDS) -> None:
-    """Make every key so many seconds older."""
+    """Make every key the given number of seconds older."""
     for stored in peer.keys.values():
         stored.at -= seconds

@@ -1,7 +1,7 @@
-"""Lists, their pages, and expanded objects. (Reference: "Pagination", "Expanding Responses")
+"""Paginated lists, and expanded objects. (Reference: "Pagination", "Expanding Responses")
 
-A page has at most `limit` rows. If a request names a limit, the peer answers fewer rows and says that there
-are more.
+If a request has a `limit`, the peer returns a random number of rows up to it. The caller must therefore read
+`has_more` to know whether there are more rows.
 """
 
 from typing import Any
@@ -16,13 +16,13 @@ _COMPARED = {
     "lte": lambda at, given: at <= given,
 }
 _PAGING = frozenset({"limit", "starting_after", "ending_before", "expand", "created"})
-EVENT_SECONDS = 30 * 86400  # how long events are listed ("List all events")
+EVENT_SECONDS = 30 * 86400  # older events are not listed ("List all events")
 MAX_TYPES = 20
 MAX_EXPANDED = 4  # levels ("Expanding Responses")
 
 
 def of(kind: str, path: str) -> Answer:
-    """Return the endpoint of a list: one page, newest first, filtered."""
+    """Return the endpoint that lists the objects of a kind: it returns one filtered page, newest first."""
 
     def answer(call: Call) -> Thing:
         rows = [row for row in call.book.all(kind) if _matches(row, call.given)]
@@ -35,7 +35,7 @@ def of(kind: str, path: str) -> Answer:
 
 
 def one(kind: str) -> Answer:
-    """Return the endpoint of a read by id."""
+    """Return the endpoint that reads one object of a kind by its id."""
     return lambda call: call.book.find(kind, call.id, "intent" if kind == "payment_intent" else "id")
 
 
@@ -94,7 +94,7 @@ def _position(ids: list[str], wanted: str, param: str) -> int:
 
 
 def expand(book: Book, thing: Thing, paths: list[str]) -> Thing:
-    """Replace ids by their objects, along each path (`data.latest_charge`)."""
+    """Replace the id at each path, such as `data.latest_charge`, with the object that it names."""
     for path in paths:
         if path.count(".") >= MAX_EXPANDED:
             raise Refusal(f"You cannot expand more than {MAX_EXPANDED} levels: {path}", param="expand")

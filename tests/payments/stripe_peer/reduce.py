@@ -1,8 +1,8 @@
-"""Reduce Stripe's published requests to names, types and enumerations, only for the paths in use.
+"""Reduces the description of Stripe's requests to names, types and enumerations, for the paths in use.
 
-`python -m tests.payments.stripe_peer.reduce` reads the parameters of the installed `stripe` library and
-writes `parameters.json`. Stripe generates them from its OpenAPI document of one API version. The file
-contains no sentence of Stripe's.
+`python -m tests.payments.stripe_peer.reduce` reads the parameters from the installed `stripe` library and
+writes `parameters.json`. Stripe generates the library from its OpenAPI document of one API version. The file
+contains none of Stripe's descriptions.
 """
 
 import json
@@ -54,12 +54,12 @@ PATHS = {
 }
 PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", Any: "any"}
 Reduced = dict[str, Any]
-# names in the options that each request has in addition to its own parameters
+# names that the type hints of each request's options use
 _NAMES = {"StripeContext": str, "Mapping": Mapping}
 
 
 def reduce() -> Reduced:
-    """Return the requests of `PATHS` and every type that they use, by name."""
+    """Return the requests in `PATHS`, and all types that they use, by name."""
     found: Reduced = {}
     paths = {path: _add(_parameters(name), found) for path, name in PATHS.items()}
     source = f"stripe {version('stripe')} (Python), parameters generated from Stripe's OpenAPI document"
@@ -95,11 +95,14 @@ def _type(hint: Any, found: Reduced) -> Any:
         return {"enum": list(arguments)}
     if origin in (list, dict):
         return {"list" if origin is list else "map": _type(arguments[-1], found)}
-    return {"map": "string"}  # the library's own class of metadata
+    return {"map": "string"}  # only the library's own class for metadata is left
 
 
 def _one_of(kinds: list[Any]) -> Any:
-    """Return one type or several. Close an enumeration that the library leaves open for later values."""
+    """Return a single type, or an `any` of several types.
+
+    The library also allows any string for an enumeration, for future values. Such a string is left out.
+    """
     listed = any(isinstance(kind, dict) and kind.get("enum", [""]) != [""] for kind in kinds)
     left = [kind for kind in kinds if not (listed and kind == "string")]
     single = [kind for number, kind in enumerate(left) if kind not in left[:number]]
@@ -107,7 +110,7 @@ def _one_of(kinds: list[Any]) -> Any:
 
 
 def written(reduced: Reduced) -> str:
-    """Return it as JSON, one type per line, so that a newer version shows as a readable diff."""
+    """Return the requests and types as JSON with one type per line, so that diffs are readable."""
     head = {name: reduced[name] for name in ("source", "version", "paths")}
     lines = [f"  {json.dumps(name)}: {json.dumps(kind)}" for name, kind in sorted(reduced["types"].items())]
     return json.dumps(head, indent=1)[:-2] + ',\n "types": {\n' + ",\n".join(lines) + "\n }\n}\n"

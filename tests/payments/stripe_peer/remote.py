@@ -1,4 +1,4 @@
-"""The peer in another process, as tests use it: started, switched and stopped."""
+"""Starts and stops the peer in another process, and sets its switches for tests."""
 
 import json
 import subprocess
@@ -22,7 +22,7 @@ class Remote:
     address: str
 
     def switch(self, name: str, **asked: Any) -> Any:
-        """Turn one of its switches, and return its answer."""
+        """Call one of the peer's switches, and return its response."""
         request = urllib.request.Request(f"{self.address}/_peer/{name}", json.dumps(asked).encode())
         with urllib.request.urlopen(request, timeout=30) as answer:
             return json.loads(answer.read())
@@ -30,8 +30,8 @@ class Remote:
     def client(
         self, key: str = "sk_test_peer", account: str | None = None, *, repeats: int = 0
     ) -> StripeClient:
-        """Return the official library's client for the peer, with so many automatic retries."""
-        addresses = {"api": self.address}  # the library's own name for it
+        """Return the official library's client for the peer, with `repeats` automatic retries."""
+        addresses = {"api": self.address}  # the library's name for the API's base address
         return StripeClient(
             key,
             stripe_account=account,

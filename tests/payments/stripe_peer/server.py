@@ -1,6 +1,7 @@
 """The peer as a process: `python -m tests.payments.stripe_peer.server [port [address]]`.
 
-It prints its address and serves. `address` is where browsers find it, for the pages to which it sends them.
+It prints its address and serves requests. `address` is the base address of the peer's pages, as browsers can
+reach them.
 """
 
 import json
@@ -74,7 +75,7 @@ class Line(BaseHTTPRequestHandler):
             return Reply(refusal.status, json.dumps({"error": refusal.shown}).encode())
 
     def _ask(self, request: api.Request) -> None:
-        """Answer, or fail as a switch says, before or after the request is carried out."""
+        """Respond to an API request, or cause the fault that a switch has set for it."""
         peer = self.server.peer
         fault = switches.fault(peer, request.method, request.path) or {}
         mode, is_before = fault.get("mode"), fault.get("when") == "before"

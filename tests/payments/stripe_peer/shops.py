@@ -10,7 +10,7 @@ from tests.serving import Reply, serving
 
 @dataclass
 class Shop:
-    """A receiver that keeps each message and its signature, and answers as the test requires."""
+    """A server that stores each message and its signature, and responds with the status set by a test."""
 
     address: str = ""
     told: list[tuple[bytes, str]] = field(default_factory=list)

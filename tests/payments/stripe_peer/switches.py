@@ -1,4 +1,4 @@
-"""The tests' switches over `/_peer/…`, as JSON. Stripe has none of them."""
+"""The switches with which tests control the peer: JSON requests to `/_peer/…`. Stripe has no such API."""
 
 import re
 from collections.abc import Callable
@@ -15,17 +15,17 @@ MODES = ("hang", "reset", "error", "slow", "repeat")
 
 
 def turn(peer: Peer, name: str, asked: Asked) -> Any:
-    """Turn the switch, and return its answer."""
+    """Call the switch, and return its response."""
     if name not in _SWITCHES:
         raise Refusal(f"There is no switch {name}.", status=404)
-    if name == "deliver":  # sends over the network, and takes the lock itself
+    if name == "deliver":  # it sends requests, which must not happen under the lock
         return _SWITCHES[name](peer, asked)
     with peer.lock:
         return shown(_SWITCHES[name](peer, asked))
 
 
 def fault(peer: Peer, method: str, path: str) -> Asked | None:
-    """Return the fault of this request, if any, and count it."""
+    """Return the fault that is set for this request, if any, and reduce its remaining number by one."""
     with peer.lock:
         for row in peer.faults:
             if row["method"] in ("", method) and re.fullmatch(row["path"], path):
@@ -38,16 +38,16 @@ def fault(peer: Peer, method: str, path: str) -> Asked | None:
 
 
 def _fault(peer: Peer, asked: Asked) -> None:
-    """Add a fault: the next `times` requests to `path` fail, `before` or `after` they are done.
+    """Add a fault: the next `times` requests to `path` fail, `before` or `after` they are carried out.
 
-    `path` is a regular expression.
+    `path` is a regular expression. The modes are:
 
-    - hang: no answer for `seconds`.
+    - hang: the connection breaks after `seconds` without a response.
     - reset: the connection breaks.
-    - error: 500, or `status` if the fault is before the request is done. `after`: the error is stored under
-      the key. `stored`: the same, but the request is not done. `later`: stored, and the request is done when
-      `seconds` have passed.
-    - slow: the request is done after `seconds`, and its key is in use until then.
+    - error: the response is a 500 or, if `when` is `before`, `status`. After `after`, `stored` and `later`,
+      the error is stored under the key. With `stored`, the request is not carried out. With `later`, it is
+      carried out when `seconds` have passed.
+    - slow: the request is carried out after `seconds`, and its key is in use until then.
     - repeat: the network delivers the request twice.
     """
     row = {"path": ".*", "method": "", "when": "before", "times": 1, "seconds": 20.0} | asked
@@ -61,9 +61,9 @@ def _book(peer: Peer, asked: Asked) -> Book:
 
 
 def _clear(peer: Peer, asked: Asked) -> None:
-    """Reset the peer to its state after the start.
+    """Reset the peer to its initial state.
 
-    `seed` chooses the order of ties and the sizes of pages.
+    `seed` determines the order of objects within a second, and the sizes of pages.
     """
     for held in (peer.books, peer.keys, peer.faults, peer.met, peer.partial, peer.late, peer.pending):
         held.clear()
@@ -84,7 +84,7 @@ def _pay_out(peer: Peer, asked: Asked) -> Any:
 
 
 def _end_refund(peer: Peer, asked: Asked) -> Any:
-    """Let a refund succeed, fail or be cancelled, from any status."""
+    """Let a refund succeed, fail or be cancelled, regardless of its current status."""
     book = _book(peer, asked)
     refund = book.find("refund", asked["refund"])
     refunds.end(book, refund, asked["status"])
@@ -108,7 +108,7 @@ def _decide(peer: Peer, asked: Asked) -> Any:
 
 
 def _move_dispute(peer: Peer, asked: Asked) -> Any:
-    """Withdraw or reinstate the money of a dispute, in any status."""
+    """Withdraw or reinstate the money of a dispute, regardless of its status."""
     book = _book(peer, asked)
     dispute = book.find("dispute", asked["dispute"])
     (disputes.reinstate if asked["is_back"] else disputes.withdraw)(book, dispute)
@@ -116,12 +116,12 @@ def _move_dispute(peer: Peer, asked: Asked) -> Any:
 
 
 def _settle_in(peer: Peer, asked: Asked) -> None:
-    """Keep the account's balance in one currency from now on, at one `rate` for every other currency."""
+    """Keep the account's balance in one currency from now on. Convert other currencies at `rate`."""
     _book(peer, asked).settles_in = (asked["currency"], asked["rate"])
 
 
 def _token(peer: Peer, asked: Asked) -> Any:
-    """Return a confirmation token as Stripe's own fields make one, in any mode."""
+    """Create a confirmation token as Stripe's own card fields do, in any mode."""
     book = _book(peer, asked)
     return methods.add_token(book, methods.add(book, asked.get("card", "pm_card_visa")), asked)
 
@@ -131,12 +131,12 @@ def _keys(peer: Peer, asked: Asked) -> Any:
 
 
 def _lacks(peer: Peer, asked: Asked) -> None:
-    """Make the account show these fields from now on."""
+    """Change fields of the account from now on."""
     _book(peer, asked).lacks = asked["fields"]
 
 
 def _show(peer: Peer, asked: Asked) -> Any:
-    """Change these fields of an object."""
+    """Change fields of an object."""
     found = _book(peer, asked).by_id(asked["thing"])
     if found is None:
         raise Refusal(f"There is no {asked['thing']}.")
@@ -145,7 +145,7 @@ def _show(peer: Peer, asked: Asked) -> Any:
 
 
 def _version(peer: Peer, asked: Asked) -> None:
-    """Write the account's events in this version from now on."""
+    """Write the account's events in the given API version from now on."""
     _book(peer, asked).version = asked["version"]
 
 

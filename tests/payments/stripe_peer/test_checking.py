@@ -1,4 +1,4 @@
-"""Strictness: the peer refuses all parameters that Stripe does not publish, in Stripe's words."""
+"""Strictness: the peer refuses all parameters that Stripe has not published, with Stripe's error messages."""
 
 import json
 import urllib.error

@@ -1,6 +1,6 @@
-"""Events: listed, sent on request, and signed.
+"""Events: the peer lists them, sends them on request and signs them.
 
-The official library accepts them and refuses forged ones.
+The official library accepts the events, and refuses forged ones.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Lists: pages of odd sizes, any order within a second, and events that are no longer listed."""
+"""Lists: pages of unpredictable size, any order within a second, and events that are no longer listed."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ SEEDS = range(5)
 
 
 def make(stripe: StripeClient, count: int) -> list[str]:
-    """Make intents within a second, and return their ids."""
+    """Create intents within a second, and return their ids."""
     return [stripe.v1.payment_intents.create({"amount": 1000, "currency": "usd"}).id for _ in range(count)]
 
 

@@ -1,4 +1,4 @@
-"""The switches of the peer: it hangs, breaks off, is slow or gets a request twice."""
+"""The peer's switches: it hangs, drops the connection, is slow, or gets a request twice."""
 
 import time
 from typing import Any
@@ -36,7 +36,7 @@ def test_slow(peer: Remote, stripe: StripeClient) -> None:
 
 
 def test_asked_twice_by_the_network(peer: Remote, stripe: StripeClient) -> None:
-    """The library gives each POST its own key if the caller gives none. Without a key, it is done twice."""
+    """A POST that is delivered twice is carried out twice, unless it has a key. The library adds one."""
     peer.switch("fault", mode="repeat", method="POST", times=2)
     stripe.v1.payment_intents.create(PAYMENT)
     assert _count(stripe) == 1

@@ -1,9 +1,9 @@
 """A provider in memory that accepts every call and confirms it later, with its adapter.
 
-Some processors answer "received" and report the outcome of a call by notification. The adapter finds a call
-by the reference in the answer. Otherwise it searches all acts of the payment for the operation's id, which it
-sent with the call. That list lags by one reading, and the payment says how many acts it has. A list with
-fewer acts vouches for no absence.
+Some payment processors answer only that they have received a call, and send its outcome as a notification.
+The adapter finds a call by the reference in this answer. If the answer was lost, it searches the list of the
+payment's acts for the operation's id, which it sent with the call. That list lags by one reading. The payment
+shows how many acts it has: if the list is shorter, a missing act is not vouched for.
 """
 
 import hmac
@@ -63,7 +63,7 @@ class Act:
 
 @dataclass
 class Charge:
-    """The money of one payment, and all calls about it."""
+    """A charge for one payment, with all calls about it."""
 
     payment: UUID
     subject: UUID
@@ -72,29 +72,29 @@ class Charge:
     currency: str
     card: Card
     made_at: datetime = field(default_factory=clock.now)
-    state: str = ""  # held, captured, voided
+    state: str = ""  # asked, held, captured or voided
     acts: list[Act] = field(default_factory=list)
     listed: int = 0  # how many acts the next reading lists
     disputes: list[DisputeRecord] = field(default_factory=list)
 
     def given_back(self) -> int:
-        """Return the amount that was refunded or promised."""
+        """Return the amount of all refunds that are settled or pending."""
         gone = (Verdict.FAILED, Verdict.DECLINED)
         return sum(act.amount for act in self.acts if act.kind == "refund" and act.verdict not in gone)
 
     def capture(self) -> Act | None:
-        """Return the act that captured the money, according to the payment itself."""
+        """Return the act that has captured the money, even if the list does not show it yet."""
         done = (act for act in self.acts if (act.kind, act.verdict) == ("capture", Verdict.SUCCEEDED))
         return next(done, None)
 
     def list_acts(self) -> list[Act]:
-        """Return the acts of a reading: without those that are newer than the previous reading."""
+        """Return the acts that existed at the previous reading, as a list that lags by one reading."""
         shown, self.listed = self.acts[: self.listed], len(self.acts)
         return shown
 
 
 class AsynchronousProvider:
-    """A payments.provider.Provider whose answers confirm no call. Most confirmations are notifications."""
+    """A payments.provider.Provider that never confirms a call at once. It sends notifications instead."""
 
     urls = ""
     page_origins: tuple[str, ...] = ("https://cards.example",)
@@ -239,7 +239,7 @@ class AsynchronousProvider:
         return next((act for act in acts if act.key == key), None)
 
     def _call(self, operation: Operation, begin: Callable[[], Act]) -> Outcome:
-        """Accept a call once per key, and answer as the fault requires."""
+        """Accept a call once per key, and return the answer that the current fault allows."""
         goes = self.faults.pop(operation.kind, None)
         if goes == Goes.REPLAYED_ERROR:
             self.broken.add(operation.pk)
@@ -266,7 +266,7 @@ class AsynchronousProvider:
         return Outcome(act.verdict, act.reference, reason, act.action_url, facts, amount)
 
     def tell(self, payment: UUID, act: Act) -> None:
-        """Report that a payment's books have changed, with a notification of the act in its current state."""
+        """Queue a notification with the current state of an act, and mark the payment as changed."""
         self.tell_of(payment, key=str(act.key), kind=act.kind, verdict=act.verdict.value, is_ours=act.is_ours)
 
     def tell_of(self, payment: UUID, **facts: str | bool) -> None:

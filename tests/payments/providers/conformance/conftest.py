@@ -26,12 +26,12 @@ def running_peer() -> Iterator[remote.Remote]:
         yield peer
 
 
-# If STRIPE_TEST_KEY is set, also Stripe's own test mode.
+# If STRIPE_TEST_KEY is set, the tests also run against Stripe's own test mode.
 PROVIDERS = ["sandbox", "stripe", "asynchronous", *(["stripe's test mode"] if stripe_test_mode.KEY else [])]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out the tests that Stripe's test mode cannot carry out."""
+    """Skip the tests that Stripe's test mode cannot carry out."""
     items[:] = [
         item
         for item in items
@@ -43,7 +43,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def desk(
     request: pytest.FixtureRequest, settings: Settings, monkeypatch: pytest.MonkeyPatch, db: None
 ) -> Iterator[Desk]:
-    """Yield the desk of each provider in turn; its adapter is in use."""
+    """Yield the desk of each provider in turn. The service uses the provider's adapter."""
     with shops.listening() as shop:
         made: Desk
         if request.param == "sandbox":

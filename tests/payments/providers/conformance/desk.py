@@ -1,4 +1,4 @@
-"""The desk of a provider: the tests' acts as payers, banks and staff, the same for every provider."""
+"""The desk of a provider: what tests can do as payers, banks and staff, the same for every provider."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -24,7 +24,7 @@ class Card(StrEnum):
 
 
 class Goes(StrEnum):
-    """A fault of a call."""
+    """The way in which a call fails."""
 
     SILENT = "the connection breaks before it is done"
     DONE_SILENT = "the connection breaks when it is done"
@@ -34,7 +34,7 @@ class Goes(StrEnum):
 
 
 class Desk(Protocol):
-    """A provider of the tests, as its adapter, its payers, its banks and its staff see it."""
+    """A provider under test: its adapter, and the actions of its payers, banks and staff."""
 
     provider: Provider
 
@@ -51,7 +51,7 @@ class Desk(Protocol):
         """Make the next authorization hold no more than this amount."""
 
     def settle(self) -> None:
-        """Let the time come at which all accepted calls are settled."""
+        """Settle all calls that the provider has accepted, as if enough time had passed."""
 
     def age_keys(self) -> None:
         """Make the provider forget every key."""
@@ -66,7 +66,7 @@ class Desk(Protocol):
         """Return a settled refund, as the cardholder's bank does."""
 
     def dispute(self, payment: Payment, amount: int | None = None) -> None:
-        """Dispute a payment or a part of it, as its payer's bank. The card must be one to be disputed."""
+        """Dispute a payment or a part of it, as the payer's bank does. The card must be DISPUTED."""
 
     def decide(self, payment: Payment, *, is_won: bool) -> None:
         """Decide the open dispute of a payment."""

@@ -1,4 +1,4 @@
-"""A network in front of a provider that has no faults on request: it adds broken connections and errors."""
+"""A proxy for a provider that cannot cause faults on request. It adds broken connections and errors."""
 
 import re
 import socket
@@ -21,7 +21,7 @@ FAILED = b'{"error": {"type": "api_error", "message": "An unknown error occurred
 
 
 class Fault(NamedTuple):
-    """A fault of the next request of a method to a path (a regular expression)."""
+    """A fault for the next request with this method and a path that matches the regular expression."""
 
     method: str
     path: str
@@ -44,7 +44,7 @@ class Network(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     def goes(self, method: str, path: str, key: str) -> Goes | None:
-        """Return the fault of a request, if any; an error that is stored under a key is repeated."""
+        """Return the fault for a request, if any. An error that is stored under its key is repeated."""
         for fault in self.faults:
             if fault.method == method and re.fullmatch(fault.path, path):
                 self.faults.remove(fault)
@@ -93,7 +93,7 @@ class _Line(BaseHTTPRequestHandler):
 
 @contextmanager
 def carrying(upstream: str) -> Iterator[Network]:
-    """Run a network until the block ends."""
+    """Run a proxy until the block ends."""
     with Network(upstream) as network:
         threading.Thread(target=network.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
         yield network

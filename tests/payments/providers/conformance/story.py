@@ -1,4 +1,4 @@
-"""One payment at a provider, as the core handles it: an operation is begun, sent, looked up and recorded."""
+"""One payment at a provider, with operations that are begun, sent, looked up and recorded."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -17,11 +17,11 @@ from tests.payments.providers.conformance.desk import Card, Desk
 
 Kind = Operation.Kind
 ACTS = [Kind.AUTHORIZE, Kind.CAPTURE, Kind.VOID, Kind.REFUND]
-READINGS = 5  # until the books are up to date
+READINGS = 5  # the maximum, after which the books must be up to date
 
 
 class Story:
-    """One card's payment; `amount` in minor units."""
+    """A payment by one card, with `amount` in minor units."""
 
     def __init__(
         self,
@@ -45,21 +45,21 @@ class Story:
         )
 
     def begin(self, kind: Kind, amount: int = 0) -> Operation:
-        """Write the intent of an operation, for the whole amount if none is given."""
+        """Write an operation, for the whole amount if `amount` is 0."""
         operation = operations.begin(self.payment, kind, now=clock.now(), cause=CAUSE)
         operation.amount = amount or self.payment.amount
         operation.save(update_fields=["amount"])
         return operation
 
     def ask(self, operation: Operation) -> Outcome:
-        """Send the operation, or send it again under its key."""
+        """Send the operation, for the first time or again under the same key."""
         return operations.perform(operation, deadline=Deadline.after(operations.PATIENCE))
 
     def look_up(self, operation: Operation) -> Outcome:
         return operations.look_up(self.anew(operation.pk))
 
     def find(self, operation: Operation) -> Outcome:
-        """Look up an operation whose answer was lost; ask again if it is neither found nor vouched for."""
+        """Look up an operation, and again if it is not found and its absence is not vouched for."""
         found = self.look_up(operation)
         is_open = found.verdict == Verdict.NOT_FOUND and not found.is_vouched
         return self.look_up(operation) if is_open else found
@@ -68,14 +68,14 @@ class Story:
         return Operation.objects.select_related("payment").get(pk=pk)
 
     def record(self, operation: Operation, outcome: Outcome) -> Outcome:
-        """Record the provider's answer, if it ends the operation or names the page of a challenge."""
+        """Record the provider's answer, and return it."""
         row = self.anew(operation.pk)
         operations.record(row, outcome, now=clock.now(), lease=row.lease_token)
         self.payment.refresh_from_db()
         return outcome
 
     def end(self, operation: Operation, outcome: Outcome) -> Outcome:
-        """Record an answer; an operation that was only accepted is looked up once it is settled."""
+        """Record an answer, and return the final one. If it is pending, settle and look up the operation."""
         self.record(operation, outcome)
         if outcome.verdict != Verdict.PENDING:
             return outcome
@@ -83,17 +83,17 @@ class Story:
         return self.record(operation, self.look_up(operation))
 
     def do_again(self, operation: Operation) -> Outcome:
-        """Send an operation again, as another process does that has read it; return its end."""
+        """Send an operation again, as another process would, and return its final outcome."""
         row = self.anew(operation.pk)
         return self.end(row, self.ask(row))
 
     def do(self, kind: Kind, amount: int = 0) -> Outcome:
-        """Begin an operation, send it, and return its end."""
+        """Begin an operation, send it, and return its final outcome."""
         operation = self.begin(kind, amount)
         return self.end(operation, self.ask(operation))
 
     def before(self, kind: Kind) -> None:
-        """Bring the money to the state in which an operation of this kind is due."""
+        """Carry out the operations that must precede an operation of this kind."""
         if kind != Kind.AUTHORIZE:
             assert self.do(Kind.AUTHORIZE).verdict == Verdict.SUCCEEDED
         if kind == Kind.REFUND:
@@ -106,7 +106,7 @@ class Story:
 
 
 def read(story: Story) -> Books:
-    """Read a payment's books until two readings are equal: missing facts can still arrive."""
+    """Read a payment's books until two readings are equal, because a provider's books can lag behind."""
     found: list[Books] = []
     for _ in range(READINGS):
         said = provider.current_provider().movements(story.payment)

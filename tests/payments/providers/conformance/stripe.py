@@ -1,4 +1,4 @@
-"""The desk of Stripe, in the form of its peer."""
+"""The desk of Stripe, with the double of Stripe's API (tests/payments/stripe_peer) as the provider."""
 
 import urllib.request
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ FAULTS = {
 
 
 class StripeDesk:
-    """The peer of Stripe, and the settings with which the service uses it."""
+    """The double of Stripe's API, and the settings with which the service uses it."""
 
     def __init__(self, peer: Remote, shop: Shop) -> None:
         self.provider: Provider = StripeProvider()
@@ -63,7 +63,7 @@ class StripeDesk:
         }
 
     def use(self, settings: Settings) -> None:
-        """Set the settings for the rest of a test."""
+        """Change the settings for the rest of the test."""
         for name, value in self.settings.items():
             setattr(settings, name, value)
 
@@ -138,7 +138,7 @@ class StripeDesk:
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A handler that stops at redirects: the shop's page to which a browser would go does not exist."""
+    """A handler that does not follow redirects, because the shop's page does not exist."""
 
     def redirect_request(self, *_: object) -> None:
         return None
@@ -148,12 +148,12 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 def times_of(method: str, goes: Goes) -> int:
-    """Return how many times a call must fail: a read whose connection breaks is repeated at once."""
+    """Return how many times a request must fail. A GET is retried once if its connection breaks."""
     return 2 if method == "GET" and goes in (Goes.SILENT, Goes.DONE_SILENT) else 1
 
 
 def listen(client: StripeClient, shop: Shop) -> str:
-    """Subscribe the shop to every event; return the secret that signs them."""
+    """Subscribe the shop to all events, and return the secret that signs them."""
     endpoint = client.v1.webhook_endpoints.create({"url": shop.address, "enabled_events": ["*"]})
     return str(endpoint.secret)
 

@@ -1,8 +1,8 @@
 """The desk of Stripe itself, in the test mode of your account: STRIPE_TEST_KEY=sk_test_….
 
-Where the peer has a switch, Stripe has test cards, test helpers and evidence that decides a dispute. Faults
-come from our network in front of Stripe. The messages are Stripe's events, which this module signs as Stripe
-does.
+Stripe has test cards, test helpers, and evidence that decides a dispute. They replace the switches of the
+double of Stripe's API. A proxy in front of Stripe causes the faults. The messages are Stripe's events, which
+this module signs as Stripe does.
 """
 
 import json
@@ -33,9 +33,9 @@ API = os.environ.get("STRIPE_TEST_API", "https://api.stripe.com")
 SECRET = "whsec_of_nobody_but_us"
 PATIENCE = 120.0  # seconds to wait for changes that Stripe makes with a delay
 IS_STRIPE = API.endswith(".stripe.com")
-QUIET = 3.0 if IS_STRIPE else 0.0  # seconds without a new event until the events are complete
+QUIET = 3.0 if IS_STRIPE else 0.0  # if no event has come for this many seconds, the events are complete
 FAILING = "5126"  # the last four digits of the card whose refunds fail
-# Tests that no test mode can carry out: hold less than the amount, dispute a part, end one refund at a time.
+# Tests that need what test mode cannot do: hold less than the amount, dispute a part, or end a single refund.
 BEYOND = (
     "test_that_is_held_for_less_than_asked_is_no_payment",
     "test_may_be_of_a_part",
@@ -46,7 +46,7 @@ BEYOND = (
 
 
 class TestModeDesk:
-    """Stripe's test mode, with the network in front of it."""
+    """Stripe's test mode, with a proxy in front of it that causes faults."""
 
     __test__ = False
 
@@ -65,7 +65,7 @@ class TestModeDesk:
         return made.create({"payment_method": stripe.CARDS[card]}).id
 
     def answer(self, payment: Payment, *, confirms: bool) -> None:
-        """Press the button of the bank's page in a browser."""
+        """Press the button on the bank's page in a browser."""
         asked = payment.operations.get(kind=Operation.Kind.AUTHORIZE)
         with sync_playwright() as playwright, chromium.start(playwright) as browser:
             page = browser.new_page()
@@ -81,7 +81,7 @@ class TestModeDesk:
         raise NotImplementedError("No test card holds less than it was asked for.")
 
     def settle(self) -> None:
-        """Wait until the refunds that fail have failed; if a peer replaces Stripe, settle them there."""
+        """Wait until all refunds that must fail have failed. If a double replaces Stripe, settle them."""
         if not IS_STRIPE:
             Remote(API).switch("settle_refunds")
 
@@ -100,7 +100,7 @@ class TestModeDesk:
         _wait_for(are_ended)
 
     def age_keys(self) -> None:
-        """No act is possible here: operations are looked up by their id, whether or not the key is known."""
+        """Do not age keys, which Stripe does not offer. Operations are looked up by their ids anyway."""
 
     def in_dashboard(self, kind: str, payment: Payment, amount: int) -> None:
         stripe.act(self.dashboard, kind, payment, amount)

@@ -1,4 +1,4 @@
-"""The facts that an adapter declares: its amounts, the life of its keys, its card page."""
+"""The facts that an adapter declares: the amounts it accepts, the lifetime of its keys, and its card page."""
 
 from datetime import timedelta
 

@@ -25,7 +25,7 @@ def only_dispute(story: Story) -> DisputeRecord:
 
 
 def taken(desk: Desk, merchant: Merchant, card: Card = Card.GOOD) -> Story:
-    """Return a captured payment of 9000."""
+    """Return a payment of 9000 that is captured."""
     story = Story(desk, merchant, card)
     story.before(Kind.REFUND)
     return story

@@ -1,6 +1,6 @@
-"""Facts that a provider reports unasked: its notifications, and the payments in its books.
+"""A provider's notifications, and the payments in its books.
 
-The service does not rely on a notification.
+The service does not rely on notifications.
 """
 
 from datetime import timedelta
@@ -17,19 +17,22 @@ from tests.payments.providers.conformance.story import ACTS, Kind, Story, read
 
 
 def heard(desk: Desk) -> list[Notification]:
-    """Read every message that was sent."""
+    """Return the notifications in all messages that were sent."""
     return [told for message in desk.messages() for told in desk.provider.parse_notifications(message)]
 
 
 def about(desk: Desk, story: Story) -> list[Notification]:
-    """Read every message that was sent; each must be about this payment."""
+    """Return the notifications in all messages that were sent, and check that they are about this payment."""
     found = heard(desk)
     assert {told.payment for told in found} == {story.payment.pk}
     return found
 
 
 def is_said(told: Notification, operation: Operation, *ends: Verdict) -> bool:
-    """Return whether a notification names this operation, or none, and one of these ends, or none."""
+    """Return whether a notification fits this operation and one of these outcomes.
+
+    It can leave out the operation, its kind and the outcome.
+    """
     is_named = told.kind in ("", operation.kind) and told.operation in (None, operation.pk)
     return is_named and told.verdict in (*ends, Verdict.UNKNOWN)
 

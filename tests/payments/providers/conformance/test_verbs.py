@@ -1,4 +1,4 @@
-"""Each verb and each outcome, the same at every provider."""
+"""Every call and every outcome of the port, which must be the same at every provider."""
 
 import pytest
 

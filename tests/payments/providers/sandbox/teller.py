@@ -1,4 +1,4 @@
-"""One card's money at the sandbox bank, as the tests call it: in process, and over HTTP."""
+"""Calls the sandbox bank for one payment, in the same process or over HTTP."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -24,7 +24,7 @@ BOTH = [
 
 
 class Teller:
-    """One card's money at the bank, in this process or over HTTP, according to the settings."""
+    """A payment by one card at the bank. The settings decide whether the bank is called over HTTP."""
 
     def __init__(self, number: str = VISA) -> None:
         merchant = Merchant(pk=uuid7())
@@ -57,7 +57,7 @@ class Teller:
         client.call_bank("advance", payments=[self.payment.pk], seconds=seconds)
 
     def before(self, kind: str) -> None:
-        """Bring the money to the state in which an act of this kind is due."""
+        """Make the calls that must precede a call of this kind."""
         if kind != "authorize":
             self.ask("authorize")
         if kind == "refund":

@@ -1,4 +1,4 @@
-"""The sandbox bank fulfils the port's contract and fails on request, in process and over HTTP alike."""
+"""The sandbox bank implements the provider port, in the same process and over HTTP."""
 
 import pytest
 from pytest_django.fixtures import Settings

@@ -1,4 +1,4 @@
-"""The bank's books of one payment, in process and over HTTP alike."""
+"""The bank's books of one payment, read in the same process and over HTTP."""
 
 import time
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""The outcomes of the bank's cards and faults, in process and over HTTP alike."""
+"""The outcomes of the bank's test cards and faults, in the same process and over HTTP."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -24,7 +24,7 @@ from tests.payments.providers.sandbox.teller import ASKING, BOTH
 
 @pytest.fixture(params=BOTH, autouse=True)
 def _line(request: pytest.FixtureRequest, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run each test twice: with direct calls of the bank, and with the bank as a peer on a socket."""
+    """Run each test twice: with the bank in the same process, and with the bank as a server over HTTP."""
     if request.param:
         settings.ROOT_URLCONF = "tests.bank.urls"
         http_client.connect(request.getfixturevalue("live_server").url, monkeypatch.setattr)
@@ -32,7 +32,7 @@ def _line(request: pytest.FixtureRequest, settings: Settings, monkeypatch: pytes
 
 @pytest.fixture
 def no_sleep(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Return the list of the times that the bank would have slept."""
+    """Replace the bank's sleeps. Return the list of the seconds that it would have slept."""
     slept: list[float] = []
     monkeypatch.setattr(fault_injection, "time", SimpleNamespace(sleep=slept.append))
     return slept
@@ -147,7 +147,7 @@ class TestAnActInDoubt:
         for _ in range(6):
             pump()
         used = Operation.objects.get(kind=kind)
-        # An error counts as silence. A refund is looked up before it is repeated, and found if it happened.
+        # An error counts as no answer. A refund is looked up before it is repeated, and found if it was made.
         sent = 1 if kind == "refund" and mode != "down" else 4
         assert (used.state, keys) == ("succeeded", [used.pk] * sent)
         assert Call.objects.get(kind=kind).key == used.pk

@@ -1,4 +1,4 @@
-"""The bank fails on request, in process and over HTTP alike."""
+"""The bank fails as its switches say, in the same process and over HTTP."""
 
 import time
 from datetime import timedelta
@@ -23,7 +23,7 @@ BROKEN_OFF = {Fault.Mode.DOWN, Fault.Mode.DONE_THEN_RESET}
 
 
 def is_no_answer(teller: Teller, kind: str, key: UUID, mode: str) -> bool:
-    """Return whether the call ends without an answer, or with the bank's own error if that is the fault."""
+    """Return whether the call gets no answer or, if the fault is an error, only the bank's error."""
     is_whole = (
         client.bank_address() != settings.BASE_URL and mode in BROKEN_OFF
     )  # Django's test server cannot break a connection
@@ -58,7 +58,7 @@ class TestFaults:
             assert Call.objects.filter(charge=teller.charge(), kind=kind).count() == 1
 
     def test_an_error_may_be_repeated_under_its_key_for_ever(self) -> None:
-        """Only a look-up returns the outcome, and only another key can carry out the act."""
+        """A look-up returns the outcome. Only a call under another key can be carried out."""
         for kind in ACTS:
             for mode, is_done in (("replayed_500", False), ("done_replayed_500", True)):
                 teller, key = Teller(), uuid7()

@@ -1,4 +1,4 @@
-"""The bank's journal: the answer under a key, and the act that a look-up finds by a reference."""
+"""The bank's journal: the answer to a repeated call, and the call that a look-up finds by its reference."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""The bank's messages: signed, repeated at growing intervals, and then given up."""
+"""The bank's messages are signed, and are retried at growing intervals until the bank gives up."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Calls that the bank accepts now and ends later."""
+"""Calls that the bank accepts now and completes later."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""The bank's idempotency under real concurrency: a call that arrives twice at once has one answer."""
+"""The bank's idempotency under real concurrency: two simultaneous calls with the same key get one answer."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,4 +1,4 @@
-"""The bank's own pages: the card page, and the challenge of the payer."""
+"""The bank's own pages: the card page, and the page where the payer confirms."""
 
 from uuid import uuid4
 

@@ -1,6 +1,6 @@
-"""Behaviour that only Stripe has.
+"""Behaviour that only Stripe's adapter has.
 
-It registers an intent first, has accounts and keys in use, and asks for 3-D Secure on request.
+It registers an intent first, handles connected accounts and keys in use, and can request 3-D Secure.
 """
 
 import threading
@@ -66,7 +66,7 @@ class TestRegistering:
         operation = story.begin(Kind.AUTHORIZE)
         other = desk.provider.register(story.payment, 5.0).reference
         Payment.objects.filter(pk=story.payment.pk).update(provider_reference=other)
-        desk.age_keys()  # so that our call gets another id
+        desk.age_keys()  # so that the second call creates another intent
         assert story.ask(operation).verdict == Verdict.SUCCEEDED
         assert operation.payment.provider_reference == other
         assert sorted(intents(desk)) == ["requires_capture", "requires_payment_method"]
@@ -157,7 +157,7 @@ def test_the_books_are_read_page_by_page_to_the_end(
 
 
 class TestAnEventOfAnOlderVersion:
-    """The version is that of the account or of the endpoint. The version of our requests has no influence."""
+    """An event has the API version of its account or endpoint, whatever version our requests have."""
 
     @pytest.mark.rule("money.reconciled")
     @pytest.mark.parametrize(
@@ -282,7 +282,7 @@ class TestACardOfAMate:
 
 class TestDisputes:
     def test_have_no_inquiry_among_them(self, desk: StripeDesk, acme: Merchant) -> None:
-        """An inquiry takes no money, and its charge can be refunded."""
+        """An inquiry withdraws no money, and its charge can be refunded."""
         story = Story(desk, acme)
         story.before(Kind.REFUND)
         intent = desk.dashboard.v1.payment_intents.retrieve(story.payment.provider_reference)

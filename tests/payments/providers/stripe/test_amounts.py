@@ -13,7 +13,7 @@ class TestAnAmount:
             ("GBP", 9000, 9000),
             ("JPY", 500, 500),
             ("KWD", 1250, 1250),
-            ("ISK", 350, 35000),  # no decimals in ISO 4217, two at Stripe, which are 0
+            ("ISK", 350, 35000),  # no decimals in ISO 4217, two at Stripe, which must be 0
             ("UGX", 5000, 500000),
             ("MGA", 120000, 1200),  # two decimals in ISO 4217, none at Stripe
         ],

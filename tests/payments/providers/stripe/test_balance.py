@@ -15,7 +15,7 @@ from tests.payments.providers.conformance.stripe import StripeDesk
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("provider.balance")]
 CONNECTED = "acct_connected1"
-FEE = 291  # 2.9 % and 30 of 9,000
+FEE = 291  # for a charge of 9,000: 2.9 %, plus 30
 
 
 def captured(desk: StripeDesk, merchant: Merchant) -> Story:

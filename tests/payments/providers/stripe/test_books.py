@@ -1,4 +1,4 @@
-"""Payments from Stripe's metadata, which counts only in an account of the merchant that it names."""
+"""Payments in Stripe's metadata, which is accepted only in an account of the merchant that it names."""
 
 from datetime import timedelta
 from typing import Any
@@ -25,7 +25,7 @@ def accounts(acme: Merchant, rival: Merchant) -> None:
 
 
 def capture(desk: StripeDesk, account: str | None, merchant: Merchant, payment: UUID | None = None) -> UUID:
-    """Charge a card as the holder of an account can, with our names in the metadata.
+    """Charge a card as the holder of an account can, with our ids in the metadata.
 
     Return the payment's id.
     """
@@ -38,7 +38,7 @@ def capture(desk: StripeDesk, account: str | None, merchant: Merchant, payment: 
 
 
 def told(desk: StripeDesk) -> set[tuple[UUID, UUID, str]]:
-    """Return payment, merchant and account of each payment that the adapter accepts."""
+    """Return the payment, the merchant and the account of each record that the adapter yields."""
     rows = desk.provider.payments(clock.now() - timedelta(hours=1))
     return {(row.payment, row.account, row.place) for row in rows}
 

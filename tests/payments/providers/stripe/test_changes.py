@@ -1,4 +1,4 @@
-"""Changed payments, from events that are listed in any order and for thirty days."""
+"""Changed payments, found from events that Stripe lists in any order and for thirty days."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -127,5 +127,5 @@ class TestChanged:
             changed(desk, clock.now())
 
     def now(self, desk: StripeDesk) -> datetime:
-        """Return the peer's clock, which the test has moved ahead."""
+        """Return the time of the peer's clock, which the test has advanced."""
         return datetime.fromtimestamp(desk.peer.switch("now"), UTC)

@@ -1,4 +1,4 @@
-"""A refund at Stripe that is answered by an error and carried out later reaches the card once."""
+"""If Stripe answers a refund with an error and carries it out later, the card is refunded only once."""
 
 import pytest
 

@@ -27,7 +27,7 @@ Pays = Callable[[Card], Payment]
 
 @pytest.fixture
 def pays(desk: StripeDesk, unpaid: Checkout) -> Pays:
-    """Try a card for the order; return its payment."""
+    """Return a function that tries to pay the order with a card and returns the payment."""
 
     def tried(card: Card) -> Payment:
         use = CardUse(desk.token(card, unpaid.pk), BACK)
@@ -40,7 +40,7 @@ def pays(desk: StripeDesk, unpaid: Checkout) -> Pays:
 
 @pytest.fixture
 def refused(desk: StripeDesk, unpaid: Checkout, pays: Pays) -> Payment:
-    """Return a payment whose payer has failed 3-D Secure and has come back."""
+    """Return a payment that was declined because the payer has failed 3-D Secure."""
     payment = pays(Card.ASKS)
     desk.answer(payment, confirms=False)
     operation_recovery.finish_now(unpaid.pk)
@@ -54,7 +54,7 @@ def intent_of(desk: StripeDesk, payment: Payment) -> str:
 
 
 def without_void(payment: Payment) -> None:
-    """Delete the void, as if the release had been lost."""
+    """Delete the payment's void, as if it had been lost."""
     payment.operations.filter(kind="void").delete()
 
 
@@ -114,7 +114,7 @@ class TestAFailedAuthorization:
 
 
 class TestAHoldThatIsFoundLater:
-    """No call has ended the authorization at Stripe."""
+    """A hold on a PaymentIntent that no call has cancelled at Stripe."""
 
     @pytest.fixture(autouse=True)
     def held_again(self, desk: StripeDesk, refused: Payment) -> None:

@@ -1,4 +1,4 @@
-"""`manage.py check_provider`: the setup that Stripe lacks for taking payments."""
+"""`manage.py check_provider` lists the setup that is missing at Stripe for taking payments."""
 
 from collections.abc import Callable
 from io import StringIO
@@ -24,7 +24,7 @@ def _host(settings: Settings) -> None:
 
 @pytest.fixture
 def set_up(desk: StripeDesk) -> Callable[..., None]:
-    """Set up Stripe as the README asks of an operator."""
+    """Set up Stripe as the README tells an operator to do."""
 
     def done(events: list[str] | None = None, host: str = "pay.example", account: str | None = None) -> None:
         heard = list(books.EVENTS) if events is None else events

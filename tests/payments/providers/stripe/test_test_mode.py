@@ -1,4 +1,4 @@
-"""The suite that runs against Stripe's own test mode (STRIPE_TEST_KEY), with the peer instead of Stripe."""
+"""Runs the suite for Stripe's own test mode (STRIPE_TEST_KEY) against the double of Stripe's API."""
 
 import os
 import subprocess

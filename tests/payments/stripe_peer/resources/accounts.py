@@ -1,4 +1,4 @@
-"""The owner and the account of a key. (Reference: "Authentication", "Connected Accounts")"""
+"""The account that a request acts for. (Reference: "Authentication", "Connected Accounts")"""
 
 import base64
 from email.message import Message
@@ -8,7 +8,7 @@ from tests.payments.stripe_peer.errors import REQUEST, Refusal
 
 
 def book_of(peer: Peer, headers: Message) -> Book:
-    """Return the book that a key opens: the key's mode, and the header's account or the platform."""
+    """Return the book for a request: the mode of its key, and the account in its header or the platform."""
     key = _key(headers.get("Authorization", ""))
     if not key:
         raise Refusal("You did not provide an API key.", status=401)
@@ -34,7 +34,7 @@ def _masked(key: str) -> str:
 
 
 def current(call: Call) -> Thing:
-    """Show the account. (Reference: "Retrieve account")"""
+    """Return the account. (Reference: "Retrieve account")"""
     is_platform = call.book.account == PLATFORM
     return {
         "id": call.book.account,
@@ -53,7 +53,7 @@ def current(call: Call) -> Thing:
 
 
 def register_domain(call: Call) -> Thing:
-    """Register a host for wallets; Apple Pay shows on a host that Stripe finds.
+    """Register a host for wallets. Apple Pay is active only if Stripe can verify the host.
 
     (Reference: "Payment Method Domain")
     """

@@ -1,4 +1,4 @@
-"""Amounts that Stripe takes. (Documentation: "Supported currencies": minimum, maximum, special cases)"""
+"""Amounts that Stripe accepts. (Documentation: "Supported currencies": minimum, maximum, special cases)"""
 
 from tests.payments.stripe_peer.errors import Refusal
 

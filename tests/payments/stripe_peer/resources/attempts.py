@@ -14,7 +14,7 @@ _PREFIX = "payment_intent."
 
 
 def attempt(book: Book, intent: Thing, *, off_session: bool, address: str) -> None:
-    """Try the intent's payment method. Record a decline on the intent, then raise it."""
+    """Try the intent's payment method. If it is declined, record that on the intent and raise Refusal."""
     card = methods.card_of(book, intent["payment_method"])
     if _is_challenged(intent, card):
         if off_session:
@@ -47,7 +47,7 @@ def _challenge(book: Book, intent: Thing, address: str) -> None:
 
 
 def pay(book: Book, intent: Thing) -> None:
-    """Hold or take the money of an intent that is complete, or raise the decline."""
+    """Hold or capture the intent's money. Raise Refusal if the card is declined."""
     card = methods.card_of(book, intent["payment_method"])
     if card.code:
         _fail(book, intent, card, code=card.code, decline_code=card.decline_code)
@@ -62,7 +62,7 @@ def pay(book: Book, intent: Thing) -> None:
 
 
 def take(book: Book, intent: Thing, amount: int) -> None:
-    """Take that much of the held amount. (Reference: "Capture a PaymentIntent")"""
+    """Capture `amount` of the held money. (Reference: "Capture a PaymentIntent")"""
     charge = book.find("charge", intent["latest_charge"])
     charges.capture(book, charge, amount)
     if intent["capture_method"] == "manual":
@@ -74,7 +74,7 @@ def take(book: Book, intent: Thing, amount: int) -> None:
 
 
 def _fail(book: Book, intent: Thing, card: cards.Card, **said: str) -> None:
-    """Decline: the intent requires another payment method, and the answer is 402.
+    """Decline the card with status 402. The intent then requires another payment method.
 
     (Reference: "Errors", card errors)
     """

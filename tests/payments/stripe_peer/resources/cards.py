@@ -8,7 +8,7 @@ class Challenge(StrEnum):
     """When the card asks for 3-D Secure."""
 
     NEVER = "never"
-    OPTIONAL = "optional"  # if the merchant asks for it
+    OPTIONAL = "optional"  # only if the merchant asks for it
     REQUIRED = "required"
 
 
@@ -19,8 +19,8 @@ class Card:
     code: str = ""  # the error's code, if the card is declined
     decline_code: str = ""
     challenge: Challenge = Challenge.NEVER
-    refund: str = "succeeds"  # or fails, or is pending
-    dispute: str = ""  # the reason; an inquiry starts with "warning"
+    refund: str = "succeeds"  # or "fails" or "is pending"
+    dispute: str = ""  # the reason of the dispute that the card causes; "warning" causes an inquiry
     country: str = "US"
 
 

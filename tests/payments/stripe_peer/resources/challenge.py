@@ -1,4 +1,4 @@
-"""The bank's page of 3-D Secure by redirect.
+"""The bank's page for 3-D Secure, to which the payer is redirected.
 
 (Documentation: "3D Secure", "Redirect to the bank website")
 """
@@ -20,7 +20,7 @@ _PAGE = """<!doctype html><html lang="en"><title>3-D Secure</title><link rel="ic
 
 
 def show(peer: Peer, wanted: str, query: str) -> Reply:
-    """Show the page, or redirect a payer who has already answered."""
+    """Return the page, or redirect a payer who has already answered to the shop."""
     with peer.lock:
         _, intent = _find(peer, wanted, query)
         if intent["status"] != "requires_action":
@@ -30,7 +30,7 @@ def show(peer: Peer, wanted: str, query: str) -> Reply:
 
 
 def answer(peer: Peer, wanted: str, query: str, body: str) -> Reply:
-    """Take the payer's answer, and redirect the payer to the shop."""
+    """Record the payer's answer, and redirect the payer to the shop."""
     with peer.lock:
         book, intent = _find(peer, wanted, query)
         if intent["status"] == "requires_action":
@@ -39,12 +39,12 @@ def answer(peer: Peer, wanted: str, query: str, body: str) -> Reply:
 
 
 def _take(book: Book, intent: Thing, is_confirmed: bool) -> None:
-    # not caused by an API request
+    # the events that follow are not caused by an API request, so they name none
     book.asked = {name: value for name, value in book.asked.items() if name == "version"}
     intent["_authenticated"] = is_confirmed
     if not is_confirmed:
         return attempts.refuse(book, intent)
-    with suppress(Refusal):  # a decline, which the intent shows
+    with suppress(Refusal):  # if the card is declined, the intent shows it
         attempts.pay(book, intent)
     return None
 
@@ -59,7 +59,7 @@ def _find(peer: Peer, wanted: str, query: str) -> tuple[Book, Thing]:
 
 
 def _back(intent: Thing) -> Reply:
-    """Redirect to `return_url` with the intent, its secret and `redirect_status`."""
+    """Return a redirect to the intent's `return_url` with its id, its secret and `redirect_status`."""
     has_paid = intent["status"] in ("requires_capture", "succeeded")
     added = {"payment_intent": intent["id"], "payment_intent_client_secret": intent["client_secret"]}
     added |= {"redirect_status": "succeeded" if has_paid else "failed"}

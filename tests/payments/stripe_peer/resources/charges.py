@@ -5,13 +5,13 @@ from typing import Any
 from tests.payments.stripe_peer.books import Book, Thing
 from tests.payments.stripe_peer.resources import cards
 
-HOLD_SECONDS = 7 * 86400  # how long an authorization lives ("Place a hold on a payment method")
+HOLD_SECONDS = 7 * 86400  # how long an authorization is valid ("Place a hold on a payment method")
 AVAILABLE_SECONDS = 2 * 86400
-ASYNC_SECONDS = 3600  # until the line of an asynchronous capture is named ("Asynchronous capture")
+ASYNC_SECONDS = 3600  # until a charge that was captured asynchronously names its balance line
 
 
 def create(book: Book, intent: Thing, card: cards.Card, *, authorized: int | None) -> Thing:
-    """Make the charge of an attempt: authorized, or (None) declined."""
+    """Create the charge of an attempt. `authorized` is the amount, or None if the card is declined."""
     charge = book.make(
         "charge",
         amount=intent["amount"] if authorized is None else authorized,
@@ -60,7 +60,7 @@ def _details(book: Book, intent: Thing, card: cards.Card) -> Thing:
 
 
 def capture(book: Book, charge: Thing, amount: int) -> None:
-    """Take the money of a hold, and release the rest."""
+    """Capture `amount` of a hold, and release the rest."""
     fee = round(amount * 0.029) + 30
     entry = add_transaction(book, charge, amount, type="charge", fee=fee)
     charge |= {"captured": True, "amount_captured": amount, "_line": entry["id"]}
@@ -70,7 +70,7 @@ def capture(book: Book, charge: Thing, amount: int) -> None:
 
 
 def show_lines(book: Book) -> None:
-    """Name the lines of charges that were captured asynchronously. (Event `charge.updated`)"""
+    """Let charges that were captured asynchronously name their balance lines. (Event `charge.updated`)"""
     for charge in book.all("charge"):
         line = charge.get("_line")
         is_hidden = line is not None and charge["balance_transaction"] is None
@@ -80,7 +80,7 @@ def show_lines(book: Book) -> None:
 
 
 def release(book: Book, charge: Thing, *, lapses: bool) -> None:
-    """Release a whole hold, which is not a refund. (Changelog: 2025-03-31.basil)"""
+    """Release a whole hold. Only older API versions report it as a refund. (Changelog: 2025-03-31.basil)"""
     if "" < book.version < "2025-03-31":
         told = charge | {"amount_refunded": charge["amount"], "refunded": True}
         book.emit("charge.expired" if lapses else "charge.refunded", told)
@@ -90,7 +90,7 @@ def release(book: Book, charge: Thing, *, lapses: bool) -> None:
 
 
 def _tell_of_refund(book: Book, charge: Thing, *, lapses: bool) -> None:
-    """Report a released hold as a refund, which today's version does not list.
+    """Send an event that reports a released hold as a refund. The current version does not list this refund.
 
     (Changelog: 2025-03-31.basil)
     """
@@ -105,9 +105,9 @@ def _tell_of_refund(book: Book, charge: Thing, *, lapses: bool) -> None:
 
 
 def add_transaction(book: Book, source: Thing, amount: int, **fields: Any) -> Thing:
-    """Add a line of the account's balance with its fee. (Reference: "The Balance Transaction object")
+    """Add a line with its fee to the account's balance. (Reference: "The Balance Transaction object")
 
-    It is in the account's currency. (`exchange_rate`)
+    The line is in the balance's currency. (`exchange_rate`)
     """
     currency, rate = book.settles_in or (source["currency"], None)
     amount, fee = (round(money * (rate or 1)) for money in (amount, fields.pop("fee", 0)))

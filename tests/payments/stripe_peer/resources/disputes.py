@@ -1,4 +1,4 @@
-"""Disputes: opened by a card or a switch, answered, decided, appealed.
+"""Disputes: a card or a switch opens them. They can then be answered, decided and appealed.
 
 (Reference: "Disputes"; "Testing", disputes)
 """
@@ -17,9 +17,10 @@ _DECIDES = {"winning_evidence": "won", "losing_evidence": "lost"}  # Testing: "E
 
 
 def open_one(book: Book, charge: Thing, reason: str, **differs: Any) -> Thing:
-    """Open a dispute; withdraw its money and a fee at once, except for an inquiry (`warning`).
+    """Open a dispute. Withdraw its money and a fee at once, unless it is an inquiry (`warning`).
 
-    `amount` and `status` can differ. If `withdraws` is false, a switch withdraws the money later.
+    `differs` can have another `amount` and `status`. If it has a false `withdraws`, no money is withdrawn,
+    and a switch can withdraw it later.
     """
     is_inquiry = reason == "warning"
     details = {"due_by": book.peer.now() + ANSWER_SECONDS, "has_evidence": False, "past_due": False}
@@ -44,7 +45,7 @@ def open_one(book: Book, charge: Thing, reason: str, **differs: Any) -> Thing:
 
 
 def withdraw(book: Book, dispute: Thing) -> None:
-    """Take the disputed money and a fee. (Event `charge.dispute.funds_withdrawn`)"""
+    """Withdraw the disputed money and a fee. (Event `charge.dispute.funds_withdrawn`)"""
     _move(book, dispute, -dispute["amount"], FEE, "dispute")
     dispute["is_charge_refundable"] = False
     book.emit("charge.dispute.funds_withdrawn", dispute)
@@ -74,7 +75,7 @@ def stops_refunds(dispute: Thing) -> bool:
 
 
 def update(call: Call) -> Thing:
-    """Take evidence, and submit it if the request says so. (Reference: "Update a dispute")"""
+    """Store evidence, and submit it if the request says so. (Reference: "Update a dispute")"""
     dispute, given = _open(call), call.given
     dispute["evidence"] |= given.get("evidence") or {}
     dispute["metadata"] = merge_metadata(dispute["metadata"], given.get("metadata"))
@@ -96,7 +97,7 @@ def close(call: Call) -> Thing:
 
 
 def end(book: Book, dispute: Thing, status: str) -> None:
-    """Decide a dispute, also against an earlier decision, and move the money to the winner.
+    """Decide a dispute, and move the money to the winner. This can reverse an earlier decision.
 
     An inquiry is only closed.
     """
@@ -120,7 +121,7 @@ def close_inquiries(book: Book, charge: Thing) -> None:
 
 
 def go_on(book: Book, dispute: Thing, status: str) -> None:
-    """Set a status without a decision, such as an appeal or the review of an inquiry."""
+    """Set a status that is not a decision, such as an appeal or the review of an inquiry."""
     dispute["status"] = status
     book.emit("charge.dispute.updated", dispute)
 

@@ -30,7 +30,7 @@ _EMPTY = (
 
 
 def create(call: Call) -> Thing:
-    """Make an intent, and confirm it if the request says so. (Reference: "Create a PaymentIntent")"""
+    """Create an intent, and confirm it if the request says so. (Reference: "Create a PaymentIntent")"""
     given, book = call.given, call.book
     amounts.check(given["amount"], given["currency"])
     for name in _CONFIRMING:
@@ -67,7 +67,7 @@ def _new(book: Book, given: Thing) -> Thing:
 
 
 def update(call: Call) -> Thing:
-    """Change an intent before it is paid; its metadata at any time.
+    """Change an intent before it is paid. Its metadata can be changed at any time.
 
     (Reference: "Update a PaymentIntent")
     """
@@ -127,7 +127,7 @@ def _refuse_confirmation(intent: Thing, given: Thing) -> None:
 
 
 def capture(call: Call) -> Thing:
-    """Capture a hold, whole or in part, once. (Reference: "Capture a PaymentIntent")"""
+    """Capture a hold in whole or in part. A hold is captured once. (Reference: "Capture a PaymentIntent")"""
     intent = _find(call)
     if intent["status"] == "succeeded":
         message = "This PaymentIntent could not be captured because it has already been captured."

@@ -1,4 +1,4 @@
-"""Payment methods and confirmation tokens, as Stripe's own fields return them.
+"""Payment methods and confirmation tokens, as Stripe's own card fields create them.
 
 (Reference: "PaymentMethods")
 """
@@ -17,7 +17,7 @@ def card_of(book: Book, method: str) -> cards.Card:
 
 
 def create(call: Call) -> Thing:
-    """Make a payment method of a test token; refuse a card number.
+    """Create a payment method from a test token, or refuse a card number.
 
     (Reference: "Create a PaymentMethod")
     """
@@ -36,7 +36,7 @@ def create(call: Call) -> Thing:
 
 
 def take(book: Book, given: str, *, param: str = "payment_method", metadata: Thing | None = None) -> Thing:
-    """Return the payment method; make a new one for one of Stripe's test names, only in test mode."""
+    """Return the payment method with this id. In test mode, create it for one of Stripe's test names."""
     if given not in cards.CARDS:
         return book.find("payment_method", given, param)
     if book.livemode:
@@ -45,7 +45,7 @@ def take(book: Book, given: str, *, param: str = "payment_method", metadata: Thi
 
 
 def add(book: Book, name: str, metadata: Thing | None = None) -> Thing:
-    """Make a payment method of a test card, in any mode."""
+    """Create a payment method from a test card, in any mode."""
     details: Thing = {
         "customer": None,
         "billing_details": {"email": None, "name": None, "phone": None, "address": None},
@@ -71,7 +71,7 @@ def shown_card(card: cards.Card) -> Thing:
 
 
 def create_token(call: Call) -> Thing:
-    """Make a confirmation token by Stripe's test helper.
+    """Create a confirmation token, as Stripe's test helper does.
 
     (Reference: "Create a test Confirmation Token")
     """
@@ -84,7 +84,7 @@ def create_token(call: Call) -> Thing:
 
 
 def add_token(book: Book, method: Thing, given: Thing) -> Thing:
-    """Make a confirmation token, which lives twelve hours and can be used once.
+    """Create a confirmation token, which is valid for twelve hours and for one intent.
 
     (Reference: "Confirmation Token")
     """
@@ -102,7 +102,7 @@ def add_token(book: Book, method: Thing, given: Thing) -> Thing:
 
 
 def use_token(book: Book, wanted: str, intent: str) -> Thing:
-    """Return the token's payment method and its return address, and use it up."""
+    """Use up a token for an intent. Return the token's payment method and return address."""
     token = book.find("confirmation_token", wanted, "confirmation_token")
     if token["payment_intent"] not in (None, intent):
         raise Refusal("This ConfirmationToken has already been used.", param="confirmation_token")

@@ -7,9 +7,9 @@ ARRIVES_SECONDS = 2 * 86400
 
 
 def pay_out(book: Book, currency: str, *, is_automatic: bool) -> Thing:
-    """Pay out all lines that were not paid out yet.
+    """Pay out all balance lines that were not paid out yet.
 
-    Only the lines of an automatic payout are known. (List, `payout`)
+    Only an automatic payout's lines can be listed by the payout's id. (List, `payout`)
     """
     lines = [
         row for row in book.all("balance_transaction") if row["currency"] == currency and not row["_payout"]

@@ -6,11 +6,11 @@ from tests.payments.stripe_peer.resources import charges, disputes, methods
 
 WITHOUT_LINE = (
     "insufficient_funds",
-)  # a refund that waits for money has taken none yet ("Refunds", pending)
+)  # a refund that waits for funds has not withdrawn money from the balance yet ("Refunds", pending)
 
 
 def create(call: Call) -> Thing:
-    """Refund a charge, whole or in part. (Reference: "Create a refund")"""
+    """Refund a charge in whole or in part. (Reference: "Create a refund")"""
     charge = _charge(call)
     amount = _amount(call.book, charge, call.given)
     card = methods.card_of(call.book, charge["payment_method"])
@@ -97,7 +97,7 @@ def settle(book: Book) -> None:
 
 
 def end(book: Book, refund: Thing, status: str) -> None:
-    """End a refund, also one that had succeeded. (Reference: Refund, `failure_balance_transaction`)"""
+    """End a refund, even if it has succeeded before. (Reference: Refund, `failure_balance_transaction`)"""
     before = refund["status"]
     refund["status"] = status
     refund.pop("pending_reason", None)

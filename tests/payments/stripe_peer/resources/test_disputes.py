@@ -1,4 +1,4 @@
-"""Disputes: opened, answered in time, won and lost."""
+"""Disputes: opening, evidence, and decisions."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""PaymentIntents from creation to their end, each step as Stripe's reference says."""
+"""PaymentIntents from creation to their end, with each step as Stripe's reference describes it."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ BACK = "https://shop.example/back?order=7"
 
 
 def _make(stripe: StripeClient, card: str = "pm_card_visa") -> PaymentIntent:
-    """Make an intent with manual capture and confirm it with that card."""
+    """Create an intent with manual capture, and confirm it with the given card."""
     intent = stripe.v1.payment_intents.create({"amount": 2000, "currency": "usd", "capture_method": "manual"})
     return stripe.v1.payment_intents.confirm(intent.id, {"payment_method": card, "return_url": BACK})
 

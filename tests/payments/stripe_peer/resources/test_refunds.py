@@ -1,4 +1,4 @@
-"""Refunds: in parts, never more than was captured; pending, and failed afterwards."""
+"""Refunds: partial refunds, the limit of the captured amount, pending refunds, and failures after success."""
 
 from typing import Any
 
