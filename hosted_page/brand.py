@@ -1,7 +1,7 @@
-"""Style sheet of a merchant: the design tokens, its brand colour, and the colours derived from it.
+"""The merchant's style sheet: design tokens, brand colour, and colours derived from the brand colour.
 
-The derived colours are those that tokens.css calculates. They are written as hex, for browsers that cannot
-calculate with colours.
+The derived colours have the same values that tokens.css calculates. They are written as hex, for browsers
+that cannot calculate colours in CSS.
 """
 
 import re
@@ -51,7 +51,7 @@ def is_colour(words: str) -> bool:
 
 
 def sheet(brand: str) -> str:
-    """Return the style sheet of the tokens with a merchant's colour, such as "#A61C59"."""
+    """Return the style sheet with the design tokens and a merchant's colour, such as "#A61C59"."""
     values = {"--brand": brand, **properties(brand)}
     return f"{TOKENS}\n:root{{{''.join(f'{name}:{value};' for name, value in values.items())}}}\n"
 
@@ -85,12 +85,15 @@ def is_darkened(brand: str) -> bool:
 
 
 def is_faint(brand: str) -> bool:
-    """Return whether the colour has a contrast of less than 1.3 to 1 with the page in light mode."""
+    """Return whether the colour's contrast with the page background in light mode is below 1.3 to 1."""
     return (_luminance_of(_parse_colour(PAPER)) + 0.05) / (_luminance_of(_parse_colour(brand)) + 0.05) < 1.3
 
 
 def _make_readable(rgb: Triple) -> Triple:
-    """Return linear rgb, darkened if neither white nor black text is readable (luminance .178 to .26)."""
+    """Return a linear RGB colour on which white or black text is readable.
+
+    A colour with a luminance between 0.178 and 0.26 is darkened, because neither is readable on it.
+    """
     luminance = _luminance_of(rgb)
     factor = 0.178 / luminance if 0.178 < luminance < 0.26 else 1.0
     return (rgb[0] * factor, rgb[1] * factor, rgb[2] * factor)
@@ -137,7 +140,7 @@ def _multiply(rows: Iterable[Triple], vector: Triple) -> Triple:
 
 
 def _parse_colour(brand: str) -> Triple:
-    """Return "#rrggbb" as linear rgb, each 0 to 1."""
+    """Return the linear RGB values of a colour such as "#A61C59", each from 0 to 1."""
     red, green, blue = (_to_linear(int(brand[at : at + 2], 16) / 255) for at in (1, 3, 5))
     return (red, green, blue)
 

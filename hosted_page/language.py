@@ -18,7 +18,7 @@ A_YEAR = 365 * 86_400
 
 
 class LanguageMiddleware:
-    """Middleware that answers the payer's pages in the payer's language.
+    """Middleware that translates the payer's pages into the payer's language.
 
     All other responses, such as those of the API, are in English.
     """
@@ -39,7 +39,7 @@ class LanguageMiddleware:
 
 
 def prefer(request: HttpRequest, locale: str) -> None:
-    """Answer this request in the language of a locale.
+    """Use the language of a locale for this request.
 
     The language does not change if the service does not support it, or if the payer has chosen a language.
     """

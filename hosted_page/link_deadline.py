@@ -1,4 +1,4 @@
-"""The end of an order's pay links, and their last day, on which the lead can text reminders (rule share.last_day)."""
+"""When an order's pay links end, and their last day for text reminders (rule share.last_day)."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from checkout.models import PaymentRequest
 from checkout.states import ShareStatus
 
-ID = "last-day"  # anchor on the page, to which a text links
+ID = "last-day"  # anchor on the lead's page, which a text message links to
 LASTS = timedelta(days=1)
 
 

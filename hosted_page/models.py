@@ -27,7 +27,7 @@ class SignInCode(models.Model):
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True, blank=True)
-    read_at: datetime  # `codes.waiting` sets this attribute and the next
+    read_at: datetime  # `codes.waiting_code` sets this attribute and the next
     is_lost: bool
 
     class Meta:
@@ -38,7 +38,7 @@ class SignInCode(models.Model):
 
 
 class PayerSignIn(models.Model):
-    """A person's sign-in to one checkout or share in one browser. Its signed cookie has this row's id."""
+    """A person's sign-in to one checkout or share in one browser. A signed cookie has this row's id."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     subject = models.UUIDField(help_text="The checkout's or payment request's uuid.")
@@ -47,14 +47,14 @@ class PayerSignIn(models.Model):
         help_text="Whether the payer entered a code. Otherwise the browser was remembered."
     )
     began_at = models.DateTimeField()
-    read_at: datetime  # set by the query of a request
+    read_at: datetime  # time of the query, set when a request reads the row
 
     def __str__(self) -> str:
         return f"sign-in to {self.subject}"
 
 
 class KnownBrowser(models.Model):
-    """A browser whose payer lets us remember their number. It has a random token, and this row the hash."""
+    """A browser that remembers its payer's number. It stores a random token, and this row its hash."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     token_digest = models.CharField(max_length=64, unique=True)
@@ -71,7 +71,7 @@ class KnownBrowser(models.Model):
 
 
 class SmsMessage(models.Model):
-    """An SMS message, waiting or ended. When it ends, the service deletes its number and its text.
+    """An SMS message that is waiting or has ended. When it ends, its number and its text are deleted.
 
     The other fields stay, because the limits count them. The message of a code has the id of the code. A
     message to a lead has the id of its LeadTold.
@@ -127,7 +127,7 @@ class SmsMessage(models.Model):
     refusal = models.CharField(
         max_length=32, blank=True, help_text="Why the carrier did not accept or deliver it."
     )
-    alike: dict[str, list[str]]  # set for a new message: by field, the digests by which it is counted
+    alike: dict[str, list[str]]  # set for a new message: for each counted field, its digests
 
     class Meta:
         indexes: ClassVar = [
@@ -137,7 +137,8 @@ class SmsMessage(models.Model):
             models.Index("range_digest", "created_at", name="sms_range", condition=_COUNTED),
             models.Index("created_at", name="sms_counted", condition=_COUNTED),
             models.Index(fields=["checkout_uuid"]),
-            # Claims use it too. With an index on `due_at`, a claim would add an entry to every other index.
+            # Claiming a message uses this index too. With an index on `due_at`, each claim would add an entry
+            # to every index.
             models.Index("ends_at", name="sms_open", condition=models.Q(ended_at=None)),
         ]
 
@@ -146,7 +147,7 @@ class SmsMessage(models.Model):
 
 
 class SmsDay(models.Model):
-    """How many SMS messages of a day count against the budget of one merchant, or of all merchants."""
+    """The number of SMS messages on one day that count against a merchant's budget or the total budget."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     day = models.DateField(help_text="In UTC.")
@@ -187,7 +188,10 @@ class SmsStop(models.Model):
 
 
 class CardTry(models.Model):
-    """A card entered on the hosted page. It counts until it is known that the bank has not declined it."""
+    """A card entered on the hosted page.
+
+    It counts towards the limits on declined cards until the service knows that the bank did not refuse it.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     subject = models.UUIDField(help_text="The checkout's or payment request's uuid.")
@@ -231,7 +235,10 @@ class ShareTake(models.Model):
 
 
 class CspReport(models.Model):
-    """How often browsers reported a violation of the policy of a kind of page (rule card_page.reports)."""
+    """The number of reports that one kind of page violated its content security policy in one way.
+
+    Rule card_page.reports.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     page = models.CharField(max_length=20, help_text="The kind of page.")
@@ -274,7 +281,7 @@ class OptInText(models.Model):
 
 
 class OptIn(models.Model):
-    """A tick of the opt-in box: person, place, text. Append-only. The newest e-mail address is current."""
+    """A person's opt-in, with the box's place and text. Append-only. The newest e-mail address is current."""
 
     class Placement(models.TextChoices):
         SUCCESS_PAGE = "success_page"

@@ -1,8 +1,8 @@
 """The payer's cookies: the sign-in to a checkout or share, and the browser's random name.
 
-A sign-in is a row, and a signed cookie names it. The cookie is useless without the row, so that a sign-out
-ends every copy of the cookie. The row is useless without SECRET_KEY, so that a copy of the database signs no
-one in. Rule sign_in.session.
+A sign-in is a database row, and a signed cookie contains its id. When the payer signs out, the row is
+deleted, and every copy of the cookie becomes invalid. The cookie needs a signature with SECRET_KEY, so that a
+copy of the database is not enough to sign in. Rule sign_in.session.
 """
 
 import re
@@ -23,11 +23,11 @@ from config.lib import batches, clock, crypto
 from config.lib.prepared import Prepared
 from hosted_page.models import PayerSignIn
 
-LIFE = 15 * 60  # seconds, from the last signature
-LONGEST = 2 * 60 * 60  # seconds, from the sign-in
-AFTERWARDS = 60 * 60  # seconds in which the page says that a sign-in has ended (rule sign_in.said)
-KEPT = timedelta(hours=4)  # for a row: longer than LONGEST and AFTERWARDS together
-SIGN_INS = 5  # without a code, per person and checkout or share: only the newest stay
+LIFE = 15 * 60  # seconds after the cookie was last signed
+LONGEST = 2 * 60 * 60  # seconds after the sign-in
+AFTERWARDS = 60 * 60  # seconds during which the page says that a sign-in has ended (rule sign_in.said)
+KEPT = timedelta(hours=4)  # how long a row is kept; longer than LONGEST and AFTERWARDS together
+SIGN_INS = 5  # sign-ins without a code, per person and checkout or share; older ones are deleted
 BROWSER, SHOWN_CODE = "browser", "code"
 # A browser's name in the form that token_urlsafe(16) makes. A forged name might not fit into a header.
 _NAME = re.compile(r"[A-Za-z0-9_-]{22}")
@@ -45,7 +45,7 @@ def customer_of(request: HttpRequest, subject: UUID) -> UUID | None:
 
 
 def is_proven(request: HttpRequest, subject: UUID) -> bool:
-    """Return whether the signed-in person entered a code in this visit, and was not just remembered."""
+    """Return whether the signed-in person entered a code in this visit, instead of being remembered."""
     found = _signed_in(request, subject)
     return found is not None and found.row.is_proven
 
@@ -60,15 +60,15 @@ def signed_out(request: HttpRequest, subject: UUID) -> UUID | None:
 
 
 def has_reached_longest(request: HttpRequest, subject: UUID) -> bool:
-    """Return whether the limit of two hours, not 15 idle minutes, ends or has ended the sign-in here."""
+    """Return whether the two-hour limit, rather than 15 idle minutes, ends or has ended this sign-in."""
     found = _found(request, subject)
     return found is not None and found.longest_until < found.signed_at + LIFE
 
 
 def seconds_left(request: HttpRequest, subject: UUID, *, prolonged: bool = False) -> int:
-    """Return how many seconds the sign-in here is still valid, 0 if it is not.
+    """Return for how many seconds the sign-in in this browser remains valid, 0 if it is not valid.
 
-    With `prolonged`, return the seconds that would be left if it were prolonged now.
+    With `prolonged`, return the seconds that would be left if the sign-in were extended now.
     """
     found = _signed_in(request, subject)
     return max(0, round(found.until(prolonged=prolonged) - time.time())) if found else 0
@@ -77,7 +77,8 @@ def seconds_left(request: HttpRequest, subject: UUID, *, prolonged: bool = False
 class _Found(NamedTuple):
     """A sign-in that a cookie names.
 
-    `signed_at` is when the cookie was signed, and `longest_until` when the two hours end, in seconds.
+    `signed_at` is when the cookie was signed. `longest_until` is when the two-hour limit ends. Both are Unix
+    times.
     """
 
     row: PayerSignIn
@@ -100,7 +101,7 @@ def _found(request: HttpRequest, subject: UUID) -> _Found | None:
     """Return the sign-in that the cookie of a checkout or share names, valid or not.
 
     Return None if there is no such sign-in, or if the cookie was signed more than an hour ago. The result is
-    cached in the request, because a page asks eight times who is signed in.
+    cached in the request, because one page needs it eight times.
     """
     known: dict[UUID, _Found | None] = request.__dict__.setdefault("payer_sign_ins", {})
     if subject not in known:
@@ -121,7 +122,7 @@ def _look_up(request: HttpRequest, subject: UUID) -> _Found | None:
 
 
 def _row(sign_in: UUID, subject: UUID) -> QuerySet[PayerSignIn]:
-    """Return the query for a sign-in, which does not find it if its person is erased.
+    """Return the query for a sign-in. It finds no row if the person is erased.
 
     The condition is needed because an erasure might commit just before the sign-in's own transaction does.
     """
@@ -133,7 +134,10 @@ _ROW = Prepared(_row, UUID, UUID, read_at="read_at")
 
 
 def _open(cookie: str, subject: UUID, *, max_age: int | None = None) -> UUID | None:
-    """Return the id of the sign-in that a cookie names for the subject, None if the signature is invalid."""
+    """Return the id of the sign-in in a cookie.
+
+    Return None if the cookie is forged, too old, or belongs to another subject.
+    """
     try:
         subject_hex, sign_in_hex = signing.loads(cookie, salt=SALT, max_age=max_age)
     except signing.BadSignature:
@@ -147,9 +151,10 @@ def _signed_at(cookie: str) -> int:
 
 
 def begin(subject: UUID, customer_uuid: UUID, *, is_proven: bool) -> PayerSignIn:
-    """Insert a sign-in. It is valid once `give` has given its cookie to a browser.
+    """Insert a sign-in. It can be used once `give` has sent its cookie to the browser.
 
-    A remembered person can begin a sign-in without a code with each request. Only the newest SIGN_INS stay.
+    A remembered person can begin a sign-in without a code with each request. Only the newest SIGN_INS of them
+    are kept.
     """
     made = PayerSignIn(subject=subject, customer_uuid=customer_uuid, is_proven=is_proven, began_at=Now())
     made.save(force_insert=True)
@@ -161,7 +166,7 @@ def begin(subject: UUID, customer_uuid: UUID, *, is_proven: bool) -> PayerSignIn
 
 
 def give(request: HttpRequest, response: HttpResponse, sign_in: PayerSignIn) -> None:
-    """Sign the browser in for fifteen minutes, and end its previous sign-in for the same subject."""
+    """Sign the browser in for fifteen minutes. End its previous sign-in for the same subject."""
     _end(request, sign_in.subject)
     _sign(response, sign_in.subject, sign_in.pk)
 
@@ -184,7 +189,7 @@ def sign_out(request: HttpRequest, response: HttpResponse, subject: UUID) -> Non
 
 
 def _end(request: HttpRequest, subject: UUID) -> None:
-    """Delete the browser's sign-in, also if its cookie is too old: a copy of the cookie might be newer."""
+    """Delete the browser's sign-in, even if its cookie is too old: a copy of the cookie might be newer."""
     sign_in = _open(request.COOKIES.get(cookie_name(subject.hex), ""), subject)
     if sign_in is not None:
         PayerSignIn.objects.filter(pk=sign_in).delete()
@@ -233,9 +238,9 @@ def name_browser(response: HttpResponse, browser: str) -> None:
 
 
 def await_code(response: HttpResponse, browser: str, shown_code: str) -> None:
-    """Store the browser's name for a day, and a code that the page shows instead of sending it.
+    """Store the browser's name for a day, and the code if the page shows it instead of sending it.
 
-    Only `local` and `sandbox` show codes.
+    Pages show codes only in `local` and `sandbox`.
     """
     name_browser(response, browser)
     if shown_code:

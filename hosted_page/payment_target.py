@@ -1,4 +1,4 @@
-"""The target of a page: an order, for its lead, or one share, for a mate at a pay link or group link."""
+"""The target of a page: an order, for its lead, or one share, for a mate with a pay link or group link."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ from config.lib.prepared import Prepared
 from hosted_page import language, payer
 from payments import disputes, open_operations
 
-SIGN_IN = "sign_in"  # query parameter for a person who has paid and returns
-LOOKS = "looks"  # query parameter when the page reloads itself, without an act of the person
+SIGN_IN = "sign_in"  # query parameter that asks a person who has paid to sign in again
+LOOKS = "looks"  # query parameter of requests that the page makes without an act of the person
 
 
 @dataclass(frozen=True)
@@ -58,28 +58,28 @@ class PaymentTarget:
 
     @property
     def may_sign_in(self) -> bool:
-        """Whether codes are sent: to anyone while it can be paid, then only to the person who paid it."""
+        """Whether codes are sent. Anyone can get one while the target can be paid, then only its payer."""
         return self.is_payable or self.is_of_payer_alone
 
     @property
     def is_of_payer_alone(self) -> bool:
-        """Whether it is paid, so that the page is only for the person who paid it."""
+        """Whether the target is paid, so that the page is only for the person who paid."""
         return self.paid_by_uuid is not None
 
     @property
     def paid_by_uuid(self) -> UUID | None:
-        """Id of the person who paid it, None if it is not paid."""
+        """Id of the person who paid the target, None if it is not paid."""
         if self.share is None:
             return self.checkout.lead_id if self.checkout.status in PAID else None
         return self.share.mate_id if self.share.status in (*SHARE_PAID, ShareStatus.REFUNDED) else None
 
     @property
     def paid_at(self) -> datetime | None:
-        """Time when it was paid, None if it was not."""
+        """Time when the target was paid, None if it was not."""
         return self.share.paid_at if self.share else self.checkout.captured_at
 
     def is_paid_by(self, customer_uuid: UUID | None) -> bool:
-        """Return whether this person paid it."""
+        """Return whether this person paid the target."""
         return customer_uuid is not None and customer_uuid == self.paid_by_uuid
 
     def payer_of(self, request: HttpRequest) -> UUID | None:
@@ -92,7 +92,7 @@ class PaymentTarget:
         return customer_uuid if self.is_payable and is_lead == (self.share is None) else None
 
     def person(self, customer_uuid: UUID) -> Customer:
-        """Return the person with this id, with their phone number. Orders are read without the number."""
+        """Return the person with this id, including the phone number. Orders are read without it."""
         return _PERSON.get(customer_uuid)
 
     def address(self, step: str = "") -> str:
@@ -113,9 +113,9 @@ class PaymentTarget:
     def is_of(self, request: HttpRequest) -> bool:
         """Return whether this browser may see the page.
 
-        A person who came through the group link must have claimed the share or paid it. The claim ends with
-        the payment. After it, the payer is known by their sign-in, also for an hour after the sign-in ended.
-        Later, the payer can sign in again at addresses that look the same for everyone.
+        A person who came through the group link must have claimed the share or paid it. A payment ends the
+        claim. After that, the payer can see the page while signed in, and for an hour after the sign-in has
+        ended. Later, the payer can sign in again at addresses that show the same page to everyone.
         """
         if self.share is None or not self.group:
             return True
@@ -127,18 +127,18 @@ class PaymentTarget:
         return was_in or (self.is_of_payer_alone and self._is_to_sign_in(request))
 
     def _is_to_sign_in(self, request: HttpRequest) -> bool:
-        """Return whether the request is for the page or a form of the sign-in."""
+        """Return whether the request is for the sign-in page or one of its forms."""
         if request.path == self.address():
             return SIGN_IN in request.GET
         return request.path in (self.address("phone"), self.address("code"), self.address("resend"))
 
     def way_back(self) -> str:
-        """Return the path at which the person who paid sees their page, after a sign-in if needed."""
+        """Return the path at which the payer sees the page, after signing in if that is needed."""
         return self._with(SIGN_IN)
 
     @property
     def looks_url(self) -> str:
-        """Path from which the page reloads itself automatically. Such a request does not extend a sign-in."""
+        """Path that the page uses to reload itself. Such a request does not extend a sign-in."""
         return self._with(LOOKS)
 
     def _with(self, query: str) -> str:
@@ -146,7 +146,7 @@ class PaymentTarget:
         return f"{address}{'&' if '?' in address else '?'}{query}=1"
 
     def go_with(self, query: str) -> HttpResponseRedirect:
-        """Redirect to the page with the current state, with a query parameter that it knows."""
+        """Redirect to the page with the current state, with `query` as a query parameter."""
         return HttpResponseRedirect(self._with(query), status=303)
 
     def go_to(self, part: str) -> HttpResponseRedirect:
@@ -169,7 +169,7 @@ def absolute(path: str) -> str:
 _TOKEN = "~"  # placeholder for a share's token
 
 
-@cache  # a page contains many paths
+@cache  # one page contains many paths
 def _path(name: str, *args: str) -> str:
     return reverse(name, args=args)
 
@@ -178,11 +178,11 @@ TargetView = Callable[[HttpRequest, PaymentTarget], HttpResponse]
 
 
 def for_target(view: TargetView, *, shows: bool = True) -> Callable[..., HttpResponse]:
-    """Decorate a view, which then gets the target of its address: the order of `pay?id=`, or a link's share.
+    """Decorate a view so that it receives the target at its address.
 
-    With `shows` false, for a view that rarely shows a page, the order is read without its lines. A person who
-    has not claimed the share is redirected to the group page. The view raises Http404 if there is no such
-    target.
+    The target is the order of `pay?id=`, or the share of a link. If `shows` is false, because the view rarely
+    shows a page, the order is read without its lines. A person who has not claimed the share is redirected to
+    the group page. The view raises Http404 if there is no such target.
     """
 
     @wraps(view)
@@ -198,7 +198,7 @@ def for_target(view: TargetView, *, shows: bool = True) -> Callable[..., HttpRes
 
 
 def bind(checkout: Checkout) -> None:
-    """Add the ids of the order and its merchant to each further log line of this request."""
+    """Add the ids of the order and its merchant to all further log lines of this request."""
     facts = {"merchant": checkout.merchant_id, "checkout": checkout.pk}
     structlog.contextvars.bind_contextvars(**{name: str(uuid) for name, uuid in facts.items()})
 
@@ -210,22 +210,22 @@ def _at(request: HttpRequest, token: str, position: int, *, shows: bool) -> Paym
 
 
 def for_page(view: TargetView) -> Callable[..., HttpResponse]:
-    """Decorate a page that is shown by GET, like `for_target`."""
+    """Decorate the view of a page for GET requests, like `for_target`."""
     return require_safe(for_target(view))
 
 
 def for_return(view: TargetView) -> Callable[..., HttpResponse]:
-    """Decorate an address to which other pages return, and which redirects, like `for_page`."""
+    """Decorate a view to which other pages return, and which then redirects. Like `for_page`."""
     return require_safe(for_target(view, shows=False))
 
 
 def for_form(view: TargetView) -> Callable[..., HttpResponse]:
-    """Decorate the view of a posted form, like `for_target`."""
+    """Decorate the view of a form that is sent by POST, like `for_target`."""
     return require_POST(for_target(view))
 
 
 def _order_of(request: HttpRequest, rows: Prepared[Checkout]) -> PaymentTarget:
-    """Return the order that the address names. A late order lapses or expires first.
+    """Return the order in the address. If its time has passed, it lapses or expires first.
 
     Raises Http404 if there is no such order.
     """
@@ -245,7 +245,7 @@ _PERSON = Prepared(lambda pk: Customer.objects.filter(pk=pk), UUID)
 
 def _whole_order(rows: CheckoutQuerySet) -> QuerySet[Checkout]:
     rows = rows.select_related("merchant", "payment", "lead", "group_link")
-    rows = rows.defer("lead__phone")  # no page shows it, and reading it would decrypt it
+    rows = rows.defer("lead__phone")  # no page shows the number, and reading it would decrypt it
     return current_checkouts.with_read_at(prefills.with_locale(rows))
 
 

@@ -1,4 +1,7 @@
-"""Use of the customer data that a merchant sent: masked number, then code, then name (rules prefill.*)."""
+"""Customer data from the merchant, used on the payer's pages (rules prefill.*).
+
+The page shows the number masked and offers to text a code to it. The name is used after the sign-in.
+"""
 
 from checkout.customers import prefills
 from hosted_page.payment_target import PaymentTarget
@@ -14,7 +17,10 @@ def number(target: PaymentTarget) -> str:
 
 
 def may_go_on(target: PaymentTarget, phone: str) -> bool:
-    """Return whether a browser remembered with this number needs no code here. Rule known.prefilled."""
+    """Return whether a browser that remembers this number can sign in here without a code.
+
+    It can if the merchant sent no number, or this number. Rule known.prefilled.
+    """
     return number(target) in ("", phone)
 
 

@@ -1,4 +1,4 @@
-"""Preview of a payer's first page with another name or colour, for the merchant. Rule brand.preview."""
+"""Preview for the merchant: a payer's first page with another name or colour. Rule brand.preview."""
 
 from typing import Any
 
@@ -21,9 +21,9 @@ LINES = (("Standing ticket, Blue Room", 4, 2250), ("Booking fee", 1, 550))  # of
 
 
 def preview_page(request: HttpRequest, merchant: Merchant, *, name: str, colour: str) -> HttpResponse:
-    """Return the page with this name and colour, such as "#A61C59". No change is saved.
+    """Return the payer's first page with this name and colour, such as "#A61C59". Save no change.
 
-    The portal's own page shows it in a frame.
+    The merchant portal shows the page in a frame.
     """
     order = _sample_order(merchant, name, colour)
     with translation.override(settings.LANGUAGE_CODE):
@@ -35,7 +35,7 @@ def preview_page(request: HttpRequest, merchant: Merchant, *, name: str, colour:
 
 
 def _first_step(request: HttpRequest, merchant: Merchant) -> dict[str, Any]:
-    """Return the context of a payer's first step, without the order. Its forms lead back to the preview."""
+    """Return the context of a payer's first step, without the order. Its forms return to the preview."""
     return {
         "action": request.path,
         "cancel_url_path": request.path,

@@ -1,4 +1,4 @@
-"""Remembered browsers: with the person's consent, they need no new code for thirty days (rules known.*)."""
+"""Remembered browsers. With the person's consent, a browser needs no new code for 30 days (rules known.*)."""
 
 import secrets
 from datetime import timedelta
@@ -14,15 +14,15 @@ from config.lib import batches, clock, crypto
 from hosted_page import payer
 from hosted_page.models import KnownBrowser
 
-LIFE = timedelta(days=30)  # from the code that proved the number; never extended
-MAX_BROWSERS = 5  # per number: a further browser replaces the oldest one
-REMEMBER = "remember"  # the name of the box in the form
+LIFE = timedelta(days=30)  # after the code that verified the number; never extended
+MAX_BROWSERS = 5  # per number: one more browser replaces the oldest
+REMEMBER = "remember"  # name of the checkbox in the form
 TOKEN, TICKED = "known", "ticked"
 TICK_LASTS = 15 * 60
 
 
 def recall(request: HttpRequest) -> KnownBrowser | None:
-    """Return the row of this remembered browser, None if it is not remembered or its thirty days are over."""
+    """Return this browser's row, None if it is not remembered or was remembered over thirty days ago."""
     token = request.COOKIES.get(payer.cookie_name(TOKEN), "")
     if not token:
         return None
@@ -31,7 +31,10 @@ def recall(request: HttpRequest) -> KnownBrowser | None:
 
 
 def note_tick(request: HttpRequest, response: HttpResponse, subject: UUID) -> None:
-    """Keep in a cookie, until the code is entered, whether the box was ticked when the code was requested."""
+    """Store in a cookie whether the checkbox was ticked when the code was requested.
+
+    The cookie is kept until the person enters the code.
+    """
     name = payer.cookie_name(TICKED)
     if REMEMBER in request.POST:
         payer.set_cookie(response, name, signing.dumps(subject.hex, salt=TICKED), TICK_LASTS)
@@ -40,7 +43,7 @@ def note_tick(request: HttpRequest, response: HttpResponse, subject: UUID) -> No
 
 
 def remember(request: HttpRequest, response: HttpResponse, subject: UUID, person: Customer) -> None:
-    """Remember this browser with the number that a code has just proved, if the person ticked the box."""
+    """Remember this browser with the number that a code has just verified, if the checkbox was ticked."""
     if not _is_ticked(request, subject):
         return
     token = secrets.token_urlsafe(32)
@@ -78,5 +81,5 @@ def _delete_remembered(request: HttpRequest) -> None:
 
 
 def delete_old() -> None:
-    """Delete the remembered browsers whose thirty days are over."""
+    """Delete the browsers that were remembered over thirty days ago."""
     batches.delete(KnownBrowser.objects.filter(pk__lt=clock.first_id(clock.now() - LIFE - timedelta(days=1))))

@@ -1,4 +1,4 @@
-"""Rendering of the payer's pages, with their Content Security Policy (rule secret.csp)."""
+"""Render the payer's pages, with their Content Security Policy (rule secret.csp)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ from payments.provider import CardPage
 def render_page(
     request: HttpRequest, target: PaymentTarget, name: str, context: dict[str, Any], *, status: int = 200
 ) -> HttpResponse:
-    """Return a payer's page about a target. `context` overrides the context that every page has."""
+    """Render a payer's page about a target. `context` overrides the values that all pages share."""
     every_page = {
         "order": summary.summary_of(target),
         "is_share": target.share is not None,
@@ -34,7 +34,7 @@ def render_page(
 
 
 def leave(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
-    """Return the context of the sign-out button, None if no one is signed in here."""
+    """Return the context of the sign-out button, None if no one is signed in in this browser."""
     if payer.customer_of(request, target.subject) is None:
         return None
     return {"action": target.address("leave"), "is_paying": target.is_payable}
@@ -65,16 +65,16 @@ def _ends_of_forms(target: PaymentTarget) -> tuple[str, ...]:
 def show_card_page(
     request: HttpRequest, target: PaymentTarget, page: CardPage, around: dict[str, Any]
 ) -> HttpResponse:
-    """Return the provider's card page under our host, with the CSP it needs (rule provider.card_page)."""
+    """Show the provider's card page under our host, with the CSP that it needs (rule provider.card_page)."""
     return card_page(request, page, around, _ends_of_forms(target))
 
 
 def card_page(
     request: HttpRequest, page: CardPage, around: dict[str, Any], ends_of_forms: Sequence[str]
 ) -> HttpResponse:
-    """Return the provider's card page under our host, also for a sample order.
+    """Render the provider's card page under our host, for an order or for the sample order.
 
-    `ends_of_forms` are the addresses to which its forms may redirect.
+    `ends_of_forms` are the addresses to which the forms of the page may redirect.
     """
     response = render(request, page.template, around | page.context)
     csp.allow_forms_to(response, *ends_of_forms)
@@ -85,9 +85,9 @@ def card_page(
 def show_status(
     request: HttpRequest, target: PaymentTarget, found: PageStatus, own: dict[str, Any], *, is_refused: bool
 ) -> HttpResponse:
-    """Return the status page, or only its changing part for a request by htmx.
+    """Show the status page, or only its changing part if htmx requests it.
 
-    `own` overrides its context.
+    `own` overrides values of the page's context.
     """
     context = {
         **vars(found),
@@ -102,5 +102,5 @@ def show_status(
 
 
 def wants_part(request: HttpRequest) -> bool:
-    """Return whether the page requests only its changing part."""
+    """Return whether htmx requests only the changing part of the page."""
     return request.headers.get("HX-Request") == "true"

@@ -1,10 +1,10 @@
-"""The bar of a shared bill: one part for each person, as wide as the amount that they bear."""
+"""The bar of a split bill: one part per person, with a width that shows the amount that they bear."""
 
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-NARROWEST = 4.0  # per cent: with the gap next to it, just wide enough to be seen on a phone
+NARROWEST = 4.0  # per cent: a part of this width, with the gap next to it, is just visible on a phone
 LETTER = 7.0  # per cent: a narrower part has no room for a letter
 
 
@@ -19,7 +19,7 @@ class Part(NamedTuple):
 def parts(people: Sequence[tuple[str, int]]) -> list[Part]:
     """Return the parts of the bar for people, each given as a letter and an amount. They fill the bar.
 
-    static/js/split.js draws them with the same widths.
+    static/js/split.js draws the same widths in the browser.
     """
     found = places([amount for _, amount in people])
     return [
@@ -29,17 +29,16 @@ def parts(people: Sequence[tuple[str, int]]) -> list[Part]:
 
 
 def places(amounts: Sequence[int]) -> list[tuple[float, float]]:
-    """Return the start and the width of the part of each amount, in per cent of the bar."""
+    """Return the start and the width of each amount's part, in per cent of the bar."""
     found = widths(amounts)
     return list(zip(accumulate(found[:-1], initial=0.0), found, strict=True)) if found else []
 
 
 def widths(amounts: Sequence[int]) -> list[float]:
-    """Return the width of the part of each amount, in per cent of the bar. The width of an amount of 0 is 0.
+    """Return the width of each amount's part, in per cent of the bar. An amount of 0 has the width 0.
 
     If the smallest part would be too narrow to see, all widths move towards equal widths until it is wide
-    enough. Equal amounts therefore keep equal widths, and a larger amount never has a narrower part than a
-    smaller one.
+    enough. Equal amounts keep equal widths, and a larger amount never has a narrower part than a smaller one.
     """
     borne = [amount for amount in amounts if amount > 0]
     if not borne:

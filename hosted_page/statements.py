@@ -1,7 +1,7 @@
 """The SQL of this package: limits on cards and texts, sign-in codes, and functions of append-only tables.
 
-A limit allows n rows within a time, and the nth newest row decides. If there are fewer rows, no row decides,
-and the result is null.
+A limit allows n rows within a period. The nth newest row decides when the next row is allowed. If there are
+fewer rows, the result is null.
 """
 
 from functools import cache
@@ -10,21 +10,21 @@ from config.lib import quota
 
 
 def _with_digests(template: str, names: tuple[str, ...], keys: int) -> str:
-    """Fill in the placeholders of `{… digests}` for this number of digests of each value, one per key."""
+    """Replace each `{… digests}` in the template by placeholders for `keys` digests, one per key."""
     for name in names:
         template = template.replace(f"{{{name} digests}}", quota.placeholders(name, keys))
     return template
 
 
-# The limits on declined cards, in one statement: the ORM's three statements, twice for each card, cost as
-# much as the rest of the page. A card is good if its payment is held or has gone further, or if its decline
-# has a reason that is no refusal.
+# The limits on declined cards are read in one statement. The ORM needed three statements, twice for each
+# card, which cost as much as the rest of the page. A card is good if its payment is held or has gone further,
+# or if the reason of its decline does not count as a refusal.
 _GOOD = """EXISTS (
     SELECT FROM payments_payment p WHERE p.subject = t.subject AND p.card_token = t.card_token
     AND (p.status NOT IN ('authorizing', 'declined') OR p.decline_reason = ANY(%(no_refusal)s)){more})"""
-# For tries that are found only by their site (a block of IPv6 addresses), only cards that paid stop counting.
-# A neighbour's declined card must still count, because `declines.was_tried_by` finds a card's owner only by a
-# try that counts.
+# If only the site (a block of IPv6 addresses) of a try matches, the try stops counting only if its card paid.
+# A declined card of a neighbour must still count, because `declines.was_tried_by` finds the owner of a card
+# only by a try that counts.
 _PAID = """EXISTS (
     SELECT FROM payments_payment p WHERE p.subject = t.subject AND p.card_token = t.card_token
     AND p.status NOT IN ('authorizing', 'declined'))"""
@@ -50,9 +50,9 @@ SELECT now, (
     ORDER BY created_at DESC OFFSET %(site_before)s LIMIT 1
 ) FROM clock
 """.replace("{good}", _GOOD.replace("{more}", ""))
-# The statement does not see its own writes: it reads the limits as they were before, and leaves out good
-# cards by its own condition. A card that was only given up is not ended here, because it can still be
-# declined. A row that another transaction has locked is left to the next try.
+# The statement does not see its own writes. It reads the limits as they were before, and leaves out good
+# cards by a condition. It does not stop counting a card that was only given up, because that card can still
+# be declined. If another transaction has locked a row, the next try updates it.
 _COUNT_CARD = f""", ended AS (
     UPDATE hosted_page_cardtry SET is_counted = false WHERE id IN (
         SELECT id FROM hosted_page_cardtry t
@@ -68,15 +68,15 @@ _COUNT_CARD = f""", ended AS (
 
 @cache
 def compose_card_limits(keys: int, *, counts_card: bool) -> str:
-    """Return the statement that reads the limits on declined cards, for this number of digests of each value.
+    """Return the statement that reads the limits on declined cards, for `keys` digests of each value.
 
-    If `counts_card` is true, it also inserts a try and stops counting good cards.
+    If `counts_card` is true, the statement also inserts a try and stops counting good cards.
     """
     template = _CARD_LIMITS.replace("{more}", _COUNT_CARD if counts_card else "")
     return _with_digests(template, ("phone", "address", "site"), keys)
 
 
-# All limits on texts, in one statement.
+# The limits on texts are all read in one statement.
 _SMS_LIMIT = """(
     SELECT created_at FROM hosted_page_smsmessage
     WHERE {counted} AND created_at > now - %({name}_within)s
@@ -94,7 +94,7 @@ _SMS_COUNTED = {
 
 @cache
 def compose_sms_limits(keys: int) -> str:
-    """Return the statement that reads the limits on texts, for this number of digests of each value."""
+    """Return the statement that reads the limits on texts, for `keys` digests of each value."""
     limits = ", ".join(_SMS_LIMIT.format(name=name, counted=of) for name, of in _SMS_COUNTED.items())
     template = f"""
 WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now) SELECT now, {limits} FROM clock
@@ -102,9 +102,9 @@ WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now) SELECT now, {limits
     return _with_digests(template, ("phone_digest", "address_digest", "site_digest", "range_digest"), keys)
 
 
-# Both rows stay locked until the end of the transaction. The merchant's row always comes first, so that two
-# transactions never wait for each other. Only the first message of a day inserts a row: INSERT with ON
-# CONFLICT would lock an existing row before it updates it, and PostgreSQL would log both.
+# Both rows stay locked until the end of the transaction. The merchant's row is always locked first, to
+# prevent deadlocks. Only the first message of a day uses INSERT: with ON CONFLICT, it would lock an existing
+# row before it updates it, and PostgreSQL would log both.
 SPEND_SMS_BUDGETS = """
 WITH counted AS (
     UPDATE hosted_page_smsday SET count = count + 1
@@ -152,6 +152,6 @@ WHERE id = %(id)s AND used_at IS NULL AND tries < %(maximum)s AND expires_at > c
 RETURNING tries
 """
 
-# Functions of the tables' owner. For the service, these tables are append-only.
+# Database functions of the tables' owner. The service itself can only append to these tables.
 ADVANCE_HISTORY = "SELECT advance_history(%s, %s)"
 ERASE_OPT_INS = "SELECT erase_opt_ins(%s::uuid[], %s)"

@@ -1,4 +1,4 @@
-"""The summary of an order that every page shows, and the notation of cards, days and times on pages."""
+"""The summary of an order that every page shows, and the format of cards, days and times on pages."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -22,18 +22,18 @@ from hosted_page.payment_target import PaymentTarget, lead_name
 from payments import money
 from payments.models import Payment
 
-DATES = {  # CLDR's long date patterns of languages in which they differ from English ("Sat 12 December 2026")
+DATES = {  # CLDR's long date patterns, for languages that differ from English ("Sat 12 December 2026")
     "de": {"EEE d": "EEE, d", "d MMMM": "d. MMMM"},
     "es": {"EEE d": "EEE, d", "MMMM y": "MMMM 'de' y", "d MMMM": "d 'de' MMMM"},
 }
 
 
-NOT_SOLD = ("fee", "shipping", "tax", "discount")  # categories of lines that are not products
+NOT_SOLD = ("fee", "shipping", "tax", "discount")  # categories of items that are not products
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of the bill."""
+    """A line of the order."""
 
     name: str
     detail: str
@@ -63,7 +63,7 @@ class Summary:
 
 
 def summary_of(target: PaymentTarget) -> Summary:
-    """Return the order's summary, for its lead or for a mate."""
+    """Return the order's summary, for the lead or for a mate."""
     checkout = target.checkout
     merchant, items = checkout.merchant, checkout.bill
     name = lead_name(checkout)
@@ -90,8 +90,8 @@ def summary_of(target: PaymentTarget) -> Summary:
 def total_label(checkout: Checkout) -> str:
     """Return the label of the total on a mate's page.
 
-    It names the lead as the payer only while the order is captured. During a dispute, the shop might not have
-    the money. A caller that knows of a dispute uses "Total" instead.
+    It says that the lead has paid only while the order is captured. During a dispute, the shop might not have
+    the money. A caller that knows of a dispute therefore uses "Total" instead.
     """
     if checkout.status != Status.CAPTURED:
         return _("Total")
@@ -105,9 +105,9 @@ def _style_sheet_address(merchant_uuid: UUID, version: int) -> str:
 
 
 def title(checkout: Checkout, *, counts: bool = False) -> str:
-    """Return the title of the order: its first line that is a product, and the number of further such lines.
+    """Return the title of the order: its first product, and the number of its other products.
 
-    With `counts`, the title has the quantity of the first line if it is more than one.
+    With `counts`, the title includes the quantity of the first product if it is more than one.
     """
     sold = [item for item in checkout.bill if item.category not in NOT_SOLD] or checkout.bill[:1]
     first = f"{sold[0].quantity} × {sold[0].name}" if counts and sold[0].quantity > 1 else sold[0].name
@@ -125,7 +125,7 @@ def line(item: Item, currency: str) -> Line:
 
 
 def card_in_words(payment: Payment | None, *, is_theirs: bool) -> str:
-    """Return a card as a part of a sentence. The words name it only to its owner (`is_theirs`)."""
+    """Return a card as a part of a sentence. Only its owner sees the brand and digits (`is_theirs`)."""
     if payment is None or not is_theirs:
         return _("the card")
     return _("your {brand} ending {last4}").format(brand=payment.card_brand, last4=payment.card_last4)
@@ -139,13 +139,13 @@ def card_name(payment: Payment | None) -> str:
 
 
 def _item_date(item: Item, zone: ZoneInfo) -> str:
-    """Return an item's date in the order's time zone, "" if it has no date or the date has no offset."""
+    """Return an item's date in the order's time zone, "" if the date is missing or has no UTC offset."""
     start = (item.custom_data or {}).get("event_start")
     if not isinstance(start, str):
         return ""
     try:
         given = datetime.fromisoformat(start)
-        if given.tzinfo is None:  # the API refuses this for a ticket; for other items, do not guess the zone
+        if given.tzinfo is None:  # the API refuses this for tickets; for others, do not guess the zone
             return ""
         at = given.astimezone(zone)
     except (ValueError, OverflowError):
@@ -154,7 +154,7 @@ def _item_date(item: Item, zone: ZoneInfo) -> str:
 
 
 def _in_place(date: str, local: datetime, zone: ZoneInfo) -> str:
-    """Return a date with the city of its zone, or with the zone's letters if the zone has no city."""
+    """Return a date with the city of its time zone, or with the zone's letters if it has no city."""
     place = _zone_city(zone)
     return (
         _("{date}, {place} time").format(date=date, place=place)
@@ -164,15 +164,12 @@ def _in_place(date: str, local: datetime, zone: ZoneInfo) -> str:
 
 
 def _babel_locale() -> str:
-    """Return Babel's name of the active language."""
+    """Return the active language as a locale name for Babel."""
     return to_locale(get_language() or "en")
 
 
 def zone_of(checkout: Checkout) -> ZoneInfo:
-    """Return the order's time zone. Rule page.zone.
-
-    It is the zone of the first item that names one, otherwise the merchant's zone.
-    """
+    """Return the order's time zone: the first item's that has one, or else the merchant's. Rule page.zone."""
     named = ((item.custom_data or {}).get("time_zone") for item in checkout.bill)
     known = (zone for zone in named if isinstance(zone, str) and zone in clock.zones())
     return ZoneInfo(next(known, checkout.merchant.time_zone))
@@ -189,13 +186,13 @@ def clock_time(at: datetime, zone: ZoneInfo) -> SafeString:
 
 
 def time_in_words(at: datetime, now: datetime, zone: ZoneInfo) -> SafeString:
-    """Return a time of day with seconds as HTML. If it is not today, return it with its date."""
+    """Return a time of day with seconds as HTML. If it is not today, include the date."""
     is_today = at.astimezone(zone).date() == now.astimezone(zone).date()
     return clock_time(at, zone) if is_today else full_time(at, zone)
 
 
 def day(at: datetime | None, checkout: Checkout) -> SafeString:
-    """Return a day with its time to the minute as HTML, "" if `at` is None."""
+    """Return a day with the time to the minute as HTML, "" if `at` is None."""
     return SafeString() if at is None else _format_time(at, zone_of(checkout), "EEE d MMMM, HH:mm")
 
 
@@ -207,19 +204,19 @@ def full_time(at: datetime, zone: ZoneInfo) -> SafeString:
 def dated(at: datetime, zone: ZoneInfo) -> str:
     """Return a full date with its time, to be shown next to `zone_words`.
 
-    A line can break only between the date and the time.
+    A browser can break the line only between the date and the time.
     """
     day, time = _format_in_language(at.astimezone(zone), "d MMMM y, HH:mm:ss").rsplit(" ", 1)
     return day.replace(" ", "\N{NO-BREAK SPACE}") + f" {time}"
 
 
 def dated_in_place(at: datetime, zone: ZoneInfo) -> str:
-    """Return a full date with its time and its zone: "21 November 2026, 19:05:02, London time"."""
+    """Return a full date with its time and zone, such as "21 November 2026, 19:05:02, London time"."""
     return _in_place(dated(at, zone), at.astimezone(zone), zone)
 
 
 def zone_words(at: datetime, zone: ZoneInfo) -> str:
-    """Return the zone of a time, for a reader in any zone: "London time (GMT)"."""
+    """Return the time zone of a time in words, such as "London time (GMT)"."""
     letters, place = _zone_letters(at.astimezone(zone)), _zone_city(zone)
     return _("{place} time ({letters})").format(place=place, letters=letters) if place else letters
 
@@ -229,7 +226,7 @@ def _format_time(at: datetime, zone: ZoneInfo, pattern: str) -> SafeString:
 
 
 def _time_with_zone(at: datetime, zone: ZoneInfo, words: str) -> SafeString:
-    """Return a time as HTML with its zone's letters, for payers in another zone or without script."""
+    """Return a time as HTML, with its zone's letters for payers in another zone or without scripts."""
     local = at.astimezone(zone)
     ahead = round((local.utcoffset() or timedelta()).total_seconds()) // 60
     html = '<time datetime="{}" data-zone="{}">{}<span>\N{NO-BREAK SPACE}{}</span></time>'
@@ -252,12 +249,12 @@ def _zone_city(zone: ZoneInfo) -> str:
 
 
 def date_of(at: datetime, checkout: Checkout) -> str:
-    """Return a day and its month, for a date of the current or the last year."""
+    """Return a day and its month, without the year, for a date in the current or the previous year."""
     return _format_in_language(at.astimezone(zone_of(checkout)), "d MMMM")
 
 
 def _format_in_language(at: datetime, pattern: str) -> str:
-    """Return a local time by a CLDR pattern, in the notation of the active language."""
+    """Format a local time with a CLDR pattern, in the active language."""
     locale = _babel_locale()
     for plain, its in DATES.get(locale, {}).items():
         pattern = pattern.replace(plain, its)

@@ -11,7 +11,7 @@ from hosted_page.privacy import retention
 from hosted_page.sms import budgets, lead_notifications, outbox, sending
 from hosted_page.steps import declines
 
-STOP_SECONDS = 3.0  # to wait for the messages in progress when the worker ends
+STOP_SECONDS = 3.0  # how long a stopping worker waits for messages in progress
 
 # Tasks that only call one function of another module.
 send_sms_messages = shared_task(sending.wake, name="hosted_page.tasks.send_sms_messages")

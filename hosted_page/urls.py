@@ -12,7 +12,7 @@ from hosted_page.sms import receipts, stopped_numbers
 from hosted_page.steps import card, prefilled_code, remembered_browser, sign_in, sign_in_extension, split
 
 View = Callable[..., HttpResponse]
-# The steps of every payment. `pay/known/end` is named `pay_known_end`.
+# The steps of every payment. The route `pay/known/end` is named `pay_known_end`.
 STEPS: dict[str, View] = {
     "phone": sign_in.phone,
     "code": sign_in.code,
@@ -50,7 +50,7 @@ OF_MATE: dict[str, View] = {
 
 
 def _build_routes(prefix: str, name: str, pages: Mapping[str, View]) -> list[URLPattern]:
-    """Return the addresses of pages below a prefix. Their names begin with `name`."""
+    """Return the routes of pages below a prefix. Their names begin with `name`."""
     return [
         path(f"{prefix}/{page}", view, name=f"{name}_{page.replace('/', '_').replace('-', '_')}")
         for page, view in pages.items()

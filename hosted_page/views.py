@@ -1,6 +1,6 @@
 """The pages of an order.
 
-One address shows the current state, and each POST answers 303 (rule pay.honest_page).
+One address shows the current state. An accepted POST redirects with status 303 (rule pay.honest_page).
 """
 
 from dataclasses import dataclass, field
@@ -32,9 +32,9 @@ from payments.models import Merchant
 class Refused:
     """The errors of a refused form on the status page.
 
-    - `tick`: the errors of a tick of the opt-in box
+    - `tick`: the errors of the opt-in box
     - `number`: why a share's link was not texted
-    - `act`: why another act on a share was refused
+    - `act`: why another action on a share was refused
     - `receipt`: why the receipt's link was not texted
     """
 
@@ -62,7 +62,7 @@ def show_order(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 
 def show_page(request: HttpRequest, target: PaymentTarget, refused: Refused = NOTHING) -> HttpResponse:
-    """Show the next step or the current state of the order, with the error of a `refused` form."""
+    """Show the next step or the current state of the order, and the error of a `refused` form."""
     signed_in = is_lead(request, target)
     found = order_status.order_status_of(
         target.checkout, now=current_checkouts.read_at(target.checkout), is_lead=signed_in
@@ -79,9 +79,9 @@ def show_page(request: HttpRequest, target: PaymentTarget, refused: Refused = NO
 def _to_lead(
     request: HttpRequest, target: PaymentTarget, found: order_status.PageStatus, refused: Refused
 ) -> HttpResponse:
-    """Show the lead the bill of a split order once it is paid, otherwise the status page.
+    """Show the lead the bill if the order is split and paid, otherwise the status page.
 
-    If the order was read as held, but was captured before its shares were read, the page is loaded again.
+    If the order was captured between reading it and reading its shares, the page is loaded again.
     """
     if found.state == "confirmed" and target.checkout.has_mates:
         return _show_bill(request, target, found, refused)
@@ -100,7 +100,7 @@ def _to_others(request: HttpRequest, target: PaymentTarget, found: order_status.
 def _frame_context(
     request: HttpRequest, target: PaymentTarget, found: order_status.PageStatus
 ) -> dict[str, Any]:
-    """Return the link back to the shop and the notice of the sign-in's end."""
+    """Return the link back to the shop and the notice about the end of the sign-in."""
     return {
         "return_url_path": _way_out(target.checkout, found),
         "cancel_url_path": "",
@@ -129,7 +129,7 @@ def _show_bill(
 def of_receipt(
     request: HttpRequest, target: PaymentTarget, found: order_status.PageStatus, refused: Refused
 ) -> dict[str, Any]:
-    """Return the receipt, and the offer to text its link. A page that polls each second offers no text."""
+    """Return the receipt, and the offer to text its link. A page that reloads itself makes no such offer."""
     is_offered = found.receipt is not None and not found.live
     text = receipt_sms.receipt_offer(request, target, refused.receipt) if is_offered else None
     return {"receipt": found.receipt, "refund": found.refund, "receipt_sms": text}
@@ -158,7 +158,7 @@ def _next_step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 def _of_lead(
     request: HttpRequest, target: PaymentTarget, found: order_status.PageStatus, refused: Refused
 ) -> dict[str, Any]:
-    """Return the lead's own part of the page: the receipt, and the opt-in box once the order is paid."""
+    """Return the part of the page that only the lead sees: the receipt, and the opt-in box if it is paid."""
     return {
         "bill_action": "",  # the whole page is live
         **of_receipt(request, target, found, refused),
@@ -167,7 +167,7 @@ def _of_lead(
 
 
 def _way_out(checkout: Checkout, found: order_status.PageStatus) -> str:
-    """Return the order's address back to the shop, "" while the payment's outcome is open.
+    """Return the address back to the shop, "" while the outcome of the payment is open.
 
     Rule pay.return.
     """
@@ -178,7 +178,7 @@ def _way_out(checkout: Checkout, found: order_status.PageStatus) -> str:
 
 
 def _show_signed_in_elsewhere(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Say that another person has signed in since, because an order has only one lead at a time."""
+    """Say that another person has signed in since. An order has only one lead at a time."""
     after, nothing = _("They signed in to this order after you."), order_status.nothing_paid(target.checkout)
     words = format_html("{} {}", nothing, after)
     own: dict[str, Any] = {
@@ -212,7 +212,7 @@ def signed_out(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 @for_form
 def opt_in(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Save the lead's tick of the merchant's marketing box."""
+    """Save the lead's choice in the merchant's marketing box."""
     if target.checkout.captured_at is None:
         return target.go()
     if not is_lead(request, target):
@@ -244,7 +244,7 @@ def cancel(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 @require_safe
 def brand_css(request: HttpRequest, merchant_uuid: UUID, version: int) -> HttpResponse:
-    """Return the style sheet with a merchant's colour. A new colour or new tokens get a new address."""
+    """Return the style sheet with a merchant's colour. A new colour or new tokens change the address."""
     return _serve_style_sheet(request, get_object_or_404(Merchant, pk=merchant_uuid).brand_colour)
 
 
@@ -258,7 +258,8 @@ def colour_css(request: HttpRequest, colour: str) -> HttpResponse:
 
 def _serve_style_sheet(request: HttpRequest, colour: str) -> HttpResponse:
     response = HttpResponse(brand.sheet(colour), content_type="text/css; charset=utf-8")
-    # A page of another release can request another version, which this answer is not: do not cache that.
+    # A page of another release can request a version that this release does not have. Do not cache the
+    # response then.
     if request.META["QUERY_STRING"] == brand.TOKENS_VERSION:
         patch_cache_control(response, public=True, max_age=31_536_000, immutable=True)
     return response

@@ -34,7 +34,7 @@ MANAGERS = frozenset({Role.OWNER, Role.ADMIN})
 BUILDERS = MANAGERS | {Role.DEVELOPER}
 HELPERS = MANAGERS | {Role.SUPPORT}
 
-# The roles that may do each action. A page asks for its action by name.
+# The roles that may do each action. A view names the action that it requires.
 MAY: dict[str, frozenset[Role]] = {
     "view": EVERYBODY,
     "export": EVERYBODY - {Role.VIEWER},
@@ -51,8 +51,8 @@ MAY: dict[str, frozenset[Role]] = {
     "read_audit": MANAGERS,
 }
 CHOSEN = "merchant"  # session key: the merchant chosen by a person who belongs to several
-OPENED_FOR = "for_merchant"  # the field of each form that names the merchant for which its page was opened
-OPENED_FOR_HEADER = "X-Merchant"  # the same of a part of a page that htmx asks for
+OPENED_FOR = "for_merchant"  # form field: the merchant for which the page with the form was opened
+OPENED_FOR_HEADER = "X-Merchant"  # header of htmx requests: the same merchant
 
 Params = ParamSpec("Params")
 View = Callable[Concatenate[HttpRequest, Membership, Params], HttpResponseBase]
@@ -69,7 +69,7 @@ class NotAllowed(PermissionDenied):
 
 
 class OtherMerchant(PermissionDenied):
-    """The form or the page was opened for another merchant than the one that the person acts for now."""
+    """The form or the page was opened for a merchant that is not the person's current merchant."""
 
     def __init__(self, membership: Membership) -> None:
         super().__init__(OPENED_FOR)
@@ -84,7 +84,7 @@ def may(membership: Membership, action: str) -> bool:
 def recheck(membership: Membership, action: str) -> None:
     """Read the person's role again and raise NotAllowed if it no longer includes the action.
 
-    A verb calls it in its transaction: the role can have changed since the view read it.
+    Call it in the transaction of the change, because the role can have changed since the view read it.
     """
     now = Membership.objects.filter(pk=membership.pk).values_list("role", flat=True).first()
     if now is None or now not in MAY[action]:
@@ -93,7 +93,7 @@ def recheck(membership: Membership, action: str) -> None:
 
 
 class _Guard(NamedTuple):
-    """The requirements of a view in addition to a signed-in person: the arguments of `requires`."""
+    """The conditions of a view in addition to a login. The fields are the arguments of `requires`."""
 
     action: str
     sensitive: bool
@@ -104,7 +104,7 @@ class _Guard(NamedTuple):
     def response(
         self, request: HttpRequest, membership: Membership, ids: dict[str, Any]
     ) -> HttpResponseBase | None:
-        """Return the response that replaces the view's, None if the view answers.
+        """Return the response to send instead of the view's, or None if the view may run.
 
         Raises as `requires` says.
         """
@@ -130,13 +130,13 @@ def requires(
     reads_form: Callable[[HttpRequest], None] = lambda request: None,
     chooses_merchant: bool = False,
 ) -> Callable[[View[Params]], Guarded]:
-    """Decorate a view for people who are signed in and may do the action; the view gets their membership.
+    """Restrict a view to signed-in people whose role includes the action, and pass it their membership.
 
-    A `sensitive` POST requires proof of identity from the last five minutes. The person is asked for it, and
-    then the POST continues. `form_of` names the page of a form whose address only takes POST. A GET there,
-    such as after a login, is redirected to that page. `reads_form` is called before the form is first read. A
-    form that was opened for another merchant is refused, unless the view `chooses_merchant`. Raises
-    NotAllowed, OtherMerchant. Rules portal.roles, portal.stale_forms.
+    A `sensitive` POST requires proof of identity from the last five minutes. If the proof is missing, the
+    person is asked for it, and then the POST continues. If the view only accepts POST, `form_of` names the
+    page with its form, and a GET, such as after a login, is redirected to that page. `reads_form` is called
+    before the form is first read. A form that was opened for another merchant is refused, unless
+    `chooses_merchant` is set. Raises NotAllowed, OtherMerchant. Rules portal.roles, portal.stale_forms.
     """
     guard = _Guard(action, sensitive, form_of, reads_form, chooses_merchant)
 
@@ -157,7 +157,7 @@ def requires(
 
 
 def _is_for_other_merchant(request: HttpRequest, membership: Membership) -> bool:
-    """Return whether the page that sends the request was opened for another merchant than the chosen one.
+    """Return whether the page that sends the request was opened for a merchant other than the current one.
 
     Our forms always name their merchant. A form without one is accepted only from a person with a single
     merchant.
@@ -178,10 +178,9 @@ def _refuse_other_merchant(request: HttpRequest, membership: Membership) -> Http
 
 
 def _acting_membership(request: HttpRequest, ids: dict[str, Any]) -> Membership:
-    """Return the membership by which the person acts.
+    """Return the person's current membership, and add its merchant and the checkout to the request's logs.
 
-    The request's log lines then name its merchant and the checkout. Raises PermissionDenied for a person
-    without a membership.
+    Raises PermissionDenied for a person without a membership.
     """
     membership = current_membership(request)
     if membership is None:
@@ -192,10 +191,7 @@ def _acting_membership(request: HttpRequest, ids: dict[str, Any]) -> Membership:
 
 
 def _logged_in(view: Guarded) -> Guarded:
-    """Wrap Django's login_required.
-
-    After the session's end, an htmx request takes the whole page to the login.
-    """
+    """Wrap Django's login_required, so that an htmx request without a session redirects the whole page."""
     asking: Guarded = login_required(view)
 
     @wraps(view)
@@ -209,13 +205,16 @@ def _logged_in(view: Guarded) -> Guarded:
 
 
 def to_login(htmx: HtmxDetails, *, otherwise: str) -> HttpResponseBase:
-    """Take the whole page to the login, and then back to itself, or to `otherwise` if it is not our page."""
+    """Redirect the whole page to the login, which then leads back to the page.
+
+    If the page is not on this site, the login leads to `otherwise`.
+    """
     there = urlencode({"next": _page_around(htmx) or otherwise})
     return HttpResponseClientRedirect(f"{reverse('account_login')}?{there}")
 
 
 def _page_around(htmx: HtmxDetails) -> str | None:
-    """Return the path of the page that asks for a part; None if the header does not name our page."""
+    """Return the path of the page that sent the htmx request, or None if the page is not on this site."""
     if not (htmx.current_url or "").isascii():
         return None
     try:
@@ -234,9 +233,9 @@ def _to_page(name: str, ids: dict[str, Any]) -> HttpResponseBase:
 
 
 def current_membership(request: HttpRequest) -> Membership | None:
-    """Return the membership by which the person acts: the chosen merchant's, else their first.
+    """Return the person's membership at the merchant that they chose, or their oldest membership.
 
-    It is None for a person without a membership.
+    Return None for a person without a membership.
     """
     mine = (
         Membership.objects.filter(user=request.user.pk)
@@ -249,7 +248,7 @@ def current_membership(request: HttpRequest) -> Membership | None:
 
 @contextmanager
 def or_404() -> Iterator[None]:
-    """Raise Http404 if the block does not find the row of the merchant."""
+    """Raise Http404 if the block raises ObjectDoesNotExist."""
     try:
         yield
     except ObjectDoesNotExist:
@@ -264,7 +263,7 @@ def wants_second_factor(membership: Membership) -> bool:
 def is_fresh(request: HttpRequest) -> bool:
     """Return whether the person has proven their identity in the last five minutes.
 
-    Operators prove it by second factor.
+    For operators who have a second factor, only the second factor counts.
     """
     records: list[dict[str, Any]] = get_authentication_records(request, request.user)
     if proves_by_code(request.user):
@@ -279,5 +278,5 @@ def proves_by_code(person: Any) -> bool:
 
 
 def cause(membership: Membership) -> Cause:
-    """Return the person as the actor in this request."""
+    """Return the cause of changes in this request: the person and the request's id."""
     return Cause(f"user:{membership.user_id}", request_id.current_id())

@@ -48,7 +48,7 @@ def _may_do_everything(request: HttpRequest) -> bool:
 
 
 class PermissionsAdmin(OperatorAdmin):
-    """The base of admins with permissions, which are read with their content types in one query."""
+    """The base class of admins with permissions. One query reads permissions and their content types."""
 
     def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.related_model is Permission:
@@ -87,14 +87,14 @@ class UserAdmin(PermissionsAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         if _may_do_everything(request):
             return self.readonly_fields
-        own = RIGHTS if obj is None else (*RIGHTS, "email")  # a new person has no rights to take over
+        own = RIGHTS if obj is None else (*RIGHTS, "email")  # a new e-mail would take over the account
         return (*self.readonly_fields, *own)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return super().has_change_permission(request, obj) and may_touch(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Let only superusers delete people: their roles go with them."""
+        """Let only superusers delete people, because that also deletes the people's roles."""
         return super().has_delete_permission(request, obj) and _may_do_everything(request)
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
@@ -211,7 +211,7 @@ class DeliveryHourAdmin(ReadOnlyAdmin):
 
 @admin.register(LastWrite)
 class LastWriteAdmin(ReadOnlyAdmin):
-    """The position that a replica must have reached before a merchant's people read on it."""
+    """Shows the log position that a replica must have reached before it serves a merchant's people."""
 
     list_display = ("whose", "position")
     references = {"whose": "payments.merchant"}
@@ -226,7 +226,7 @@ class CanaryAdmin(ReadOnlyAdmin):
 
 @admin.register(LogEntry)
 class LogEntryAdmin(ReadOnlyAdmin):
-    """The acts of operators in the admin."""
+    """Shows what operators did in the admin."""
 
     list_display = ("action_time", "user", "object_repr", "content_type", "change_message")
     search_fields = ("object_id",)
@@ -263,7 +263,7 @@ class AuthenticatorAdmin(ReadOnlyAdmin):
     secret = ("data",)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Let operators delete it for a person who has lost both phone and recovery codes."""
+        """Let operators delete the second factor of a person who has lost both phone and recovery codes."""
         may = admin.ModelAdmin.has_delete_permission(self, request, obj)
         return may and may_touch(request, obj.user if obj else None)
 

@@ -67,8 +67,8 @@ ACTIONS: dict[str, str] = {
     "account_disabled": "Account disabled after 90 days without a login",
     "account_enabled": "Enabled their unused account again",
 }
-# Settings by which customers know whom they pay, or that say where they are sent, in the words of the mail to
-# the owners. Rule portal.sensitive_settings.
+# Settings that identify the merchant to customers, or that decide where customers or money go. The texts are
+# those of the mail to the owners. Rule portal.sensitive_settings.
 SENSITIVE_SETTINGS = {
     "name": "the name that customers see",
     "shop_url": "the shop’s address",
@@ -83,8 +83,8 @@ SENSITIVE_SETTINGS = {
 def record(request: HttpRequest | None, membership: Membership, action: str, **facts: Any) -> AuditEntry:
     """Write what a person did, and queue a mail to the owners if it is sensitive.
 
-    A task has no request. Call this in the transaction of the change. `facts` holds ids and names, never a
-    secret.
+    `request` is None in a task. Call this in the transaction of the change. `facts` holds ids and names,
+    never a secret.
     """
     return _write_entry(
         request, AuditEntry(merchant=membership.merchant, user=membership.user), action, facts
@@ -121,7 +121,7 @@ def _write_entry(
 
 
 def _owners_mail_text(action: str, facts: dict[str, Any]) -> str:
-    """Return the text of the owners' mail about an action, "" if it is not mailed."""
+    """Return the text of the owners' mail about an action, or "" if the action is not mailed."""
     if action == "settings_changed":
         changed = [SENSITIVE_SETTINGS[name] for name in facts["fields"] if name in SENSITIVE_SETTINGS]
         return f"Changed {', '.join(changed)}" if changed else ""
@@ -129,6 +129,9 @@ def _owners_mail_text(action: str, facts: dict[str, Any]) -> str:
 
 
 def record_of_person(request: HttpRequest | None, user: User, action: str, **facts: Any) -> None:
-    """Write what a person, or a task, did to the person's account, in the log of each of their merchants."""
+    """Record a change of a person's account in the log of each of the person's merchants.
+
+    `request` is None if a task made the change.
+    """
     for membership in Membership.objects.filter(user=user).select_related("merchant", "user"):
         record(request, membership, action, **facts)

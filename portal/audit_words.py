@@ -24,7 +24,7 @@ SETTINGS = {
 
 
 def facts_in_words(entry: AuditEntry) -> str:
-    """Return the facts of an entry of the log in words, "" if its action says everything."""
+    """Return the facts of a log entry in words, or "" if the text of its action is enough."""
     words = _WORDS.get(entry.action)
     return words(entry.facts) if words and entry.facts else ""
 

@@ -39,7 +39,7 @@ REFUND: dict[str, Badge] = {
     Refund.Status.SETTLED: Badge("done", "check", "Settled"),
     Refund.Status.FAILED: Badge("stop", "alert", "Failed"),
 }
-REFUND_FAILED = Badge("stop", "alert", "Refund failed")  # next to an order's own badge
+REFUND_FAILED = Badge("stop", "alert", "Refund failed")  # shown next to the order's badge
 DISPUTE: dict[str, Badge] = {
     Dispute.Status.OPEN: Badge("held", "clock", "Open"),
     Dispute.Status.WON: Badge("done", "check", "Won"),
@@ -60,7 +60,7 @@ ENDED: dict[str, Badge] = {
 
 
 def of_checkout(checkout: Checkout) -> Badge:
-    """Return a checkout's badge; a voided one's note says why."""
+    """Return a checkout's badge. If the checkout is voided, the badge's note says why."""
     return CHECKOUT[checkout.status]._replace(note=VOIDED_BECAUSE.get(checkout.void_reason or "", ""))
 
 
@@ -78,7 +78,7 @@ def of_delivery(delivery: Delivery) -> Badge:
 
 
 def of_attempt(delivery: Delivery, attempt: Attempt) -> Badge:
-    """Return an attempt's badge; the latest attempt of a parked delivery has the delivery's."""
+    """Return an attempt's badge. The latest attempt of a parked delivery gets the delivery's badge."""
     if attempt.is_delivered is not False:
         return DELIVERED if attempt.is_delivered else UNDER_WAY
     is_latest = attempt.number == delivery.attempt_count

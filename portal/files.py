@@ -20,7 +20,7 @@ DANGEROUS = tuple("=+-@|%\t\r\n＝＋－＠")
 
 
 class _Echo:
-    """A file for csv.writer, whose writerow then returns the line."""
+    """A file whose `write` returns the line, so that csv.writer's `writerow` returns it too."""
 
     def write(self, line: str) -> str:
         return line
@@ -28,7 +28,10 @@ class _Echo:
 
 @dataclass(frozen=True)
 class Source:
-    """The content of a file: rows, newest by `key` first, and a function that turns rows into lines."""
+    """The content of a file: its rows, and a function that turns rows into lines.
+
+    The rows are written in the order of `key`, newest first.
+    """
 
     rows: QuerySet[Any]
     lines: Callable[[list[Any]], Iterable[Sequence[Any]]]
@@ -38,10 +41,10 @@ class Source:
 def csv_response(
     membership: Membership, name: str, heading: Sequence[str], source: Source
 ) -> StreamingHttpResponse:
-    """Return a CSV file with this name, which is written while its rows are read.
+    """Return a streamed CSV file with this name.
 
-    Each part is read on a replica, if the replica has the changes that the merchant's people made before the
-    request.
+    The rows are read while the file is sent. Each part is read on a replica, if the replica has the changes
+    that the merchant's people made before the request.
     """
     begin = "\ufeff" + csv_lines([heading])  # so that spreadsheets read it as UTF-8
     parts = _yield_parts(source, since=last_writes.position(membership.merchant_id))
@@ -51,13 +54,16 @@ def csv_response(
 
 
 def csv_lines(rows: Iterable[Sequence[Any]]) -> str:
-    """Return rows as lines of a file."""
-    writer = csv.writer(_Echo(), quoting=csv.QUOTE_ALL)  # some spreadsheets divide at a semicolon too
+    """Return the rows as lines of CSV."""
+    writer = csv.writer(_Echo(), quoting=csv.QUOTE_ALL)  # some spreadsheets also split at semicolons
     return "".join(writer.writerow([cell(value) for value in row]) for row in rows)
 
 
 def _yield_parts(source: Source, *, since: int) -> Iterator[str]:
-    """Yield the lines of a thousand rows at a time, by keyset: no long transaction, no growing offset."""
+    """Yield the lines of BATCH rows at a time.
+
+    Keyset pagination avoids a long transaction and an offset that grows.
+    """
     key, ordered = source.key, source.rows.order_by(f"-{source.key}", "-pk")
     rows = ordered
 
@@ -75,7 +81,7 @@ def _yield_parts(source: Source, *, since: int) -> Iterator[str]:
 
 
 def cell(value: Any) -> Any:
-    """Return a value as a cell; text that a spreadsheet would run as a formula is quoted."""
+    """Return the content of a cell, with a quote before text that a spreadsheet would run as a formula."""
     if value is None:
         return ""
     if (

@@ -1,4 +1,4 @@
-"""The canary: whether FIELD_KEYS and LOOKUP_KEY are the keys with which the database was written."""
+"""The canary, which checks that the database was written with the current FIELD_KEYS and LOOKUP_KEY."""
 
 from cryptography.fernet import InvalidToken
 from django.apps import apps
@@ -9,7 +9,7 @@ WORD = "canary"
 
 
 def reason_of_wrong_key() -> str:
-    """Return a sentence that names the wrong key, "" if all are right."""
+    """Return a sentence that says what is wrong with the keys, or "" if they are right."""
     try:
         # Celery imports this module before the models.
         planted = apps.get_model("portal", "Canary")._default_manager.first()
@@ -26,5 +26,8 @@ def reason_of_wrong_key() -> str:
 
 
 def plant_again() -> None:
-    """Write the digest under LOOKUP_KEY; after that, a process without this key does not start."""
+    """Write the canary's digest with the current LOOKUP_KEY.
+
+    After that, a process without this key does not start.
+    """
     apps.get_model("portal", "Canary")._default_manager.update(digest=crypto.keyed_digest(WORD, WORD))

@@ -21,12 +21,15 @@ from payments.models import Merchant
 from portal import access
 from portal.models import ApiClient, Membership, Role, User
 
-MAX_KEYS = 50  # live keys of a merchant
+MAX_KEYS = 50  # live keys per merchant
 SECRET_PREFIX = "sk_"  # no access token begins with it
 
 
 class ClientSecretHasher(BasePasswordHasher):
-    """Hashes with one SHA-256, which is enough for 256 random bits only: people's passwords keep PBKDF2."""
+    """Hashes a client secret with a single SHA-256.
+
+    That is enough for 256 random bits. People's passwords are hashed with PBKDF2.
+    """
 
     algorithm = "client_secret"
 
@@ -37,7 +40,7 @@ class ClientSecretHasher(BasePasswordHasher):
         return constant_time_compare(encoded, self.encode(password))
 
     def harden_runtime(self, password: str, encoded: str) -> None:
-        """Do nothing: each check costs the same one hash."""
+        """Skip this step of Django's, because each check costs the same: one hash."""
 
 
 class NewClient(NamedTuple):
@@ -48,11 +51,11 @@ class NewClient(NamedTuple):
 
 
 class StillRotating(Exception):
-    """Two secrets are live already: stop the old one first."""
+    """The key already has two live secrets. The old secret has to be stopped first."""
 
 
 class TooManyKeys(Exception):
-    """The merchant has the maximum of live keys."""
+    """The merchant has the maximum number of live keys."""
 
 
 class ScopeNotAllowed(Exception):
@@ -63,8 +66,8 @@ class ScopeNotAllowed(Exception):
         self.roles = [role for role in Role if _GRANTABLE[role].issuperset(scopes)]
 
 
-# The scopes that each role may give a key. A person cannot obtain through a key what the
-# person's role refuses in the portal: refunds, and the personal data of customers.
+# The scopes that each role may give a key. A key must not give a person access that the person's role does
+# not have in the portal: refunds, and the personal data of customers.
 _ALL = frozenset(settings.SCOPES)
 _GRANTABLE: dict[Role, frozenset[str]] = {
     Role.OWNER: _ALL,
@@ -81,7 +84,7 @@ def grantable(role: str) -> frozenset[str]:
 
 
 def create(by: Membership, name: str, scopes: Collection[str]) -> NewClient:
-    """Make a key for a person of the merchant, who is its holder.
+    """Create a key for the merchant, with the person `by` as its holder.
 
     Raises ScopeNotAllowed, TooManyKeys, access.NotAllowed. Rules token.grants, token.personal.
     """
@@ -96,7 +99,7 @@ def create(by: Membership, name: str, scopes: Collection[str]) -> NewClient:
 def create_client(
     merchant: Merchant, name: str, scopes: Collection[str] = (), *, holder: User | None = None
 ) -> NewClient:
-    """Make a key with these scopes, or with all but the personal ones if none are named.
+    """Create a key with these scopes, or with all scopes except the personal ones if `scopes` is empty.
 
     `holder` is the person who sees the secret. This function checks no role: `create` does.
     """
@@ -115,7 +118,7 @@ def create_client(
 
 
 def newest(merchant: Merchant) -> ApiClient | None:
-    """Return the merchant's newest live key, None if there is none."""
+    """Return the merchant's newest live key, or None if there is none."""
     found: ApiClient | None = (
         ApiClient.objects.filter(merchant=merchant, revoked_at=None).order_by("created").last()
     )
@@ -123,7 +126,7 @@ def newest(merchant: Merchant) -> ApiClient | None:
 
 
 def rotate(by: Membership, client_uuid: UUID) -> NewClient:
-    """Give a key a new secret, whose holder is the person. The old secret stays valid until it is stopped.
+    """Give a key a new secret that the person `by` holds. The old secret stays valid until it is stopped.
 
     Raises ApiClient.DoesNotExist, StillRotating, ScopeNotAllowed, access.NotAllowed. Rule token.grants.
     """
@@ -140,9 +143,10 @@ def rotate(by: Membership, client_uuid: UUID) -> NewClient:
 
 
 def stop_previous(by: Membership, client_uuid: UUID) -> ApiClient:
-    """End a key's old secret and the key's tokens: no token says which of the two secrets it was issued for.
+    """Stop a key's old secret, and delete all tokens of the key.
 
-    Raises ApiClient.DoesNotExist, ScopeNotAllowed, access.NotAllowed.
+    A token does not record for which of the two secrets it was issued. Raises ApiClient.DoesNotExist,
+    ScopeNotAllowed, access.NotAllowed.
     """
     with transaction.atomic(savepoint=True):
         client = _lock_client(by, client_uuid)
@@ -153,7 +157,7 @@ def stop_previous(by: Membership, client_uuid: UUID) -> ApiClient:
 
 
 def revoke(by: Membership, client_uuid: UUID) -> ApiClient:
-    """End a key and all its tokens at once.
+    """Revoke a key, and delete all its tokens.
 
     Raises ApiClient.DoesNotExist, ScopeNotAllowed, access.NotAllowed.
     """
@@ -167,15 +171,15 @@ def revoke(by: Membership, client_uuid: UUID) -> ApiClient:
 
 
 def held_by(merchant: Merchant, person: User) -> list[ApiClient]:
-    """Return the merchant's live keys of which the person knows a secret that works, the oldest first."""
+    """Return the merchant's live keys for which the person holds a working secret, oldest first."""
     of_person = Q(holder=person) | Q(previous_holder=person)  # a stopped secret has no holder
     return list(ApiClient.objects.filter(of_person, merchant=merchant, revoked_at=None).order_by("created"))
 
 
 def may_approve_endpoint(caller: Caller) -> bool:
-    """Return whether an endpoint that this key sets may receive personal data without an owner's approval.
+    """Return whether an endpoint that this key sets may receive personal data without a separate approval.
 
-    It may if each person who was given a live secret of the key is now an owner or an admin. Rule
+    This is true if each person who holds a live secret of the key is now an owner or an admin. Rule
     endpoint.approved.
     """
     client = ApiClient.objects.get(pk=caller.client_uuid)
@@ -198,7 +202,7 @@ def _lock_client(by: Membership, client_uuid: UUID) -> ApiClient:
 
 
 def _check_scopes(by: Membership, scopes: Collection[str]) -> None:
-    """Raise if the person's current role does not include the change, or one of the scopes."""
+    """Raise an error if the person's current role may not change keys, or not grant one of the scopes."""
     access.recheck(by, "change_keys")
     if not grantable(by.role).issuperset(scopes):
         raise ScopeNotAllowed(scopes)

@@ -1,8 +1,8 @@
-"""People's latest changes: a replica serves these people only once it has their changes.
+"""Log positions of people's latest changes: a replica serves people only once it has their changes.
 
-Rule replica.own_writes. The service notes the position of the database's log after each change of a
-merchant's people or keys that is in the audit log, and after each change of an operator. The position is
-stored under the merchant's id, or under one id for all operators. A position is exact, and a time is not.
+Rule replica.own_writes. The service stores the position of the database's log after each audited change by a
+merchant's people or keys, and after each change by an operator. The position is stored under the merchant's
+id, or under one id for all operators. It is a position and not a time, because a time would not be exact.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ OPERATORS = UUID(int=0)
 
 
 def note_write(whose: UUID) -> None:
-    """Note that this merchant's people, or the operators, have changed something, once it is committed."""
+    """Store the log position for this merchant, or for the operators, once the transaction is committed."""
     if lag.ALIAS in connections.settings:
         transaction.on_commit(partial(_note, whose))
 
@@ -32,14 +32,17 @@ def _note(whose: UUID) -> None:
 
 
 def read_after_writes(call: Callable[[], Read], whose: UUID) -> Read:
-    """Call the function on the replica, if it has all changes noted here; see config.lib.database.replica."""
+    """Call the function on the replica if the replica has reached the stored position.
+
+    See config.lib.database.replica.
+    """
     return replica.read_on_replica(call, since=partial(position, whose))
 
 
 def response_after_writes(
     view: "partial[HttpResponseBase]", request: HttpRequest, whose: UUID
 ) -> HttpResponseBase:
-    """Return a view's response, read on the replica and rendered if the view and the method allow that."""
+    """Return a view's response, which is rendered on the replica if the view and the method allow that."""
     if replica.may_read(view.func, request.method):
         return read_after_writes(lambda: _rendered(view()), whose)
     return view()
@@ -50,7 +53,7 @@ def _rendered(response: HttpResponseBase) -> HttpResponseBase:
 
 
 def position(whose: UUID) -> int:
-    """Return the log's position after the last committed change; 0 without such a change or a replica."""
+    """Return the stored log position, or 0 if there is no replica or no change."""
     if lag.ALIAS not in connections.settings:
         return 0
     row = queries.row(statements.READ_LAST_WRITE, [whose])

@@ -1,4 +1,4 @@
-"""Lists with filters and pages: the values of the filters, and a page of rows in the portal's frame."""
+"""Filtered, paginated lists: read the values of the filters, and show a page of rows."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -19,16 +19,16 @@ from portal import pages
 from portal.models import Membership
 
 PER_PAGE = 50
-# Ids that no person reads completely: an order's id, and the id that we gave a request.
+# Ids that are too long for people to read: order ids, and the request ids that the service generates.
 _LONG = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|(?<=req_)[0-9a-f]{32}")
 
 
 @dataclass(frozen=True)
 class Listing:
-    """A filtered list, the newest by `key` first.
+    """A filtered list, sorted by `key` with the newest first.
 
-    `name` is the name of its menu entry and its templates. `shown` turns a page's rows into the template's
-    context. `in_steps` is for `cursor.page`.
+    `name` is the name of the list's menu entry and templates. `shown` turns the rows of a page into the
+    template's context. `in_steps` is passed to `cursor.read_page`.
     """
 
     name: str
@@ -40,17 +40,17 @@ class Listing:
 
 
 def filter_values(form: forms.Form) -> dict[str, Any]:
-    """Return the values of the filters; empty if no filters were sent or one is invalid."""
+    """Return the values of the filters, or an empty dictionary if no filters were sent or one is invalid."""
     return form.cleaned_data if form.is_bound and form.is_valid() else {}
 
 
 def cut(text: str) -> str:
-    """Return a path or an id with its long ids cut in the middle."""
+    """Shorten each long id in the text to its first and last four characters."""
     return _LONG.sub(lambda found: f"{found[0][:4]}…{found[0][-4:]}", text)
 
 
 def show_list(request: HttpRequest, membership: Membership, listing: Listing) -> HttpResponse:
-    """Show a page of a list; an invalid cursor leads to the first page."""
+    """Return a page of a list. An invalid cursor redirects to the first page."""
     name = listing.name
     try:
         context = _list_page(request, membership, listing)
@@ -81,7 +81,7 @@ def _list_page(request: HttpRequest, membership: Membership, listing: Listing) -
 
 
 def _is_of_today(moments: Iterable[datetime], membership: Membership) -> bool:
-    """Return whether all moments are of the merchant's current day, so that no date needs to be shown."""
+    """Return whether all times are on the merchant's current day, so that dates need not be shown."""
     zone = ZoneInfo(membership.merchant.time_zone)
     today = timezone.localdate(timezone=zone)
     return all(timezone.localdate(moment, zone) == today for moment in moments)

@@ -1,4 +1,4 @@
-"""Mails to owners about the API keys that a person still knows after losing a right."""
+"""Mails to owners about the API keys that a person can still use after losing a right."""
 
 from uuid import uuid4
 
@@ -9,9 +9,10 @@ from portal.models import User
 
 
 def report_keys(merchant: Merchant, person: User, *, before: str, after: str) -> None:
-    """Mail the owners the person's live keys if the role `after` lacks a right that `before` had.
+    """Mail the owners a list of the person's live keys if the role `after` lacks a right that `before` had.
 
-    `after` is "" for a person who leaves. Call it in the transaction of the change. Rule portal.lost_rights.
+    `after` is "" for a person who leaves. Call this in the transaction of the change. Rule
+    portal.lost_rights.
     """
     if not _rights_of(before) - _rights_of(after):
         return

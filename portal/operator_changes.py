@@ -27,7 +27,7 @@ def record_settings(request: HttpRequest, merchant: Merchant, changed: list[str]
 def record_role(request: HttpRequest, membership: Membership, *, before: str) -> None:
     """Record that an operator gave a person a role; `before` is the previous role, "" for a new person.
 
-    Invitations that the person may no longer send end, and the owners get a list of the person's keys.
+    If the person had a role before, `team.take_rights` ends what the new role no longer allows.
     """
     facts = {"email": membership.user.email, "role": membership.role}
     audit.record_of_operator(request, membership.merchant, "role_changed", **facts)

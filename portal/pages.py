@@ -17,7 +17,7 @@ from portal import access
 from portal.dashboard.merchant_tasks import Waiting
 from portal.models import Membership
 
-# The menu, in two groups: URL name, words, the action that the page requires.
+# The menu, in two groups. Each entry has a URL name, a label, and the action that its page requires.
 MENU = (
     (
         ("portal_home", "Home", "view"),
@@ -48,9 +48,9 @@ def show_page(
     here: str = "",
     waiting: Waiting | None = None,
 ) -> HttpResponse:
-    """Return a page of the portal with times in the merchant's time zone.
+    """Return a page of the portal, with times in the merchant's time zone.
 
-    `here` is its place in the menu. A page that shows `errors` of a form has status 422.
+    `here` is the URL name of the current menu entry. The status is 422 if the context has `errors`.
     """
     around = around_page(membership, here, waiting or Waiting(membership.merchant)) | context
     status = 422 if around.get("errors") else 200
@@ -59,9 +59,9 @@ def show_page(
 
 
 def place_of(path: str) -> str:
-    """Return the name of the menu's page at the path or above it, or "" if there is none.
+    """Return the name of the menu entry for the path or for a path above it, or "" if there is none.
 
-    No page is below home.
+    The home page does not count as above other pages.
     """
     places = {reverse(name): name for group in MENU for name, _, _ in group}
     home = reverse("portal_home")
@@ -70,18 +70,18 @@ def place_of(path: str) -> str:
 
 
 def errors(form: Form) -> dict[str, str]:
-    """Return the first error of each wrong field, by the field's name."""
+    """Return a dictionary from the name of each invalid field to its first error."""
     return {name: str(found[0]) for name, found in form.errors.items()}
 
 
 def is_asked_for(request: HttpRequest, part: str) -> bool:
-    """Return whether htmx asks only for the part of the page whose id begins with `part`."""
-    htmx: HtmxDetails = request.htmx  # type: ignore[attr-defined]  # by its middleware
+    """Return whether htmx requests only an element of the page whose id begins with `part`."""
+    htmx: HtmxDetails = request.htmx  # type: ignore[attr-defined]  # set by its middleware
     return bool(htmx) and (htmx.target or "").startswith(part)
 
 
 class Question(NamedTuple):
-    """A question before an important act: the page's heading, the question, the consequences, the button."""
+    """A question before an important action: page heading, question, consequences and button label."""
 
     heading: str
     title: str
@@ -92,22 +92,22 @@ class Question(NamedTuple):
 def ask_question(
     request: HttpRequest, membership: Membership, question: Question, *, here: str
 ) -> HttpResponse:
-    """Return a question about this address: a part if the page asks for a part, otherwise a page."""
+    """Return a question that the person must confirm before the view acts.
+
+    An htmx request gets only the question. Other requests get a whole page.
+    """
     template = "portal/_question.html" if is_asked_for(request, "question") else "portal/question.html"
     context = {"question": question, "address": request.get_full_path(), "back": reverse(here)}
     return show_page(request, membership, template, context, here=here)
 
 
 def hand_over(request: HttpRequest, membership: Membership, name: str, secret: str) -> None:
-    """Store a secret of the merchant in the session.
-
-    The next page of that name shows it once, after a redirect.
-    """
+    """Store a secret of the merchant in the session, so that the page `name` can show it once."""
     request.session[_shown_once(membership, name)] = crypto.encrypt(secret)
 
 
 def handed_over(request: HttpRequest, membership: Membership, name: str) -> str:
-    """Return the merchant's secret that this page shows now and never again, "" if there is none."""
+    """Return the stored secret and remove it from the session; "" if there is none."""
     sealed = request.session.pop(_shown_once(membership, name), "")
     return crypto.decrypt(sealed) if sealed else ""
 
@@ -115,13 +115,13 @@ def handed_over(request: HttpRequest, membership: Membership, name: str) -> str:
 def _shown_once(membership: Membership, name: str) -> str:
     """Return the session key of a secret.
 
-    It names the merchant: no other merchant's page shows the secret.
+    The key contains the merchant's id, so that the page of another merchant does not show the secret.
     """
     return f"shown_once_{name}_{membership.merchant_id}"
 
 
 def refuse(request: HttpRequest, sentence: str) -> None:
-    """Make the next page say why an act was refused, and in which request."""
+    """Make the next page show why an action was refused, with the id of the request."""
     messages.error(request, sentence, extra_tags=request_id.current_id())
 
 

@@ -12,11 +12,11 @@ from portal.models import Membership, Role, User
 
 
 class EmailTaken(Exception):
-    """A person signs in with this e-mail already."""
+    """Another person already signs in with this e-mail."""
 
 
 class NewMerchant(NamedTuple):
-    """A merchant and the credentials that are shown once."""
+    """A new merchant and its credentials, which are shown once."""
 
     merchant: Merchant
     client_id: str
@@ -26,9 +26,9 @@ class NewMerchant(NamedTuple):
 
 
 def create_merchant(name: str, *, email: str) -> NewMerchant:
-    """Make a merchant with one API client and an owner who can sign in. Raises EmailTaken.
+    """Create a merchant with one API client and an owner who can sign in. Raises EmailTaken.
 
-    Outside production its marketing opt-in is enabled.
+    In the sandbox, the merchant's marketing opt-in is enabled.
     """
     password = secrets.token_urlsafe(16)
     owner = User.objects.new_user(email, password)

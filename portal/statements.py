@@ -3,10 +3,10 @@
 from portal.dashboard.histogram import ANSWER_MS, HOLD_SECONDS, SLOTS
 from webhooks.models import EventType
 
-# The position that the log has reached. A later position is of another server, whose database was restored
-# here.
+# The position that the log has reached. A stored position beyond it comes from another server, whose database
+# was restored here. It is ignored.
 _LOG_POSITION = "pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint"
-# If two run at once, the later one waits, and its position is further along.
+# If two transactions run this at once, the second one waits for the first, and then stores a later position.
 NOTE_LAST_WRITE = f"""
 INSERT INTO portal_lastwrite (whose, position) VALUES (%s, {_LOG_POSITION})
 ON CONFLICT (whose) DO UPDATE SET position = {_LOG_POSITION}
@@ -17,7 +17,7 @@ SELECT position FROM portal_lastwrite WHERE whose = %s AND position <= {_LOG_POS
 
 ESTIMATE_ROWS = "SELECT relname, reltuples FROM pg_class WHERE oid = ANY(%s::regclass[])"
 
-# The figures of one hour. A histogram's column lists the slots, and Python counts them.
+# The figures of one hour. A histogram's column lists the slot of each event, and Python counts them per slot.
 COUNT_PAYMENTS = f"""
 SELECT c.merchant_id, c.currency,
     count(*) FILTER (WHERE ch."to" = 'captured') AS captured_count,
@@ -43,8 +43,8 @@ WHERE started_at >= %(begins_at)s AND started_at < %(ends_at)s AND is_delivered 
 GROUP BY merchant_id
 """  # noqa: S608 - made only of our own constants
 
-# The home page's sums of the counted hours. Plain SQL, so that the database adds up the hours of two months.
-# The ORM takes longer to write sixty sums than the database takes for the query.
+# The home page's sums of the counted hours. They are plain SQL, because the ORM takes longer to build sixty
+# sums than the database takes to add up the hours of two months.
 SUM_PAYMENTS = """
 SELECT width_bucket(hour, %(begins)s), currency, sum(captured_count), sum(captured_amount)::bigint,
     sum(cancelled_count), sum(lapsed_count), sum(refunded_count), sum(refunded_amount)::bigint
@@ -70,10 +70,9 @@ SELECT {_sums("durations")} FROM portal_deliveryhour WHERE merchant_id = %(merch
 
 
 def compose_answered_attempts(event_type: EventType, *, latest: int, found: int, is_resent: bool) -> str:
-    """Return the statement that finds attempts that were answered 2xx: at most `found` of the `latest` ones.
+    """Return the SQL that finds at most `found` delivered attempts (2xx) among the `latest` attempts.
 
-    The type is in the statement's text, because a plan for any type would not use the index of the rare
-    types.
+    The event type is part of the SQL text, because a generic plan would not use the index of the rare types.
     """
     resent = "AND number > 1 AND actor <> ''" if is_resent else ""
     return f"""

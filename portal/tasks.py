@@ -16,7 +16,7 @@ from portal.trials import trial_runs
 
 EMAILS_KEPT = timedelta(days=90)
 
-# Tasks that are a function of another module, unchanged.
+# Functions of other modules that run as tasks without changes.
 send_emails = shared_task(outbox.send_due, name="portal.tasks.send_emails")
 run_trials = shared_task(trial_runs.run_due, name=trial_runs.RUN_TRIALS)
 delete_login_attempts = shared_task(login_limits.delete_old, name="portal.tasks.delete_login_attempts")
@@ -26,19 +26,19 @@ delete_ended_sessions = shared_task(sessions.delete_ended, name="portal.tasks.de
 
 @shared_task
 def delete_expired_tokens() -> None:
-    """Delete access tokens an hour after their end."""
+    """Delete access tokens that expired more than an hour ago."""
     batches.delete(AccessToken.objects.filter(expires__lt=timezone.now() - timedelta(hours=1)))
 
 
 @shared_task
 def count_hours() -> None:
-    """Count the home page's figures by hour, up to now."""
+    """Update the hourly figures of the home page up to now."""
     hourly_counts.catch_up(clock.now())
 
 
 @shared_task
 def write_emails() -> None:
-    """Queue the mails about trouble that owners should know of."""
+    """Queue the mails about problems that owners should know about."""
     trouble_mails.queue_trouble_mails(clock.now())
 
 
@@ -52,6 +52,6 @@ def delete_old_emails() -> None:
 
 @shared_task
 def delete_notes() -> None:
-    """Delete the notes on orders whose person was erased, because a note can be about that person."""
+    """Delete the notes on orders of erased customers, because a note can be about the customer."""
     erased = Checkout.objects.filter(lead__erased_at__isnull=False)
     batches.delete(CheckoutNote.objects.filter(checkout_uuid__in=erased.values("pk")))

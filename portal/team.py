@@ -1,4 +1,7 @@
-"""A merchant's team: invite by mail, change roles, remove. The last owner stays (rule portal.last_owner)."""
+"""A merchant's team: invite people by mail, change their roles, remove them.
+
+The last owner cannot be removed (rule portal.last_owner).
+"""
 
 import secrets
 from datetime import timedelta
@@ -16,17 +19,17 @@ from portal.models import Invitation, Membership, Role, User
 
 LIFETIME = timedelta(days=7)
 MAX_OPEN = 50
-A_DAY = quota.Limit(50, timedelta(days=1))  # a merchant's invitations, also withdrawn ones: each was a mail
-TO_ONE = quota.Limit(3, timedelta(days=1))  # a merchant's invitations to one address
+A_DAY = quota.Limit(50, timedelta(days=1))  # per merchant, with withdrawn invitations: each sent a mail
+TO_ONE = quota.Limit(3, timedelta(days=1))  # per merchant and invited address
 INVITED = "This person is invited already. Take the invitation back to send a new one."
 
 
 class TeamRefused(Exception):
-    """The team cannot be changed this way; the message is a sentence for people."""
+    """The change of the team is not allowed. The message is a sentence for the person."""
 
 
 def invite(by: Membership, email: str, role: Role) -> Invitation:
-    """Write an invitation and queue its mail. Raises TeamRefused, NotAllowed."""
+    """Create an invitation and queue its mail. Raises TeamRefused, NotAllowed."""
     token = secrets.token_urlsafe(32)
     with transaction.atomic(savepoint=True):
         merchant = _lock_merchant(by.merchant)
@@ -60,9 +63,9 @@ def _check_open(merchant: Merchant, email: str) -> None:
 
 
 def _check_sent(merchant: Merchant, email: str) -> None:
-    """Raise TeamRefused if enough mails were sent within a day; the merchant's lock makes other calls wait.
+    """Raise TeamRefused if a limit on invitations per day is reached.
 
-    Rule limit.invitations.
+    The caller has locked the merchant, so that parallel invitations are all counted. Rule limit.invitations.
     """
     now, sent = clock.now(), Invitation.objects.filter(merchant=merchant)
     if free_at := quota.locked_until(sent.filter(email__iexact=email), TO_ONE, now):
@@ -81,7 +84,7 @@ def open_invitation(token: str) -> Invitation:
 
 
 def accept(token: str, user: User) -> Membership:
-    """Let a person who has proven their address join in the offered role. Raises Invitation.DoesNotExist."""
+    """Add a person with a proven address to the team, in the offered role. Raises Invitation.DoesNotExist."""
     with transaction.atomic(savepoint=True):
         invitation = open_invitation(token)
         _lock_merchant(invitation.merchant)
@@ -120,9 +123,9 @@ def change_role(by: Membership, membership_uuid: UUID, role: Role) -> Membership
 
 
 def remove(by: Membership, membership_uuid: UUID) -> Membership:
-    """Remove a person, possibly oneself, and end the person's open invitations.
+    """Remove a person from the team, and end the person's open invitations.
 
-    Raises Membership.DoesNotExist, TeamRefused, NotAllowed.
+    People can remove themselves. Raises Membership.DoesNotExist, TeamRefused, NotAllowed.
     """
     with transaction.atomic(savepoint=True):
         member = _managed_member(by, membership_uuid)
@@ -136,7 +139,7 @@ def remove(by: Membership, membership_uuid: UUID) -> Membership:
 
 
 def _lock_merchant(merchant: Merchant) -> Merchant:
-    """Lock the merchant, so that one of two owners who remove each other at once stays."""
+    """Lock the merchant, so that two owners cannot remove each other at the same time."""
     return Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
 
 
@@ -148,13 +151,13 @@ def _managed_member(by: Membership, membership_uuid: UUID) -> Membership:
 
 
 def take_rights(member: Membership, before: str) -> None:
-    """End what the person's new role no longer allows, and report the keys that the person still knows."""
+    """End the invitations that the new role may not send, and report the person's keys to the owners."""
     _end_invitations(member)
     lost_rights.report_keys(member.merchant, member.user, before=before, after=member.role)
 
 
 def _end_invitations(member: Membership) -> None:
-    """End the open invitations of this person that their role may no longer send."""
+    """End the person's open invitations that the person's role may no longer send."""
     if member.role == Role.OWNER:
         return
     rows = Invitation.objects.filter(merchant=member.merchant, invited_by=member.user, ended_at=None)

@@ -1,6 +1,6 @@
 """The portal's URLs.
 
-tests/portal/matrix.py says who may open each, and fails for a URL that it does not name.
+tests/portal/matrix.py lists who may open each URL, and its tests fail for a URL that it does not list.
 """
 
 from allauth.account import views as account
@@ -93,7 +93,7 @@ portal = [
 _set_password = RedirectView.as_view(pattern_name="account_reset_password")  # a reset sets the first password
 accounts = [
     path("login/", account.login, name="account_login"),
-    path("login/", account.login, name="account_signup"),  # only reversed, for a mail whose words are ours
+    path("login/", account.login, name="account_signup"),  # never opened: allauth only reverses the name
     path("login/code/", account.request_login_code, name="account_request_login_code"),
     path("login/code/confirm/", account.confirm_login_code, name="account_confirm_login_code"),
     path("logout/", require_POST(account.logout), name="account_logout"),

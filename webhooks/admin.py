@@ -115,10 +115,8 @@ class DeliveryAdmin(ResendingAdmin):
     list_filter = ("status",)
     search_fields = ("id", "event", "event__checkout_uuid")
     linked_by = ("event__checkout_uuid",)
-    unindexed = (
-        "merchant",
-        "subscription",
-    )  # a delivery is found by its event; a merchant's own list is by day
+    # These foreign keys have no index: deliveries are looked up by event, and a merchant's deliveries by day.
+    unindexed = ("merchant", "subscription")
     panels = (("webhooks.attempt", "delivery"),)
     secret = ("lease_token",)
     also = ("checkout",)

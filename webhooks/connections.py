@@ -1,8 +1,8 @@
-"""Bounds on what a receiver's bytes can do to us, which aiohttp's connection does not have.
+"""Connections to receivers, with limits that aiohttp's own connection class does not have.
 
-aiohttp loses an answer's status if invalid bytes follow its head in one packet. It reads interim answers
-without an end. It takes bytes that wait on a kept connection for the next answer. It keeps a connection for
-ever if it is used often.
+aiohttp's class loses the status of a response if invalid bytes follow the head in the same packet. It reads
+any number of interim responses. If bytes arrive while a connection is idle, it takes them for the next
+response. It never closes a connection that is used often.
 """
 
 import asyncio
@@ -16,25 +16,31 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.http import RawResponseMessage
 from aiohttp.streams import StreamReader
 
-ANSWER_BYTES = 16 * 1024  # interim answers, head and body as they arrive, with chunk sizes and trailers
-STALE_SECONDS = 0.5  # if a receiver's close crosses our request, it arrives within this time
-# The longest life of a connection (rule target.each_connection), and the longest time without a request.
+# The limit for one response as it arrives: interim responses, head, body, chunk sizes and trailers.
+ANSWER_BYTES = 16 * 1024
+# If a receiver closes a connection before our request reaches it, we notice within this time.
+STALE_SECONDS = 0.5
+# A connection is closed at this age (rule target.each_connection), or after this time without a request.
 KEPT_SECONDS, IDLE_SECONDS = 59.0, 30.0
 MAX_OPEN = 4096
 BLANK_LINE = re.compile(rb"[^\r\n]\r?\n\r?\n")
-LONGEST_OVERLAP = 4  # bytes of a blank line that arrives in two packets
+# Bytes to remember from the previous packet, because a blank line can be split between two packets.
+LONGEST_OVERLAP = 4
 
 
 class HeadTooLong(aiohttp.ClientError):
-    """16 KiB arrived, but no complete head of a final answer."""
+    """Raised if 16 KiB arrived without the complete head of a final response."""
 
 
 class KeptConnectionLost(aiohttp.ServerDisconnectedError):
-    """A kept connection ended when it was used again: without an answer, or with a 408 for no request."""
+    """Raised if a reused connection had already ended when our request was sent.
+
+    The receiver then sends no response, or a 408 because it waited too long for a request.
+    """
 
 
 class Connection(ResponseHandler):
-    """Reads one answer to a request; once the head of the final answer is complete, the answer counts."""
+    """A connection to a receiver. A response counts once the head of the final response is complete."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, opened: set["Connection"], max_open: int) -> None:
         super().__init__(loop)
@@ -47,12 +53,15 @@ class Connection(ResponseHandler):
 
     @property
     def should_close(self) -> bool:
-        """Whether it takes no further request, also if a request is partly unsent or too many are open."""
+        """Whether this connection must not be reused.
+
+        That is also true if part of a request is unsent, or if too many connections are open.
+        """
         is_writing = self.transport is not None and bool(self.transport.get_write_buffer_size())
         return super().should_close or is_writing or len(self._opened) > self._max_open
 
     def set_response_params(self, **params: Any) -> None:
-        """Reset the bounds for a request that is about to be sent."""
+        """Reset the limits before a request is sent."""
         self._requests += 1
         self._asked_at = self._loop.time()
         self._bytes_left, self._awaits_head, self._overlap = ANSWER_BYTES, True, b""
@@ -65,13 +74,13 @@ class Connection(ResponseHandler):
 
     def data_received(self, data: bytes) -> None:
         while data and self.is_connected():
-            # Bytes that no request asked for are never taken for the next answer.
+            # Bytes that arrive without a request must not be taken for the next response.
             if self._is_idle() or not self._bytes_left:
                 self._cut(HeadTooLong())
                 return
-            # The parser gets a head separately, because an error in what follows would make it lose the head.
-            # It also gets the last byte separately. Otherwise we could not see that the answer ended before
-            # that byte.
+            # The parser gets the head separately, because it loses the head if the following bytes are
+            # invalid. It also gets the last byte separately. Otherwise, we could not see that the response
+            # ended before that byte.
             end = self._end_of_head(data) if self._awaits_head else max(1, len(data) - 1)
             part, data = data[: min(end, self._bytes_left)], data[min(end, self._bytes_left) :]
             self._bytes_left -= len(part)
@@ -80,7 +89,7 @@ class Connection(ResponseHandler):
                 self._cut(self._exception)
 
     def feed_data(self, data: tuple[RawResponseMessage, StreamReader], size: int = 0) -> None:
-        """Handle a head that the parser has read: of an interim, the final or an unexpected answer."""
+        """Handle a parsed head, which can belong to an interim, a final or an unexpected response."""
         head, _ = data
         if not self._awaits_head or (head.code == 408 and head.should_close and self._is_stale()):
             self._cut(KeptConnectionLost())
@@ -91,9 +100,10 @@ class Connection(ResponseHandler):
         super().feed_data(data, size)
 
     def set_exception(self, exc: BaseException, *cause: BaseException) -> None:
-        """End without an answer.
+        """End the request with an error instead of a response.
 
-        A kept connection that ends before the first byte had already ended before.
+        If a reused connection ends soon after the request and before the first byte of a response, it had
+        ended before the request. The error is then KeptConnectionLost.
         """
         is_untouched = self._awaits_head and self._bytes_left == ANSWER_BYTES
         super().set_exception(KeptConnectionLost() if is_untouched and self._is_stale() else exc, *cause)
@@ -106,10 +116,10 @@ class Connection(ResponseHandler):
 
     def close(self) -> None:
         self._opened.discard(self)
-        self.abort()  # without waiting for the receiver, in TLS either
+        self.abort()  # does not wait for the receiver, not even to close TLS
 
     def _retire(self) -> None:
-        self.force_close()  # after the answer that is in progress
+        self.force_close()  # takes effect after the response that is in progress
         if self._is_idle():
             self.abort()
 
@@ -117,11 +127,11 @@ class Connection(ResponseHandler):
         return not self._awaits_head and (self._payload is None or self._payload.is_eof())
 
     def _is_stale(self) -> bool:
-        """Return whether an end at this moment shows that the kept connection ended before the request."""
+        """Return whether a connection that ends now had already ended before our request was sent."""
         return self._requests > 1 and self._loop.time() - self._asked_at < STALE_SECONDS
 
     def _end_of_head(self, data: bytes) -> int:
-        """Return where the next head ends in `data`; its length if there is no blank line yet."""
+        """Return where the head ends in `data`, or the length of `data` if the head is incomplete."""
         seen = self._overlap + data
         blank_line = BLANK_LINE.search(seen)
         end = len(data) if blank_line is None else blank_line.end() - len(self._overlap)
@@ -129,9 +139,10 @@ class Connection(ResponseHandler):
         return end
 
     def _cut(self, error: BaseException) -> None:
-        """Stop reading.
+        """Abort the connection.
 
-        If the head is complete, the answer counts as far as it has arrived. Otherwise the error counts.
+        If the head is complete, the response is used with the part of the body that has arrived. Otherwise,
+        the request fails with `error`.
         """
         if self._awaits_head:
             self.set_exception(error)
@@ -140,7 +151,7 @@ class Connection(ResponseHandler):
             self.transport.abort()
 
     def _end_body(self) -> None:
-        """If a body was cut or broken, end it with the part that has arrived."""
+        """Prevent reuse, and complete an unfinished body with the part that has arrived."""
         self.force_close()
         payload, self._payload = self._payload, None
         if payload is not None and not payload.is_eof():
@@ -148,17 +159,19 @@ class Connection(ResponseHandler):
 
 
 class Connector(aiohttp.TCPConnector):
-    """Makes connections of the class above, without a limit, and resolves the name for each of them."""
+    """Opens any number of connections of the class above, and resolves the host name for each of them."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(limit=0, use_dns_cache=False, **options)
         opened: set[Connection] = set()
-        # aiohttp calls the factory like the class, with its own arguments. Only the first ones are bound
-        # here.
+        # aiohttp calls this factory where it would create a connection of its own class.
         self._factory = functools.partial(Connection, self._loop, opened, max_open())  # type: ignore[assignment]
 
 
 def max_open() -> int:
-    """Return how many connections can be open and still be kept, at most half of the process's file limit."""
+    """Return how many connections can be open before connections are closed after each response.
+
+    The number is at most half of the process's limit for open files.
+    """
     maximum, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return MAX_OPEN if maximum == resource.RLIM_INFINITY else min(MAX_OPEN, maximum // 2)

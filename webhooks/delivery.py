@@ -1,7 +1,7 @@
-"""The queue of deliveries in PostgreSQL: claim due deliveries, record the results (rules delivery.*).
+"""The queue of deliveries in PostgreSQL: claims due deliveries and records the results (rules delivery.*).
 
-`retries.py` decides what an answer means and when the next attempt starts. The statements are plain SQL in
-batches. This module never waits for a receiver, and no transaction is open during such a wait.
+`retries.py` decides what an answer means and when the next attempt starts. Each statement is plain SQL and
+handles a batch of deliveries. This module sends no requests, so no transaction waits for a receiver.
 """
 
 import contextlib
@@ -26,24 +26,24 @@ from webhooks.models import PERSONAL, URGENT, Delivery
 log = structlog.get_logger("webhooks.delivery")
 
 LEASE_SECONDS = 30
-PER_ENDPOINT, PER_ENDPOINT_URGENT = 10, 20  # attempts in flight
-HUNG_IN_A_ROW = 2  # attempts after which an endpoint counts as hanging, until it answers again
-PER_HUNG, PER_HUNG_URGENT = 1, 5  # attempts in flight at an endpoint that hangs
-# Starts at an endpoint, without `checkout.authorized` and tests: 10 at once, then one every 25 ms. A second
-# therefore never has more than 50.
+PER_ENDPOINT, PER_ENDPOINT_URGENT = 10, 20  # maximum attempts in flight at an endpoint
+HUNG_IN_A_ROW = 2  # after this many hung attempts, an endpoint counts as hanging until it answers
+PER_HUNG, PER_HUNG_URGENT = 1, 5  # maximum attempts in flight at an endpoint that hangs
+# The pace limit of an endpoint: 10 attempts start at once, then one every 25 ms. Therefore, at most 50
+# attempts start in a second. Urgent deliveries are not limited.
 BURST, PACE_SECONDS = 10, 0.025
 WORKER_LOST = health.WORKER_LOST
 LOST_IN_WORDS = "our sender was cut off; the request may have arrived"
 SWEEP_ROWS = 500
 DATABASE_FAILS = (OperationalError, InterfaceError)
-CLAIMING = 0x636C6D  # the advisory locks of claims, one for each endpoint: "clm" in ASCII
+CLAIMING = 0x636C6D  # first key of the advisory locks that claims take on endpoints: "clm" in ASCII
 
 
 class Claimed(NamedTuple):
     """A delivery leased to this worker, with everything that its POST needs.
 
-    The lease token is the attempt's id. `body` is as it is stored (models.plain). The secrets are encrypted,
-    newest first. Ids are text, as they are sent.
+    The lease token is the attempt's id. `body` has the stored bytes, which `models.unseal` turns into the
+    bytes to send. The secrets are encrypted, newest first. Ids are strings, as they are sent.
     """
 
     delivery_id: str
@@ -65,14 +65,17 @@ _EVENT_ID = Claimed._fields.index("event_id")
 
 
 class Claims(list[Claimed]):
-    """The leased deliveries. `is_shared` says that another process was claiming where something is due."""
+    """The leased deliveries.
+
+    `is_shared` is true if endpoints with due deliveries were skipped because another process was claiming.
+    """
 
     is_shared = False
 
 
 @dataclass(frozen=True)
 class Result:
-    """The result of one claimed attempt; `http_status` and `duration_ms` are None if they are not known."""
+    """The result of one claimed attempt. `http_status` and `duration_ms` are None if they are unknown."""
 
     delivery_id: str
     lease_token: str
@@ -88,9 +91,9 @@ class _Leased(NamedTuple):
     delivery_id: str
     lease_token: str
     subscription_id: str
-    attempts: int  # of its schedule; those that a person asked for do not count
+    attempts: int  # scheduled attempts so far, without those that a person requested
     is_resent: bool
-    was_delivered: bool  # before a person sent it again
+    was_delivered: bool  # an earlier attempt succeeded, and a person sent the delivery again
     returns_at: datetime | None
     started_at: datetime
     now: datetime
@@ -99,12 +102,12 @@ class _Leased(NamedTuple):
     valid_until: datetime | None
     is_superseded: bool
     is_unsubscribed: bool
-    is_elsewhere: bool  # the subscription was saved after the attempt's start: its address might have changed
-    is_approved: bool  # the address, for personal data
+    is_elsewhere: bool  # the subscription was saved after the attempt started: its URL might have changed
+    is_approved: bool  # the address is approved for personal data
 
 
 class _Finished(NamedTuple):
-    """A delivery's state after an attempt, and the time when that attempt ended."""
+    """The new state of a delivery after an attempt, and the time when the attempt ended."""
 
     leased: _Leased
     result: Result
@@ -128,12 +131,13 @@ _BOUNDS: dict[str, Any] = {
 
 
 def claim(*, slots: int, general_slots: int) -> Claims:
-    """Lease up to `slots` due deliveries for 30 s, at most `general_slots` of them not urgent.
+    """Lease up to `slots` due deliveries for 30 s and open an attempt for each of them.
 
-    Opens an attempt for each. An endpoint has at most 10 in flight (20 with urgent ones). It gets at most 50
-    starts a second of deliveries that are not urgent. An endpoint that hangs gets fewer. Endpoints with the
-    fewest in flight come first. An endpoint at which another process is claiming is left to that process. If
-    the database was restored and is not repaired, no delivery is claimed.
+    At most `general_slots` of the deliveries are not urgent. An endpoint has at most 10 attempts in flight,
+    or 20 including urgent ones. At most 50 attempts that are not urgent start at an endpoint in a second. An
+    endpoint that hangs gets fewer attempts. Endpoints with the fewest attempts in flight come first. An
+    endpoint at which another process is claiming is skipped. If the database was restored and is not repaired
+    yet, no delivery is claimed.
     """
     claims = Claims()
     if restore_guard.is_closed():
@@ -149,7 +153,7 @@ def claim(*, slots: int, general_slots: int) -> Claims:
 
 
 def _with_bodies(cursor: Any, rows: Sequence[tuple[Any, ...]]) -> Iterator[Claimed]:
-    """Yield the claimed deliveries with the data of their events, which are the last fields of a Claimed."""
+    """Complete the claimed rows with the data of their events, which is in the last fields of a Claimed."""
     if not rows:
         return
     cursor.execute(statements.READ_BODIES, {"events": [row[_EVENT_ID] for row in rows]})
@@ -161,8 +165,8 @@ def _with_bodies(cursor: Any, rows: Sequence[tuple[Any, ...]]) -> Iterator[Claim
 def record(results: Sequence[Result]) -> None:
     """Finish the attempts and reschedule, end or park their deliveries, in one transaction.
 
-    A result counts only while its lease token is still that of the delivery. After that, the attempt has been
-    closed as `worker_lost`.
+    A result is ignored if the delivery no longer has the result's lease token. In that case, the attempt has
+    already been closed as `worker_lost`.
     """
     if not results:
         return
@@ -179,15 +183,15 @@ def record(results: Sequence[Result]) -> None:
             cursor.execute(statements.FINISH_ATTEMPTS, {"rows": rows, "attempts": attempts})
         for row in finished:
             failpoint.reach("webhook_recorded", row.leased.delivery_id)
-        # Last, so that a claim waits for an endpoint's row only as long as the commit takes.
+        # This comes last, so that a claim waits for the lock on an endpoint's row only during the commit.
         health.record_health([_seen(row) for row in finished if _tells_of_endpoint(row)])
 
 
 def record_apart(results: Sequence[Result]) -> int:
-    """Record each result separately, if necessary without the receiver's text; return how many were recorded.
+    """Record each result in its own transaction; return how many were recorded.
 
-    A result that cannot be recorded does not stop the others. Raises OperationalError or InterfaceError if
-    the database fails.
+    A result that cannot be recorded is tried again without the receiver's text. If that fails too, the other
+    results are still recorded. Raises OperationalError or InterfaceError if the database fails.
     """
     return sum(_is_recorded(result) or _is_recorded(replace(result, excerpt="")) for result in results)
 
@@ -208,9 +212,10 @@ def _is_recorded(result: Result) -> bool:
 def _cursor() -> Iterator[Any]:
     """Yield a cursor that reads timestamps with psycopg's own code, and ids as text.
 
-    Django's timestamps cost as much as the rest of a row. Ids would become objects only to become text again.
+    Django's conversion of timestamps costs as much as the rest of a row. Ids would be converted to UUID
+    objects, and then back to text.
     """
-    # Not by `queries`, because the loaders apply only to the cursor that they are registered on.
+    # `queries` is not used, because the loaders apply only to the cursor on which they are registered.
     with connection.cursor() as cursor:
         cursor.adapters.register_loader("timestamptz", TimestamptzLoader)
         cursor.adapters.register_loader("uuid", TextLoader)
@@ -223,7 +228,7 @@ def in_words(error_message: str | None) -> str | None:
 
 
 def close_lost() -> int:
-    """Close the attempts whose lease has run out, and count them as made; return how many there were."""
+    """Close the attempts whose lease has expired, as failed attempts; return how many there were."""
     with _cursor() as cursor:
         cursor.execute(statements.FIND_LOST_LEASES, {"rows": SWEEP_ROWS})
         leases = cursor.fetchall()
@@ -240,8 +245,8 @@ def close_lost() -> int:
 def end_pointless() -> int:
     """End due deliveries that must no longer be sent; return how many there were.
 
-    Their event is superseded, their window is over, or their subscription has ended. Like `claim`, this does
-    not change a database that was restored and is not repaired.
+    Their event is superseded, their `valid_until` has passed, or their subscription has ended. Like `claim`,
+    this function does not change a database that was restored and is not repaired yet.
     """
     if restore_guard.is_closed():
         return 0
@@ -275,7 +280,7 @@ def _next_attempt_at(leased: _Leased, result: Result, ended_at: datetime) -> dat
     )
     if not leased.is_resent:
         return retries.next_attempt_at(attempted)
-    # An attempt that a person asked for schedules no other attempt.
+    # An attempt that a person requested has no retries. The schedule that it interrupted continues.
     return retries.resumes_at(leased.returns_at, attempted) if leased.returns_at else None
 
 
@@ -293,13 +298,16 @@ def _row(one: _Finished) -> dict[str, Any]:
         "http_status": result.http_status,
         "error_message": result.error_message,
         "duration_ms": result.duration_ms,
-        # Receivers echo, so the answer to a personal event can contain personal data.
+        # Some receivers echo the request, so their answer to a personal event can contain personal data.
         "excerpt": "" if leased.event_type in PERSONAL else result.excerpt,
     }
 
 
 def _tells_of_endpoint(row: _Finished) -> bool:
-    """Return whether the result is about this endpoint, not about our own side or its previous address."""
+    """Return whether the result says something about the endpoint at its current address.
+
+    A failure on our own side does not, and a result from a previous address does not either.
+    """
     return row.result.error_message not in health.NOT_ITS_OWN and not row.leased.is_elsewhere
 
 

@@ -1,8 +1,8 @@
-"""The sender of a worker process: asyncio in a separate thread, which sends the due deliveries of the queue.
+"""The sender of a worker process: a thread with an asyncio loop, which sends the due deliveries of the queue.
 
 Two tasks run concurrently. One claims as many due rows as there are free slots. The other records the
-attempts that have ended. The batches therefore grow automatically under load, and a slow claim delays no
-recording. All state that matters is in PostgreSQL, so no delivery is lost when this process is killed.
+attempts that have ended. Batches therefore grow automatically under load, and a slow claim does not delay the
+recording. All state that matters is in PostgreSQL, so no delivery is lost if this process is killed.
 """
 
 import asyncio
@@ -26,19 +26,19 @@ from webhooks.models import unseal
 
 log = structlog.get_logger("webhooks.delivery_sender")
 
-LOOK_SECONDS = 1.0  # between two looks at the queue if no wake-up comes
-GATHER_SECONDS = 0.05  # an answer waits this long for others, to be recorded with them
-GATHER_SHARE = 0.5  # of the slots: once this many answers wait, they are recorded
-BRISK_SECONDS = (
-    0.05  # between two looks after a claim: a pace limit or another process's claim might have left rows
-)
-PAUSE_SECONDS = 0.5  # after a turn that failed
+LOOK_SECONDS = 1.0  # without a wake-up, the queue is checked at this interval
+GATHER_SECONDS = 0.05  # an answer waits this long for other answers, to be recorded with them
+GATHER_SHARE = 0.5  # if answers for this share of the slots are waiting, they are recorded at once
+# After a claim, the queue is checked at this interval for a second. Due deliveries might be left because of a
+# pace limit or a claim of another process.
+BRISK_SECONDS = 0.05
+PAUSE_SECONDS = 0.5  # after a failed claim, sweep or recording
 SWEEP_SECONDS = 1.0
 START_SECONDS = 5.0
-STOP_GRACE_SECONDS = 4.0  # to record the attempts that were cut off
-URGENT_SHARE = 0.4  # of the slots, which take only urgent deliveries
+STOP_GRACE_SECONDS = 4.0  # how long the sender can take to record the attempts that were cancelled
+URGENT_SHARE = 0.4  # this share of the slots is reserved for urgent deliveries
 # Seconds before each try to record. From the third try on, each result is recorded separately, in case one of
-# them is the cause. While PostgreSQL is away, each try waits 5 s for a connection. All tries together then
+# them is the cause. While PostgreSQL is down, each try waits 5 s for a connection. All tries together then
 # take nearly as long as a lease.
 RECORD_PAUSES = (0.0, 0.2, 1.0, 3.0)
 TRIES_TOGETHER = 2
@@ -53,7 +53,7 @@ Returned = TypeVar("Returned")
 
 
 class Sender:
-    """Sends due deliveries, up to `slots` at a time, from `start` to `stop`."""
+    """Sends due deliveries, at most `slots` at the same time, from `start` until `stop`."""
 
     def __init__(self, *, slots: int, allow_loopback: bool) -> None:
         self._slots = slots
@@ -71,10 +71,10 @@ class Sender:
         self._swept_at = self._claimed_at = 0.0
         self._is_stopping = False
         self._record_timer: asyncio.TimerHandle | None = None
-        self._unrecorded = 0  # answers that wait for others
+        self._unrecorded = 0  # answers that wait to be recorded with others
 
     def start(self) -> None:
-        """Start the sender's thread; return once it takes deliveries."""
+        """Start the sender's thread, and return once it is ready to send deliveries."""
         self._thread.start()
         self._ready.wait(START_SECONDS)
 
@@ -82,14 +82,14 @@ class Sender:
         return self._thread.is_alive() and not self._is_stopping
 
     def wake(self) -> None:
-        """Make the sender look at the queue now. Any thread can call this, as often as it likes."""
-        with contextlib.suppress(RuntimeError):  # it has stopped: another process will look
+        """Make the sender check the queue now. Any thread can call this method at any time."""
+        with contextlib.suppress(RuntimeError):  # it has stopped, so another process will check the queue
             self._loop.call_soon_threadsafe(self._woken.set)
 
     def stop(self, drain_seconds: float) -> None:
         """Stop claiming, and return when all attempts are recorded.
 
-        The attempts that are still in flight after `drain_seconds` are cut off.
+        Attempts that are still in flight after `drain_seconds` are cancelled.
         """
         self._is_stopping = True
         with contextlib.suppress(RuntimeError):
@@ -129,7 +129,7 @@ class Sender:
         liveness.unwatch()
 
     async def _survives(self, turn: Callable[[], Awaitable[None]]) -> bool:
-        """Run a turn; if it fails, pause and return False, because PostgreSQL might be away for a while."""
+        """Run `turn` and return whether it succeeded. After a failure, pause: PostgreSQL might be down."""
         try:
             await turn()
         except Exception as error:
@@ -157,8 +157,8 @@ class Sender:
 
     async def _claim(self) -> None:
         sending = [claimed for task, claimed in self._sending.items() if not task.done()]
-        # Ended attempts count until they are recorded. All attempts together are at most twice the slots.
-        # With more, their leases would run out before they are recorded.
+        # Attempts that are in flight and attempts that wait to be recorded are at most twice the slots. With
+        # more, leases would expire before the results are recorded.
         free = min(self._slots - len(sending), 2 * self._slots - len(self._sending))
         if self._is_stopping or not free:
             return
@@ -193,7 +193,7 @@ class Sender:
         left = deadline - time.monotonic()
         if left <= 0:  # the claim took the whole time, so no answer could arrive before the deadline
             return transport.Answer(None, "the request could not be sent", "", 0)
-        if not claimed.body:  # it was deleted at the moment when a person sent it again
+        if not claimed.body:  # the body was deleted just when a person sent the delivery again
             return transport.Answer(None, "its personal data has been deleted", "", 0)
         try:
             body = unseal(claimed.event_type, claimed.body)
@@ -251,7 +251,7 @@ def _count_and_log(claimed: delivery.Claimed, answer: transport.Answer) -> None:
 
 
 def _log_fields(claimed: delivery.Claimed) -> dict[str, object]:
-    """Return the fields of every log line about an attempt."""
+    """Return the fields that all log lines about an attempt have."""
     return {
         "delivery": claimed.delivery_id,
         "event_id": claimed.event_id,
@@ -263,7 +263,7 @@ def _log_fields(claimed: delivery.Claimed) -> dict[str, object]:
 
 
 def _with_connection(call: Callable[..., Returned], arguments: Sequence[object]) -> Returned:
-    try:  # the thread keeps its connection: the pool would test it each time that it is taken
+    try:  # the thread keeps its connection, because the pool would test it before each use
         return call(*arguments)
     except Exception:
         _drop_broken_connections()
@@ -271,7 +271,7 @@ def _with_connection(call: Callable[..., Returned], arguments: Sequence[object])
 
 
 def _drop_broken_connections() -> None:
-    """Make the pool test all its connections, because a restart of PostgreSQL breaks every one of them."""
+    """Make the pool test all its connections, because a restart of PostgreSQL breaks all of them."""
     connection.close()
     pool = getattr(connection, "pool", None)
     if pool is not None:
@@ -279,11 +279,11 @@ def _drop_broken_connections() -> None:
 
 
 def _close_connection() -> None:
-    connection.close()  # of the thread that runs this
+    connection.close()  # closes the connection of the calling thread
 
 
 def record_surely(results: Sequence[delivery.Result]) -> None:
-    """Record results, in several tries if necessary, because a lost result means a repeated POST."""
+    """Record results, and retry if that fails, because the POST of a lost result is sent again."""
     for result in results:
         failpoint.reach("webhook_answered", result.delivery_id)
     for tries, pause in enumerate(RECORD_PAUSES):
@@ -305,7 +305,7 @@ _is_stopped = False
 
 
 def wake() -> None:
-    """Wake this process's sender, and start it the first time."""
+    """Wake the sender of this process. Start it first if it does not run."""
     global _sender
     with _starting:
         if _is_stopped:
@@ -317,7 +317,7 @@ def wake() -> None:
 
 
 def stop(drain_seconds: float) -> None:
-    """Stop this process's sender for good, within about `drain_seconds`."""
+    """Stop this process's sender within about `drain_seconds`. It cannot be started again."""
     global _is_stopped
     with _starting:
         _is_stopped = True

@@ -16,7 +16,7 @@ def _open_secret(sealed_secret: str) -> str:
 
 
 def signed(claimed: Claimed, body: bytes) -> dict[str, str]:
-    """Return the headers of a delivery, signed for the claim's time by the database's clock."""
+    """Return the headers of a delivery, signed with the time of its claim by the database's clock."""
     secrets = [_open_secret(sealed) for sealed in claimed.sealed_secrets]
     at, trace = int(claimed.claimed_at.timestamp()), tracing.current_traceparent()
     return {

@@ -1,4 +1,7 @@
-"""The health of a subscription's endpoint: saved with each batch of results, shown in portal and admin."""
+"""The health of a subscription's endpoint.
+
+It is updated with each batch of results, and shown in the portal and the admin.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -16,9 +19,9 @@ from webhooks import retries, statements
 from webhooks.models import Delivery, Endpoint, Subscription
 
 LOOKS_BACK = timedelta(hours=24)
-LATEST = 1000  # attempts and parked deliveries that are counted at most
+LATEST = 1000  # at most this many attempts, and this many parked deliveries, are counted
 HUNG_MS = 5000
-# Failures that are not the endpoint's.
+# Errors for which the endpoint is not responsible.
 WORKER_LOST = "worker_lost"
 REFUSED_BY_SANDBOX = "HTTP 500, made by the sandbox"
 DROPPED_BY_SANDBOX = "the sandbox dropped the answer"
@@ -26,7 +29,7 @@ NOT_ITS_OWN = (WORKER_LOST, REFUSED_BY_SANDBOX, DROPPED_BY_SANDBOX)
 
 
 class Seen(NamedTuple):
-    """The facts of one attempt that matter for the health of its endpoint."""
+    """The part of an attempt's result that matters for the health of its endpoint."""
 
     subscription_id: str
     ended_at: datetime
@@ -45,12 +48,12 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True)
 class Health:
-    """An endpoint's health: its attempts of 24 hours, its waiting deliveries, and those parked in that time.
+    """The health of an endpoint over the last 24 hours: its attempts, due deliveries and parked deliveries.
 
-    Deliveries that a person has closed are not counted (rule resend.closed). The latest 1,000 attempts, and
-    at most 1,000 parked deliveries, are counted. `success_rate` is from 0 to 1. Without an attempt, it and
-    the durations are None. `working_since` is when the first attempt after the last failure was delivered. It
-    is None if the latest attempts have no failure.
+    Deliveries that a person has closed are not counted (rule resend.closed). Only the latest 1,000 attempts
+    and at most 1,000 parked deliveries are counted. `success_rate` is from 0 to 1. If there are no attempts,
+    `success_rate` and the durations are None. `working_since` is the time of the first success after the last
+    failure. It is None if no counted attempt has failed.
     """
 
     attempts: int
@@ -67,7 +70,7 @@ class Health:
 
 
 def record_health(seen: Iterable[Seen]) -> None:
-    """Save what a batch of recorded attempts shows about their endpoints."""
+    """Update the health of endpoints from a batch of recorded attempts."""
     by_endpoint: dict[str, list[Seen]] = defaultdict(list)
     for attempt in seen:
         by_endpoint[attempt.subscription_id].append(attempt)
@@ -78,7 +81,7 @@ def record_health(seen: Iterable[Seen]) -> None:
 
 
 def _behaviour(attempts: Sequence[Seen]) -> dict[str, Any]:
-    """Return one endpoint's row for statements.SAVE_ENDPOINT_HEALTH from its attempts."""
+    """Summarise the attempts of one endpoint as a row for statements.SAVE_ENDPOINT_HEALTH."""
     in_order = sorted(attempts, key=attrgetter("ended_at"))
     success = max((attempt.ended_at for attempt in in_order if attempt.is_success), default=None)
     failures = [attempt for attempt in in_order if not attempt.is_success]
@@ -96,7 +99,7 @@ def _behaviour(attempts: Sequence[Seen]) -> dict[str, Any]:
 
 
 def read_health(subscription: Subscription) -> Health:
-    """Return the endpoint's current health, at the same cost no matter how long the log is."""
+    """Return the current health of the subscription's endpoint. The cost does not grow with the log."""
     endpoint, now = Endpoint.objects.filter(subscription=subscription).first() or Endpoint(), clock.now()
     asked: dict[str, Any] = {"merchant": subscription.merchant_id, "subscription": subscription.pk}
     first, last = clock.first_id(now - LOOKS_BACK - retries.ENDS_WITHIN), clock.first_id(now + LOOKS_BACK)
@@ -120,9 +123,9 @@ def read_health(subscription: Subscription) -> Health:
 
 
 def oldest_due(now: datetime, *, is_urgent: bool) -> datetime | None:
-    """Return when the oldest due delivery became due; None if none is due.
+    """Return when the oldest due delivery of all merchants became due, or None if no delivery is due.
 
-    This needs one index look-up per endpoint.
+    This needs one index lookup per endpoint.
     """
     first = Delivery.objects.filter(
         subscription=OuterRef("pk"), status=Delivery.Status.PENDING, lease_token=None, is_urgent=is_urgent
@@ -139,9 +142,9 @@ def _parked(subscription: Subscription, since: datetime) -> int:
 
 
 def _oldest_due_at(subscription: Subscription, now: datetime) -> datetime | None:
-    """Return when the oldest due delivery became due.
+    """Return when the subscription's oldest due delivery became due.
 
-    This needs one index look-up for urgent deliveries and one for the others.
+    This needs one index lookup for urgent deliveries and one for the others.
     """
     waiting = Delivery.objects.filter(subscription=subscription, status=Delivery.Status.PENDING)
     due = waiting.filter(lease_token=None, next_attempt_at__lte=now).order_by("next_attempt_at")

@@ -1,7 +1,7 @@
-"""Finds events, deliveries and attempts by the objects that they are about, within their partitions.
+"""Queries for events, deliveries and attempts that read only the partitions of the rows.
 
-Each function takes ids, not a query. PostgreSQL leaves out the other partitions only if it plans with the ids
-themselves.
+Each function takes ids, not a subquery. PostgreSQL can skip the other partitions only if it knows the ids
+when it plans the query.
 """
 
 from collections.abc import Collection
@@ -17,13 +17,14 @@ from webhooks.models import Attempt, Delivery, Event, EventType
 
 
 class OfType(Value):
-    """A type of event to filter by, which is written into the text of the statement.
+    """An event type in a filter, written into the SQL text instead of passed as a parameter.
 
-    A plan that PostgreSQL keeps for any type does not use the indexes that contain only rare types.
+    With a parameter, PostgreSQL can cache one plan for all types. Such a plan does not use the partial
+    indexes that contain only rare types.
     """
 
     def __init__(self, event_type: str) -> None:
-        """Raise ValueError if the type is unknown."""
+        """Check the type. Raises ValueError if it is unknown."""
         super().__init__(EventType(event_type).value)
 
     def as_sql(self, compiler: Any, connection: Any) -> tuple[str, tuple[str | int, ...]]:
@@ -31,7 +32,7 @@ class OfType(Value):
 
 
 def events_about(*checkout_uuids: UUID) -> QuerySet[Event]:
-    """Return the events of these checkouts; no event is older than its checkout."""
+    """Return the events of these checkouts. Older partitions than the oldest checkout are not read."""
     told = partitions.told_of(*checkout_uuids)
     return Event.objects.filter(checkout_uuid__in=checkout_uuids, pk__range=told)
 
@@ -44,7 +45,7 @@ def deliveries_of(event_uuids: Collection[UUID]) -> QuerySet[Delivery]:
 
 
 def statuses_of(event_uuids: Collection[UUID]) -> dict[UUID, str]:
-    """Map each of these events that has a delivery to the status of the delivery."""
+    """Map the id of each event that has a delivery to the status of the delivery."""
     if not event_uuids:
         return {}
     parameters = [list(event_uuids), *partitions.beside(*event_uuids)]
@@ -66,7 +67,8 @@ def attempts_under(delivery_uuids: Collection[UUID]) -> QuerySet[Attempt]:
 def ended_as(*, is_delivered: bool) -> Q:
     """Return the filter for delivered or for failed attempts.
 
-    A failed attempt has an error message, by which an index finds it.
+    A failed attempt always has an error message. The filter includes that, so that PostgreSQL can use the
+    index of attempts with an error message.
     """
     return Q(is_delivered=True) if is_delivered else Q(is_delivered=False, error_message__isnull=False)
 

@@ -22,12 +22,16 @@ class EventType(models.TextChoices):
     TEST = "webhook.test"
 
 
-URGENT = frozenset({EventType.AUTHORIZED, EventType.TEST})  # a hold ends soon; a person waits for the test
+# These are sent first: the hold of a checkout ends soon, and a person is waiting for the result of a test.
+URGENT = frozenset({EventType.AUTHORIZED, EventType.TEST})
 PERSONAL = frozenset({EventType.OPTED_IN})  # the body is encrypted, and deleted a week after the event ended
 
 
 class Subscription(models.Model):
-    """The URL for a merchant's events, and the types that are sent there. A merchant has one at a time."""
+    """The URL to which a merchant's events are sent, and the types of these events.
+
+    A merchant has at most one subscription that has not ended.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
@@ -58,7 +62,7 @@ class Subscription(models.Model):
 
 
 class Endpoint(models.Model):
-    """The last results of a subscription's endpoint, and the time until which its attempts are paced."""
+    """The latest results of the attempts at a subscription's endpoint, and the state of its pace limit."""
 
     subscription = models.OneToOneField(Subscription, on_delete=models.PROTECT, primary_key=True)
     paced_until = models.DateTimeField(null=True, blank=True)
@@ -73,7 +77,7 @@ class Endpoint(models.Model):
 
 
 class SigningSecret(models.Model):
-    """A secret that signs a subscription's deliveries until `expires_at`, or with no end if that is null."""
+    """A secret that signs a subscription's deliveries until `expires_at`, or indefinitely if it is null."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     subscription = models.ForeignKey(Subscription, on_delete=models.PROTECT, related_name="secrets")
@@ -123,7 +127,7 @@ class Event(models.Model):
 
     @property
     def plain_body(self) -> bytes:
-        """The bytes that are sent. They are empty after the personal data is deleted."""
+        """The bytes that are sent, or no bytes if the event's personal data was deleted."""
         return b"" if self.body_deleted_at else unseal(self.type, bytes(self.body))
 
 
@@ -133,12 +137,12 @@ def sealed(event_type: str, body: bytes) -> bytes:
 
 
 def unseal(event_type: str, kept: bytes) -> bytes:
-    """Return the bytes to send, from the stored bytes."""
+    """Return the bytes to send for the stored bytes of an event."""
     return crypto.decrypt(kept.decode()).encode() if event_type in PERSONAL else kept
 
 
 class Delivery(models.Model):
-    """The sending of one event to one subscription, until it ends.
+    """The task of sending one event to one subscription, and the state of that task.
 
     Pending deliveries are in their own table, the queue. Ended deliveries are in partitions, and are dropped
     with their partition. The id of a delivery begins with the event's time (`clock.another_id`), which
@@ -191,9 +195,10 @@ class Delivery(models.Model):
 
 
 class Attempt(models.Model):
-    """One POST of a delivery: an entry of the delivery log, written before the POST and finished after it.
+    """One POST of a delivery, as an entry of the delivery log.
 
-    Its id begins with the event's time, and is also the token of the lease under which the POST is sent.
+    The row is created before the POST and completed after it. Its id begins with the event's time. The id is
+    also the token of the lease during which the POST is sent.
     """
 
     id = models.UUIDField(primary_key=True, editable=False)

@@ -30,7 +30,7 @@ _are_taken: ContextVar[bool] = ContextVar("are_taken", default=False)
 
 
 class OutboxMessage(NamedTuple):
-    """An event to be written. `at` is when it happened; no attempt starts at or after `valid_until`."""
+    """An event to write. `at` is the time when it happened. No attempt starts at or after `valid_until`."""
 
     merchant_uuid: UUID
     payload: dict[str, Any]
@@ -53,9 +53,9 @@ def emit(
 
 
 def emit_all(event_type: EventType, messages: Sequence[OutboxMessage]) -> Sequence[Event]:
-    """Write events of a type with the bytes that will be sent, and a delivery for each that is subscribed to.
+    """Write events with the bytes that will be sent, and a delivery for each event that is subscribed to.
 
-    Wakes the senders on commit. Rules event.envelope, event.outbox.
+    The senders are woken on commit. Rules event.envelope, event.outbox.
     """
     events = [_event(event_type, message) for message in messages]
     Event.objects.bulk_create(events)
@@ -83,7 +83,7 @@ def _event(event_type: EventType, message: OutboxMessage) -> Event:
 
 
 def envelope(event_id: UUID, event_type: str, at: datetime, payload: dict[str, Any] | None) -> bytes:
-    """Return an event's bytes (rule event.envelope)."""
+    """Return the JSON of an event, as it is sent (rule event.envelope)."""
     return orjson.dumps(
         {
             "id": str(event_id),
@@ -96,21 +96,21 @@ def envelope(event_id: UUID, event_type: str, at: datetime, payload: dict[str, A
 
 
 class _Listener(NamedTuple):
-    """The facts of a merchant's subscription that an event needs."""
+    """The fields of a merchant's subscription that are needed to write deliveries."""
 
     merchant_id: UUID
     subscription_id: UUID
     event_types: Sequence[str]
     has_deliveries: bool
-    is_approved: bool  # the address, for personal data
+    is_approved: bool  # the address is approved for personal data
 
     def wants(self, event_type: EventType) -> bool:
-        """Return whether such an event is sent; `webhook.test` always is."""
+        """Return whether events of this type are sent. `webhook.test` is always sent."""
         return event_type == EventType.TEST or not {"*", event_type.value}.isdisjoint(self.event_types)
 
 
 def _deliver(event_type: EventType, events: Sequence[Event]) -> None:
-    """Write a delivery for each event that its merchant is subscribed to."""
+    """Create a delivery for each event whose merchant is subscribed to this event type."""
     listeners = {it.merchant_id: it for it in _listening(events) if it.wants(event_type)}
     if listeners:
         deliveries = [
@@ -136,9 +136,9 @@ def _listening(events: Sequence[Event]) -> Sequence[_Listener]:
 
 @contextmanager
 def first_attempts_taken() -> Iterator[None]:
-    """Lease the first attempts of this thread's new events, so that no sender claims them (`testing`).
+    """Lease the first attempts of the events that this thread writes in the block.
 
-    It applies to the events that are written in the block.
+    No sender can then claim these attempts. The caller makes them with `webhooks.testing`.
     """
     before = _are_taken.set(True)
     try:
@@ -148,7 +148,7 @@ def first_attempts_taken() -> Iterator[None]:
 
 
 def _take(deliveries: Sequence[Delivery]) -> None:
-    """Lease deliveries from the start, with their attempts opened, as a claim does."""
+    """Lease new deliveries and open their first attempts, as a claim does."""
     for delivery in deliveries:
         at = clock.now()
         delivery.lease_token, delivery.attempt_count = clock.another_id(delivery.event_id), 1
@@ -165,7 +165,7 @@ def _take(deliveries: Sequence[Delivery]) -> None:
 
 
 def _delivery(event: Event, listener: _Listener) -> Delivery:
-    """Return an event's delivery, due when the event happened.
+    """Return a new delivery for the event, due at the time of the event.
 
     A delivery of personal data has no due time until its address is approved.
     """
@@ -183,9 +183,10 @@ def _delivery(event: Event, listener: _Listener) -> Delivery:
 
 
 def supersede_all(ended: Mapping[UUID, datetime]) -> None:
-    """End the `checkout.authorized` deliveries of checkouts that are no longer held, each as of its moment.
+    """End the `checkout.authorized` deliveries of checkouts whose hold has ended.
 
-    An attempt in flight finishes, and its result counts (rule event.superseded).
+    `ended` maps each checkout to the time when its hold ended. An attempt in flight finishes, and its result
+    counts (rule event.superseded).
     """
     first, last = partitions.told_of(*ended)
     parameters: dict[str, Any] = {
@@ -200,10 +201,9 @@ def supersede_all(ended: Mapping[UUID, datetime]) -> None:
 
 
 def erase(events: Mapping[UUID, UUID]) -> None:
-    """Delete the bodies of these `marketing.opted_in` events and stop their deliveries.
+    """Delete the bodies of the `marketing.opted_in` events of an erased customer, and stop their deliveries.
 
-    `events` maps each event's id to its checkout. The customer of these events is erased. An attempt in
-    flight finishes, and its result counts.
+    `events` maps each event's id to its checkout. An attempt in flight finishes, and its result counts.
     """
     Event.objects.filter(pk__in=events).update(body=b"", body_deleted_at=Now(), superseded_at=Now())
     first, last = partitions.told_of(*events.values())
@@ -217,22 +217,21 @@ def erase(events: Mapping[UUID, UUID]) -> None:
 
 
 def last_told(checkouts: Sequence[UUID]) -> dict[UUID, datetime]:
-    """Return the time of the latest event of each of these checkouts that has an event."""
+    """Map each of these checkouts that has an event to the time of its latest event."""
     events = Event.objects.filter(checkout_uuid__in=checkouts, pk__range=partitions.told_of(*checkouts))
     return dict(events.values_list("checkout_uuid").annotate(Max("created_at")).order_by())
 
 
 def advance(checkout_uuid: UUID, by: timedelta) -> None:
-    """Make the times of a checkout's deliveries and attempts earlier by `by` (helper API).
+    """Move the times of a checkout's deliveries and attempts back by `by`, for the sandbox's helper API.
 
-    The contents of its events stay unchanged.
+    The contents of the checkout's events do not change.
     """
     events = Event.objects.filter(checkout_uuid=checkout_uuid, pk__range=partitions.told_of(checkout_uuid))
     _move(events, ("valid_until", "superseded_at"), by)
     deliveries = Delivery.objects.filter(event__in=list(events))
-    list(
-        deliveries.select_for_update(no_key=True).order_by("pk")
-    )  # before their attempts, in the order in which a process that ends one locks them
+    # Lock the deliveries before their attempts, in the same order as a process that ends a delivery.
+    list(deliveries.select_for_update(no_key=True).order_by("pk"))
     _move(Attempt.objects.filter(delivery__in=list(deliveries)), ("started_at", "ended_at"), by)
     _move(deliveries, ("returns_at", "valid_until", "superseded_at", "ended_at", "closed_at"), by)
     _move(deliveries.filter(lease_token=None), ("next_attempt_at",), by)

@@ -1,7 +1,7 @@
-"""Sends deliveries again because a person asks for it, or closes those that cannot be sent (rules resend.*).
+"""Sends deliveries again on a person's request, and closes those that cannot be sent (rules resend.*).
 
-The event keeps its id and its bytes, the numbers of the attempts continue, and the endpoint's caps and pace
-apply. A resent attempt that fails schedules no retry: the delivery returns to its previous state.
+The event keeps its id and its bytes. Attempt numbers continue, and the endpoint's limits apply. If the
+requested attempt fails, it is not retried: the delivery returns to its previous state.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -22,8 +22,8 @@ from webhooks import retries, statements, subscriptions
 from webhooks.models import Delivery, Event, EventType
 from webhooks.subscriptions import DELIVER_DUE
 
-MAXIMUM = 10_000  # deliveries at one time
-LOOKED_AT = 1000  # parked deliveries, the newest ones, that are checked for whether they can be sent
+MAXIMUM = 10_000  # deliveries that one call can send again or close
+LOOKED_AT = 1000  # `count_hopeless` checks only this many of the newest parked deliveries
 
 BODY_DELETED = Q(event__body_deleted_at__isnull=False)
 HOLD_IS_OVER = Q(event_type=EventType.AUTHORIZED) & (
@@ -73,7 +73,7 @@ class HoldIsOver(CannotResend):
 
 
 class Resent(NamedTuple):
-    """How many deliveries are being sent again, and how many were left out because they cannot be sent."""
+    """The number of deliveries that are sent again, and the number of those that cannot be sent."""
 
     sent: int
     left_out: int
@@ -89,8 +89,9 @@ def resend(
 ) -> Delivery:
     """Send one delivery again now, to the merchant's current subscription.
 
-    `although_over` also sends a `checkout.authorized` whose hold is over, and `although_delivered` one that
-    was delivered. Raises DeliveryNotFound, subscriptions.SubscriptionNotFound, CannotResend.
+    With `although_over`, also send a `checkout.authorized` delivery after its hold has ended. With
+    `although_delivered`, also send a delivery that was already delivered. Raises DeliveryNotFound,
+    subscriptions.SubscriptionNotFound, CannotResend.
     """
     confirmed = {HoldIsOver: although_over, AlreadyDelivered: although_delivered}
     rows = Delivery.objects.filter(merchant=merchant, pk=delivery_uuid)
@@ -98,7 +99,7 @@ def resend(
         events = list(rows.values_list("event", flat=True))
         holds = _lock_holds(events)
         delivery = rows.select_for_update(no_key=True).first()
-        if delivery is None:  # if the delivery exists, its attempt has ended at this moment
+        if delivery is None:  # if it existed a moment ago, the end of an attempt has just moved its row
             raise UnderWay if events else DeliveryNotFound
         for why, kind in _refusals().items():
             if not confirmed.get(kind) and rows.filter(why).exists():
@@ -110,7 +111,10 @@ def resend(
 def resend_selected(
     merchant: Merchant, delivery_uuids: Collection[UUID], *, cause: Cause, although_over: bool = False
 ) -> Resent:
-    """Send again those of the deliveries that can be sent, at most 10,000. Raises SubscriptionNotFound."""
+    """Send the given deliveries again, at most 10,000, except those that cannot be sent.
+
+    Raises SubscriptionNotFound.
+    """
     chosen = Delivery.objects.filter(merchant=merchant, pk__in=delivery_uuids)
     return _resend_all(merchant, chosen, cause, although_over)
 
@@ -135,14 +139,17 @@ def resend_parked(
 def parked_deliveries(
     merchant: Merchant, since: datetime | None = None, until: datetime | None = None
 ) -> QuerySet[Delivery]:
-    """Return the merchant's parked deliveries that are not closed, optionally only those of a time span."""
+    """Return the merchant's parked deliveries that are not closed.
+
+    With `since` or `until`, return only those that were parked in that time.
+    """
     rows = Delivery.objects.filter(merchant=merchant, status=Delivery.Status.PARKED, closed_at=None)
     rows = rows.filter(ended_at__gte=since) if since else rows
     return rows.filter(ended_at__lte=until) if until else rows
 
 
 def count_hopeless(merchant: Merchant) -> int:
-    """Return how many of the newest parked deliveries cannot be sent again."""
+    """Return how many of the newest 1,000 parked deliveries cannot be sent again."""
     newest = parked_deliveries(merchant).order_by("-ended_at").values_list("pk", flat=True)[:LOOKED_AT]
     return Delivery.objects.filter(_cannot(), pk__in=list(newest)).count()
 
@@ -155,7 +162,7 @@ def sendable(parked: QuerySet[Delivery]) -> QuerySet[Delivery]:
 def close(merchant: Merchant) -> int:
     """Close the parked deliveries that cannot be sent again, at most 10,000; return how many.
 
-    If a person sends a closed delivery, it is open again.
+    A closed delivery that a person sends anyway is no longer closed.
     """
     found = (
         parked_deliveries(merchant)
@@ -163,13 +170,15 @@ def close(merchant: Merchant) -> int:
         .order_by("-ended_at")
         .values_list("pk", flat=True)[:MAXIMUM]
     )
-    # The condition is checked again under the lock, because a person might just have sent the delivery
-    # anyway.
+    # Checked again under the lock, because a person might just have sent the delivery anyway.
     return parked_deliveries(merchant).filter(pk__in=list(found)).update(closed_at=Now())
 
 
 def _cannot() -> Q:
-    """Return the condition for unsendable deliveries: the hold is over, the data is deleted, or too old."""
+    """Return the condition for deliveries that cannot be sent.
+
+    The hold is over, the personal data is deleted, or the delivery is too old.
+    """
     return Q(pk__lt=_goes_soon()) | BODY_DELETED | HOLD_IS_OVER
 
 
@@ -197,7 +206,7 @@ def _resend_all(merchant: Merchant, chosen: QuerySet[Delivery], cause: Cause, al
     with transaction.atomic(savepoint=True):
         wanted = dict(possible.values_list("pk", "event")[:MAXIMUM])
         holds = _lock_holds(wanted.values())
-        # Checked again under the lock: another click or the end of a hold might have come first.
+        # Checked again under the lock, because another request or the end of a hold might have come first.
         over = [] if although_over else [event.pk for event in holds.values() if _is_over(event, clock.now())]
         rows = (
             Delivery.objects.filter(pk__in=wanted)
@@ -212,10 +221,10 @@ def _resend_all(merchant: Merchant, chosen: QuerySet[Delivery], cause: Cause, al
 
 
 def _lock_holds(event_uuids: Iterable[UUID]) -> dict[UUID, Event]:
-    """Lock those of the events that announce holds, in the order of their ids.
+    """Lock and return the `checkout.authorized` events among the given events, in the order of their ids.
 
-    A process that supersedes one of them then waits, and sees what is sent. The events are locked before any
-    delivery, as in `outbox.supersede_all`.
+    A process that supersedes one of these events then waits until their deliveries are queued again. Events
+    are locked before deliveries, as in `outbox.supersede_all`.
     """
     rows = Event.objects.filter(pk__in=event_uuids, type=EventType.AUTHORIZED).order_by("pk")
     return {event.pk: event for event in rows.defer("body").select_for_update(no_key=True)}
@@ -228,10 +237,10 @@ def _send_again(
     cause: Cause,
     although_over: bool,
 ) -> int:
-    """Make locked deliveries due now; return how many. If the attempt fails, their previous schedule returns.
+    """Make locked deliveries due now; return how many. If the attempt fails, the previous schedule continues.
 
-    The delivery of a hold stays urgent. It is therefore not sent once the hold is over, unless the person
-    confirmed that.
+    A `checkout.authorized` delivery stays urgent, so it is not sent after its hold has ended. If the hold has
+    already ended and the person confirmed that (`although_over`), it is sent as not urgent.
     """
     now, subscription = clock.now(), subscriptions.read_subscription(merchant)
     urgent = [event for event in holds.values() if not (although_over and _is_over(event, now))]

@@ -1,9 +1,9 @@
 """Deletes personal data after a week, and drops events with their log after 30 days (rule secret.retention).
 
 Personal data is deleted in small batches. Events, deliveries and attempts are deleted a whole day at a time,
-by dropping their partitions. A pending delivery stops the drop of its day. No delivery stays pending for so
-long: none that old is sent again (rule resend.age), and no attempt comes later than four days after the
-first.
+by dropping their partitions. The partitions of a day are not dropped while a delivery of that day is pending.
+In practice, all such deliveries have ended: they are too old to be sent again (rule resend.age), and the
+retries of a delivery end within four days.
 """
 
 from datetime import datetime, timedelta
@@ -18,13 +18,14 @@ from webhooks import statements
 from webhooks.models import EVENTS, PARTITIONED, Delivery, Endpoint, EventType, SigningSecret, Subscription
 
 PERSONAL_FOR = timedelta(days=7)
-ENDED_FOR = timedelta(hours=1)  # later, no event is written for a subscription that was read before its end
-LATE = timedelta(days=2)  # the longest time after the retention until a partition is dropped
+# This long after a subscription ended, no transaction that read it before its end can still write an event.
+ENDED_FOR = timedelta(hours=1)
+LATE = timedelta(days=2)  # a partition is dropped at most this long after its retention ended
 ROWS = 500
 
 
 def delete_personal() -> int:
-    """Delete the bodies of personal events that ended more than 7 days ago; return how many."""
+    """Delete the bodies of personal events with deliveries that ended over 7 days ago; return how many."""
     return _in_batches(statements.DELETE_PERSONAL_BODIES, {"before": clock.now() - PERSONAL_FOR})
 
 
@@ -37,21 +38,21 @@ def park_held() -> int:
 def release_missed() -> int:
     """Make personal events due that still wait although their address is approved; return how many.
 
-    Each of them was recorded, or sent again, at the moment of the approval.
+    These events were written or sent again while their address was being approved.
     """
     return _in_batches(statements.RELEASE_MISSED, {"type": EventType.OPTED_IN.value})
 
 
 def make_ahead() -> int:
-    """Make the partitions of the coming days; return how many."""
+    """Create the partitions for the coming days; return how many."""
     return partitions.make_ahead(*PARTITIONED)
 
 
 def drop_old() -> int:
-    """Drop the partitions of events older than WEBHOOK_RETENTION, with deliveries and attempts.
+    """Drop the partitions of events, deliveries and attempts that are older than WEBHOOK_RETENTION.
 
-    Returns how many partitions were dropped. If the drop of one table is held up, no delivery is dropped
-    before its attempts, and no event before its deliveries.
+    Returns how many partitions were dropped. A delivery is never dropped before its attempts, and an event
+    never before its deliveries, even if a partition of one table cannot be dropped yet.
     """
     before = clock.now() - settings.WEBHOOK_RETENTION
     dropped = sum(
@@ -67,9 +68,10 @@ def drop_old() -> int:
 
 
 def kept_since() -> datetime:
-    """Return the moment since when all events are kept.
+    """Return the time from which on all events are retained.
 
-    WEBHOOK_RETENTION was perhaps shorter until recently, so the oldest partition counts too.
+    If WEBHOOK_RETENTION was increased recently, older events are missing. The result is therefore not earlier
+    than the start of the oldest partition.
     """
     since = clock.now() - settings.WEBHOOK_RETENTION
     return max(since, partitions.starts_at(EVENTS) or since)
@@ -78,8 +80,8 @@ def kept_since() -> datetime:
 def delete_ended() -> int:
     """Delete subscriptions that ended an hour ago and never had a delivery; return how many.
 
-    A subscription with deliveries is deleted once it ended so long ago that none of them is left. The secrets
-    of a deleted subscription are deleted with it.
+    A subscription with deliveries is deleted later, when all its deliveries have been dropped. The secrets of
+    a deleted subscription are deleted with it.
     """
     return batches.repeat(_delete_ended, rows=ROWS)
 

@@ -11,9 +11,9 @@ RETRYABLE_CLIENT_ERRORS = frozenset({408, 429})
 
 @dataclass(frozen=True)
 class FromEvent:
-    """A policy of starts, in seconds from the event.
+    """A schedule in which each attempt starts a fixed number of seconds after the event.
 
-    Each start is at least `pause` seconds after the end of the previous attempt.
+    Each attempt also starts at least `pause` seconds after the previous attempt ended.
     """
 
     starts: tuple[int, ...]
@@ -28,16 +28,16 @@ class FromEvent:
         return max(planned, ended_at + timedelta(seconds=self.pause))
 
     def retries(self, http_status: int | None) -> bool:
-        """Return whether to retry: after no answer, or after one that means "not now"; any other is final.
+        """Return whether to retry after this status, or after no answer if it is None.
 
-        Rule delivery.last_word.
+        5xx, 408 and 429 mean "not now" and are retried. Any other status is final. Rule delivery.last_word.
         """
         return http_status is None or 500 <= http_status < 600 or http_status in RETRYABLE_CLIENT_ERRORS
 
 
 @dataclass(frozen=True)
 class Gaps:
-    """A policy of gaps, in seconds from an attempt's end to the next one's start."""
+    """A schedule in which each retry starts a fixed number of seconds after the previous attempt ended."""
 
     gaps: tuple[int, ...]
 
@@ -49,7 +49,7 @@ class Gaps:
         return ended_at + timedelta(seconds=self.gaps[attempts - 1] * jitter)
 
     def retries(self, http_status: int | None) -> bool:
-        """Return True, because this policy retries after any answer."""
+        """Return True, because this schedule retries after any answer."""
         return True
 
 
@@ -64,14 +64,14 @@ POLICY: dict[str, FromEvent | Gaps] = {
     "webhook.test": Gaps(()),
 }
 
-# Longer than all scheduled attempts of an event take. If a delivery is younger than the retention less this
-# time, it can be sent again, and it ends before its partition is dropped.
+# All scheduled attempts of an event end within this time. A delivery can be sent again only if it is younger
+# than the retention minus this time, so that it ends before its partition is dropped.
 ENDS_WITHIN = timedelta(days=4)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Attempted:
-    """A delivery whose latest attempt, number `attempts`, has ended without a 2xx."""
+    """A delivery that has had `attempts` scheduled attempts, of which the latest ended without a 2xx."""
 
     event_type: str
     delivery_id: UUID
@@ -83,12 +83,12 @@ class Attempted:
 
 
 def is_delivered(http_status: int | None) -> bool:
-    """Return whether the answer's status means delivered: 2xx does (rule delivery.delivered)."""
+    """Return whether the status is 2xx, which means that the event is delivered (rule delivery.delivered)."""
     return http_status is not None and 200 <= http_status < 300
 
 
 def next_attempt_at(attempted: Attempted) -> datetime | None:
-    """Return when the next attempt starts; None if no attempt is left and the delivery must be parked."""
+    """Return when the next attempt starts, or None if there is no next attempt and the delivery is parked."""
     policy = POLICY[attempted.event_type]
     if attempted.attempts >= policy.attempts or not policy.retries(attempted.http_status):
         return None
@@ -100,9 +100,9 @@ def next_attempt_at(attempted: Attempted) -> datetime | None:
 
 
 def planned(attempted: Attempted, next_at: datetime) -> list[datetime]:
-    """Return when the remaining attempts start if each fails at once: the next one, and those after it.
+    """Return the start times of the remaining attempts if each of them fails at once. The first is `next_at`.
 
-    The first time is exact. Each further attempt starts later by the time that the attempts before it take.
+    The first time is exact. Later attempts are delayed by the time that the attempts before them take.
     """
     starts = [next_at]
     while True:
@@ -115,7 +115,7 @@ def planned(attempted: Attempted, next_at: datetime) -> list[datetime]:
 
 
 def resumes_at(planned: datetime, attempted: Attempted) -> datetime | None:
-    """Return when the schedule that a resent attempt interrupted continues; None if that is too late."""
+    """Return when the schedule continues after a requested attempt, or None if that is too late."""
     policy = POLICY[attempted.event_type]
     pause = policy.pause if isinstance(policy, FromEvent) else 0
     start = max(planned, attempted.ended_at + timedelta(seconds=pause))
@@ -123,9 +123,10 @@ def resumes_at(planned: datetime, attempted: Attempted) -> datetime | None:
 
 
 def jitter(delivery_id: UUID, attempts: int) -> float:
-    """Return a factor of 0.9 to 1.1, always the same for a delivery and its number of attempts so far.
+    """Return a factor from 0.9 to 1.1 that depends only on the delivery and its number of attempts so far.
 
-    Deliveries that failed together are therefore not retried together, and the portal can show exact times.
+    Deliveries that failed together are therefore not retried together. The portal can show exact times,
+    because the factor is not random.
     """
     digest = hashlib.sha256(delivery_id.bytes + attempts.to_bytes(4)).digest()
     share = int.from_bytes(digest[:8]) / (2**64 - 1)

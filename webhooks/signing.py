@@ -21,7 +21,7 @@ TIMESTAMP_DIGITS = 12
 
 
 class VerificationError(Exception):
-    """A delivery that must be answered with 400; `reason` is one of the four reasons."""
+    """Raised for a delivery that must be answered with 400; `reason` is one of the four reasons."""
 
     def __init__(self, reason: Reason) -> None:
         super().__init__(reason)
@@ -39,14 +39,14 @@ def new_secret() -> str:
 def sign(secrets: Sequence[str], body: bytes, at: int) -> str:
     """Return the value of X-Service-Signature, with one v1 entry for each secret in the given order.
 
-    The newest secret comes first.
+    Callers must put the newest secret first.
     """
     message = f"{at}.".encode("ascii") + body
     return ",".join([f"t={at}", *(f"v1={_sign_message(secret, message)}" for secret in secrets)])
 
 
 def standard_headers(secrets: Sequence[str], body: bytes, at: int, *, event_id: str) -> dict[str, str]:
-    """Return the three headers of the Standard Webhooks specification, by that standard's own rules.
+    """Return the three headers of the Standard Webhooks specification, signed as it requires.
 
     Rules signing.standard, signing.foreign.
     """
@@ -93,7 +93,7 @@ def _standard_key(secret: str) -> bytes:
 
 
 def _parse_header(header: str | None) -> tuple[str, list[bytes]]:
-    """Return the header's `t` as it was sent, and its v1 entries; entries of unknown schemes are ignored."""
+    """Return the header's `t` as it was sent, and its v1 signatures. Unknown schemes are ignored."""
     entries = [entry.partition("=") for entry in (header or "").split(",")]
     timestamps = [text for scheme, _, text in entries if scheme == "t"]
     signatures = [text.encode("utf-8", "surrogatepass") for scheme, _, text in entries if scheme == "v1"]

@@ -1,9 +1,9 @@
 """The SQL of this package: mostly statements of the delivery queue.
 
-Each statement of the queue names the partition of pending deliveries. For all other rows, the caller passes
-their ids or the range of their ids. PostgreSQL therefore plans only for the partitions that are needed. A
-delivery changes its partition by DELETE and INSERT. An UPDATE that moves a row to another partition makes
-every transaction fail that waits for the row's lock.
+The statements of the queue use the partition of pending deliveries directly. For all other rows, the caller
+passes ids or a range of ids. PostgreSQL therefore plans only for the partitions that are needed. A delivery
+moves to another partition by DELETE and INSERT. If an UPDATE moved the row, every transaction that waits for
+its lock would fail.
 """
 
 # A new UUIDv7 with the timestamp of the delivery's id, like clock.another_id.
@@ -19,12 +19,12 @@ SELECT {_REMAINS}, status, ended_at, '' FROM gone
 """  # noqa: S608 - made only of our own constants
 _GONE = ", ".join(f"d.{column}" for column in _REMAINS.split(", "))
 
-# The condition for a delivery with personal data. Most of them have no due time while their address is not
-# approved. If the address changes at this moment, a delivery still has one, so a claim checks the approval
-# again.
+# The condition for a delivery with personal data. While its address is not approved, such a delivery normally
+# has no due time. If the address has just been changed, it can still have one. Claims therefore check the
+# approval again.
 _PERSONAL = "d.event_type = 'marketing.opted_in'"
-# How much each of the endpoints in {rows} can get now. `in_flight` is the number of its open attempts, and
-# `turns` is the number of starts that its pace still allows.
+# Computes how many attempts can start now at each endpoint in {rows}. `in_flight` is the number of its open
+# attempts, and `turns` is the number of attempts that its pace limit still allows.
 _ROOM = """
 busy AS (
     SELECT subscription_id, count(*) AS in_flight FROM webhooks_delivery_pending
@@ -45,9 +45,9 @@ endpoints AS (
 # wait for each other. CLAIM sees everything that was committed before these locks were held. Its counts for
 # these endpoints are therefore exact.
 #
-# `now` is a row that is read once, so that PostgreSQL can use the index for it. `waiting` steps from endpoint
-# to endpoint through the index. Of each endpoint, the statement reads only as many rows as the endpoint can
-# get, so a backlog adds no cost.
+# The clock is read once, so that PostgreSQL can use an index for comparisons with `now`. `waiting` reads one
+# endpoint after the other from an index. For each endpoint, only as many rows are read as can be sent to it,
+# so a backlog adds no cost.
 LOCK_ENDPOINTS = f"""
 WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
 waiting AS (
@@ -151,15 +151,15 @@ SELECT leased.id, lease_token, attempt_count, now, event_id, event_type, s.url, 
 FROM leased JOIN webhooks_subscription s ON s.id = leased.subscription_id
 """  # noqa: S608 - made only of our own constants
 
-# The bodies of the claimed deliveries. The statement gets the ids of their events. With a join instead,
-# PostgreSQL would plan for every partition.
+# Reads the bodies of claimed deliveries by the ids of their events. With a join instead of ids, PostgreSQL
+# would plan for every partition.
 READ_BODIES = """
 SELECT id, body, checkout_uuid, traceparent FROM webhooks_event WHERE id = ANY(%(events)s::uuid[])
 """
 
-# Ends the deliveries that a race has left behind. Their event was superseded during an attempt, or their
-# window ended before they were due, or they were written while their subscription ended. Only an urgent event
-# can have a window.
+# Ends deliveries that must no longer be sent. The event was superseded during an attempt, or `valid_until`
+# passed before the delivery was sent, or the delivery was written while its subscription was being ended.
+# Only urgent deliveries have a `valid_until`.
 END_POINTLESS = f"""
 WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
 pointless AS MATERIALIZED (
@@ -204,7 +204,7 @@ UPDATE webhooks_delivery_pending d SET next_attempt_at = {next} FROM locked WHER
 HOLD_PERSONAL = _HELD_OR_RELEASED.format(state="d.next_attempt_at IS NOT NULL", next="NULL")
 RELEASE_PERSONAL = _HELD_OR_RELEASED.format(state="d.next_attempt_at IS NULL", next="clock_timestamp()")
 
-# Parks personal data that has waited for an approval for as long as it is retained.
+# Parks deliveries of personal data that have waited for an approval until the end of the data's retention.
 PARK_HELD = f"""
 WITH old AS MATERIALIZED (
     SELECT d.id FROM webhooks_delivery_pending d JOIN webhooks_subscription s ON s.id = d.subscription_id
@@ -227,18 +227,18 @@ WITH missed AS MATERIALIZED (
 UPDATE webhooks_delivery_pending d SET next_attempt_at = clock_timestamp() FROM missed WHERE d.id = missed.id
 """
 
-# The subscriptions of merchants with new events. The ORM would build this statement again for each event.
+# Reads the subscriptions of merchants with new events. The ORM would build the statement for each event.
 READ_SUBSCRIPTIONS = """
 SELECT merchant_id, id, event_types, has_deliveries, is_approved FROM webhooks_subscription
 WHERE ended_at IS NULL AND merchant_id = ANY(%s)
 """
-# With this lock, a change of the address or its approval waits until the personal data is written.
+# With this lock, a change of the address or its approval waits until the deliveries are written.
 LOCK_SUBSCRIPTIONS = READ_SUBSCRIPTIONS + "ORDER BY id FOR SHARE"
 
-# Two statements, because the second one sees what another transaction wrote while it held the event's row.
-# The second statement locks the deliveries before it checks whether they are in flight. It therefore waits
-# for an attempt that begins or ends at this moment. It marks a delivery in flight, so that the process that
-# records the attempt knows, even if that process has read the event before.
+# These are two statements, so that the second one sees what another transaction wrote while it held the lock
+# on the event. The second statement locks the deliveries before it checks whether they are in flight, so it
+# waits for an attempt that is just starting or ending. It marks the deliveries in flight. The process that
+# records such an attempt reads the mark, even if it has read the event before.
 SUPERSEDE_EVENTS = """
 UPDATE webhooks_event e SET superseded_at = ended.at
 FROM unnest(%(checkouts)s::uuid[], %(moments)s::timestamptz[]) ended(checkout_uuid, at)
@@ -268,8 +268,8 @@ gone AS (
 # Personal data waits for the approval of the address even if a person sends it again.
 _SENT_AGAIN_AT = """CASE WHEN event_type = 'marketing.opted_in' AND NOT %(is_approved)s
     THEN NULL ELSE %(now)s::timestamptz END"""
-# Sends deliveries again that a person has chosen. All of them are locked. Those that have ended return to the
-# queue. `urgent` has the events of holds that are sent as urgent, and `windows` the ends of their windows.
+# Sends the deliveries in `ids` again. The caller has locked them. Ended deliveries return to the queue.
+# `urgent` has the ids of the events that are sent as urgent, and `windows` has their `valid_until`.
 SEND_AGAIN = f"""
 WITH waiting AS (
     UPDATE webhooks_delivery_pending d
@@ -306,8 +306,8 @@ WHERE d.id = ANY(%(ids)s::uuid[]) AND d.lease_token IS NOT NULL
 ORDER BY d.id FOR NO KEY UPDATE OF d
 """
 
-# The rows come as one JSON text. Encoding it costs the sender a tenth of what an array for each column would
-# cost.
+# The rows are passed as one JSON text, because encoding an array for each column would cost the sender ten
+# times as much.
 FINISH_ATTEMPTS = f"""
 WITH done AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(rows)s::json) AS row (
@@ -333,8 +333,8 @@ gone AS (
 )
 {_END}"""  # noqa: S608 - made only of our own constants
 
-# Saves how each endpoint behaved in a batch. The rows are always in the same order, so that two workers never
-# deadlock.
+# Updates the health of endpoints from a batch of attempts. The rows are always in the same order, so that two
+# workers never deadlock.
 SAVE_ENDPOINT_HEALTH = """
 INSERT INTO webhooks_endpoint AS endpoint
     (subscription_id, last_success_at, last_failure_at, last_error, failing_since, hung_in_a_row)
@@ -357,14 +357,14 @@ ON CONFLICT (subscription_id) DO UPDATE SET
         ELSE endpoint.hung_in_a_row + EXCLUDED.hung_in_a_row END
 """
 
-# The ORM would build another statement for each number of events, which costs more than the reading.
+# The ORM would build a different statement for each number of events, which costs more than reading the rows.
 READ_STATUSES = """
 SELECT event_id, status FROM webhooks_delivery WHERE event_id = ANY(%s) AND id BETWEEN %s AND %s
 """
 
-# Figures of an endpoint's latest attempts, without our own failures, which are not about the endpoint. A
-# merchant has one endpoint at a time. The statement therefore looks up the endpoint of an attempt only if the
-# merchant has had another endpoint within the time span.
+# Computes statistics of an endpoint's latest attempts, without failures on our own side. A merchant has one
+# endpoint at a time. The statement therefore looks up the endpoint of an attempt only if the merchant has had
+# another endpoint since the time `since`.
 SUMMARIZE_ATTEMPTS = """
 SELECT count(*), count(*) FILTER (WHERE is_delivered),
        percentile_disc(0.5) WITHIN GROUP (ORDER BY duration_ms),

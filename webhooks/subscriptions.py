@@ -17,8 +17,8 @@ from webhooks.url_check import CheckedUrl
 
 DELIVER_DUE = "webhooks.tasks.deliver_due"
 GRACE = timedelta(hours=2)  # rule rotation.grace
-MAX_SIGNING = 3  # the newest and two earlier ones, because a rotation whose answer was lost can be repeated
-MAX_ENDED = 20  # secrets that no longer sign, kept for each subscription
+MAX_SIGNING = 3  # the newest secret and two earlier ones, so that a rotation can be repeated once
+MAX_ENDED = 20  # secrets of a subscription that no longer sign and are retained
 SUBSCRIBABLE = ("*", *(kind.value for kind in EventType if kind != EventType.TEST))
 
 
@@ -27,9 +27,9 @@ class SubscriptionNotFound(Exception):
 
 
 class RotationInProgress(Exception):
-    """The maximum number of secrets sign already; `until` has the end of each previous one, newest first.
+    """Raised if the maximum number of secrets sign already.
 
-    Rule rotation.full.
+    `until` has the times when the previous secrets expire, newest first. Rule rotation.full.
     """
 
     def __init__(self, until: list[datetime]) -> None:
@@ -38,7 +38,7 @@ class RotationInProgress(Exception):
 
 
 class Registered(NamedTuple):
-    """A subscription, its secret if it is new (it is shown only once), and whether anything has changed."""
+    """A saved subscription. `signing_secret` is set only if the subscription is new: it is shown once."""
 
     subscription: Subscription
     signing_secret: str | None
@@ -75,14 +75,14 @@ def save_subscription(
 
 
 def _change(subscription: Subscription, url: CheckedUrl, event_types: list[str], is_approved: bool) -> bool:
-    """Change a subscription and return whether anything is different."""
+    """Change a subscription, and return whether its address, event types or approval are different now."""
     was = (subscription.url, subscription.event_types, subscription.is_approved)
     is_same_address = subscription.url == url
     is_approved = is_approved or (is_same_address and subscription.is_approved)
     subscription.url, subscription.event_types, subscription.is_approved = url, event_types, is_approved
     subscription.save(update_fields=["url", "event_types", "is_approved", "updated_at"])
     _hold_or_release(subscription)  # deliveries are locked before endpoints
-    if not is_same_address:  # how the old address behaved says nothing about the new one
+    if not is_same_address:  # the health of the old address does not apply to the new one
         Endpoint.objects.filter(subscription=subscription).delete()
     return was != (url, event_types, is_approved)
 
@@ -114,7 +114,7 @@ def _hold_or_release(subscription: Subscription) -> None:
 
 
 def facts(subscription: Subscription) -> dict[str, Any]:
-    """Return the facts of a subscription that the audit log records."""
+    """Return the fields of a subscription that the audit log records."""
     return {
         "url": subscription.url,
         "event_types": subscription.event_types,
@@ -141,7 +141,7 @@ def end(merchant: Merchant) -> None:
 
 
 def rotate(merchant: Merchant, *, revoke_previous: bool = False) -> Rotated:
-    """Make a new secret; each previous one signs until its own two hours are over, unless all are revoked.
+    """Create a new secret. Each previous secret expires two hours after it was replaced, or now if revoked.
 
     Raises SubscriptionNotFound, and RotationInProgress if the maximum number of secrets sign already. Rules
     rotation.grace, rotation.revoke, rotation.repeat.
@@ -164,7 +164,10 @@ def rotate(merchant: Merchant, *, revoke_previous: bool = False) -> Rotated:
 
 
 def revoke_previous(merchant: Merchant) -> bool:
-    """Stop all previous secrets from signing; return whether any did. Raises SubscriptionNotFound."""
+    """Stop all previous secrets from signing; return whether any still signed.
+
+    Raises SubscriptionNotFound.
+    """
     with transaction.atomic(savepoint=True):
         subscription = _locked(merchant)
         now = clock.now()
@@ -172,7 +175,7 @@ def revoke_previous(merchant: Merchant) -> bool:
 
 
 def previous_sign_until(subscription: Subscription) -> list[datetime]:
-    """Return the times until which the previous secrets also sign, newest first.
+    """Return the times when the previous secrets expire, newest first, without expired secrets.
 
     The list is empty if only one secret signs.
     """
@@ -180,7 +183,7 @@ def previous_sign_until(subscription: Subscription) -> list[datetime]:
 
 
 def signing(subscription: Subscription, at: datetime) -> list[str]:
-    """Return the secrets that sign at a moment, newest first."""
+    """Return the secrets used for signing at the given time, newest first."""
     rows = subscription.secrets.order_by("-created_at")
     return [row.secret for row in rows[:MAX_SIGNING] if row.expires_at is None or row.expires_at > at]
 
@@ -191,7 +194,7 @@ def _previous(subscription: Subscription, now: datetime) -> list[datetime]:
 
 
 def _locked(merchant: Merchant) -> Subscription:
-    # A transaction that writes events, which refer to this row, does not wait for this kind of lock.
+    # With `no_key`, transactions that insert rows which refer to this subscription do not wait for the lock.
     rows = Subscription.objects.select_for_update(no_key=True).filter(merchant=merchant, ended_at=None)
     subscription = rows.first()
     if subscription is None:
@@ -206,6 +209,9 @@ def _new_secret(subscription: Subscription) -> str:
 
 
 def note_deliveries(first: Iterable[UUID]) -> None:
-    """Mark subscriptions that just got their first deliveries, to keep them as long as their deliveries."""
+    """Mark subscriptions that have just got their first delivery.
+
+    A marked subscription is retained as long as its deliveries.
+    """
     for pk in sorted(first):  # always in this order, because each row stays locked until the transaction ends
         Subscription.objects.filter(pk=pk).update(has_deliveries=True)

@@ -1,7 +1,7 @@
-"""The addresses that a webhook can be sent to (rules target.*): a table of addresses, and rules for a URL.
+"""Rules for the URLs and IP addresses that webhooks can be sent to (rules target.*).
 
-The rules for a URL only give the merchant an early error. `is_allowed` is the protection. The service calls
-it again for the actual address of each new connection (webhooks/transport.py).
+The rules for URLs only give the merchant an early error. The protection is `is_allowed`: the service calls it
+again for the actual address of each new connection (webhooks/transport.py).
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from config.lib.web import hosts, http
 URL_LENGTH = 2048
 NAME_LENGTH = 253
 RESOLVE_SECONDS = 3.0
-MAX_ADDRESSES = 8  # tried per name: after each failure, aiohttp tries each of them again
+MAX_ADDRESSES = 8  # per host name, because aiohttp tries the remaining addresses again after each failure
 LOWEST_FREE_PORT = 1024
 
 FORBIDDEN_V4 = tuple(
@@ -45,7 +45,7 @@ FORBIDDEN_V4 = tuple(
         "224.0.0.0/3",  # multicast, reserved, broadcast
     )
 )
-# Everything outside 2000::/3 is refused without a list: loopback, v4-mapped, NAT64, private, multicast.
+# All IPv6 addresses outside 2000::/3 are refused: loopback, v4-mapped, NAT64, private and multicast.
 GLOBAL_V6 = ipaddress.IPv6Network("2000::/3")
 FORBIDDEN_V6 = tuple(
     ipaddress.IPv6Network(network)
@@ -69,11 +69,17 @@ NOT_PUBLIC = "The URL must have a publicly reachable address."
 
 
 class TargetRefused(ValueError):
-    """A URL that we send no webhook to; its text is a sentence for the merchant, without any address."""
+    """Raised for a URL that the service refuses to send webhooks to.
+
+    The message is a sentence for the merchant and contains no IP address.
+    """
 
 
 class AddressRefused(OSError):
-    """An address that we must not connect to; for the HTTP library it is a connection that fails."""
+    """Raised for an IP address that the service must not connect to.
+
+    It is an OSError, so that aiohttp handles it like a failed connection.
+    """
 
 
 def is_public(address: str) -> bool:
@@ -98,13 +104,13 @@ def is_loopback(address: str) -> bool:
 
 
 def is_allowed(address: str, *, allow_loopback: bool) -> bool:
-    """Return whether we can connect to the IP address; to loopback only if the environment allows it."""
+    """Return whether the service may connect to this IP address. Loopback needs `allow_loopback`."""
     return is_public(address) or (allow_loopback and is_loopback(address))
 
 
 @functools.lru_cache(maxsize=1024)  # called again for every delivery
 def check_url(url: str, *, allow_loopback: bool) -> str:
-    """Return the URL, parsed and written in its normal form. Raises TargetRefused.
+    """Check a URL and return its normal form. Raises TargetRefused.
 
     Callers must store and use only the returned text.
     """
@@ -126,13 +132,19 @@ def check_url(url: str, *, allow_loopback: bool) -> str:
 
 
 def check_resolved(addresses: Iterable[str], *, allow_loopback: bool) -> None:
-    """Raise AddressRefused unless all addresses are allowed, because a mixed answer is an attack."""
+    """Raise AddressRefused unless all addresses of a host name are allowed.
+
+    A name with both allowed and forbidden addresses is treated as an attack.
+    """
     if not all(is_allowed(address, allow_loopback=allow_loopback) for address in addresses):
         raise AddressRefused("address not allowed")
 
 
 class GuardedResolver(AbstractResolver):
-    """A resolver that takes at most 3 s, refuses a name with any forbidden address, and returns at most 8."""
+    """A resolver that refuses a name if one of its addresses is forbidden.
+
+    It takes at most 3 s and returns at most 8 addresses.
+    """
 
     def __init__(self, *, allow_loopback: bool, names: AbstractResolver | None = None) -> None:
         self._allow_loopback = allow_loopback
@@ -154,9 +166,9 @@ class GuardedResolver(AbstractResolver):
 
 
 def vet(url: str, *, allow_loopback: bool) -> str:
-    """Return `check_url(url)` if its name resolves within 3 s to allowed addresses only.
+    """Return `check_url(url)`, and also check that the host name resolves to allowed addresses only.
 
-    Raises TargetRefused.
+    Raises TargetRefused, also if the host name cannot be resolved within 3 s.
     """
     normal = check_url(url, allow_loopback=allow_loopback)
     if asks_names(normal):
@@ -165,7 +177,7 @@ def vet(url: str, *, allow_loopback: bool) -> str:
 
 
 def asks_names(url: str) -> bool:
-    """Return whether name servers must be asked about this URL, which `check_url` has returned."""
+    """Return whether the host of this URL must be resolved. `url` must be a result of `check_url`."""
     return not is_loopback(_ascii_host(url))
 
 
@@ -191,7 +203,7 @@ async def _vet_name(host: str, *, allow_loopback: bool) -> None:
 def _parse_url(url: str) -> yarl.URL:
     try:
         parsed = yarl.URL(url)
-        # A trailing dot only says that the name is complete; certificates are written without it.
+        # A trailing dot only marks the name as fully qualified. Certificates omit it.
         return parsed.with_host((parsed.raw_host or "").removesuffix("."))
     except ValueError:
         raise TargetRefused("The URL's host name or port is not valid. Correct it.") from None

@@ -1,4 +1,7 @@
-"""The Celery tasks of webhooks: wake the sender, delete old rows. The sender stops with its worker."""
+"""The Celery tasks of webhooks, which wake the sender and delete old rows.
+
+The sender stops with its worker.
+"""
 
 from typing import Any
 
@@ -7,10 +10,11 @@ from django.conf import settings
 
 from webhooks import delivery_sender, retention
 
-# Longer than an attempt can take; shorter on a developer's machine, where Ctrl-C must not wait.
+# When the worker stops, it waits this long for attempts in flight. That is longer than an attempt can take,
+# except on a developer's machine, where Ctrl-C must not take long.
 DRAIN_SECONDS = 5.0 if settings.LOCAL else 16.0
 
-# The function of another module is the task, unchanged.
+# The function is registered as a task directly, without a wrapper.
 make_partitions = shared_task(retention.make_ahead, name="webhooks.tasks.make_partitions")
 
 
@@ -30,7 +34,7 @@ def delete_personal() -> None:
 
 @shared_task
 def delete_old_events() -> None:
-    """Drop events, deliveries and attempts whose retention is over, then subscriptions without deliveries."""
+    """Drop old events, deliveries and attempts, then delete ended subscriptions without deliveries."""
     retention.drop_old()
     retention.delete_ended()
 

@@ -1,4 +1,4 @@
-"""Events that test an endpoint: `webhook.test`, and first attempts that the sandbox makes fail.
+"""Tests of an endpoint: `webhook.test` events, and first attempts that the sandbox lets fail.
 
 A person sends `webhook.test` in the portal. Rules event.test, trial.first_attempt.
 """
@@ -19,11 +19,11 @@ DROPPED_AFTER = 3.0  # seconds: an endpoint that hangs delays the sandbox no lon
 
 
 class TooManyTests(Exception):
-    """The merchant has sent too many test events within an hour."""
+    """Raised if the merchant has sent too many test events within an hour."""
 
 
 def send(merchant: Merchant) -> Event:
-    """Write a test event, no matter which types are subscribed to.
+    """Write a test event, which is sent even if its type is not subscribed to.
 
     Raises subscriptions.SubscriptionNotFound, TooManyTests. Rule limit.test_events.
     """
@@ -35,9 +35,9 @@ def send(merchant: Merchant) -> Event:
 
 
 def refuse_first(delivery_uuid: UUID) -> None:
-    """End a leased first attempt as if the endpoint had answered 500.
+    """Record a leased first attempt as if the endpoint had answered 500.
 
-    No request is sent, and retries follow.
+    No request is sent. The usual retries follow.
     """
     taken = Delivery.objects.get(pk=delivery_uuid)
     if taken.lease_token is not None:
@@ -45,7 +45,7 @@ def refuse_first(delivery_uuid: UUID) -> None:
 
 
 def drop_first(delivery_uuid: UUID) -> None:
-    """Make a leased first attempt, and end it as if no answer had come; retries follow."""
+    """Make a leased first attempt, but record it as if no answer had arrived. The usual retries follow."""
     answer = _make_attempt(delivery_uuid, DROPPED_AFTER)
     if answer is not None:
         taken, told = answer
@@ -63,9 +63,9 @@ def send_first(delivery_uuid: UUID) -> None:
 
 
 def _make_attempt(delivery_uuid: UUID, deadline_seconds: float) -> tuple[Delivery, Answer] | None:
-    """Make the attempt and return its delivery and the answer.
+    """Make the first attempt of a leased delivery; return the delivery and the answer.
 
-    Return None if it is no longer ours to make.
+    Return None if the delivery is no longer leased.
     """
     taken = Delivery.objects.select_related("event", "subscription").get(pk=delivery_uuid)
     if taken.lease_token is None:

@@ -46,9 +46,10 @@ FAILURES: tuple[tuple[type[BaseException], str], ...] = (
 
 @dataclass(frozen=True)
 class Answer:
-    """The result of one POST. `http_status` is None without an answer; `error_message` is None on 2xx.
+    """The result of one POST.
 
-    `excerpt` is the beginning of the answer's body: at most 1 KiB of text that any database can store.
+    `http_status` is None if there was no answer. `error_message` is None for 2xx. `excerpt` is the beginning
+    of the answer's body: at most 1 KiB of text without control characters that a database cannot store.
     """
 
     http_status: int | None
@@ -66,7 +67,7 @@ def run(main: Coroutine[Any, Any, Returned]) -> Returned:
 def tls_context() -> ssl.SSLContext:
     """Return a context for TLS 1.2 or newer that checks host names and trusts the system's roots.
 
-    It is costly to make, so share one.
+    Creating a context is slow, so it should be shared.
     """
     context = ssl.create_default_context()
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -86,12 +87,12 @@ async def open_pool(
 ) -> AsyncIterator[Pool]:
     """Open a pool that connects only to allowed addresses and keeps a connection for at most 60 s.
 
-    It uses no settings of the environment and no cookies.
+    The pool ignores the proxy settings in the environment, and it stores no cookies.
     """
 
     def guarded_socket(address: tuple[Any, ...]) -> socket.socket:
-        # The last check: it sees the actual address of the connection. aiohttp asks no resolver about a
-        # literal address.
+        # The last check, of the address that is really used. aiohttp does not call the resolver if the URL
+        # has an IP address.
         family, kind, protocol, _, endpoint = address
         targets.check_resolved([endpoint[0]], allow_loopback=allow_loopback)
         return socket.socket(family, kind, protocol)
@@ -130,10 +131,10 @@ async def post(
     *,
     deadline_seconds: float = DEADLINE_SECONDS,
 ) -> Answer:
-    """Send one POST, whose `headers` include the User-Agent. Never raises: the Answer says what went wrong.
+    """Send one POST. Never raises: if the POST fails, the Answer has the reason.
 
-    The verdict is final once status and headers are complete. The body gets at most 2 s and does not change
-    the verdict.
+    `headers` must include the User-Agent. The result is final once the status and headers of the response are
+    complete. The body is then read for at most 2 s, and does not change the result.
     """
     started = time.monotonic()
     try:
@@ -153,9 +154,9 @@ async def _send_post(
     try:
         return await pool.kept.post(url, headers=headers, data=body, allow_redirects=False)
     except connections.KeptConnectionLost:
-        # A receiver can close a kept connection at the very moment when we use it. That is not its answer, so
-        # it gets the request again, over a new connection that is not kept. If the request itself crashes the
-        # receiver, this second try fails and is not repeated.
+        # A receiver can close a kept connection just when we reuse it. That is not an answer, so the request
+        # is sent again, over a new connection that is not reused. If the request makes the receiver crash,
+        # the second try fails and is not repeated.
         return await pool.new.post(url, headers=headers, data=body, allow_redirects=False)
 
 
@@ -165,7 +166,7 @@ def _parse_url(url: str) -> yarl.URL:
 
 
 def describe(failure: BaseException, deadline_seconds: float) -> str:
-    """Return why there was no answer, in words that never name an address."""
+    """Return why there was no answer, in words that never contain an IP address."""
     if isinstance(failure, TimeoutError):
         return f"timeout after {deadline_seconds:.2g} s"
     if isinstance(failure, aiohttp.ClientConnectorCertificateError):
@@ -174,7 +175,7 @@ def describe(failure: BaseException, deadline_seconds: float) -> str:
     if isinstance(failure, aiohttp.ClientConnectorError):
         if isinstance(failure.os_error, targets.AddressRefused):
             return "address not allowed"
-        if isinstance(failure.os_error, ConnectionResetError):  # this happens after TCP has connected
+        if isinstance(failure.os_error, ConnectionResetError):  # TCP was connected, so it is TLS
             return "TLS: the handshake failed"
     return next(
         (words for kind, words in FAILURES if isinstance(failure, kind)), "the request could not be sent"
@@ -182,20 +183,20 @@ def describe(failure: BaseException, deadline_seconds: float) -> str:
 
 
 async def _read_excerpt(response: aiohttp.ClientResponse, seconds: float) -> str:
-    """Return the part of the body that arrives within `seconds`, or until this is cancelled."""
+    """Return the part of the body that arrives within `seconds`, or before the task is cancelled."""
     try:
         if not response.content.is_eof():  # a body that is already here needs no timeout
             async with asyncio.timeout(seconds):
                 await response.content.wait_eof()
     except (TimeoutError, asyncio.CancelledError):
-        pass  # the verdict is final: what the receiver has answered is recorded even if this is cancelled
+        pass  # the result is final, so it is returned and recorded even if the task is cancelled
     answered = response.content.read_nowait()
-    response.close()  # has no effect on a complete answer, whose connection has already been kept
+    response.close()  # after a complete answer, the connection is already in the pool and stays open
     return _safe_text(answered[:EXCERPT_BYTES])
 
 
 def _safe_text(body: bytes) -> str:
-    """Return text without NUL and other control characters, at most 1 KiB in UTF-8."""
+    """Return the body as text without NUL and other control characters, at most 1 KiB in UTF-8."""
     text = body.decode("utf-8", "replace").replace("\r\n", "\n")
     if not text.replace("\n", "").replace("\t", "").isprintable():
         text = "".join(letter if letter.isprintable() or letter in "\n\t" else "\ufffd" for letter in text)

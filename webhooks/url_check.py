@@ -1,6 +1,6 @@
-"""The check of a webhook URL that a merchant names.
+"""The check of a webhook URL that a merchant enters.
 
-It is limited, because it asks that merchant's name servers.
+Checks are rate-limited, because each check sends queries to the name servers of the URL's domain.
 """
 
 from typing import NewType
@@ -13,17 +13,17 @@ from payments.models import Merchant
 from webhooks import targets
 
 CheckedUrl = NewType("CheckedUrl", str)
-PLACES = OneEach(2)  # per process; a merchant has at most one
+PLACES = OneEach(2)  # concurrent checks per process, of which a merchant has at most one
 
 
 class TooManyChecks(Exception):
-    """The merchant has had too many addresses checked within a minute."""
+    """Raised if the merchant has requested too many checks within a minute."""
 
     retry_after = 60
 
 
 def checked(merchant: Merchant, url: str) -> CheckedUrl:
-    """Check for up to three seconds that a URL leads to the internet; return it in the form to store.
+    """Check that a URL has public addresses, which takes up to 3 s; return it in the form to store.
 
     Do not call it in a transaction. Raises targets.TargetRefused, TooManyChecks, bulkhead.Busy.
     """

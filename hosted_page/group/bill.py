@@ -1,4 +1,4 @@
-"""The group's bill as its lead sees it: what each person bears, and the sums (rule share.borne)."""
+"""A split order's bill as the lead sees it: what each person bears, and the totals (rule share.borne)."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -21,8 +21,8 @@ from hosted_page.group.last_day import LastDay
 from payments import disputes, money
 from payments.models import Dispute
 
-MANY = 9  # people: with this many or more, the bar has no letters
-ROOM_FOR_YOU = 12  # per cent of the bar that the word on the lead's part needs
+MANY = 9  # people: with this many or more, the bar shows no letters
+ROOM_FOR_YOU = 12  # per cent of the bar: a narrower part has no room for the word "You"
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,10 @@ class Part:
 class Bill:
     """The bill that the page shows.
 
-    - `seen`: a digest of this state of the bill
-    - `said_no`: the declined share to which the lead has not answered yet
+    - `seen`: a digest of the bill's state, from which an open page can see that the bill has changed
+    - `said_no`: the line of the declined share that the lead has not responded to yet
     - `disputed`: the status of the order's open or lost dispute, "" if there is none. During a dispute, no
-      mate is asked.
+      mate is asked to pay.
     - `given_back`: the money that lost disputes returned, None if no dispute is lost
     """
 
@@ -65,7 +65,7 @@ class Bill:
 
     @property
     def is_live(self) -> bool:
-        """Whether the bill can still change without the lead: a share is open or owed, or a dispute is open.
+        """Whether the bill can still change: a share is open or owed to the lead, or a dispute is open.
 
         Rule bill.live.
         """
@@ -74,19 +74,22 @@ class Bill:
 
     @property
     def is_paused(self) -> bool:
-        """Whether a dispute is open. Until the bank decides, the links and the reimbursements wait."""
+        """Whether a dispute is open.
+
+        Until the bank decides, the pay links and the reimbursements are paused.
+        """
         return self.disputed == Dispute.Status.OPEN
 
     @property
     def is_given_back(self) -> bool:
-        """Whether a lost dispute has returned a payment for the order."""
+        """Whether a dispute was lost, so that a bank has returned a payment for the order."""
         return self.given_back is not None
 
     @property
     def own_back(self) -> str:
-        """Amount that the lead's own bank returned, "" if it returned none.
+        """Amount that the lead's own bank returned to the lead, "" if it returned no money.
 
-        If it returned an amount, the service does not know how much each person bears.
+        If it returned money, the service no longer knows how much each person bears.
         """
         return self.given_back.own if self.given_back else ""
 
@@ -132,11 +135,12 @@ class Bill:
 
 
 def bill_of(checkout: Checkout, *, wrong: Wrong | None = None, known_no: str | None = None) -> Bill | None:
-    """Return the bill of an order that was read `with_read_at`, None if the order is not split.
+    """Return the bill of an order, None if the order is not split.
 
-    Shares whose time has passed end first (rule share.ends). `wrong` is shown next to its share. `known_no`
-    is given if the page is already open: it is the id of the declined share that the page asks about, or "".
-    A newer decline is then shown as a note under the badge, so that the lines of the open page do not move.
+    The order must have been read with `with_read_at`. Shares whose time has passed are ended first (rule
+    share.ends). `wrong` is shown next to its share. `known_no` is given if the page is already open: it is
+    the id of the declined share that the page asks about, or "". A newer decline is then shown as a note
+    under the badge, so that the lines of the open page do not move.
     """
     now = current_checkouts.read_at(checkout)
     if not (shares := _shares_of(checkout, now)):
@@ -170,7 +174,7 @@ def _shares_of(checkout: Checkout, now: datetime) -> list[PaymentRequest]:
 
 
 def _of_bank(checkout: Checkout, shares: Sequence[PaymentRequest]) -> OfBank:
-    """Return the acts of banks and others on a paid order's money, outside the service."""
+    """Return what happened to the order's money outside the service: disputes and refunds at the provider."""
     accounts = settling.read_accounts_unlocked(checkout)
     found = disputes.standing_of(checkout) if checkout.status == Status.CAPTURED else None
     if found is None:
@@ -181,13 +185,19 @@ def _of_bank(checkout: Checkout, shares: Sequence[PaymentRequest]) -> OfBank:
 
 
 def _amounts_borne(checkout: Checkout, shares: Sequence[PaymentRequest], outside: int) -> Borne:
-    """Return what each side bears, without the money that others refunded to the lead's card."""
+    """Return the amounts that the lead and the mates bear.
+
+    The lead's amount excludes refunds to the lead's card that were made directly at the provider.
+    """
     borne = current_checkouts.borne(checkout, shares)
     return borne._replace(yours=max(0, borne.yours - outside))
 
 
 def seen(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime, disputed: str) -> str:
-    """Return a digest of everything that can change on the bill. A page compares it with its own."""
+    """Return a digest of everything that can change on the bill.
+
+    An open page sends the digest that it has, so that the service can see whether the bill has changed.
+    """
     facts: list[Any] = [checkout.updated_at, disputed, sorted(bill_lines.queued_texts(checkout, shares, now))]
     for share in shares:
         facts += (share.status, share.token_digest, share.expires_at, share.next_reminder_at)
@@ -231,7 +241,7 @@ def _on_dispute(checkout: Checkout, all_lines: Sequence[Line], disputed: str) ->
 def _mates_money_sentence(
     checkout: Checkout, all_lines: Sequence[Line], borne: Borne, of_bank: OfBank
 ) -> str:
-    """Return the sentence about the mates' money: a lost or open dispute, otherwise where the money goes."""
+    """Return the sentence about a lost or open dispute, otherwise about where the mates' money goes."""
     if of_bank.back:
         return of_bank.back.words
     return _on_dispute(checkout, all_lines, of_bank.disputed) or _where_it_goes(checkout, all_lines, borne)
@@ -252,7 +262,7 @@ def _where_it_goes(checkout: Checkout, all_lines: Sequence[Line], borne: Borne) 
     elif any(line.status == ShareStatus.PAID or line.went == "owed" for line in all_lines):
         words = _("Your mates’ payments go back to {card}.")
     elif any(line.went for line in all_lines):
-        return ""  # the lines of these shares say it
+        return ""  # the lines of these shares already say where the money went
     elif borne.paid:
         words = _("Your mates’ payments are back on {card}.")
     else:
@@ -261,7 +271,7 @@ def _where_it_goes(checkout: Checkout, all_lines: Sequence[Line], borne: Borne) 
 
 
 def _labelled_sums(borne: Borne, outside: int, currency: str) -> list[dict[str, str]]:
-    """Return the labelled sums, which add up to the total."""
+    """Return the amounts with their labels. They add up to the total."""
     looks = {"mine": borne.yours, "out": borne.out, "paid": borne.paid}
     labels = {"mine": _("Yours"), "out": _("Still due"), "paid": _("Mates paid"), "ended": _("Refunded")}
     looks |= {"ended": outside} if outside else {}

@@ -1,4 +1,4 @@
-"""The lines of the group's bill: each person, amount, and the share's state in words for the lead."""
+"""The lines of the lead's bill: each person's name and amount, and the state of the share in words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ from hosted_page.sms import invitations
 from payments import money
 from payments.models import Dispute, Operation
 
-# How each status is shown: look, tone, icon and words. The look says who bears the share, and whether it is
+# The look, tone, icon and words of each status. The look shows who bears the share, and whether the share is
 # open.
 TOLD: dict[str, tuple[str, str, str, str | Promise]] = {
     ShareStatus.DRAFT: ("out", "still", "clock", gettext_lazy("Starts when confirmed")),
@@ -41,8 +41,8 @@ TOLD: dict[str, tuple[str, str, str, str | Promise]] = {
     ShareStatus.REFUNDED: ("mine", "still", "back", gettext_lazy("Returned")),
 }
 PAUSED: tuple[str, str | Promise] = ("pause", gettext_lazy("Paused"))  # while a dispute is open
-# After the lead's own bank has returned the money. The looks then do not say who bears a share, because the
-# service does not know.
+# Used after the lead's own bank has returned money. These looks do not show who bears a share, because the
+# service no longer knows it.
 GIVEN_BACK: dict[str, tuple[str, str, str, str | Promise]] = {
     **dict.fromkeys(SHARE_PAID, TOLD[ShareStatus.PAID]),
     ShareStatus.DECLINED: ("ended", *TOLD[ShareStatus.DECLINED][1:]),
@@ -50,16 +50,16 @@ GIVEN_BACK: dict[str, tuple[str, str, str, str | Promise]] = {
     ShareStatus.CANCELLED: ("ended", "void", "slash", gettext_lazy("Cancelled")),
     ShareStatus.REFUNDED: ("ended", *TOLD[ShareStatus.REFUNDED][1:]),
 }
-# A reimbursement that the lead's card returned.
+# The tone, icon and words for a reimbursement that the lead's card returned.
 CAME_BACK: tuple[str, str, str | Promise] = ("move", "back", gettext_lazy("Sent back"))
-TAKEN = ("taken", "move", "ring", pgettext_lazy("a share", "Taken"))  # through the group link
+TAKEN = ("taken", "move", "ring", pgettext_lazy("a share", "Taken"))  # claimed through the group link
 ICON_ON_BAR: dict[str, str] = {
     ShareStatus.PAYING: "ring",
     ShareStatus.PAID: "check",
     ShareStatus.REIMBURSED: "check",
     ShareStatus.DECLINED: "cross",
 }
-COLOURS = 5  # of mates; the sixth mate has the first mate's colour
+COLOURS = 5  # number of colours for mates; the sixth mate has the first mate's colour
 
 
 @dataclass(frozen=True)
@@ -73,11 +73,12 @@ class Wrong:
 
 @dataclass(frozen=True)
 class OfBank:
-    """Acts of banks and others on an order's money, outside the service.
+    """What happened to an order's money outside the service: a dispute, or a refund at the provider.
 
     - `disputed`: the status of the order's open or lost dispute, "" if there is none
     - `back`: the money that lost disputes returned, None if no dispute is lost
-    - `accounts`: the accounts of the order's cards, None if the statuses of the shares are enough
+    - `accounts`: the accounts of the order's cards, None if the statuses of the shares already say where the
+      money is
     """
 
     disputed: str = ""
@@ -91,7 +92,7 @@ class OfBank:
 
     @property
     def outside(self) -> int:
-        """Amount that others refunded to the lead's card at the provider, in minor units."""
+        """Amount that was refunded to the lead's card directly at the provider, in minor units."""
         lead = self.accounts.lead if self.accounts else None
         return lead.outside if lead else 0
 
@@ -103,15 +104,17 @@ class Line:
     - `person`: the number of the person's colour
     - `spoken`: the sentence that a screen reader says when the line changes to this state
     - `seen`: a text that changes whenever the line's content changes
-    - `url`: the pay link, "" if no one can pay there now
-    - `sent_to`: the masked number to which the link goes
-    - `remind_from`: when the next reminder may follow, "" for now
-    - `is_waiting`: the text is queued and not sent yet
-    - `went`: where the money of a reimbursed share is if it is not on the lead's card. It was returned
-      ("back"), is "owed" again, or was paid "otherwise".
-    - `disputed`: the status of the order's dispute, during which no mate is asked
-    - `may_change`: the mate declined and may still pay
-    - `is_over`: no mate is asked any more, because others have refunded some of the order
+    - `url`: the pay link, "" if the share cannot be paid now
+    - `sent_to`: the masked number to which the link is texted
+    - `remind_from`: when the next reminder can be sent, "" if it can be sent now
+    - `is_waiting`: the text message to the mate is queued and not sent yet
+    - `went`: where a reimbursement is if the lead's card does not have it: "back" if the card returned it,
+      "owed" if it is owed again, "otherwise" if it was paid another way
+    - `disputed`: the status of the order's open or lost dispute, "" if there is none. During a dispute, no
+      mate is asked to pay.
+    - `may_change`: the mate declined, but may still pay
+    - `is_over`: no mate is asked to pay any more, because some of the order was refunded directly at the
+      provider
     """
 
     id: str
@@ -152,16 +155,19 @@ class Line:
 
     @property
     def may_be_kept(self) -> bool:
-        """Whether the lead can choose to keep the share."""
+        """Whether the lead can choose to cover the share instead of the mate."""
         return self.status in (ShareStatus.OPEN, ShareStatus.DECLINED)
 
     @property
     def has_more(self) -> bool:
-        """Whether the lead can do anything with the share."""
+        """Whether the lead can take any action on the share."""
         return self.may_be_asked_again or self.may_be_kept
 
     def back(self) -> "Line":
-        """Return the line for a share whose reimbursement was returned. The mate has still paid."""
+        """Return the line of a share whose reimbursement the lead's card returned.
+
+        The line still says that the mate has paid.
+        """
         tone, icon, words = CAME_BACK
         line = replace(
             self, tone=tone, icon=icon, words=words, hint=_("it is sent again, or paid another way")
@@ -170,9 +176,9 @@ class Line:
         return replace(line, spoken=spoken, seen=f"{self.seen} back", went="back")
 
     def otherwise(self, *, is_owed: bool) -> "Line":
-        """Return the line for a `reimbursed` share of which the lead's card did not get the whole amount.
+        """Return the line of a `reimbursed` share if the lead's card did not get the whole amount.
 
-        `is_owed` says that the rest is still owed. Otherwise it was paid another way.
+        `is_owed` says whether the rest is still owed. If not, the rest was paid another way.
         """
         words = TOLD[ShareStatus.PAID][-1] if is_owed else _("Paid back another way")
         hint = _("it is sent again, or paid another way") if is_owed else ""
@@ -184,10 +190,11 @@ class Line:
         return replace(self, icon="check", words=words, hint=hint, spoken=spoken, seen=seen, went=went)
 
     def now(self, *, waits_for: str, disputed: str, is_own_back: bool) -> "Line":
-        """Return the line with its waiting text and the order's dispute. During a dispute it offers no link.
+        """Add the queued text message and the order's dispute to the line.
 
-        `waits_for` is the number of a text that is not sent yet, "" if there is none. `is_own_back` says that
-        the lead's own bank has returned money.
+        During a dispute, the line offers no link. `waits_for` is the phone number of a text message that is
+        queued and not sent yet, "" if there is none. `is_own_back` says that the lead's own bank has returned
+        money.
         """
         seen = f"{self.seen} {bool(waits_for)} {disputed}"
         if not disputed:
@@ -211,7 +218,7 @@ class Line:
 
 
 def name_of(share: PaymentRequest) -> str:
-    """Return the name of a share for the lead: the mate's name, otherwise its place on the bill."""
+    """Return the name of a share as the lead sees it: the mate's name, or else its number on the bill."""
     return share.shown_name or _("Share {number}").format(number=share.position)
 
 
@@ -252,7 +259,7 @@ def _as_moved(line: Line, share: PaymentRequest, accounts: Accounts) -> Line:
 
 
 def queued_texts(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime) -> dict[str, str]:
-    """Return the ids of the shares whose text is queued and not sent yet, with the text's number."""
+    """Map the id of each share with a queued, unsent text message to the phone number of the message."""
     fresh = [share.pk for share in shares if share.next_reminder_at and share.next_reminder_at > now]
     if not fresh:
         return {}
@@ -262,12 +269,12 @@ def queued_texts(checkout: Checkout, shares: Sequence[PaymentRequest], now: date
 
 
 def _end_of(phone: str) -> str:
-    """Return the masked number, of which the lead sees the last four digits."""
+    """Return the phone number masked except for its last four digits, "" if there is no number."""
     return f"•••• {phone[-4:]}" if phone else ""
 
 
 def _last_reimbursements(shares: Sequence[PaymentRequest]) -> dict[UUID | None, Operation]:
-    """Return the last reimbursement of each paid share."""
+    """Return the last reimbursement of each paid share, by the id of the share."""
     paid = [share.pk for share in shares if share.status in SHARE_PAID]
     if not paid:
         return {}
@@ -315,7 +322,7 @@ def _link_fields(checkout: Checkout, share: PaymentRequest) -> dict[str, Any]:
 
 
 def _hint_of_line(checkout: Checkout, share: PaymentRequest, back: Operation | None) -> str:
-    """Return the hint next to the badge: when the state was reached, or what follows."""
+    """Return the hint next to the badge: when the state was reached, or what happens next."""
     match share.status:
         case ShareStatus.PAID:
             if back and back.state in REFUSED:
@@ -346,7 +353,7 @@ def _where_it_went(back_at: str) -> str:
 
 
 def _claim_hint(checkout: Checkout, share: PaymentRequest) -> str:
-    """Return the hint that says until when a claimed share is kept."""
+    """Return the hint that says until when a claimed share is reserved."""
     until = share.claimed_until
     return format_html(_("kept until {time}"), time=_format_moment(until, checkout)) if until else ""
 

@@ -1,4 +1,4 @@
-"""Views of the lead's bill: rename, ask again, keep, text a link, remind, and the live part of the page."""
+"""Views of the lead's bill: its live part, and the lead's actions, such as texting a link to a mate."""
 
 from collections.abc import Callable
 from typing import Any
@@ -64,7 +64,7 @@ def live(request: HttpRequest) -> HttpResponse:
 
 
 def _has_seen(request: HttpRequest, checkout: Any) -> bool:
-    """Return whether the page shows the current bill. Late shares end first."""
+    """Return whether the page shows the current bill. Shares whose time has passed are ended first."""
     shares: list[Any] = _SHARES.all(checkout.pk)
     if shares and mate_shares.end_all_late(checkout, shares, shares[0].read_at):
         shares = _SHARES.all(checkout.pk)
@@ -77,16 +77,16 @@ def _has_seen(request: HttpRequest, checkout: Any) -> bool:
 @for_target
 def _part(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     shown = bill.bill_of(target.checkout, known_no=request.GET.get("no", ""))
-    if shown is None or shown.is_given_back:  # the rest of the page differs too, so the part is not enough
+    if shown is None or shown.is_given_back:  # other parts of the page change too
         return HttpResponseClientRefresh()
     context = views.bill_context(target, shown) | {"refused": "", "asks": ""}
     return rendering.render_page(request, target, "_bill", context)
 
 
 def _for_share(act: Callable[[HttpRequest, PaymentRequest], object]) -> Callable[..., HttpResponse]:
-    """Return a view in which the lead acts on the share that the form names.
+    """Return a view that applies `act` to the share that the lead's form names.
 
-    If the act is refused, the page says why.
+    If the state of the share does not allow it, the page says why.
     """
 
     @for_form
@@ -162,7 +162,8 @@ def remind(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 def _remind(request: HttpRequest, target: PaymentTarget) -> str:
     """Send each reminder that the page offers.
 
-    Return the names and reasons of the refused ones as one text, "" if all were sent.
+    Return "" if all were sent. Otherwise, return one text with the names and the reasons of those that were
+    refused.
     """
     shown, refused = bill.bill_of(target.checkout), []
     offered = {line.id for line in shown.last_day.to_remind} if shown and shown.last_day else set()
@@ -176,7 +177,7 @@ def _remind(request: HttpRequest, target: PaymentTarget) -> str:
 def _send_link(
     request: HttpRequest, target: PaymentTarget, share: PaymentRequest, typed: str
 ) -> bill_lines.Wrong | None:
-    """Send a share's link or a reminder. Return why it was refused, None if it was not."""
+    """Send a share's link or a reminder. Return an error to show to the lead, or None."""
     try:
         number = parse_phone(typed, target.checkout.merchant) if typed or not share.phone else ""
         invitations.send(share.pk, phone=number, address=address.caller_address(request))

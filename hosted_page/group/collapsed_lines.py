@@ -1,6 +1,6 @@
-"""Collapsed lines of a bill of many people: similar shares are one line, which a tap expands.
+"""Collapsed lines of a bill for many people: similar shares become one line, which expands when tapped.
 
-The lines of the shares keep their places. An opened fold shows them there.
+The hidden lines keep their places on the bill, and an expanded fold shows them there.
 """
 
 from collections.abc import Sequence
@@ -14,15 +14,16 @@ from checkout.states import ShareStatus
 from hosted_page.group.bill_lines import TOLD, Line
 from payments import money
 
-# The number of similar shares from which on they are folded: open shares later than paid ones.
+# For each look, how many similar shares there must be before they are collapsed into one line.
 MINIMUM = {"out": 7, "paid": 3}
 
 
 @dataclass(frozen=True)
 class Fold:
-    """Shares that look alike, as one line.
+    """Shares that look alike, collapsed into one line.
 
-    `is_open` says that the fold starts open, because it contains a share whose text was refused.
+    `is_open` says that the fold is expanded at first, because the text message of one of its shares was
+    refused.
     """
 
     look: str
@@ -37,9 +38,9 @@ class Fold:
 
 
 def collapse(checkout: Checkout, shares: Sequence[PaymentRequest], lines: Sequence[Line]) -> list[Fold]:
-    """Return one fold for each look.
+    """Return one fold for each look, also for a look that is not collapsed now (`is_used` is false).
 
-    A fold that is not used now is returned too, because a page that was opened earlier might show it.
+    A page that was opened earlier might still show such a fold.
     """
     return [_fold_lines(checkout, shares, lines, look) for look in MINIMUM]
 

@@ -1,4 +1,4 @@
-"""Money of a split order that lost disputes returned, to the lead or to mates, in words for the lead."""
+"""Texts for the lead about money that banks returned to the lead or to mates after lost disputes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,13 +18,14 @@ PAID_ONCE = (*SHARE_PAID, ShareStatus.REFUNDED)
 
 @dataclass(frozen=True)
 class GivenBack:
-    """Money that lost disputes returned, in words for the lead.
+    """Texts for the lead about the money that lost disputes returned.
 
     - `own`: the amount of the lead's own payment that was returned. If it is "", the service still knows what
       each person bears.
-    - `badge`: to whom the money was returned
-    - `at`: when the dispute was decided
-    - `words`: what was returned of the mates' payments, and that shares are no longer asked for
+    - `badge`: who got the money, as a short label
+    - `at`: when the dispute was closed
+    - `words`: sentences that say how much of the mates' payments was returned, and that mates are no longer
+      asked to pay
     """
 
     own: str
@@ -36,7 +37,10 @@ class GivenBack:
 def returned_money(
     checkout: Checkout, shares: Sequence[PaymentRequest], found: Dispute, accounts: Accounts | None
 ) -> GivenBack:
-    """Return the returned money of an order on which the dispute `found` was lost. Rule dispute.lost."""
+    """Return the texts about returned money for an order whose dispute `found` was lost.
+
+    Rule dispute.lost.
+    """
     amounts = {payment: lost.amount for payment, lost in disputes.lost_by_payment(checkout.pk).items()}
     own = amounts.get(checkout.payment_id, 0) if checkout.payment_id else 0
     told = [
@@ -61,9 +65,9 @@ def returned_money(
 def _returned_amounts(
     shares: Sequence[PaymentRequest], accounts: Accounts | None
 ) -> dict[PaymentRequest, int]:
-    """Return the shares whose reimbursement is on the lead's card, with the amount.
+    """Return the amount that the lead's card has received and kept for each share.
 
-    Reimbursements that the lead's card returned do not count.
+    Amounts that the card returned do not count. Shares with an amount of 0 are left out.
     """
     if accounts is None:
         return {}
@@ -73,7 +77,7 @@ def _returned_amounts(
 
 
 def _settlement_sentence(checkout: Checkout, came: Mapping[PaymentRequest, int]) -> str:
-    """Return the sentence that says how much mates' money the lead's card also got.
+    """Return the sentence that says how much of the mates' money also reached the lead's card.
 
     It asks the lead to settle that amount with these mates.
     """

@@ -15,7 +15,7 @@ from payments import money
 
 @dataclass(frozen=True)
 class OneLink:
-    """The group link. `words` and `url` are sent; `shown` is the address without its scheme, for people."""
+    """The group link. `words` and `url` are sent. `shown` is the URL without its scheme, for display."""
 
     words: str
     url: str

@@ -1,4 +1,4 @@
-"""The bill as the group may see it: who has paid, who has claimed, what is free (rule group.privacy)."""
+"""The bill as the group may see it: which shares are paid, claimed or free (rule group.privacy)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,17 +16,17 @@ from hosted_page.payment_target import lead_name
 from payments import money
 
 LEAD, PAID, TAKEN, FREE = "lead", "paid", "taken", "free"
-ROOM = 6  # per cent of the bar that a letter needs
-MATES_TINTS = 5  # colours for mates; they start at colour 2, in the order of the shares
+ROOM = 6  # per cent of the bar: a narrower part has no room for a letter
+MATES_TINTS = 5  # number of colours for mates; colour 2 is the first, in the order of the shares
 
 
 @dataclass(frozen=True)
 class Person:
     """One person's part of the bill.
 
-    - `left`, `width`: place and width on the bar, in per cent
+    - `left`, `width`: position and width of the person's part of the bar, in per cent
     - `is_named`: the lead gave the share a name
-    - `was_paid`: the share was paid at some time, also if it was refunded later. Its payer has a receipt.
+    - `was_paid`: the share was paid at some time, even if it was refunded later. Its payer has a receipt.
     """
 
     position: int
@@ -49,7 +49,7 @@ class Person:
 
     @property
     def called(self) -> str:
-        """Name of the share within the group: its person's name, or its place on the bill."""
+        """Name of the share as the group sees it: its person's name, or the share's number on the bill."""
         is_nameless = self.state == FREE and not self.is_named
         return _("Share {number}").format(number=self.position) if is_nameless else self.name
 
@@ -62,7 +62,7 @@ class Person:
 
 @dataclass(frozen=True)
 class Bill:
-    """The whole bill by person, the lead first.
+    """The whole bill, with one entry per person, the lead first.
 
     `each` is the amount of each share, "" if the amounts differ.
     """
@@ -85,7 +85,7 @@ class Bill:
 
 
 def bill_for_claim(checkout: Checkout, shares: Sequence[PaymentRequest], claim: str, now: datetime) -> Bill:
-    """Return the bill for a browser with this claim."""
+    """Return the bill as it is shown in a browser with this claim."""
     asked = [share.amount for share in shares]
     own, name = checkout.amount - sum(asked), lead_name(checkout)
     amount = money.for_payer(own, checkout.currency)
@@ -140,9 +140,9 @@ def _is_equal(checkout: Checkout, asked: Sequence[int]) -> bool:
 
 
 def called(share: PaymentRequest, equal: Checkout | None = None) -> str:
-    """Return the name of a share without one: its place on the bill.
+    """Return what to call a share that has no name: its number on the bill.
 
-    If `equal` is given, return that it is one of that order's equal shares.
+    If `equal` is given, say instead that the share is one of that order's equal shares.
     """
     if equal is not None:
         return _("One of {count} equal shares").format(count=equal.people)
@@ -155,7 +155,10 @@ def tint(share: PaymentRequest) -> int:
 
 
 def kept_until(share: PaymentRequest, checkout: Checkout) -> SafeString:
-    """Return the time of day until which a share is kept, as HTML. Return "" if its card is being asked."""
+    """Return the time of day until which a claimed share is reserved, as HTML.
+
+    Return "" if the share is not open, for example while its card is being charged.
+    """
     if share.status != ShareStatus.OPEN or share.claimed_until is None:
         return SafeString()
     return summary.hour(share.claimed_until, summary.zone_of(checkout))

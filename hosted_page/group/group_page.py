@@ -1,4 +1,4 @@
-"""The group page: the free shares, how a person takes one, and the group link as a QR code. Rules group.*."""
+"""The group page: the free shares, the form to take one, and the group link as a QR code. Rules group.*."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -71,9 +71,9 @@ GroupView = Callable[[HttpRequest, Group], HttpResponse]
 
 
 def for_group(view: GroupView) -> Callable[..., HttpResponse]:
-    """Decorate a view, which then gets the order of a group link.
+    """Decorate a view so that it receives the split order of a group link.
 
-    The view raises Http404 if the service never made the link.
+    The view raises Http404 if the link is unknown, or if its order has no mates.
     """
 
     @wraps(view)
@@ -93,7 +93,7 @@ def _links_query() -> QuerySet[GroupLink]:
 
 
 def go(token: str, **query: int) -> HttpResponseRedirect:
-    """Redirect to a group page. A query parameter `left` is the position of the share that was released."""
+    """Redirect to a group page. The query parameter `left` is the position of a share that was released."""
     more = "&".join(f"{name}={value}" for name, value in query.items())
     path = reverse("group", args=[token])
     return HttpResponseRedirect(f"{path}?{more}" if more else path, status=303)
@@ -133,7 +133,7 @@ def _render_template(
 def _order_summary(group: Group, bill: Bill, closed: dict[str, Any] | None) -> summary.Summary:
     """Return the order's summary for a mate.
 
-    It shows the amount of each share while a share can be taken, or this browser has taken one.
+    It shows the amount of each share if a share can be taken, or if this browser has taken one.
     """
     asks = closed is None or bill.mine is not None
     is_disputed = closed is not None and "is_disputed" in closed
@@ -147,7 +147,7 @@ def _order_summary(group: Group, bill: Bill, closed: dict[str, Any] | None) -> s
 
 
 def _current_bill(request: HttpRequest, group: Group) -> Bill:
-    """Return the current bill. Shares whose time has passed end first."""
+    """End the shares whose time has passed, and return the current bill."""
     now = clock.now()
     shares = current_checkouts.shares(group.checkout)
     if mate_shares.end_all_late(group.checkout, shares, now):
@@ -156,9 +156,9 @@ def _current_bill(request: HttpRequest, group: Group) -> Bill:
 
 
 def _closed_reason(group: Group, bill: Bill) -> dict[str, Any] | None:
-    """Return why no share can be taken, None if one can.
+    """Return the reason why no share can be taken, None if one can be taken.
 
-    The reason has a heading and words. `passes` says that it ends soon. Rule group.opens.
+    The reason has a heading and words. `passes` says that the reason is temporary. Rule group.opens.
     """
     status, facts = group.checkout.status, {"shop": group.checkout.merchant.name, "name": group.name}
     if status in (Status.CREATED, Status.AUTHORIZED):
@@ -191,7 +191,7 @@ def _dispute_reason(dispute: Dispute) -> dict[str, Any]:
 
 
 def _all_gone(group: Group, bill: Bill) -> dict[str, Any] | None:
-    """Return the reason why no share is free, None if one is."""
+    """Return the reason why no share is free, None if a share is free."""
     if bill.of(group_members.FREE):
         return None
     if bill.of(group_members.TAKEN):
@@ -232,7 +232,7 @@ def _page_notice(request: HttpRequest, group: Group, bill: Bill, refused: Refuse
 
 
 def _not_theirs(group: Group, bill: Bill, share: Person) -> dict[str, str] | None:
-    """Return the notice for a person who was redirected from the page of a share that is not theirs.
+    """Return the notice for a person who was redirected here because they have not claimed the share.
 
     The person might have paid the share in a browser that no longer remembers it, so the notice of a paid
     share offers a sign-in.
@@ -244,7 +244,8 @@ def _not_theirs(group: Group, bill: Bill, share: Person) -> dict[str, str] | Non
         if share.state == group_members.PAID:
             title = _("{share} is paid").format(share=share.of_whom)
             return {"tone": "done", "icon": "check", "title": title, "words": words}
-        # The share was paid and refunded, which concerns only its payer and the shop: do not say so.
+        # The share was paid and then refunded. Only its payer and the shop may know that, so the title does
+        # not say it.
         title = _("Share {number}").format(number=share.position)
         return {"tone": "still", "icon": "check", "title": title, "words": words}
     return _just_taken(group, bill, share) if share.state == group_members.TAKEN else None
@@ -290,7 +291,7 @@ def take_share(request: HttpRequest, group: Group) -> HttpResponse:
 
 
 def _take_share(request: HttpRequest, group: Group, position: int, name: str, browser: str) -> Refused | None:
-    """Take a share. Return why it was refused, None if it was not."""
+    """Take a share. Return the reason if it was refused, otherwise None."""
     share = next((row for row in current_checkouts.shares(group.checkout) if row.position == position), None)
     if share is None:
         return Refused("taken", typed=name, status=409)

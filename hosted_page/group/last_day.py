@@ -57,7 +57,7 @@ def _list_names(asked: Sequence[Line]) -> SafeString:
 def last_day_offer(
     checkout: Checkout, shares: Sequence[PaymentRequest], lines: Sequence[Line], now: datetime
 ) -> LastDay | None:
-    """Return the last day's offer, None before the last day or if no share is open.
+    """Return the offer to remind mates. Return None before the links' last day, or if no share is open.
 
     `lines` are the lines of the bill.
     """

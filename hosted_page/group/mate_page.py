@@ -24,7 +24,7 @@ from payments import disputes
 
 
 def show_page(request: HttpRequest, target: PaymentTarget, refused: Refused = NOTHING) -> HttpResponse:
-    """Show the next step or the share's status, with the error of a `refused` form."""
+    """Show the next step or the share's status, and the error of a `refused` form."""
     now = clock.now()
     target = _expired_if_due(target, now)
     customer_uuid = payer.customer_of(request, target.subject)
@@ -49,9 +49,9 @@ def _expired_if_due(target: PaymentTarget, now: datetime) -> PaymentTarget:
 
 
 def _of_another(request: HttpRequest, target: PaymentTarget, now: datetime) -> PageStatus | None:
-    """Return the status for a share's own link while another person has claimed it through the group link.
+    """Return the status to show at a share's pay link while another person has claimed the share.
 
-    Return None if no other person has. Rule group.pays.
+    The other person claimed it through the group link. Return None if no other person has. Rule group.pays.
     """
     share = target.share
     is_open = share is not None and share.status == ShareStatus.OPEN

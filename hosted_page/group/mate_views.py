@@ -34,7 +34,7 @@ def qr(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 @for_form
 def opt_in(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Record a mate's tick of the merchant's marketing box. The mate need not be signed in."""
+    """Save a mate's choice in the merchant's marketing box. The mate need not be signed in."""
     wrong = box.save_tick(request, target)
     return mate_page.show_page(request, target, Refused(tick=wrong)) if wrong else target.go_with(box.SAVED)
 

@@ -10,11 +10,11 @@ from config.lib.web import address as network
 from hosted_page.models import ShareTake
 
 PER_ADDRESS = Limit(30, timedelta(hours=1))
-KEPT = timedelta(hours=2)  # longer than the period of the limit
+KEPT = timedelta(hours=2)  # how long rows are kept; longer than the period of the limit
 
 
 class TooManyTakes(Exception):
-    """The network has reached its limit of shares. It may take a share again at `until`."""
+    """The network has reached its limit of shares. It can take the next share at `until`."""
 
     def __init__(self, until: datetime, now: datetime) -> None:
         super().__init__("Too many shares were taken.")
@@ -37,7 +37,7 @@ def admit(address: str) -> None:
 
 
 def _check_limit(taken: QuerySet[ShareTake], limit: Limit, now: datetime) -> None:
-    """Raise TooManyTakes, with the time of the next possible take, if the limit is reached."""
+    """Raise TooManyTakes if the limit is reached. It says when the next share can be taken."""
     times = taken.filter(created_at__gt=now - limit.within).order_by("-created_at")
     deciding = times.values_list("created_at", flat=True)[limit.maximum - 1 : limit.maximum].first()
     if deciding is not None:

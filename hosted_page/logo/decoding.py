@@ -1,4 +1,4 @@
-"""Decoding of an uploaded logo: a PNG or JPEG, of which only the picture is kept (rule brand.logo_read)."""
+"""Decode an uploaded logo. Only the picture of the PNG or JPEG is kept (rule brand.logo_read)."""
 
 import io
 
@@ -7,10 +7,10 @@ from PIL import Image, ImageFile, ImageOps, JpegImagePlugin, PngImagePlugin
 
 MAX_BYTES = 256 * 1024
 MIN_SIDE, MAX_SIDE = 32, 1024  # pixels
-MAX_SCANS = 100  # of a JPEG: a scan has a few bytes, but the decoder goes over the whole picture for each
+MAX_SCANS = 100  # of a JPEG: a scan can be tiny, but the decoder processes the whole picture for each scan
 PNG, JPEG, SCAN = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"\xff\xda"
-# Pillow decompresses the texts of a PNG while it opens the file, before the service can check it. Their
-# maximum is the file's own maximum size.
+# Pillow decompresses the text chunks of a PNG while it opens the file, before the service can check them.
+# Their maximum is therefore the maximum size of a file.
 PngImagePlugin.MAX_TEXT_CHUNK = PngImagePlugin.MAX_TEXT_MEMORY = MAX_BYTES
 log = structlog.get_logger("hosted_page.logo")
 
@@ -20,7 +20,7 @@ class Unusable(Exception):
 
 
 def decode(content: bytes) -> Image.Image:
-    """Return the picture of an upload as RGBA, upright, without the rest of the file. Raises Unusable."""
+    """Return the picture of an upload as RGBA, upright and without metadata. Raises Unusable."""
     if len(content) > MAX_BYTES or not content.startswith((PNG, JPEG)):
         raise Unusable("Use a PNG or JPEG of at most 256 KB.")
     try:
@@ -62,7 +62,8 @@ def _check_size(found: ImageFile.ImageFile) -> None:
 
 def _without_metadata(found: ImageFile.ImageFile) -> Image.Image:
     upright: Image.Image = ImageOps.exif_transpose(found)
-    # Grey of 16 bits: a direct conversion clips all values above 255, and most of the picture becomes white.
+    # For 16-bit greyscale, a direct conversion clips all values above 255, and most of the picture becomes
+    # white.
     if upright.mode.startswith("I"):
         upright = upright.point(lambda shade: shade / 256).convert("L")
     picture = upright.convert("RGBA")

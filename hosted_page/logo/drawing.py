@@ -1,4 +1,4 @@
-"""Drawing of a logo in its two forms: small next to a merchant's name, and large on a chat's card.
+"""Draw a logo in two forms: a small mark next to the merchant's name, and a large card for chat previews.
 
 Both forms have their own background, so that a white logo is visible on a white page, and a black one in dark
 mode. Rule brand.logo_seen.
@@ -21,15 +21,15 @@ WHITE, INK, PAPER, YELLOW = (
 BRIGHT, DARK = (
     211,
     56,
-)  # greys of this value or more are invisible on white; of this value or less, on ink
+)  # greys: BRIGHT and lighter are invisible on white; DARK and darker are invisible on ink
 SOLID = 64  # alpha: with this value or more, a pixel counts as visible
 MARK_HEIGHT = 36  # CSS pixels
 WIDEST = 2.75  # times the height: enough to read a name of a dozen letters
 MARK_SCALES = (4, 3, 2)  # image pixels per CSS pixel, sharpest first
-MARK_BYTES = 16 * 1024  # small, because a payer with bad reception waits for the mark
-PADDING = 1 / 9  # of a mark's height, around a logo without its own background
-CARD: Size = (1200, 630)  # a size that chats show without cutting it
-CARD_LOGO: Size = (540, 330)  # visible also if a chat cuts a square out of the middle
+MARK_BYTES = 16 * 1024  # bytes; small, because a payer with bad reception waits for the mark
+PADDING = 1 / 9  # of the mark's height: the space around a logo without its own background
+CARD: Size = (1200, 630)  # pixels; chat apps show this size without cropping it
+CARD_LOGO: Size = (540, 330)  # remains visible if a chat app crops the card to a square in the middle
 STRIPE, FRAME = 36, 60
 
 
@@ -56,7 +56,7 @@ def _crop_edges(picture: Image.Image) -> Image.Image:
 
 
 def _choose_background(picture: Image.Image) -> Colour | None:
-    """Return the background colour on which less of the logo is lost.
+    """Return the background colour on which more of the logo is visible.
 
     Return None if the logo has its own background.
     """
@@ -68,7 +68,7 @@ def _choose_background(picture: Image.Image) -> Colour | None:
 
 
 def _mark_width(picture: Image.Image, ground: Colour | None) -> int:
-    """Return the width of a mark in CSS pixels, in the proportion of its picture.
+    """Return the width of a mark in CSS pixels, from the proportions of its picture.
 
     It is at least the mark's height, and at most WIDEST times that height.
     """
@@ -93,7 +93,7 @@ def _draw_mark(picture: Image.Image, ground: Colour | None) -> bytes:
 
 
 def _draw_card(picture: Image.Image, ground: Colour | None, is_test: bool) -> bytes:
-    """Return the picture that a chat shows with a link: only the logo.
+    """Return the PNG that chat apps show with a link. It shows only the logo.
 
     In test mode, the card has a frame of stripes and the word TEST.
     """

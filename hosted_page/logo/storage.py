@@ -1,4 +1,4 @@
-"""Storage of a merchant's logo, its removal, and its addresses. Rules brand.logo, brand.logo_address."""
+"""Save and delete a merchant's logo, and build its URLs. Rules brand.logo, brand.logo_address."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,12 +24,12 @@ class Shown:
 
 
 def read_upload(content: bytes) -> Drawn:
-    """Return the logo of an uploaded file, drawn as it is served. Raises decoding.Unusable."""
+    """Decode an uploaded file, and draw the logo in the forms that are served. Raises decoding.Unusable."""
     return drawing.draw(decoding.decode(content), is_test=settings.SANDBOX)
 
 
 def save_logo(merchant_uuid: UUID, drawn: Drawn) -> None:
-    """Store a logo as the merchant's logo, in place of the previous one."""
+    """Save the merchant's logo. It replaces the previous one."""
     with transaction.atomic(savepoint=True):
         version = _record_brand_change(merchant_uuid, drawn.width)
         files = {"version": version, "mark": drawn.mark, "card": drawn.card}
@@ -51,7 +51,7 @@ def _lock_merchant(merchant_uuid: UUID) -> Merchant:
 
 
 def _record_brand_change(merchant_uuid: UUID, width: int | None) -> int:
-    """Lock the merchant and record a change of its brand. Return the new version, which no logo has had."""
+    """Lock the merchant and record a change of its brand. Return the new, unused version number."""
     merchant = _lock_merchant(merchant_uuid)
     merchant.brand_version += 1
     merchant.logo_version = merchant.brand_version if width else None

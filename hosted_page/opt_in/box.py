@@ -1,4 +1,4 @@
-"""The marketing box on a page: its contents, and the saving of a tick."""
+"""The marketing box on a page: what it shows, and how the payer's choice is saved."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,15 +13,15 @@ from hosted_page.opt_in import consent
 from hosted_page.payment_target import PaymentTarget
 from hosted_page.steps.split_form import clean_name
 
-SAVED = "saved"  # query parameter of the page after a tick
+SAVED = "saved"  # query parameter of the page after an opt-in was saved
 
 
 def box_on(
     request: HttpRequest, target: PaymentTarget, wrong: Mapping[str, str] | None = None
 ) -> dict[str, Any] | None:
-    """Return the contents of the box, None if the merchant has opt-in off.
+    """Return the contents of the box. Return None if the merchant has turned opt-in off.
 
-    `wrong` is the result of `take` for a refused tick.
+    `wrong` is what `save_tick` returned for a refused form.
     """
     merchant = target.checkout.merchant
     if not merchant.opt_in_enabled:
@@ -36,7 +36,7 @@ def box_on(
         "asks_name": asks_name,
         "name": clean_name(prefill.name(target)) if asks_name and _is_lead(request, target) else "",
         "is_alone": False,
-        # Never ticked in advance: only if the person has just sent it ticked.
+        # The box is never ticked in advance. It is ticked only if the person has just sent it ticked.
         "is_ticked": bool(wrong) and "error_box" not in (wrong or {}),
         **dict.fromkeys(("email", "error", "error_box"), ""),
         **(wrong or {}),
@@ -44,7 +44,7 @@ def box_on(
 
 
 def save_tick(request: HttpRequest, target: PaymentTarget, placement: str = "") -> dict[str, str]:
-    """Save a tick. Return {} if it was saved, otherwise the errors and the typed values.
+    """Save an opt-in. Return {} if it was saved, otherwise the errors and the typed values.
 
     Without a `placement`, the box was on the success page or at the pay link of a share.
     """

@@ -1,6 +1,6 @@
-"""Opt-in to a merchant's marketing: the versions of the box's words, and the ticks (rules opt_in.*).
+"""Opt-in to a merchant's marketing: the versions of the box's text, and the opt-ins (rules opt_in.*).
 
-Each tick emits an event.
+Each opt-in emits an event.
 """
 
 from uuid import UUID
@@ -24,8 +24,8 @@ from webhooks.models import EventType
 WORDS = gettext_lazy(
     "{merchant} may send me offers by e\N{NON-BREAKING HYPHEN}mail and text. I can stop any time."
 )
-MAX_TICKS = 20  # per order or share; otherwise anyone with the link could cause events without end
-MAX_DIGITS = 9  # of a version number
+MAX_TICKS = 20  # per order or share; otherwise anyone with the link could cause an unlimited number of events
+MAX_DIGITS = 9  # maximum digits of a version number
 MAX_EMAIL = 254
 _check_email = EmailValidator()
 
@@ -35,30 +35,30 @@ class InvalidEmail(Exception):
 
 
 class TooManyTicks(Exception):
-    """The order or the share has the maximum number of ticks."""
+    """The order or the share has the maximum number of opt-ins."""
 
 
 def wording(merchant: Merchant) -> OptInText:
-    """Return the words that the box shows now, in the payer's language if the merchant has some.
+    """Return the current text of the box, in the payer's language if the merchant has a text in it.
 
-    A merchant without their own words gets our default words. These have one version for each language and
-    for each name that the merchant has had.
+    A merchant without their own text gets our default text. It has one version for each language and for each
+    name that the merchant has had.
     """
     language = get_language() or settings.LANGUAGE_CODE
     return _newest_wording(merchant, language) or _default_wording(merchant, language)
 
 
 def _newest_wording(merchant: Merchant, language: str) -> OptInText | None:
-    """Return the newest stored words, None if there are none.
+    """Return the newest stored text that the box can show, None if there is no such text.
 
-    The merchant's own words come before our default words, and words in this language before others. Default
-    words count only if they are the current ones, because earlier ones might have the merchant's old name.
+    The merchant's own texts come before our default text, and texts in this language before others. A default
+    text counts only if it is the current one, because an earlier one might have the merchant's old name.
     """
     return _stored_wordings(merchant.pk, language, our_words(merchant, language)).first()
 
 
 def our_words(merchant: Merchant, language: str) -> str:
-    """Return our current default words in a language, for a merchant without their own words."""
+    """Return our current default text in a language, for a merchant without their own text."""
     with override(language):
         return WORDS.format(merchant=merchant.name)
 
@@ -72,7 +72,7 @@ def _stored_wordings(merchant_uuid: UUID, language: str, our_text: str) -> Query
 
 def _default_wording(merchant: Merchant, language: str) -> OptInText:
     with transaction.atomic(durable=True):
-        version = _next_version(merchant)  # takes the lock: two pages can find no words at the same time
+        version = _next_version(merchant)  # takes the lock: two pages might both create the default text
         text = our_words(merchant, language)
         return _newest_wording(merchant, language) or OptInText.objects.create(
             merchant=merchant, version=version, language=language, text=text, is_ours=True
@@ -80,7 +80,7 @@ def _default_wording(merchant: Merchant, language: str) -> OptInText:
 
 
 def write(merchant: Merchant, *, text: str, language: str) -> OptInText:
-    """Save a merchant's own words for a language as a new version, which the box shows from now on."""
+    """Save a merchant's own text for a language as a new version, which the box shows from now on."""
     with transaction.atomic(savepoint=True):
         return OptInText.objects.create(
             merchant=merchant, version=_next_version(merchant), language=language, text=text
@@ -88,14 +88,14 @@ def write(merchant: Merchant, *, text: str, language: str) -> OptInText:
 
 
 def _next_version(merchant: Merchant) -> int:
-    """Lock the merchant's row, and return the number after its last version."""
+    """Lock the merchant's row, and return the number that follows its last version."""
     Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
     last = OptInText.objects.filter(merchant=merchant).aggregate(last=Max("version"))["last"] or 0
     return int(last) + 1
 
 
 def shown_version(merchant: Merchant, version: str) -> OptInText:
-    """Return the words of the version that a page sends back, or the current words if it does not exist."""
+    """Return the text of the version that a page sends back, or the current text if it does not exist."""
     number = int(version) if version.isdecimal() and len(version) <= MAX_DIGITS else 0
     return OptInText.objects.filter(merchant=merchant, version=number).first() or wording(merchant)
 
@@ -122,11 +122,11 @@ def tick(
     text: OptInText,
     name: str = "",
 ) -> UUID | None:
-    """Save a tick and emit its event. Return the event's id.
+    """Save an opt-in and emit its event. Return the event's id.
 
-    Return None if the merchant has opt-in off or the person was erased. `person` is the signed-in person, if
-    any. The event contains their number only if a code of this visit proved it (`has_proven`). `name` is the
-    name that a person without a known name typed. Raises TooManyTicks.
+    Return None if the merchant has turned opt-in off or the person was erased. `person` is the signed-in
+    person, if any. The event contains the person's number only if they entered a code in this visit
+    (`has_proven`). `name` is the typed name of a person who has no name yet. Raises TooManyTicks.
     """
     merchant = target.checkout.merchant
     if not merchant.opt_in_enabled:
@@ -143,7 +143,7 @@ def tick(
 
 
 def erase_events(ticks: QuerySet[OptIn]) -> None:
-    """Delete the bodies of these ticks' events and stop sending them, because the person is erased."""
+    """Delete the bodies of these opt-ins' events and stop sending them, because the person is erased."""
     ticked = set(ticks.values_list("checkout_uuid", "opted_in_at"))
     if ticked:
         events = lookup.events_about(*{order for order, _ in ticked}).filter(type=EventType.OPTED_IN)
@@ -152,7 +152,7 @@ def erase_events(ticks: QuerySet[OptIn]) -> None:
 
 
 def _check_room(target: PaymentTarget) -> None:
-    """Raise TooManyTicks if the order or share has the maximum number of ticks."""
+    """Raise TooManyTicks if the order or share has the maximum number of opt-ins."""
     ticks = OptIn.objects.filter(checkout_uuid=target.checkout.pk, share_uuid=_share_uuid(target))
     if ticks.count() >= MAX_TICKS:
         raise TooManyTicks
@@ -194,10 +194,10 @@ def _save_opt_in(
 
 
 def _known_as(merchant: Merchant, person: Customer | None, email: str) -> MerchantCustomer:
-    """Return the merchant's customer for a tick.
+    """Return the merchant's customer for an opt-in.
 
-    It is the customer of the signed-in person. Without one, it is the customer of earlier ticks with this
-    e-mail address, or else a new customer.
+    It is the customer of the signed-in person. If no one is signed in, it is the customer of earlier opt-ins
+    with this e-mail address, or else a new customer.
     """
     if person is not None:
         return MerchantCustomer.objects.get_or_create(merchant=merchant, customer=person)[0]
@@ -209,5 +209,5 @@ def _known_as(merchant: Merchant, person: Customer | None, email: str) -> Mercha
 
 
 def email_digests(email: str) -> list[str]:
-    """Return the digests of an e-mail address, by which its ticks are found. New rows store the first one."""
+    """Return the digests for finding the opt-ins of an e-mail address. New rows store the first digest."""
     return crypto.keyed_digests("e-mail", email.lower())

@@ -1,4 +1,4 @@
-"""The signed link to the marketing box, for a merchant's mail or app. It contains order and placement."""
+"""The signed link to the marketing box, for a merchant's mail or app. It contains the order and placement."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -30,7 +30,10 @@ def url(checkout: Checkout, placement: str) -> str:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def show_box(request: HttpRequest, token: str) -> HttpResponse:
-    """Show the box, unticked, and save a tick. No one is signed in here, so the event has no phone number."""
+    """Show the box, unticked, and save an opt-in.
+
+    No one is signed in here, so the event has no phone number.
+    """
     target, placement = _read_link(token)
     wrong: dict[str, str] = {}
     if request.method == "POST":

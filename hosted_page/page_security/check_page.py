@@ -1,6 +1,6 @@
 """Payment pages without an order, for the daily check. They have the scripts and headers of an order's pages.
 
-Only an address that this service signed within the last minute shows them.
+They are shown only at an address that this service signed within the last minute.
 """
 
 from dataclasses import asdict
@@ -23,7 +23,7 @@ from payments import money, provider, safe_answers
 from payments.provider import CardForm, CardPage
 
 FIRST_STEP, CARD = "first_step", "card"
-SECONDS = 60  # for which a signed address is valid
+SECONDS = 60  # a signed address is valid for this long
 AMOUNT, CURRENCY = 1000, "GBP"
 _NOBODY = UUID(int=0)
 _SALT = "card_page_check"
@@ -87,7 +87,7 @@ def _show_card_page(request: HttpRequest) -> HttpResponse:
 
 
 def around() -> dict[str, Any]:
-    """Return the context around a card page's fields, like steps.card_page.around, for the sample order."""
+    """Return the context around the card fields for the sample order, like steps.card_page.around."""
     amount = money.for_payer(AMOUNT, CURRENCY)
     return {
         **_every_page(),

@@ -1,8 +1,8 @@
 """The daily check that browsers get the payment pages, headers and scripts of this release, unchanged.
 
-The check fetches the live pages through all systems between the service and a payer: proxies, a content
-network, the host of the static files. It compares them with the application's own answer in this process,
-with the inventory of scripts, and with the scripts' source files. Rule card_page.daily_check.
+The check fetches the live pages through all systems between the service and a payer: proxies, a CDN, the host
+of the static files. It compares them with the response of the application in this process, with the inventory
+of scripts, and with the scripts' source files. Rule card_page.daily_check.
 """
 
 import uuid
@@ -30,10 +30,10 @@ from payments.provider import CardPage, ProviderUnreachable
 
 log = structlog.get_logger("hosted_page.page_security.daily_check")
 SECONDS, SECONDS_EACH = 60.0, 10.0
-LARGEST = 256 * 1024  # bytes of an answer
-MAX_CHANGES, MAX_LENGTH = 20, 300  # how many changes a discrepancy names, and the characters of each
+LARGEST = 256 * 1024  # bytes of a response
+MAX_CHANGES, MAX_LENGTH = 20, 300  # most changes that a discrepancy lists, and most characters of each
 # The headers that decide which code a page runs and who may embed or read it. A header that the service does
-# not send must be missing.
+# not send must also be missing from the live page.
 HEADERS = (
     "Content-Security-Policy",
     "Content-Security-Policy-Report-Only",
@@ -63,13 +63,13 @@ class Findings:
 
 
 def run() -> Findings:
-    """Check the live pages, and report a discrepancy for the changes and one for the missing answers."""
+    """Check the live pages. Report one discrepancy for all changes, and one for all missing answers."""
     found = check()
     log.info("card page checked", addresses=len(found.looked_at), changes=len(found.changes))
     if found.changes:
         named = [change[:MAX_LENGTH] for change in sorted(found.changes)[:MAX_CHANGES]]
-        # The subject depends on the changes: other changes are another discrepancy, also while the first is
-        # open.
+        # The subject depends on the changes. Different changes are therefore reported as another discrepancy,
+        # even if an earlier one is still open.
         subject = uuid.uuid5(uuid.NAMESPACE_URL, "\n".join(named))
         reporting.report(kinds.CARD_PAGE_CHANGED, subject, changes=named)
     if found.unanswered:
@@ -127,9 +127,9 @@ class _Check:
             self._add([f"{script.name} is delivered with other contents: {digest}."])
 
     def _get(self, address: str) -> http.Response | None:
-        """Return an answer with status 200. For any other result, record it and return None.
+        """Fetch an address. Return the response, or record the problem and return None.
 
-        Redirects are not followed.
+        Only a response with status 200 is returned. Redirects are not followed.
         """
         shown = urlsplit(address).path
         self.found.looked_at.append(shown)
@@ -188,7 +188,7 @@ def _script_integrity(script: PageScript) -> str:
 
 
 def _own_answer(address: str) -> Mapping[str, str]:
-    """Return the headers of the answer that the application in this process gives, without any network."""
+    """Return the headers with which the application in this process responds, without using the network."""
     parts = urlsplit(address)
     environ: dict[str, Any] = {
         "PATH_INFO": parts.path,

@@ -47,7 +47,7 @@ class PageScript:
 
     @property
     def is_ours(self) -> bool:
-        """Whether this service delivers the script, so that the page states its integrity."""
+        """Whether this service delivers the script. If it does, the page states the script's integrity."""
         return self.name != STRIPE
 
 

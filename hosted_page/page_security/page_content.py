@@ -1,4 +1,4 @@
-"""Search of a page's HTML for elements that can run code: scripts, frames, inline code."""
+"""Search a page's HTML for elements that can run code: scripts, frames, inline code."""
 
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -27,7 +27,7 @@ class PageContent:
 
 
 def read_content(page: str) -> PageContent:
-    """Return the parts of a page that can run code. Any text can be read, also one that is not HTML."""
+    """Return the parts of a page that can run code. The text need not be HTML."""
     reader = _Reader()
     reader.feed(page)
     reader.close()

@@ -1,7 +1,7 @@
-"""Collection of browsers' reports about code that a page's policy blocked (rule card_page.reports).
+"""Count browsers' reports about code that a page's content security policy blocked (rule card_page.reports).
 
-Anyone can send a report, also a false one. Reports are therefore counted in few rows. The only text of the
-sender in a row is a host.
+Anyone can send reports, including false ones. The number of rows is therefore limited, and the only text from
+a sender that a row contains is a host.
 """
 
 import re
@@ -22,14 +22,14 @@ from config.lib.strict_json import InvalidJson
 from config.lib.web import address, bodies, origins
 from hosted_page.models import CspReport
 
-KEPT = timedelta(days=30)  # after the last report of a row
-LARGEST = 16 * 1024  # bytes of a body
+KEPT = timedelta(days=30)  # how long a row is kept after its last report
+LARGEST = 16 * 1024  # bytes of a request body
 MAX_REPORTS = 20  # per body; the rest is ignored
-MAX_ROWS = 200  # with a host; for a further host, the host with the fewest reports becomes OTHER
+MAX_ROWS = 200  # with a host; for a further host, the host with the fewest reports is counted as OTHER
 OTHER, OURSELVES = "other", "this service"
 _CARD_FORM = re.compile(r"/bank/card/|/pay(?:/share/[^/]+|/g/[^/]+/\d+)?/card$|/pay/check$")
 _PORTAL = re.compile(r"/(?:portal|accounts|join)(?:/|$)")
-# The kinds of pages. PAGES has those that are known by the start of their path.
+# The kinds of pages. PAGES has those that are recognised by the start of their path.
 CARD_FORM, PORTAL = "card form", "portal"
 PAGES = {"/bank/challenge": "bank's question", "/pay": "hosted page", "/admin": "operators"}
 DIRECTIVES = frozenset(
@@ -43,11 +43,11 @@ KEYWORDS = frozenset(("inline", "eval", "wasm-eval", "data", "blob", "self", "tr
 _EXTENSION = re.compile(r"[a-z-]*extension\b|about\b|chrome\b|resource\b|safari\b|moz\b", re.IGNORECASE)
 MAX_HOST = 100  # characters
 _HOST = re.compile(r"[a-z0-9._:-]+")
-LONG_LABEL = 12  # characters from which a part of a host with a digit can name a person or be a secret
+LONG_LABEL = 12  # characters; a host label of this length with a digit might name a person or be a secret
 
 
 class Violation(NamedTuple):
-    """A violation as its row counts it: a kind of page, a directive, and the host or keyword that was blocked."""
+    """The key of a row: the kind of page, the directive, and the host or keyword that was blocked."""
 
     page: str
     directive: str
@@ -55,7 +55,7 @@ class Violation(NamedTuple):
 
 
 class NotReports(Exception):
-    """The body is not a report in a form that browsers send."""
+    """The body is not in a report format that browsers use."""
 
 
 @csrf_exempt  # browsers send reports without any token
@@ -83,7 +83,7 @@ def _refuse(status: int, words: str, headers: Mapping[str, str] | None = None) -
 
 
 def _read_violations(request: HttpRequest) -> list[Violation]:
-    """Return the violations on our pages that a body reports, except those of extensions. Raises NotReports."""
+    """Return the reported violations on our pages, except those by browser extensions. Raises NotReports."""
     try:
         reported = READERS[request.content_type or ""](strict_json.parse(request.body))
     except InvalidJson as invalid:
@@ -93,7 +93,7 @@ def _read_violations(request: HttpRequest) -> list[Violation]:
 
 
 def _of_reporting_api(body: Any) -> Iterator[tuple[str, str, str, str]]:
-    """Yield page, directive, blocked address and source of each violation in a body that `report-to` sends.
+    """Yield the page, directive, blocked address and source of each violation in a `report-to` body.
 
     The body is a list of reports of any type.
     """
@@ -109,7 +109,7 @@ def _of_reporting_api(body: Any) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _of_report_uri(body: Any) -> Iterator[tuple[str, str, str, str]]:
-    """Yield the same fields from a body that `report-uri` sends, which is one report."""
+    """Yield the same fields from a `report-uri` body, which contains one report."""
     report = body.get("csp-report") if isinstance(body, dict) else None
     if not isinstance(report, dict):
         raise NotReports("application/csp-report is an object with csp-report.")
@@ -152,7 +152,7 @@ def _page_kind(path: str) -> str:
 
 
 def _blocked_name(blocked: str, host: str) -> str:
-    """Return the blocked keyword, or the host of the blocked address without parts that look random."""
+    """Return the blocked keyword or host. In a host, "*" replaces each label that looks random."""
     if blocked in KEYWORDS:
         return blocked
     found = origins.host_of(blocked)
@@ -169,8 +169,8 @@ def _looks_random(label: str) -> bool:
 def record(violations: Iterable[Violation], now: datetime) -> None:
     """Count violations, each in its row.
 
-    A new host replaces the rarest one if the table is full. Invented hosts therefore cannot keep out a real
-    one.
+    If the table is full, a new host replaces the host with the fewest reports. A sender of invented hosts can
+    therefore not keep out a real one.
     """
     counts = Counter(violations)
     for violation in sorted(counts):
@@ -179,7 +179,7 @@ def record(violations: Iterable[Violation], now: datetime) -> None:
 
 
 def _count_violation(violation: Violation, count: int, now: datetime) -> bool:
-    """Add the count to the row of a violation. Return whether it has a row."""
+    """Add the count to the row of a violation. Return whether the row exists."""
     rows = CspReport.objects.filter(**violation._asdict())
     return bool(rows.update(count=F("count") + count, last_seen=now))
 

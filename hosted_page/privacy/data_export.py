@@ -1,4 +1,4 @@
-"""Export of a person's data, whole or limited to what one merchant may know (rule privacy.export)."""
+"""Export of a person's data: all of it, or only what one merchant may see (rule privacy.export)."""
 
 from typing import Any
 from uuid import UUID
@@ -11,11 +11,11 @@ from payments.models import Merchant, Operation, Payment
 
 
 def export_data(person: Person, merchant: Merchant | None = None) -> dict[str, Any]:
-    """Return a person's data as JSON values. With a merchant, return only what that merchant may know.
+    """Return a person's data as JSON values. With a merchant, return only what that merchant may see.
 
-    A merchant gets the orders that the person led there. It gets the name and the number only if the person
-    opted in there. A merchant does not learn that the person paid as a mate, or what they did at another
-    merchant (rule share.privacy).
+    A merchant gets the orders that the person placed there. It gets the name and the number only if the
+    person opted in there. A merchant does not learn that the person paid as a mate, or what they did at
+    another merchant (rule share.privacy).
     """
     led, shares, opt_ins, prefills = person.led, person.shares, person.opt_ins, person.prefills
     if merchant is not None:
@@ -38,13 +38,13 @@ def export_data(person: Person, merchant: Merchant | None = None) -> dict[str, A
             _export_share(row, customer)
             for row in shares.select_related("checkout__merchant").order_by("created_at")
         ],
-        "said_by_merchants": [_export_opt_in(row) for row in prefills.select_related("checkout__merchant")],
-        "opt_ins": [_opt_in(row) for row in opt_ins.select_related("text__merchant").order_by("opted_in_at")],
+        "said_by_merchants": [_export_prefill(row) for row in prefills.select_related("checkout__merchant")],
+        "opt_ins": [*map(_export_opt_in, opt_ins.select_related("text__merchant").order_by("opted_in_at"))],
     }
 
 
 def _remembered_since(customer: Customer | None) -> list[str | None]:
-    """Return since when each browser is remembered with the person's number."""
+    """Return, for each browser that remembers the person's number, when it began to do so."""
     known = KnownBrowser.objects.filter(phone=customer.phone) if customer and customer.phone else ()
     return [clock.iso(row.proven_at) for row in known]
 
@@ -69,7 +69,7 @@ def _export_order(row: Checkout, customer: Customer | None) -> dict[str, Any]:
 
 
 def _export_share(row: PaymentRequest, customer: Customer | None) -> dict[str, Any]:
-    """Return a share, without its name if another person paid it, because it is then that person's name."""
+    """Return a share's data. If another person paid the share, leave out that person's name."""
     is_anothers = row.mate_id is not None and (customer is None or row.mate_id != customer.pk)
     return {
         "merchant": row.checkout.merchant.name,
@@ -84,7 +84,7 @@ def _export_share(row: PaymentRequest, customer: Customer | None) -> dict[str, A
     }
 
 
-def _export_opt_in(row: Prefill) -> dict[str, Any]:
+def _export_prefill(row: Prefill) -> dict[str, Any]:
     return {
         "merchant": row.checkout.merchant.name,
         "checkout_uuid": str(row.checkout_id),
@@ -95,7 +95,7 @@ def _export_opt_in(row: Prefill) -> dict[str, Any]:
 
 
 def _cards_used(subject: UUID, customer: Customer | None) -> list[dict[str, str]]:
-    """Return the cards that this person used for an order or a share, without those of other people."""
+    """Return the cards that this person used for an order or a share, without other people's cards."""
     if customer is None:
         return []
     given = Operation.objects.filter(kind=Operation.Kind.AUTHORIZE, actor=f"customer:{customer.pk}")
@@ -106,7 +106,7 @@ def _cards_used(subject: UUID, customer: Customer | None) -> list[dict[str, str]
     ]
 
 
-def _opt_in(row: OptIn) -> dict[str, Any]:
+def _export_opt_in(row: OptIn) -> dict[str, Any]:
     return {
         "merchant": row.text.merchant.name,
         "checkout_uuid": str(row.checkout_uuid),

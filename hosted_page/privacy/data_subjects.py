@@ -1,4 +1,4 @@
-"""A person, known by a verified number or by the e-mail address of an opt-in, and all rows about them."""
+"""A person, identified by a phone number or by the e-mail of an opt-in, and all rows about them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ from hosted_page.opt_in import consent
 
 
 class Unknown(Exception):
-    """The service knows no person by this number or address."""
+    """The service has no person with this number or address."""
 
 
 class SeveralPeople(Exception):
-    """More than one person with a number has opted in with this address. Find each by their number."""
+    """Several people with a number have opted in with this address. Search for each by their number."""
 
 
 @dataclass(frozen=True)
@@ -30,17 +30,17 @@ class Person:
     customer: Customer | None
     known_as: Sequence[MerchantCustomer]
     phone: str = (
-        ""  # of a person who never signed in: a mate who was asked, or a customer whom a merchant named
+        ""  # for a person who never signed in: a mate who was asked to pay, or a customer sent by a merchant
     )
 
     @property
     def led(self) -> QuerySet[Checkout]:
-        """Orders that the person paid as the lead, or began to pay."""
+        """Orders that the person paid, or began to pay, as the lead."""
         return Checkout.objects.filter(lead=self.customer) if self.customer else Checkout.objects.none()
 
     @property
     def shares(self) -> QuerySet[PaymentRequest]:
-        """Shares that the person paid as a mate, or that were asked of their number."""
+        """Shares that the person paid as a mate, or that a lead sent to their number."""
         phone = (self.customer.phone if self.customer else self.phone) or ""
         asked = PaymentRequest.objects.filter(phone=phone) if phone else PaymentRequest.objects.none()
         return asked | PaymentRequest.objects.filter(mate=self.customer) if self.customer else asked
@@ -49,7 +49,7 @@ class Person:
     def prefills(self) -> QuerySet[Prefill]:
         """Customer data that merchants sent with the person's number.
 
-        Data that came without a number counts if the person led its order.
+        Data without a number is included if the person was the lead of its order.
         """
         phone = (self.customer.phone if self.customer else self.phone) or ""
         said = Prefill.objects.filter(phone=phone) if phone else Prefill.objects.none()
@@ -70,7 +70,7 @@ def of_customer(customer_uuid: UUID) -> Person:
 
 
 def is_named(phone: str) -> bool:
-    """Return whether a share was asked of this number, or a merchant sent it."""
+    """Return whether a lead sent a share to this number, or a merchant sent the number."""
     return any(rows.filter(phone=phone).exists() for rows in (PaymentRequest.objects, Prefill.objects))
 
 

@@ -1,6 +1,7 @@
-"""Erasure of a person: the service deletes their names, numbers and addresses.
+"""Erasure of a person: the service deletes their names, numbers and e-mail addresses.
 
-The rows that the books need stay, and identify no one. Rules privacy.erase, privacy.open, privacy.again.
+The rows that accounting needs are kept, but no longer identify anyone. Rules privacy.erase, privacy.open,
+privacy.again.
 """
 
 from collections.abc import Iterator
@@ -35,7 +36,7 @@ NEVER = datetime.min.replace(tzinfo=UTC)
 class StillNeeded(Exception):
     """The person cannot be erased, because an open order or case needs their number or name.
 
-    `reasons` names each obstacle in one line.
+    Each item of `reasons` names one obstacle.
     """
 
     def __init__(self, reasons: list[str]) -> None:
@@ -44,10 +45,10 @@ class StillNeeded(Exception):
 
 
 def erase(person: Person, *, writes_down: bool = True, unless_since: datetime | None = None) -> None:
-    """Erase a person, and record the erasure outside the database unless `writes_down` is false.
+    """Erase a person. Unless `writes_down` is false, record the erasure in a file outside the database.
 
-    Raises StillNeeded, also if the person has led an order since `unless_since`. If the number signs in
-    later, it belongs to a new person.
+    Raises StillNeeded if something is still open, or if the person has placed an order since `unless_since`.
+    If the number signs in later, it belongs to a new person.
     """
     with transaction.atomic(durable=True):
         if person.customer is not None:
@@ -66,10 +67,10 @@ def erase(person: Person, *, writes_down: bool = True, unless_since: datetime | 
 
 
 def again() -> Iterator[tuple[str, list[str]]]:
-    """Erase again, after a restore, the people whose erasure was recorded.
+    """After a restore, erase again all people whose erasure was recorded.
 
-    Yield the mark of each person found and the reasons that block the erasure, an empty list if it was done.
-    A person who returned after their erasure is not erased.
+    For each person found, yield the mark and the reasons that prevent the erasure. The reasons are empty if
+    the person was erased. A person who came back after their erasure is not erased.
     """
     marks = _written_down()
     for customer in batches.each(Customer.objects.filter(erased_at=None).exclude(phone=None)):
@@ -90,7 +91,7 @@ def again() -> Iterator[tuple[str, list[str]]]:
 def _numbers_again(marks: dict[str, datetime]) -> Iterator[tuple[str, list[str]]]:
     """Erase again the numbers of people who never signed in.
 
-    These are numbers that a merchant sent, and numbers that a lead asked for a share.
+    A merchant sent these numbers, or a lead entered them for a share.
     """
     sent = Prefill.objects.exclude(phone="").select_related("checkout")
     asked = PaymentRequest.objects.exclude(phone="").select_related("checkout")
@@ -148,14 +149,18 @@ def _empty(person: Person, now: datetime) -> None:
 def _empty_opt_ins(person: Person) -> None:
     """Empty the e-mail addresses of the person's opt-ins (rule privacy.opt_ins).
 
-    The table is append-only for the service, so a function of the tables' owner empties them.
+    The service can only append to this table, so a database function of the table's owner empties the
+    addresses.
     """
     known_as = [row.pk for row in person.known_as]
     queries.execute(statements.ERASE_OPT_INS, [known_as, crypto.encrypt("")])
 
 
 def _marks(person: Person) -> list[str]:
-    """Return keyed digests of the person's number and addresses. Without our key, they identify no one."""
+    """Return keyed digests of the person's number and e-mail addresses.
+
+    Without the service's key, they do not identify anyone.
+    """
     addresses = {opt_in.email.lower() for opt_in in person.opt_ins if opt_in.email}
     phone = (person.customer.phone if person.customer else person.phone) or ""
     phones = [phone] if phone else []
@@ -169,7 +174,7 @@ def _digests(kind: str, value: str) -> list[str]:
 
 
 def _find(marks: dict[str, datetime], kind: str, value: str) -> tuple[str, datetime]:
-    """Return the newest mark of a number or address under any of the keys, and its time.
+    """Return the newest mark of a number or address under any of the keys, and the time of the erasure.
 
     The time is NEVER if there is no mark.
     """

@@ -1,8 +1,8 @@
-"""Retention of personal data: people are erased 25 months after their last order, their card details later.
+"""Retention of personal data: erase people 25 months after their last order, and card details later.
 
-Card details are erased once their payments can no longer be disputed. Each night erases one person after
-another, as many as its time allows. A person who cannot be erased yet delays no one else, and is tried again
-the next night. Rules privacy.retention, privacy.cards.
+Card details are erased once their payments can no longer be disputed. Each night, people are erased one after
+another until the time for it is used up. If a person cannot be erased yet, the others are still erased, and
+that person is tried again the next night. Rules privacy.retention, privacy.cards.
 """
 
 import time
@@ -23,8 +23,8 @@ from hosted_page.privacy.data_subjects import Person
 from payments.models import Payment
 
 log = structlog.get_logger("hosted_page.privacy")
-# Thirteen months, in which a payment can be disputed. Until then, operators must be able to find a card by
-# its last 4.
+# A payment can be disputed for thirteen months. Until then, operators must be able to find a card by its last
+# 4 digits.
 DISPUTES_LAST = timedelta(days=400)
 SECONDS = 600.0  # per night and kind of row, enough for tens of thousands of rows
 M = TypeVar("M", bound=Model)
@@ -33,7 +33,7 @@ M = TypeVar("M", bound=Model)
 def erase_old() -> int:
     """Erase people whose last order is older than settings.PERSON_RETENTION. Return how many were erased.
 
-    Names and numbers on shares of that age are erased too, and card details of people who were erased
+    Also erase the names and numbers on shares of that age, and the card details of people who were erased
     earlier.
     """
     now = clock.now()
@@ -53,7 +53,7 @@ def erase_old() -> int:
 
 
 def _for_a_while(rows: QuerySet[M]) -> Iterator[M]:
-    """Yield the rows until no row is left or the time is over. The next night continues."""
+    """Yield rows until all are processed or the time is used up. The next night continues."""
     end = time.monotonic() + SECONDS
     return takewhile(lambda _: time.monotonic() < end, batches.each(rows))
 
@@ -66,14 +66,14 @@ def _old_customers(before: datetime) -> QuerySet[Customer]:
 
 
 def _old_addresses(before: datetime) -> QuerySet[MerchantCustomer]:
-    """Return the customers known only by an e-mail address whose last tick is older than `before`."""
+    """Return customers with only an e-mail address whose last opt-in is older than `before`."""
     ticks = OptIn.objects.filter(person=OuterRef("pk"))
     nameless = MerchantCustomer.objects.filter(customer=None).filter(Exists(ticks.exclude(email_digest="")))
     return nameless.exclude(Exists(ticks.filter(opted_in_at__gte=before)))
 
 
 def _with_old_cards(before: datetime) -> QuerySet[Customer]:
-    """Return the erased customers who still have card details and whose last payment is older than `before`.
+    """Return the erased customers who have card details and made no payment since `before`.
 
     The query leaves out all others, so that they do not use up the time of a night.
     """
@@ -86,8 +86,8 @@ def _with_old_cards(before: datetime) -> QuerySet[Customer]:
 
 def _erase_person(person: Person, before: datetime) -> bool:
     try:
-        # Not recorded in the erasures file: in a restored database, this person is old enough to be erased
-        # too.
+        # The erasure is not recorded in the file: in a restored database, this person is old enough to be
+        # erased again anyway.
         erasure.erase(person, writes_down=False, unless_since=before)
     except erasure.StillNeeded as needed:
         log.warning("person not erased", reasons=needed.reasons)
@@ -96,7 +96,7 @@ def _erase_person(person: Person, before: datetime) -> bool:
 
 
 def _erase_cards(customer: Customer, now: datetime) -> None:
-    """Empty the last 4 and the fingerprint of all the person's cards."""
+    """Delete the last 4 digits and the fingerprint of all the person's cards."""
     led = Checkout.objects.filter(lead=customer).values("pk")
     paid = PaymentRequest.objects.filter(mate=customer).values("pk")
     cards = Payment.objects.filter(Q(subject__in=led) | Q(subject__in=paid))

@@ -1,6 +1,6 @@
 """Daily budgets of SMS messages, per merchant and in total (rules sms.budgets, sms.paid).
 
-A message does not count any more once its order or share is paid.
+Once its order or share is paid, a message no longer counts.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ from hosted_page.models import SmsDay, SmsMessage
 from payments.discrepancies import kinds, reporting
 
 DAY = timedelta(days=1)
-WARNED_AT = 0.8  # the fraction of a budget at which the service warns the operators
+WARNED_AT = 0.8  # fraction of a budget at which the operators are warned
 KEPT = timedelta(days=30)
 OF_MERCHANT, OF_ALL = "of a merchant", "of all"
 
@@ -30,7 +30,8 @@ OF_MERCHANT, OF_ALL = "of a merchant", "of all"
 def spend(merchant_uuid: UUID, now: datetime) -> str | None:
     """Count an SMS message against the merchant's budget and the total budget.
 
-    Return None, or the budget that is used up. In that case, the caller must roll back the transaction.
+    Return the budget that is used up, or None. If a budget is used up, the caller must roll back the
+    transaction.
     """
     asked: dict[str, Any] = {
         "id": uuid7(),
@@ -51,7 +52,10 @@ def tomorrow(now: datetime) -> datetime:
 
 
 def unpaid(messages: QuerySet[SmsMessage]) -> QuerySet[SmsMessage]:
-    """Return the SMS messages that count, because the order or share that they were sent for is not paid."""
+    """Return the SMS messages that count.
+
+    A message stops counting when its order or share is paid, except if its kind always counts.
+    """
     return messages.filter(is_counted=True).exclude(_was_paid())
 
 
@@ -63,7 +67,7 @@ def _was_paid() -> Q:
 
 
 def give_back() -> int:
-    """Stop counting SMS messages whose order or share was paid. Return how many there were."""
+    """Stop counting the SMS messages of paid orders and shares. Return how many there were."""
     since = clock.now() - DAY
     counted = SmsMessage.objects.filter(_was_paid(), is_counted=True, created_at__gt=since)
     return batches.repeat(lambda rows: _give_back(counted, rows))
@@ -83,10 +87,7 @@ def _give_back(counted: QuerySet[SmsMessage], rows: int) -> int:
 
 
 def warn() -> None:
-    """Report to the operators each of today's budgets that is at least 80 % used up.
-
-    Each is reported once.
-    """
+    """Report to the operators each budget of today that is at least 80 % used up, but only once."""
     now = clock.now()
     nearly_of_all = Q(merchant=None, count__gte=WARNED_AT * settings.SMS_TOTAL_BUDGET)
     nearly_of_one = Q(merchant__isnull=False, count__gte=WARNED_AT * settings.SMS_MERCHANT_BUDGET)
@@ -99,5 +100,5 @@ def warn() -> None:
 
 
 def delete_old() -> None:
-    """Delete the counts of days that were over thirty days ago."""
+    """Delete the daily counts that are older than thirty days."""
     batches.delete(SmsDay.objects.filter(day__lt=(clock.now() - KEPT).date()))

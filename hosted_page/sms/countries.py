@@ -1,4 +1,4 @@
-"""The country of a phone number, which decides whether SMS messages are sent and which sender they show."""
+"""The country of a phone number. It decides whether SMS messages are sent, and which sender they show."""
 
 import phonenumbers
 from django.conf import settings
@@ -15,9 +15,9 @@ def country_of(phone: str) -> str:
 
 
 def sender_id(phone: str) -> str:
-    """Return the sender that texts to an E.164 number show, by its country. Rule sms.sender_id.
+    """Return the sender that is shown by texts to an E.164 number. It depends on the country.
 
-    Return "" if no sender is configured for the country.
+    Return "" if no sender is configured for the country. Rule sms.sender_id.
     """
     ids: dict[str, str] = settings.SMS_SENDER_IDS
     return ids.get(country_of(phone), "")

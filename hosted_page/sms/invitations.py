@@ -23,18 +23,18 @@ from payments import disputes, money, operator_stops
 TO_MATES = (SmsMessage.Kind.INVITATION, SmsMessage.Kind.REMINDER)
 
 BETWEEN = timedelta(days=1)
-LIFE = timedelta(hours=1)  # a message that is still unsent after this time is not sent
+LIFE = timedelta(hours=1)  # a message that has not been sent after this time is never sent
 
 
 class NotNow(Exception):
-    """The share is not open, or it is paused, or its mate got an SMS message less than a day ago."""
+    """The share is not open or is paused, or its mate got an SMS message less than a day ago."""
 
 
 def send(share_uuid: UUID, *, phone: str, address: str) -> None:
-    """Queue an SMS message with a share's link to its mate.
+    """Queue an SMS message to a mate with the link of their share.
 
-    `phone` is E.164, or "" for the number that already has the link. Raises NotNow, TooManySmsMessages,
-    operator_stops.MerchantSuspended, operator_stops.AllStopped.
+    `phone` is in E.164. If it is "", the message goes to the number that got the link before. Raises NotNow,
+    TooManySmsMessages, operator_stops.MerchantSuspended, operator_stops.AllStopped.
     """
     with transaction.atomic(durable=True):
         share, checkout = mate_shares.locked(share_uuid)
@@ -51,34 +51,34 @@ def send(share_uuid: UUID, *, phone: str, address: str) -> None:
         outbox.queue_message(
             Asked(kind, to, target, f"{invitation_text(share)} {_way_to_stop(to)}", ends_at, address)
         )
-        # A new number replaces an earlier one only once its text is sent: until then, only the earlier number
+        # A new number replaces an earlier one only when its text is sent. Until then, only the earlier number
         # has the link.
         share.phone, share.next_reminder_at = share.phone or to, now + BETWEEN
         share.save(update_fields=["phone", "next_reminder_at"])
 
 
 def _way_to_stop(phone: str) -> str:
-    """Return the end of each message, with the link that stops further messages (rule sms.stop)."""
+    """Return the last sentence of each message: the link that stops further messages (rule sms.stop)."""
     return _("No more texts: {link}").format(link=stopped_numbers.link(outbox.digest(phone)))
 
 
 def _is_open(share: PaymentRequest) -> bool:
     """Return whether the share can be paid now.
 
-    The share must be open, its order captured, and no dispute on the order open or lost.
+    The share must be open, its order must be captured, and no dispute may be open or lost.
     """
     is_open = share.status == ShareStatus.OPEN and share.checkout.status == Status.CAPTURED
     return is_open and disputes.standing(share.checkout_id) is None
 
 
 def is_wanted(asked: SmsMessage) -> bool:
-    """Return whether the share can still be paid with the link in the text."""
+    """Return whether the share can still be paid at the link in the message."""
     share = PaymentRequest.objects.select_related("checkout").filter(pk=asked.subject).first()
     return share is not None and _is_open(share) and _has_link(asked, share)
 
 
 def went_out(asked: SmsMessage) -> None:
-    """Record on the share the number to which its link was sent."""
+    """Save the number to which a share's link was sent."""
     is_invitation = asked.kind == SmsMessage.Kind.INVITATION
     share = PaymentRequest.objects.filter(pk=asked.subject).first() if is_invitation else None
     if share is not None and share.phone != asked.phone and share.token in (asked.body or ""):
@@ -86,11 +86,11 @@ def went_out(asked: SmsMessage) -> None:
 
 
 def take_back(asked: SmsMessage, *, may_be_out: bool) -> None:
-    """Let the lead send the link again after a text that was not sent, or might not have been.
+    """Let the lead send the link again after a message that was not sent, or might not have been sent.
 
-    The share keeps its number if the text might have been sent (`may_be_out`), or if the number is an earlier
-    one that already has the link. If the link in the text has been replaced since, a text that was asked for
-    with the new link is not affected.
+    The share keeps its number if the message might have been sent (`may_be_out`), or if it is an earlier
+    number that already has the link. If the share has a new link now, a message that was requested with the
+    new link is not affected.
     """
     share = PaymentRequest.objects.filter(pk=asked.subject).first() if asked.kind in TO_MATES else None
     if share is None:
@@ -104,12 +104,12 @@ def take_back(asked: SmsMessage, *, may_be_out: bool) -> None:
 
 
 def _has_link(asked: SmsMessage, share: PaymentRequest) -> bool:
-    """Return whether the text has the share's current link."""
+    """Return whether the message contains the share's current link."""
     return share.token in (asked.body or share.token)
 
 
 def invitation_text(share: PaymentRequest) -> str:
-    """Return the message to a mate: the lead's name, the amount, the shop, and the link."""
+    """Return the text of the message to a mate: the lead's name, the amount, the shop, and the link."""
     checkout = share.checkout
     return _("{name} is asking you for {amount}, your share at {shop}: {link}").format(
         name=safe_names.lead(checkout),

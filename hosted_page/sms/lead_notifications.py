@@ -1,6 +1,6 @@
-"""Notifications of leads by text about their mates' shares (rules lead.told, lead.language).
+"""Text messages that notify leads about their mates' shares (rules lead.told, lead.language).
 
-The rows of the notifications (LeadTold) were written in the transaction of each change.
+Each notification is a row (LeadTold), written in the transaction of the change that it reports.
 """
 
 from datetime import datetime, timedelta
@@ -24,15 +24,15 @@ from hosted_page.sms.limits import TooManySmsMessages
 from hosted_page.sms.outbox import Asked
 from payments import disputes, money, operator_stops
 
-A_RUN = 100  # maximum of rows per run
+A_RUN = 100  # most notifications per run
 PER_CHECKOUT = 4
-LIFE = timedelta(hours=1)  # a text that is still unsent after this time is not sent
-PAUSED = timedelta(hours=1)  # between two checks of an order that is being refunded or disputed
+LIFE = timedelta(hours=1)  # a message that has not been sent after this time is never sent
+PAUSED = timedelta(hours=1)  # until the next check of an order that is being refunded or disputed
 Kind = LeadTold.Kind
 
 
 def queue_notifications() -> None:
-    """Queue the texts of the notifications that are due now."""
+    """Queue the messages of all notifications that are due now."""
     for _number in range(A_RUN):
         if not _tell_next():
             return
@@ -63,8 +63,8 @@ def _next_check_at(
 ) -> datetime | None:
     """Return when to check the notification again, None to process it now.
 
-    It is checked later while the order is paused. The notification of the links' end also moves if a pause or
-    a new link has moved that end.
+    While the order is paused, the notification is checked later. The notification about the end of the links
+    moves if a pause or a new link has moved that end.
     """
     if _is_paused(row, checkout):
         return now + PAUSED
@@ -75,17 +75,17 @@ def _next_check_at(
 
 
 def _is_paused(row: LeadTold, checkout: Checkout) -> bool:
-    """Return whether the notification must wait until a dispute or a refund of the order has ended.
+    """Return whether the notification must wait until the order's dispute or refund has ended.
 
-    While a dispute is open, a text must not ask for acts that need working links. While the order is being
-    refunded, no text is sent. If the refund fails, all these texts are sent.
+    While a dispute is open, a message must not ask the lead to do something that needs working links. While
+    the order is being refunded, no message is sent. If the refund fails, all these messages are sent.
     """
     is_disputed = row.kind != Kind.ALL_PAID and disputes.is_open(checkout.pk)
     return is_disputed or checkout.status == Status.REFUNDING
 
 
 def _queue_text(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest], now: datetime) -> None:
-    """Queue the text, unless it is no longer true, the order has had all its texts, or a limit is reached."""
+    """Queue the message if it is still true, the order may have another message, and no limit is reached."""
     with translation.override(checkout.language or settings.LANGUAGE_CODE):
         body = _words_of_text(row, checkout, shares)
     lead, target = checkout.lead, PaymentTarget(checkout)
@@ -93,8 +93,8 @@ def _queue_text(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest],
         return
     try:
         operator_stops.check(checkout.merchant)
-        # No network address requested this text, so the order's id takes the place of the address in the
-        # limits.
+        # This message is not requested from a network address. In the limits, the order's id takes the place
+        # of the address.
         asked = Asked(SmsMessage.Kind.LEAD, lead.phone, target, body, now + LIFE, str(checkout.pk))
         with transaction.atomic(savepoint=True):
             outbox.queue_message(asked, key=row.pk)
@@ -103,10 +103,10 @@ def _queue_text(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest],
 
 
 def _has_had_all(checkout: Checkout) -> bool:
-    """Return whether the lead has had, or might have had, the maximum number of texts for the order.
+    """Return whether the lead has got, or might have got, the maximum number of messages for the order.
 
-    Texts that ended before they were claimed do not count. The lock makes other notifications of the order
-    wait until this transaction ends, so that each text is counted.
+    Messages that ended before they were claimed do not count. The lock makes other notifications of the order
+    wait until this transaction ends, so that each message is counted.
     """
     quota.lock(f"told:{checkout.pk}")
     texts = SmsMessage.objects.filter(checkout_uuid=checkout.pk, kind=SmsMessage.Kind.LEAD)
@@ -114,7 +114,7 @@ def _has_had_all(checkout: Checkout) -> bool:
 
 
 def _words_of_text(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest]) -> str:
-    """Return the words of the text, "" if the notification is no longer true."""
+    """Return the text of the message, "" if the notification is no longer true."""
     about = _shares_in_text(row, shares) if checkout.status == Status.CAPTURED else []
     if not about:
         return ""
@@ -137,9 +137,10 @@ def _words_of_text(row: LeadTold, checkout: Checkout, shares: list[PaymentReques
 
 
 def _shares_in_text(row: LeadTold, shares: list[PaymentRequest]) -> list[PaymentRequest]:
-    """Return the shares that the text is about.
+    """Return the shares that the message is about.
 
-    Return an empty list if the notification is no longer true, or if a dispute stops the links that it needs.
+    Return an empty list if the notification is no longer true, or if a dispute has paused the links that the
+    message needs.
     """
     if row.kind != Kind.ALL_PAID and disputes.standing(row.checkout_id) is not None:
         return []
@@ -163,9 +164,9 @@ def _fill_in(words: str, checkout: Checkout, about: list[PaymentRequest], name: 
 
 
 def is_wanted(message: SmsMessage) -> bool:
-    """Return whether the content of a lead's text is still true.
+    """Return whether a message to a lead is still true.
 
-    If the same event has happened again since, another text reports it, and this one is not wanted.
+    If the same event has happened again, another message reports it, and this one is not wanted.
     """
     row = LeadTold.objects.select_related("checkout").filter(pk=message.pk).first()
     if row is None or row.checkout.status != Status.CAPTURED:
@@ -174,10 +175,10 @@ def is_wanted(message: SmsMessage) -> bool:
 
 
 def take_back(message: SmsMessage) -> None:
-    """Requeue the notification of an unsent text, if the order is paused or the notification is true.
+    """Requeue the notification of an unsent message if the order is paused or the notification is true.
 
-    It can be true again if a pause has ended since. The notification gets a new id, because its next text is
-    another message.
+    It can be true again because a pause has ended. The notification gets a new id, because its next message
+    is a different message.
     """
     row = LeadTold.objects.select_related("checkout").filter(pk=message.pk).first()
     if row is not None and (_is_paused(row, row.checkout) or is_wanted(message)):

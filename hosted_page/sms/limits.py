@@ -1,7 +1,7 @@
 """Limits on SMS messages: per number, address, range of numbers, order and day.
 
-Call them in the transaction that writes the message, after the outbox has locked the counted digests. Rules
-sms.address, sign_in.limits.
+Call the checks in the transaction that writes the message, after the outbox has locked the counted digests.
+Rules sms.address, sign_in.limits.
 """
 
 import math
@@ -25,17 +25,17 @@ log = structlog.get_logger("hosted_page.sms.limits")
 GAP = timedelta(seconds=30)  # between two codes to one number
 PER_NUMBER = (Limit(5, timedelta(hours=1)), Limit(10, timedelta(days=1)))
 PER_ADDRESS = Limit(300, timedelta(hours=1))
-# The numbers of a range differ in their last digits. Fraudsters who earn money from texts own blocks of
-# numbers.
+# The numbers of a range differ only in their last digits. Fraudsters who earn money from texts own whole
+# ranges of numbers.
 RANGE_DIGITS = 4
 RANGE_PERIOD = timedelta(days=1)
-INVITATIONS = 20  # per checkout, without reminders
+INVITATIONS = 20  # per checkout; reminders do not count
 Kind = SmsMessage.Kind
 CODES = SmsMessage.CODES
 
 
 class TooManySmsMessages(Exception):
-    """A limit is reached, and the message is not sent. The text says what to do."""
+    """A limit is reached, so the message is not sent. The text says what the person can do."""
 
 
 class CodeJustAsked(TooManySmsMessages):
@@ -47,13 +47,13 @@ class CodeJustAsked(TooManySmsMessages):
 
 
 def check_country(phone: str) -> None:
-    """Raise TooManySmsMessages for a number of a country to which the service sends no texts."""
+    """Raise TooManySmsMessages if the service sends no texts to the number's country."""
     if settings.SMS_COUNTRIES and countries.country_of(phone) not in settings.SMS_COUNTRIES:
         raise TooManySmsMessages(_("We don’t send texts to this country. Use a number from another country."))
 
 
 def check_stopped(row: SmsMessage) -> None:
-    """Raise TooManySmsMessages if the number stopped texts and this one is not a code (rule sms.stop)."""
+    """Raise TooManySmsMessages if the number has stopped texts and this is not a code (rule sms.stop)."""
     if row.kind not in CODES and stopped_numbers.has_stopped(row.alike["phone_digest"]):
         if row.kind == Kind.RECEIPT:
             raise TooManySmsMessages(
@@ -63,7 +63,7 @@ def check_stopped(row: SmsMessage) -> None:
 
 
 class Found(NamedTuple):
-    """The current time, and for each limit when the next message is possible, None if it is possible now."""
+    """The current time, and for each limit when the next message is possible. None means now."""
 
     now: datetime
     code: datetime | None
@@ -75,7 +75,7 @@ class Found(NamedTuple):
 
 
 def read_limits(row: SmsMessage) -> Found:
-    """Return the state of the limits for a message that is not yet counted."""
+    """Return the state of the limits before the message is counted."""
     limits = {"code": Limit(1, GAP), "hour": PER_NUMBER[0], "day": PER_NUMBER[1]}
     limits |= {"address": PER_ADDRESS, "site": PER_ADDRESS.of_site()}
     limits |= {"range": Limit(settings.SMS_RANGE_BUDGET, RANGE_PERIOD)}
@@ -104,13 +104,13 @@ def check_number(row: SmsMessage, found: Found) -> None:
     free_at = number_free_at(found)
     if free_at is not None:
         words = _("We cannot send more texts to this number now. Try again {when}, or use another number.")
-        if row.kind == Kind.RECEIPT:  # only the number that paid can get it: suggest no other number
+        if row.kind == Kind.RECEIPT:  # only the number that paid can get it: suggest no other
             words = _("We cannot send more texts to this number now. Try again {when}.")
         raise TooManySmsMessages(words.format(when=waiting_times.until(free_at, found.now)))
 
 
 def number_free_at(found: Found) -> datetime | None:
-    """Return when the number can get one more message, None if it can get one now."""
+    """Return when the number can get the next message, None if it can get one now."""
     return max((free_at for free_at in (found.hour, found.day) if free_at is not None), default=None)
 
 
@@ -124,7 +124,7 @@ def check_address(row: SmsMessage, found: Found) -> None:
 
 
 def check_range(row: SmsMessage, found: Found) -> None:
-    """Raise TooManySmsMessages if the number's range has used up its budget of the day."""
+    """Raise TooManySmsMessages if the range of the number has used up its budget of the day."""
     limit = Limit(settings.SMS_RANGE_BUDGET, RANGE_PERIOD)
     free_at = found.range and _free_at("range_digest", row, limit, found.now)
     if free_at is not None:
@@ -136,10 +136,10 @@ def check_range(row: SmsMessage, found: Found) -> None:
 
 
 def _free_at(counted: str, row: SmsMessage, limit: Limit, now: datetime) -> datetime | None:
-    """Return when one more message is possible, None if it is now.
+    """Return when the next message is possible, None if it is possible now.
 
-    Only messages that led to no payment count. `look` also counts messages whose order or share was paid only
-    just now, so a reached limit is checked again.
+    `read_limits` also counts messages whose order or share has just been paid. A limit that it reports is
+    therefore checked again here, without these messages.
     """
     if limit.maximum == 0:
         return now + limit.within

@@ -1,4 +1,4 @@
-"""Outbox of SMS messages: rows within the limits, which a pump sends (rule sms.sealed)."""
+"""Outbox of SMS messages: it writes rows within the limits, and a pump sends them (rule sms.sealed)."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,8 +14,8 @@ from hosted_page.sms import budgets, limits
 
 SEND_SMS_MESSAGES = "hosted_page.tasks.send_sms_messages"
 Kind = SmsMessage.Kind
-# One character outside GSM-7 turns a text of 160 characters into several of 67. Amounts contain such spaces,
-# and names contain such apostrophes.
+# A single character outside GSM-7 splits a text of 160 characters into several of 67. Amounts contain such
+# spaces, and names contain such apostrophes.
 PLAIN = str.maketrans({"\N{NO-BREAK SPACE}": " ", "\N{NARROW NO-BREAK SPACE}": " ", "’": "'"})
 
 
@@ -35,10 +35,10 @@ class Asked:
 
 
 def queue_message(asked: Asked, *, key: UUID | None = None) -> None:
-    """Count an SMS message and queue it, to be sent within a second. `key` becomes its id.
+    """Count an SMS message and queue it, so that it is sent within a second.
 
-    Call it in the transaction of the change that the message is about. Raises TooManySmsMessages, and then
-    writes no row.
+    `key` becomes the id of the message. Call this in the transaction of the change that the message is about.
+    Raises TooManySmsMessages, and then writes no row.
     """
     row = _new_message(asked, key)
     limits.check_country(asked.phone)
@@ -55,12 +55,12 @@ def queue_message(asked: Asked, *, key: UUID | None = None) -> None:
 
 
 def put_for_payer(asked: Asked, *, key: UUID, is_payer: bool) -> None:
-    """Queue a code, like `put`, for a person who returns to a paid order or share.
+    """Queue a code, like `queue_message`, for a person who returns to a paid order or share.
 
-    Only the number that paid gets the code. No caller learns which number paid. The answer is the same for
-    every number, also if the number's limit is reached or it has just got a code. A request for another
-    person's number does not count against that number's limits. Raises TooManySmsMessages, regardless of who
-    paid, for a country to which the service sends no texts, and for the caller's address.
+    Only the number that paid gets the code, and no caller can find out which number paid. The result is the
+    same for every number, even if its limit is reached or it has just got a code. A request for a number that
+    did not pay does not count against that number's limits. Raises TooManySmsMessages, regardless of who
+    paid, if the service sends no texts to the country, or if the limit of the caller's address is reached.
     """
     row = _new_message(asked, key)
     limits.check_country(asked.phone)
@@ -99,12 +99,12 @@ def _new_message(asked: Asked, key: UUID | None) -> SmsMessage:
 
 
 def digest(phone: str) -> str:
-    """Return the digest that new rows store, by which a number's SMS messages are counted."""
+    """Return the digest that new rows store for counting a number's SMS messages."""
     return number_digests(phone)[0]
 
 
 def number_digests(phone: str) -> list[str]:
-    """Return the digests by which a number's SMS messages are counted. New rows store the first one."""
+    """Return the digests for counting a number's SMS messages. New rows store the first digest."""
     return crypto.keyed_digests("sms", phone)
 
 
@@ -119,7 +119,7 @@ def withdraw(keys: list[UUID], now: datetime) -> None:
 
 
 def delete_old() -> None:
-    """Delete the SMS messages and codes, with their numbers, that no limit and no pay link needs any more."""
+    """Delete old SMS messages and codes, with their numbers, once no limit and no pay link needs them."""
     before = clock.now() - settings.PAY_LINK_LIFETIME - timedelta(days=1)
     for model in (SmsMessage, SignInCode):
         batches.delete(model.objects.filter(pk__lt=clock.first_id(before)))

@@ -1,4 +1,4 @@
-"""Delivery reports of carriers: Twilio's status callbacks. Amazon SNS has none. Rule sms.receipt."""
+"""Delivery reports from carriers: Twilio's status callbacks. Amazon SNS has no reports. Rule sms.receipt."""
 
 from uuid import UUID
 
@@ -21,12 +21,12 @@ ENDS = {
 }
 
 
-@csrf_exempt  # the signature proves who sent the callback
+@csrf_exempt  # the signature proves that Twilio sent the callback
 @require_POST
 def take_from_twilio(request: HttpRequest, message_uuid: UUID) -> HttpResponse:
-    """Record a callback about a message.
+    """Record Twilio's status callback about a message.
 
-    Return 204, also for a repeated callback, or 403 if Twilio did not sign it.
+    Return 204, even for a repeated callback, or 403 if Twilio did not sign it.
     """
     if not _is_signed(request):
         return HttpResponse("The signature does not fit.", status=403, content_type="text/plain")
@@ -41,8 +41,8 @@ def take_from_twilio(request: HttpRequest, message_uuid: UUID) -> HttpResponse:
 def _is_signed(request: HttpRequest) -> bool:
     """Return whether Twilio signed exactly this request.
 
-    The signature covers the address that the service gave to Twilio, so the check does not use the address
-    that proxies pass on.
+    The signature covers the address that the service gave to Twilio. The check therefore uses that address,
+    not the address that proxies pass on.
     """
     if settings.SMS_SENDER != settings.TWILIO_SMS_SENDER:
         return False  # there is no key, so anyone could sign

@@ -1,4 +1,7 @@
-"""Names in SMS messages and mails to strangers, cut so that none can be a message (rule sms.invitation)."""
+"""Names in SMS messages and mails to strangers, cut so that a name cannot contain a message.
+
+Rule sms.invitation.
+"""
 
 import unicodedata
 
@@ -22,7 +25,7 @@ def lead(checkout: Checkout) -> str:
 
 
 def safe_name(name: str) -> str:
-    """Return at most 30 letters of a name, without any digits and without characters that addresses need."""
+    """Return at most 30 letters of a name, without digits and without the characters of web addresses."""
     letters = "".join(sign for sign in unicodedata.normalize("NFKC", name) if _is_of_a_name(sign))
     return " ".join(letters.split())[:MAX_LETTERS].strip()
 

@@ -1,9 +1,9 @@
 """The pump that sends waiting SMS messages, each at most once (rules sms.outbox, sms.once, sms.doubt).
 
-It uses its own threads, so that a silent carrier delays no other work. It claims a message in a separate
-transaction before it calls the carrier, and claims it again only if the carrier certainly did not accept it.
-If the process dies in between, the message might have been sent. It is not sent again, and the payer requests
-another code.
+It uses separate threads, so that a carrier that does not respond delays no other work. It claims a message in
+a separate transaction before it calls the carrier. It claims the message again only if the carrier certainly
+did not accept it. If the process dies between the claim and the result, the message might have been sent. It
+is then not sent again, and the payer can request another code.
 """
 
 import threading
@@ -33,13 +33,13 @@ _is_stopped = threading.Event()
 
 
 def wake() -> None:
-    """Start one more thread that looks for messages, if this process has a free slot. Return at once."""
+    """Start another thread that sends messages, if this process has a free slot. Return at once."""
     if not _is_stopped.is_set() and _carrier.enter():
         threading.Thread(target=_look, name="sms", daemon=True).start()
 
 
 def stop(seconds: float) -> None:
-    """Claim no more messages. Return when the messages in progress have ended, or after `seconds`."""
+    """Claim no more messages. Wait until the messages in progress have ended, at most `seconds`."""
     _is_stopped.set()
     patience = Deadline.after(seconds)
     for _ in range(_carrier.slots):
@@ -53,7 +53,7 @@ def _look() -> None:
             wake()  # there might be more messages, and the carrier might be slow with this one
             close_old_connections()  # hold no connection while waiting for the carrier
             send(message)
-    except Exception as error:  # an error of the database: the next start, within a second, looks again
+    except Exception as error:  # a database error; the next thread, within a second, tries again
         log.error("SMS messages not sent", error=type(error).__name__, exc_info=True)
     finally:
         close_old_connections()
@@ -61,9 +61,9 @@ def _look() -> None:
 
 
 def claim() -> SmsMessage | None:
-    """Claim the due message that ends first. End the messages on the way that are not wanted any more.
+    """Claim the due message that ends first, so that it is not due again.
 
-    The message is not due again after that.
+    Due messages that are no longer wanted are ended instead.
     """
     while (message := _WAITING.take_oldest(_taken)) is not None and not _is_wanted(message):
         _drop(message)
@@ -76,7 +76,7 @@ _WAITING = Queue(
 
 
 def _taken(_: SmsMessage, now: datetime) -> dict[str, datetime | None]:
-    """Return the fields of a claimed message. It is no longer due, because a code must not arrive twice."""
+    """Return the fields of a claimed message. It is no longer due, because a code must not be sent twice."""
     return {"due_at": None, "claimed_at": now}
 
 
@@ -113,27 +113,27 @@ def _record_failure(message: SmsMessage, error: Exception) -> None:
 
 
 def _put_back(message: SmsMessage) -> None:
-    """Make a message due again in a few seconds. It is still not sent after its end."""
+    """Make a message due again in a few seconds. It is not sent after its `ends_at`."""
     open_one = SmsMessage.objects.filter(pk=message.pk, ended_at=None)
     open_one.update(due_at=clock.now() + AGAIN_AFTER, claimed_at=None)
 
 
 def _drop(message: SmsMessage) -> None:
-    """End a message that no carrier was asked to send, and clear its claim.
+    """End a message that was never sent to a carrier, and clear its claim.
 
-    A message without a claim does not count as one of the lead's texts.
+    Without a claim, it does not count as one of the lead's messages.
     """
     if message.kind == SmsMessage.Kind.LEAD:
         lead_notifications.take_back(
             message
-        )  # first: if the process dies after it, the message ends later and is not sent
+        )  # first: if the process dies here, the message ends later and is not sent
     end(message, is_sent=False, is_taken=False)
 
 
 def end(
     message: SmsMessage, *, is_sent: bool, is_taken: bool = True, refusal: str = "", may_be_out: bool = False
 ) -> None:
-    """End a message that is not sent any more, and delete its number and words.
+    """End a message, so that it is not sent any more, and delete its number and text.
 
     `may_be_out` says that the message might have been sent although `is_sent` is false.
     """
@@ -148,7 +148,7 @@ def end(
 def _is_wanted(message: SmsMessage) -> bool:
     """Return whether to send a message that was just claimed.
 
-    It must be in time, its reason must still be true, and its merchant must be allowed to send texts.
+    It must be on time, it must still be true, and its merchant must be allowed to send texts.
     """
     now = message.claimed_at
     if now is None or message.ends_at <= now:

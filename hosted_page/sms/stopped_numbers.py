@@ -1,8 +1,8 @@
-"""Numbers that get only codes by text, because their owner stopped all other texts (rule sms.stop).
+"""Phone numbers that get only codes, because their owner stopped all other texts (rule sms.stop).
 
-Each invitation and reminder has a link for that. The link holds half of the number's digest and a signature,
-so that it is short. It works as long as the key of both is configured. The service does not know the number
-of a stop, so no command can move the stop to another key.
+Each invitation and reminder contains a link for stopping texts. To be short, the link has only half of the
+number's digest and a signature. It works as long as the key of both is configured. The service does not know
+the phone number of a stop, so it cannot convert a stop to another key.
 """
 
 import base64
@@ -31,13 +31,13 @@ def link(phone_digest: str) -> str:
 
 
 def has_stopped(phone_digests: Sequence[str]) -> bool:
-    """Return whether the number with these digests has stopped texts."""
+    """Return whether the phone number with these digests has stopped texts."""
     numbers = [_number(bytes.fromhex(digest)) for digest in phone_digests]
     return SmsStop.objects.filter(number__in=numbers).exists()
 
 
 def count_under_former_keys() -> int:
-    """Return the number of stops that only a former LOOKUP_KEY finds."""
+    """Return how many stops can be found only with a former LOOKUP_KEY."""
     first, *former = crypto.lookup_key_marks()
     rows = SmsStop.objects.exclude(key_mark=first)
     # A stop without a mark was written before marks existed, so it belongs to the oldest key.
@@ -46,9 +46,9 @@ def count_under_former_keys() -> int:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def show_stop_page(request: HttpRequest, token: str) -> HttpResponse:
-    """Ask whether the number of a link should get only codes.
+    """Ask whether the phone number of a link should get only codes.
 
-    A POST stops all other texts or allows them again.
+    A POST stops all other texts, or allows them again.
     """
     number, key_mark = _read_link_token(token)
     if request.method == "POST":
@@ -67,7 +67,7 @@ def show_stop_page(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def _read_link_token(token: str) -> tuple[str, str]:
-    """Return the number of a link and the mark of its key. Raises Http404 if no key has signed the link."""
+    """Return the number in a link and the mark of its key. Raises Http404 if the signature is invalid."""
     try:
         plain = base64.b64decode(token.encode(), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
@@ -84,6 +84,6 @@ def _number(name: bytes) -> str:
 
 
 def _signatures_of(name: bytes) -> list[bytes]:
-    """Return the signatures of a name under all keys. New links have the first one."""
+    """Return the signatures of the name in a link under all keys. New links have the first one."""
     digests = crypto.keyed_digests("sms stop", name.hex())
     return [bytes.fromhex(digest)[:SIGNATURE_BYTES] for digest in digests]

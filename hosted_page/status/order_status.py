@@ -52,7 +52,7 @@ def order_status_of(checkout: Checkout, *, now: datetime, is_lead: bool) -> Page
 
     Only the lead sees card details, because anyone can have the link.
     """
-    if checkout.status == Status.CAPTURED:  # first: an open operation on it does not concern the payer
+    if checkout.status == Status.CAPTURED:  # first: here, an open operation does not concern the payer
         return _captured_status(checkout, now, is_lead)
     operation = open_operations.open_operation_of(checkout)
     if operation is not None and operation.kind == Operation.Kind.AUTHORIZE:
@@ -74,7 +74,7 @@ def order_status_of(checkout: Checkout, *, now: datetime, is_lead: bool) -> Page
 
 
 def _with_the_bank(checkout: Checkout, operation: Operation, now: datetime, is_lead: bool) -> PageStatus:
-    """Return the status while the bank asks the payer or has not answered.
+    """Return the status while the bank is asking the payer to confirm, or has not answered.
 
     After a minute without an answer, the payer can use another card.
     """
@@ -95,7 +95,7 @@ def _with_the_bank(checkout: Checkout, operation: Operation, now: datetime, is_l
 def _just_answered(checkout: Checkout, is_lead: bool) -> PageStatus:
     """Return the status of an order whose bank has answered since the order was read.
 
-    It still says that the bank is being asked. The next request of the page shows the answer.
+    The status still says that the bank is being asked. The page's next request shows the answer.
     """
     amount = money.for_payer(checkout.amount, checkout.currency)
     return _to_be_held(checking(asked_for(amount, checkout.payment, is_theirs=is_lead), is_theirs=is_lead))
@@ -123,7 +123,7 @@ def _challenge_status(is_lead: bool) -> PageStatus:
 def asked_for(amount: str, payment: Payment | None, *, is_theirs: bool) -> str:
     """Return the sentence that says which amount the bank was asked for.
 
-    It names the card only to its owner, and only if the bank has reported the card.
+    It names the card only to the card's owner, and only if the bank has reported the card.
     """
     if is_theirs and payment and payment.card_last4:
         card = summary.card_in_words(payment, is_theirs=True)
@@ -136,7 +136,7 @@ def asked_for(amount: str, payment: Payment | None, *, is_theirs: bool) -> str:
 
 
 def checking(asked: str, *, is_theirs: bool) -> PageStatus:
-    """Return the status while the bank has not answered yet, and no one knows where the money is."""
+    """Return the status while the bank has not answered yet, and it is unknown where the money is."""
     return PageStatus(
         "checking",
         _("Checking with your bank") if is_theirs else _("Checking with the bank"),
@@ -149,7 +149,7 @@ def checking(asked: str, *, is_theirs: bool) -> PageStatus:
 def silent(is_theirs: bool) -> PageStatus:
     """Return the status if the bank has not answered for a minute.
 
-    If the bank turns out to hold the money, this becomes the hold, unless the payer uses another card.
+    If the bank then reports a hold, the page shows the hold, unless the payer uses another card.
     """
     words = []
     if is_theirs:
@@ -196,8 +196,8 @@ def _in_doubt(checkout: Checkout, is_lead: bool) -> PageStatus:
 def nothing_paid(checkout: Checkout) -> str:
     """Return the sentence about an order that ended unpaid.
 
-    If an operation of a card that was given up is still open, the card might be held a moment longer. The
-    sentence then says so.
+    If the payer gave up a card and its operation is still open, money might be held for a while. The sentence
+    then says so.
     """
     given_up = Operation.objects.filter(payment__subject=checkout.pk, ended_at=None)
     if given_up.exists():
@@ -222,9 +222,9 @@ def _capture_countdown(checkout: Checkout, now: datetime) -> dict[str, Any] | No
 def _captured_status(checkout: Checkout, now: datetime, is_lead: bool) -> PageStatus:
     at = checkout.captured_at or now
     own = receipt.of_order(checkout, at) if is_lead else None
-    if own and own.back and not checkout.has_mates:  # for a split order, the bill shows it
+    if own and own.back and not checkout.has_mates:  # for a split order, the bill shows the returned money
         return _given_back(checkout, own, own.back)
-    # Not the lead: do not say whose payment was returned.
+    # For anyone but the lead, do not say whose payment was returned.
     if own is None and disputes.standing_of(checkout) and disputes.is_lost(checkout.pk):
         words = _("A bank has returned a payment for this order.")
         return PageStatus("given_back", _("Nothing to pay now"), [words])
@@ -282,14 +282,14 @@ def _voided_status(checkout: Checkout, now: datetime, is_lead: bool) -> PageStat
 def _who_tells_why(shop: Merchant) -> str:
     """Return the sentence about a cancellation.
 
-    It says "Ask" only if the page links to the shop's support.
+    It says "Ask" only if the page has a link to the shop's support.
     """
     words = _("Ask {shop} if you did not expect this.") if shop.support_url else _("{shop} can explain why.")
     return words.format(shop=shop.name)
 
 
 def _why_released(checkout: Checkout, *, is_cancelled: bool) -> str:
-    """Return why a hold was released. If the shop asked for the money in vain, the reason is the bank."""
+    """Return why a hold was released. If a capture was tried, the reason is that it failed at the bank."""
     if is_cancelled:
         return _("{shop} cancelled this order at {time}.")
     if Operation.objects.filter(payment=checkout.payment_id, kind=Operation.Kind.CAPTURE).exists():
@@ -312,7 +312,7 @@ def _refund_status(checkout: Checkout, is_lead: bool) -> PageStatus:
 
 
 def _is_back(checkout: Checkout, is_lead: bool) -> bool:
-    """Return whether a refund of the order was returned, so that a card still bears an amount.
+    """Return whether a card returned the order's refund, so that the card still bears an amount.
 
     For the lead, only the lead's own card counts. For anyone else, any card of the order counts.
     """
@@ -335,7 +335,7 @@ def came_back(facts: dict[str, str]) -> PageStatus:
 def _gave_back(checkout: Checkout, is_settled: bool) -> str:
     """Return the sentence about a refund.
 
-    For a split order, it says that each card gets what it has borne.
+    For a split order, it says that each card gets its own part back.
     """
     if not is_settled:
         if checkout.has_mates:
@@ -356,7 +356,7 @@ def _gave_back(checkout: Checkout, is_settled: bool) -> str:
 
 
 def show_refund(shown: PageStatus, bill: Bill | None) -> None:
-    """Show a payer what returns to their own card. The amount becomes the heading."""
+    """Show a payer the amount that returns to their card. The amount becomes the heading."""
     shown.refund = bill
     if bill is not None and bill.goes_back:
         shown.heading = _("{amount} goes back to your card").format(amount=bill.goes_back)

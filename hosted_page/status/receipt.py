@@ -1,4 +1,4 @@
-"""Receipts: what was paid to whom, for what, when and with which card. Rule page.receipt."""
+"""Receipts: what was paid, to whom, when, and with which card. Rule page.receipt."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -35,9 +35,9 @@ class Back:
 
 @dataclass(frozen=True)
 class Receipt:
-    """A receipt: its lines, the total, and the amounts that returned to the payer.
+    """A receipt: its lines, the total, and the amounts that were returned to the payer.
 
-    `back` is what lost disputes returned, and `by_shop` is the sentence about the shop's own refund.
+    `back` is the amount that lost disputes returned. `by_shop` is the sentence about the shop's refund.
     """
 
     rows: list[Row]
@@ -90,9 +90,9 @@ def _returned_amount(checkout: Checkout, payment: Payment | None) -> Back | None
 
 
 def _by_shop(checkout: Checkout, payment: Payment | None) -> SafeString:
-    """Return the sentence about the amount that the shop refunded outside the service, "" if there is none.
+    """Return the sentence about a refund that the shop made directly at the provider.
 
-    It is shown only while the order is captured.
+    Return "" if there is none. The sentence is shown only while the order is captured.
     """
     accounts = settling.read_accounts_unlocked(checkout) if checkout.status == Status.CAPTURED else None
     card = accounts.cards.get(payment.pk) if accounts and payment else None

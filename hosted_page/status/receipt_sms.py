@@ -1,4 +1,4 @@
-"""The receipt's link by text: sent once, on request, to the number that paid (rule receipt.sms)."""
+"""Text the link to the receipt: once, on request, to the number that paid (rule receipt.sms)."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -19,15 +19,15 @@ from hosted_page.sms.limits import TooManySmsMessages
 from hosted_page.sms.outbox import Asked
 from payments import money, operator_stops
 
-LIFE = timedelta(hours=1)  # a text that is still unsent after this time is not sent
+LIFE = timedelta(hours=1)  # a message that has not been sent after this time is never sent
 NOT_ASKED, WAITING, SENT = "", "waiting", "sent"
 
 
 @dataclass(frozen=True)
 class Offer:
-    """The offer on a page to text the link.
+    """The offer on a page to text the link to the receipt.
 
-    `number` is masked, `link` is the link in the text, and `error` is why a request was just refused.
+    `number` is masked. `link` is the link in the message. `error` says why the last request was refused.
     """
 
     state: str
@@ -38,7 +38,7 @@ class Offer:
 
 
 def receipt_offer(request: HttpRequest, target: PaymentTarget, error: str = "") -> Offer | None:
-    """Return the offer for the signed-in person who paid, None for anyone else."""
+    """Return the offer for the signed-in payer, None for anyone else."""
     customer_uuid = payer.customer_of(request, target.subject)
     if customer_uuid is None or not target.is_paid_by(customer_uuid):
         return None
@@ -71,7 +71,7 @@ def _sign_in_link(target: PaymentTarget) -> str:
 
 
 def request_receipt(target: PaymentTarget, address: str) -> str:
-    """Queue the text, unless one is waiting or was sent. Return why it was refused, "" if it was not.
+    """Queue the message, unless one is waiting or was sent. Return why it was refused, "" if it was not.
 
     `address` is the caller's network address.
     """

@@ -1,4 +1,4 @@
-"""A refund from the view of one card: the amounts that it has borne, line by line, down to zero.
+"""A refund as the owner of one card sees it: the amounts that the card bore, until all are refunded.
 
 Rule page.refund.
 """
@@ -31,7 +31,7 @@ class Move(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the bill, as the page shows it."""
+    """A line of the refund's bill, as the page shows it."""
 
     label: str
     amount: str
@@ -40,9 +40,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Bill:
-    """The amounts that a card has borne and gets back.
+    """The amounts that a card bore and gets back.
 
-    The rows add up to `left`, the amount left on the card.
+    The rows add up to `left`, the amount that the card still bears.
     """
 
     card: str
@@ -57,7 +57,7 @@ class Bill:
 def of_lead(checkout: Checkout) -> Bill | None:
     """Return the bill of the lead's card.
 
-    Return None while the amount is not known, because a mate's share is on its way to the card.
+    Return None while a mate's share is on its way to the card, because the amount is not known yet.
     """
     is_settled = checkout.status == Status.REFUNDED
     accounts = cards.read_accounts(checkout, is_locked=False)
@@ -74,7 +74,7 @@ def of_lead(checkout: Checkout) -> Bill | None:
 
 
 def of_mate(checkout: Checkout, share: PaymentRequest) -> Bill | None:
-    """Return the bill of a mate's card that paid a share."""
+    """Return the bill of the card with which a mate paid a share."""
     is_settled = share.status == ShareStatus.REFUNDED
     accounts = cards.read_accounts(checkout, is_locked=False)
     card = accounts.cards.get(share.payment_id) if share.payment_id else None
@@ -94,9 +94,10 @@ def _label(name: str) -> str:
 
 
 def _given_back(accounts: Accounts, card: Card, at: datetime | None, *, is_settled: bool) -> list[Move]:
-    """Return the amounts that others, a bank and the refund have returned to a card, or will return.
+    """Return the amounts that were or will be returned to a card.
 
-    The refund comes last.
+    They are refunds that were made directly at the provider, lost disputes, payments another way, and the
+    refund, which comes last.
     """
     parts = [
         part

@@ -20,7 +20,10 @@ from payments.models import Operation
 
 
 def share_status_of(target: PaymentTarget, customer_uuid: UUID | None, now: datetime) -> PageStatus | None:
-    """Return the current status of a share, None while it can be paid. Only its mate sees card details."""
+    """Return the current status of a share, None while it can be paid.
+
+    Only the share's mate sees card details.
+    """
     share = target.share
     if share is None:
         raise ValueError("A pay link leads to a share.")
@@ -86,9 +89,10 @@ def _asked_no_more(target: PaymentTarget, facts: dict[str, str]) -> PageStatus:
 
 
 def _is_left_to_lead(checkout: Checkout) -> bool:
-    """Return whether an unpaid share stays with the lead.
+    """Return whether the lead covers a share that is unpaid.
 
-    It does so only if the order is captured, no dispute is open or lost, and no one has refunded any of it.
+    This is true only if the order is captured, no dispute is open or lost, and no part of the order was
+    refunded directly at the provider.
     """
     if checkout.status != Status.CAPTURED or disputes.standing(checkout.pk):
         return False
@@ -111,7 +115,7 @@ def _nothing_now(words: str) -> PageStatus:
 
 
 def _paying_status(target: PaymentTarget, is_mate: bool, now: datetime) -> PageStatus:
-    """Return the status while the bank asks the mate or has not answered, or the money is being taken."""
+    """Return the status while the bank is asking the mate or has not answered, or takes the money."""
     found = open_operations.open_operation(target.subject)
     if found is None or found.kind != Operation.Kind.AUTHORIZE:
         words, title = _("This takes a moment."), _("Please don’t pay again.")
@@ -170,7 +174,7 @@ def _refunded_status(facts: dict[str, str], *, is_settled: bool) -> PageStatus:
 def _back_by_bank(target: PaymentTarget, share: PaymentRequest, back: int, is_mate: bool) -> PageStatus:
     """Return the status of a share whose mate got money back from their bank.
 
-    Other readers do not learn whose payment it was.
+    The page does not show anyone else whose payment it was.
     """
     nothing = _("No more payments are needed.")
     if not is_mate:
@@ -189,7 +193,7 @@ def _captured_status(
     accounts: Accounts | None,
     is_mate: bool,
 ) -> PageStatus:
-    """Return the status of a paid share whose amount goes to the lead's card, or has arrived there."""
+    """Return the status of a paid share. Its amount is going to the lead's card, or has arrived there."""
     is_owed = accounts is not None and accounts.owed_to_lead(share) > 0
     is_there = share.status == ShareStatus.REIMBURSED and not is_owed
     words = _("<strong>{amount}</strong> was taken from {card}. It goes back to {name}’s card.")

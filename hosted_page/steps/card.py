@@ -1,4 +1,4 @@
-"""The card step: the provider's card page, and the return (rules pay.no_card_data, pay.token_once)."""
+"""The card step: the provider's card page and its token (rules pay.no_card_data, pay.token_once)."""
 
 import re
 from functools import partial
@@ -45,7 +45,7 @@ _TOKEN = re.compile(r"[\x21-\x7e]{1,255}")
 
 @for_page
 def show_card_step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Redirect a person who may pay to the provider's card page, or show it.
+    """Show the provider's card page, or redirect to it, for a person who may pay.
 
     A lead must choose the split first.
     """
@@ -65,9 +65,10 @@ def show_card_step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 
 def _card_page(request: HttpRequest, target: PaymentTarget, person: Customer) -> HttpResponse:
-    """Show a card page, or redirect to it. Its return address is bound to the target and this person.
+    """Show a card page, or redirect to it.
 
-    Raises Busy, ProviderUnreachable.
+    The card page returns to an address that is valid only for this target and this person. Raises Busy,
+    ProviderUnreachable.
     """
     bound = signing.dumps([target.subject.hex, str(person.pk)], salt="card")
     back = target.absolute("paid")
@@ -87,14 +88,14 @@ def _card_page(request: HttpRequest, target: PaymentTarget, person: Customer) ->
 
 @for_return
 def paid(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Pay with the card token that the provider sent back. It works once, for this target and this person."""
+    """Pay with the card token that the provider returned. A token works once, for this target and person."""
     customer_uuid, bound = target.payer_of(request), _bound_target(request)
     if customer_uuid is None or bound != [target.subject.hex, str(customer_uuid)]:
         return target.go()
     use = CardUse(_card_token(request), return_url=target.absolute("confirmed"))
     person: Any = _payer_query(target.subject, use.token, customer_uuid).get()
     if person.has_tried:
-        return target.go()  # a reload: the token has been tried, and the page shows the outcome
+        return target.go()  # a reload: the token was tried before, and the page shows the outcome
     try:
         paid = _pay_target(target, use, person, address.caller_address(request), payer.claim_of(request))
     except (TooManyDeclines, *NOT_TRIED) as refusal:
@@ -116,7 +117,7 @@ def _payer_query(subject: UUID, token: str, customer_uuid: UUID) -> QuerySet[Cus
 def _bound_target(request: HttpRequest) -> object:
     """Return the target and the person for which the card page was opened.
 
-    Raises Http404 if the service did not open it.
+    Raises Http404 if the service did not open the page.
     """
     try:
         return signing.loads(request.GET.get("bound", ""), salt="card", max_age=payer.LIFE * 4)
@@ -125,7 +126,7 @@ def _bound_target(request: HttpRequest) -> object:
 
 
 def _card_token(request: HttpRequest) -> str:
-    """Return the card token of the request, or "", which the provider declines, if its form is wrong."""
+    """Return the card token of the request. If its form is wrong, return "", which the provider declines."""
     given = request.GET.get("card_token", "")
     return given if _TOKEN.fullmatch(given) else ""
 
@@ -171,9 +172,9 @@ def _pay_target(target: PaymentTarget, use: CardUse, person: Customer, address: 
 
 
 def busy(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Say that the bank is slow.
+    """Show that the bank is slow.
 
-    No operation was begun and the token still works, so the same address retries.
+    No operation was started and the token is still valid, so the link retries at the same address.
     """
     words = _("You have not paid anything yet. Try again in a moment.")
     link = {"href": request.get_full_path(), "label": _("Try again")}
@@ -182,7 +183,7 @@ def busy(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 @for_return
 def confirmed(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Take the payer back from the bank's challenge, and ask the bank at once for the outcome."""
+    """Receive the payer after the bank's challenge, and ask the bank at once for the outcome."""
     if target.payer_of(request):
         operation_recovery.finish_now(target.subject)
     return target.go()
@@ -190,7 +191,7 @@ def confirmed(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 @for_form
 def another(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Give up the card that waits for the bank's answer or for a challenge, and go back to the card page."""
+    """Give up the card that waits for the bank or a challenge, so that the payer can use another card."""
     if customer_uuid := target.payer_of(request):
         given_up_cards.use_another_card(target.checkout.pk, target.subject, lead=customer_uuid)
     return target.go()

@@ -1,4 +1,4 @@
-"""The context around the provider's card fields: the order, the sums held, why the last card was declined."""
+"""Context around the provider's card fields: order, held amounts, and why the last card was declined."""
 
 from dataclasses import asdict
 from typing import Any
@@ -15,7 +15,7 @@ from hosted_page.steps import declines
 from payments import money
 from payments.models import Payment
 
-# The reasons of declines, in words for the payer.
+# The reasons for declines, in words for the payer.
 DECLINES = {
     "insufficient_funds": gettext_lazy("There is not enough money on this card."),
     "expired_card": gettext_lazy("This card has expired."),
@@ -29,7 +29,7 @@ DECLINED = gettext_lazy("Your bank declined this card.")
 
 
 def around(target: PaymentTarget, person: Customer | None = None) -> dict[str, Any]:
-    """Return the context around the fields of the provider's card page, for the `person` who pays."""
+    """Return the context around the fields of the provider's card page. `person` is the payer."""
     amount = money.for_payer(target.amount, target.checkout.currency)
     is_lead = target.share is None
     held_rows = _held_rows(target.checkout, amount) if is_lead else []
@@ -43,9 +43,9 @@ def around(target: PaymentTarget, person: Customer | None = None) -> dict[str, A
         "pay_label": _("Pay {amount}").format(amount=amount),
         "held_rows": held_rows,
         "held_note": _("If a mate never pays, you cover their share.") if held_rows else "",
-        "language": get_language(),  # of these words, and of the provider's own words around them
+        "language": get_language(),  # language of this page, and of the provider's own words
         "languages": language.others(),
-        "here": target.address("card"),  # opens the page again, so that all of it is in the other language
+        "here": target.address("card"),  # after a change of language, the whole page is opened again
         **dict.fromkeys(("stay", "leave")),  # for a browser in which no one is signed in
         "notice": _decline_notice(target.subject, person),
         "leads_to": [target.checkout.cancel_url, settings.CHECKOUT_PAGE_URL],
@@ -70,10 +70,10 @@ def _held_rows(checkout: Checkout, amount: str) -> list[dict[str, str]]:
 
 
 def _decline_notice(subject: UUID, person: Customer | None = None) -> dict[str, str] | None:
-    """Return the notice about the last card if it was declined.
+    """Return the notice about the last card, if it was declined.
 
-    It shows the card's digits only to the person who used that card, who might not be the person who pays
-    now.
+    The notice shows the card's digits only to the person who used the card, who might not be the person who
+    is paying now.
     """
     last = Payment.objects.filter(subject=subject).order_by("-created_at").first()
     if last is None or not last.decline_reason or last.decline_reason in declines.UNTOLD:

@@ -1,4 +1,4 @@
-"""Sign-in codes: each is for one number, one checkout or share, and one browser (rules sign_in.*)."""
+"""Sign-in codes. Each is for one number, one checkout or share, and one browser (rules sign_in.*)."""
 
 import secrets
 from datetime import datetime, timedelta
@@ -28,19 +28,19 @@ from payments import operator_stops
 
 _HOST = urlsplit(
     settings.CHECKOUT_PAGE_URL
-).hostname  # named in the last line of a text, so that a phone fills in the code only on this host
+).hostname  # the last line of a text names the host, so that a phone fills in the code only there
 CODE_LIFE = timedelta(minutes=10)
 MAX_TRIES = 5
-_PURPOSE = "sign-in"  # purpose of a code's keyed digest
+_PURPOSE = "sign-in"  # purpose of the keyed digest of a code
 CODES_PER_SUBJECT, CODES_WITHIN = 5, timedelta(days=1)
 
 
 class NothingToSignInFor(Exception):
-    """No code is sent, because the order or share is not payable and not paid."""
+    """No code is sent, because the order or share can neither be paid nor has been paid."""
 
 
 class CodeEnded(Exception):
-    """The code cannot be entered: it is used, too old, or was tried too often."""
+    """The code cannot be entered, because it is used, too old, or was tried too often."""
 
 
 class WrongCode(Exception):
@@ -52,7 +52,7 @@ class WrongCode(Exception):
 
 
 class Sent(NamedTuple):
-    """A queued code. `shown_code` has its digits if the page shows them, otherwise it is ""."""
+    """A queued code. `shown_code` is the code's digits if the page shows them, otherwise ""."""
 
     code: SignInCode
     shown_code: str
@@ -61,8 +61,8 @@ class Sent(NamedTuple):
 def send_code(target: PaymentTarget, phone: str, browser: str, address: str) -> Sent:
     """Queue a new code for a phone, and end earlier codes of this browser. A worker sends the code.
 
-    If the order or share is paid, only the number that paid it gets an SMS message, and the answer does not
-    reveal whether one is sent. Raises TooManySmsMessages, NothingToSignInFor, operator_stops.MerchantSuspended,
+    If the order or share is paid, only the number that paid gets an SMS message. The result does not reveal
+    whether one is sent. Raises TooManySmsMessages, NothingToSignInFor, operator_stops.MerchantSuspended,
     operator_stops.AllStopped. Rule sign_in.payer_returns.
     """
     plain = f"{secrets.randbelow(10**6):06d}"
@@ -84,7 +84,10 @@ def send_code(target: PaymentTarget, phone: str, browser: str, address: str) -> 
 
 
 def _locked(target: PaymentTarget) -> tuple[PaymentTarget, datetime]:
-    """Lock the checkout and re-read the target. Return it and the time. Raises NothingToSignInFor."""
+    """Lock the checkout and re-read the target. Return the target and the time.
+
+    Raises NothingToSignInFor.
+    """
     checkout = Checkout.objects.locked(target.checkout.pk)
     share = PaymentRequest.objects.get(pk=target.share.pk) if target.share else None
     now = checkout.locked_at
@@ -105,7 +108,7 @@ def _end_earlier(target: PaymentTarget, browser: str, now: datetime) -> None:
 
 
 def _put(target: PaymentTarget, code: SignInCode, plain: str, address: str) -> bool:
-    """Queue the code's SMS message. Return whether it is sent to this number."""
+    """Queue the SMS message with the code. Return whether it is sent to this number."""
     words = _("{code} is your code for {shop}. Do not share it.")
     told = words.format(code=plain, shop=safe_names.shop(target.checkout.merchant))
     body = f"{told}\n\n@{_HOST} #{plain}"
@@ -149,9 +152,9 @@ def _codes_since(subject: UUID, since: datetime) -> QuerySet[SignInCode]:
 def waiting_code(subject: UUID, browser: str) -> SignInCode | None:
     """Return the code that this browser can enter for the checkout or share, None if there is no code.
 
-    Its `read_at` is the database's time. `is_lost` says that its text ended, and that the service does not
-    know that it was sent. A code for a returning payer is never lost in this sense, because that would reveal
-    whether the number is the one that paid.
+    `read_at` is the database's time. `is_lost` says that the message with the code has ended, but is not
+    known to have been sent. It is always false for a returning payer, because it would reveal whether the
+    number is the one that paid.
     """
     return _WAITING.first(subject, crypto.digest(browser))
 
@@ -167,24 +170,24 @@ _WAITING = Prepared(_of_browser, UUID, str, read_at="read_at")
 
 
 def can_be_tried(code: SignInCode) -> bool:
-    """Return whether a waiting code has tries left.
+    """Return whether a waiting code can still be tried.
 
-    The page does not ask for the digits of a code without tries.
+    If not, the page does not ask for its digits.
     """
     return code.tries < MAX_TRIES
 
 
 class Entered(NamedTuple):
-    """The person who entered the right code, and their sign-in, inserted in the same transaction."""
+    """The person who entered the right code, and their sign-in."""
 
     person: Customer
     sign_in: PayerSignIn
 
 
 def verify(code: SignInCode, entered: str) -> Entered:
-    """Return the person whose waiting code was entered, and their sign-in.
+    """Return the person who entered the waiting code, and their new sign-in.
 
-    Each try counts, also of parallel requests. Raises WrongCode, CodeEnded.
+    Each try counts, even if requests run in parallel. Raises WrongCode, CodeEnded.
     """
     is_right = crypto.is_keyed_digest(code.code_digest, _PURPOSE, _of_subject(code.subject, entered))
     with transaction.atomic(durable=True):
@@ -202,10 +205,10 @@ def verify(code: SignInCode, entered: str) -> Entered:
 
 
 def person_of(phone: str) -> Customer:
-    """Return the person with a proven number. Create the person if the number is new.
+    """Return the person with a verified number. Create the person if the number is new.
 
-    While LOOKUP_KEY is being replaced, two processes can write two digests of one number, and no constraint
-    refuses the second one. A lock therefore makes them take turns.
+    While LOOKUP_KEY is being replaced, two processes could store the same number with different digests, and
+    no constraint would prevent it. They therefore take a lock.
     """
     digest, *former = FindableTextField.digests(phone)
     if former:
@@ -218,7 +221,7 @@ def person_of(phone: str) -> Customer:
     try:
         with transaction.atomic(savepoint=True):
             return Customer.objects.create(phone=phone)
-    except IntegrityError:  # another process was first
+    except IntegrityError:  # another process created the person first
         return _of_number(digest).get()
 
 

@@ -1,8 +1,8 @@
-"""Limits on declined cards per order, number and address, against tests of stolen cards (rule pay.declines).
+"""Limits on declined cards per order, number and address, against card testing (rule pay.declines).
 
 A try is written in the transaction that begins the card's operation, so that parallel tries are all counted.
-A try counts until its card is known to be good. The next try of the same number or address checks this. The
-helper API of the sandbox has no such limits.
+A try counts until its card is known to be good, which the next try from the same number or address checks.
+The helper API has no such limits.
 """
 
 from datetime import datetime, timedelta
@@ -19,18 +19,18 @@ from hosted_page.models import CardTry
 from hosted_page.payment_target import PaymentTarget
 from payments.models import Payment
 
-# Reasons of declines after which the same card can still work.
+# After a decline for one of these reasons, the same card can still work.
 SAME_CARD_MAY_DO = {"challenge_failed", "challenge_expired", "never_arrived"}
-# Reasons that are not refusals by the bank. The page does not show them.
+# The bank did not refuse the card if the reason is one of these. The page does not show them.
 UNTOLD = {"another_card", "given_up", "order_ended"}
 PER_ORDER = Limit(5, timedelta(hours=1))
 PER_PHONE = Limit(10, timedelta(days=1))
 PER_ADDRESS = Limit(30, timedelta(hours=1))
-KEPT = timedelta(days=2)  # longer than the period of any limit
+KEPT = timedelta(days=2)  # how long a try is kept; longer than the period of any limit
 
 
 class TooManyDeclines(Exception):
-    """So many cards were declined that they might be stolen. No card can be tried before `until`."""
+    """So many cards were declined that they might be stolen. The next card can be tried at `until`."""
 
     def __init__(self, until: datetime, now: datetime) -> None:
         super().__init__("Too many cards were declined.")
@@ -50,7 +50,7 @@ def check(target: PaymentTarget, person: Customer, address: str) -> None:
 def admit(target: PaymentTarget, person: Customer, token: str, address: str) -> None:
     """Count a card that is about to be tried. Raises TooManyDeclines.
 
-    Call it in the transaction that begins the card's operation.
+    Call this in the transaction that begins the card's operation.
     """
     given = _given(target, person, token, address)
     quota.lock_digests("card", *given.phones, *given.addresses, *given.sites)
@@ -58,13 +58,13 @@ def admit(target: PaymentTarget, person: Customer, token: str, address: str) -> 
 
 
 def was_tried_by(person: Customer, payment: Payment) -> bool:
-    """Return whether this person used the payment's card. Only a try that still counts is found."""
+    """Return whether this person used the payment's card, according to the tries that still count."""
     given = CardTry.objects.filter(phone_digest__in=number_digests(person.phone or ""), is_counted=True)
     return given.filter(subject=payment.subject, card_token=payment.card_token).exists()
 
 
 def number_digests(phone: str) -> list[str]:
-    """Return the digests by which a number's card tries are counted. New rows store the first one."""
+    """Return the digests for counting a number's card tries. New rows store the first digest."""
     return crypto.keyed_digests("card phone", phone)
 
 
@@ -74,9 +74,9 @@ def delete_old() -> None:
 
 
 class _Given(NamedTuple):
-    """A card token, its order or share, and the digests by which it is counted.
+    """A card token, its order or share, and the digests by which the try is counted.
 
-    New rows store the first ones.
+    New rows store the first digest of each list.
     """
 
     subject: UUID
@@ -105,14 +105,14 @@ def _decide(statement: str, given: _Given) -> None:
 
 
 def _limits() -> dict[str, Limit]:
-    """Return the limits by their names in the statement, in the order of the columns."""
+    """Return the limits by their names in the statement, in the order of its columns."""
     return {"order": PER_ORDER, "phone": PER_PHONE, "address": PER_ADDRESS, "site": PER_ADDRESS.of_site()}
 
 
 def _asked(given: _Given) -> dict[str, Any]:
     """Return the parameters of the statement.
 
-    For a limit, these are its period (`within`) and the number of newer tries before the one that decides
+    Each limit has two: its period (`within`), and how many newer tries come before the try that decides
     (`before`).
     """
     return {

@@ -1,4 +1,4 @@
-"""Code to the number that a merchant sent, on the payer's request (rule prefill.code)."""
+"""Text a code to the number that the merchant sent, when the payer asks for it (rule prefill.code)."""
 
 from functools import partial
 
@@ -11,7 +11,7 @@ from hosted_page.steps import sign_in
 
 @for_form
 def text_code(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Send a code to the number that the merchant sent, within the same limits as for a typed number."""
+    """Send a code to the number that the merchant sent. The limits are the same as for a typed number."""
     number = prefill.number(target)
     if not number:
         return target.go()  # the page shows the current state

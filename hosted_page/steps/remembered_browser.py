@@ -1,4 +1,4 @@
-"""Answers of a remembered person on the phone step: continue, or forget the number (rule known.opens)."""
+"""Forms for a person whose browser is remembered: continue, or forget the number (rule known.opens)."""
 
 from django.http import HttpRequest, HttpResponse
 
@@ -9,7 +9,7 @@ from hosted_page.steps import codes, sign_in
 
 @for_form
 def go_on(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Sign in the person who is remembered here, only for an order or share that can be paid."""
+    """Sign in the person whom this browser remembers, if the order or share can be paid."""
     browser = remembered_browsers.recall(request)
     if browser is None or not target.is_payable or not prefill.may_go_on(target, browser.phone):
         return target.go()  # the page shows the current state
@@ -19,7 +19,10 @@ def go_on(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 @for_form
 def end(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Forget the number in this browser, end the sign-ins that it gave, and ask for a number."""
+    """Forget the number in this browser, and ask for a number.
+
+    End this browser's sign-in here, and all its sign-ins that began without a code.
+    """
     response = target.go()
     remembered_browsers.end(request, response)
     payer.end_remembered(request, target.subject)

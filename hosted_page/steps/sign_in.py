@@ -1,4 +1,4 @@
-"""The sign-in step, for leads and for mates: a mobile number, then the code that was sent to it."""
+"""The sign-in step, for leads and mates: a mobile number, then the code that was sent to it."""
 
 import contextlib
 from collections.abc import Callable
@@ -36,9 +36,9 @@ from payments.operator_stops import AllStopped, MerchantSuspended
 def show_sign_in(
     request: HttpRequest, target: PaymentTarget, wrong: dict[str, str] | None = None
 ) -> HttpResponse:
-    """Ask for the code that was requested, or for a number if there is no such code.
+    """Ask for the code that was requested. If there is no such code, ask for a number.
 
-    `wrong` has the errors of the opt-in box next to it. Rules prefill.masked, known.prefilled.
+    `wrong` contains the errors of the opt-in box on the page. Rules prefill.masked, known.prefilled.
     """
     waiting = codes.waiting_code(target.subject, payer.browser_of(request))
     if "change" in request.GET or wrong:
@@ -64,7 +64,7 @@ def _offer_code(
 def show_prefilled(
     request: HttpRequest, target: PaymentTarget, number: str, *, error: str | TooManySmsMessages = ""
 ) -> HttpResponse:
-    """Offer to text a code to a number of which the page shows only the last four digits."""
+    """Offer to text a code to a number. The page shows only its last four digits."""
     context = {
         "action": target.address("prefilled"),
         "change_url": change_url(target),
@@ -81,7 +81,7 @@ def _mask_number(phone: str) -> str:
 
 
 def _show_known(request: HttpRequest, target: PaymentTarget, browser: KnownBrowser) -> HttpResponse:
-    """Ask whether the remembered person wants to continue. Rule known.opens."""
+    """Ask the remembered person whether to continue. Rule known.opens."""
     amount = money.for_payer(target.amount, target.checkout.currency)
     context = {
         "action": target.address("known"),
@@ -104,7 +104,7 @@ def show_phone(
     error: str | TooManySmsMessages = "",
     wrong: dict[str, str] | None = None,
 ) -> HttpResponse:
-    """Ask for a mobile number. At a pay link, the page also shows the share."""
+    """Ask for a mobile number. For a share, the page also shows the share."""
     name, own = _phone_page(request, target, wrong)
     context = {"action": target.address("phone"), "value": value, "error": str(error)}
     context |= own | _of_browser(request, target) | _of_paid(target)
@@ -114,9 +114,9 @@ def show_phone(
 def _phone_page(
     request: HttpRequest, target: PaymentTarget, wrong: dict[str, str] | None
 ) -> tuple[str, dict[str, Any]]:
-    """Return the page that asks for a number, and its own context.
+    """Return the name of the page that asks for a number, and the context that only this page needs.
 
-    There is one page for a payer who returns, one to pay a share, and one to pay the order.
+    There are three pages: for a payer who returns, for a payer of a share, and for a payer of the order.
     """
     if target.is_of_payer_alone:
         heading = _("See your mates’ links") if _has_links(target) else _("See your receipt")
@@ -129,7 +129,7 @@ def _phone_page(
 def is_asked(request: HttpRequest, target: PaymentTarget) -> bool:
     """Return whether to show the sign-in instead of the page that anyone can see.
 
-    It is shown to a person who requests it, and to a lead whose sign-in ended on the bill. Rule sign_in.said.
+    The sign-in is shown if it is requested, and to a lead whose sign-in ended on the bill. Rule sign_in.said.
     """
     if SIGN_IN in request.GET:
         return target.may_sign_in
@@ -138,7 +138,7 @@ def is_asked(request: HttpRequest, target: PaymentTarget) -> bool:
 
 
 def way_back(request: HttpRequest, target: PaymentTarget) -> dict[str, str]:
-    """Return the link to the sign-in and its words, for the public page of a paid order or share."""
+    """Return the sign-in link and its words, for the public page of a paid order or share."""
     if not target.is_of_payer_alone:
         return {"sign_in_url": "", "sign_in_words": ""}
     words = _("Did you pay this? Sign in to see your receipt")
@@ -154,10 +154,10 @@ def _has_links(target: PaymentTarget) -> bool:
 
 
 def _of_paid(target: PaymentTarget) -> dict[str, Any]:
-    """Return the context that is different for a person who returns to a paid order or share.
+    """Return the context values that differ for a person who returns to a paid order or share.
 
-    A paid order links to the shop and cannot be cancelled. At a group link, the page does not show the amount
-    of a paid share, because anyone might be asking.
+    The page of a paid order links to the shop and has no "cancel". At a group link, the page does not show
+    the amount of a paid share, because anyone might have opened it.
     """
     if not target.is_of_payer_alone:
         return {}
@@ -167,7 +167,7 @@ def _of_paid(target: PaymentTarget) -> dict[str, Any]:
 
 
 def _of_browser(request: HttpRequest, target: PaymentTarget) -> dict[str, Any]:
-    """Return the context about this browser: the box to remember it, and the notice of an ended sign-in."""
+    """Return the context about this browser: the "remember" box and the notice of an ended sign-in."""
     return {
         "may_remember": target.is_payable,
         "is_ticked": remembered_browsers.REMEMBER in request.POST,
@@ -176,9 +176,9 @@ def _of_browser(request: HttpRequest, target: PaymentTarget) -> dict[str, Any]:
 
 
 def _signed_out(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
-    """Return the notice for a person whose sign-in has ended here, None if there is none.
+    """Return the notice for a person whose sign-in has ended, None if there is no notice.
 
-    It is shown while the order or share can be paid, and afterwards only to the person who paid it. To a lead
+    It is shown while the order or share can be paid, and afterwards only to the person who paid. For a lead
     who has not paid, it also shows the split, which is kept. Rule sign_in.said.
     """
     person = payer.signed_out(request, target.subject) if target.may_sign_in else None
@@ -193,7 +193,7 @@ def _signed_out(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] |
 def _of_share(
     request: HttpRequest, target: PaymentTarget, share: PaymentRequest, wrong: dict[str, str] | None
 ) -> dict[str, Any]:
-    """Return the context of a share: who asks for it and until when, how to decline, and the opt-in box."""
+    """Return the context of a share: who asks for it and until when, declining, and the opt-in box."""
     name, until = lead_name(target.checkout), summary.day(share.expires_at, target.checkout)
     return {
         "ask": {"name": name, "initial": name[:1].upper(), "until": until},
@@ -205,7 +205,10 @@ def _of_share(
 
 
 def _of_claim(target: PaymentTarget, share: PaymentRequest) -> dict[str, Any] | None:
-    """Return the context of a share that was taken through the group link: name and end of the claim."""
+    """Return the context about a claim through the group link: the share's name and the claim's end.
+
+    Return None if the page was not opened through the group link.
+    """
     if not target.group:
         return None
     return {
@@ -291,8 +294,8 @@ def send_code(
 ) -> HttpResponse:
     """Send a code, and redirect to the page that asks for it.
 
-    If no code is sent, the page asks for the last code that was sent to this number, and shows the error. If
-    there is no such code, `ask` asks for a number and shows the `error`.
+    If no code can be sent, ask for the last code that was sent to this number, and show the error. If there
+    is no such code, call `ask`, which shows the `error` and asks for a number.
     """
     if not target.may_sign_in:
         return target.go()
@@ -317,7 +320,7 @@ def _show_code_form(request: HttpRequest, target: PaymentTarget, number: str) ->
 def _last_code(request: HttpRequest, target: PaymentTarget, number: str, error: str) -> HttpResponse | None:
     """Ask for the last code that was sent to this number, and show the error.
 
-    Return None if there is no code.
+    Return None if there is no code that can be tried.
     """
     waiting = codes.waiting_code(target.subject, payer.browser_of(request))
     if waiting is None or waiting.phone != number or not codes.can_be_tried(waiting):
@@ -346,8 +349,8 @@ def enter(
 ) -> HttpResponse:
     """Give this browser a person's sign-in.
 
-    For an order, this makes the person the lead. A share that they took through the group link is kept for
-    longer.
+    For an order, the person becomes the lead. A share that the person claimed through the group link is
+    reserved for longer.
     """
     if target.group:
         with contextlib.suppress(ShareNotOpen):  # the page then redirects to the group page
@@ -370,7 +373,7 @@ def _step_after(request: HttpRequest, target: PaymentTarget, customer: Customer)
 
 
 def _take_code(request: HttpRequest, target: PaymentTarget) -> codes.Entered | HttpResponse:
-    """Return the person who entered the right code with their sign-in, or the page to show instead."""
+    """Return the person who entered the right code and their sign-in, or the page to show instead."""
     entered = "".join(str(int(sign)) for sign in request.POST.get("code", "") if sign.isdecimal())
     waiting = codes.waiting_code(target.subject, payer.browser_of(request))
     if waiting is None:

@@ -12,14 +12,14 @@ from hosted_page.payment_target import LOOKS, PaymentTarget, for_form
 
 
 def extension_notice(request: HttpRequest, target: PaymentTarget) -> dict[str, Any]:
-    """Return the notice of a page that extends the sign-in: its end, and how to extend it again."""
+    """Return the notice for a page that extends the sign-in: when it ends, and how to extend it again."""
     return _notice_context(request, target, payer.seconds_left(request, target.subject, prolonged=True))
 
 
 def beside(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
-    """Return the notice of a page of an order or share that is paid or in progress.
+    """Return the notice for the page of an order or share that is paid or in progress.
 
-    Return None if no one is signed in. A page that has reloaded itself does not extend the sign-in, because
+    Return None if no one is signed in. If the page has reloaded itself, the sign-in is not extended, because
     the person has not acted.
     """
     if not _is_in(request, target):
@@ -34,7 +34,10 @@ def looks(request: HttpRequest) -> bool:
 
 
 def prolong(request: HttpRequest, response: HttpResponse, target: PaymentTarget) -> None:
-    """Extend the sign-in of a person who has opened the page. Rule sign_in.session."""
+    """Extend the sign-in of a person who has opened the page. A page that reloads itself extends no sign-in.
+
+    Rule sign_in.session.
+    """
     if _is_in(request, target) and not looks(request):
         payer.prolong(request, response, target.subject)
 
@@ -42,7 +45,7 @@ def prolong(request: HttpRequest, response: HttpResponse, target: PaymentTarget)
 def _notice_context(request: HttpRequest, target: PaymentTarget, seconds: int) -> dict[str, Any]:
     """Return the contents of the notice.
 
-    `is_last` hides the button if the two hours end within fifteen minutes.
+    `is_last` hides the button if the two-hour limit ends the sign-in within fifteen minutes.
     """
     return {
         "action": target.address("stay"),
@@ -53,7 +56,7 @@ def _notice_context(request: HttpRequest, target: PaymentTarget, seconds: int) -
 
 
 def _is_in(request: HttpRequest, target: PaymentTarget) -> bool:
-    """Return whether the person who is signed in here may pay this, has paid it, or is the order's lead."""
+    """Return whether the signed-in person may pay the target, has paid it, or is the lead of its order."""
     person = payer.customer_of(request, target.subject)
     theirs = target.paid_by_uuid if target.share else target.checkout.lead_id
     return target.payer_of(request) is not None or (person is not None and person == theirs)
@@ -64,16 +67,16 @@ def _format_end(target: PaymentTarget, seconds: int) -> SafeString:
 
 
 def _time_of_read(target: PaymentTarget) -> datetime:
-    """Return the time at which the order was read. For a share, whose order has no such time, return now."""
+    """Return the time at which the order was read. Return the current time if it is not known."""
     read_at: datetime | None = getattr(target.checkout, "read_at", None)
     return read_at or clock.now()
 
 
 @for_form
 def stay(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Extend the sign-in of a person who still has one, and return its new end.
+    """Extend the sign-in of a person who is still signed in, and return its new end.
 
-    Return 403 without a sign-in.
+    Return 403 if the person is not signed in.
     """
     if not _is_in(request, target):
         return JsonResponse({}, status=403)

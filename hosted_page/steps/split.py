@@ -41,7 +41,7 @@ def _save_split(request: HttpRequest, target: PaymentTarget, form: SplitForm) ->
 
 
 def _signed_out(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Redirect to the sign-in. Keep the typed values if they come from the lead whose sign-in ended."""
+    """Redirect to the sign-in. If the lead's sign-in has ended, keep the values that the lead typed."""
     response, person = target.go(), payer.signed_out(request, target.subject)
     if request.method == "POST" and person is not None and person == target.checkout.lead_id:
         typed_split.store_values(request, response, target.checkout)
@@ -85,12 +85,12 @@ def _split_context(request: HttpRequest, target: PaymentTarget, form: SplitForm)
 
 
 def _too_much(form: SplitForm) -> list[tuple[str, int]]:
-    """Return what each person bears if the mates' amounts exceed the order: 0 for the lead."""
+    """Return what each person bears if the mates' amounts exceed the order. The lead then bears 0."""
     return [("", 0), *((row.initial, form.asked.get(row.position, 0)) for row in form.rows)]
 
 
 def _script_values(checkout: Checkout) -> dict[str, Any]:
-    """Return the values for the script's calculation, in minor units."""
+    """Return the values with which the page's script calculates, in minor units."""
     rule = mate_shares.amount_rule(checkout)
     return {
         "total": checkout.amount,
@@ -102,7 +102,7 @@ def _script_values(checkout: Checkout) -> dict[str, Any]:
 
 
 def _mate_lines(form: SplitForm) -> list[dict[str, Any]]:
-    """Return the mates' lines for both ways to split. Each line says which of the two ways show it."""
+    """Return the mates' lines for both ways to split. Each line says in which of them it is shown."""
     equal, own = min(form.people, split_amounts.MAX_PEOPLE) - 1, max(ROWS, len(form.rows))
     rows = form.rows + [Row(position) for position in range(len(form.rows) + 2, max(equal, own) + 2)]
     return [
@@ -113,7 +113,7 @@ def _mate_lines(form: SplitForm) -> list[dict[str, Any]]:
 def _equal_share(checkout: Checkout, people: int) -> dict[str, Any]:
     """Return what each of these people bears in an equal split.
 
-    The script recalculates it for another number.
+    The page's script recalculates it for other numbers of people.
     """
     shown, step = min(people, mate_shares.max_people(checkout)), mate_shares.amount_rule(checkout).step
     yours, each = split_amounts.equally(checkout.amount, shown, step=step)
@@ -129,13 +129,13 @@ def _equal_share(checkout: Checkout, people: int) -> dict[str, Any]:
 
 
 def _remainder_in_words(amount: int, currency: str) -> str:
-    """Return a remainder in everyday words: "2p"."""
+    """Return a remainder in everyday words, such as "2p"."""
     is_pence = currency == "GBP" and amount < 100
     return _("{count}p").format(count=amount) if is_pence else money.for_payer(amount, currency)
 
 
 def _own_shares(form: SplitForm) -> dict[str, Any]:
-    """Return the sum of the typed amounts, the rest for the lead, and by how much they exceed the order."""
+    """Return the sum of the typed amounts, the rest for the lead, and the amount that is too much."""
     checkout = form.checkout
     asked = sum(form.asked.values())
     left = checkout.amount - asked

@@ -1,4 +1,4 @@
-"""The form of the split, and the cleaning of typed names."""
+"""The form of the split. It also cleans typed names."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from payments import money
 
 ALL, EQUAL, OWN = "all", "equal", "own"
 REDRAWS = frozenset(("add", "names", "show"))  # buttons that only show the form again
-ROWS = 2  # lines for own amounts at the start
+ROWS = 2  # lines for own amounts that are shown at first
 MAX_MATES = split_amounts.MAX_PEOPLE - 1
 MAX_NAME = 60
-EXAMPLE = 2400  # example of an amount, in minor units
-MAX_CALLED = 30  # letters of a name that the lead and the mates see
+EXAMPLE = 2400  # amount in an error message, in minor units
+MAX_CALLED = 30  # maximum characters of a name that the lead and the mates see
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _PEOPLE = re.compile(r"[0-9]{1,3}")
 
@@ -32,7 +32,7 @@ def clean_name(text: str) -> str:
 
 
 def clean_call(text: str) -> str:
-    """Return at most 30 characters of a name that the lead and the mates see."""
+    """Return at most 30 characters of a name, for display to the lead and the mates."""
     return clean_name(text)[:MAX_CALLED].strip()
 
 
@@ -40,7 +40,7 @@ def clean_call(text: str) -> str:
 class Row:
     """A mate's line as it was typed.
 
-    `is_blamed` says that the notice above the form is about this line's amount, perhaps among others.
+    `is_blamed` says that the notice above the form is about this line's amount, and perhaps about others.
     """
 
     position: int
@@ -56,9 +56,9 @@ class Row:
 
 
 class SplitForm:
-    """The split: all mine, equally between 2 and 20 people, or an amount for each mate. Values stay as typed.
+    """The split: all mine, equally between 2 and 20 people, or an amount for each mate.
 
-    "All mine" is a button. It counts regardless of the other choices.
+    Values stay as they were typed. "All mine" is a button, and pressing it overrides the other choices.
     """
 
     def __init__(self, typed: QueryDict, checkout: Checkout) -> None:
@@ -103,7 +103,7 @@ class SplitForm:
         return int(self.typed_people) if _PEOPLE.fullmatch(self.typed_people) else None
 
     def is_valid(self) -> bool:
-        """Return whether the form is valid. Write the errors into `errors` and the rows."""
+        """Return whether the form is valid. Store the errors in `errors` and in the rows."""
         if self.choice in (EQUAL, OWN) and not self.your_name:
             self.errors["your_name"] = _("Enter your name.")
         if self.choice == EQUAL:
@@ -131,7 +131,7 @@ class SplitForm:
 
     @property
     def bears(self) -> list[tuple[str, int]]:
-        """Amount that each person bears, the lead first, each with a letter or number for the bar.
+        """Amount that each person bears, the lead first. Each has a letter or number for the bar.
 
         The list is empty if the mates' amounts exceed the order.
         """
@@ -148,7 +148,7 @@ class SplitForm:
 
     @property
     def asked(self) -> dict[int, int]:
-        """Typed amounts in minor units, by position, without texts that are not amounts."""
+        """Typed amounts in minor units, by position. Texts that are not amounts are left out."""
         return {position: amount for position, amount in self._amounts() if amount}
 
     def _check_people(self) -> None:
@@ -198,7 +198,7 @@ class SplitForm:
         return ""
 
     def _amounts(self) -> list[tuple[int, int | None]]:
-        """Return the position and the amount of each filled row, None if the text is not an amount."""
+        """Return the position and amount of each row that is filled in, None for an invalid amount."""
         return [
             (row.position, money.parse(row.amount, self.checkout.currency))
             for row in self.rows
@@ -211,7 +211,7 @@ class SplitForm:
 
 
 def _rows_to_show(names: Sequence[str], amounts: Sequence[str], *, more: bool) -> list[Row]:
-    """Return the typed lines, with empty lines up to two in all, and nineteen at most."""
+    """Return the typed lines. Add empty lines if there are fewer than two. There are at most nineteen."""
     count = min(MAX_MATES, max(ROWS, len(names), len(amounts)) + (1 if more else 0))
     filled = [
         (names[index] if index < len(names) else "", amounts[index] if index < len(amounts) else "")

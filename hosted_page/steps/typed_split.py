@@ -1,6 +1,6 @@
-"""Typed values of the split that were submitted after the sign-in had ended (rule sign_in.typed).
+"""Split values that the lead submitted after the sign-in had ended (rule sign_in.typed).
 
-The browser keeps them, encrypted, until its person has signed in again.
+The browser keeps them, encrypted, until the lead has signed in again.
 """
 
 import json
@@ -20,12 +20,12 @@ from payments import money
 
 TYPED = "typed"
 FIELDS = ("split", "people", "your_name", "name", "amount")
-LONGEST = 3000  # characters of the cookie; longer values are not kept
+LONGEST = 3000  # maximum characters of the cookie; longer values are not kept
 MAX_LETTERS = 120  # characters per field
 
 
 def store_values(request: HttpRequest, response: HttpResponse, checkout: Checkout) -> None:
-    """Store the typed values in the browser, for the lead whose sign-in ended."""
+    """Store the typed values in the browser of the lead whose sign-in has ended."""
     lists = {
         name: [text[:MAX_LETTERS] for text in request.POST.getlist(name)[: split_amounts.MAX_PEOPLE]]
         for name in FIELDS
@@ -38,7 +38,7 @@ def store_values(request: HttpRequest, response: HttpResponse, checkout: Checkou
 def typed_values(request: HttpRequest, checkout: Checkout) -> QueryDict | None:
     """Return the values that were typed in this browser for this order.
 
-    Return None if there are none, or if the person who typed them is not the lead any more.
+    Return None if no values are stored, or if another person has become the lead.
     """
     sealed = request.COOKIES.get(payer.cookie_name(TYPED), "")
     try:
@@ -54,13 +54,13 @@ def typed_values(request: HttpRequest, checkout: Checkout) -> QueryDict | None:
 
 
 def drop(request: HttpRequest, response: HttpResponse) -> None:
-    """Delete the typed values from the browser, because the split is saved or the person has signed out."""
+    """Delete the typed values from the browser, after the split is saved or the person has signed out."""
     if payer.cookie_name(TYPED) in request.COOKIES:
         response.delete_cookie(payer.cookie_name(TYPED), samesite="Lax")
 
 
 def returned_split(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
-    """Return the bar and the sums of the split that returns after the code, typed or saved.
+    """Return the bar and the sums of the split, typed or saved, that the lead gets back after the code.
 
     Return None for a share, and for an order without a split.
     """

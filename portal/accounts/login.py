@@ -17,7 +17,8 @@ from portal.accounts.password_slots import TooManyLogins
 from portal.mail import outbox
 from portal.models import User
 
-# By allauth's mail template: changes that people make to their own security. Each is recorded and mailed.
+# Changes that people make to the security of their own account: allauth's mail template, and the action in
+# the audit log. Each change is recorded and mailed.
 RECORDED = {
     "account/email/password_changed": "password_changed",
     "account/email/password_reset": "password_reset",
@@ -28,7 +29,7 @@ RECORDED = {
     "mfa/email/recovery_codes_generated": "recovery_codes_made",
 }
 NEW_PASSWORD = {"password_changed", "password_reset"}
-REFUSALS = {  # the error message for a kind of attempt, by what the reached limit counts
+REFUSALS = {  # the error message, by the kind of the attempt and the fields of the reached limit
     ("password", login_limits.ACCOUNT): "code_by_mail",
     ("password", login_limits.PAIR): "password_locked",
     ("password", login_limits.ADDRESS): "address_locked",
@@ -60,7 +61,7 @@ class AccountAdapter(DefaultAccountAdapter):
         return False
 
     def get_client_ip(self, request: HttpRequest) -> str:
-        """Return the caller's address as our limits and logs see it."""
+        """Return the caller's address that our limits and logs use."""
         return address.caller_address(request)
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
@@ -98,7 +99,7 @@ class AccountAdapter(DefaultAccountAdapter):
     def get_reauthentication_methods(self, user: Any) -> list[dict[str, Any]]:
         """Return the ways to prove one's identity again, a passkey first.
 
-        The password is no such way for operators who have a second factor.
+        For operators who have a second factor, the password is left out.
         """
         methods: list[dict[str, Any]] = super().get_reauthentication_methods(user)
         if methods and access.proves_by_code(user):
@@ -106,9 +107,9 @@ class AccountAdapter(DefaultAccountAdapter):
         return sorted(methods, key=lambda method: method["id"] != "mfa_reauthenticate:webauthn")
 
     def pre_login(self, request: HttpRequest, user: User, **facts: Any) -> HttpResponse | None:
-        """Return a response if a right password or code is not enough.
+        """Return a response if the correct password or code is not enough to log in.
 
-        It is None if the login continues to the second factor.
+        Return None if the login continues to the second factor.
         """
         refusal: HttpResponse | None = super().pre_login(request, user, **facts)
         return refusal or unused_accounts.ask_for_proofs(request, user)
@@ -120,7 +121,7 @@ class AccountAdapter(DefaultAccountAdapter):
         return response
 
     def get_login_redirect_url(self, request: HttpRequest) -> str:
-        """Return where a login leads: to the admin for operators without a merchant, else to the portal."""
+        """Return the URL after a login: the admin for operators without a merchant, otherwise the portal."""
         is_operator = getattr(request.user, "is_staff", False) and access.current_membership(request) is None
         return reverse("admin:index" if is_operator else "portal_home")
 
@@ -128,7 +129,7 @@ class AccountAdapter(DefaultAccountAdapter):
         return reverse("mfa_index")
 
     def get_reset_password_from_key_url(self, key: str) -> str:
-        """Return the link under PORTAL_URL, not under the host of the request."""
+        """Return the link with the host of PORTAL_URL instead of the request's host."""
         uid, _, token = key.partition("-")
         path = reverse("account_reset_password_from_key", kwargs={"uidb36": uid, "key": token})
         return f"{settings.PORTAL_URL}{path}"
@@ -139,7 +140,7 @@ class AccountAdapter(DefaultAccountAdapter):
         The response time therefore does not reveal whether there is an account.
         """
         facts = {"base_url": settings.PORTAL_URL, "signup_url": "", "site": settings.MFA_TOTP_ISSUER}
-        facts |= {"test_mode": settings.SANDBOX} | context  # a task has no request that would provide it
+        facts |= {"test_mode": settings.SANDBOX} | context  # in a task, no request provides test_mode
         message = self.render_mail(template_prefix, email, {"email": email} | facts)
         outbox.queue_mail(message, template_prefix, seconds=LIFETIMES.get(template_prefix))
 
@@ -150,7 +151,7 @@ class AccountAdapter(DefaultAccountAdapter):
         context: dict[str, Any] | None = None,
         email: str | None = None,
     ) -> None:
-        """Record a change that a person made to their own security, and mail it to them."""
+        """Record a change that a person made to the security of their account, and mail them about it."""
         action = RECORDED[template_prefix]
         if action in NEW_PASSWORD:
             sessions.end(self.request, user)
@@ -182,11 +183,11 @@ class MfaAdapter(DefaultMFAAdapter):
         return crypto.decrypt(encrypted_text)
 
     def is_mfa_enabled(self, user: Any, types: Any = None) -> bool:
-        """Return whether the person has an authenticator app or a passkey, or one of the given types."""
+        """Return whether the person has a factor of the given types, by default an app or a passkey."""
         return bool(super().is_mfa_enabled(user, types or second_factor.FACTORS))
 
     def get_public_key_credential_rp_entity(self) -> dict[str, str]:
-        """Return the host that passkeys belong to: the one of PORTAL_URL, not the host of the request."""
+        """Return the host that passkeys belong to: the host of PORTAL_URL, not the request's host."""
         return {"id": origins.host_of(settings.PORTAL_URL), "name": settings.MFA_TOTP_ISSUER}
 
     def generate_authenticator_name(self, user: Any, type: Any) -> str:

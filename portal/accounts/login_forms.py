@@ -1,4 +1,4 @@
-"""The login forms: allauth's, with our limits on attempts."""
+"""allauth's login forms, with our limits on attempts."""
 
 from allauth.account import forms as account
 from allauth.account.adapter import get_adapter
@@ -25,12 +25,12 @@ class LoginForm(account.LoginForm):
 
     @property
     def wants_code_by_mail(self) -> bool:
-        """Whether only a code by e-mail is accepted for now, and no password."""
+        """Whether for now only a code by e-mail is accepted, not a password."""
         return bool(self.has_error(NON_FIELD_ERRORS, "code_by_mail"))
 
 
 class ResetPasswordForm(account.ResetPasswordForm):
-    """The e-mail to which a link is mailed."""
+    """The address to which a reset link is mailed."""
 
     def clean_email(self) -> str:
         email: str = super().clean_email()
@@ -39,7 +39,7 @@ class ResetPasswordForm(account.ResetPasswordForm):
 
 
 class RequestLoginCodeForm(account.RequestLoginCodeForm):
-    """The e-mail to which a code is mailed."""
+    """The address to which a login code is mailed."""
 
     def clean_email(self) -> str:
         email: str = super().clean_email()
@@ -69,7 +69,7 @@ class ChangePasswordForm(account.ChangePasswordForm):
 
 
 class SecondFactorForm(mfa.AuthenticateForm):
-    """A code of the authenticator app, or a recovery code, after the password."""
+    """A code from the authenticator app, or a recovery code, after the password."""
 
     def clean_code(self) -> str:
         attempt = _spend_attempt("second_factor", self.user.email, LOCKED)

@@ -17,7 +17,7 @@ PAIR = ACCOUNT + ADDRESS
 
 
 class Limit(NamedTuple):
-    """A quota of attempts that share the fields that `per` names."""
+    """A quota for attempts that have the same values in the fields that `per` names."""
 
     per: tuple[str, ...]
     quota: quota.Limit
@@ -37,10 +37,10 @@ LIMITS: dict[str, tuple[Limit, ...]] = {
     ),
     "password_again": (
         _build_limit(ACCOUNT, 10, HALF_HOUR),
-    ),  # for logged-in people: no stranger can use it up
+    ),  # only logged-in people get here, so a stranger cannot use it up
     "second_factor": (_build_limit(PAIR, 10, HALF_HOUR), _build_limit(ACCOUNT, 50, DAY)),
-    "passkey": (_build_limit(ADDRESS, 100, HOUR),),  # logins by passkey only: the account is unknown before
-    "mailed_code": (_build_limit(ACCOUNT, 3, HOUR),),  # the account is one mailed code
+    "passkey": (_build_limit(ADDRESS, 100, HOUR),),  # login with only a passkey: the account is unknown
+    "mailed_code": (_build_limit(ACCOUNT, 3, HOUR),),  # counted per mailed code instead of per account
     "code_mail": (
         _build_limit(PAIR, 5, HOUR),
         _build_limit(ACCOUNT, 20, HOUR),
@@ -64,7 +64,8 @@ class TooMany(Exception):
 def spend(kind: str, *, account: str, address: str) -> LoginAttempt:
     """Count an attempt before it is made, so that parallel attempts are all counted. Raises TooMany.
 
-    `account` is the text that was typed, whether or not the account exists. The work is the same for both.
+    `account` is the text that was typed, whether or not the account exists. The work is the same in both
+    cases.
     """
     alike = {"account_digest": _account_digests(account), **network.caller_digests("login address", address)}
     attempt = LoginAttempt(kind=kind, **network.first(alike))
@@ -86,12 +87,12 @@ def is_spent(attempt: LoginAttempt) -> bool:
 
 
 def forgive(attempt: LoginAttempt) -> None:
-    """Delete a right guess and the wrong ones before it, of the same kind, account and address."""
+    """Delete a successful attempt, and failed attempts of the same kind, account and address."""
     _similar_attempts(attempt, PAIR).delete()
 
 
 def forgive_account(account: str) -> None:
-    """Delete all guesses at an account whose owner has set a new password."""
+    """Delete all password and second-factor attempts for an account with a new password."""
     LoginAttempt.objects.filter(kind__in=GUESSES, account_digest__in=_account_digests(account)).delete()
 
 
@@ -110,7 +111,7 @@ def _is_reached(limit: Limit, attempt: LoginAttempt) -> bool:
 def _counted_attempts(
     limit: Limit, attempt: LoginAttempt
 ) -> Iterator[tuple[QuerySet[LoginAttempt], quota.Limit]]:
-    """Yield the attempts that a limit counts, with their quota: of the address, then of its /48."""
+    """Yield the attempts that a limit counts, each with a quota: first for the address, then for its /48."""
     yield _similar_attempts(attempt, limit.per), limit.quota
     if "address_digest" in limit.per and attempt.site_digest:
         per = tuple(name.replace("address", "site") for name in limit.per)
@@ -118,7 +119,7 @@ def _counted_attempts(
 
 
 def _similar_attempts(attempt: LoginAttempt, fields: tuple[str, ...]) -> QuerySet[LoginAttempt]:
-    """Return the attempts of the same kind that share these fields, under any of the lookup keys."""
+    """Return the attempts of the same kind with the same digests in these fields, under any lookup key."""
     shared = {f"{name}__in": attempt.alike[name] for name in fields}
     return LoginAttempt.objects.filter(kind=attempt.kind, **shared)
 

@@ -1,4 +1,4 @@
-"""Access to the admin: operators use the one login, with a second factor outside `local`.
+"""Access to the admin: operators use the portal's login, with a second factor except in `local`.
 
 Rule operator.rights.
 """
@@ -28,30 +28,30 @@ ANY = "portal.view_user"
 
 
 class Site(AdminSite):
-    """Django's admin behind the one login. All people except operators get 403.
+    """Django's admin behind the portal's login. Logged-in people who are not operators get 403.
 
-    Each change there, by an action or a form, requires proof of identity from the last five minutes. The
-    proof is the operator's second factor, or the password of an operator without a second factor. Logging out
-    requires no proof.
+    Each change in the admin, by an action or a form, requires proof of identity from the last five minutes.
+    The proof is the operator's second factor, or the password of an operator without a second factor. Logging
+    out does not require proof.
     """
 
     login = method_decorator(secure_admin_login)(AdminSite.login)
 
     def __init__(self, name: str = "admin") -> None:
         super().__init__(name)
-        self.disable_action("delete_selected")  # rows that may be deleted at all are deleted one by one
+        self.disable_action("delete_selected")  # rows can only be deleted one at a time
 
     def get_urls(self) -> list[Any]:
-        """Leave out view_on_site: no row has such a page, and a long path takes ever longer to match."""
+        """Leave out view_on_site: no row has such a page, and matching its pattern is slow for long paths."""
         return [found for found in super().get_urls() if getattr(found, "name", "") != "view_on_site"]
 
     def register(self, model_or_iterable: Any, admin_class: Any = None, **options: Any) -> None:
-        """Register only our own pages; those of libraries are writable, and let people guess secrets."""
+        """Register only our pages, because those of libraries allow changes and let people guess secrets."""
         if admin_class is not None and issubclass(admin_class, OperatorAdmin):
             super().register(model_or_iterable, admin_class, **options)
 
     def admin_view(self, view: Page, cacheable: bool = False) -> Page:
-        """Wrap a page of the admin: a missing second factor is set up first, changes require fresh proof."""
+        """Wrap an admin page, so that it requires a second factor, and fresh proof for each change."""
         shown: Page = super().admin_view(view, cacheable)
 
         @wraps(shown)
@@ -75,8 +75,11 @@ class Site(AdminSite):
 
 
 def _respond(page: "partial[HttpResponseBase]", request: HttpRequest) -> HttpResponseBase:
-    """Return a page's response, read on a replica if it only shows data; note a possible change."""
-    request.user.has_perm(ANY)  # reads all rights at once, here on the primary, not later on the replica
+    """Return a page's response, and note a possible change.
+
+    A page that only shows data is read on a replica.
+    """
+    request.user.has_perm(ANY)  # loads all rights now, on the primary, instead of later on the replica
     answer = last_writes.response_after_writes(page, request, last_writes.OPERATORS)
     if _changes_something(request):
         last_writes.note_write(last_writes.OPERATORS)
@@ -88,7 +91,7 @@ def _changes_something(request: HttpRequest) -> bool:
 
 
 def _ask_for_proof(request: HttpRequest) -> NoReturn:
-    """Ask the operator for proof of identity; then the POST continues, with the filters of its list."""
+    """Ask the operator for proof of identity. After it, the POST continues with the filters of its list."""
     if not get_adapter().get_reauthentication_methods(request.user):
         raise PermissionDenied
     # allauth continues a POST only if the address to return to has no query; the POST itself keeps its query.

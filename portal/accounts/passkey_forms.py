@@ -1,4 +1,4 @@
-"""The forms of passkeys: allauth's, with bounds on the size of credentials and limits on attempts.
+"""allauth's passkey forms, with bounds on the size of credentials and limits on attempts.
 
 Rule portal.passkeys.
 """
@@ -29,12 +29,12 @@ from portal import audit
 from portal.accounts import login_limits
 from portal.models import LoginAttempt, User
 
-LONGEST = 8 * 1024  # characters of a credential: a few hundred, with an attestation a few thousand
+LONGEST = 8 * 1024  # characters; a credential has a few hundred, or a few thousand with an attestation
 LONGEST_NAME = 60
 MAX_PASSKEYS = 10  # per person
 REFUSED = "This passkey did not work. Try again, or use another way to prove who you are."
 TOO_MANY_ATTEMPTS = "Too many attempts have failed. Try again later."
-# The errors that fido2 raises for bytes that no authenticator has made.
+# The errors that fido2 raises for malformed bytes.
 _MALFORMED = (
     ArithmeticError,
     AssertionError,
@@ -49,7 +49,7 @@ _MALFORMED = (
 
 
 class CredentialField(forms.CharField):
-    """The answer of the authenticator as JSON; its value is a dictionary."""
+    """The authenticator's response as JSON. The cleaned value is a dictionary."""
 
     widget = forms.HiddenInput
 
@@ -104,7 +104,7 @@ class AddPasskeyForm(webauthn.AddWebAuthnForm):
 
 
 class PasskeyForm(webauthn.AuthenticateWebAuthnForm):
-    """A passkey after the password, counted like a code."""
+    """A passkey as second factor after the password. Attempts count like attempts with a code."""
 
     credential = CredentialField()
 
@@ -127,7 +127,7 @@ class PasskeyAgainForm(PasskeyForm, webauthn.ReauthenticateWebAuthnForm):
 class PasskeyLoginForm(webauthn.LoginWebAuthnForm):
     """A passkey instead of e-mail and password.
 
-    The answer is the same for a person who does not exist.
+    The response is the same if the person does not exist.
     """
 
     credential = CredentialField()
@@ -169,7 +169,7 @@ def _check_origin(client_data: CollectedClientData) -> None:
 
 
 def _check_key(made: AttestedCredentialData | None) -> None:
-    """Raise an error of _MALFORMED if no signature could ever be verified with the key."""
+    """Raise one of the _MALFORMED errors if the key cannot verify signatures."""
     if made is None or made.public_key.ALGORITHM not in CoseKey.supported_algorithms():
         raise ValueError("no public key, or one of an algorithm that we have not offered")
     with suppress(InvalidSignature):
@@ -178,7 +178,7 @@ def _check_key(made: AttestedCredentialData | None) -> None:
 
 @contextmanager
 def _refused_alike() -> Iterator[None]:
-    """Raise the same ValidationError for every fault of the answer of an authenticator."""
+    """Raise the same ValidationError for every fault in an authenticator's response."""
     try:
         yield
     except (forms.ValidationError, *_MALFORMED):

@@ -1,4 +1,4 @@
-"""The number of passwords that a process hashes at a time, so that logins leave the cores to API calls.
+"""A limit on the passwords that a process hashes at a time, so that API calls still get CPU time.
 
 Rule limit.passwords.
 """
@@ -15,10 +15,10 @@ from config.lib.bulkhead import Bulkhead, Busy, OneEach
 from config.lib.web import address
 
 # A hash takes a core for a quarter of a second. On two cores, 16 parallel logins raise the median of an API
-# read from 1.8 to 129 ms without this limit, and leave it at 1.8 ms with it (`make bench ARGS=logins`
-# measures all three).
-QUEUE = 8  # waiters for each slot: about as many as get a turn in two seconds, and few of a process's threads
-OF_A_NETWORK = 3  # who hash or wait at a time: one network cannot keep all others from logging in
+# read from 1.8 to 129 ms without this limit, and leave it at 1.8 ms with it (measured by
+# `make bench ARGS=logins`).
+QUEUE = 8  # waiters per slot: about as many as get a slot in two seconds, and few of a process's threads
+OF_A_NETWORK = 3  # logins that hash or wait at a time, so that one network cannot block all others
 RETRY_SECONDS = 3
 SLOTS = Bulkhead(settings.PASSWORD_SLOTS, queue=QUEUE * settings.PASSWORD_SLOTS, name="passwords")
 PLACES = OneEach((1 + QUEUE) * settings.PASSWORD_SLOTS, each=OF_A_NETWORK)
@@ -30,7 +30,7 @@ class TooManyLogins(Busy):
 
 
 class PasswordHasher(PBKDF2PasswordHasher):
-    """Django's default hasher, which takes a slot for each hash. Its other methods all call `encode`."""
+    """Django's default hasher, with a slot for each hash. All its other methods call `encode`."""
 
     def encode(self, password: str, salt: str, iterations: int | None = None) -> str:
         """Return the hash. Raises TooManyLogins."""
@@ -45,7 +45,7 @@ class PasswordHasher(PBKDF2PasswordHasher):
 
 
 class PasswordSlotMiddleware(MiddlewareMixin):
-    """Notes the request's network, and answers TooManyLogins with a page that says when to try again."""
+    """Stores the request's network, and answers TooManyLogins with a page that says when to try again."""
 
     def process_request(self, request: HttpRequest) -> None:
         _network.set(address.networks_of(address.caller_address(request)).network)

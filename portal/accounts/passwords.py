@@ -43,11 +43,12 @@ class MaximumLengthValidator:
 
 
 class CommonPasswordValidator(password_validation.CommonPasswordValidator):
-    """Refuses a common or breached password, in any case, repeated, or with digits and signs after it.
+    """Refuses a common or breached password.
 
-    Django's list has 20,000 common passwords of all lengths. BREACHED has 20,000 of 12 characters or more, in
-    lower case: the 4,300 most common, long phrases, long numbers, and those with at most three different
-    characters.
+    Such a password is also refused in another case, repeated, or followed by digits and signs. Django's list
+    has 20,000 common passwords of all lengths. BREACHED has 20,000 passwords of 12 characters or more, in
+    lower case: the 4,300 most common ones, long phrases, long numbers, and passwords with at most three
+    different characters.
     """
 
     def __init__(self) -> None:
@@ -67,7 +68,7 @@ class CommonPasswordValidator(password_validation.CommonPasswordValidator):
 
 
 class ContextWordsValidator:
-    """Refuses a password with the person's e-mail, a name of their merchants, or a word of this service."""
+    """Refuses a password that contains the person's e-mail, a name of their merchants, or a service word."""
 
     def validate(self, password: str, user: User | None = None) -> None:
         """Raise ValidationError if the password contains such a word."""
@@ -106,7 +107,7 @@ class PreviousPasswordsValidator:
                 )
 
     def password_changed(self, password: str, user: User | None = None) -> None:
-        """Store the hash of a password that was just saved, and delete those older than the last `count`."""
+        """Store the hash of a password that was just saved, and delete hashes older than the last `count`."""
         if user is None:
             return
         rows = PreviousPassword.objects.filter(user=user.pk)
@@ -121,7 +122,7 @@ class PreviousPasswordsValidator:
 
 
 def _simplified_forms(password: str) -> Iterator[str]:
-    """Yield the password, in lower case, without its last digits and signs, and the part that it repeats."""
+    """Yield the password as typed, in lower case, without last digits and signs, and the part it repeats."""
     lower = password.casefold()
     without_tail = lower.rstrip(string.digits + string.punctuation)
     yield from (password, lower, without_tail)
@@ -131,7 +132,7 @@ def _simplified_forms(password: str) -> Iterator[str]:
 
 
 def _context_words(user: User | None) -> Iterator[str]:
-    """Yield the words that the person's password may not contain, each in letters and digits."""
+    """Yield the words that the person's password may not contain, reduced to letters and digits."""
     yield from SERVICE_WORDS
     if user is None:
         return
@@ -157,7 +158,7 @@ def _merchant_names(user: User) -> list[str]:
 
 
 def _letters_and_digits(text: str) -> str:
-    """Return the text in lower case without accents, spaces and signs."""
+    """Return the text in lower case, without accents, spaces and signs."""
     return "".join(letter for letter in unicodedata.normalize("NFKD", text.casefold()) if letter.isalnum())
 
 

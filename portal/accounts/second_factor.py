@@ -28,22 +28,23 @@ LAST = "last_counter"  # in an authenticator's data: the half minute of the late
 def is_missing(person: Any) -> bool:
     """Return whether second factors are required here and the person has none.
 
-    Recovery codes are no factor: they only replace one (MfaAdapter.is_mfa_enabled).
+    Recovery codes do not count as a factor, because they only replace one (MfaAdapter.is_mfa_enabled).
     """
     return bool(settings.SECOND_FACTOR_REQUIRED and not is_mfa_enabled(person))
 
 
 def delete_codes_of_none(user: Any) -> None:
-    """Delete the recovery codes of a person without a second factor; the next factor comes with new codes.
+    """Delete the recovery codes of a person without a second factor.
 
-    An operator who deletes a lost factor leaves the codes, and the finder of the phone might have them.
+    The next factor comes with new codes. When an operator deletes a lost factor, the codes remain, and the
+    finder of the phone might have them.
     """
     if not is_mfa_enabled(user):
         Authenticator.objects.filter(user=user).delete()
 
 
 def comes_first(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """Decorate a page of a person's account: a missing second factor is set up before the page opens."""
+    """Decorate an account page so that people first set up a missing second factor."""
 
     @wraps(view)
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -55,7 +56,7 @@ def comes_first(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResp
 
 
 def use_code(user: User, code: str) -> Authenticator | None:
-    """Use up a code; return its authenticator, None if the code is wrong or was used before."""
+    """Use up a code and return its authenticator, or None if the code is wrong or was used before."""
     for authenticator in Authenticator.objects.filter(user=user, type__in=CODES).order_by("-type"):
         if authenticator.type == Authenticator.Type.TOTP:
             is_right = _take_from_app(authenticator, code)
@@ -68,9 +69,10 @@ def use_code(user: User, code: str) -> Authenticator | None:
 
 @transaction.atomic(durable=True)
 def _take_from_app(authenticator: Authenticator, code: str) -> bool:
-    """Use up an app's code of this half minute or a neighbouring one; return whether it was accepted.
+    """Use up a code of the authenticator app, and return whether it was accepted.
 
-    The code must be right, and newer than the last accepted one.
+    The code must be from the current half minute or a neighbouring one, and newer than the last accepted
+    code.
     """
     locked = Authenticator.objects.select_for_update(no_key=True).get(pk=authenticator.pk)
     app = pyotp.TOTP(crypto.decrypt(locked.data["secret"]))

@@ -1,7 +1,7 @@
-"""Sessions of people: only the cookie holds the secret, and the database stores its keyed digest.
+"""People's sessions: only the cookie holds a session's secret, and the database stores a keyed digest of it.
 
-A copy of the database therefore logs no one in. Django and allauth use `session_key`, the digest, in all
-their tables. Rule portal.session_digests.
+A copy of the database therefore cannot be used to log in. In the tables of Django and allauth, `session_key`
+is the digest. Rule portal.session_digests.
 """
 
 import secrets
@@ -27,7 +27,7 @@ def digest(secret: str) -> str:
 def _stored_key(secret: str) -> str:
     """Return the session key of a cookie's secret.
 
-    While LOOKUP_KEY is being replaced, the former key finds the session too.
+    While LOOKUP_KEY is being replaced, the session is also found by its digest under the previous key.
     """
     keys = [digest[:DIGEST_LETTERS] for digest in crypto.keyed_digests(PURPOSE, secret)]
     if len(keys) == 1:
@@ -39,14 +39,14 @@ def _stored_key(secret: str) -> str:
 class SessionStore(db.SessionStore):
     """Django's sessions in the database; `session_key` is the digest of a secret.
 
-    `secret` is known while the session is in use.
+    `secret` is not stored. It is set while a request uses the session.
     """
 
     secret = ""
 
     @classmethod
     def of_secret(cls, secret: str) -> "SessionStore":
-        """Return the session of a cookie's secret; an empty one if there is none."""
+        """Return the session for a cookie's secret, or an empty session if there is none."""
         store = cls(_stored_key(secret) if secret else None)
         store.secret = secret
         return store
@@ -71,9 +71,9 @@ class SessionMiddleware(DjangoSessionMiddleware):
         request.session = SessionStore.of_secret(request.COOKIES.get(settings.SESSION_COOKIE_NAME, ""))
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
-        """Put the secret where Django has put the session key.
+        """Replace the session key in Django's cookie by the secret.
 
-        An empty cookie ends the session in the browser, and stays empty.
+        An empty cookie, which ends the session in the browser, stays empty.
         """
         answer = super().process_response(request, response)
         cookie = answer.cookies.get(settings.SESSION_COOKIE_NAME)

@@ -1,4 +1,4 @@
-"""A person's sessions: how long they last, where they are, and their end (rule portal.sessions)."""
+"""A person's sessions: their lifetime, their list, and how they are ended (rule portal.sessions)."""
 
 import time
 from collections.abc import Callable
@@ -44,15 +44,15 @@ SYSTEMS = (
 )
 
 
-LIVE = "X-Live"  # sent by a page that updates itself, with or without a person; without script it uses LOOKS
+LIVE = "X-Live"  # header of a page's automatic refreshes; without JavaScript they have LOOKS in the query
 LIVE_UNDER = ("/admin/", "/portal/")
 
 
 class SessionMiddleware:
-    """Ends a session after SESSION_LONGEST, and postpones its idle end each time that a person uses it.
+    """Ends a session after SESSION_LONGEST, and extends its idle timeout each time that a person uses it.
 
-    The idle end is the row's expire_date (SESSION_COOKIE_AGE). Only that column is updated, at most once a
-    minute. Saving the whole session with each request would undo what another request has just saved.
+    The idle timeout is the row's expire_date (SESSION_COOKIE_AGE). Only this column is updated, at most once
+    a minute. Saving the whole session with each request would undo what another request has just saved.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -71,7 +71,7 @@ class SessionMiddleware:
 
 
 class Place(NamedTuple):
-    """A session as its person sees it."""
+    """A session in the list that its person sees."""
 
     pk: int
     browser: str
@@ -98,7 +98,10 @@ def sessions_of(request: HttpRequest, user: User) -> list[Place]:
 
 
 def end(request: HttpRequest, user: User, named: str = "") -> int:
-    """End the person's other session with the id `named`, or all others if it is empty; return how many."""
+    """End the person's other session with the id `named`, or all others if `named` is empty.
+
+    Return the number of ended sessions.
+    """
     rows = UserSession.objects.filter(user=user).exclude(session_key=_session_key(request))
     ended = [row for row in rows if named in ("", str(row.pk))]
     for row in ended:
@@ -114,7 +117,7 @@ def end_all(user: User) -> None:
 
 @receiver(authentication_step_completed)
 def renew(request: HttpRequest, reauthenticated: bool = False, **_: object) -> None:
-    """Give the session a new key after a repeated proof of identity; a login always gives it one."""
+    """Give the session a new key after a repeated proof of identity, as Django does after a login."""
     if reauthenticated:
         former = _session_key(request)
         request.session.cycle_key()
@@ -122,14 +125,14 @@ def renew(request: HttpRequest, reauthenticated: bool = False, **_: object) -> N
 
 
 def browser(user_agent: str) -> str:
-    """Return a User-Agent in words, such as "Firefox on Linux"."""
+    """Return the browser and system of a User-Agent in words, such as "Firefox on Linux"."""
     name = next((words for mark, words in BROWSERS if f"{mark}/" in user_agent), "")
     system = next((words for mark, words in SYSTEMS if mark in user_agent), "")
     return " on ".join(filter(None, (name or "A browser", system)))
 
 
 def delete_ended() -> None:
-    """Delete the rows of sessions whose end has passed."""
+    """Delete the rows of expired sessions."""
     batches.delete(Session.objects.filter(expire_date__lt=timezone.now()))
     batches.delete(UserSession.objects.exclude(session_key__in=Session.objects.values("session_key")))
 
@@ -142,7 +145,7 @@ def _move_session_row(request: HttpRequest) -> None:
 
 
 def _is_automatic(request: HttpRequest) -> bool:
-    """Return whether the browser sends this without a person: a page that updates itself, or a report."""
+    """Return whether the browser sent the request automatically: a page's refresh, or a CSP report."""
     is_read = request.method == "GET" and request.path.startswith(LIVE_UNDER)
     return request.path == reverse("csp_reports") or (
         is_read and (LIVE in request.headers or LOOKS in request.GET)

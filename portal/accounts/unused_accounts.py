@@ -18,19 +18,19 @@ from portal import audit
 from portal.accounts import sessions
 from portal.models import User
 
-STARTED_LOGIN = "account_login"  # the key under which allauth keeps a login that has not ended
+STARTED_LOGIN = "account_login"  # session key under which allauth stores an unfinished login
 LIMIT = timedelta(days=90)  # without a login; counted from the day of joining if there was none
 NOTICE = timedelta(days=14)  # between the warning and the end
 AT_ONCE = 500  # accounts of each kind that one run of the task handles
 DISABLED = f"This account is disabled because it was not used for {LIMIT.days} days. To use it again, "
-PROOFS = {  # ways to prove one's identity in allauth's records: what to do if it is missing, and where
+PROOFS = {  # required proofs by allauth's name: the message if one is missing, and the page to go to
     "code": (f"{DISABLED}ask for a code by e-mail here.", "account_request_login_code"),
     "password": (f"{DISABLED}log in with your password now, or reset it.", "account_login"),
 }
 
 
 def handle_due() -> None:
-    """Warn people whose account is unused for 76 days; disable the accounts of those warned 14 days ago."""
+    """Warn people whose account has been unused for 76 days, and disable accounts 14 days after a warning."""
     now = clock.now()
     for user in _unused_since(now - LIMIT + NOTICE).filter(disuse_warned_at=None)[:AT_ONCE]:
         _warn_person(user, now)
@@ -68,7 +68,7 @@ def note_use(request: HttpRequest, user: User) -> None:
 
 
 def _unused_since(before: datetime) -> QuerySet[User]:
-    """Return the enabled accounts without a login since then, the operators' included."""
+    """Return the enabled accounts without a login since `before`, including operators' accounts."""
     unused = Q(last_login__lt=before) | Q(last_login=None, date_joined__lt=before)
     return User.objects.filter(unused, is_active=True, disabled_for_disuse_at=None).order_by("pk")
 

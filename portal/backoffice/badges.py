@@ -63,7 +63,7 @@ def of_operation(operation: Operation) -> Badge:
 
 
 def of_merchant(merchant: Any) -> Badge:
-    """Return the badge of a merchant that was read with its stops (MerchantAdmin)."""
+    """Return the badge of a merchant, which must have been read with its stops, as MerchantAdmin does."""
     if merchant.is_suspended:
         return SUSPENDED
     return STOPPED_WITH_ALL if merchant.are_all_stopped else OPEN

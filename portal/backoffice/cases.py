@@ -26,7 +26,7 @@ from portal.backoffice import ages, frame
 from portal.orders import reasons
 
 LISTED = 50  # cases that are read and counted
-SHOWN = 8  # cases in full, on the overview and on the operations page
+SHOWN = 8  # cases that the overview and the operations page show in full
 URGENT_AFTER = timedelta(days=1)
 # The admin's actions that cases offer, and the words of their buttons.
 VERBS = {remedy.action: remedy.words for remedy in definitions.REMEDIES}
@@ -36,7 +36,7 @@ OF_DISCREPANCIES = [remedy.action for remedy in definitions.REMEDIES if remedy.p
 
 @dataclass(frozen=True)
 class Verb:
-    """An action of the admin on one row, and the address of its question.
+    """An admin action on one row, and the address of the page that asks for confirmation.
 
     The action asks for a note before it changes a row.
     """
@@ -66,7 +66,7 @@ class Case:
 
     @property
     def headline(self) -> str:
-        """Return a title in a few words, with the amount."""
+        """Return a short title with the amount."""
         if self.discrepancy.kind_entry is kinds.ANOTHER_AMOUNT and self.why:
             return self.why.removesuffix(".")
         return f"{self.title}, {self.amount}" if self.amount else self.title
@@ -92,7 +92,7 @@ class Case:
 
 
 def open_cases(now: datetime, request: HttpRequest | None, order_uuid: UUID | None = None) -> list[Case]:
-    """Return the oldest open discrepancies, or those of one order, as cases with this operator's verbs."""
+    """Return the oldest open discrepancies, or those of one order, with the actions of this operator."""
     rows: QuerySet[Any] = named(Discrepancy.objects.filter(closed_at=None).order_by("created_at"))
     if order_uuid is not None:
         rows = rows.filter(about=order_uuid)
@@ -110,7 +110,7 @@ def first(found: Sequence[Case], request: HttpRequest | None) -> Sequence[Case]:
 def lists_of(found: Sequence[Case], shown: Sequence[Case]) -> list[tuple[str, str]]:
     """Return links to lists of all cases, if not all are shown.
 
-    If LISTED cases were found, there can be more. The links name no count then.
+    If LISTED cases were found, there can be more cases, so the links show no numbers.
     """
     if len(shown) == len(found):
         return []
@@ -124,7 +124,7 @@ def lists_of(found: Sequence[Case], shown: Sequence[Case]) -> list[tuple[str, st
 
 
 def named(rows: QuerySet[Discrepancy]) -> QuerySet[Discrepancy, Any]:
-    """Add to discrepancies the order, the merchant, and the operation with its payment."""
+    """Annotate discrepancies with order and deadline, and select their merchant, operation and payment."""
     told = Cast(KeyTextTransform("checkout", "facts"), UUIDField())
     about = Coalesce("operation__payment__checkout_uuid", told, "subject")
     found = rows.select_related("merchant", "operation__payment").annotate(about=about)
@@ -133,12 +133,12 @@ def named(rows: QuerySet[Discrepancy]) -> QuerySet[Discrepancy, Any]:
 
 
 def order_id_of(column: str) -> Subquery:
-    """Return a subquery for the merchant's id of the order whose uuid is in a column; null for no order."""
+    """Return a subquery for the merchant's id of the order with the UUID in `column`; null if unknown."""
     return Subquery(Checkout.objects.filter(pk=OuterRef(column)).values("merchant_order_id")[:1])
 
 
 def case(row: Any, now: datetime, request: HttpRequest | None) -> Case:
-    """Return a discrepancy of `named` as a case."""
+    """Return a discrepancy, which was read with `named`, as a case."""
     age, why = now - row.created_at, _reason_words(row)
     return Case(
         discrepancy=row,
@@ -158,7 +158,7 @@ def case(row: Any, now: datetime, request: HttpRequest | None) -> Case:
 
 
 def _reason_words(row: Any) -> str:
-    """Return the reason in words, "" if it is unknown.
+    """Return the reason in words, or "" if it is unknown.
 
     It is the bank's reason, the differing amounts, the deadline of a dispute, or the changes of a card page.
     """
@@ -178,7 +178,7 @@ def _format_hour(at: datetime) -> str:
 
 
 def _spoken_of(row: Discrepancy) -> str:
-    """Return a sentence with the provider's amount and ours; "" if the provider gave none."""
+    """Return a sentence with the provider's amount and ours, or "" if the provider gave no amount."""
     other = row.facts.get("amount")
     if row.operation is None or not isinstance(other, int):
         return ""
@@ -186,7 +186,7 @@ def _spoken_of(row: Discrepancy) -> str:
 
 
 def _difference_words(row: Discrepancy) -> str:
-    """Return the difference between the provider's amount and ours; "" if they cannot be compared."""
+    """Return the difference between the provider's amount and ours, or "" if they are not comparable."""
     other, currency = row.facts.get("amount"), _currency_of(row)
     if row.kind_entry is not kinds.ANOTHER_AMOUNT or row.operation is None or not isinstance(other, int):
         return ""
@@ -195,7 +195,10 @@ def _difference_words(row: Discrepancy) -> str:
 
 
 def _currency_of(row: Discrepancy) -> str:
-    """Return the currency of the provider's amount: the payment's, unless the provider named another."""
+    """Return the currency of the provider's amount.
+
+    It is the payment's currency, unless the provider named a different one.
+    """
     own = row.operation.payment.currency if row.operation else ""
     return str(row.facts.get("currency") or own)
 
@@ -214,7 +217,7 @@ def _available_verbs(row: Discrepancy, request: HttpRequest) -> Iterator[Verb]:
 
 
 def admin_of(row: Model) -> OperatorAdmin:
-    """Return the admin of a row's model. Its actions are the verbs."""
+    """Return the admin that is registered for a row's model. Its actions become verbs."""
     return cast(OperatorAdmin, admin.site.get_model_admin(type(row)))
 
 

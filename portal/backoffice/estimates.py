@@ -7,7 +7,7 @@ from django.apps import apps
 from config.lib.database import queries
 from portal import statements
 
-SMALLEST = 1000  # smaller estimates are soon wrong
+SMALLEST = 1000  # smaller estimates are not shown, because they are soon wrong
 
 
 def estimated_rows(models: Sequence[str]) -> dict[str, int]:
@@ -21,7 +21,7 @@ def estimated_rows(models: Sequence[str]) -> dict[str, int]:
 
 
 def in_words(rows: int) -> str:
-    """Return an estimate as text, such as "about 1,200"; "" for a small one."""
+    """Return an estimate as text, such as "about 1,200", or "" for a small estimate."""
     if rows < SMALLEST:
         return ""
     return f"about {round(rows, 2 - len(str(rows))):,}"

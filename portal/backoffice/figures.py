@@ -21,9 +21,9 @@ from portal.backoffice import queues
 from webhooks import lookup
 from webhooks.models import PARTITIONED, Delivery, EventType
 
-EVERY_SECONDS = 5  # between two reads, for any number of readers and processes
+EVERY_SECONDS = 5  # between two reads, for all readers and processes together
 KEPT_SECONDS = 60  # older figures are not shown, even if no newer read succeeds
-COUNTED = 1000  # the most rows that are counted
+COUNTED = 1000  # the maximum number of rows that are counted
 SOON = timedelta(seconds=30)  # before a hold's end
 _TURN, _FIGURES = "metrics.turn", "metrics.figures"
 
@@ -85,7 +85,7 @@ def _unresolved_figures(now: datetime) -> Iterator[Figure]:
 
 
 def _count_unheard(now: datetime) -> int:
-    """Count the holds that end soon and whose subscribed merchant has not accepted the event.
+    """Count the holds that end soon and whose event the merchant's endpoint has not accepted.
 
     Parked deliveries count too: an endpoint that refuses quickly uses up its attempts long before the hold
     ends.

@@ -118,7 +118,7 @@ def by_topic(links: Sequence[Any]) -> list[tuple[str, list[Any]]]:
 
 
 def around_page(request: HttpRequest, in_doubt: int, open_cases: int) -> dict[str, Any]:
-    """Return the context for the frame of every operators' page. The counts are of rows that wait."""
+    """Return the context for the frame of every operators' page. The arguments count waiting rows."""
     return {
         "menu": menu(request, in_doubt, open_cases),
         "may_look": may_look(request),
@@ -181,7 +181,7 @@ def may_see(request: HttpRequest, model: str) -> bool:
 
 
 def _is_here(link: Link, path: str) -> bool:
-    """Return whether a page is the link's own, or belongs to a row of its list."""
+    """Return whether the path is the link's page, or the page of a row in the link's list."""
     address = link.address.partition("?")[0]
     return path == address or (path.startswith(address) and address != reverse("admin:index"))
 

@@ -36,7 +36,7 @@ STATES = {str(state.label): CHECKOUT[state].words for state in Status}
 
 @dataclass(frozen=True)
 class Card:
-    """A card that paid for an order, how often if more than once, and its first payment."""
+    """A card that paid for an order, and its first payment. `words` says how often it paid, if repeatedly."""
 
     words: str
     payment: UUID
@@ -44,9 +44,9 @@ class Card:
 
 @dataclass(frozen=True)
 class OrderRow:
-    """An order of a list.
+    """An order in a list.
 
-    `more` is shown next to its badge. `by` and `cards` say how a search has found it.
+    `more` is shown next to the order's badge. `by` and `cards` say how a search has found the order.
     """
 
     checkout: Checkout
@@ -60,7 +60,7 @@ class OrderRow:
 
 @dataclass(frozen=True)
 class DiscrepancyRow:
-    """A discrepancy of a list."""
+    """A discrepancy in a list."""
 
     case: Case
     badge: Badge
@@ -69,7 +69,7 @@ class DiscrepancyRow:
 
 @dataclass(frozen=True)
 class MerchantRow:
-    """A merchant of a list, with its badge and the shop's host."""
+    """A merchant in a list, with its badge and the shop's host."""
 
     merchant: Any
     badge: Badge
@@ -77,20 +77,20 @@ class MerchantRow:
 
 
 def orders(found: Sequence[Checkout], request: HttpRequest) -> list[OrderRow]:
-    """Return one page of orders. Each was read `with_read_at`."""
+    """Return the rows for one page of orders, which were read with `current_checkouts.with_read_at`."""
     more = order_badges.badges_of([row.pk for row in found], request)
     return [order(row, more.get(row.pk)) for row in found]
 
 
 def order(row: Checkout, more: Badge | None, by: str = "", payments: Sequence[Payment] = ()) -> OrderRow:
-    """Return an order of a query `with_read_at` as a row."""
+    """Return the row for an order that was read with `current_checkouts.with_read_at`."""
     amount = money.display(row.amount, row.currency)
     age = ages.in_words(current_checkouts.read_at(row) - row.created_at)
     return OrderRow(row, badges.of_checkout(row), amount, age, more, by, cards(payments))
 
 
 def cards(payments: Sequence[Payment]) -> list[Card]:
-    """Return the cards of payments, each once."""
+    """Return the different cards of the payments."""
     found: dict[str, list[Payment]] = {}
     for payment in payments:
         words = f"{payment.card_brand or ''} {payment.card_last4 or 'no card'}".strip()
@@ -142,7 +142,7 @@ def merchants(found: Sequence[Merchant], request: HttpRequest) -> list[MerchantR
 
 
 def host_of(merchant: Any) -> str:
-    """Return the shop's host, which distinguishes merchants with the same name; "" if none is known."""
+    """Return the shop's host, which distinguishes merchants with the same name, or "" if it is unknown."""
     return str(urlsplit(merchant.shop_url).hostname or "") or next(iter(merchant.return_hosts), "")
 
 
@@ -154,7 +154,7 @@ def title_of(spec: Any) -> str:
 
 
 def words_of(label: str, name: str, shown: str) -> str:
-    """Return a filter's choice in the words of its list's badges."""
+    """Return the label of a filter's choice, worded like the badges of the list."""
     if label == "checkout.checkout":
         return STATES.get(shown, shown)
     return kinds.kind_named(shown).sentence if label == "payments.discrepancy" and name == "kind" else shown
@@ -173,6 +173,9 @@ def chosen(listed: Any) -> str:
 
 
 def choice_of(spec: Any, shown: str) -> str:
-    """Return a filter's choice in the words of its list's badges. Our own filters have no field."""
+    """Return the label of a filter's choice, worded like the badges of the list.
+
+    Our own filters have no field, and keep their labels.
+    """
     field = getattr(spec, "field", None)
     return shown if field is None else words_of(field.model._meta.label_lower, field.name, shown)

@@ -95,7 +95,7 @@ def _tell_failure(request: HttpRequest, name: str, title: str, error: Exception)
 
 
 def log_action(request: HttpRequest, happened: str, title: str) -> None:
-    """Write an operator's action into the admin's log, next to the log of their changes."""
+    """Write an operator's action into the admin's log, which also has the operators' changes."""
     operator = cast(User, request.user)
     LogEntry.objects.create(
         user=operator, action_flag=CHANGE, object_repr=title[:200], change_message=f"{happened}."

@@ -69,14 +69,14 @@ class Line:
 
     @property
     def address(self) -> str:
-        """Return the address of its row's page."""
+        """Return the address of the row's page."""
         return columns.page_of(self.row._meta.label_lower, self.row.pk)
 
 
 class Page:
     """The content of an order's page for this operator. Each part is read on first use.
 
-    The checkout comes from a query `with_read_at`.
+    The checkout must have been read with `current_checkouts.with_read_at`.
     """
 
     def __init__(self, checkout: Checkout, request: HttpRequest) -> None:
@@ -87,7 +87,7 @@ class Page:
 
     @property
     def may_run(self) -> bool:
-        """Return whether this operator may have an operation looked up now."""
+        """Return whether this operator may start the look-up of an operation."""
         return bool(self.request.user.has_perm(MAY_RUN))
 
     @cached_property
@@ -107,7 +107,7 @@ class Page:
 
     @cached_property
     def more(self) -> Sequence[Badge]:
-        """Return the badges next to the order's own: in doubt, its latest dispute, a failed refund."""
+        """Return the order's additional badges: operation in doubt, latest dispute, failed refund."""
         in_doubt = any(row.state in order_badges.STATES for row in self._operations)
         found = [order_badges.BADGES[order_badges.UNCLEAR]] if in_doubt else []
         found += [ON_THE_ORDER[Dispute.Status(row.status)] for row in self.disputes[:1]]
@@ -118,7 +118,7 @@ class Page:
 
     @cached_property
     def cases(self) -> Sequence[cases.Case]:
-        """Return the open discrepancies about this order, with their verbs."""
+        """Return the open discrepancies about this order, with the actions that the operator may take."""
         if not frame.may_look(self.request):
             return []
         return cases.open_cases(self.now, self.request, self.checkout.pk)
@@ -163,7 +163,7 @@ class Page:
 
     @cached_property
     def shares(self) -> Sequence[Line]:
-        """Return the mates' shares, never their names or numbers."""
+        """Return the mates' shares, without names or phone numbers."""
         return [
             Line(
                 row,
@@ -236,7 +236,7 @@ class Page:
 
     @property
     def place(self) -> str:
-        """Return where the money is: "hold", "shop" or "card"; "" if none has moved or it is elsewhere."""
+        """Return where the money is: "hold", "shop" or "card", or "" if it has not moved or is elsewhere."""
         is_elsewhere = self._cards and any(card.settled or card.outside for card in self._cards)
         if is_elsewhere or self._came_back or any(row.status != Dispute.Status.WON for row in self.disputes):
             return ""
@@ -258,24 +258,24 @@ class Page:
 
     @property
     def _cards(self) -> Sequence[Card]:
-        """Return the cards, if the money has not simply followed the statuses of order and shares."""
+        """Return the cards, or an empty list if the amounts follow from the order's and shares' statuses."""
         accounts = self.order.accounts if self._may_see(Booking) else None
         return list(accounts.cards.values()) if accounts else []
 
     @property
     def _came_back(self) -> int:
-        """Return how much of a settled refund was returned and not paid out again, in minor units."""
+        """Return the amount of returned refunds that was not paid out again, in minor units."""
         is_refunded = self.checkout.status == Status.REFUNDED
         return sum(max(0, card.borne) for card in self._cards) if is_refunded else 0
 
     @property
     def or_with(self) -> str:
-        """Return where else than at `place` the money can be, "" if that is known."""
+        """Return a sentence about where else the money can be, or "" if it is known to be at `place`."""
         return OR_WITH.get(self._unknown_kind, "") if self.place == "hold" else ""
 
     @property
     def _unknown(self) -> str:
-        """Return what is not known about the money of the order's own card, "" if its place is known."""
+        """Return a sentence if it is unknown where the money of the order's own card is, else ""."""
         kind = self._unknown_kind
         return UNKNOWN[kind].format(amount=self.amount) if kind else ""
 
@@ -344,12 +344,12 @@ def card_of(payment: Payment) -> str:
 
 
 def utc(at: datetime | None) -> str:
-    """Return a moment in the operators' format: "25 Nov 14:03:12"."""
+    """Return a time in the operators' format: "25 Nov 14:03:12"."""
     return "" if at is None else f"{at.day} {at:%b %H:%M:%S}"
 
 
 def _place_of_money(checkout: Checkout, amount: str) -> str:
-    """Return where the money is, only by the order's state."""
+    """Return a sentence about where the money is, based only on the order's state."""
     card = f" on {card_of(checkout.payment)}" if checkout.payment else ""
     until = utc(checkout.capture_before)
     sentences = {

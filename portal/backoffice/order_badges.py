@@ -27,7 +27,7 @@ BADGES: dict[str, Badge] = {FAILED: REFUND_FAILED, UNCLEAR: OPERATION[State.UNKN
 
 
 def badges_of(uuids: Sequence[UUID], request: HttpRequest) -> dict[UUID, Badge]:
-    """Return the second badges of orders, by the orders' uuids, from rows that this operator may see."""
+    """Return the second badge of each order, by the order's UUID, from rows that this operator may see."""
     parts = [rows for rows in _badge_queries(uuids) if _may_see(request, rows.model)]
     if not uuids or not parts:
         return {}
@@ -37,7 +37,7 @@ def badges_of(uuids: Sequence[UUID], request: HttpRequest) -> dict[UUID, Badge]:
 
 
 def _badge_rank(what: str) -> int:
-    """Return which badge replaces another.
+    """Return a badge's rank. A badge with a higher rank replaces one with a lower rank.
 
     The latest dispute replaces a failed refund, and an operation in doubt replaces both.
     """

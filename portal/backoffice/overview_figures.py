@@ -28,7 +28,7 @@ WAITS_FOR = {
     Operation.State.PENDING: "accepted, and not settled yet.",
     Operation.State.UNKNOWN: "no clear answer.",
 }
-MAXIMUM = 1000  # the most rows that are counted
+MAXIMUM = 1000  # the maximum number of rows that are counted
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class UnresolvedOperation:
 
     @property
     def said(self) -> str:
-        """Return what was done about it and what happens next, in words."""
+        """Return what was done about the operation and what happens next, in words."""
         tries = self.operation.attempts
         said = [
             f"Sent {_time_words(self.operation.created_at)}.",
@@ -58,7 +58,7 @@ class UnresolvedOperation:
 
     @property
     def _ending(self) -> str:
-        """Return what happens to a capture in doubt (rule doubt.capture_after)."""
+        """Return a sentence about the end of a capture's hold (rule doubt.capture_after)."""
         if self.hold_ends is None:
             return ""
         ends = f"The hold ends\N{NO-BREAK SPACE}{_time_words(self.hold_ends)}."
@@ -74,7 +74,7 @@ class UnresolvedOperation:
 
 @dataclass(frozen=True)
 class Board:
-    """The overview at one moment.
+    """The data of the overview at the time `at`.
 
     Lists have the oldest rows and their ages. `parked` counts up to `maximum`.
     """
@@ -110,7 +110,7 @@ class Board:
 
 
 def read_board(request: HttpRequest | None = None) -> Board:
-    """Return the current board, with the verbs that this operator may use."""
+    """Return the current board, with the actions that this operator may take."""
     now = clock.now()
     unclear, open_cases = waiting_rows(now, request)
     return Board(

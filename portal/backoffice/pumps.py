@@ -1,6 +1,6 @@
 """The pumps, by the titles that operators see.
 
-An operator's run happens in the process that serves the request.
+A pump that an operator starts runs in the process that serves the operator's request.
 """
 
 import time
@@ -22,7 +22,7 @@ SENDING_SECONDS = 3.0
 
 
 def run(name: str) -> float:
-    """Run one of TITLES to its end; return how many seconds it took. Raises the pump's exceptions."""
+    """Run a pump of TITLES and return the seconds that it took. Raises the pump's exceptions."""
     started = time.monotonic()
     if name == schedule.DELIVER_DUE:
         send_webhooks(SENDING_SECONDS)

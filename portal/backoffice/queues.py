@@ -84,13 +84,13 @@ def _oldest_of(model: type[Model], column: str, **only: Any) -> Oldest:
 
 
 def _oldest_text(now: datetime) -> datetime | None:
-    """Return when the oldest SMS message became due. Messages with codes are on no replica."""
+    """Return when the oldest SMS message became due. No replica has the messages with codes."""
     with replica.primary():
         return _oldest_of(SmsMessage, "due_at", ended_at=None)(now)
 
 
 def _oldest_refund(now: datetime) -> datetime | None:
-    """Return when the oldest open refund began. It has no index, but few operations are open."""
+    """Return when the oldest open refund began. The query has no index, but few operations are open."""
     of_refunds = Operation.objects.filter(kind=Operation.Kind.REFUND, refund_uuid__isnull=False)
     rows = of_refunds.filter(state__in=Operation.NOT_ENDED)
     return rows.order_by("created_at").values_list("created_at", flat=True).first()

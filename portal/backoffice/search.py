@@ -23,7 +23,7 @@ from webhooks.models import Attempt, Delivery, Event
 SHOWN = 50
 MAX_TERM = 255
 LAST4_DIGITS, PHONE_DIGITS = 4, 7
-# The rows that a uuid can identify: the key, which has an index, and the order.
+# The rows that a UUID can identify: label, model, indexed column of the UUID, and column of the order.
 KEYS: Sequence[tuple[str, type[Model], str, str]] = (
     ("uuid", Checkout, "pk", "pk"),
     ("share", PaymentRequest, "pk", "checkout"),
@@ -46,7 +46,7 @@ KEYS: Sequence[tuple[str, type[Model], str, str]] = (
 class Found:
     """The results of a search: the newest orders first, and merchants.
 
-    `is_number`: the search was for a phone number. `is_cut`: older orders exist that are not shown.
+    `is_number` says that the search was for a phone number, and `is_cut` that older orders are not shown.
     """
 
     orders: Sequence[OrderRow]
@@ -56,7 +56,7 @@ class Found:
 
     @property
     def by(self) -> str:
-        """Return how all orders were found, "" if they were found in several ways."""
+        """Return how all orders were found, or "" if they were found in several ways."""
         return "" if self.ways else self.orders[0].by
 
     @property
@@ -121,13 +121,13 @@ def _looked_up(term: str) -> Iterator[tuple[str, Sequence[UUID]]]:
 def _by_uuid(uuid: UUID) -> Iterator[tuple[str, Sequence[UUID]]]:
     """Yield the orders of rows with this id, then the orders of discrepancies.
 
-    The discrepancies are the one that has this id, and the open ones about a row that has it.
+    These are the discrepancy with this id, and the open discrepancies about the row with this id.
     """
     yield from _with_key(uuid)
     told: QuerySet[Any, Any] = cases.named(
         Discrepancy.objects.filter(Q(pk=uuid) | Q(subject=uuid, closed_at=None)).order_by()
     )
-    # At most one discrepancy with this id, and one open one of each kind about it.
+    # At most one discrepancy has this id, and at most one of each kind is open about the row with this id.
     found = list(told.values_list("about", "subject"))
     yield "discrepancy", [about for about, _ in found if about is not None]
     for subject in {subject for _, subject in found} - {uuid, None}:

@@ -1,4 +1,4 @@
-"""The rows that an operator's question is about, as lines: orders, merchants, operations, discrepancies."""
+"""Describes the rows in an operator's question: orders, merchants, operations and discrepancies."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from payments.models import Discrepancy, Merchant, Operation
 from portal.backoffice import badges, cases
 from portal.badges import Badge
 
-# The verb for the end of an operation, in the words of its badge.
+# The verb that describes how an operation ended, worded as on its badge.
 ENDED = {
     Operation.State.FAILED: "failed",
     Operation.State.DECLINED: "declined",
@@ -25,7 +25,7 @@ ENDED = {
 
 @dataclass(frozen=True)
 class About:
-    """A row as a question names it. A missing value is "" or None."""
+    """The description of a row in a question. A missing value is "" or None."""
 
     title: str
     address: str
@@ -37,11 +37,11 @@ class About:
     card: str = ""
     difference: str = ""  # shown instead of the amount, as in lists
     at: datetime | None = None
-    happened: str = "since"  # what happened at this moment
+    happened: str = "since"  # what happened at that time
 
 
 def subject_lines(rows: Sequence[Model]) -> list[About]:
-    """Return the rows, all of one model, as lines. One statement looks up the orders of all of them."""
+    """Return the descriptions of rows of one model. One statement looks up the orders of all rows."""
     if rows and isinstance(rows[0], Discrepancy):
         return list(_describe_discrepancies(rows))
     if rows and isinstance(rows[0], Operation):
@@ -106,5 +106,5 @@ def _describe_discrepancies(rows: Sequence[Any]) -> Iterator[About]:
 
 
 def order_ids(uuids: Sequence[UUID]) -> Mapping[UUID, str]:
-    """Return the merchants' ids of orders, by the orders' uuids."""
+    """Return the merchants' order ids, by the orders' UUIDs."""
     return dict(Checkout.objects.filter(pk__in=uuids).values_list("pk", "merchant_order_id"))

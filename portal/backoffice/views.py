@@ -74,7 +74,7 @@ def ask_question(request: HttpRequest, action: str, key: UUID) -> HttpResponse:
 
 
 def _question_about(request: HttpRequest, action: str, row: Operation | Discrepancy) -> Any:
-    """Return what the action asks about the row. Raises Http404 if the row or the operator does not have it."""
+    """Return the action's question about the row. Raises Http404 if the row or operator lacks the action."""
     if action not in cases.VERBS:
         raise Http404
     asked = confirmation.question_about(cases.admin_of(row), request, action, row)
@@ -90,8 +90,8 @@ def _row_of_action(action: str, key: UUID) -> Operation | Discrepancy:
 
 
 def is_part(request: HttpRequest) -> bool:
-    """Return whether the request is for a part of a page, which htmx puts in its place."""
-    htmx: HtmxDetails = request.htmx  # type: ignore[attr-defined]  # by its middleware
+    """Return whether htmx requests a part of a page."""
+    htmx: HtmxDetails = request.htmx  # type: ignore[attr-defined]  # set by its middleware
     return bool(htmx) and not htmx.history_restore_request
 
 

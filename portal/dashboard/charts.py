@@ -1,4 +1,7 @@
-"""Charts as SVG from the server: positions in percent across and pixels down, no script, no inline style."""
+"""Charts as SVG, without script or inline style.
+
+Horizontal positions are in percent, vertical positions in pixels.
+"""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -11,9 +14,9 @@ from portal.dashboard.stats import Picture, Slot
 from portal.templatetags.portal import span
 
 HEIGHT = 132  # pixels of the area for bars
-TOP = 22  # pixels above it, for the numbers
+TOP = 22  # pixels above the bars, for the numbers
 LINE_TOP = TOP  # the line chart is as high as the bars next to it
-HALF = 46  # pixels for attempts above the line, and below it
+HALF = 46  # pixels for the bars above the line, and for the bars below it
 LONGEST = 120.0  # seconds of a hold
 SHORTEST = 0.3
 MARKS = ((0.3, "≤ 0.3 s"), (1, "1 s"), (3, "3 s"), (10, "10 s"), (30, "30 s"), (120, "2 min"))
@@ -32,7 +35,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Label:
-    """Words at a place; `anchor` says whether they start, end or have their middle there."""
+    """A text at a position. `anchor` says whether the text starts, ends or is centred there."""
 
     x: float
     y: float
@@ -43,7 +46,7 @@ class Label:
 
 @dataclass(frozen=True)
 class Line:
-    """A gridline or a limit."""
+    """A gridline and its label."""
 
     y: float
     words: str
@@ -51,7 +54,7 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True)
 class Chart:
-    """The parts that a template draws, and the same figures as a table (`heading`, `rows`) and a sentence."""
+    """The parts of a chart that a template draws. `heading` and `rows` are its figures as a table."""
 
     heading: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
@@ -65,9 +68,9 @@ class Chart:
 
     @property
     def paths(self) -> list[tuple[str, str]]:
-        """Return the bars as one path of each kind, in a picture of width 100.
+        """Return one SVG path for each kind of bar, in a picture of width 100.
 
-        A template takes long for many bars.
+        A template that draws many bars one by one is slow.
         """
         drawn: dict[str, list[str]] = {}
         for bar in self.bars:
@@ -77,7 +80,7 @@ class Chart:
 
 
 def outcomes(picture: Picture) -> Chart:
-    """Return holds by day or hour and how they ended: captured at the bottom, then cancelled, then lapsed."""
+    """Return the chart of ended holds by day or hour: captured at the bottom, then cancelled, then lapsed."""
     slots = picture.slots
     maximum = max((slot.total for slot in slots), default=0)
     highest = max(slots, key=lambda slot: slot.total)
@@ -111,7 +114,7 @@ def _stack(slot: Slot, x: float, width: float, maximum: int) -> list[Bar]:
 
 
 def volume(picture: Picture) -> Chart:
-    """Return the captured amount by day or hour, as a line with its highest point labelled."""
+    """Return the chart of the captured amount by day or hour: a line with a label at its highest point."""
     amounts = [slot.captured_amount for slot in picture.slots]
     maximum = max(amounts, default=0)
     ceiling = _round_up(maximum)
@@ -145,7 +148,7 @@ def _levels(ceiling: int, currency: str) -> Iterator[Line]:
 
 
 def holds(picture: Picture) -> Chart:
-    """Return how long captures took (median, 95 %, 99 %) on a logarithmic scale that ends at two minutes."""
+    """Return the chart of times from hold to capture: median, 95 % and 99 % on a logarithmic scale."""
     now = picture.now
     median, p95, p99 = now.hold(0.5), now.hold(0.95), now.hold(0.99)
     labels = _scale_labels()
@@ -172,7 +175,10 @@ def holds(picture: Picture) -> Chart:
 
 
 def _scale_labels() -> list[Label]:
-    """Return the labels of the scale. In a narrow picture the second is near, so the first is at the edge."""
+    """Return the labels of the scale.
+
+    The first label is at the edge, because in a narrow picture the second label is close to it.
+    """
     (_, shortest), *longer = MARKS
     return [Label(0, 98, shortest, "start")] + [
         Label(_scale(at), 98, words, _anchor(_scale(at))) for at, words in longer
@@ -180,7 +186,7 @@ def _scale_labels() -> list[Label]:
 
 
 def attempts(picture: Picture) -> Chart:
-    """Return delivery attempts: those answered 2xx above the line, failed ones below it."""
+    """Return the chart of delivery attempts: those answered 2xx above the line, failed ones below it."""
     maximum = max((max(slot.delivered, slot.failed) for slot in picture.slots), default=0)
     width = 100 / len(picture.slots)
     bars = []
@@ -228,7 +234,7 @@ def _anchor(x: float) -> str:
 
 
 def _round_up(maximum: int) -> int:
-    """Return a round number at or above the maximum, whose half is round too."""
+    """Return a round number that is at least the maximum, and half of which is also round."""
     if maximum <= 0:
         return 0
     size = 10 ** math.floor(math.log10(maximum))

@@ -1,4 +1,4 @@
-"""The integration checklist: each step completes automatically when real traffic of the merchant shows it."""
+"""The integration checklist. A step is completed automatically when the merchant's traffic shows it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,11 +19,11 @@ from portal import statements
 from portal.models import ApiClient
 from webhooks.models import Attempt, Delivery, EventType, SigningSecret
 
-LATEST = 5000  # attempts that are searched
-SENT_AGAIN = 100  # of them that are examined at most
+LATEST = 5000  # the number of latest attempts that are searched
+SENT_AGAIN = 100  # the maximum number of matching attempts that are examined
 ROTATIONS = 5
 DOCS = "/api/docs"
-READ_AT = {  # the place of each step in the documentation
+READ_AT = {  # the section of the documentation about each step
     "token": "authentication",
     "checkout": "create_checkout",
     "test": "signatures",
@@ -36,7 +36,7 @@ READ_AT = {  # the place of each step in the documentation
 
 @dataclass(frozen=True)
 class Step:
-    """A step of a finished integration, and how to do it; `at` is when it was done, if that is known."""
+    """A step of the integration, and how to do it. `at` is when it was done, if that is known."""
 
     name: str
     title: str
@@ -53,7 +53,7 @@ class Step:
 
 
 def has_captured(merchant: Merchant) -> bool:
-    """Return whether anything was captured."""
+    """Return whether the merchant has captured an order."""
     return Checkout.objects.filter(merchant=merchant, status__in=PAID).exists()
 
 
@@ -138,10 +138,10 @@ def checklist_of(merchant: Merchant, *, is_paid: bool | None = None) -> list[Ste
 def _told(
     which: Callable[[datetime, datetime], datetime], at: datetime | None, other: datetime | None
 ) -> datetime | None:
-    """Return a step's time, limited by `which` so that it agrees with the step before or after it.
+    """Return a step's time, adjusted with `which` (min or max) so that it agrees with another step's time.
 
-    Tokens are not kept for ever, and in the sandbox orders are moved into the past. The list must never
-    contradict itself.
+    Old tokens are deleted, and in the sandbox orders are moved into the past. Without the adjustment, a step
+    could seem to be done before the previous step.
     """
     return which(at, other) if at and other else at
 
@@ -183,7 +183,7 @@ def _tested_at(merchant: Merchant) -> datetime | None:
 
 
 def _delivered(merchant: Merchant, event_type: EventType, *, again: bool = False) -> list[UUID]:
-    """Return some of the type's latest attempts that were answered 2xx; with `again`, only resent ones."""
+    """Return some of the latest attempts that were answered 2xx. With `again`, return only resent ones."""
     statement = statements.compose_answered_attempts(
         event_type, latest=LATEST, found=SENT_AGAIN, is_resent=again
     )

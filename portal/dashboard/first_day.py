@@ -1,6 +1,6 @@
-"""The home page until a merchant's first capture: the steps, the requests for them, and their data.
+"""The home page until a merchant's first capture: the steps, and an example request for the next step.
 
-The requests run unchanged.
+The merchant can run the request without changes.
 """
 
 import json
@@ -32,9 +32,10 @@ READS_TOKEN = """sed 's/.*"access_token": *"\\([^"]*\\)".*/\\1/'"""
 
 @dataclass(frozen=True)
 class FirstDay:
-    """The steps, the next one and its request ("" for a step on a page); key and endpoint if there are any.
+    """The data of the home page until the first capture.
 
-    `done` and `total` count like the checklist, which has `cases` in addition to the steps.
+    `request` is the example request for the `next` step, or "" if the step is done on a page. `done` and
+    `total` count the steps and the checklist's cases. `cases` is the number of cases.
     """
 
     steps: Sequence[Step]
@@ -50,12 +51,12 @@ class FirstDay:
 
 
 def is_over(merchant: Merchant) -> bool:
-    """Return whether anything was captured."""
+    """Return whether the merchant has captured an order."""
     return checklist.has_captured(merchant)
 
 
 def first_day_of(merchant: Merchant) -> FirstDay:
-    """Return what the merchant's home shows until the first capture."""
+    """Return the data of the merchant's home page until the first capture."""
     progress = checklist_page.counted(merchant)
     key, upcoming = keys.newest(merchant), progress.next
     return FirstDay(
@@ -110,12 +111,12 @@ def _checkout_request(merchant: Merchant) -> str:
     parts = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in order.items()]
     body = ",\n      ".join(parts).replace(
         ', "quantity"', f',\n{" " * 17}"quantity"'
-    )  # under the item's first field
+    )  # aligned with the item's first field
     return f"curl {_api_address()} \\\n  {AUTHORIZED} \\\n  {JSON} \\\n  -d '{{{body}}}'"
 
 
 def _capture_request(merchant: Merchant) -> str:
-    """Return the capture of the newest held order; without one, of the order whose id is in the event."""
+    """Return a request that captures the newest held order. If no order is held, its id is a variable."""
     held = (
         Checkout.objects.filter(merchant=merchant, status=Status.AUTHORIZED).order_by("-created_at").first()
     )

@@ -8,7 +8,7 @@ SLOTS = 60
 
 @dataclass(frozen=True)
 class Scale:
-    """SLOTS slots between two durations; durations outside them go into the first or the last slot."""
+    """A scale of SLOTS slots between two durations. Other durations go into the first or the last slot."""
 
     low: float
     high: float

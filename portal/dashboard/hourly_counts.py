@@ -1,7 +1,7 @@
 """The home page's figures by hour, counted by a pump so that no page has to count them.
 
-An hour has the rows that were written in it, by the time in their ids. It is final soon after its end, and
-counting it again gives the same result.
+The rows of an hour are the rows whose id was made in that hour. The figures are final soon after the hour's
+end, and counting an hour again gives the same result.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ from portal.models import DeliveryHour, PaymentHour
 
 HOUR = timedelta(hours=1)
 SETTLES = timedelta(minutes=5)  # how long after an hour's end its last row can be committed
-FARTHEST = timedelta(days=62)  # two of the longest ranges that are drawn
+FARTHEST = timedelta(days=62)  # twice the longest range that is drawn, and a little more
 
 
 class _Payments(NamedTuple):
@@ -48,7 +48,7 @@ class _Deliveries(NamedTuple):
 
 
 def catch_up(now: datetime) -> int:
-    """Count the hours that can have changed since the last time; return how many."""
+    """Count the hours that can have changed since the last call. Return the number of these hours."""
     hours = list(_open_hours(now))
     for hour in hours:
         count(hour)
@@ -56,11 +56,14 @@ def catch_up(now: datetime) -> int:
 
 
 def _open_hours(now: datetime) -> Iterator[datetime]:
-    """Yield the hours to count, from the last one counted or that of five minutes ago to the current one."""
+    """Yield the hours to count, up to the current hour.
+
+    The first hour is the last counted one, or the hour of five minutes ago if that is earlier.
+    """
     counted = [
         model.objects.filter(hour__lte=now).aggregate(latest=Max("hour"))[
             "latest"
-        ]  # the clock might have run ahead
+        ]  # if the clock was ahead, later hours exist
         for model in (PaymentHour, DeliveryHour)
     ]
     begin = max(filter(None, counted), default=now - FARTHEST)

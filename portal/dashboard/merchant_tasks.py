@@ -42,9 +42,9 @@ def parked(merchant: Merchant) -> QuerySet[Delivery]:
 
 
 def failed_refunds(**of: Any) -> QuerySet[Refund]:
-    """Return the failed refunds `of` a merchant or of checkouts that have no other pending or settled refund.
+    """Return the failed refunds that match `of`, if their checkout has no pending or settled refund.
 
-    Refunds that were returned are left out: we resolve them.
+    Refunds that were returned are left out, because we resolve them.
     """
     tried_again = Refund.objects.filter(checkout=OuterRef("checkout"), status__in=["pending", "settled"])
     failed = Refund.objects.filter(~Exists(tried_again), status=Refund.Status.FAILED, **of)
@@ -96,7 +96,7 @@ class Waiting:
 
     @cached_property
     def has_lost_holds(self) -> bool:
-        """Whether there are lost holds. Each page's menu needs this; only the home page needs their sums."""
+        """Whether there are lost holds. Every page needs this for its menu, without the sums in `holds`."""
         return lost_holds(self.merchant).exists()
 
     @cached_property

@@ -35,9 +35,10 @@ class Slot:
 
 @dataclass
 class Totals:
-    """The sums of a range, and how long holds and answers took (seconds; None if there were none).
+    """The sums of a range, and histograms of the times from hold to capture and of the response times.
 
-    The times of answers are read only for the range that is drawn.
+    `hold` and `answer` return seconds, or None without data. Response times are read only for the range that
+    is drawn.
     """
 
     captured_count: int = 0
@@ -67,7 +68,7 @@ class Totals:
 
 @dataclass
 class Picture:
-    """The data that the home page draws: a range, the one before it, and its slots."""
+    """The data that the home page draws: the totals of a range and of the previous range, and its slots."""
 
     range: str
     currency: str
@@ -79,7 +80,7 @@ class Picture:
 
 
 def read_stats(merchant: Merchant, span: str, currency: str = "") -> Picture:
-    """Return the figures of a range, in the given currency or else the most used one.
+    """Return the figures of a range, in the given currency or in the most used currency.
 
     The cost is the same no matter how many checkouts there are.
     """
@@ -116,7 +117,7 @@ def _begins(now: datetime, count: int, step: timedelta) -> list[datetime]:
 
 
 class _Paid(NamedTuple):
-    """The outcomes of the holds of a slot; slot 0 is the time before the range."""
+    """The outcomes of holds in a slot and currency. Slot 0 is the time before the range."""
 
     slot: int
     currency: str
@@ -129,7 +130,7 @@ class _Paid(NamedTuple):
 
 
 class _Sent(NamedTuple):
-    """The attempts of a slot; slot 0 is the time before the range."""
+    """The numbers of attempts in a slot. Slot 0 is the time before the range."""
 
     slot: int
     delivered_count: int

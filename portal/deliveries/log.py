@@ -1,4 +1,4 @@
-"""One delivery as the portal shows it: the request, the answer, and the times of the next attempts."""
+"""The details of a delivery's page: the request, the response, and the times of the next attempts."""
 
 import shlex
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from webhooks.delivery import in_words
 from webhooks.models import PERSONAL, Attempt, Delivery, EventType
 
 THREE_DAYS = "We try 9 times in about three days."
-POLICIES: dict[str, str] = {  # of the events with their own policy
+POLICIES: dict[str, str] = {  # for event types with a special retry policy
     EventType.AUTHORIZED: "We try 4 times within the two minutes of the hold.",
     EventType.TEST: "A test event is sent once.",
 }
@@ -40,7 +40,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Shown:
-    """An opened delivery, and one of its attempts with request and answer."""
+    """The details of a delivery, and one of its attempts with request and response."""
 
     delivery: Delivery
     attempt: Attempt | None
@@ -58,13 +58,16 @@ class Shown:
     can_resend: bool
     is_over: bool  # its event announced a hold that has ended
     is_useful: bool  # sending it again can still have an effect
-    is_live: bool  # an answer is due within seconds, so the page keeps asking for it
+    is_live: bool  # a response is due within seconds, so the page refreshes
 
 
 def delivery_details(
     merchant: Merchant, delivery: Delivery, *, number: int | None = None, reveal: bool = False
 ) -> Shown:
-    """Return a delivery with the attempt of that number, else its latest; personal data only if `reveal`."""
+    """Return a delivery with the attempt `number` or its latest attempt.
+
+    Personal data is included only if `reveal` is set.
+    """
     rows = Attempt.objects.filter(delivery=delivery).order_by("-number")
     attempts = list(reversed(rows[:MAX_ATTEMPTS]))
     named = rows.filter(number=number).first() if number is not None else None
@@ -191,7 +194,7 @@ def _list_steps(delivery: Delivery, attempts: list[Attempt]) -> list[Step]:
 
 
 def _scheduled_attempts(delivery: Delivery, ended_at: datetime) -> retries.Attempted:
-    """Return the delivery as the retry schedule sees it: attempts that a person asked for do not count."""
+    """Return the input of the retry schedule, without the attempts that a person asked for."""
     return retries.Attempted(
         event_type=delivery.event.type,
         delivery_id=delivery.pk,

@@ -27,7 +27,7 @@ OUTCOMES = (
     ("parked", "Parked"),
     ("waiting", "Waiting"),
 )
-KEYS = {"parked": "ended_at", "waiting": "next_attempt_at"}  # of the outcomes that are listed by delivery
+KEYS = {"parked": "ended_at", "waiting": "next_attempt_at"}  # sort columns of the lists of deliveries
 NONE = {
     "parked": "No parked deliveries",
     "waiting": "No waiting deliveries",
@@ -89,14 +89,14 @@ def none_says(asked: dict[str, Any]) -> str:
 
 
 def key(asked: dict[str, Any]) -> str:
-    """Return the field of the time by which the rows are sorted."""
+    """Return the name of the time field by which the rows are sorted."""
     return KEYS.get(asked.get("outcome", ""), "started_at")
 
 
 def _filter_rows(
     rows: QuerySet[Any], merchant: Merchant, asked: dict[str, Any], *, delivery: str
 ) -> QuerySet[Any]:
-    """Return the rows that match the other filters; `delivery` is their column of the delivery."""
+    """Return the rows that match the other filters. `delivery` is the column with the delivery's id."""
     if asked.get("q"):
         found = _matching_deliveries(merchant, asked["q"].strip())
         rows = rows.filter(**{f"{delivery}__in": found}) if found else rows.none()
@@ -111,7 +111,7 @@ def _filter_rows(
 
 
 def _matching_deliveries(merchant: Merchant, text: str) -> list[UUID]:
-    """Return the deliveries of the event, checkout or checkouts (by order id) that the text names."""
+    """Return the deliveries for a text that is an event's id, a checkout's id, or an order id."""
     uuid = search.parse_uuid(text)
     orders = Checkout.objects.filter(merchant=merchant, merchant_order_id__iexact=text).order_by(
         "-created_at"
@@ -144,7 +144,7 @@ def lines_of(merchant: Merchant, found: Sequence[Attempt | Delivery]) -> list[di
 
 
 def _is_whole(row: Attempt | Delivery) -> bool:
-    """Return whether the delivery and its event exist: their day can be dropped between two reads."""
+    """Return whether delivery and event still exist. Their partition can be dropped between two reads."""
     delivery = getattr(row, "delivery", None) if isinstance(row, Attempt) else row
     return hasattr(delivery, "event")
 

@@ -29,10 +29,10 @@ from portal.models import AuditEntry, Invitation, Membership, OutboundEmail, Rol
 
 log = structlog.get_logger("portal.mail.outbox")
 LEASE = timedelta(minutes=2)  # longer than we wait for any mail server
-MAX_TRIES = 10  # the last one four hours after the first
+MAX_TRIES = 10  # the last try is four hours after the first
 AT_ONCE = 50
 SEND_EMAILS = "portal.tasks.send_emails"
-SERVER = Bulkhead(4, name="mail")  # threads of a process that a hanging mail server can block
+SERVER = Bulkhead(4, name="mail")  # maximum threads per process that a hanging mail server can block
 SUBJECTS = {
     "sensitive_change": "{merchant}: {what}",
     "keys_of_person": "{merchant}: API keys that {person} still knows",
@@ -48,7 +48,8 @@ DAILY: dict[str, Callable[[Merchant], QuerySet[Any]]] = {  # the rows that each 
     "deliveries_parked": merchant_tasks.parked,
     "holds_lost": merchant_tasks.lost_holds,
 }
-# The rows that appeared after a moment. A hold's `voided_at` is its end, even if the end was recorded later.
+# By kind, the condition for rows that appeared after a time. A hold's end can be recorded later than its
+# `voided_at`, so the recorded change counts.
 CAME_SINCE: dict[str, Callable[[datetime], Q | Exists]] = {
     "deliveries_parked": lambda at: Q(ended_at__gt=at),
     "holds_lost": lambda at: Exists(_ending_changes().filter(pk__gte=clock.first_id(at))),
@@ -56,11 +57,11 @@ CAME_SINCE: dict[str, Callable[[datetime], Q | Exists]] = {
 
 
 class NothingToTell(Exception):
-    """The situation that a mail would report is over."""
+    """The mail is not needed any more, because the situation that it reports is over."""
 
 
 def queue_once(merchant: Merchant, kind: str, *, key: str, **facts: Any) -> bool:
-    """Queue a mail, unless the merchant has one of this kind and key already; return whether it is new."""
+    """Queue a mail, unless the merchant already has one of this kind and key. Return whether it is new."""
     _, is_new = OutboundEmail.objects.get_or_create(
         merchant=merchant, kind=kind, key=key, defaults={"facts": facts, "next_try_at": clock.now()}
     )
@@ -81,7 +82,7 @@ def untold(merchant: Merchant, kind: str) -> QuerySet[Any]:
 
 
 def queue_mail(message: EmailMessage, kind: str, *, seconds: int | None) -> None:
-    """Queue a written mail to one person, to be sent within a second, but not after `seconds` if given."""
+    """Queue a finished mail to one person. If `seconds` is given, the mail is not sent after that time."""
     now = clock.now()
     OutboundEmail.objects.create(
         kind=kind,
@@ -94,14 +95,14 @@ def queue_mail(message: EmailMessage, kind: str, *, seconds: int | None) -> None
 
 
 def send_due() -> int:
-    """Send the mails that are due; return how many were sent.
+    """Send the mails that are due. Return the number of sent mails.
 
-    Failed mails are retried less and less often.
+    Failed mails are retried at growing intervals.
     """
     sent = 0
     with SERVER.slot() as slot:
         for _ in range(AT_ONCE if slot.is_taken() else 0):
-            email = _WAITING.take_oldest(_lease_fields)  # does not wait for another sender
+            email = _WAITING.take_oldest(_lease_fields)  # skips mails that another sender has locked
             if email is None:
                 break
             sent += _send_mail(email)
@@ -112,21 +113,21 @@ _WAITING = Queue(lambda: OutboundEmail.objects.select_related("merchant"), "next
 
 
 def _lease_fields(email: OutboundEmail, now: datetime) -> dict[str, Any]:
-    """Return the fields of a taken mail: it is leased, so that no other sender sends it too."""
+    """Return the changes to a mail that lease it, so that no other sender sends it too."""
     return {"tries": email.tries + 1, "next_try_at": now + LEASE}
 
 
 def _send_mail(email: OutboundEmail) -> bool:
-    now = clock.now()  # rows that come after this moment are for the next mail
+    now = clock.now()  # rows that appear after this time are counted by the next mail
     message = None
     try:
         message = _build_message(email)
         if message is not None:
             message.send()
     except NothingToTell:
-        email.delete()  # with its key, so that a later mail can have it
+        email.delete()  # so that a later mail can use its key
         return False
-    except Exception as error:  # of the mail server or the facts: the other mails are still sent
+    except Exception as error:  # of the mail server or the facts; the other mails are still sent
         of = {"email": str(email.pk), "merchant": str(email.merchant_id or "")}
         log.error("mail not sent", **of, kind=email.kind, error=type(error).__name__)
         if email.tries < MAX_TRIES:
@@ -142,7 +143,7 @@ def _send_mail(email: OutboundEmail) -> bool:
 
 
 def _build_message(email: OutboundEmail) -> EmailMessage | None:
-    """Return the mail in its current words, None if it no longer has a recipient. Raises NothingToTell."""
+    """Return the mail to send, or None if it has expired or has no recipient. Raises NothingToTell."""
     if email.ends_at is not None and email.ends_at <= clock.now():
         return None
     if email.merchant is None:

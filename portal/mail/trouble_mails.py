@@ -1,4 +1,4 @@
-"""Mails to owners about trouble: an endpoint down, parked deliveries, failed refunds, lost holds, disputes.
+"""Mails to owners about problems: failing endpoints, parked deliveries, failed refunds, lost holds, disputes.
 
 Rule portal.mails.
 """
@@ -20,7 +20,7 @@ from portal.orders import reasons
 from webhooks.models import Delivery, Endpoint
 
 LONG = timedelta(hours=1)  # how long an endpoint fails before owners get a mail
-LATELY = timedelta(hours=1)  # the pump runs every minute, unless all workers were away
+LATELY = timedelta(hours=1)  # how far the pump looks back; it runs every minute if a worker is up
 
 
 def queue_trouble_mails(now: datetime) -> None:
@@ -84,8 +84,8 @@ def _lost_holds(now: datetime) -> None:
 def _tell_daily(now: datetime, kind: str, lately: QuerySet[Any]) -> None:
     """Queue a mail, at most once a day, to each merchant with waiting rows that no mail has counted.
 
-    These are rows of `lately`, or rows that came after a mail of the last days, which that mail did not
-    count.
+    The function checks the merchants of `lately`, and the merchants that got such a mail in the last seven
+    days, because rows can have appeared after that mail.
     """
     mails = OutboundEmail.objects.filter(kind=kind, pk__gte=clock.first_id(now - merchant_tasks.LOOKS_BACK))
     today = f"{now:%Y-%m-%d}"

@@ -17,7 +17,7 @@ from payments.models import Merchant
 
 class UserManager(BaseUserManager["User"]):
     def create_user(self, email: str, password: str | None = None, **facts: Any) -> User:
-        """Make a person; one without a password can only reset it."""
+        """Create a person. A person without a password can only set one by a password reset."""
         user = self.new_user(email, password, **facts)
         user.save(using=self._db)
         return user
@@ -32,12 +32,12 @@ class UserManager(BaseUserManager["User"]):
         return user
 
     def create_superuser(self, email: str, password: str | None = None, **facts: Any) -> User:
-        """Make an operator with every right in the admin."""
+        """Create an operator with every right in the admin."""
         return self.create_user(email, password, is_staff=True, is_superuser=True, **facts)
 
 
 class User(AbstractBaseUser, PermissionsMixin):
-    """A person who signs in by e-mail: a merchant's, or an operator (`is_staff`)."""
+    """A person who signs in by e-mail: a member of a merchant's team, or an operator (`is_staff`)."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     email = models.EmailField(unique=True)
@@ -60,7 +60,7 @@ class User(AbstractBaseUser, PermissionsMixin):
         return self.email
 
     def clean(self) -> None:
-        """Put the e-mail into lower case, as logins look it up."""
+        """Put the e-mail into lower case, because logins look it up that way."""
         super().clean()
         self.email = self.email.lower()
 
@@ -141,7 +141,7 @@ class LoginAttempt(models.Model):
     address_digest = models.CharField(max_length=64)
     site_digest = quota.site_digest()
     created_at = models.DateTimeField()
-    alike: dict[str, list[str]]  # of a new attempt, by field: the digests by which it is counted
+    alike: dict[str, list[str]]  # set on a new attempt: for each field, the digests that limits compare
 
     class Meta:
         indexes: ClassVar = [

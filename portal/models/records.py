@@ -57,7 +57,7 @@ class ApiClient(AbstractApplication):
 
 
 class AuditEntry(models.Model):
-    """An act for a merchant, of a person in the portal or of a key. Append-only."""
+    """An action that a person or an API key took for a merchant. Append-only."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
@@ -92,9 +92,9 @@ class AuditEntry(models.Model):
 
 
 class CheckoutNote(models.Model):
-    """A note on an order. It is never changed, and is deleted when the order's person is erased.
+    """A note on an order. It is never changed.
 
-    `portal.tasks` deletes it.
+    `portal.tasks` deletes it when the order's customer is erased.
     """
 
     MAX_LETTERS = 1000
@@ -118,8 +118,8 @@ class CheckoutNote(models.Model):
 class Trial(models.Model):
     """A run of a checklist case through the merchant's own integration, in the sandbox (`portal.trials`).
 
-    `evidence` has the observations as they are shown. It stays when the deliveries and calls that it names
-    are deleted.
+    `evidence` holds the observations as the page shows them. It is kept when the deliveries and calls that it
+    names are deleted.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -156,7 +156,7 @@ class Trial(models.Model):
 
 
 class LastWrite(models.Model):
-    """The position of the database's log at the last change of a merchant's people, or of operators.
+    """The position of the database's log after the last change by a merchant's people, or by operators.
 
     It is the position after the commit.
     """
@@ -169,7 +169,7 @@ class LastWrite(models.Model):
 
 
 class OutboundEmail(models.Model):
-    """A mail, due or sent: to a merchant's people, or to one person about their login.
+    """A due or sent mail, to a merchant's people or to one person about their login.
 
     `key` makes it unique among the merchant's mails of its kind.
     """
@@ -253,7 +253,7 @@ class PaymentHour(models.Model):
 
 
 class DeliveryHour(models.Model):
-    """How a merchant's endpoint answered in one hour, for the home page."""
+    """The deliveries to a merchant's endpoint in one hour, for the home page."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.CASCADE)

@@ -1,4 +1,4 @@
-"""Requests with client credentials, by JSON, form or Basic.
+"""Requests with client credentials, which are sent as JSON, as a form, or in a Basic header.
 
 This module reads them, limits failures, and writes the refusals of RFC 6749. Rules token.ways, token.errors,
 token.failures.
@@ -37,7 +37,7 @@ class InvalidRequest(Exception):
 
 
 class Endpoint(NamedTuple):
-    """An endpoint: the parameters that it takes in addition to the client's, and its act.
+    """An endpoint: the parameters that it takes in addition to the client's credentials, and its action.
 
     The required parameter comes first.
     """
@@ -49,7 +49,7 @@ class Endpoint(NamedTuple):
     """Returns the answer, invalid_client's if the credentials are wrong."""
 
     def answer(self, request: HttpRequest) -> HttpResponse:
-        """Read a request and return the answer to it."""
+        """Read a request and return the response."""
         if request.method != "POST":
             return refusal("invalid_request", 405, "Use POST.", Allow="POST")
         try:
@@ -63,7 +63,7 @@ class Endpoint(NamedTuple):
             return refusal("temporarily_unavailable", 503, "Try again in a second.", Retry_After="1")
 
     def _limited(self, request: HttpRequest, parameters: Parameters) -> HttpResponse:
-        """Act, unless this client has failed too often from this network."""
+        """Take the endpoint's action, unless this client has failed too often from this network."""
         client_id, networks = (
             parameters.get("client_id", ""),
             address.networks_of(address.caller_address(request)),
@@ -100,7 +100,7 @@ def refusal(error: str, status: int, words: str, **headers: str) -> HttpResponse
 
 
 def too_large() -> HttpResponse:
-    """Return the answer to a body too large to be read."""
+    """Return the response to a body that is too large to be read."""
     return refusal(
         "invalid_request", 413, "The body is too large. Send only the parameters of this endpoint."
     )
@@ -126,7 +126,7 @@ def _read_parameters(request: HttpRequest, taken: Sequence[str]) -> Parameters:
 
 
 def _read_body(request: HttpRequest, taken: Sequence[str]) -> Parameters:
-    """Return the known parameters of the body; one without a value counts as omitted (RFC 6749, 3.2)."""
+    """Return the known parameters of the body. Empty parameters count as omitted (RFC 6749, 3.2)."""
     wanted = f"{taken[0]}, client_id and client_secret"
     try:
         if request.content_type == "application/json":

@@ -32,7 +32,7 @@ class Core(OAuthLibCore):
 
 
 class ClientScopes(BaseScopes):
-    """A client may ask for any of its scopes, and gets all of them if it asks for none."""
+    """A client may request any of its scopes, and gets all of them if it names no scope."""
 
     def get_all_scopes(self) -> dict[str, str]:
         return settings.SCOPES
@@ -45,7 +45,7 @@ class ClientScopes(BaseScopes):
 
 
 class Validator(OAuth2Validator):
-    """Accepts either of a client's two live secrets; an unknown client costs the same check."""
+    """Accepts each of a client's two live secrets. The check takes the same time for an unknown client."""
 
     def authenticate_client(self, request: Any, *args: Any, **kwargs: Any) -> bool:
         request.client = CLIENT.first(request.client_id or "")

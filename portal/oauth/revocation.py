@@ -22,9 +22,9 @@ def _check_token_given(parameters: Parameters) -> None:
 
 
 def _delete_token(request: HttpRequest, parameters: Parameters) -> HttpResponse:
-    """Delete the token if it is the client's; the answer to any other token is the same."""
+    """Delete the token if it belongs to the client. The response to any other token is the same."""
     request.oauth_parameters = parameters  # type: ignore[attr-defined]  # read by library.Core
-    _, _, _, status = OAuthLibMixin().create_revocation_response(request)  # without the library's HTTP
+    _, _, _, status = OAuthLibMixin().create_revocation_response(request)  # bypasses the library's view
     if status == 401:
         return client_requests.invalid_client()
     response = HttpResponse(status=status)

@@ -31,7 +31,7 @@ def _check_grant(parameters: Parameters) -> None:
 def _issue_token(request: HttpRequest, parameters: Parameters) -> HttpResponse:
     """Return the response with a new token, or the refusal in our words."""
     request.oauth_parameters = parameters  # type: ignore[attr-defined]  # read by library.Core
-    _, headers, body, status = OAuthLibMixin().create_token_response(request)  # without the library's HTTP
+    _, headers, body, status = OAuthLibMixin().create_token_response(request)  # bypasses the library's view
     if status == 401:
         return client_requests.invalid_client()
     issued: dict[str, str] = orjson.loads(body)

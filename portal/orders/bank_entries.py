@@ -19,7 +19,7 @@ from portal.orders.order import Order
 
 Account, Kind, Purpose, State = Posting.Account, Movement.Kind, Operation.Purpose, Operation.State
 Posted = defaultdict[UUID, list[Posting]]  # by transaction
-BANK: dict[str, tuple[str, str]] = {  # by kind: in progress or failed, and succeeded
+BANK: dict[str, tuple[str, str]] = {  # by kind: the title in progress or after a failure, and after success
     Operation.Kind.AUTHORIZE: ("Holding {amount} on {card}", "The bank holds {amount} on {card}"),
     Operation.Kind.CAPTURE: ("Taking {amount} from {card}", "The bank took {amount} from {card}"),
     Operation.Kind.VOID: ("Releasing {amount} on {card}", "The bank released {amount} on {card}"),
@@ -29,7 +29,7 @@ OUTSIDE = (
     "Refunding {amount} to {card} in the bank’s dashboard",
     "{amount} was refunded to {card} in the bank’s dashboard",
 )
-BOOKED: dict[str, tuple[str, str]] = {  # by kind: its text, and that of its reversal
+BOOKED: dict[str, tuple[str, str]] = {  # by kind: the text of the booking, and of its reversal
     Booking.Kind.SETTLED_OUTSIDE: (
         "{amount} was refunded another way: {card} could not take it",
         "The refund of {amount} another way was reversed",
@@ -89,7 +89,7 @@ def bank_entries_of(order: Order, window: Window) -> Iterator[Entry]:
 
 
 def _posting_entry(at: datetime, title: str, lines: Sequence[Posting], text: str = "", **facts: Any) -> Entry:
-    """Return the entry of a posting that we did not request from the bank."""
+    """Return the entry for postings that no request of the service to the bank has caused."""
     said = f"{text} {_postings_sentence(lines)}".strip()
     return Entry(at=at, kind="bank", tone="still", icon="bank", title=title, text=said, facts=facts)
 
@@ -107,7 +107,7 @@ def _of_return(checkout: Checkout, row: Movement, lines: Sequence[Posting]) -> E
 
 
 def _of_dispute(order: Order, dispute: Dispute, posted: Posted) -> Iterator[Entry]:
-    """Yield a dispute's opening, each movement of its money since, and its decision."""
+    """Yield the entries of a dispute: its opening, each later movement of its money, and its decision."""
     amount = money.display(dispute.amount, order.checkout.currency)
     facts: dict[str, Any] = {"dispute": str(dispute.pk), "amount": dispute.amount, "reason": dispute.reason}
     at_once: dict[datetime | None, list[Posting]] = {dispute.created_at: [], dispute.closed_at: []}
@@ -232,7 +232,7 @@ def _operation_facts(operation: Operation, posted: Sequence[Posting]) -> dict[st
 
 
 def _postings_sentence(posted: Sequence[Posting]) -> str:
-    """Return the postings of transactions as a sentence, "" if they cancel each other out."""
+    """Return the postings of transactions as a sentence, or "" if they cancel each other out."""
     sums: dict[str, int] = {}
     for line in posted:
         sums[line.account] = sums.get(line.account, 0) + line.amount

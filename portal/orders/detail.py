@@ -1,4 +1,4 @@
-"""One checkout as the merchant sees it: where the money is, the order, the split in counts, the refunds."""
+"""The context of a checkout's page: where the money is, the order, the split in counts, the refunds."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ def order_context(order: Order) -> dict[str, Any]:
 
 
 def _at_the_bank(order: Order) -> dict[str, Any]:
-    """Return what payers and others did with the money outside the service, and the address for support."""
+    """Return the disputes, the actions outside the service, and the address for support."""
     return {
         "disputes": [disputed.dispute_context(row) for row in order.disputes],
         "outside": outside_actions.open_actions(order),
@@ -56,9 +56,9 @@ def _at_the_bank(order: Order) -> dict[str, Any]:
 
 
 def _is_elsewhere(order: Order, came_back: int) -> bool:
-    """Return whether the money is in none of the three places.
+    """Return whether the money is neither held, nor at the shop, nor back on the card.
 
-    This is the case if a refund was returned, or one was made or settled outside the service.
+    This is the case if a refund was returned, or if a refund was made or settled outside the service.
     """
     has_come_back = bool(came_back) and order.checkout.status == Status.REFUNDED
     is_settled = order.accounts is not None and any(card.settled for card in order.accounts.cards.values())
@@ -66,7 +66,7 @@ def _is_elsewhere(order: Order, came_back: int) -> bool:
 
 
 def _came_back(order: Order) -> int:
-    """Return how much of settled refunds was returned and not yet refunded again, in minor units."""
+    """Return the amount of returned refunds that was not refunded again yet, in minor units."""
     if order.accounts is None:
         return 0
     if order.checkout.status == Status.REFUNDED:
@@ -75,7 +75,7 @@ def _came_back(order: Order) -> int:
 
 
 def _allowed_actions(order: Order) -> dict[str, bool]:
-    """Return what a person may do now, and whether the page updates itself."""
+    """Return what a person may do now, and whether the page refreshes automatically."""
     is_disputed = bool(order.disputes) and refunds.obstacle(order.checkout) is not None
     actions = current_checkouts.actions(order.checkout, open_kind=order.open_kind, is_disputed=is_disputed)
     is_asked = order.checkout.status == Status.CREATED and order.open_kind is not None
@@ -87,12 +87,12 @@ def _allowed_actions(order: Order) -> dict[str, bool]:
 
 
 def _hold_and_advice(order: Order) -> dict[str, Any]:
-    """Return how long a held order can still be captured, and the advice if its server was not notified."""
+    """Return the time left to capture a held order, and advice if the merchant's server was not notified."""
     return {"hold": _hold_left(order.checkout), "advice": endpoint_advice.advice(order)}
 
 
 def _hold_left(checkout: Checkout) -> dict[str, Any] | None:
-    """Return how long a held order can still be captured, in seconds and as a clock; None for others."""
+    """Return the time left to capture a held order, in seconds and as minutes:seconds; None for others."""
     if checkout.status != Status.AUTHORIZED or not (checkout.authorized_at and checkout.capture_before):
         return None
     left = max(0, round((checkout.capture_before - current_checkouts.read_at(checkout)).total_seconds()))
@@ -101,7 +101,7 @@ def _hold_left(checkout: Checkout) -> dict[str, Any] | None:
 
 
 def _place_of_money(checkout: Checkout) -> str:
-    """Return where the money is: "hold", "shop" or "card", "" if no money has moved."""
+    """Return where the money is: "hold", "shop" or "card", or "" if no money has moved."""
     if checkout.status == Status.AUTHORIZED:
         return "hold"
     if checkout.status in (Status.CAPTURED, Status.REFUNDING):
@@ -110,7 +110,7 @@ def _place_of_money(checkout: Checkout) -> str:
 
 
 def _split_sums(order: Order) -> dict[str, Any] | None:
-    """Return the shares as counts and sums, never a name or a number; None without mates."""
+    """Return counts and sums of the shares, without names or phone numbers; None if there are no mates."""
     if not order.checkout.has_mates:
         return None
     checkout, shares = order.checkout, order.shares
@@ -135,7 +135,7 @@ def _refund_fields(checkout: Checkout, refund: Refund) -> dict[str, Any]:
 
 
 def _failed_refund(checkout: Checkout, refunds: list[Refund]) -> dict[str, Any] | None:
-    """Return the latest refund if it failed and none replaced it, why, and whether a new one can succeed."""
+    """Return the latest refund if it failed, with the reason and whether a new refund can succeed."""
     latest = refunds[0] if refunds and checkout.status == Status.CAPTURED else None
     if latest is None or latest.status != Refund.Status.FAILED:
         return None

@@ -14,7 +14,7 @@ from payments.models import Dispute
 from portal import badges
 from portal.badges import Badge
 
-# The complaints of customers to their banks, in their own words, by the provider's reason.
+# The customer's complaint to the bank for each reason of the provider, in the customer's words.
 SAID = {
     "product_not_received": "I did not get what I paid for.",
     "product_unacceptable": "What I got is not what I paid for.",
@@ -45,7 +45,7 @@ def reason_in_words(reason: str) -> str:
 
 
 def dispute_context(row: Dispute) -> dict[str, Any]:
-    """Return a dispute's context, which never says whose card it is."""
+    """Return a dispute's template context, which does not say to whom the card belongs."""
     send_by = (
         row.respond_by - ON_THE_WAY if row.respond_by and row.respond_by - ON_THE_WAY > clock.now() else None
     )
@@ -63,6 +63,6 @@ def dispute_context(row: Dispute) -> dict[str, Any]:
 
 
 def contested(rows: Sequence[Dispute], checkout: Checkout) -> bool:
-    """Return whether an open dispute over the whole captured order is the order's only dispute."""
+    """Return whether the order is captured, and its only dispute is open and for the whole amount."""
     is_one = checkout.status == Status.CAPTURED and len(rows) == 1
     return is_one and rows[0].status == Dispute.Status.OPEN and rows[0].amount == checkout.amount

@@ -18,7 +18,7 @@ class Advice(NamedTuple):
 
 
 def advice(order: Order) -> Advice | None:
-    """Return the advice for a held order; None if its server knows of it or is about to."""
+    """Return the advice for a held order; None if its event was delivered, is being sent or was not tried."""
     checkout = order.checkout
     if checkout.status != Status.AUTHORIZED or checkout.capture_before is None:
         return None

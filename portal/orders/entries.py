@@ -1,4 +1,4 @@
-"""The entries of a checkout's timeline: states, calls, webhook attempts, mates; the window on their rows."""
+"""The entries of a checkout's timeline: states, calls, webhook attempts and shares."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ VERBS = {
     "refund": "called refund",
     "read": "read the checkout",
 }
-REFUND_FAILED = "refund_failed"  # this entry's key; a state's key is its name, a share's key is its id
+REFUND_FAILED = "refund_failed"  # key of the entry; a state's key is its name, a share's its id
 WITH_ACTOR = (Status.CAPTURED, Status.VOIDED, Status.REFUNDING)  # states whose actor is shown
 
 Row = TypeVar("Row", bound=Model)
@@ -33,19 +33,19 @@ Row = TypeVar("Row", bound=Model)
 
 @dataclass(frozen=True)
 class Window:
-    """A window on rows, for keyset pages: the newest `maximum` rows, or the newest before a moment."""
+    """The range of rows to read for a page: the newest `maximum` rows, or the newest ones before a time."""
 
     before: datetime | None
     maximum: int
 
     def of(self, rows: QuerySet[Row, Any], key: str = "created_at") -> list[Row]:
-        """Return the window's rows, newest first by the column `key`."""
+        """Return the rows in this range, sorted by the column `key` with the newest first."""
         if self.before is not None:
             rows = rows.filter(**{f"{key}__lt": self.before})
         return list(rows.order_by(f"-{key}", "-pk")[: self.maximum])
 
     def has_all(self, found: Sequence[Model]) -> bool:
-        """Return whether there are no other rows than those found."""
+        """Return whether the found rows are all rows that exist."""
         return self.before is None and len(found) < self.maximum
 
 
@@ -53,10 +53,10 @@ class Window:
 class Entry:
     """An entry of the timeline.
 
-    `kind` is state, call, attempt, bank, split or upcoming. `facts` are for programs. `actor` is the person
-    or key that acted, "" if no one is named, and `by` is the name in words. `cause` is the request that
-    changed a state. `part_of` is the `key` of another entry that reports the same fact. If the page has that
-    entry, it takes over the text `as_part`, and this entry is left out.
+    `kind` is state, call, attempt, bank, split or upcoming. `facts` are for the JSON file. `actor` is the
+    person or key that acted, or "" if the entry names no actor, and `by` is the actor's name in words.
+    `cause` is the request that changed a state. `part_of` is the `key` of another entry that reports the same
+    fact. If that entry is on the page, the text `as_part` is added to it, and this entry is left out.
     """
 
     at: datetime
@@ -78,9 +78,9 @@ class Entry:
 
 
 def of_states(order: Order, changes: Sequence[Change], *, has_create: bool) -> Iterator[Entry]:
-    """Yield the changes of state, oldest first.
+    """Yield entries for the changes of state, oldest first.
 
-    The creation is included only if no call reports it (not `has_create`).
+    The creation is left out if an entry of an API call reports it (`has_create`).
     """
     for change in changes:
         is_latest = change is changes[-1] and change.to == order.checkout.status
@@ -108,9 +108,9 @@ def _has_refund_failed(change: Change) -> bool:
 
 
 def _kind_of(actor: str) -> str:
-    """Return the actor for programs: a key with its id, or a person without an id.
+    """Return the actor for the JSON file: an API key with its id, or another actor without its id.
 
-    A key's id is the merchant's own.
+    A key's id is included because the key belongs to the merchant.
     """
     return actor if actor.startswith("client:") else actor.partition(":")[0]
 
@@ -159,7 +159,7 @@ def verb_of(call: ApiCall) -> str:
 
 
 def of_calls(calls: Iterable[ApiCall]) -> Iterator[Entry]:
-    """Yield the merchant's calls, including refused ones."""
+    """Yield entries for the merchant's API calls, including refused ones."""
     for call in calls:
         verb = verb_of(call)
         did = "created the checkout" if verb == "create" else VERBS.get(verb, f"called {verb}")
@@ -182,7 +182,7 @@ def of_calls(calls: Iterable[ApiCall]) -> Iterator[Entry]:
 
 
 def of_attempts(attempts: Iterable[Attempt], deliveries: Mapping[UUID, Delivery]) -> Iterator[Entry]:
-    """Yield the webhook attempts with their answers; `deliveries` has their deliveries by id."""
+    """Yield entries for webhook attempts with their responses. `deliveries` holds their deliveries by id."""
     for attempt in attempts:
         excerpt = attempt.response_excerpt.strip()[:80] if attempt.is_delivered is False else ""
         said = f"Your endpoint answered “{excerpt}”." if excerpt else ""
@@ -220,7 +220,7 @@ def _duration_words(milliseconds: int | None) -> str:
 
 
 def of_split(order: Order) -> Iterator[Entry]:
-    """Yield the split of the cost, and each paid share, as counts and amounts without names."""
+    """Yield entries for the split and for each paid share, with counts and amounts but no names."""
     checkout, shares = order.checkout, order.shares
     if not shares:
         return
@@ -255,5 +255,5 @@ def _share_paid_entry(share: PaymentRequest, at: datetime, currency: str) -> Ent
 
 
 def card_of(payment: Payment) -> str:
-    """Return a card's name for a sentence."""
+    """Return the name of the payment's card, for use in a sentence."""
     return f"{payment.card_brand or 'card'} ending {payment.card_last4}" if payment.card_last4 else "a card"

@@ -1,6 +1,7 @@
-"""A page of the timeline for people: each fact appears once, and a call is below the state that it changed.
+"""The timeline's page for people: each fact appears once, and a call is below the change that it caused.
 
-If the bank acted for a state or for a mate's share, that entry reports the act, which has no separate entry.
+A bank operation that belongs to a change of state or to a mate's share has no separate entry. The entry of
+the change or of the share reports it.
 """
 
 from collections.abc import Sequence
@@ -11,22 +12,22 @@ from itertools import groupby
 from portal.orders.entries import Entry
 from portal.templatetags.portal import time_of
 
-# The order at one moment. A call makes us ask the bank, the bank's answer changes the state, and then the
-# merchant is notified.
+# The order of entries with the same time. A call makes the service send a request to the bank, the bank's
+# response changes the state, and then the merchant is notified.
 CAUSES = ("call", "bank", "state", "asks", "attempt", "split")
 ASKS_THE_BANK = "asks"  # a request to the bank that is still open, which a change of state has caused
 
 
 def cause_first(entry: Entry) -> tuple[datetime, int]:
-    """Return the sort key: the time, and at one moment causes before their effects."""
+    """Return the sort key: the time, and for equal times causes before their effects."""
     is_asked = entry.tone == "move" and entry.kind == "bank"
     return entry.at, CAUSES.index(ASKS_THE_BANK if is_asked else entry.kind)
 
 
 def told_once(newest_first: Sequence[Entry]) -> Sequence[Entry]:
-    """Return a page's entries without parts of other entries.
+    """Return a page's entries, with entries that are part of another entry merged into it.
 
-    Each call is below the state that it changed.
+    Each call is below the change of state that it caused.
     """
     oldest_first = list(reversed(newest_first))
     wholes = [entry for entry in oldest_first if entry.key]
@@ -43,7 +44,7 @@ def told_once(newest_first: Sequence[Entry]) -> Sequence[Entry]:
 
 
 def _reads_in_one(newest_first: Sequence[Entry]) -> list[Entry]:
-    """Return the entries; consecutive equal reads by one key become one entry, at the time of the last."""
+    """Combine consecutive equal reads by one key into one entry, which has the time of the latest read."""
     found: list[Entry] = []
     for key, group in groupby(newest_first, key=read_as):
         same = list(group)
@@ -52,7 +53,7 @@ def _reads_in_one(newest_first: Sequence[Entry]) -> list[Entry]:
 
 
 def read_as(entry: Entry) -> tuple[str, str] | None:
-    """Return what combined reads have in common; None for an entry that is not a read."""
+    """Return the title and actor that combined reads share, or None for an entry that is not a read."""
     is_read = entry.kind == "call" and entry.facts.get("method") == "GET"
     return (entry.title, entry.actor) if is_read else None
 
@@ -64,7 +65,7 @@ def _read_often(newest_first: Sequence[Entry]) -> Entry:
 
 
 def _whole_of(entry: Entry, wholes: Sequence[Entry]) -> Entry | None:
-    """Return the first entry from this one's time on of which it is a part; None if the page has none."""
+    """Return the entry on the page that reports this entry: the first one at or after its time, or None."""
     if not entry.part_of:
         return None
     return next((one for one in wholes if one.key == entry.part_of and one.at >= entry.at), None)
@@ -75,9 +76,9 @@ def _with_parts(entry: Entry, parts: Sequence[str]) -> Entry:
 
 
 def _at_their_effect(oldest_first: Sequence[Entry]) -> list[Entry]:
-    """Return the entries, where each call that changed a state has the time of that change.
+    """Return the entries, and give each call that changed a state the time of that change.
 
-    A call is recorded after its response, which is later.
+    A call is recorded after its response, so its recorded time is later.
     """
     moved: dict[str, Entry] = {}
     for entry in oldest_first:

@@ -1,4 +1,4 @@
-"""Why a hold lapsed, in words: the attempts, their answers, and whether a capture was tried.
+"""Explains why a hold lapsed: the attempts, the responses to them, and whether a capture was tried.
 
 Rule portal.timeline.
 """
@@ -18,11 +18,11 @@ from portal.templatetags.portal import time_of
 from webhooks import lookup, retention
 from webhooks.models import Attempt, EventType
 
-MAX_ATTEMPTS = 20  # of one event: more than its schedule has
+MAX_ATTEMPTS = 20  # per event: more than its retry schedule has
 
 
 class Refused(NamedTuple):
-    """An answer to captures before the hold ended, and how many captures got it."""
+    """A response that captures got before the hold ended, and the number of these captures."""
 
     status: int
     error_code: str
@@ -30,7 +30,7 @@ class Refused(NamedTuple):
 
 
 def why(checkout: Checkout) -> str:
-    """Return why there was no capture in time, "" if the hold did not lapse."""
+    """Return a sentence about why there was no capture in time, or "" if the hold did not lapse."""
     if checkout.void_reason != VoidReason.AUTH_EXPIRED or checkout.voided_at is None:
         return ""
     ended = f"the hold ended at {time_of(checkout.voided_at)}"
@@ -56,13 +56,13 @@ def why(checkout: Checkout) -> str:
 
 
 def _capture_calls_sentence(checkout: Checkout, captures: QuerySet[ApiCall]) -> str:
-    """Return a sentence about the calls of capture and their answers, "" if there were none."""
+    """Return a sentence about the calls of capture and our responses, or "" if there was no call."""
     if refused := _refused_captures(captures):
         codes = ", ".join(f"{one.status} {one.error_code}".strip() for one in refused)
         tries = f"{_times_words(sum(one.times for one in refused))} with {codes}"
         return f"Your server called capture, and we answered {tries}. No capture was accepted"
     if Operation.objects.filter(payment=checkout.payment_id, kind=Operation.Kind.CAPTURE).exists():
-        return "Your server called capture, and no capture was accepted"  # the call is no longer kept
+        return "Your server called capture, and no capture was accepted"  # the log of the call is deleted
     return ""
 
 

@@ -1,4 +1,4 @@
-"""An order as the portal reads it: its current checkout, and data that parts of its page share, read once."""
+"""An order for the portal's page: its current checkout, and related rows that are read at most once."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -26,9 +26,9 @@ ACTS = (kinds.OUTSIDE_CAPTURE.name, kinds.CAPTURED_ANOTHER_AMOUNT.name, kinds.OU
 
 
 def _acts_on(checkout: OuterRef, merchant: OuterRef) -> ArraySubquery:
-    """Return a subquery for the open acts of others at the provider: kind, facts and `at`.
+    """Return a subquery for the open actions on an order outside the service: kind, facts and `at`.
 
-    An act is open until an operator closes it.
+    An action is open until an operator closes it.
     """
     rows = Discrepancy.objects.filter(kind__in=ACTS, closed_at=None, merchant=merchant)
     of_order = rows.annotate(of=KeyTextTransform("checkout", "facts")).filter(of=Cast(checkout, TextField()))
@@ -59,14 +59,14 @@ class Order:
 
     @property
     def open_kind(self) -> str | None:
-        """The kind of the card operation that is open on it; None if no operation is open."""
+        """The kind of the order's open card operation; None if no operation is open."""
         read: Any = self.checkout
         kind: str | None = read.open_kind
         return kind
 
     @property
     def acts(self) -> list[dict[str, Any]]:
-        """The open acts on it in the provider's own dashboard: kind, facts, and when we learned of it."""
+        """The open actions on the order in the provider's dashboard: kind, facts, when we learned of it."""
         read: Any = self.checkout
         acts: list[dict[str, Any]] = read.acts
         return acts
@@ -84,7 +84,7 @@ class Order:
 
     @cached_property
     def accounts(self) -> Accounts | None:
-        """The sum that each card has borne; None if the statuses of order and shares already say it."""
+        """The sum that each card bears; None if it follows from the statuses of the order and its shares."""
         return settling.read_accounts_unlocked(self.checkout)
 
     @cached_property
@@ -107,7 +107,7 @@ class Order:
 
     @cached_property
     def deliveries(self) -> dict[UUID, Delivery]:
-        """The deliveries of its events that are not deleted yet, by their ids."""
+        """The deliveries of the order's events, by delivery id. Deleted deliveries are missing."""
         events = list(lookup.events_about(self.checkout.pk).values_list("pk", flat=True))
         return {
             row.pk: row for row in lookup.deliveries_of(events).filter(merchant=self.checkout.merchant_id)
@@ -115,7 +115,7 @@ class Order:
 
     @cached_property
     def postings(self) -> list[Posting]:
-        """The order's lines of the ledger: a few for each card."""
+        """The order's lines in the ledger, a few for each card."""
         rows = Posting.objects.filter(checkout_uuid=self.checkout.pk, merchant=self.checkout.merchant_id)
         return list(rows.order_by("created_at", "pk"))
 

@@ -1,4 +1,4 @@
-"""Acts on an order that were made outside this service: what each means, and what the merchant does."""
+"""Actions on an order outside this service: what each means, and what the merchant should do."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -12,7 +12,7 @@ from portal.orders.order import Order
 
 RELEASED, TAKEN = kinds.OUTSIDE_VOID.name, kinds.OUTSIDE_CAPTURE.name
 TAKEN_OTHERWISE = kinds.CAPTURED_ANOTHER_AMOUNT.name
-# The meaning of each act in the statuses that have their own text, and in any other status.
+# For each action: the texts for some statuses of the order, and the text for all other statuses.
 MEANINGS: dict[str, tuple[Mapping[str, str], str]] = {
     RELEASED: (
         {
@@ -33,8 +33,8 @@ MEANINGS: dict[str, tuple[Mapping[str, str], str]] = {
         " gets the money back.",
     ),
 }
-# The text for a capture of another amount. It never counts as ours, so the merchant's capture would not find
-# the money.
+# The text for an outside capture of a different amount than the order's. The service does not count it as the
+# order's capture, so a capture by the merchant would not find the money.
 OF_ANOTHER_AMOUNT = (
     "The customer is charged, but not the order’s amount: a capture would not find that money. Do not fulfil the order."
     " Cancel it. We make sure that the customer gets the money back."
@@ -43,19 +43,19 @@ OF_A_MATE = "It was a mate’s card, so the order does not change. We are lookin
 
 
 class Told(NamedTuple):
-    """An act in the words of the order's page, and its meaning."""
+    """The title of an action on the order's page, and the text that explains it."""
 
     title: str
     text: str
 
 
 def open_actions(order: Order) -> list[Told]:
-    """Return the open acts on an order, in words (rule portal.outside)."""
+    """Return the open actions on an order outside the service, in words (rule portal.outside)."""
     return [_describe_action(order, act["kind"], act["facts"]) for act in order.acts]
 
 
 def action_entries(order: Order) -> Iterator[Entry]:
-    """Yield the open acts as entries of the timeline, at the times when we learned of them."""
+    """Yield the open actions as entries of the timeline, at the times when we learned of them."""
     for act in order.acts:
         yield Entry(
             at=datetime.fromisoformat(act["at"]),
@@ -85,9 +85,9 @@ def _action_title(kind: str, facts: Mapping[str, Any]) -> str:
 
 
 def left(order: Order) -> dict[str, str]:
-    """Return the sum that others refunded at the bank, and the rest of a captured order.
+    """Return the sum that was refunded in the bank's dashboard, and the rest of a captured order.
 
-    The result is empty if they refunded no money.
+    The result is empty if no money was refunded there.
     """
     if order.accounts is None or order.checkout.status != Status.CAPTURED:
         return {}
@@ -104,9 +104,9 @@ def left(order: Order) -> dict[str, str]:
 
 
 def refundable(order: Order) -> int:
-    """Return the sum that a refund of a captured order would return, in minor units.
+    """Return the sum that a refund of a captured order would pay back, in minor units.
 
-    Money that is owed to the lead for a share goes back to the mate. It is not part of the order's amount.
+    Money that is owed to the lead for a share is left out: it goes back to the mate.
     """
     accounts = order.accounts
     if accounts is None:

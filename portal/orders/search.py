@@ -1,4 +1,4 @@
-"""The search for checkouts: a box and filters, the same for the list and for its CSV file."""
+"""The search for checkouts: a search text and filters, which the list and its CSV file share."""
 
 import re
 import unicodedata
@@ -21,7 +21,7 @@ from portal.dashboard import merchant_tasks
 
 Row = TypeVar("Row", bound=Model)
 
-MAX_MATCHES = 1000  # rows at most, for each way to read a search text
+MAX_MATCHES = 1000  # maximum number of rows for each meaning that a search text can have
 MAX_TYPED = 255
 THOUSANDS = re.compile(r"[0-9]{1,3}(,[0-9]{3}){1,3}(\.[0-9]{1,3})?")
 AMOUNT = re.compile(r"[0-9]{1,10}(\.[0-9]{1,3}|,[0-9]{1,2})?")
@@ -42,13 +42,13 @@ STATES: tuple[tuple[str, str], ...] = (
 
 
 def in_our_time(moment: date) -> None:
-    """Raise ValidationError for a date or a moment outside FIRST_YEAR to LAST_YEAR."""
+    """Raise ValidationError for a date or a time outside FIRST_YEAR to LAST_YEAR."""
     if not FIRST_YEAR <= moment.year <= LAST_YEAR:
         raise forms.ValidationError("Write a day of this century.")
 
 
 class Days(forms.Form):
-    """The first and the last day, both optional."""
+    """A filter by the first and the last day, both optional."""
 
     since = forms.DateField(required=False, validators=[in_our_time])
     until = forms.DateField(required=False, validators=[in_our_time])
@@ -81,13 +81,13 @@ class Filters(Days):
 
 
 def typed(form: forms.Form) -> dict[str, str]:
-    """Return the filters of a valid form as the audit log keeps them."""
+    """Return the filters of a valid form for the audit log, without empty ones."""
     return {name: str(value) for name, value in form.cleaned_data.items() if value}
 
 
 @dataclass(frozen=True)
 class Chip:
-    """An active filter: its words, and the changes to the query that remove it."""
+    """An active filter: its label, and the query parameters that remove it."""
 
     words: str
     parts: dict[str, str]
@@ -119,7 +119,7 @@ def of_days(
 
 
 def chips(asked: dict[str, Any], currencies: Collection[str] = ()) -> list[Chip]:
-    """Return the active filters; if the found rows have one currency, an amount is written in it."""
+    """Return the active filters. If the found rows have only one currency, an amount is shown in it."""
     found = []
     if asked.get("q"):
         found.append(Chip(f"“{asked['q']}”", {"q": ""}))
@@ -148,9 +148,10 @@ def _days_words(since: Any, until: Any) -> str:
 
 
 def _matching_checkouts(merchant: Merchant, text: str) -> set[UUID]:
-    """Return the checkouts that the text can mean; each guess is one look-up in an index.
+    """Return the checkouts that match the search text, with one index look-up for each of its meanings.
 
-    An order id matches by its beginning, in upper or lower case.
+    The text can be the start of an order id in upper or lower case, a request id, the last four digits of a
+    card, or a checkout's UUID.
     """
     found: set[UUID] = set(
         _ids_of(Checkout.objects.filter(merchant=merchant, merchant_order_id__istartswith=text))
@@ -171,7 +172,7 @@ def _ids_of(rows: QuerySet[Checkout]) -> Iterable[UUID]:
 
 
 def parse_uuid(text: str) -> UUID | None:
-    """Return the text as a UUID, None if it is not one."""
+    """Return the text as a UUID, or None if it is not a UUID."""
     try:
         return UUID(text)
     except ValueError:
@@ -189,7 +190,7 @@ def _of_state(merchant: Merchant, state: str) -> Q:
 
 
 def _at_least(value: Decimal) -> Q:
-    """Return the condition for the same number in each currency: 20 is 20.00 pounds and 20 yen."""
+    """Return the condition that an amount is at least `value` in its currency: 20.00 pounds, or 20 yen."""
     unusual: dict[int, list[str]] = {0: [], 3: []}
     for currency in money.currencies():
         if money.minor_digits(currency) in unusual:

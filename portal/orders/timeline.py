@@ -24,7 +24,7 @@ from portal.orders.search import parse_uuid
 from webhooks import lookup
 
 PER_PAGE = 500
-UNDER_WAY = (Status.AUTHORIZED, Status.REFUNDING)  # the page reloads itself
+UNDER_WAY = (Status.AUTHORIZED, Status.REFUNDING)  # the page refreshes automatically
 UNKNOWN = {"customer": "By the customer", "user": "By a person", "client": "By a key"}
 
 
@@ -32,9 +32,9 @@ UNKNOWN = {"customer": "By the customer", "user": "By a person", "client": "By a
 class Story:
     """A page of the timeline, newest entry first, and why the hold lapsed if it did.
 
-    `older` is the cursor of the next page, "" on the last one. The newest page has `upcoming`, the latest
-    first. If its order is neither authorized nor refunding, it also has `reads`: those that came after all
-    other entries.
+    `older` is the cursor of the next page, or "" on the last page. The newest page also has the `upcoming`
+    entries, latest first. If the order is neither authorized nor refunding, the newest page has `reads`: the
+    read calls that came after all other entries.
     """
 
     entries: Sequence[Entry]
@@ -46,7 +46,7 @@ class Story:
 
 
 def timeline_page(order: Order, cursor: str = "") -> Story:
-    """Return a page of an order's timeline for people: the newest, or the cursor's."""
+    """Return a page of an order's timeline for people: the cursor's page, or the newest page."""
     story = _build_story(order, cursor, folding.told_once)
     reads = list(takewhile(folding.read_as, story.entries))
     if not story.is_newest or len(reads) == len(story.entries) or order.checkout.status in UNDER_WAY:
@@ -79,7 +79,7 @@ def _entries_of_page(order: Order, before: datetime | None) -> list[Entry]:
     told = partitions.told_of(checkout.pk)
     calls = ApiCall.objects.filter(merchant=checkout.merchant_id, checkout_uuid=checkout.pk, pk__range=told)
     called = window.of(calls)
-    # The creation is the first call of all. An entry older than a whole page of calls is not on this page.
+    # The creation is the first call. If this page is full of later calls, the creation is not on this page.
     has_create = bool(called) and entries.verb_of(called[-1]) == "create"
     changes = window.of(Change.objects.filter(checkout=checkout))
     found = [
@@ -94,9 +94,9 @@ def _entries_of_page(order: Order, before: datetime | None) -> list[Entry]:
 
 
 def _first_page_entries(found: Sequence[Entry]) -> Sequence[Entry]:
-    """Return one page's entries.
+    """Return the entries of one page.
 
-    The page ends between two moments, so that the next page begins with the earlier one.
+    Entries with the same time stay on one page if they fit, because the next page begins before a time.
     """
     if len(found) <= PER_PAGE:
         return found
@@ -105,7 +105,7 @@ def _first_page_entries(found: Sequence[Entry]) -> Sequence[Entry]:
 
 
 def _parse_cursor(checkout: Checkout, cursor: str) -> datetime | None:
-    """Return where an older page begins; None (the newest page) if the cursor is not of this checkout."""
+    """Return the time before which an older page begins; None (the newest page) for an invalid cursor."""
     try:
         return datetime.fromisoformat(signing.loads(cursor, salt=_cursor_salt(checkout)))
     except (signing.BadSignature, ValueError, TypeError, UnicodeError):
@@ -147,7 +147,7 @@ def _place_entry(entry: Entry, held_at: datetime | None, names: dict[str, str]) 
 
 
 def _actor_names(merchant: Merchant, actors: Collection[str]) -> dict[str, str]:
-    """Return each actor as "By …"; all are looked up together."""
+    """Return a text such as "By key …" for each actor. All actors are looked up together."""
     split = {actor: actor.partition(":")[::2] for actor in actors}
     found = {actor: UNKNOWN.get(kind, "Automatically") for actor, (kind, _) in split.items()}
     clients = [uuid for kind, text in split.values() if kind == "client" and (uuid := parse_uuid(text))]

@@ -10,7 +10,7 @@ from webhooks.models import Delivery
 
 
 def upcoming_entries_of(order: Order) -> list[Entry]:
-    """Return what will happen if no one acts, the latest first."""
+    """Return the entries for what will happen automatically, latest first."""
     found = [*_end_entry(order.checkout), *_attempt_entries(order)]
     return sorted(found, key=lambda entry: entry.at, reverse=True)
 
@@ -26,7 +26,7 @@ def _end_entry(checkout: Checkout) -> Iterator[Entry]:
 
 
 def _attempt_entries(order: Order) -> Iterator[Entry]:
-    """Yield the next attempt of each waiting delivery; during an attempt, the next one is not known yet."""
+    """Yield the next attempt of each waiting delivery. During an attempt, the next one is not known yet."""
     for delivery in order.deliveries.values():
         if will_be_sent(delivery) and delivery.next_attempt_at:
             title = f"Attempt {delivery.attempt_count + 1} to send {delivery.event_type}"

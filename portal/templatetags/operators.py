@@ -1,4 +1,4 @@
-"""The template tags for what the admin's views do not know: the menu, rows of lists, an order's page."""
+"""Template tags for data that the admin's views do not provide: the menu, rows of lists, an order's page."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ register.filter(units.whole_ids)
 register.filter("filter_title", lists.title_of)
 register.filter("table_title", frame.title_of_table)
 register.filter(frame.by_topic)
-register.filter("uuid_end", lambda uuid: f"…{str(uuid)[-6:]}")  # uuids of one moment have the same beginning
+register.filter("uuid_end", lambda uuid: f"…{str(uuid)[-6:]}")  # UUIDs of the same time begin alike
 
 # The functions that make the rows of lists with their own table, by model.
 ROWS: dict[str, Callable[[Sequence[Any], HttpRequest], Sequence[Any]]] = {
@@ -28,7 +28,7 @@ ROWS: dict[str, Callable[[Sequence[Any], HttpRequest], Sequence[Any]]] = {
 
 @register.inclusion_tag("operators/_menu.html", takes_context=True)
 def operators_menu(context: dict[str, Any]) -> dict[str, Any]:
-    """Show the menu with counts of what waits, in one statement that reads only open rows."""
+    """Show the menu with the numbers of waiting rows, from one statement that reads only open rows."""
     request = context["request"]
     waiting = overview_figures.count_waiting() if frame.may_look(request) else (0, 0)
     return {"menu": frame.menu(request, *waiting), "user": request.user}
@@ -36,7 +36,7 @@ def operators_menu(context: dict[str, Any]) -> dict[str, Any]:
 
 @register.inclusion_tag("operators/_about.html")
 def operators_about(rows: Sequence[Any]) -> dict[str, Any]:
-    """Show what a question is about, one line for each row."""
+    """Show the rows that a question is about, one line for each row."""
     return {"about": subjects.subject_lines(rows)}
 
 
@@ -77,7 +77,7 @@ def operators_fits(context: RequestContext, listed: Any, row: Any) -> str:
 
 @register.simple_tag
 def operators_choice(spec: Any, shown: Any) -> str:
-    """Return a filter's choice in the words of its list's badges."""
+    """Return the label of a filter's choice, worded like the badges of the list."""
     return lists.choice_of(spec, str(shown))
 
 

@@ -20,8 +20,8 @@ _SIGNED = re.compile(r"(?<![^ ])[−+][^ <&]{0,20}[0-9][^ <&]{0,6}(?![^ ])")
 _NAME = re.compile(r"\b([a-z]+\.)([a-z_]+\b:?)")
 _SLASH = re.compile(r"(?<=\w)/(?=\w)")
 
-HOLD_ENDS = 120  # seconds from a hold until its lapse, in which each tenth can matter
-FITS_A_LINE = 24  # letters of an id
+HOLD_ENDS = 120  # seconds from a hold to its lapse; until then, tenths of a second are shown
+FITS_A_LINE = 24  # characters of an id that fit in a line
 
 register = template.Library()
 register.filter("amount", money.display)
@@ -30,7 +30,7 @@ register.filter(units.whole_ids)
 
 @register.simple_tag(takes_context=True)
 def passkeys_elsewhere(context: dict[str, Any]) -> str:
-    """Return the page's address at the host that passkeys belong to, "" if the page is there already."""
+    """Return the page's address on the host that passkeys belong to, or "" if the page is on that host."""
     request = context["request"]
     is_there = origins.host_of(f"//{request.get_host()}") == origins.host_of(settings.PORTAL_URL)
     return "" if is_there else f"{settings.PORTAL_URL}{request.path}"
@@ -38,16 +38,16 @@ def passkeys_elsewhere(context: dict[str, Any]) -> str:
 
 @register.filter
 def when(moment: datetime | None, is_of_today: bool = True) -> str:
-    """Write a moment in the merchant's time zone: for today only the time, otherwise with its date.
+    """Write a time in the merchant's time zone: for today only the time of day, otherwise also the date.
 
-    `is_of_today` is false in a list that has other days too, where today is also named.
+    `is_of_today` is false in a list that also has other days. In such a list, today is named too.
     """
     return _write_moment(moment, "H:i", is_of_today)
 
 
 @register.filter
 def when_exactly(moment: datetime | None, is_of_today: bool = True) -> str:
-    """Write a moment as `when` does, with its seconds."""
+    """Write a time as `when` does, with seconds."""
     return _write_moment(moment, "H:i:s", is_of_today)
 
 
@@ -60,7 +60,7 @@ def _write_moment(moment: datetime | None, clock: str, is_of_today: bool) -> str
 
 @register.filter
 def day(moment: datetime) -> str:
-    """Write a moment's day in the merchant's time zone, without the current year; empty for today."""
+    """Write the day of a time in the merchant's time zone, without the current year; empty for today."""
     local, today = timezone.localtime(moment), timezone.localdate()
     if local.date() == today:
         return ""
@@ -84,7 +84,7 @@ def span(seconds: float) -> str:
 
 @register.filter
 def seconds(milliseconds: Any) -> str:
-    """Write milliseconds as a duration: 340 ms, and from one second on 1.2 s."""
+    """Write milliseconds as a duration, such as "340 ms" or "1.2 s"."""
     return "" if milliseconds in (None, "") else span(milliseconds / 1000)
 
 
@@ -92,7 +92,7 @@ def seconds(milliseconds: Any) -> str:
 def offset(span: timedelta | None) -> str:
     """Write the time since the hold: 0 s for the hold itself, +0.02 s, +21.4 s, +2:00, +2 h, +5 d.
 
-    It is empty for a moment before the hold.
+    It is empty for a time before the hold.
     """
     passed = -1 if span is None else span.total_seconds()
     if not passed:
@@ -110,16 +110,16 @@ def offset(span: timedelta | None) -> str:
 
 @register.filter
 def shortened(identifier: str) -> str:
-    """Return a long id as its beginning and its end, so that it fits in a line.
+    """Shorten a long id to its beginning and its end, so that it fits in a line.
 
-    Return a short one unchanged.
+    A short id stays unchanged.
     """
     return identifier if len(identifier) <= FITS_A_LINE else f"{identifier[:12]}…{identifier[-6:]}"
 
 
 @register.filter
 def whole_sums(words: str) -> SafeString:
-    """Return the words without a line break after a sum's sign: browsers break between a minus and a £."""
+    """Return the words as HTML that keeps an amount's sign on the same line as the amount."""
     return mark_safe(_SIGNED.sub(r'<span class="whole">\g<0></span>', escape(words)))  # noqa: S308 - escaped before
 
 
@@ -136,7 +136,7 @@ def whole_names(words: str) -> SafeString:
 
 @register.filter
 def parted(path: str) -> SafeString:
-    """Return a path as HTML that can break after each slash except the first; browsers break it anywhere."""
+    """Return a path as HTML in which lines can break after each slash except the first."""
     return mark_safe(_SLASH.sub("/<wbr>", escape(path)))  # noqa: S308 - escaped before
 
 
@@ -149,7 +149,7 @@ def halves(email: str) -> tuple[str, str]:
 
 @register.simple_tag(takes_context=True)
 def query(context: dict[str, Any], parts: Mapping[str, str] | None = None, **changes: Any) -> str:
-    """Return this page's query with changes, without the cursor; an empty value leaves a part out."""
+    """Return this page's query with changes and without the cursor. An empty value removes a parameter."""
     asked: QueryDict = context["request"].GET.copy()
     asked.pop("cursor", None)
     for name, value in {**(parts or {}), **changes}.items():

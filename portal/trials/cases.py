@@ -16,13 +16,13 @@ class Case(NamedTuple):
     name: str
     title: str
     text: str
-    waits_for: str  # what makes it pass
+    waits_for: str  # what the case needs to pass
     then: str = ""  # what is required in addition to the capture, or ""
     card: str = GOOD
-    # Whether the sandbox takes the first attempt of checkout.authorized.
+    # Whether the sandbox takes over the first attempt of checkout.authorized.
     takes_first: bool = False
     needs: EventType = EventType.AUTHORIZED  # the event that the case requires
-    begin_at: str = ""  # the page that asks before it begins, or ""
+    begin_at: str = ""  # the URL name of the page that asks before the case begins, or ""
 
 
 _TABLE = (

@@ -47,13 +47,13 @@ class Shown:
 
     @cached_property
     def trouble(self) -> str:
-        """The failure of the merchant's server in the running trial, and its next attempt; "" without one."""
+        """A sentence about the server's failures in the running trial and the next attempt, or ""."""
         made = self.latest.checkout_uuid if self.latest and self.is_running else None
         return _failures_sentence(made, self.lines) if made else ""
 
     @cached_property
     def capture_by(self) -> datetime | None:
-        """The end of the running trial's hold, and of the trial; None once the order is no longer held."""
+        """The end of the hold in the running trial; None once the order is no longer held."""
         made = self.latest.checkout_uuid if self.latest and self.is_running and self.case.then else None
         if made is None:
             return None
@@ -88,16 +88,16 @@ class Progress:
     steps: Sequence[Step]
     cases: Sequence[Shown]
     own: Checkout | None = None  # the merchant's newest unpaid order, which a case can pay
-    is_own: bool = False  # whether the cases are to pay it
+    is_own: bool = False  # whether the cases pay that order
 
     @property
     def order(self) -> Checkout | None:
-        """The merchant's own order that the next case pays; None for one that the sandbox makes."""
+        """The merchant's own order that the next case pays; None if the sandbox makes an order."""
         return self.own if self.is_own else None
 
     @property
     def counted(self) -> tuple[str, str]:
-        """How many steps complete automatically, and how many cases a person runs, in words."""
+        """The number of automatic steps and the number of cases that a person runs, in words."""
         return NUMBERS[len(self.steps)], NUMBERS[len(self.cases)]
 
     @property
@@ -138,9 +138,9 @@ def checklist_with_cases(merchant: Merchant, *, is_own: bool = False) -> Progres
 
 
 def counted(merchant: Merchant) -> Progress:
-    """Return the checklist of a merchant without a capture, only for its counts.
+    """Return the checklist of a merchant without a capture, with only the data that its counts need.
 
-    Of the trials, only those that passed are included.
+    The cases have no trials.
     """
     steps = checklist.checklist_of(merchant, is_paid=False)
     if not settings.SANDBOX:
@@ -163,7 +163,7 @@ def _shown_cases(merchant: Merchant, ticked: Mapping[str, datetime | None]) -> l
 
 
 def _failures_sentence(checkout_uuid: UUID, lines: Sequence[Mapping[str, Any]]) -> str:
-    """Return a sentence about the failures that the lines show.
+    """Return a sentence about the failures that the lines already show, or "" if they show no failure.
 
     A line is written a moment after the failure.
     """

@@ -1,4 +1,4 @@
-"""The evidence of a trial: its order's attempts, calls and states, read from the rows of any traffic."""
+"""The evidence of a trial: the attempts, calls and states of its order, read from the usual tables."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class Seen:
-    """The current facts of a trial's order; each list is in the order of time."""
+    """The current facts about a trial's order. Each list is sorted by time."""
 
     now: datetime
     trial: Trial
@@ -44,7 +44,7 @@ class Seen:
     attempts: Sequence[Attempt]
     calls: Sequence[ApiCall]
     refund: Refund | None = None
-    came_back_at: datetime | None = None  # when its refund was known to have failed
+    came_back_at: datetime | None = None  # when the refund was recorded as failed
     signatures: int = 0  # of the first attempt, if the case is about signatures
 
     def attempts_of(self, event_type: EventType) -> list[Attempt]:
@@ -60,16 +60,16 @@ class Seen:
 
     @property
     def captures(self) -> list[ApiCall]:
-        """The calls of capture that were answered 200; an idempotent replay leaves no call."""
+        """The capture calls that were answered 200. An idempotent replay is not recorded as a call."""
         return [call for call in self.calls if _verb_of_call(call) == "capture" and call.status == 200]
 
     @property
     def is_in_doubt(self) -> bool:
-        """Whether a capture was called with an outcome that is not known."""
+        """Whether a capture call was answered 504, so that its outcome was unknown."""
         return any(_verb_of_call(call) == "capture" and call.status == 504 for call in self.calls)
 
     def asked_since(self, at: datetime, *verbs: str) -> bool:
-        """Return whether the merchant's server read the order since a moment, or made one of these calls."""
+        """Return whether the merchant's server read the order since `at`, or made one of these calls."""
         return any(call.created_at >= at and _verb_of_call(call) in ("read", *verbs) for call in self.calls)
 
 
@@ -101,7 +101,7 @@ def _came_back_at(checkout: Checkout) -> datetime | None:
 
 
 def _signature_count(deliveries: Sequence[Delivery], attempts: Sequence[Attempt]) -> int:
-    """Return how many secrets signed the first attempt; 0 before there is one."""
+    """Return how many secrets signed the first attempt, or 0 before the first attempt."""
     for delivery in deliveries:
         if attempts and attempts[0].delivery_id == delivery.pk:
             return len(subscriptions.signing(delivery.subscription, attempts[0].started_at))

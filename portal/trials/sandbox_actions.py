@@ -1,4 +1,4 @@
-"""The sandbox's part in a trial, in addition to paying: what a merchant could hardly cause without help."""
+"""The sandbox's actions in a trial after the payment, which cause situations that a merchant rarely sees."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -14,10 +14,8 @@ from portal.trials.evidence import Seen
 from webhooks import outbox, resending, testing
 from webhooks.models import Delivery, EventType
 
-HOLD_OVER = 121  # seconds from the payment
-RETRY_AFTER = timedelta(
-    seconds=4
-)  # from the attempt's end: the first retry comes five seconds after the event
+HOLD_OVER = 121  # seconds after the payment, when the hold has ended
+RETRY_AFTER = timedelta(seconds=4)  # after the attempt's end; the first retry is five seconds after the event
 
 
 @contextmanager
@@ -31,7 +29,7 @@ def first_attempts(case: Case) -> Iterator[None]:
 
 
 def act(seen: Seen) -> bool:
-    """Do the sandbox's part once, when it is time for it; return whether anything was done."""
+    """Take the sandbox's action once, when it is due. Return whether the sandbox acted."""
     return _ACTS[seen.trial.case](seen)
 
 
@@ -67,7 +65,7 @@ def _refuse_first(seen: Seen) -> bool:
 
 
 def _drop_first(seen: Seen) -> bool:
-    """Drop the first answer; if no retry follows because the order was captured, send the event again."""
+    """Drop the first response. If no retry follows because the order was captured, send the event again."""
     sent = _untried_delivery(seen)
     if sent is not None:
         testing.drop_first(sent.pk)
@@ -99,7 +97,7 @@ def _begin_refund(seen: Seen) -> bool:
 
 
 def _untried_delivery(seen: Seen) -> Delivery | None:
-    """Return the delivery of checkout.authorized while its first attempt, leased by the sandbox, is open."""
+    """Return the delivery of checkout.authorized while the sandbox holds its first attempt, else None."""
     attempts = seen.authorized
     if len(attempts) != 1 or attempts[0].actor != outbox.SANDBOX or attempts[0].ended_at:
         return None

@@ -1,4 +1,4 @@
-"""The life of a trial: begin one, and take a step of each that is due (rules trial.*)."""
+"""Begins and stops trials, and takes the next step of each trial that is due (rules trial.*)."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -27,25 +27,25 @@ from webhooks.models import EventType
 log = structlog.get_logger("portal.trials")
 RUN_TRIALS = "portal.tasks.run_trials"
 PAYER = "+447700900123"
-LIMIT = quota.Limit(30, timedelta(hours=1))  # trials of a merchant
+LIMIT = quota.Limit(30, timedelta(hours=1))  # trials per merchant
 LEASE, PAUSE = timedelta(seconds=30), timedelta(seconds=1)
 MAX_STEPS = 50  # in one run of the pump
-KEPT = timedelta(days=2)  # for trials that are neither the latest of their case nor the latest that passed
+KEPT = timedelta(days=2)  # for ended trials, except the latest trial of a case that passed
 RECENT = timedelta(hours=1)
-MADE = "trial-"  # the beginning of the merchant_order_id of an order that the sandbox makes
+MADE = "trial-"  # prefix of the merchant_order_id of an order that the sandbox makes
 UNPAID = "The sandbox could not pay the order. Run it again; if it fails again, write to us."
 
 
 class CannotBegin(Exception):
-    """The trial cannot begin; the text is a sentence for people."""
+    """The trial cannot begin. The message is a sentence for the person."""
 
 
 class NoEndpoint(CannotBegin):
-    """The merchant has no endpoint, or it does not get checkout.authorized."""
+    """The merchant has no endpoint, or the endpoint does not get the events that the case needs."""
 
 
 class Begun(NamedTuple):
-    """A trial that runs, and whether this call began it."""
+    """A running trial, and whether this call began it."""
 
     trial: Trial
     is_new: bool
@@ -83,7 +83,10 @@ def begin(merchant: Merchant, case: Case, user: User, order: UUID | None = None)
 
 
 def stop(merchant: Merchant, case: Case) -> bool:
-    """End a case's running trial as not passed; return whether one ran. Its order stays unchanged."""
+    """End a case's running trial as not passed. Return whether a trial ran.
+
+    The trial's order stays unchanged.
+    """
     running = Trial.objects.filter(merchant=merchant, case=case.name, ended_at=None)
     ended = {"ended_at": clock.now(), "next_look_at": None, "has_passed": False}
     return bool(running.update(**ended, reason=f"It was stopped while it waited for {case.waits_for}."))
@@ -121,7 +124,7 @@ def _delete_old(merchant: Merchant, case: Case, now: datetime) -> None:
 
 
 def run_due() -> None:
-    """Take a step of each trial that is due. In production, no trial runs."""
+    """Take the next step of each trial that is due. In production, no trial runs."""
     for _ in range(MAX_STEPS if settings.SANDBOX else 0):
         trial = _DUE.take_oldest(_lease_fields)
         if trial is None:
@@ -139,9 +142,9 @@ _DUE: leases.Queue[Trial] = leases.Queue(
 
 
 def step(trial: Trial) -> None:
-    """Make and pay the trial's order, act when it is time, look at the evidence, and end the trial.
+    """Make and pay the trial's order, take the sandbox's action if it is due, and judge the evidence.
 
-    The trial ends only once it can be judged.
+    The trial ends once it can be judged.
     """
     case = CASES[trial.case]
     try:
@@ -166,7 +169,7 @@ def _save_verdict(trial: Trial, verdict: Verdict | None) -> None:
 
 
 def _pay_order(trial: Trial, case: Case) -> UUID:
-    """Make the order, and pay it as its customer pays, unless that is done; return its id."""
+    """Make the order and pay it as a customer does, unless that is done already. Return the order's id."""
     made = trial.checkout_uuid
     if made is None:
         trial.checkout_uuid = made = creation.create(

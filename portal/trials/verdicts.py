@@ -1,4 +1,4 @@
-"""Whether a trial has passed, judged only by its evidence: pure functions, one for each case."""
+"""Judges whether a trial has passed, using only its evidence. Each case has a pure function."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -13,7 +13,7 @@ from webhooks.models import Attempt, Delivery, EventType
 
 LONGEST = timedelta(minutes=15)
 LOOKS_WITHIN = timedelta(minutes=10)  # a server that lists changes does so every few minutes
-CALM = timedelta(seconds=5)  # the time without a second capture after which none is expected
+CALM = timedelta(seconds=5)  # if no second capture comes within this time, no second one is expected
 GIVES_AWAY = (
     "Answer 2xx once you have captured, and 5xx when you could not: with any other answer you lose the hold."
 )
@@ -33,7 +33,7 @@ PASSED = Verdict(True)
 
 
 def judge(seen: Seen) -> Verdict | None:
-    """Return the outcome of a trial, None while it is open."""
+    """Return the outcome of a trial, or None while it is open."""
     if seen.now - seen.trial.created_at > LONGEST:
         waited = f"15 minutes have passed without {CASES[seen.trial.case].waits_for}."
         return Verdict(False, f"{waited} Look at the lines below, and run it again.")
@@ -90,7 +90,10 @@ def _judge_retry(seen: Seen) -> Verdict | None:
 
 
 def _captured_by_itself(seen: Seen, attempts: int = 1) -> datetime | None:
-    """Return when a server that lists its holds captured, if that ended the event before its next attempt."""
+    """Return when the server captured without waiting for the event, or None.
+
+    A server that lists its holds can capture before the next attempt. The event is then superseded.
+    """
     sent = seen.delivery_of(EventType.AUTHORIZED)
     is_over = sent is not None and sent.status == Delivery.Status.SUPERSEDED
     return seen.checkout.captured_at if is_over and len(seen.authorized) <= attempts else None
@@ -119,7 +122,7 @@ def _judge_resent(seen: Seen, second: Attempt | None, otherwise: str) -> Verdict
 
 
 def _judge_single_capture(seen: Seen, *, since: datetime) -> Verdict | None:
-    """Judge whether one call captured the order, once no second capture came for a while."""
+    """Judge whether only one call captured the order, after a time without a second capture."""
     if len(seen.captures) > 1:
         what = "Your server captured twice: it took an event that came again for a new one."
         return Verdict(False, f"{what} Keep the ids of the events that you have seen, and skip those.")

@@ -33,7 +33,7 @@ def show_audit_log(request: HttpRequest, membership: Membership) -> HttpResponse
     """Show the audit log, newest first."""
     form = Filters(request.GET or None)
     rows = _matching_entries(membership.merchant, lists.filter_values(form))
-    # A person who filters by an action sees each entry.
+    # If a person filters by an action, logins are not combined into one line.
     shown = (
         _fields_of_entry if form.is_bound and form.is_valid() and form.cleaned_data["action"] else _page_lines
     )
@@ -57,7 +57,7 @@ def _fields_of_entry(found: Sequence[AuditEntry]) -> dict[str, Any]:
 
 
 def _page_lines(found: Sequence[AuditEntry]) -> dict[str, Any]:
-    """Return the page's lines; consecutive logins of one person from one place are one line."""
+    """Return the page's lines, with consecutive logins of one person from one place in one line."""
     rows = []
     for is_same, group in groupby(found, key=_logged_in_as):
         same = list(group)

@@ -1,4 +1,4 @@
-"""The page of the merchant's balance and movements, from the ledger, with the processor's line on each."""
+"""The page of the merchant's balance and its movements in the ledger, with the processor's fees."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -38,8 +38,8 @@ KINDS: dict[str, str] = {  # of movements and of bookings
     Booking.Kind.SETTLED_OUTSIDE: "Refunded another way",
     Booking.Kind.CLOSING: "Not owed to a lead any more",
 }
-TAKEN_BACK = "{}, reversed"  # a booking's reversal
-# Movements that their operation itself made; a returned refund is not one of them.
+TAKEN_BACK = "{}, reversed"  # the label of a booking's reversal
+# Movements that an operation made. A returned refund refers to an operation that did not make it.
 OF_OPERATIONS = (Movement.Kind.CAPTURED, Movement.Kind.REFUNDED)
 
 
@@ -88,7 +88,7 @@ def export_balance(request: HttpRequest, membership: Membership) -> HttpResponse
 
 
 def _in_dispute(merchant: Merchant) -> Iterator[tuple[str, int]]:
-    """Yield by currency the sum that open disputes have moved, in minor units.
+    """Yield each currency and the sum that open disputes have moved in it, in minor units.
 
     Withdrawn money is negative.
     """
@@ -98,7 +98,7 @@ def _in_dispute(merchant: Merchant) -> Iterator[tuple[str, int]]:
 
 
 def _matching_postings(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Posting]:
-    """Return the postings on the merchant's account, which is what we owe them."""
+    """Return the postings on the merchant's account, which holds what we owe the merchant."""
     rows = Posting.objects.filter(merchant=merchant, account=Posting.Account.MERCHANT)
     return search.of_days(rows, merchant, asked)
 
@@ -112,7 +112,7 @@ def _sums_by_currency(rows: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _movement_rows(merchant: Merchant, found: Any) -> Iterator[dict[str, Any]]:
-    """Yield movements with their order and kind; money that came to the merchant is positive."""
+    """Yield the rows of the movements. Money that the merchant received is positive."""
     checkouts = Checkout.objects.filter(
         merchant=merchant, pk__in={posting.checkout_uuid for posting in found}
     )

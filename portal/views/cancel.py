@@ -1,4 +1,4 @@
-"""The cancelling of a held or unpaid checkout, after one question with its reason (rule cancel.portal)."""
+"""The page on which a person cancels a held or unpaid checkout, with a reason (rule cancel.portal)."""
 
 from datetime import timedelta
 from typing import Any
@@ -22,7 +22,7 @@ from portal.models import AuditEntry, Membership
 from portal.orders import detail, order, timeline
 
 MAX_REASON = 255
-CLOCKS = timedelta(minutes=5)  # by which the database's clock and ours can differ
+CLOCKS = timedelta(minutes=5)  # maximum difference between the database's clock and ours
 BUSY = "A card payment on this order is under way. The order was not cancelled. Try again in a moment."
 NOT_NOW: dict[str, str] = {
     Status.CAPTURED: "This order has been captured: it stays captured, and you can refund it.",
@@ -42,7 +42,7 @@ class CancelForm(forms.Form):
 
 @requires("cancel", sensitive=True)
 def cancel(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
-    """Ask whether to cancel, as a part of the order's page or as a page; then do it."""
+    """Ask whether to cancel the order, and cancel it after the person has confirmed."""
     read = order.read_order(membership.merchant, checkout_uuid)
     form = CancelForm(request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
@@ -59,7 +59,7 @@ def cancel(request: HttpRequest, membership: Membership, checkout_uuid: UUID) ->
 
 
 def _go_back(request: HttpRequest, checkout_uuid: UUID) -> HttpResponse:
-    """Return to the order's page; the whole page is loaded even if only a part was requested."""
+    """Redirect to the order's page. An htmx request also loads the whole page."""
     if pages.is_asked_for(request, "question"):
         return HttpResponseClientRedirect(reverse("portal_checkout", args=[checkout_uuid]))
     return redirect("portal_checkout", checkout_uuid)
@@ -82,7 +82,7 @@ def _cancel_order(
 
 
 def _refusal_sentence(refusal: Exception, checkout: Checkout) -> str:
-    """Return why the order was not cancelled; raise a database error that is not about a locked row."""
+    """Return why the order was not cancelled. A database error that is not a locked row is raised again."""
     if isinstance(refusal, OperationalError) and not locks.is_locked(refusal):
         raise refusal
     return _not_now(checkout) if isinstance(refusal, NotCancellable) else BUSY
@@ -94,7 +94,10 @@ def _is_by(actor: str, checkout: Checkout) -> bool:
 
 
 def _record_cancel(request: HttpRequest, membership: Membership, checkout: Checkout) -> None:
-    """Record who cancelled, once per order; a repeated tap completes what a crash has left undone."""
+    """Record who cancelled the order, once per order.
+
+    If a crash came between the cancel and the record, a repeated tap writes the record.
+    """
     facts: dict[str, Any] = {"checkout": str(checkout.pk), "order": checkout.merchant_order_id}
     since = (checkout.voided_at or clock.now()) - CLOCKS
     lately = AuditEntry.objects.filter(merchant=membership.merchant, created_at__gte=since)

@@ -69,7 +69,7 @@ def _list_context(
 
 
 def _extra_badges(found: Sequence[Checkout]) -> dict[UUID, Badge]:
-    """Return badges for what a captured order's state does not show: a failed latest refund, or a dispute."""
+    """Return the additional badge of each order whose latest refund failed, or that has a dispute."""
     failed = merchant_tasks.failed_refunds(checkout__in=found).values_list("checkout", flat=True)
     disputes = Dispute.objects.filter(checkout_uuid__in=[row.pk for row in found]).order_by("created_at")
     return dict.fromkeys(failed, badges.REFUND_FAILED) | {
@@ -79,7 +79,7 @@ def _extra_badges(found: Sequence[Checkout]) -> dict[UUID, Badge]:
 
 @requires("export")
 def export_checkouts(request: HttpRequest, membership: Membership) -> HttpResponseBase:
-    """Return the same checkouts as a CSV file."""
+    """Return the checkouts that match the filters as a CSV file."""
     form = search.Filters(request.GET)
     if not form.is_valid():
         return redirect(f"/portal/checkouts?{request.GET.urlencode()}")

@@ -1,4 +1,4 @@
-"""The data of an order's customer, for a merchant that the customer asked for it (rule privacy.export)."""
+"""The download of a customer's data by a merchant whom the customer asked for it (rule privacy.export)."""
 
 from uuid import UUID
 
@@ -15,7 +15,7 @@ from portal.orders import order
 
 @requires("reveal", sensitive=True, form_of="portal_checkout")
 def customer_data(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
-    """Return a file with the data of this order's lead that the merchant may hand out; record who took it."""
+    """Return a file with the lead's data that the merchant may hand out, and record who downloaded it."""
     checkout = order.read_order(membership.merchant, checkout_uuid).checkout
     try:
         person = data_subjects.of_customer(checkout.lead_id or UUID(int=0))

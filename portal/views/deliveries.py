@@ -1,4 +1,4 @@
-"""The pages of the delivery log: the list, one delivery, sending again."""
+"""The pages of the delivery log: the list, one delivery, and the forms that resend deliveries."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -35,7 +35,7 @@ CONFIRMED: dict[type[resending.CannotResend], str] = {
 
 
 class NothingChosen(Exception):
-    """A form that names no deliveries; its text is a sentence for people."""
+    """The form names no deliveries. The message is a sentence for the person."""
 
 
 @requires("view")
@@ -72,9 +72,9 @@ def _list_context(
 
 
 def _parked_context(merchant: Merchant, asked: dict[str, Any]) -> dict[str, Any]:
-    """Return how many parked deliveries can be sent again, and their time span.
+    """Return the number of parked deliveries that can be sent again, and their time span.
 
-    The span is the one that the filters ask for, or the last seven days.
+    The span is that of the filters, or the last seven days.
     """
     since, until = asked.get("since"), asked.get("until")
     rows, maximum = merchant_tasks.parked(merchant), merchant_tasks.MAXIMUM
@@ -118,7 +118,7 @@ def _delivery_of_merchant(merchant: Merchant, delivery_uuid: UUID) -> Delivery:
 
 @requires("reveal", sensitive=True, form_of="portal_delivery")
 def reveal(request: HttpRequest, membership: Membership, delivery_uuid: UUID) -> HttpResponse:
-    """Show the personal data of a marketing.opted_in, and record who looked."""
+    """Show the personal data of a marketing.opted_in event, and record who looked at it."""
     delivery = _delivery_of_merchant(membership.merchant, delivery_uuid)
     audit.record(request, membership, "personal_data_revealed", event=str(delivery.event_id))
     return _show_detail(request, membership, delivery_uuid, reveal=True)
@@ -126,7 +126,7 @@ def reveal(request: HttpRequest, membership: Membership, delivery_uuid: UUID) ->
 
 @requires("resend", form_of="portal_deliveries")
 def resend(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Send again one delivery, the ticked ones, or all that were parked in a time span."""
+    """Resend one delivery, the ticked deliveries, or all deliveries that were parked in a time span."""
     chosen = [uuid for text in request.POST.getlist("delivery") if (uuid := parse_uuid(text))]
     try:
         if request.POST.get("which") == "one" and len(chosen) == 1:

@@ -17,13 +17,13 @@ from portal.orders import search
 
 @requires("view")
 def menu(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Show the menu, for a phone without script, and the merchants that the person may act for.
+    """Show the menu as a page for phones without JavaScript, and the merchants that the person can choose.
 
-    It leads back to the portal's page from which it was opened, and marks that page's place.
+    The page links back to the portal's page from which it was opened, and marks that page in the menu.
     """
     mine = Membership.objects.filter(user=membership.user).select_related("merchant").order_by("created_at")
     back = _came_from(request)
-    context = {"memberships": mine, "back": back, "mark": "true"}  # no link here is the page itself
+    context = {"memberships": mine, "back": back, "mark": "true"}  # aria-current: no link is to this page
     return pages.show_page(
         request, membership, "portal/menu.html", context, here=pages.place_of(urlsplit(back).path)
     )
@@ -31,7 +31,7 @@ def menu(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 @requires("view", form_of="portal_menu", chooses_merchant=True)
 def switch(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Act for another of the person's merchants."""
+    """Switch to another merchant of the person."""
     wanted = search.parse_uuid(request.POST.get("merchant", ""))
     chosen = get_object_or_404(Membership, user=membership.user, merchant=wanted)
     request.session[access.CHOSEN] = str(chosen.merchant_id)
@@ -39,7 +39,7 @@ def switch(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 
 def _came_from(request: HttpRequest) -> str:
-    """Return the address of the portal's page that led here; home's for other pages and the menu itself."""
+    """Return the URL of the portal's page that linked here, or the home page's if another page did."""
     referrer = request.headers.get("Referer", "")
     there = urlsplit(referrer) if url_has_allowed_host_and_scheme(referrer, {request.get_host()}) else None
     if there is None or not _is_page(there.path):
@@ -56,7 +56,7 @@ def _is_page(path: str) -> bool:
 
 
 def show_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Return the page for an unknown address; for a signed-in person, in the portal's frame."""
+    """Return the page for an unknown URL. Signed-in people see it in the portal's frame."""
     membership = _membership_of(request)
     if membership is None:
         return page_not_found(request, exception)
@@ -66,7 +66,7 @@ def show_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def _membership_of(request: HttpRequest) -> Membership | None:
-    """Return the membership of a person who is in the portal; None elsewhere and for strangers."""
+    """Return the person's membership; None outside the portal and for people who may not enter it."""
     if not request.path.startswith(PORTAL) or not request.user.is_authenticated:
         return None
     membership = access.current_membership(request)

@@ -23,9 +23,9 @@ SWITCH = (("24h", "24 h"), ("7d", "7 d"), ("30d", "30 d"))
 @requires("view")
 @replica.readable
 def home(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Show what needs attention, with figures and charts of a range.
+    """Show what needs attention, with figures and charts for a time range.
 
-    Until the first capture, the page shows how to get there instead of figures and charts.
+    Until the first capture, the page shows the steps towards it instead of figures and charts.
     """
     waiting = Waiting(membership.merchant)
     if not first_day.is_over(membership.merchant):

@@ -41,7 +41,7 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def _join_as(request: HttpRequest, token: str, invitation: Invitation, person: User) -> HttpResponse:
-    """Ask a person with an account to log in, and whether to join. Raises Invitation.DoesNotExist."""
+    """Ask a person with an account to log in and to confirm. Raises Invitation.DoesNotExist."""
     if not request.user.is_authenticated:
         return redirect(f"{reverse('account_login')}?{urlencode({'next': request.path})}")
     is_other = request.user.pk != person.pk

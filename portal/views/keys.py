@@ -18,7 +18,7 @@ from portal.keys import NewClient
 from portal.models import ApiClient, Membership
 from portal.pages import Question
 
-MAX_REVOKED = 50  # the latest ones, which are shown
+MAX_REVOKED = 50  # the number of revoked keys that are shown, latest first
 
 
 class KeyForm(forms.Form):
@@ -34,7 +34,10 @@ class KeyForm(forms.Form):
 
 @requires("view")
 def list_keys(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Show the keys, their scopes and their last use; with `for=laptop`, the form is filled in for one."""
+    """Show the keys, their scopes and their last use.
+
+    With `for=laptop` in the query, the form is filled in for a key on a laptop.
+    """
     more: dict[str, Any] = {}
     if request.GET.get("for") == "laptop":
         more = {"name": "My laptop", "scopes": _scope_choices(membership, {"webhooks:read"})}
@@ -92,7 +95,7 @@ def create(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 
 def _roles(refused: keys.ScopeNotAllowed) -> str:
-    """Return the roles that may do the refused act, as the beginning of a sentence."""
+    """Return the roles that may take the refused action, as the beginning of a sentence."""
     return f"Only an {' or '.join(role.label.lower() for role in refused.roles)}"
 
 
@@ -119,7 +122,7 @@ def _scope_choices(membership: Membership, chosen: Collection[str]) -> list[dict
 
 @contextmanager
 def _report_refusals(request: HttpRequest) -> Iterator[None]:
-    """Make the next page say why the block did not change a key. Raises Http404 if there is no such key."""
+    """Make the next page show why the block did not change a key. Raises Http404 for an unknown key."""
     try:
         with access.or_404(), transaction.atomic(durable=True):
             yield
@@ -141,7 +144,7 @@ def rotate(request: HttpRequest, membership: Membership, client_uuid: UUID) -> H
 
 @requires("change_keys", sensitive=True, form_of="portal_keys")
 def stop_previous(request: HttpRequest, membership: Membership, client_uuid: UUID) -> HttpResponse:
-    """End a key's old secret."""
+    """Stop a key's old secret."""
     with _report_refusals(request):
         client = keys.stop_previous(membership, client_uuid)
         _record_action(request, membership, "key_secret_stopped", client)
@@ -151,7 +154,7 @@ def stop_previous(request: HttpRequest, membership: Membership, client_uuid: UUI
 
 @requires("change_keys", sensitive=True)
 def revoke(request: HttpRequest, membership: Membership, client_uuid: UUID) -> HttpResponse:
-    """Ask whether to end a key and its tokens at once; then do it."""
+    """Ask whether to revoke a key and its tokens, and revoke them after the person has confirmed."""
     if request.method != "POST":
         with access.or_404():
             client = ApiClient.objects.get(merchant=membership.merchant, pk=client_uuid, revoked_at=None)

@@ -15,7 +15,7 @@ SECURITY = reverse_lazy("mfa_index")
 
 
 class Add(webauthn.AddWebAuthnView):
-    """Adds a passkey that also logs in on its own."""
+    """Adds a passkey, which can also log in without a password."""
 
     form_class = passkey_forms.AddPasskeyForm
 
@@ -38,12 +38,15 @@ class Add(webauthn.AddWebAuthnView):
 
 
 class LogIn(webauthn.LoginWebAuthnView):
-    """Logs in by passkey only."""
+    """Logs a person in with only a passkey."""
 
     form_class = passkey_forms.PasskeyLoginForm
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Return a challenge as JSON and store it in the session; redirect to the login if no script asks."""
+        """Return a challenge as JSON to a script, and redirect other requests to the login.
+
+        The challenge is stored in the session.
+        """
         if get_adapter().is_ajax(request):
             try:
                 passkey_forms.spend_login()
@@ -54,7 +57,7 @@ class LogIn(webauthn.LoginWebAuthnView):
 
 
 class Reauthenticate(webauthn.ReauthenticateWebAuthnView):
-    """Takes a passkey as fresh proof."""
+    """Accepts a passkey as fresh proof of identity."""
 
     form_class = passkey_forms.PasskeyAgainForm
 
@@ -69,7 +72,7 @@ class Reauthenticate(webauthn.ReauthenticateWebAuthnView):
 
 
 class Remove(webauthn.RemoveWebAuthnView):
-    """Removes a passkey, and the recovery codes with the last second factor."""
+    """Removes a passkey. The recovery codes are removed with the last second factor."""
 
     success_url = SECURITY
 

@@ -17,23 +17,23 @@ from portal.models import Membership
 from portal.orders import search
 
 HEADING = ("made_at", "kind", "amount", "fee", "net", "currency", "order_id", "checkout_uuid", "reference")
-SHOWN = 31  # the newest, about a month of them
+SHOWN = 31  # the newest payouts: about a month of daily payouts
 
 
 def newest(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[BalanceEntry]:
-    """Return the merchant's newest payouts of the requested days; a negative one was returned."""
+    """Return the merchant's newest payouts in the requested days, including returned payouts."""
     rows = BalanceEntry.objects.filter(merchant=merchant, kind=BalanceEntry.Kind.PAYOUT)
     return search.of_days(rows, merchant, asked, key="made_at").order_by("-made_at", "-pk")[:SHOWN]
 
 
 def payout_rows(row: BalanceEntry) -> dict[str, Any]:
-    """Return what the page shows of a payout; as in the bank account, incoming money is positive."""
+    """Return a payout's row on the page. Money that the bank account received is positive."""
     return {"entry": row, "amount": money.display(row.fee - row.amount, row.currency)}
 
 
 @requires("export")
 def export_payout(request: HttpRequest, membership: Membership, entry_uuid: UUID) -> HttpResponseBase:
-    """Return the lines of a payout as a CSV file; their net adds up to the sum that the bank account got."""
+    """Return the lines of a payout as a CSV file. Their net amounts add up to the sum that was paid out."""
     payouts = BalanceEntry.objects.filter(merchant=membership.merchant, kind=BalanceEntry.Kind.PAYOUT)
     payout = payouts.filter(pk=entry_uuid).first()
     if payout is None:

@@ -31,7 +31,7 @@ DISPUTED: dict[str, str] = {
 
 
 class RefundForm(forms.Form):
-    """The step, the reason, and the reference that makes two taps one refund."""
+    """The step, the reason, and the reference, so that two taps start only one refund."""
 
     reason = forms.CharField(required=False, max_length=MAX_REASON, strip=True)
     ref = forms.RegexField(r"^portal_[0-9a-f-]{36}\Z", required=False)
@@ -55,7 +55,7 @@ def refund(request: HttpRequest, membership: Membership, checkout_uuid: UUID) ->
 
 
 def _step_context(checkout: Checkout, form: RefundForm, asked: dict[str, Any]) -> dict[str, Any]:
-    """Return what the form asks in step 1 and shows in step 2."""
+    """Return the context of the form in step 1 or step 2."""
     return {
         "refund_step": 2 if asked.get("step") == "check" else 1,
         "reason": asked.get("reason", form.data.get("reason", "")),
@@ -82,7 +82,7 @@ def _refund_order(
 
 
 def _refusal_sentence(refusal: Exception, merchant: Merchant, checkout_uuid: UUID) -> str:
-    """Return why the order was not refunded; raise a database error that is not about a locked row."""
+    """Return why the order was not refunded. A database error that is not a locked row is raised again."""
     if isinstance(refusal, OperationalError) and not locks.is_locked(refusal):
         raise refusal
     if isinstance(refusal, NotRefundable):
@@ -93,7 +93,10 @@ def _refusal_sentence(refusal: Exception, merchant: Merchant, checkout_uuid: UUI
 
 
 def _record_refund(request: HttpRequest, membership: Membership, refund: Refund, checkout: Checkout) -> None:
-    """Record who asked, once per reference; a repeated tap completes what a crash has left undone."""
+    """Record who refunded the order, once per reference.
+
+    If a crash came between the refund and the record, a repeated tap writes the record.
+    """
     known = AuditEntry.objects.filter(merchant=membership.merchant, action="refund")
     ref = refund.merchant_refund_ref
     if not known.filter(facts__ref=ref).exists():
@@ -111,7 +114,7 @@ def _not_now(status: str) -> str:
 
 
 def _amounts_by_card(checkout: Checkout) -> list[dict[str, str]]:
-    """Return the amounts by card: each card gets the sum that it still bears, the lead's card first."""
+    """Return the amount for each card: the sum that the card still bears. The lead's card is first."""
     accounts = cards.read_accounts(checkout, is_locked=False)
     found = sorted(accounts.cards.values(), key=lambda card: card is not accounts.lead)
     owed = [(card, card.owed(0)) for card in found]
@@ -123,7 +126,7 @@ def _amounts_by_card(checkout: Checkout) -> list[dict[str, str]]:
 
 
 def _is_undecided(checkout: Checkout) -> bool:
-    """Return whether the amounts can change: a mate is paying, or a share is on its way to the lead."""
+    """Return whether the amounts can change, because a mate is paying or a share is being reimbursed."""
     shares = checkout.payment_requests.all()
     if shares.filter(status=ShareStatus.PAYING).exists():
         return True

@@ -54,7 +54,7 @@ def list_refunds(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 @requires("export")
 def export_refunds(request: HttpRequest, membership: Membership) -> HttpResponseBase:
-    """Return the same refunds as a CSV file."""
+    """Return the refunds that match the filters as a CSV file."""
     form = Filters(request.GET)
     if not form.is_valid():
         return redirect("portal_refunds")

@@ -21,7 +21,7 @@ from portal.models import ApiClient, Membership
 from portal.orders import entries, search
 
 SHOWN = timedelta(days=7)
-REFUSED = 400  # from this status on
+REFUSED = 400  # the lowest status of a refused request
 OUTCOMES = (("", "Any"), ("accepted", "Accepted"), ("refused", "Refused"))
 
 
@@ -44,7 +44,7 @@ def list_requests(request: HttpRequest, membership: Membership) -> HttpResponse:
 def _matching_requests(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[ApiCall]:
     since = clock.now() - SHOWN
     rows = ApiCall.objects.filter(merchant=merchant, created_at__gte=since)
-    rows = rows.filter(pk__gte=clock.first_id(since - partitions.CLOCKS_DIFFER))  # limits the partitions
+    rows = rows.filter(pk__gte=clock.first_id(since - partitions.CLOCKS_DIFFER))  # reads few partitions
     if asked.get("q"):
         text = asked["q"].strip()
         about = list(search.checkouts(merchant, {"q": text}).values_list("pk", flat=True))

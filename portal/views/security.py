@@ -1,4 +1,4 @@
-"""The pages of a person's own security: password, passkeys, authenticator app, recovery codes, sessions."""
+"""The security pages of a person's account: passwords, passkeys, authenticator app, codes, sessions."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ from portal.models import Membership, User
 
 @requires("view")
 def show_security(request: HttpRequest, membership: Membership, /) -> HttpResponse:
-    """Show the person's own security, as a page of the portal."""
+    """Show the security settings of the person's account, as a page of the portal."""
     return pages.show_page(
         request,
         membership,
@@ -33,7 +33,7 @@ def show_security(request: HttpRequest, membership: Membership, /) -> HttpRespon
 
 @login_required
 def index(request: HttpRequest) -> HttpResponse:
-    """Show the same to a person without a merchant; redirect all others to the portal's page."""
+    """Show the security settings to a person without a merchant; redirect others to the portal's page."""
     if access.current_membership(request) is not None:
         return redirect("portal_security")
     return render(request, "mfa/index.html", _security_facts(request, _signed_in_person(request)))
@@ -56,7 +56,7 @@ def end_sessions(request: HttpRequest) -> HttpResponse:
 
 
 class ActivateTotp(totp_views.ActivateTOTPView):
-    """Sets up an authenticator app, and uses up the code that proves it."""
+    """Sets up an authenticator app, and uses up the code that confirms it."""
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         facts: dict[str, Any] = super().get_context_data(**kwargs)

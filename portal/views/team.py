@@ -112,7 +112,7 @@ def invite(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 @requires("change_team", sensitive=True, form_of="portal_team")
 def take_back(request: HttpRequest, membership: Membership, invitation_uuid: UUID) -> HttpResponse:
-    """End an invitation."""
+    """Withdraw an invitation."""
     with access.or_404(), transaction.atomic(durable=True):
         invitation = team.take_back(membership.merchant, invitation_uuid)
         audit.record(request, membership, "invitation_taken_back", email=invitation.email)
@@ -143,7 +143,7 @@ def _read_role(request: HttpRequest) -> Role:
 
 @requires("change_team", sensitive=True)
 def remove(request: HttpRequest, membership: Membership, membership_uuid: UUID) -> HttpResponse:
-    """Ask whether to remove a person from the team; then do it."""
+    """Ask whether to remove a person from the team, and remove them after the confirmation."""
     if request.method != "POST":
         return pages.ask_question(
             request, membership, _remove_question(membership, membership_uuid), here=HERE

@@ -24,7 +24,7 @@ from webhooks import subscriptions
 from webhooks.subscriptions import SubscriptionNotFound
 
 HERE = "portal_checklist"
-OWN = "own"  # in the address: the cases pay the merchant's own order
+OWN = "own"  # value of `order` in the URL: the cases pay the merchant's own order
 ROTATING = Question(
     "Integration checklist",
     "Rotate the signing secret?",
@@ -42,7 +42,7 @@ ROTATED = Question(
 
 @requires("view")
 def ticked(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Show what the integration has done, and what is left; in the sandbox, also the cases that it runs."""
+    """Show which steps of the integration are done. In the sandbox, also show the cases that it runs."""
     progress = checklist_page.checklist_with_cases(
         membership.merchant, is_own=request.GET.get("order") == OWN
     )
@@ -54,7 +54,7 @@ def ticked(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 @requires("change_webhooks", form_of=HERE)
 def run(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Begin a case, or stop the one that runs if the form says so; a case that runs already continues."""
+    """Begin a case, or stop its run if the form says so. A case that already runs continues."""
     case = CASES.get(request.POST.get("case", ""))
     if case is None or not settings.SANDBOX:
         raise Http404
@@ -83,7 +83,7 @@ def _order_query(order: str) -> str:
 
 @requires("change_webhooks", sensitive=True)
 def rotate_and_run(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Ask whether to rotate the signing secret; then rotate it and begin its case.
+    """Ask whether to rotate the signing secret, then rotate it and begin the case of the rotation.
 
     Old secrets continue to sign.
     """
@@ -102,7 +102,7 @@ def rotate_and_run(request: HttpRequest, membership: Membership) -> HttpResponse
 
 
 def _rotate_question(membership: Membership) -> Question:
-    """Return the question: whether to rotate, or while two secrets sign, whether to send only the order."""
+    """Return the question whether to rotate, or, if two secrets already sign, whether to send the order."""
     with suppress(SubscriptionNotFound):
         if subscriptions.previous_sign_until(subscriptions.read_subscription(membership.merchant)):
             return ROTATED
@@ -110,7 +110,10 @@ def _rotate_question(membership: Membership) -> Question:
 
 
 def _begin_with_rotation(request: HttpRequest, membership: Membership, case: Case) -> str:
-    """Begin the case, with a new secret unless two sign already; return the secret, "" if there is none."""
+    """Begin the case, and rotate the secret unless two secrets already sign.
+
+    Return the new secret, or "" if the secret was not rotated.
+    """
     with transaction.atomic(durable=True):
         if not _begin_case(
             request, membership, case, request.GET.get("order", "")
@@ -121,7 +124,7 @@ def _begin_with_rotation(request: HttpRequest, membership: Membership, case: Cas
 
 
 def _begin_case(request: HttpRequest, membership: Membership, case: Case, order: str) -> bool:
-    """Begin a case, and record who did; return whether it is a new run. Raises CannotBegin."""
+    """Begin a case, and record who began it. Return whether the run is new. Raises CannotBegin."""
     named = search.parse_uuid(order)
     if order and named is None:
         raise CannotBegin("That is no order.")

@@ -1,4 +1,4 @@
-"""The page of webhooks: the endpoint, the secrets that sign, and a test event with its answer."""
+"""The page of webhooks: the endpoint, its signing secrets, and a test event with its response."""
 
 import functools
 import itertools
@@ -42,7 +42,7 @@ REFUSALS: dict[type[Exception], str] = {
     testing.TooManyTests: "Too many test events in an hour. Try again in an hour.",
 }
 HERE = "portal_webhooks"
-# The first line of a receiver's function that checks a signature, and its further lines.
+# Patterns for a receiver's function that checks a signature: its first line, and its other lines.
 CHECKS = re.compile(r"(def|function) verify\(")
 INSIDE = re.compile(r"$|\s|\{")
 ENDING = Question(
@@ -52,7 +52,7 @@ ENDING = Question(
     "A new endpoint gets a new secret.",
     "Remove it now",
 )
-RECEIVERS = {  # by the name in the address: the file and the language
+RECEIVERS = {  # by the value of `code` in the URL: the file and the language
     "python": ("receiver.py", "Python"),
     "node": ("receiver.mjs", "Node"),
     "typescript": ("receiver.ts", "TypeScript"),
@@ -61,7 +61,7 @@ RECEIVERS = {  # by the name in the address: the file and the language
 
 
 class Unfit(Exception):
-    """The typed values are no valid endpoint; `errors` has the reason for each field."""
+    """The typed values are not a valid endpoint. `errors` has the reason for each field."""
 
     def __init__(self, errors: dict[str, str]) -> None:
         super().__init__(*errors.values())
@@ -81,7 +81,7 @@ def configured(request: HttpRequest, membership: Membership) -> HttpResponse:
 def _show_page(request: HttpRequest, membership: Membership, **more: Any) -> HttpResponse:
     tested = _test_context(
         request, membership
-    )  # before the figures, so that they count the answer that it shows
+    )  # read before the figures, so that the figures include the response that it shows
     subscription = _subscription_of(membership)
     context = {
         "subscription": subscription,
@@ -127,16 +127,16 @@ def _type_choices(chosen: Collection[str]) -> list[dict[str, Any]]:
 
 
 def _test_result(request: HttpRequest, membership: Membership) -> dict[str, Any]:
-    """Return the test event that the address names, and after its answer the endpoint's health.
+    """Return the test event that the URL names, and, once it is answered, the endpoint's health.
 
-    The answer counts in the health like any other.
+    The health includes the response to the test event.
     """
     found = _test_context(request, membership)
     return found if found["is_waiting"] else _endpoint_context(_subscription_of(membership)) | found
 
 
 def _receiver_context(request: HttpRequest) -> dict[str, Any]:
-    """Return the receiver in the language that the address names."""
+    """Return the receiver in the language that the URL names."""
     asked = request.GET.get("code", "")
     receiver = asked if asked in RECEIVERS else "python"
     name, _ = RECEIVERS[receiver]
@@ -167,7 +167,7 @@ def _subscription_of(membership: Membership) -> Subscription | None:
 
 
 def _test_context(request: HttpRequest, membership: Membership) -> dict[str, Any]:
-    """Return the test event that the address names, with its answer; no event if the address names none."""
+    """Return the test event that the URL names, with its response, or no event if the URL names no event."""
     named = search.parse_uuid(request.GET.get("tested", ""))
     rows = lookup.deliveries_of([named] if named else [])
     delivery = rows.filter(merchant=membership.merchant, event_type=EventType.TEST).first()
@@ -175,7 +175,7 @@ def _test_context(request: HttpRequest, membership: Membership) -> dict[str, Any
         return {"test": None, "is_waiting": False}
     shown = log.delivery_details(membership.merchant, delivery)
     is_waiting = delivery.status == Delivery.Status.PENDING
-    badge = badges.FAILED if delivery.status == Delivery.Status.PARKED else shown.badge  # it is sent once
+    badge = badges.FAILED if delivery.status == Delivery.Status.PARKED else shown.badge  # no retries
     return {"test": shown, "badge": badge, "is_waiting": is_waiting, "tested": named}
 
 
@@ -196,10 +196,10 @@ def save(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 
 def _save_endpoint(request: HttpRequest, membership: Membership, url: str, chosen: Sequence[str]) -> str:
-    """Save the endpoint; return the secret of a new one, "" for one that was changed. Raises Unfit."""
+    """Save the endpoint. Return the secret of a new endpoint, or "" for a changed one. Raises Unfit."""
     checked = _check_endpoint_url(membership.merchant, url, chosen)
     with transaction.atomic(durable=True):
-        access.recheck(membership, "change_webhooks")  # the check of the address has taken seconds
+        access.recheck(membership, "change_webhooks")  # the check of the URL can take seconds
         is_approved = access.may(membership, "approve_endpoint")
         registered = subscriptions.save_subscription(
             membership.merchant, url=checked, event_types=_subscribed_types(chosen), is_approved=is_approved
@@ -221,7 +221,7 @@ def _check_endpoint_url(merchant: Merchant, url: str, chosen: Sequence[str]) -> 
     try:
         return url_check.checked(merchant, url)
     except (TargetRefused, TooManyChecks, Busy) as refused:
-        said = REFUSALS.get(type(refused)) or str(refused)  # the field is called an address here
+        said = REFUSALS.get(type(refused)) or str(refused)  # the page calls the URL an address
         raise Unfit({"url": said.replace("The URL", "The address")}) from refused
 
 
@@ -232,7 +232,7 @@ def _subscribed_types(chosen: Sequence[str]) -> list[str]:
 
 @requires("approve_endpoint", sensitive=True, form_of="portal_webhooks")
 def approve(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Approve the address for personal data; the deliveries that wait for the approval are then due."""
+    """Approve the endpoint's URL for personal data. Deliveries that waited for the approval become due."""
     with suppress(subscriptions.SubscriptionNotFound), transaction.atomic(durable=True):
         access.recheck(membership, "approve_endpoint")
         url = subscriptions.approve(membership.merchant, request.POST.get("url", ""))
@@ -246,7 +246,7 @@ def approve(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 @requires("change_webhooks", sensitive=True)
 def end(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Ask whether to end the subscription; then end it, and park the deliveries that wait for it."""
+    """Ask whether to end the subscription, then end it and park its waiting deliveries."""
     if request.method != "POST":
         return pages.ask_question(request, membership, ENDING, here=HERE)
     with suppress(subscriptions.SubscriptionNotFound), transaction.atomic(durable=True):
@@ -290,7 +290,7 @@ def revoke(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 @requires("change_webhooks", form_of="portal_webhooks")
 def send_test(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Send a test event; the page then shows the answer."""
+    """Send a test event. The page then shows the response."""
     try:
         with transaction.atomic(durable=True):
             event = testing.send(membership.merchant)

@@ -1,4 +1,4 @@
-"""Test browsers on the payers' pages: of a lead, of a mate, and of a lead whose bank asks a question."""
+"""Test browsers for payers' pages: a lead's, a mate's, and a lead's after the bank has sent a challenge."""
 
 import re
 from typing import Any
@@ -28,7 +28,6 @@ class Payer:
         return self.client.post(f"/pay{path}?id={self.checkout.pk}", fields)
 
     def code(self) -> str:
-        """Return the code that the page shows."""
         return shown_code(self.get())
 
     def sign_in(self, phone: str = PHONE) -> None:
@@ -36,7 +35,7 @@ class Payer:
         self.post("/code", code=self.code())
 
     def pay(self, number: str = "4242424242424242", **split: Any) -> Any:
-        """Sign in, pay all of it or split it, give the bank a card, and return to the page."""
+        """Sign in, choose the split or pay it all, enter a card at the bank, and return to the page."""
         self.sign_in()
         self.client.post(f"/pay/split?id={self.checkout.pk}", split or {"split": "all"})
         bank = self.get("/card")["Location"]
@@ -51,12 +50,12 @@ def words(answer: Any) -> str:
 
 
 def shown_code(answer: Any) -> str:
-    """Return the code that the page shows, "" if it shows none."""
+    """Return the code that the page shows, "" if the page shows no code."""
     return "".join(re.findall(r"<code>(\d{6})</code>", words(answer)))
 
 
 class Mate:
-    """A mate's browser at a pay link."""
+    """The browser of a mate who has opened a pay link."""
 
     def __init__(self, share: PaymentRequest) -> None:
         self.share, self.client = share, Client()
@@ -73,7 +72,7 @@ class Mate:
         self.post("/code", code=shown_code(self.get()))
 
     def pay(self, number: str = mates.FINNS) -> Any:
-        """Sign in, give the bank a card, and return to the page."""
+        """Sign in, enter a card at the bank, and return to the page."""
         self.sign_in()
         return self.give_card(number)
 
@@ -88,7 +87,7 @@ class Mate:
 
 
 class Asked(Payer):
-    """A lead's browser after the bank has asked a question about the card."""
+    """The browser of a lead whose bank has sent a challenge about the card."""
 
     def __init__(self, checkout: Checkout) -> None:
         super().__init__(checkout)

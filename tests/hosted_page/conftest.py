@@ -16,7 +16,7 @@ def lea(unpaid: Checkout) -> Payer:
 
 @pytest.fixture
 def lead(unpaid: Checkout) -> Payer:
-    """Return Lea's browser. She asks Finn for £20.00 and Amy for £30.00, and her card is held."""
+    """Return Lea's browser. She splits the order with Finn (£20.00) and Amy (£30.00). Her card is held."""
     payer = Payer(unpaid)
     payer.pay(split="own", name=["Finn", "Amy"], amount=["20", "30"], your_name="Lea")
     return payer
@@ -39,7 +39,7 @@ def amy(order: Checkout) -> PaymentRequest:
 
 @pytest.fixture
 def carrier(monkeypatch: pytest.MonkeyPatch) -> Network:
-    """Return a double of the SMS network."""
+    """Return a test double of the SMS network."""
     made = Network()
     monkeypatch.setattr(senders, "current_sender", lambda: made)
     return made
@@ -47,6 +47,6 @@ def carrier(monkeypatch: pytest.MonkeyPatch) -> Network:
 
 @pytest.fixture
 def network(carrier: Network, order: Checkout) -> Network:
-    """Return a double of the SMS network, and delete the texts with which all have signed in."""
+    """Return a test double of the SMS network, without the texts that were sent for the sign-ins."""
     SmsMessage.objects.all().delete()
     return carrier

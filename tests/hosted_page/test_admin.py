@@ -1,4 +1,4 @@
-"""The operators' pages about payers show no number, no address and no token."""
+"""The operators' pages about payers show no phone number, no address and no token."""
 
 from datetime import timedelta
 

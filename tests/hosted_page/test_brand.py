@@ -9,7 +9,7 @@ from tests import factories
 from tests.hosted_page.browsers import Payer
 
 pytestmark = pytest.mark.django_db
-PHONE = [f"hosted_page/{name}" for name in ("frame", "step", "sign_in")]  # the sheets of the first step
+PHONE = [f"hosted_page/{name}" for name in ("frame", "step", "sign_in")]  # style sheets of the first step
 
 
 def sheets(page: str) -> list[str]:

@@ -1,6 +1,6 @@
-"""The limits have the values that docs/contract.md gives.
+"""The limits have the values in docs/contract.md.
 
-The other tests use the values from the code.
+All other tests use the values from the code.
 """
 
 from datetime import timedelta

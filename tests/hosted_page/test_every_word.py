@@ -1,4 +1,4 @@
-"""A walk through the payers' pages in each language except English. No page contains English text."""
+"""Visit all payers' pages in each language except English. No page may contain English text."""
 
 import html
 import re
@@ -24,7 +24,7 @@ from tests.house import messages
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("page.language")]
 PLACEHOLDER = re.compile(r"%\(\w+\)s|\{\w*\}")
 TAG = re.compile(r"<[^>]*>")
-# The attributes that people read or hear: READ, and every data-* except NAMES.
+# The attributes that people read or hear are those in READ, and every data-* attribute that is not in NAMES.
 READ = {"alt", "aria-label", "content", "placeholder", "title"}
 NAMES = {"data-state", "data-status"}
 DECLINED = "4000000000000002"
@@ -55,7 +55,7 @@ class Words(HTMLParser):
 
 
 class Reader(Client):
-    """A browser with a language. It keeps the pages that it gets."""
+    """A browser with a language. It stores the pages that it gets."""
 
     def __init__(self, language: str, pages: list[tuple[str, Words]], **options: Any) -> None:
         super().__init__(headers={"accept-language": language}, **options)
@@ -69,7 +69,7 @@ class Reader(Client):
 
 
 def english_of(language: str) -> Iterator[tuple[str, bool, re.Pattern[str]]]:
-    """Yield each English message that differs in the language, with a pattern of it that takes any values.
+    """Yield each English message that has a translation, with a pattern that matches it with any values.
 
     The second item of each tuple says whether the message has more than one word.
     """
@@ -100,7 +100,7 @@ def language(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def pages(language: str) -> Iterator[list[tuple[str, Words]]]:
-    """Yield the list of pages that a test reads. Fail at the end if one of them contains English text."""
+    """Yield a list for the pages that a test visits. Fail at the end if a page contains English text."""
     read: list[tuple[str, Words]] = []
     yield read
     english = list(english_of(language))

@@ -1,4 +1,4 @@
-"""An address that the API accepts works on every page that uses it. The API refuses any other address."""
+"""URLs of merchants: each URL that the API accepts works on every page, and the API refuses all others."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ URLS = [
 
 
 def works(api: Api, checkout_uuid: str) -> None:
-    """Check every page that contains the addresses, to the bank and back to the merchant."""
+    """Check every page that contains the merchant's URLs, to the bank and back to the merchant."""
     lea = Payer(Checkout.objects.get(pk=checkout_uuid))
     assert lea.get().status_code == 200
     lea.sign_in()

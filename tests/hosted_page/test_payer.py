@@ -1,4 +1,4 @@
-"""The payer's cookies. Where the service uses https, they belong only to its own host."""
+"""The payer's cookies. With https, only the service's own host can set and read them."""
 
 import re
 import time

@@ -1,4 +1,4 @@
-"""The page of an order whose merchant has sent a number, a name or a locale."""
+"""The payer's pages if the merchant has sent a number, a name or a locale."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ def prove(payer: Payer) -> None:
 
 
 def wait() -> None:
-    """Let half a minute pass since the last text."""
+    """Let half a minute pass since the last text was requested."""
     SmsMessage.objects.update(created_at=timezone.now() - limits.GAP)
 
 
@@ -164,7 +164,7 @@ class TestTheCode:
         assert IS_IT not in words(finn.get()) and finn.post("/prefilled").status_code == 404
 
     def test_is_of_its_own_order(self, acme: Merchant, lea: Payer, unpaid: Checkout) -> None:
-        """An order without a number sends no text, also if another order has a number."""
+        """An order without a number sends no text, even if another order has a number."""
         assert Payer(unpaid).post("/prefilled")["Location"] == f"/pay?id={unpaid.pk}"
         assert not SmsMessage.objects.exists()
 
@@ -265,7 +265,7 @@ class TestTheLanguage:
 class TestWhoIsRemembered:
     @pytest.fixture
     def known(self, unpaid: Checkout) -> Payer:
-        """Return a remembered browser with the number 07700 900123."""
+        """Return a browser that remembers the number 07700 900123."""
         payer = Payer(unpaid)
         payer.post("/phone", phone="07700 900123", remember="yes")
         payer.post("/code", code=payer.code())

@@ -1,4 +1,4 @@
-"""A remembered browser: its payer has agreed that the service remembers their number."""
+"""Remembered browsers: the payer has agreed that the browser remembers their number."""
 
 import json
 from datetime import timedelta
@@ -24,14 +24,14 @@ STILL = "Is this still you?"
 
 
 def remembered(payer: Payer, phone: str = PHONE) -> Payer:
-    """Sign in with the box ticked, and return the payer."""
+    """Sign in with the checkbox ticked, and return the payer."""
     payer.post("/phone", phone=phone, remember="yes")
     payer.post("/code", code=payer.code())
     return payer
 
 
 def elsewhere(payer: Payer) -> Payer:
-    """Return the same browser at another order of the merchant."""
+    """Return the payer's browser at another order of the merchant."""
     other = Payer(factories.checkout(payer.checkout.merchant))
     other.client = payer.client
     return other
@@ -97,7 +97,7 @@ class TestAKnownBrowser:
 
     @pytest.mark.rule("known.opens")
     def test_opens_nothing_that_is_paid(self, order: Checkout) -> None:
-        """The links and the receipt of a paid order still require a code.
+        """A remembered browser still needs a code for the links and the receipt of a paid order.
 
         `order` is Lea's own order, split and paid.
         """

@@ -1,7 +1,7 @@
-"""The names of scripts, and the functions that payers' scripts call.
+"""The names in payers' scripts, and the functions that the scripts call.
 
-The scripts of one page share one scope, so that each name belongs to one script. A payer's page must also
-work on an older phone.
+All scripts of a page share one scope, so no two may define the same name. The pages must also work on older
+phones.
 """
 
 import re
@@ -15,7 +15,8 @@ from config.lib.web.page_templates import FOLDERS
 TOP_LEVEL = re.compile(r"^(?:async )?function (\w+)|^(?:const|let) (\w+)", re.MULTILINE)
 LOADED = re.compile(r"js/\w+\.js")
 EVERY_PAGE = Path("templates/hosted_page/frame.html").read_text()
-# Functions that Safari has only since 15.4 or later. A script must not call them without checking for them.
+# Functions that Safari supports only since version 15.4 or later. A script must check for them before it
+# calls them.
 YOUNG = (
     "at",
     "checkVisibility",

@@ -1,4 +1,4 @@
-"""The link to the merchant's shop, for payers whose order has no return address for them."""
+"""The link to the merchant's shop, for payers who have no return address."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The end of a sign-in. Its cookie is then useless in its own browser and in any other."""
+"""The end of a sign-in. After it, the cookie is useless in its own and in any other browser."""
 
 from datetime import timedelta
 from typing import Any
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("sign_in.session")]
 
 
 def copied(browser: Payer) -> Payer:
-    """Return another browser, with a copy of all cookies of `browser`."""
+    """Return another browser with a copy of all cookies of `browser`."""
     copy = Payer(browser.checkout)
     copy.client = copied_client(browser.client)
     return copy
@@ -37,19 +37,18 @@ def copied_client(client: Client) -> Client:
 def code_for(browser: Payer) -> str:
     """Return the code that was sent to a person who is still signed in.
 
-    Their page shows another step, without the code.
+    The page of that person shows another step, without the code.
     """
     shown: str = signing.loads(browser.client.cookies["payer_code"].value, salt="shown-code")
     return shown
 
 
 def is_in(browser: Payer) -> bool:
-    """Return whether the browser's person is signed in to an order that is not paid yet."""
+    """Return whether a person is signed in in this browser to an order that is not paid yet."""
     return bool(browser.get("/split").status_code == 200)
 
 
 def grow_older(**by: int) -> None:
-    """Make all sign-ins older."""
     PayerSignIn.objects.update(began_at=F("began_at") - timedelta(**by))
 
 
@@ -247,14 +246,14 @@ class TestASignIn:
         assert is_in(other) and not is_in(signed_in)
 
     def test_does_not_begin_without_its_row(self, signed_in: Payer) -> None:
-        """A cookie whose row is missing signs no one in, for example after a restore of the database."""
+        """A cookie without its row signs no one in. A row can be missing after a restore of the database."""
         PayerSignIn.objects.all().delete()
         assert not is_in(signed_in)
 
     @pytest.mark.rule("privacy.erase", "privacy.export")
     @pytest.mark.parametrize("is_late", [False, True])
     def test_ends_with_the_erasure_of_its_person(self, signed_in: Payer, *, is_late: bool) -> None:
-        """A sign-in signs no one in after the erasure, also if its row was written during it (`is_late`)."""
+        """After the erasure, a sign-in is invalid, even if its row was written during it (`is_late`)."""
         person = data_subjects.find_person(phone="+447700900123")
         assert len(data_export.export_data(person)["signed_in_since"]) == 1
         Checkout.objects.update(lead=None)

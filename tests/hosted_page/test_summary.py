@@ -1,4 +1,4 @@
-"""Days and times as pages show them, with the abbreviation of their time zone."""
+"""Days and times on pages, with the abbreviation of their time zone."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -17,7 +17,7 @@ SUMMER = datetime(2026, 7, 1, 19, 5, 2, tzinfo=UTC)
 
 
 def billed(checkout: Checkout, **changes: Any) -> None:
-    """Replace the order's bill by one line, with these changes."""
+    """Replace the bill of the order by one line, with these changes."""
     Bill.objects.filter(pk=checkout.pk).update(lines=[factories.line(**changes)])
 
 

@@ -1,4 +1,4 @@
-"""The tables that a crash of PostgreSQL empties, and those that it does not (rule sign_in.crash)."""
+"""Which tables are empty after a crash of PostgreSQL, and which are not (rule sign_in.crash)."""
 
 import pytest
 from django.db import connection, models

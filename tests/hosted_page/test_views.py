@@ -107,9 +107,9 @@ class TestThePagesGuards:
     def test_forms_may_lead_to_the_provider_where_its_card_page_has_an_origin_of_its_own(
         self, lea: Payer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The policy of forms contains the origin of the provider's card page.
+        """The policy lets forms redirect to the origin of the provider's card page.
 
-        Chromium blocks a form that is redirected to an origin that the policy does not contain.
+        Chromium blocks a form that redirects to an origin that the policy does not contain.
         """
         monkeypatch.setattr(SandboxProvider, "page_origins", ("https://cards.example",))
         first = lea.get()

@@ -1,9 +1,9 @@
-"""A process that runs commands of manage.py: it reads a JSON array of arguments per line.
+"""A process that runs many commands of manage.py: `python -m tests.journeys.clerk`.
 
-It writes the result of each on one line. `python -m tests.journeys.clerk` runs in the environment of a
-running service. A start of Django for each command would take longer than the journeys themselves.
-`["make_merchants", "100"]` prints a JSON list of merchants whose people never log in: a secure hash of each
-password would take most of a second.
+It runs in the environment of a running service. It reads the arguments of one command per line, as a JSON
+array, and writes the result on one line. Starting Django for each command would take longer than the journeys
+themselves. `["make_merchants", "100"]` prints a JSON list of merchants without passwords, because the secure
+hash of a password takes most of a second.
 """
 
 import contextlib
@@ -24,14 +24,13 @@ CHEAP = "django.contrib.auth.hashers.MD5PasswordHasher"
 
 
 def _run(arguments: list[str]) -> dict[str, Any]:
-    """Return the command's exit code and its output."""
+    """Run a command, and return its exit code and its output."""
     printed = io.StringIO()
     try:
         if arguments[0] == "make_merchants":
             return {"exit_code": 0, "printed": json.dumps(_make_merchants(int(arguments[1])))}
-        with contextlib.redirect_stdout(
-            printed
-        ):  # otherwise the own output of a command's code would count as a result
+        # Redirected, so that text that the command's code prints is not taken for a result line.
+        with contextlib.redirect_stdout(printed):
             call_command(*arguments, stdout=printed, stderr=printed)
     except CommandError as error:
         return {"exit_code": 1, "printed": str(error)}

@@ -11,7 +11,7 @@ from tests.journeys.service import Service
 
 @pytest.fixture(scope="package")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """Run the whole of `make run`, for every journey that breaks no part of it."""
+    """Run all of `make run`, for the journeys that do not break any part of it."""
     with services.running(tmp_path_factory.mktemp("service")) as started:
         yield started
 
@@ -25,7 +25,7 @@ def merchant(service: Service) -> Iterator[Merchant]:
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    """Run an endpoint for this test only; each request that reached it must be signed for it."""
+    """Run an endpoint for this test only; check afterwards that each request had a valid signature."""
     with receivers.listening() as endpoint:
         yield endpoint
     assert endpoint.refused == []
@@ -33,6 +33,6 @@ def receiver() -> Iterator[Receiver]:
 
 @pytest.fixture
 def subscribed(merchant: Merchant, receiver: Receiver) -> Merchant:
-    """Return the merchant, whose events are all sent to the receiver."""
+    """Subscribe the merchant to all events at the receiver, and return the merchant."""
     receiver.secrets = [merchant.subscribe(receiver.url)]
     return merchant

@@ -1,4 +1,7 @@
-"""Web, worker and beat as separate processes on separate engines, so that a test can break one of them."""
+"""Web, worker and beat as separate processes with their own PostgreSQL and Redis.
+
+A test can therefore break one of them.
+"""
 
 import contextlib
 import os
@@ -19,11 +22,11 @@ from tests.journeys import polling, service
 from tests.journeys.service import ROOT, Service
 
 PARTS = ("web", "worker", "beat")
-SILENT_SECONDS = 600  # ended by a restart
+SILENT_SECONDS = 600  # longer than a test; a restart of Redis ends the silence
 
 
 class Part(NamedTuple):
-    """A process: its command, its environment, and the folder of its code."""
+    """A process of the deployment: its command, its environment, and the folder of its code."""
 
     command: Sequence[str]
     variables: Mapping[str, str]
@@ -31,7 +34,7 @@ class Part(NamedTuple):
 
 
 class Deployment:
-    """A runner of the commands of `make run`; no process of it outlives the thread that started it."""
+    """Runs the commands of `make run`. Each process ends with the thread that started it."""
 
     def __init__(self, folder: Path, own: engines.Engines, variables: Mapping[str, str]) -> None:
         self.engines = own
@@ -48,7 +51,7 @@ class Deployment:
         subprocess.run(self.seed, env=self.variables, cwd=ROOT, check=True, capture_output=True)
 
     def start(self, part: str) -> None:
-        """Start a part, with its own log."""
+        """Start a part with a new log file."""
         path = self._folder / f"{part}.log"
         if path.exists():
             path.rename(self._folder / f"{part}.until-{time.time_ns()}.log")
@@ -64,20 +67,20 @@ class Deployment:
             )
 
     def kill(self, part: str) -> None:
-        """Kill a part in the middle of its work."""
+        """Kill a part and its children with SIGKILL."""
         process = self._running.pop(part)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
     def stop(self, part: str) -> None:
-        """Stop a part in good order."""
+        """Stop a part with SIGTERM, and wait until it has ended."""
         process = self._running.pop(part)
         process.terminate()
         process.wait(40)
 
     def ended(self, part: str, *, within: float) -> int:
-        """Return the exit code of a part that ends without a request."""
+        """Wait until a part ends without being stopped, and return its exit code."""
         return self._running.pop(part).wait(within)
 
     def stop_redis(self) -> None:
@@ -85,7 +88,7 @@ class Deployment:
         self.engines.stop_redis()
 
     def silence_redis(self) -> None:
-        """Make it accept connections and commands, but answer none."""
+        """Make Redis accept connections and commands without answering them."""
         self._is_redis_whole = False
         with redis.Redis.from_url(self.engines.redis_url) as connection:
             connection.client_pause(SILENT_SECONDS * 1000)
@@ -95,13 +98,16 @@ class Deployment:
             connection.flushall()
 
     def one_row(self, statement: str, *parameters: str) -> Any:
-        """Return the only row of a statement, for facts that no API shows."""
+        """Run a statement and return its only row, for data that no API shows."""
         with psycopg.connect(self.engines.database_url) as connection:
             (row,) = connection.execute(statement, parameters).fetchall()
         return row
 
     def start_anew(self, variables: Mapping[str, str], **of_part: Mapping[str, str]) -> None:
-        """Restart each part with more variables for all parts and for this part; return when all answer."""
+        """Restart all parts with more environment variables, and return when all of them answer.
+
+        `variables` is for all parts. `of_part` has more variables for single parts, by the part's name.
+        """
         for name, part in list(self.parts.items()):
             self.kill(name)
             more = {**variables, **of_part.get(name, {})}
@@ -109,7 +115,7 @@ class Deployment:
         self.make_whole()
 
     def make_whole(self) -> None:
-        """Return when all parts run and answer."""
+        """Start or repair all parts that do not run, and return when all of them answer."""
         if not self._is_redis_whole:
             self.engines.stop_redis()
             self.engines.start_redis()
@@ -131,7 +137,7 @@ class Deployment:
         return self._running[part].pid
 
     def are_alive(self) -> bool:
-        """Return whether no part has ended without a request."""
+        """Return whether all started parts still run."""
         return all(process.poll() is None for process in self._running.values())
 
     def end(self) -> None:
@@ -153,9 +159,8 @@ def running(folder: Path) -> Iterator[tuple[Deployment, Service]]:
         engines.running(folder, durable=False) as own,
         pooler.before(own.database_url, folder) as database_url,
     ):
-        may_prepare = (
-            database_url == own.database_url
-        )  # the tested pooler does not support prepared statements
+        # The configuration of PgBouncer that is tested does not support prepared statements.
+        may_prepare = database_url == own.database_url
         variables |= {"DATABASE_URL": database_url, "DATABASE_PREPARE": str(may_prepare).lower()}
         variables["REDIS_URL"] = own.redis_url
         deployment = Deployment(folder, own, variables)

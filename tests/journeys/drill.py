@@ -1,4 +1,7 @@
-"""The service with its own bank and an archiving PostgreSQL, whose machine can be lost and restored."""
+"""The service with its own bank, and with a PostgreSQL that archives its log.
+
+A test can lose the machine of this PostgreSQL and restore the database from the archive.
+"""
 
 import contextlib
 import os
@@ -21,7 +24,7 @@ from tests.journeys import polling, service
 from tests.journeys.deployment import Deployment, Part
 from tests.journeys.service import Service
 
-PAGE = "operate.md"  # its commands make and restore the backup, with the paths of this machine
+PAGE = "operate.md"  # the tests run the commands of this page, with paths of this machine
 RESTORED_TO = re.compile(r"recovery_target_time = '.*'")
 CHARGES = """
 SELECT c.payment::text, c.subject::text, c.state,
@@ -32,7 +35,10 @@ FROM bank_charge c
 
 
 class Charge(NamedTuple):
-    """A card in the bank's books: its payment, subject and state, the amount it bears, its captures."""
+    """A charge in the bank's books.
+
+    `borne` is the captured amount that has not been refunded, and `captures` is the number of captures.
+    """
 
     payment: str
     subject: str
@@ -42,7 +48,7 @@ class Charge(NamedTuple):
 
 
 class Machine:
-    """The PostgreSQL of one machine, in a folder; its `database_url` never changes."""
+    """A machine with PostgreSQL, in a folder. Its `database_url` stays the same after a restore."""
 
     def __init__(self, folder: Path, sockets: Path, held: int) -> None:
         self._place = servers.Place(folder, sockets, held, durable=True)
@@ -62,7 +68,7 @@ class Machine:
         self.server = servers.postgres(self._place)
 
     def _here(self, typed: str) -> str:
-        """Return the commands of the page with the paths of this machine."""
+        """Return commands of the page with the page's paths replaced by paths of this machine."""
         folder = self._place.folder
         for there, here in {
             "/var/lib/postgresql/18/main": str(self._cluster),
@@ -77,7 +83,7 @@ class Machine:
         return typed
 
     def _run(self, typed: str) -> None:
-        """Run the commands; this class itself starts and stops the server."""
+        """Run commands of the page, without `systemctl`, because this class starts and stops the server."""
         server = next(part for part in self.server.command if part.endswith("/bin/postgres"))
         path = f"{Path(server).parent}:{servers.ENVIRONMENT['PATH']}"
         given = {"PATH": path, "PGHOST": str(self._place.sockets), "PGUSER": "checkout"}
@@ -92,7 +98,7 @@ class Machine:
         self.server.stop()
 
     def lose(self) -> None:
-        """Lose the machine with all log that was not archived; the next one has an empty PostgreSQL."""
+        """Kill the server and delete its data, with the part of the log that was not archived."""
         pid = int((self._cluster / "postmaster.pid").read_text().splitlines()[0])
         os.kill(pid, signal.SIGKILL)
         self.server.stop()
@@ -100,7 +106,7 @@ class Machine:
         self._cluster.mkdir()
 
     def restore(self, moment: str) -> None:
-        """Restore the database to its state at that moment, under the same address."""
+        """Restore the database to its state at the time `moment`, with the same `database_url`."""
         (day,) = self._backup.iterdir()
         typed = pages.block(PAGE, "recovery.signal").replace("<day>", day.name)
         self._run(RESTORED_TO.sub(f"recovery_target_time = '{moment}'", typed))
@@ -116,7 +122,7 @@ class Machine:
 
 
 class Drill(Deployment):
-    """A deployment whose database's machine can be lost; its bank has its own engines and cannot."""
+    """A deployment that can lose the machine of its database. Its bank has a separate database."""
 
     def __init__(
         self,
@@ -134,7 +140,7 @@ class Drill(Deployment):
         self.parts["bank"] = Part(command, apart)
 
     def lose_the_machine(self) -> None:
-        """Lose all processes, Redis, and the database with the log that was not archived; keep the bank."""
+        """Lose all processes, the data in Redis, and the database. Only the bank is not affected."""
         for part in set(self._running) - {"bank"}:
             self.kill(part)
         self.machine.lose()
@@ -143,7 +149,7 @@ class Drill(Deployment):
         self.flush_redis()
 
     def start_again(self) -> None:
-        """Return when all lost parts run again and web answers, ready or not."""
+        """Start all parts that do not run, and return when web answers, ready or not."""
         for part in set(self.parts) - set(self._running):
             self.start(part)
         polling.until(lambda: self.readyz() is not None, within=60, what="an answer of web")
@@ -155,14 +161,14 @@ class Drill(Deployment):
         return None
 
     def rows(self, statement: str, *parameters: Any, of_bank: bool = False) -> list[tuple[Any, ...]]:
-        """Return the rows of a statement, for facts that no API shows."""
+        """Run a statement and return its rows, for data that no API shows."""
         address = self._books.database_url if of_bank else self.machine.database_url
         with psycopg.connect(address, autocommit=True) as connection:
             cursor = connection.execute(statement, parameters or None)
             return cursor.fetchall() if cursor.description else []
 
     def charges(self) -> dict[str, Charge]:
-        """Return the bank's charges by payment."""
+        """Map each payment to its charge at the bank."""
         return {row[0]: Charge(*row) for row in self.rows(CHARGES, of_bank=True)}
 
 

@@ -1,4 +1,4 @@
-"""The next release, for tests: a copy of this one, with one more column in some models and its migrations."""
+"""A simulated next release: a copy of this release with new columns in some models, and their migrations."""
 
 import shutil
 from pathlib import Path
@@ -7,8 +7,8 @@ from config import version
 from tests.config.deploy import package
 
 _major, _minor, _ = version.VERSION.split(".")
-NEXT = f"{_major}.{int(_minor) + 1}.0"  # the version of the later release
-# For each app that an order writes to, the model that most of these writes use.
+NEXT = f"{_major}.{int(_minor) + 1}.0"  # the version of the next release
+# For each app that an order writes to, the model that it writes most often.
 WIDENED = {"checkout": "Checkout", "payments": "Operation", "webhooks": "Endpoint"}
 FIELD = 'models.CharField(max_length=10, default="", db_default="")'
 COLUMN = """
@@ -38,10 +38,10 @@ class Migration(migrations.Migration):
 
 
 def write(folder: Path) -> list[str]:
-    """Write the release, with version NEXT, into a folder; return the names of its new migrations in order.
+    """Write the next release into a folder; return the names of its new migrations in order.
 
-    The migrations only add to the schema, as those of a release may. They add a column with a database
-    default, and create an index CONCURRENTLY.
+    The migrations only add to the schema, because a release must not do more. They add a column with a
+    database default, and create an index CONCURRENTLY.
     """
     for path in filter(lambda one: (package.ROOT / one).is_dir(), package.shipped()):
         shutil.copytree(

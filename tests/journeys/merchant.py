@@ -1,4 +1,7 @@
-"""A merchant's backend over real HTTP: the public API, and the sandbox helpers for customer and time."""
+"""A merchant's backend that uses the public API over HTTP.
+
+It also uses the sandbox helpers, which pay as a customer and let time pass.
+"""
 
 import math
 import time
@@ -15,23 +18,26 @@ from tests import factories
 from tests.journeys import polling
 
 Json = dict[str, Any]
-PATIENCE = 20.0  # of the HTTP client, in seconds; a test that needs faster answers checks that itself
+PATIENCE = 20.0  # timeout of the HTTP client in seconds; tests that need faster answers check that separately
 
 
 @dataclass(frozen=True)
 class Credentials:
-    """An API client, as create_merchant prints it."""
+    """The id and secret of an API client, as create_merchant prints them."""
 
     client_id: str
     client_secret: str
 
 
 class Merchant:
-    """A caller with its own token. Verbs return the answer's `data` and fail on any refusal."""
+    """A merchant's backend with its own token.
+
+    The methods for single operations return the answer's `data`, and fail if the service refuses the request.
+    """
 
     def __init__(self, base_url: str, credentials: Credentials, ca: str = "") -> None:
         self.base_url, self.credentials = base_url, credentials
-        self.owner = ("", "")  # the portal's user: email and password
+        self.owner = ("", "")  # the email and password of the merchant's portal user
         self.longest = 0.0  # duration of the slowest call, in seconds
         self._http = requests.Session()
         self._http.trust_env, self._http.verify = False, ca or True
@@ -42,11 +48,11 @@ class Merchant:
 
     @property
     def headers(self) -> dict[str, str]:
-        """Return the headers that authorize a call outside this object."""
+        """Return the headers that authorize a request, for requests that this object does not send."""
         return {"Authorization": str(self._http.headers["Authorization"])}
 
     def call(self, method: str, path: str, body: Json | None = None) -> requests.Response:
-        """Return the service's answer at `/api/…`, also if it is an error."""
+        """Send a request to `/api/<path>` and return the answer, even if it is an error."""
         began = time.monotonic()
         answer = self._http.request(method, f"{self.base_url}/api/{path}", json=body, timeout=PATIENCE)
         self.longest = max(self.longest, time.monotonic() - began)
@@ -78,14 +84,14 @@ class Merchant:
         return _content(self.post(f"checkouts/{checkout_uuid}/cancel", {}))
 
     def refund(self, checkout_uuid: str) -> str:
-        """Ask for a refund and return its reference."""
+        """Request a refund and return its reference."""
         ref = f"R-{uuid4().hex[:8]}"
         answer = self.post(f"checkouts/{checkout_uuid}/refund", {"merchant_refund_ref": ref})
         assert (answer.status_code, answer.content) == (204, b""), answer.text
         return ref
 
     def subscribe(self, url: str, *event_types: str) -> str:
-        """Subscribe a URL to all events, or to those, and return the signing secret."""
+        """Subscribe a URL to the given events, or to all events, and return the signing secret."""
         asked = {"url": url, "event_types": list(event_types) or ["*"]}
         return str(_content(self.post("webhooks/subscription", asked), 201)["signing_secret"])
 
@@ -93,7 +99,7 @@ class Merchant:
         return _content(self.post("webhooks/secret/rotate", {"revoke_previous": revoke_previous}))
 
     def log_of(self, event_id: str, *, length: int, within: float = 5) -> list[Json]:
-        """Return the log of one event's attempts, newest first, once it has `length` of them."""
+        """Wait until the delivery log has `length` attempts of an event, and return them, newest first."""
 
         def logged() -> list[Json] | None:
             found = _content(self.call("GET", f"merchant/v1/webhooks/deliveries?event_id={event_id}"))
@@ -103,7 +109,7 @@ class Merchant:
         return polling.until(logged, within=within, what=f"attempt {length} in the delivery log")
 
     def held(self, card: str = "4242424242424242") -> str:
-        """Return a checkout that is paid and held."""
+        """Create and pay a checkout, and return its checkout_uuid. The money is held, but not captured."""
         checkout_uuid = self.create()
         assert self.pay(checkout_uuid, card)["status"] == "authorized"
         return checkout_uuid
@@ -114,7 +120,7 @@ class Merchant:
         return checkout_uuid
 
     def awaited(self, checkout_uuid: str, status: str, *, within: float) -> Json:
-        """Read the checkout until it has the status, and return it."""
+        """Wait until the checkout has the status, and return the checkout."""
 
         def moved() -> Json | None:
             seen = self.read(checkout_uuid)
@@ -123,7 +129,7 @@ class Merchant:
         return polling.until(moved, within=within, what=f"the checkout {status}")
 
     def advanced(self, checkout_uuid: str, status: str, *, within: float = 5) -> Json:
-        """Advance the checkout's time until it has the status, and return it."""
+        """Advance the checkout's time in steps of 5 s until it has the status, and return the checkout."""
 
         def moved() -> Json | None:
             answer = self.call("POST", f"sandbox/v1/checkouts/{checkout_uuid}/advance", {"seconds": 5})
@@ -135,7 +141,7 @@ class Merchant:
         return polling.until(moved, within=within, what=f"the checkout {status}")
 
     def at_rest(self, checkout_uuid: str, *, within: float = 5) -> Json:
-        """Return the checkout once no card operation is open on it."""
+        """Wait until the checkout has no open card operation, and return it."""
 
         def rests() -> Json | None:
             seen = self.read(checkout_uuid)
@@ -145,7 +151,7 @@ class Merchant:
 
     @contextmanager
     def answered_within(self, seconds: float) -> Iterator[None]:
-        """Fail if any call of the block takes longer."""
+        """Check that each call in the block is answered in less than `seconds`."""
         self.longest = 0.0
         yield
         assert self.longest < seconds, f"A call took {self.longest:.1f} s."
@@ -168,5 +174,5 @@ def unix(timestamp: str) -> float:
 
 
 def seconds_until(timestamp: str) -> int:
-    """Return the whole seconds until the timestamp has passed, at least 1."""
+    """Return the seconds until the timestamp, rounded up, and at least 1."""
     return max(1, math.ceil(unix(timestamp) - time.time()))

@@ -10,7 +10,10 @@ Seen = TypeVar("Seen")
 
 
 def until(ask: Callable[[], Seen | None], *, within: float, what: str) -> Seen:
-    """Return the first truthy answer; fail with the name of the condition if none comes in `within` s."""
+    """Call `ask` until it returns a truthy value, and return that value.
+
+    Fail with `what`, the name of the condition, if that takes longer than `within` seconds.
+    """
     deadline = time.monotonic() + within
     while True:
         seen = ask()

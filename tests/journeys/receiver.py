@@ -1,4 +1,4 @@
-"""A merchant's webhook endpoint: a real HTTP server that verifies, keeps the raw bytes and answers as set."""
+"""A merchant's webhook endpoint: an HTTP server that verifies and records deliveries, and answers as set."""
 
 import threading
 import time
@@ -15,7 +15,7 @@ from webhooks import signing
 
 @dataclass(frozen=True)
 class Arrival:
-    """One POST as it arrived; its signature proved the `envelope`."""
+    """One POST as it arrived, with a valid signature."""
 
     arrived_at: float
     headers: dict[str, str]
@@ -35,9 +35,9 @@ Answer = Callable[[Arrival], int]
 
 
 class Receiver:
-    """A receiver that verifies each delivery against `secrets` by rule signing.verify.
+    """A receiver that verifies each delivery with `secrets` (rule signing.verify).
 
-    It then answers with the status that `answer` returns.
+    It answers a verified delivery with the status that `answer` returns.
     """
 
     def __init__(self, url: str) -> None:
@@ -52,7 +52,7 @@ class Receiver:
         self.answer = lambda arrival: status
 
     def hang(self) -> None:
-        """Accept deliveries and never answer, until the receiver is closed."""
+        """Accept deliveries, but do not answer them until the receiver is closed."""
         self.answer = self._wait
 
     def _wait(self, arrival: Arrival) -> int:
@@ -63,7 +63,7 @@ class Receiver:
         self._released.set()
 
     def take(self, headers: dict[str, str], body: bytes) -> int:
-        """Keep a delivery that can be verified, and return the status of the answer."""
+        """Verify and record a delivery, and return the status of the answer."""
         now = time.time()
         try:
             envelope = signing.verify(headers.get("X-Service-Signature"), body, self.secrets, int(now))
@@ -75,7 +75,7 @@ class Receiver:
         return self.answer(arrival)
 
     def of(self, event_type: str, checkout_uuid: str) -> list[Arrival]:
-        """Return the deliveries so far of one type of event about one checkout."""
+        """Return the deliveries received so far for one checkout and one event type."""
         return [
             arrival
             for arrival in list(self.arrivals)
@@ -86,7 +86,7 @@ class Receiver:
     def awaited(
         self, event_type: str, checkout_uuid: str, *, count: int = 1, within: float = 15
     ) -> list[Arrival]:
-        """Wait for `count` deliveries and return them."""
+        """Wait until `count` deliveries for a checkout and an event type have arrived, and return them."""
 
         def enough() -> list[Arrival] | None:
             found = self.of(event_type, checkout_uuid)

@@ -1,4 +1,4 @@
-"""The service as its users and operators see it: an address, merchants, and the commands of manage.py."""
+"""A running service as its users and operators see it: its address, merchants, and manage.py commands."""
 
 import contextlib
 import json
@@ -28,7 +28,8 @@ END_SECONDS = 10  # rule environment.run
 class Service:
     """A running service.
 
-    `shop_url` is empty without a demo shop. `ca` is empty unless the service has its own https.
+    `shop_url` is empty if there is no demo shop. `ca` is the file of the CA of the service's certificate, or
+    empty if the service does not use https.
     """
 
     base_url: str
@@ -37,7 +38,7 @@ class Service:
     ca: str = ""
 
     def command(self, *arguments: str) -> str:
-        """Run a command of manage.py and return its output; it must exit 0."""
+        """Run a command of manage.py, check that it exits with 0, and return its output."""
         assert self.clerk.stdin is not None and self.clerk.stdout is not None
         self.clerk.stdin.write(json.dumps(arguments) + "\n")
         self.clerk.stdin.flush()
@@ -54,12 +55,12 @@ class Service:
         return merchant
 
     def prove_ledger(self) -> None:
-        """Fail with the names of the checkouts if money and statuses disagree."""
+        """Check that the ledger agrees with the statuses. A failure names the checkouts."""
         self.command("prove_ledger")
 
 
 def bare_environment(**more: str) -> dict[str, str]:
-    """Return the shell's variables without this test run's own engines and keys."""
+    """Return the basic variables of the shell, without the engines and keys of this test run."""
     kept = {name: text for name, text in os.environ.items() if name in {"PATH", "HOME", "TMPDIR", "LANG"}}
     return kept | {"PYTHONPATH": str(ROOT)} | more
 
@@ -76,7 +77,7 @@ def free_ports() -> tuple[str, str]:
 def clerk(
     variables: Mapping[str, str], *, module: str = "tests.journeys.clerk"
 ) -> Iterator["subprocess.Popen[str]"]:
-    """Run a process that answers lines of JSON in the environment until the block ends."""
+    """Run a clerk process with these environment variables until the block ends."""
     command = children.tied([sys.executable, "-m", module], by=signal.SIGTERM)
     with subprocess.Popen(
         command, env=dict(variables), cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -90,7 +91,7 @@ def clerk(
 def running(folder: Path) -> Iterator[Service]:
     """Run the program of `make run` with its files in the folder until the block ends.
 
-    Check that no process and no sandbox file is left.
+    Check afterwards that no process and no sandbox file is left.
     """
     with pooler.of_a_run() as more:
         with _running(folder, more) as started:
@@ -123,7 +124,7 @@ def _running(folder: Path, more: dict[str, str]) -> Iterator[Service]:
 
 
 def _sandbox_of(process: "subprocess.Popen[bytes]", folder: Path) -> dict[str, str]:
-    """Return the announcement of the run, once all of it answers."""
+    """Wait until the run writes its sandbox file, and return the content of the file."""
 
     def announced() -> bool:
         assert process.poll() is None, (folder / "run.log").read_text(errors="replace")[-3000:]

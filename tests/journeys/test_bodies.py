@@ -1,4 +1,4 @@
-"""Requests of strangers to a running service: large, slow or broken requests have almost no cost."""
+"""Large, slow or broken requests from unknown clients use almost no resources of a running service."""
 
 import itertools
 import json
@@ -49,7 +49,7 @@ def head(service: Service, path: str, **headers: str) -> bytes:
 
 
 def answer_of(connection: socket.socket) -> str:
-    """Return all bytes until the service closes the connection, which it must."""
+    """Read until the service closes the connection, and return the text."""
     with connection.makefile("rb") as file:
         return file.read().decode()
 
@@ -61,7 +61,7 @@ def refused(answer: str, status: int) -> None:
 
 
 def send(connection: socket.socket, pieces: Iterable[bytes]) -> int:
-    """Send until the service accepts no more; return how many bytes it accepted."""
+    """Send the pieces until the service stops reading; return how many bytes were sent."""
     sent = 0
     connection.settimeout(1)
     try:
@@ -90,7 +90,7 @@ class TestTooLarge:
         with connected(service) as connection:
             connection.sendall(head(service, "/pay/phone", Content_Type=MULTIPART, Content_Length=str(MANY)))
             pieces = itertools.chain([FILE], itertools.repeat(b"x" * 65_536, MANY // 65_536))
-            assert send(connection, pieces) < MANY / 4  # the buffers of the two kernels
+            assert send(connection, pieces) < MANY / 4  # only the socket buffers of the kernel are filled
             assert kept() == before
 
     @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ class TestAPeerThatDawdles:
             assert "200 OK" not in answer_of(connection)
 
     def test_and_does_not_hang_up_is_not_waited_for(self, service: Service) -> None:
-        """Before, the thread that accepts connections waited two seconds for each of them."""
+        """Check against a bug: the thread that accepts connections waited 2 s for each such client."""
         with ExitStack() as held:
             for _ in range(40):
                 connection = held.enter_context(connected(service))

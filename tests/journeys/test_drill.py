@@ -1,7 +1,8 @@
-"""The machine is lost under load; the database is restored to minutes before, and the bank is unchanged.
+"""The database machine is lost under load, and the database is restored to an earlier time.
 
-`make drill` loses five minutes; the long tests lose one. No matter which answers were given in the lost
-minutes, no card is charged or refunded twice, and no captured order is reported as voided.
+The bank is not affected. `make drill` loses the last five minutes, and the long tests lose one minute. No
+matter which requests were answered in the lost time, no card is charged or refunded twice, and no captured
+order is reported as voided.
 """
 
 import contextlib
@@ -21,7 +22,7 @@ from tests.journeys.service import Service
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
 LOST_SECONDS = float(os.environ.get("DRILL_SECONDS", "60"))
-CLOSED_SECONDS = 8  # in which every pump would have had its turn
+CLOSED_SECONDS = 8  # if the pumps were not stopped, each of them would run within this time
 EACH = 3  # orders of each kind
 WRITTEN = """
 SELECT (SELECT count(*) FROM payments_operation), (SELECT count(*) FROM checkout_change),
@@ -35,7 +36,7 @@ FITS = "from config import startup_checks as checks; assert not checks.reason_no
 
 
 class Shop:
-    """A merchant who remembers the answers about each order, and customers who continue to buy."""
+    """A merchant that remembers the answers for each order, while its customers continue to buy."""
 
     def __init__(self, service: Service) -> None:
         self.service, self.merchant = service, service.new_merchant()
@@ -46,7 +47,7 @@ class Shop:
         self._thread = threading.Thread(target=self._go_on, daemon=True)
 
     def _before(self) -> dict[str, list[str]]:
-        """Return orders by the acts that follow in the lost minutes."""
+        """Create orders, and return them by the action that follows in the lost minutes."""
         shop = self.merchant
         return {
             "refund": [shop.captured() for _ in range(EACH)],
@@ -63,11 +64,11 @@ class Shop:
         return uuid
 
     def hold_some(self) -> None:
-        """Hold orders whose two minutes are not over when they are captured or cancelled."""
+        """Pay more orders, late enough that their two-minute hold has not ended when `act` is called."""
         self.before |= {act: [self.merchant.held() for _ in range(EACH)] for act in ("capture", "cancel")}
 
     def act(self) -> None:
-        """Carry out the act on each order that will be lost."""
+        """Carry out the actions that the restored database will not contain."""
         for uuid in self.before["capture"]:
             self.merchant.capture(uuid)
         for uuid in self.before["cancel"]:
@@ -90,7 +91,7 @@ class Shop:
         self._thread.join()
 
     def _go_on(self) -> None:
-        """Sell one order after the other and capture it."""
+        """Sell and capture orders, one after the other, until the shop is closed."""
         with contextlib.suppress(requests.RequestException, AssertionError):
             while not self._is_over.is_set():
                 uuid = self.merchant.held()
@@ -167,7 +168,7 @@ def test_nothing_is_moved_twice_and_nothing_captured_is_told_as_voided(
 
 
 def repeat_all(shop: Shop) -> None:
-    """Repeat each verb, as a backend does that relies on earlier answers or does not know the outcome."""
+    """Repeat each request, as a backend does that trusts earlier answers or does not know the outcome."""
     merchant = shop.merchant
     for act in ("capture", "pay and capture"):
         for uuid in shop.before[act]:
@@ -187,7 +188,7 @@ def repeat_all(shop: Shop) -> None:
 
 
 def compare(whole: Drill, before: dict[str, Charge]) -> None:
-    """Check that no money moved twice: only uncaptured holds have been released since."""
+    """Check that no money moved twice: since `before`, only holds without a capture were released."""
     after = whole.charges()
     assert set(after) == set(before)
     for payment, charge in after.items():

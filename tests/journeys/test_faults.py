@@ -13,9 +13,9 @@ from webhooks import delivery
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
 
-PROMPT = 3.0  # seconds after its time within which every event has happened, even if a part is broken
-REFUND_SECONDS = 2.0  # the sandbox bank's delay
-ANSWER = 3.0  # seconds within which each call answers
+PROMPT = 3.0  # every event happens at most this many seconds late, even if a part is broken
+REFUND_SECONDS = 2.0  # how long the sandbox bank takes for a refund
+ANSWER = 3.0  # every call is answered within this many seconds
 LEASES_OVER = """
 UPDATE webhooks_delivery SET lease_until = clock_timestamp() WHERE lease_token IS NOT NULL RETURNING id
 """
@@ -48,13 +48,13 @@ def service(_parts: tuple[Deployment, Service]) -> Service:
 
 
 def hold_ends_soon(merchant: Merchant) -> tuple[str, str]:
-    """Return a held checkout, and its deadline in about two seconds."""
+    """Return a held checkout and the end of its hold, which is in about two seconds."""
     checkout_uuid = merchant.held()
     return checkout_uuid, merchant.advance(checkout_uuid, 118)["capture_before"]
 
 
 def lapses_in_time(receiver: Receiver, checkout_uuid: str, deadline: str) -> None:
-    """Check that the merchant is notified of the lapse within three seconds, although no one looked."""
+    """Check that the merchant is notified of the lapse within three seconds, without any request."""
     left = unix(deadline) - time.time()
     (told,) = receiver.awaited("checkout.voided", checkout_uuid, within=left + 2 * PROMPT)
     assert 0 <= told.arrived_at - unix(deadline) < PROMPT
@@ -63,7 +63,7 @@ def lapses_in_time(receiver: Receiver, checkout_uuid: str, deadline: str) -> Non
 def settles_in_time(deployment: Deployment, merchant: Merchant, checkout_uuid: str) -> None:
     """Check that the bank gets the refund within three seconds of the call.
 
-    The service must record its end within three seconds of the bank.
+    When the bank has settled the refund, the service must record that within three seconds.
     """
     merchant.awaited(checkout_uuid, "refunded", within=REFUND_SECONDS + 2 * PROMPT)
     accepted_at, settles_at, settled_at = deployment.one_row(REFUND_TIMES, checkout_uuid)
@@ -72,13 +72,13 @@ def settles_in_time(deployment: Deployment, merchant: Merchant, checkout_uuid: s
 
 
 def told_in_time(receiver: Receiver, event_type: str, checkout: Json, moment: str) -> None:
-    """Check that the event arrives within three seconds of the moment that it reports."""
+    """Check that the event arrives within three seconds of the time in the field `moment`."""
     (told,) = receiver.awaited(event_type, checkout["checkout_uuid"], within=2 * PROMPT)
     assert told.arrived_at - unix(checkout[moment]) < PROMPT
 
 
 def goes_on(deployment: Deployment, merchant: Merchant, receiver: Receiver) -> None:
-    """Check that every call answers and that all of its effects happen in time."""
+    """Check that calls of all kinds are answered and that their effects happen in time."""
     with merchant.answered_within(ANSWER):
         lapsing, deadline = hold_ends_soon(merchant)
         paid = merchant.pay(merchant.create())
@@ -114,7 +114,10 @@ class TestValkeyStopped:
     def test_and_started_again_and_again_ends_nobody(
         self, deployment: Deployment, subscribed: Merchant, receiver: Receiver
     ) -> None:
-        """A worker was seen to die of it once in 22 times; tasks run whenever Valkey stops here."""
+        """Check against a bug: about one of 22 stops of Valkey ended a worker.
+
+        In this test, tasks are running whenever Valkey stops.
+        """
         for times in range(40):
             refunded = subscribed.captured()
             subscribed.refund(refunded)

@@ -1,4 +1,4 @@
-"""The first order of docs/install.md: the test types the documented commands."""
+"""The first order of docs/install.md. The test runs the documented commands."""
 
 import json
 import re
@@ -15,7 +15,7 @@ SECTION = (ROOT / "docs" / "install.md").read_text().partition("## 7. ")[2].part
 
 
 def typed(commands: str, *before: str) -> str:
-    """Return the output of a shell that ends at the first command that fails."""
+    """Run commands in a shell, stop at the first one that fails, and return the output."""
     script = "\n".join(["set -euo pipefail", *before, commands])
     return subprocess.run(
         ["bash", "-c", script], env=bare_environment(), capture_output=True, text=True, check=True
@@ -23,7 +23,7 @@ def typed(commands: str, *before: str) -> str:
 
 
 def test_is_created_captured_and_refunded(merchant: Merchant) -> None:
-    """Only commands of a shell are used, except for the customer's part."""
+    """Check the documented shell commands. Only the customer's payment is made in another way."""
     known = merchant.credentials
     commands = CREATED.replace("https://pay.example", merchant.base_url)
     commands = commands.replace("client_id=…", f"client_id={known.client_id}")

@@ -1,4 +1,4 @@
-"""The processes of an installation: their names, their counts, and the end of one that makes no progress."""
+"""The processes of an installation: their names, their metrics, and the end of a process that hangs."""
 
 import os
 import re
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.journey, pytest.mark.long]
 TOKEN = "nobody-guesses-this-token"
 NAMES = "SELECT DISTINCT application_name FROM pg_stat_activity WHERE datname = current_database()"
 STILL_SECONDS, END_SECONDS = 4.0, 20.0
-# Celery's own command, in a process that waits a shorter time for its threads than the service does.
+# Runs Celery's command in a process that ends a hanging thread sooner than the service does.
 HASTY = f"""
 from celery.__main__ import main
 from config.lib.process import liveness
@@ -32,7 +32,7 @@ COUNTED = 'checkout_requests_total{method="GET",route="accounts/login/",status="
 
 
 class World(NamedTuple):
-    """A deployment whose processes count their requests, and two workers, each with a port for probes."""
+    """A deployment with metrics, and with two workers that each have a port for probes."""
 
     whole: Deployment
     service: Service
@@ -43,7 +43,7 @@ class World(NamedTuple):
         return (self.folder / f"{part}.log").read_text(errors="replace")
 
     def counts(self) -> dict[str, float]:
-        """Return each web process's count of the login page, by its file."""
+        """Map the metrics file of each web process to the number of requests for the login page."""
         found = {}
         for file in sorted((self.folder / "metrics").glob("counter_*.db")):
             read = MmapedDict.read_all_values_from_file(str(file))  # type: ignore[no-untyped-call]
@@ -51,7 +51,7 @@ class World(NamedTuple):
         return {name: count for name, count in found.items() if count}
 
     def told(self) -> float:
-        """Return the count of the login page at /metrics."""
+        """Return the number of requests for the login page, as shown at /metrics."""
         url = f"{self.service.base_url}/metrics"
         answer = requests.get(url, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=20)
         lines = (line for line in answer.text.splitlines() if line.startswith(COUNTED))
@@ -79,7 +79,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 def test_have_names_in_postgresql(world: World) -> None:
-    seen = set[str]()  # a pooler's connection has the name of its last user
+    seen = set[str]()  # collected over time: PgBouncer's connections have the name of their last user
 
     def named() -> set[str]:
         with psycopg.connect(world.whole.engines.database_url) as connection:
@@ -126,7 +126,11 @@ class TestMetrics:
 
 @pytest.mark.rule("environment.liveness")
 def test_end_when_a_thread_stands_still_and_lose_nothing(world: World) -> None:
-    """Without Redis, a worker starts its pumps itself. Its thread sleeps before it asks the bank."""
+    """Check that a worker with a hanging thread ends, and that the refund is still made.
+
+    Redis is stopped, so the worker starts its pumps itself. A failpoint lets the thread sleep before it calls
+    the bank.
+    """
     usual = world.whole.parts["worker"]
     words = list(usual.command)
     place = words.index("-m")

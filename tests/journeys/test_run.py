@@ -36,7 +36,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Run:
-    """A `make run` in its own session, as in a terminal."""
+    """A `make run` process in a separate session, as in a terminal."""
 
     def __init__(self, tree: Path, make: "subprocess.Popen[bytes]") -> None:
         self.tree = tree
@@ -58,7 +58,7 @@ class Run:
         return (self.tree.parent / "run.log").read_text(errors="replace")
 
     def ctrl_c(self) -> None:
-        """Send the signal to the whole foreground group, as the terminal does."""
+        """Send SIGINT to the whole foreground process group, as a terminal does for Ctrl-C."""
         os.killpg(self.make.pid, signal.SIGINT)
 
     def kill_the_program(self) -> None:
@@ -74,7 +74,7 @@ class Run:
 @contextmanager
 def make_run(tree: Path) -> Iterator[Run]:
     """Start `make run` in the tree; at the end of the block, stop the processes that are left."""
-    (tree / ".local" / "sandbox.json").unlink(missing_ok=True)  # a killed run leaves it
+    (tree / ".local" / "sandbox.json").unlink(missing_ok=True)  # a run that was killed does not delete it
     port, shop_port = service.free_ports()
     variables = service.bare_environment(PORT=port, SHOP_PORT=shop_port)
     del variables["PYTHONPATH"]
@@ -99,7 +99,7 @@ def make_run(tree: Path) -> Iterator[Run]:
 
 
 def manage(tree: Path, *arguments: str) -> str:
-    """Run manage.py as in another terminal, without any variable, and return its output."""
+    """Run manage.py as in another terminal, without variables of the run, and return its output."""
     bare = service.bare_environment()
     del bare["PYTHONPATH"]
     command = [str(tree / ".venv" / "bin" / "python"), "manage.py", *arguments]
@@ -112,7 +112,7 @@ def merchant_of(known: dict[str, str]) -> Merchant:
 
 @contextmanager
 def ended(run: Run) -> Iterator[None]:
-    """Check that the run and sandbox.json are gone after the block has ended it."""
+    """Check that after the block, the processes of the run have ended and sandbox.json is deleted."""
     yield
     polling.until(run.is_gone, within=service.END_SECONDS, what="the end of the run")
     assert not run.sandbox.exists()

@@ -1,7 +1,7 @@
-"""An upgrade under load: two releases run side by side on the later one's schema, and no order fails.
+"""An upgrade under load: two releases run side by side on the schema of the new one, and no order fails.
 
-The previous release is the commit in release_before.txt, as git has it. The later one is this tree with
-migrations that no release has yet (later.py), so that there is always a migration to run.
+The old release is the commit in release_before.txt. The new release is this tree with additional migrations
+(later.py), so that there is always a migration to run.
 """
 
 import json
@@ -30,13 +30,13 @@ from webhooks.models import EventType
 pytestmark = [pytest.mark.journey, pytest.mark.long, pytest.mark.rule("environment.migrations")]
 BEFORE = (ROOT / "tests" / "journeys" / "release_before.txt").read_text().strip()
 SHOPS = 3
-SIDE_BY_SIDE = 5.0  # seconds for which each mix of releases takes orders
+SIDE_BY_SIDE = 5.0  # seconds for which each combination of releases runs under load
 WORKER = "-m celery --quiet --app config.celery worker --without-gossip --without-mingle --loglevel INFO"
 BEAT = "-m celery --quiet --app config.celery beat --schedule"
 
 
 class Shop(threading.Thread):
-    """A backend behind a balancer of two web processes: if one does not answer, it asks the other."""
+    """A merchant's backend. If one web process does not answer, it sends the request to the other one."""
 
     def __init__(self, addresses: list[str], key: dict[str, str]) -> None:
         super().__init__(daemon=True)
@@ -56,7 +56,7 @@ class Shop(threading.Thread):
         self.failed: list[str] = []
 
     def ask(self, method: str, path: str, body: Any = None) -> requests.Response:
-        """Return an answer; skip a process that starts or ends, for half a minute at most."""
+        """Send a request and return the answer. Retry for at most 30 s while processes start or end."""
         until = time.monotonic() + 30
         while True:
             try:
@@ -81,7 +81,7 @@ class Shop(threading.Thread):
 
     def _order(self) -> None:
         uuid = self.verb("merchant/v1/checkouts", factories.order(), 201)["checkout_uuid"]
-        # 409: a process ended in between, and the first call had been carried out
+        # 409: a process ended before it answered, and the first call had already paid the checkout.
         self.verb(f"sandbox/v1/checkouts/{uuid}/pay", {"card": "4242424242424242"}, 200, 409)
         self.orders += 1
         if self.orders % 4 == 0:
@@ -97,7 +97,7 @@ class Shop(threading.Thread):
         self.refunds.append(uuid)
 
     def status(self, uuid: str) -> str:
-        """Return a checkout's status, read no faster than its limit allows."""
+        """Return a checkout's status. Wait while the rate limit is exceeded."""
         while (answer := self.ask("GET", f"/api/merchant/v1/checkouts/{uuid}")).status_code == 429:
             time.sleep(0.2)
         return str(answer.json()["data"]["status"])
@@ -116,7 +116,7 @@ class Shop(threading.Thread):
 
 
 class Upgrade:
-    """Two web processes, a worker and beat, each of either release."""
+    """Two web processes, a worker and beat. Each of them runs the old or the new release."""
 
     def __init__(self, folder: Path, trees: dict[str, Path], own: engines.Engines, added: list[str]) -> None:
         self.added = added
@@ -143,7 +143,7 @@ class Upgrade:
         return done.stdout
 
     def start(self, name: str, release: str) -> None:
-        """Start a process of a release, and return when it takes work."""
+        """Start a process of a release, and return when it is ready."""
         tree = self._trees[release]
         if name.startswith("web"):
             port = self.ports[int(name[-1])]
@@ -161,7 +161,7 @@ class Upgrade:
             polling.until(lambda: b" ready." in log.read_bytes(), within=60, what=f"{release} {name}")
 
     def replace(self, name: str) -> None:
-        """Stop a process of the old release in good order, and start it from the new release."""
+        """Stop a process of the old release with SIGTERM, and start it from the new release."""
         self._whole.stop(name)
         self.start(name, "new")
 
@@ -191,7 +191,7 @@ def _is_ready(address: str) -> bool:
 
 @pytest.fixture
 def upgrade(tmp_path: Path) -> Iterator[Upgrade]:
-    """Run the previous release."""
+    """Run the old release."""
     trees = {name: tmp_path / name for name in ("old", "new")}
     for tree in trees.values():
         tree.mkdir()
@@ -211,7 +211,7 @@ def upgrade(tmp_path: Path) -> Iterator[Upgrade]:
 
 @contextmanager
 def trading(upgrade: Upgrade, listening: Receiver) -> Iterator[list[Shop]]:
-    """Have shops order, pay, capture and refund until the block ends."""
+    """Run shops that order, pay, capture and refund until the block ends."""
     shops = []
     for number in range(SHOPS):
         made = upgrade.manage(
@@ -242,7 +242,7 @@ def test_side_by_side_with_the_release_before_no_order_fails(upgrade: Upgrade, r
         assert set(upgrade.added) <= set(re.findall(r"Applying (\S+)\.\.\. OK", said))
         time.sleep(SIDE_BY_SIDE)  # only the old release, on the new schema
         upgrade.start("worker2", "new")
-        time.sleep(SIDE_BY_SIDE)  # workers of both
+        time.sleep(SIDE_BY_SIDE)  # workers of both releases
         for name in ("web0", "worker", "web1", "beat"):
             upgrade.replace(name)
             assert upgrade.version(name) == later.NEXT

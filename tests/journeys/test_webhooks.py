@@ -13,7 +13,7 @@ pytestmark = pytest.mark.journey
 
 
 def verifies(arrival: Arrival, secret: str) -> bool:
-    """Return whether the given secret is enough to prove the delivery's origin."""
+    """Return whether the delivery can be verified with this secret only."""
     try:
         signing.verify(arrival.headers["X-Service-Signature"], arrival.body, [secret], int(time.time()))
     except signing.VerificationError:
@@ -22,7 +22,7 @@ def verifies(arrival: Arrival, secret: str) -> bool:
 
 
 def retried(merchant: Merchant, checkout_uuid: str, event_id: str, *, attempts: int) -> None:
-    """Make the event's next attempt due, after `attempts` of them have ended."""
+    """Wait until `attempts` attempts of the event have ended, and make the next one due."""
     latest = merchant.log_of(event_id, length=attempts)[0]
     assert latest["attempt_number"] == attempts
     merchant.advance(checkout_uuid, seconds_until(latest["next_attempt_at"]))

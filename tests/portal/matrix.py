@@ -1,4 +1,4 @@
-"""The rights at each address, written a second time to find errors in the portal's own table."""
+"""The roles that may use each address, listed a second time to find errors in the portal's own table."""
 
 from typing import NamedTuple
 
@@ -90,5 +90,5 @@ ROWS: dict[str, Row] = {
     "portal_audit": Row("GET", MANAGERS),
     "portal_security": Row("GET", ALL),
 }
-# Addresses of people, not of merchants: each acts on the person who is signed in, or on no one.
+# Addresses that do not belong to a merchant: each acts on the person who is signed in, or on no person.
 PERSONAL = ("accounts/", "join/")

@@ -1,4 +1,4 @@
-"""People in tests who log in: Lea owns Acme's account, with a password and perhaps an authenticator app."""
+"""People who log in during tests. Lea owns Acme, and has a password and perhaps an authenticator app."""
 
 import json
 import re
@@ -32,7 +32,7 @@ def join(merchant: Merchant, role: Role = Role.OWNER, email: str = EMAIL) -> Use
 
 
 def set_up_app(user: User) -> str:
-    """Set up an authenticator app and recovery codes; return the app's secret."""
+    """Set up an authenticator app and recovery codes, and return the app's secret."""
     secret: str = totp.generate_totp_secret()
     totp.TOTP.activate(user, secret)
     RecoveryCodes.activate(user)
@@ -40,7 +40,10 @@ def set_up_app(user: User) -> str:
 
 
 def code(secret: str, *, later: int = 0) -> str:
-    """Return the app's code, `later` half minutes from now, with at least two seconds left to use it."""
+    """Return the app's code for the current half minute, or for `later` half minutes after it.
+
+    The current half minute lasts at least two more seconds.
+    """
     if time.time() % 30 > 28:
         time.sleep(2)
     counter = int(time.time()) // 30 + later
@@ -48,7 +51,7 @@ def code(secret: str, *, later: int = 0) -> str:
 
 
 def prove(client: Client, user: User, method: str = "password", *, ago: float = 0) -> None:
-    """Record in a browser's session that its person has proven their identity, some seconds ago."""
+    """Record in the browser's session that the person proved their identity `ago` seconds ago."""
     session = client.session
     session[login._AUTHENTICATION_METHODS_USER_SESSION_KEY] = str(user.pk)
     session[login.AUTHENTICATION_METHODS_SESSION_KEY] = [{"method": method, "at": time.time() - ago}]
@@ -56,7 +59,7 @@ def prove(client: Client, user: User, method: str = "password", *, ago: float = 
 
 
 def operate(client: Client, user: User | None = None) -> User:
-    """Log in an operator who has just proven their identity, by default a superuser."""
+    """Log in an operator, by default a superuser, with a fresh proof of identity."""
     operator = user or User.objects.create_superuser("operator@example.com")
     client.force_login(operator)
     prove(client, operator)
@@ -69,7 +72,7 @@ def recovery_codes(user: User) -> list[str]:
 
 
 def log_in(client: Client, password: str = PASSWORD, *, email: str = EMAIL, at: str = HOME) -> Any:
-    """Send e-mail and password to the login, from an address."""
+    """Send e-mail and password to the login page, from the IP address `at`."""
     return client.post("/accounts/login/", {"login": email, "password": password}, REMOTE_ADDR=at)
 
 
@@ -78,7 +81,7 @@ def is_in(client: Client) -> bool:
 
 
 def mails() -> list[Any]:
-    """Send the waiting mails, and return all mails that were sent."""
+    """Send the waiting mails, and return all mails that were sent so far."""
     outbox.send_due()
     return list(mail.outbox)
 

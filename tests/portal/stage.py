@@ -1,4 +1,4 @@
-"""A merchant with people of every role, an order, an endpoint and a key, on which the portal's tests act."""
+"""Objects for the portal's tests: a merchant with people of every role, an order, an endpoint and a key."""
 
 import math
 from datetime import timedelta
@@ -45,7 +45,7 @@ def person(merchant: Merchant, role: Role | str, email: str = "") -> Membership:
 
 
 def browser(membership: Membership, *, is_fresh: bool = True) -> Client:
-    """Return a browser in which the person is signed in; `is_fresh` adds a fresh proof of identity."""
+    """Return a browser in which the person is signed in, with a fresh proof of identity if `is_fresh`."""
     client = Client(enforce_csrf_checks=False)
     client.force_login(membership.user, backend="allauth.account.auth_backends.AuthenticationBackend")
     people.prove(client, membership.user, ago=0 if is_fresh else 600)
@@ -56,7 +56,7 @@ def browser(membership: Membership, *, is_fresh: bool = True) -> Client:
 
 
 def client_of(role: Role) -> Any:
-    """Return a fixture: a browser in which a person with this role for Acme is signed in."""
+    """Return a fixture that provides a browser in which a person with this role for Acme is signed in."""
 
     @pytest.fixture
     def client(acme: Merchant) -> Client:
@@ -81,7 +81,7 @@ def hold(unpaid: Checkout, card: str = "4242424242424242") -> Checkout:
 def deliver(
     merchant: Merchant, http_status: int | None, error: str | None = None, excerpt: str = ""
 ) -> Delivery:
-    """Record this answer to the merchant's next due delivery."""
+    """Record this response to the merchant's next due delivery."""
     (claimed,) = delivery.claim(slots=1, general_slots=1)
     result = delivery.Result(claimed.delivery_id, claimed.lease_token, http_status, error, 340, excerpt)
     delivery.record([result])
@@ -114,7 +114,7 @@ def payout(merchant: Merchant, amount: int = 8709, reference: str = "po_1") -> B
 
 
 class Stage:
-    """One object of each kind that an address of the portal can name."""
+    """One object for each kind of id in the portal's addresses."""
 
     def __init__(self, merchant: Merchant) -> None:
         self.merchant = merchant
@@ -131,7 +131,7 @@ class Stage:
         self.payout = payout(merchant)
 
     def ids(self) -> dict[str, Any]:
-        """Return the ids, by the names of the addresses' parts."""
+        """Return the objects' ids, by the names of the parameters in the addresses."""
         return {
             "checkout_uuid": self.checkout.pk,
             "delivery_uuid": self.delivery.pk,
@@ -143,12 +143,12 @@ class Stage:
 
 
 def saved(merchant: Merchant) -> Subscription:
-    """Create the merchant's endpoint, for every event."""
+    """Create the merchant's endpoint, and subscribe it to all events."""
     return factories.subscribe(merchant, url=URL, event_types=["*"]).subscription
 
 
 def slot_of(scale: Scale, seconds: float) -> int:
-    """Return the slot into which the database puts a duration."""
+    """Return the histogram slot into which the database puts a duration."""
     share = math.log(max(seconds, scale.low) / scale.low) / math.log(scale.high / scale.low)
     return min(SLOTS - 1, int(share * SLOTS))
 

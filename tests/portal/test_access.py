@@ -1,4 +1,4 @@
-"""Every address × every role × the merchant's own objects and those of another merchant."""
+"""Access to every address for every role, with the merchant's own objects and with another merchant's."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,11 +41,11 @@ OWN: tuple[Any, ...] = (
     *(Merchant, Operation, SigningSecret, Change, apps.get_model("hosted_page", "OptInText")),
 )
 DONE = {200, 302, 303}
-OF_THE_SESSION = {"portal_switch"}  # changes only what the browser's session holds
+OF_THE_SESSION = {"portal_switch"}  # changes only the browser's session
 
 
 def act_on(own: Stage, name: str) -> dict[str, Any]:
-    """Create what the verb acts on, in addition to the stage; return the ids for its address."""
+    """Create the objects that the action needs, in addition to the stage. Return the ids for its address."""
     ids = own.ids() | {"merchant": own.merchant.pk}
     if name == "portal_cancel":
         ids["checkout_uuid"] = stage.hold(factories.checkout(own.merchant)).pk
@@ -62,7 +62,7 @@ ADDRESSES = [(route, pattern.name or "") for route, pattern in addresses.below(u
 
 
 def everything() -> dict[str, list[Any]]:
-    """Return every row that a request could have changed."""
+    """Return all rows that a request can change, by model."""
     ignored = {"last_used_at", "last_login"}
     return {
         model.__name__: list(
@@ -75,7 +75,7 @@ def everything() -> dict[str, list[Any]]:
 
 
 def of_merchant(merchant: Merchant) -> dict[str, list[Any]]:
-    """Return every row that names a merchant."""
+    """Return all rows that refer to a merchant, by model."""
     uuid = merchant.pk
     return {model: [row for row in rows if uuid in row.values()] for model, rows in everything().items()}
 
@@ -109,7 +109,7 @@ def test_every_address_has_a_row() -> None:
 
 @contextmanager
 def undone() -> Iterator[None]:
-    """Roll back what happens inside, even if the verbs' own transactions are durable."""
+    """Roll back all changes that are made in the block, even in durable transactions."""
     block = transaction.atomic()
     block._from_testcase = True  # type: ignore[attr-defined]  # as TestCase marks its own
     with block:

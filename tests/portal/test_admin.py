@@ -151,7 +151,7 @@ class TestGuessing:
 
     @pytest.mark.rule("operator.rights")
     def test_of_secrets_is_refused_on_every_list(self, client: Client, chief: User) -> None:
-        """No list allows a lookup that guesses a secret.
+        """No list of the admin allows a lookup with which a person can guess a secret.
 
         A request tests only the first lookup of each list, because the lists are many. `lookup_allowed` is
         called for every lookup.
@@ -166,7 +166,7 @@ class TestGuessing:
 
 
 def guesses(model: type[Model]) -> list[str]:
-    """Return lookups of the beginning of a text, in the row itself or in a row that it refers to."""
+    """Return lookups by the beginning of a text in the row, or in a row that the row refers to."""
     found = []
     for field in model._meta.get_fields():
         if isinstance(field, Field) and not field.is_relation:

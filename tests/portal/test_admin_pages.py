@@ -1,4 +1,4 @@
-"""Every page of the admin, over rows of everything that can happen: it opens with few statements."""
+"""Every page of the admin opens with few statements, for rows of every kind."""
 
 import html
 import itertools
@@ -60,14 +60,14 @@ from tests.portal import people, stage
 from webhooks.models import Attempt, Delivery, Endpoint, Event, EventType, Subscription
 
 pytestmark = pytest.mark.django_db
-MAXIMUM = 21  # statements; one of them counts what waits, for the menu
-ROWS = 3  # opened from each list
+MAXIMUM = 21  # statements; one of them counts the waiting rows for the menu
+ROWS = 3  # rows that are opened from each list
 ODD = ("a%00b", "+".join(("%27%25-1", "x" * 5000, "0" * 32)))  # each word is searched for
 
 
 @pytest.fixture
 def operator(client: Client, monkeypatch: pytest.MonkeyPatch) -> Client:
-    monkeypatch.setattr(admin.site, "enable_nav_sidebar", False)  # the same on each of hundreds of pages
+    monkeypatch.setattr(admin.site, "enable_nav_sidebar", False)  # it is the same on hundreds of pages
     people.operate(client)
     return client
 
@@ -80,7 +80,7 @@ def told(acme: Merchant) -> Subscription:
 
 @pytest.fixture
 def shared(acme: Merchant, told: Subscription, at: Callable[[str], Checkout]) -> Checkout:
-    """Return a split order, of which a mate has paid a share."""
+    """Return a split order. A mate has paid a share of it."""
     return at("shared")
 
 
@@ -266,7 +266,7 @@ class TestEveryPage:
 
     @pytest.mark.long
     def test_filters_by_everything_it_offers(self, operator: Client, world: Merchant) -> None:
-        """Each request sets every filter to one of its choices; no choice breaks the list."""
+        """Each request sets every filter to one of its choices. No choice breaks the list."""
         for address, _ in lists_of():
             listed = operator.get(address).context["cl"]
             offered = [list(spec.choices(listed)) for spec in listed.filter_specs]

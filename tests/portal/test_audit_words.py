@@ -1,4 +1,4 @@
-"""The words on the audit log's page for the facts of an entry."""
+"""The texts in which the audit log's page shows the facts of an entry."""
 
 from typing import Any
 

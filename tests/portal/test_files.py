@@ -1,4 +1,4 @@
-"""Files for spreadsheets, in which no cell can run as a formula."""
+"""CSV files for spreadsheets, in which no cell can run as a formula."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Every role × every scope of an API key: no role gains a right through a key.
+"""The scopes that each role can give an API key: no role gains a right through a key.
 
 The tests compare what a key can do.
 """
@@ -23,7 +23,7 @@ from webhooks.models import Event, EventType, Subscription
 
 pytestmark = pytest.mark.django_db
 EMAIL = "mo@customer.example"
-# Written here a second time, so that an error in the portal's own table is found.
+# Listed here a second time, so that the tests find errors in the portal's own table.
 MAY_GIVE = {
     "checkouts:read": "owner admin developer",
     "checkouts:write": "owner admin developer",
@@ -104,12 +104,12 @@ def opt_in(merchant: Merchant) -> None:
 
 
 def known_secret(key: ApiClient, page: object) -> Api:
-    """Return the API for a person to whom the page has shown the key's secret."""
+    """Return the API as a person uses it to whom the page has shown the key's secret."""
     return Api(key.merchant, keys.NewClient(key, secret_in(page)))
 
 
 def made_by(role: Role, merchant: Merchant, scope: str) -> Api | None:
-    """Return the key with this scope that a person of this role makes in the portal; None if refused."""
+    """Make a key with this scope in the portal as a person with this role; return None if it is refused."""
     scopes = [scope, "webhooks:read"] if scope == "customers:read" else [scope]
     browser = stage.browser(stage.person(merchant, role))
     page = browser.post("/portal/keys/new", {"name": "Mine", "scopes": scopes}, follow=True)
@@ -153,7 +153,7 @@ class TestScope:
 
 class TestRole:
     def test_counts_as_it_is_when_the_key_is_made(self, acme: Merchant) -> None:
-        """A person whose role changes before the form arrives gets no key by the old role."""
+        """A person whose role changes before the form arrives gets no key with the scopes of the old role."""
         admin = stage.person(acme, Role.ADMIN)
         Membership.objects.filter(pk=admin.pk).update(role=Role.DEVELOPER)
         with pytest.raises(keys.ScopeNotAllowed):

@@ -1,4 +1,4 @@
-"""No odd text in an address or a form of the portal breaks anything."""
+"""Odd text in an address or a form of the portal does not cause an error."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -82,9 +82,9 @@ def test_in_a_form(client: Client, place: str, is_alone: bool) -> None:
 
 
 def _queries(names: tuple[str, ...], is_alone: bool) -> Iterator[str]:
-    """Yield queries with each odd text in each name, or in all names at once.
+    """Yield queries with each odd text as the value of each parameter, or of all parameters at once.
 
-    For all names at once, the text is shortened, so that the query is no longer than one for a single name.
+    For all parameters at once, the text is shortened, so that the query does not become longer.
     """
     for text in ODD:
         quoted = _quoted(text if is_alone else text[: 5000 // len(names)])

@@ -1,4 +1,4 @@
-"""Operators' changes to a merchant and its people: who may make them, what is recorded, who is informed."""
+"""Operators' changes to a merchant and its people: who may make them, what is recorded, who gets a mail."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ RIGHTS = (
 
 @pytest.fixture
 def delegate(client: Client) -> Client:
-    """Return the browser of an operator who has every right about people but is no operator."""
+    """Return the browser of a person with every right about people who is not a superuser."""
     user = User.objects.create_user("delegate@service.example", is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename__in=RIGHTS))
     people.operate(client, user)

@@ -1,4 +1,4 @@
-"""The frame of the portal's pages: a page with errors is a 422, and a secret is shown once."""
+"""The frame of the portal's pages: a page with errors has status 422, and a secret is shown once."""
 
 import pytest
 from django import forms

@@ -15,7 +15,7 @@ from webhooks.models import SigningSecret, Subscription
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("portal.stale_forms")]
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates" / "portal"
-# Forms of people that act on no merchant: to join a team, to log out, and to choose a merchant.
+# Forms that do not act on a merchant: to join a team, to log out, and to choose a merchant.
 OF_PEOPLE = {"join.html", "menu.html", "_menu.html", "_form_tokens.html"}
 
 
@@ -73,9 +73,9 @@ class TestForm:
         assert endpoint(client, opened).status_code == 403 and not Subscription.objects.exists()
 
     def test_names_its_merchant_wherever_there_is_one(self) -> None:
-        """Every template with a form's token names the merchant.
+        """Every template with a CSRF token also names the merchant.
 
-        Without it, the form would be refused to people with several merchants.
+        A form that does not name it would be refused for people with several merchants.
         """
         bare = {path.name for path in TEMPLATES.glob("*.html") if "{% csrf_token %}" in path.read_text()}
         assert bare == OF_PEOPLE
@@ -93,7 +93,7 @@ class TestStoredRequest:
     def test_runs_for_the_merchant_that_it_was_sent_for(
         self, owner: Membership, acme: Merchant, rival: Merchant
     ) -> None:
-        """A person who is asked for a proof chooses another merchant in another tab before giving it."""
+        """Before the person gives the requested proof, they choose another merchant in another tab."""
         client = stage.browser(owner, is_fresh=False)
         owner.user.set_password("a bill on the table")
         owner.user.save()
@@ -112,7 +112,7 @@ class TestStoredRequest:
 
 
 class TestPart:
-    """A part of a page that htmx requests, after the person has chosen another merchant than the page's."""
+    """An htmx request for a part of a page, after the person has switched to another merchant."""
 
     @pytest.mark.parametrize("path", ["/portal/webhooks?tested=1", "/portal/settings/preview", "/portal"])
     def test_is_not_put_into_another_merchants_page(

@@ -61,7 +61,7 @@ class TestMails:
         team.take_back(owner.merchant, team.invite(owner, email, Role.VIEWER).pk)
 
     def refused(self, client: Client, email: str) -> str:
-        """Return what the page says if the invitation is refused."""
+        """Send an invitation that is refused, and return the error on the page."""
         page = client.post("/portal/team/invite", {"email": email, "role": "viewer"})
         assert page.status_code == 422
         (words,) = re.findall(r"Too many invitations[^<]*", page.content.decode())

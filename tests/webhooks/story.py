@@ -27,7 +27,7 @@ def subscribe(name: str = "Acme", url: str = "https://shop.example.com/hooks") -
 def emit(
     subscription: Subscription, event_type: EventType = EventType.VOIDED, *, valid_for: float | None = None
 ) -> Delivery:
-    """Emit an event of this moment and return its delivery."""
+    """Emit an event that happens now, and return its delivery."""
     now = clock.now()
     valid_until = None if valid_for is None else now + timedelta(seconds=valid_for)
     event = outbox.emit(subscription.merchant, event_type, {}, at=now, valid_until=valid_until)
@@ -50,7 +50,7 @@ def record(
 
 
 def aged(due: Delivery, days: float, *, status: str = "delivered") -> Delivery:
-    """Move the event and the end of its delivery so many days into the past."""
+    """Move the event and the end of its delivery `days` into the past, and return the delivery."""
     ago = clock.now() - timedelta(days=days)
     ended_at = None if status == "pending" else ago
     Delivery.objects.filter(pk=due.pk).update(
@@ -61,7 +61,7 @@ def aged(due: Delivery, days: float, *, status: str = "delivered") -> Delivery:
 
 
 def renamed(event_id: UUID, at: datetime) -> UUID:
-    """Give an event, its deliveries and their attempts ids that were made at another time."""
+    """Change the ids of an event, its deliveries and their attempts to ids made at the time `at`."""
 
     def made(old: UUID) -> UUID:
         return UUID(int=clock.first_id(at).int | old.int & (1 << 80) - 1)
@@ -76,7 +76,7 @@ def renamed(event_id: UUID, at: datetime) -> UUID:
 
 
 def superseded(due: Delivery) -> None:
-    """Supersede the event of a delivery, as a race with an attempt leaves it."""
+    """Supersede the event of a delivery but leave the delivery pending, as after a race with an attempt."""
     now = clock.now()
     Event.objects.filter(pk=due.event_id).update(superseded_at=now)
     Delivery.objects.filter(pk=due.pk, status="pending").update(superseded_at=now)
@@ -87,7 +87,7 @@ def register(merchant: Merchant, *event_types: str, url: str = OLD_URL) -> subsc
 
 
 def happen(merchant: Merchant, event_type: EventType = EventType.VOIDED) -> Event:
-    """Emit an event of this moment."""
+    """Emit an event that happens now."""
     return outbox.emit(merchant, event_type, {"checkout_uuid": str(CHECKOUT)}, at=clock.now())
 
 

@@ -1,4 +1,4 @@
-"""Operators' acts on webhooks in the admin."""
+"""The actions on webhooks that operators have in the admin."""
 
 import pytest
 from django.test import Client

@@ -1,4 +1,4 @@
-"""Connections: their targets and time limits, which of them are kept, and how they end."""
+"""Connections to receivers: their targets and time limits, which of them are kept, and how they end."""
 
 import asyncio
 import gc
@@ -33,7 +33,7 @@ def run(scenario: Coroutine[Any, Any, Returned]) -> Returned:
 
 
 async def is_left(receiver: Receiver, count: int = 1) -> bool:
-    """Wait until so many connections have ended, for less time than a deadline takes to end them."""
+    """Wait up to 2 s until `count` connections have ended. A deadline would end them later than that."""
     async with asyncio.timeout(2):
         while receiver.left < count:
             await asyncio.sleep(0.005)
@@ -46,7 +46,7 @@ async def verdict(pool: transport.Pool, url: str, *, deadline_seconds: float = 5
 
 
 def in_turn(*behaviours: Behaviour) -> Behaviour:
-    """Apply one behaviour after the other, one request each."""
+    """Apply each behaviour to one request, in the given order."""
     left = iter(behaviours)
 
     async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -64,7 +64,7 @@ def late(seconds: float) -> Behaviour:
 
 
 def filled(head: bytes) -> bytes:
-    """Return an answer of 16 KiB in all, the most that is read."""
+    """Pad the answer to 16 KiB, the maximum that the sender reads."""
     return head.ljust(connections.ANSWER_BYTES, b"a")
 
 
@@ -118,7 +118,7 @@ class TestConnecting:
 
         monkeypatch.setattr(targets, "is_allowed", judge)
         assert run(scenario()) == "could not connect"
-        assert 0 < len(judged) - 201 <= 36  # the sockets that were made, after all 201 were looked at
+        assert 0 < len(judged) - 201 <= 36  # the resolver checks all 201 addresses; the rest are sockets
 
     def test_to_several_addresses_where_nobody_listens_names_none(self) -> None:
         async def scenario() -> str:
@@ -274,7 +274,7 @@ class TestKeeping:
 
 
 class TestDeadline:
-    """The deadline of a request on a kept connection: each request has its own."""
+    """Each request on a kept connection has its own deadline."""
 
     @pytest.mark.parametrize(("earlier", "deadline"), [(9.0, 0.1), (0.2, 0.4)])
     def test_is_that_of_the_last_request(self, earlier: float, deadline: float) -> None:

@@ -1,4 +1,4 @@
-"""The outcomes of claimed deliveries, on a real PostgreSQL: results, lost workers, pointless rows."""
+"""How claimed deliveries end, on a real PostgreSQL: by a result, a lost worker, or an obsolete event."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4

@@ -1,4 +1,4 @@
-"""The sender of a worker process, against real receivers and the real database."""
+"""The sender of a worker process, with real receivers and a real database."""
 
 import contextlib
 import os
@@ -58,7 +58,7 @@ CLAIM = delivery.claim
 
 
 class SlowClaims:
-    """Claims that, once slow, hold their rows until the test lets them continue."""
+    """A replacement of `delivery.claim`. If `are_slow` is set, it returns only when `goes_on` is set."""
 
     def __init__(self) -> None:
         self.are_slow = False
@@ -204,7 +204,7 @@ class TestSending:
                 emit(holds, EventType.AUTHORIZED)
             sender.wake()
             assert within(10, lambda: urgent.at_once == 4)
-            time.sleep(1.2)  # and not at the next look either
+            time.sleep(1.2)  # the next check of the queue does not start more attempts either
             assert (sum(receiver.at_once for receiver in patient), urgent.at_once) == (6, 4)
 
     def test_a_delivery_that_cannot_be_signed_fails_alone(
@@ -324,7 +324,7 @@ class TestStopping:
         stopping = threading.Thread(target=sender.stop, args=[5])
         stopping.start()
         assert within(10, lambda: not sender.is_running())
-        time.sleep(0.5)  # a claim that was under way when the sender was stopped takes the rows that it finds
+        time.sleep(0.5)  # a claim that was running when the sender was stopped still takes rows
         waiting = emit(other)
         time.sleep(0.3)
         receiver.released.set()

@@ -1,4 +1,4 @@
-"""The health of an endpoint, as portal and admin show it."""
+"""The health of an endpoint, as the portal and the admin show it."""
 
 import time
 from datetime import timedelta
@@ -18,7 +18,7 @@ acme = pytest.fixture(subscribe)
 
 
 def answer(subscription: Subscription, *answers: tuple[int | None, int]) -> None:
-    """Emit one event for each answer, which has a status after some milliseconds."""
+    """Emit one event for each answer, and record the answer: its status (None if none) and milliseconds."""
     for http_status, ms in answers:
         emit(subscription)
         error = None if http_status == 200 else f"HTTP {http_status}" if http_status else "could not connect"
@@ -76,7 +76,7 @@ class TestHealth:
             delivery.Result(row.delivery_id, row.lease_token, status, f"HTTP {status}", ms)
             for row, (status, ms) in zip(claimed, answers, strict=True)
         ]
-        time.sleep(0.01)  # no attempt ends later than it is recorded
+        time.sleep(0.01)  # an attempt cannot end after it is recorded
         delivery.record(list(reversed(results)))
         found = health.read_health(acme)
         assert found.last_error == "HTTP 404" and found.failing_since == found.last_failure_at
@@ -86,7 +86,7 @@ class TestHealth:
             emit(acme)
         one, two = delivery.claim(slots=2, general_slots=2)
         time.sleep(0.05)
-        record(two, 200, None, 40)  # ended later, recorded first
+        record(two, 200, None, 40)  # this attempt ended later, but is recorded first
         record(one, 500, "HTTP 500", 1)
         found = health.read_health(acme)
         assert found.failing_since is None and found.last_success_at != found.last_failure_at

@@ -34,7 +34,7 @@ from webhooks.models import Attempt, Delivery, Event, EventType
 
 pytestmark = pytest.mark.django_db
 HAPPENED_AT = datetime(2026, 6, 1, 18, 32, 7, 418_999, tzinfo=UTC)
-# The types of the four that are sent, by the filter.
+# For each filter of a subscription, the event types that are sent.
 GOES = {
     ("*",): ALL,
     ("checkout.authorized",): [EventType.AUTHORIZED, EventType.TEST],
@@ -197,7 +197,10 @@ class TestTheEndOfAHold:
 @pytest.mark.rule("sandbox.advance")
 @pytest.mark.django_db(transaction=True)
 def test_time_that_passes_waits_for_an_attempt_that_ends(acme: Merchant) -> None:
-    """A process that ends an attempt has locked its delivery first. The other order would be a deadlock."""
+    """Check that deliveries are locked before attempts, as by a process that ends an attempt.
+
+    The opposite order would cause a deadlock.
+    """
     register(acme)
     checkout_uuid = uuid4()
     outbox.emit(acme, EventType.VOIDED, {}, at=clock.now(), checkout_uuid=checkout_uuid)

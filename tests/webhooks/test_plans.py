@@ -1,4 +1,7 @@
-"""Hot statements are planned only for their own partitions: a plan for all costs milliseconds."""
+"""Frequent statements are planned only for the partitions that they need.
+
+Planning for all partitions would take milliseconds.
+"""
 
 import re
 from collections.abc import Iterator
@@ -27,7 +30,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("secret.partitions")]
 
 @pytest.fixture(autouse=True)
 def month() -> None:
-    """Make partitions of a month and more, as in a service that has run for a long time."""
+    """Create the partitions of the last 31 days, as in a service that has run for a long time."""
     today = clock.now().date()
     for table in PARTITIONED:
         partitions.make(table, today - timedelta(days=31), today)
@@ -35,9 +38,9 @@ def month() -> None:
 
 @contextmanager
 def reading(*moments: datetime) -> Iterator[None]:
-    """Expect that the block's statements are planned only for the days of these moments.
+    """Check that the block's statements are planned only for the days of these times.
 
-    Clocks can differ by an hour.
+    The range is an hour wider at both ends, because clocks can differ by that much.
     """
     with CaptureQueriesContext(connection) as queries:
         yield
@@ -98,7 +101,7 @@ def test_of_an_attempt_that_fails_its_error_is_in_the_index(
 
 
 def ended_on_their_pages() -> int:
-    """Return how many versions of attempts this transaction has made that no index contains."""
+    """Return how many attempts this transaction has updated without writing to an index."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT sum(n_tup_hot_upd) FROM pg_stat_xact_user_tables WHERE relname LIKE 'webhooks_attempt_2%'"
@@ -168,10 +171,10 @@ def test_of_a_page_of_the_feed_are_in_the_order_of_an_index(api: Api, query: str
         api.get(f"events?{query}")
     (listed,) = (row["sql"] for row in asked if "written_at" in row["sql"])
     with connection.cursor() as database:
-        # The statistics of other tests must have no influence: only a scan in order is possible.
+        # Allow only an index scan in order, so that the statistics of other tests have no influence.
         for way in ("seqscan", "bitmapscan", "sort", "incremental_sort"):
             database.execute(f"SET LOCAL enable_{way} = off")
-        if query:  # with so few rows, the other index may serve as well
+        if query:  # with so few rows, PostgreSQL might also choose the other index
             database.execute("DROP INDEX event_written")
         database.execute(f"EXPLAIN {listed}")
         plan = [row[0].strip() for row in database.fetchall()]
@@ -201,7 +204,7 @@ def test_of_a_seldom_type_that_are_kept_for_all_values_take_its_index(api: Api, 
     with connection.cursor() as database:
         for way in ("seqscan", "bitmapscan", "sort", "incremental_sort"):
             database.execute(f"SET LOCAL enable_{way} = off")
-        # with so few rows, these may serve as well
+        # With so few rows, PostgreSQL might also choose these indexes.
         database.execute("DROP INDEX attempt_listed, event_written")
         database.execute(f"EXPLAIN (GENERIC_PLAN) {kept}")
         plan = [row[0].strip() for row in database.fetchall()]

@@ -126,7 +126,7 @@ class TestResend:
 
 
 class TestAHold:
-    """`checkout.authorized` resent within its window, without a confirmation that the hold can be over."""
+    """`checkout.authorized` is sent again during its hold, without the confirmation for ended holds."""
 
     def test_never_starts_after_its_window(self, acme: Subscription) -> None:
         due = parked(acme, EventType.AUTHORIZED)

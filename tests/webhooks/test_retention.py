@@ -1,4 +1,4 @@
-"""Rows that are deleted in time, and rows that never are."""
+"""Which rows are deleted when their retention ends, and which rows stay."""
 
 from datetime import timedelta
 
@@ -88,7 +88,7 @@ class TestPersonalBodies:
 
 
 def partitions_of(days: float) -> None:
-    """Make the partitions of the days from so many days ago until today."""
+    """Create the partitions from `days` ago until today."""
     today = clock.now().date()
     for table in PARTITIONED:
         partitions.make(table, today - timedelta(days=days), today)
@@ -146,7 +146,7 @@ class TestOldEvents:
 
     @pytest.mark.rule("secret.retention")
     def test_whose_partition_was_missing_are_sent_and_go_in_their_time(self, acme: Subscription) -> None:
-        """If no partitions were made for a week, no event is lost and no payment is refused."""
+        """Check that events are stored and sent even if the partition of today is missing."""
         with connection.cursor() as cursor:
             for table in PARTITIONED:
                 cursor.execute(f"DROP TABLE {table.named(clock.now().date())}")
@@ -243,8 +243,8 @@ class TestEndedSubscriptions:
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("table", PARTITIONED, ids=lambda table: table.table)
 def test_of_a_day_that_somebody_reads_nothing_goes_before_what_refers_to_it(table: Partitioned) -> None:
-    """A drop that gives up its lock leaves no attempt without delivery, and no delivery without event."""
-    today, going = clock.now().date(), PARTITIONED.index(table)  # the tables that refer to this table
+    """Check that if one partition cannot be locked, the rows to which its rows refer are not dropped."""
+    today, going = clock.now().date(), PARTITIONED.index(table)  # how many tables refer to this table
     for one in PARTITIONED:
         partitions.make(one, today - timedelta(days=32), today - timedelta(days=31))
     other = connection.copy()

@@ -1,4 +1,4 @@
-"""The schedules as tables of exact times."""
+"""The retry schedules, checked against tables of exact times."""
 
 import itertools
 from datetime import UTC, datetime, timedelta
@@ -25,7 +25,7 @@ def seconds_to_next(
     valid_for: float | None = None,
     delivery_id: UUID = DELIVERY,
 ) -> float | None:
-    """Return the seconds from the event to the next attempt.
+    """Return the seconds from the event to the next attempt, or None if there is no next attempt.
 
     The latest attempt ended `ended` seconds after the event.
     """

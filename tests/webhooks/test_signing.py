@@ -1,4 +1,4 @@
-"""Signatures: our verifier's reasons in their order, and public vectors that OpenSSL computed."""
+"""Signatures: the order in which the verifier checks for errors, and public vectors computed by OpenSSL."""
 
 import base64
 import hmac

@@ -1,4 +1,4 @@
-"""A sender that makes no progress is noticed: its process ends, and another sends the due deliveries."""
+"""If a sender makes no progress, its process ends, and another process sends the due deliveries."""
 
 import threading
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from webhooks import delivery
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.rule("environment.liveness")]
 SENDER = "webhooks-sender"
-LONG = 3.0  # seconds: an idle sender gives a sign each second
+LONG = 3.0  # seconds: even an idle sender reports that it is alive every second
 
 
 def is_noticed() -> bool:
@@ -22,7 +22,7 @@ def is_noticed() -> bool:
 
 @contextmanager
 def going_on_after(goes_on: threading.Event) -> Iterator[None]:
-    """Check that the block's standstill is noticed and that it is no longer named once it has ended."""
+    """Check that the sender is reported as hanging after the block, but no longer once `goes_on` is set."""
     try:
         yield
         wait_for(is_noticed, within=30)

@@ -1,4 +1,4 @@
-"""Claims from the queue on a real PostgreSQL: leases, caps, shares, pace."""
+"""Claims from the queue on a real PostgreSQL: leases, limits in flight, fair shares and pace limits."""
 
 import contextlib
 import threading
@@ -160,7 +160,7 @@ class TestClaimAtOnce:
         for _ in range(20):
             emit(acme)
         with claiming_beside() as claim:
-            assert len(claim()) == 10  # it has not committed yet
+            assert len(claim()) == 10  # the claim is not committed yet
             rivals = emit(rival)
             claims = delivery.claim(slots=20, general_slots=20)
             assert [claimed.delivery_id for claimed in claims] == [str(rivals.pk)]
@@ -168,7 +168,10 @@ class TestClaimAtOnce:
         assert claimed_ids(slots=20, general_slots=20) == set()
 
     def test_a_claim_counts_what_was_taken_while_it_looked(self) -> None:
-        """A claim takes its locks before it counts: rows that another has just claimed are in flight."""
+        """Check that a claim takes its locks before it counts.
+
+        It then counts the rows that another process has just claimed.
+        """
         acme = subscribe()
         for _ in range(20):
             emit(acme)
@@ -178,7 +181,10 @@ class TestClaimAtOnce:
         assert claims == [] and not claims.is_shared
 
     def test_a_claim_looks_past_holds_that_are_over_to_one_that_lives(self) -> None:
-        """After an outage, such holds can be at more endpoints than there are slots; the sweep ends them."""
+        """Check a claim after an outage, when more endpoints have ended holds than there are slots.
+
+        The claim must skip them, because only the sweep ends their deliveries.
+        """
         for number in range(4):
             emit(subscribe(f"shop {number}"), EventType.AUTHORIZED, valid_for=100)
         with connection.cursor() as cursor:
@@ -189,7 +195,7 @@ class TestClaimAtOnce:
 
 @contextlib.contextmanager
 def claiming_beside() -> Iterator[Callable[[], list[delivery.Claimed]]]:
-    """Yield a claim of another process, whose transaction commits at the end."""
+    """Yield a claim function that runs in another transaction, which is committed when the block ends."""
 
     def end() -> None:
         in_transaction.__exit__(None, None, None)
@@ -309,7 +315,7 @@ class TestHangingEndpoint:
 
 class TestPlan:
     def test_reads_only_as_many_rows_of_a_backlog_as_it_may_take(self) -> None:
-        """Of 3,000 due rows at two endpoints, a claim for ten reads some dozens."""
+        """Check that a claim of ten rows reads fewer than 200 of 3,000 due rows."""
         for name in ("Acme", "Rival"):
             due = emit(subscribe(name))
             self.multiply(due, 1500)

@@ -1,4 +1,4 @@
-"""Effects of a change or the end of a subscription on waiting deliveries, and the secrets that sign."""
+"""How changing or ending a subscription affects waiting deliveries, and which secrets sign deliveries."""
 
 from datetime import timedelta
 
@@ -77,7 +77,7 @@ class TestNewUrl:
 
 
 class TestEnding:
-    """The end of a subscription by `DELETE …/webhooks/subscription`."""
+    """A merchant ends a subscription with `DELETE …/webhooks/subscription`."""
 
     PATH = "webhooks/subscription"
 
@@ -140,7 +140,7 @@ class TestEnding:
 
 @pytest.fixture
 def first(acme: Merchant) -> str:
-    """Return Acme's first secret."""
+    """Subscribe Acme and return its first secret."""
     made = factories.subscribe(acme, url="http://127.0.0.1:9/hook", event_types=["*"])
     assert made.signing_secret is not None
     return made.signing_secret
@@ -151,7 +151,7 @@ def wait(merchant: Merchant) -> Event:
 
 
 def signatures() -> list[str]:
-    """Claim the only delivery that is due; return its v1 entries, in their order."""
+    """Attempt the only due delivery, which fails, and return the v1 signatures of its header in order."""
     claimed = claim_one()
     body = unseal(claimed.event_type, claimed.body)
     header = headers.signed(claimed, body)["X-Service-Signature"]
@@ -163,14 +163,14 @@ def signatures() -> list[str]:
 
 
 def by(*secrets: str) -> list[str]:
-    """Return the signatures of the latest attempt by these secrets, in this order."""
+    """Return the signatures that these secrets make for the latest attempt, in the order of the secrets."""
     event = Event.objects.get()
     attempt = event.deliveries.get().attempts.latest("number")
     return signing.sign(secrets, event.plain_body, int(attempt.started_at.timestamp())).split(",")[1:]
 
 
 def pass_time(by_time: timedelta) -> None:
-    """Let so much time pass for all secrets."""
+    """Move the expiry of all secrets into the past by `by_time`, as if that time had passed."""
     SigningSecret.objects.update(expires_at=F("expires_at") - by_time)
 
 

@@ -1,6 +1,6 @@
-"""The addresses to which a webhook may go: every special block in every spelling is refused.
+"""The addresses to which webhooks can be sent.
 
-No public address is refused.
+Every address of a special block is refused in every spelling. No public address is refused.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from webhooks import targets
 IPv4 = ipaddress.IPv4Address
 IPv6 = ipaddress.IPv6Address
 Address = IPv4 | IPv6
-# The positions of an IPv4 address in an IPv6 address: the prefix, and the number of bits after it.
+# Where an IPv4 address can be inside an IPv6 address: the prefix, and the number of bits after the address.
 CARRIERS = [
     ("::", 0),  # v4-compatible
     ("::ffff:0:0", 0),  # v4-mapped
@@ -30,7 +30,7 @@ CARRIERS = [
     ("2a00:1450::200:5efe:0:0", 0),  # ISATAP of a global IPv4 address
     ("fe80::5efe:0:0", 0),
 ]
-TEREDO_CLIENT = int(IPv6("2001:0:4136:e378::")), 0xFFFFFFFF  # the client's address is inverted there
+TEREDO_CLIENT = int(IPv6("2001:0:4136:e378::")), 0xFFFFFFFF  # Teredo inverts the bits of the client's address
 
 
 def addresses_of_blocks() -> st.SearchStrategy[Address]:
@@ -46,7 +46,7 @@ def carried(inner: IPv4) -> list[IPv6]:
 
 
 def spellings(address: Address) -> set[str]:
-    """Return the address as text in all forms that the standard library and we can think of."""
+    """Return all spellings of the address: those of the standard library, and others."""
     texts = {str(address), address.exploded, str(address).upper(), address.exploded.upper()}
     if isinstance(address, IPv6):
         low = IPv4(int(address) & 0xFFFFFFFF)
@@ -84,7 +84,10 @@ class TestIsPublic:
     def test_differs_from_the_standard_library_in_what_we_refuse_besides_alone(
         self, address: Address
     ) -> None:
-        """`is_global` accepts multicast, 6to4 and some smaller blocks; we refuse every address it refuses."""
+        """Check that we refuse every address that `is_global` refuses.
+
+        We also refuse multicast, 6to4 and some smaller blocks, which `is_global` accepts.
+        """
         if not address.is_global:
             assert not targets.is_public(str(address))
         elif not targets.is_public(str(address)):

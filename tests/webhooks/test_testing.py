@@ -1,4 +1,4 @@
-"""First attempts that the sandbox makes itself, against a real receiver."""
+"""First attempts that the sandbox makes instead of the sender, at a real receiver."""
 
 import time
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 
 
 def taken(merchant: Merchant) -> Delivery:
-    """Return a delivery of a hold whose first attempt is the sandbox's."""
+    """Return the delivery of a new hold. Its first attempt is leased for the sandbox."""
     with outbox.first_attempts_taken():
         stage.hold(factories.checkout(merchant))
     return Delivery.objects.get(merchant=merchant)

@@ -1,4 +1,4 @@
-"""One POST to a friendly receiver: the request as it is sent, and the stored parts of the answer."""
+"""One POST to a well-behaved receiver: the request as it is sent, and the stored parts of the answer."""
 
 import asyncio
 

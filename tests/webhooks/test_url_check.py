@@ -1,4 +1,4 @@
-"""A merchant whose address has slow name servers delays no other merchant."""
+"""If the name servers of one merchant's URL are slow, other merchants are not delayed."""
 
 import asyncio
 import threading
@@ -27,12 +27,13 @@ ASKED = {"url": URL, "event_types": ["*"]}
 
 
 class SilentNames(Names):
-    """Name servers that answer when the test says so."""
+    """Name servers that answer only when the test allows it."""
 
     def __init__(self) -> None:
         super().__init__(["1.1.1.1"])
         self.heard, self.may_answer = threading.Semaphore(0), threading.Event()
-        self.caller = connections[DEFAULT_DB_ALIAS]  # of the thread that asks: a coroutine sees another
+        # The database connection of the calling thread, because a coroutine would get a different one.
+        self.caller = connections[DEFAULT_DB_ALIAS]
         self.connections: list[object] = []
 
     async def resolve(self, *args: object, **options: object) -> list[object]:  # type: ignore[override]
@@ -53,7 +54,10 @@ def names(monkeypatch: pytest.MonkeyPatch) -> SilentNames:
 
 @pytest.fixture
 def check(names: SilentNames, transactional_db: None) -> Iterator[Callable[[Merchant], "Future[str]"]]:
-    """Check an address for a merchant in its own thread; return once the name servers were asked."""
+    """Yield a function that starts a URL check for a merchant in a separate thread.
+
+    The function returns once the name servers have been queried.
+    """
     with ThreadPoolExecutor(4) as pool:
 
         def checked(merchant: Merchant) -> str:

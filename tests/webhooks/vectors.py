@@ -1,4 +1,4 @@
-"""The public vectors of webhooks/receivers/vectors.json, for all tests of code that signs or verifies."""
+"""The public vectors of webhooks/receivers/vectors.json, for all tests of signing and verifying."""
 
 import base64
 import json
@@ -12,9 +12,10 @@ FILE = json.loads((Path(receivers.__file__).parent / "vectors.json").read_text()
 
 
 class Vector(NamedTuple):
-    """A request, and the verdict of a receiver that knows `secrets` and reads the clock as `now`.
+    """A request, and the verdict of a receiver that has `secrets` and whose clock shows `now`.
 
-    `signed_with` holds the sender's secrets if the service itself would send the headers, otherwise None.
+    If the service would send exactly these headers, `signed_with` has the sender's secrets. Otherwise it is
+    None.
     """
 
     name: str

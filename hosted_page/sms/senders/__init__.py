@@ -1,4 +1,4 @@
-"""The port to the carrier of SMS messages, and its senders: the page itself, Twilio, Amazon SNS."""
+"""The port to the SMS carrier, and its senders: the page instead of a carrier, Twilio, Amazon SNS."""
 
 from functools import cache
 from typing import Protocol
@@ -7,12 +7,12 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.module_loading import import_string
 
-SECONDS = 10  # for which a carrier is waited for, at each step of a call
+SECONDS = 10  # timeout for each step of a call to a carrier
 LONGEST_REASON = 32
 
 
 class NotSent(Exception):
-    """The carrier did not confirm the message. `reason` for operators has no personal data and no code."""
+    """The carrier did not confirm the message. `reason` has no personal data and no code."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -20,7 +20,7 @@ class NotSent(Exception):
 
 
 class NotTaken(NotSent):
-    """The carrier has not accepted the message and might accept it later: it is unreachable or overloaded."""
+    """The carrier is unreachable or overloaded. It did not accept the message, but might accept a retry."""
 
 
 class Refused(NotSent):
@@ -28,11 +28,11 @@ class Refused(NotSent):
 
 
 class InDoubt(NotSent):
-    """The carrier might have accepted the message: the answer was lost or is unclear."""
+    """The carrier might have accepted the message: its response was lost or is unclear."""
 
 
 class Sender(Protocol):
-    """Sends SMS messages. A thread waits for it, so it must give up within 30 seconds."""
+    """Sends SMS messages. A thread waits for the sender, so it must give up within 30 seconds."""
 
     shows_codes: bool
 
@@ -45,13 +45,13 @@ class Sender(Protocol):
 
 @cache
 def current_sender() -> Sender:
-    """Return the sender that settings.SMS_SENDER names."""
+    """Return the sender that is configured in settings.SMS_SENDER."""
     sender: Sender = import_string(settings.SMS_SENDER)()
     return sender
 
 
 def require() -> None:
-    """Raise ImproperlyConfigured, with a sentence, if the sender cannot be created."""
+    """Raise ImproperlyConfigured, with an explanation, if the sender cannot be created."""
     try:
         current_sender()
     except ImportError:

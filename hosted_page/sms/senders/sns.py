@@ -1,7 +1,7 @@
-"""SMS messages by Amazon SNS, with boto3. boto3 finds the region and the credentials in its usual way.
+"""Send SMS messages with Amazon SNS and boto3, which finds the region and credentials as usual.
 
 SNS accepts no idempotency key for a phone number, and reports deliveries only in its own log. The service
-therefore makes a request once, without boto3's retries. It repeats a request only if SNS certainly did not
+therefore makes each request once, without boto3's retries. It repeats a request only if SNS certainly did not
 accept it. Rule sms.doubt.
 """
 
@@ -20,7 +20,7 @@ TOO_MANY = 429
 THROTTLED = {"Throttled", "Throttling", "ThrottlingException", "RequestLimitExceeded", "KMSThrottling"}
 REASONS = {
     "OptedOut": "opted_out",
-    "InvalidParameter": "invalid_number",  # or an unknown sender: only the words of SNS differ
+    "InvalidParameter": "invalid_number",  # or an unknown sender: only SNS's error text differs
     "InvalidParameterValue": "invalid_number",
     "ParameterValueInvalid": "invalid_number",
     "AuthorizationError": "not_allowed",
@@ -64,7 +64,7 @@ class SnsSender:
         try:
             self.client.publish(PhoneNumber=phone, Message=text, MessageAttributes=_message_attributes(phone))
         except Exception as error:
-            raise outcome(error) from None  # an error text of SNS contains the number
+            raise outcome(error) from None  # SNS puts the phone number into its error texts
 
 
 def _refuse_settings(reason: str) -> None:
@@ -81,7 +81,7 @@ def _message_attributes(phone: str) -> dict[str, Any]:
 
 
 def outcome(error: Exception) -> NotSent:
-    """Return the outcome of the message for an error of boto3."""
+    """Return what an error of boto3 means for the message."""
     match error:
         case exceptions.ClientError(response=answer):
             return _error_of_answer(answer)

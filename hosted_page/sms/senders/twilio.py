@@ -1,7 +1,7 @@
-"""SMS messages by Twilio, with Twilio's library.
+"""Send SMS messages with Twilio's library.
 
-Twilio's API has no idempotency key: a repeated request sends a second message. The service therefore makes a
-request once, and repeats it only if Twilio certainly did not accept it. Rule sms.doubt.
+Twilio's API has no idempotency key, so a repeated request sends a second message. The service therefore makes
+each request once, and repeats it only if Twilio certainly did not accept it. Rule sms.doubt.
 """
 
 import logging
@@ -17,10 +17,10 @@ from twilio.rest import Client
 from hosted_page.sms import countries, senders
 from hosted_page.sms.senders import InDoubt, NotSent, NotTaken, Refused
 
-QUEUED_SECONDS = 600  # for which a message can wait at Twilio: the lifetime of a code
+QUEUED_SECONDS = 600  # how long a message can wait at Twilio: the lifetime of a code
 TOO_MANY = 429
 TOO_MANY_CODES = {20429, 21611}  # too many requests, too many messages waiting for one number
-REASONS = {  # Twilio sometimes adds finer codes; an unknown code is shown unchanged
+REASONS = {  # Twilio sometimes adds more specific codes; an unknown code is shown unchanged
     20003: "wrong_credentials",
     21211: "invalid_number",
     21212: "unknown_sender",
@@ -42,13 +42,13 @@ class TwilioSender:
     shows_codes = False
 
     def __init__(self) -> None:
-        # A new connection for each message: a kept connection can be dead, and the outcome would then be
-        # unknown.
+        # Use a new connection for each message: a reused connection can be dead, and the outcome would then
+        # be unknown.
         http = TwilioHttpClient(pool_connections=False, timeout=senders.SECONDS, logger=_silent)
         self.client = Client(settings.TWILIO_ACCOUNT_SID, settings.TWILIO_AUTH_TOKEN, http_client=http)
 
     def send(self, phone: str, text: str, *, key: str) -> None:
-        """Send an SMS message. `key` is its id, which identifies it in Twilio's callback."""
+        """Send an SMS message. `key` is the id of the message, which Twilio's callback contains."""
         try:
             self.client.messages.create(
                 to=phone,
@@ -67,7 +67,7 @@ def _sender_fields(phone: str) -> dict[str, Any]:
 
 
 def outcome(error: Exception) -> NotSent:
-    """Return the outcome of the message for an error of the library."""
+    """Return what an error of Twilio's library means for the message."""
     match error:
         case TwilioRestException(status=status, code=code) | TwilioServiceException(status=status, code=code):
             return _error_of_answer(status, code)
@@ -95,6 +95,6 @@ def reason(code: object) -> str:
 
 
 def _never_connected(error: requests.ConnectionError) -> bool:
-    """Return whether the connection failed before any data was sent: refused, or its name not found."""
+    """Return whether no data was sent, because the connection was refused or the name was not found."""
     cause = error.args[0] if error.args else None
     return type(getattr(cause, "reason", None)).__name__ in ("NewConnectionError", "NameResolutionError")

@@ -1,4 +1,4 @@
-"""A merchant's logo, sent with the settings, and removed. Rules brand.logo, brand.logo_upload."""
+"""The upload and the removal of a merchant's logo. Rules brand.logo, brand.logo_upload."""
 
 from typing import Any
 
@@ -18,9 +18,9 @@ HERE = "portal_settings"
 
 
 def take_in_memory(request: HttpRequest) -> None:
-    """Read the request's file only into memory.
+    """Make Django keep the uploaded file in memory instead of on disk.
 
-    If the request continues after a proof of identity, its files were read before and are kept.
+    A request that continues after a proof of identity already has its files, which stay as they are.
     """
     if not hasattr(request, "_files"):
         request.upload_handlers = [MemoryFileUploadHandler(request)]
@@ -43,7 +43,7 @@ def save_logo(request: HttpRequest, membership: Membership, drawn: Drawn) -> Non
 
 @requires("change_settings", form_of=HERE)
 def remove(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Delete the merchant's logo; their initial is shown again."""
+    """Delete the merchant's logo. Customers then see the merchant's initial."""
     with transaction.atomic(durable=True):
         is_removed = storage.remove(membership.merchant_id)
         if is_removed:

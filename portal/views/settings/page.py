@@ -45,9 +45,9 @@ LABELS = {
 
 
 class Wording(NamedTuple):
-    """New words of the opt-in as they were typed, and their language's code.
+    """A new wording of the opt-in as it was typed, and the code of its language.
 
-    `text` is "" if there are none.
+    `text` is "" if no wording was typed.
     """
 
     text: str
@@ -60,12 +60,12 @@ def show_settings(request: HttpRequest, membership: Membership) -> HttpResponse:
     return _show_page(request, membership)
 
 
-@csrf_exempt  # until the sender is known: a stranger's file is never parsed, not even for its token
+@csrf_exempt  # checked in _save_changes: looking for the token here would parse a stranger's file
 @requires("change_settings", form_of=HERE, reads_form=logo.take_in_memory)
 def save_settings(request: HttpRequest, membership: Membership) -> HttpResponseBase:
     """Save the settings with the logo and the opt-in's new words, or show them as typed, with a preview.
 
-    A change of the name, or of an address to which customers are sent, requires fresh proof. A logo is saved
+    A change of a sensitive setting, such as the name, requires fresh proof of identity. A logo is saved
     before that proof.
     """
     return _save_changes(request, membership)
@@ -101,7 +101,7 @@ def _read_logo(request: HttpRequest, errors: dict[str, str]) -> tuple[Drawn | No
 def _write_changes(
     request: HttpRequest, membership: Membership, wanted: dict[str, Any], wording: Wording
 ) -> str:
-    """Save the changes; return the message about them, "" if there are none.
+    """Save the changes. Return the message about them, or "" if there are no changes.
 
     Raises ReauthenticationRequired.
     """
@@ -113,7 +113,7 @@ def _write_changes(
 
 
 def _write_settings(request: HttpRequest, membership: Membership, wanted: dict[str, Any]) -> list[str]:
-    """Save the settings that are different and return their names. Raises ReauthenticationRequired."""
+    """Save the settings that have changed and return their names. Raises ReauthenticationRequired."""
     merchant = Merchant.objects.select_for_update(no_key=True).get(pk=membership.merchant_id)
     different = [name for name, value in wanted.items() if getattr(merchant, name) != value]
     if not audit.SENSITIVE_SETTINGS.keys().isdisjoint(different) and not access.is_fresh(request):
@@ -141,12 +141,12 @@ def _write_wording(request: HttpRequest, membership: Membership, wording: Wordin
 
 
 def _typed_wording(form: QueryDict) -> Wording:
-    text = " ".join(form.get("text", "").split()).replace("\x00", "")  # PostgreSQL has no NUL
+    text = " ".join(form.get("text", "").split()).replace("\x00", "")  # PostgreSQL cannot store NUL
     return Wording(text, form.get("language", ""))
 
 
 def _wording_errors(wording: Wording) -> dict[str, str]:
-    """Return what is wrong with new words, by their field; empty if no words were typed."""
+    """Return the errors in a new wording, by field; empty if no wording was typed."""
     if not wording.text:
         return {}
     if wording.language not in dict(settings.LANGUAGES):
@@ -169,7 +169,7 @@ def _show_page(request: HttpRequest, membership: Membership, **more: Any) -> Htt
 
 
 def _page_context(merchant: Merchant) -> dict[str, Any]:
-    """Return the page's context in addition to the values, as it is before a person types."""
+    """Return the page's context without the values of the fields, as it is before a person types."""
     return {
         "logo": storage.logo_of(merchant),
         "errors": {},
@@ -192,7 +192,7 @@ def _field_values(merchant: Merchant) -> dict[str, Any]:
 
 
 def _wordings_by_language(merchant: Merchant) -> dict[str, list[dict[str, Any]]]:
-    """Return the wordings of the opt-in with their languages' names: those in use, and the newest others."""
+    """Return the opt-in's wordings with the names of their languages: wordings in use, and earlier ones."""
     names = dict(_language_choices())
     texts = list(OptInText.objects.filter(merchant=merchant.pk).order_by("is_ours", "-version")[:20])
     newest = {
@@ -208,7 +208,7 @@ def _wordings_by_language(merchant: Merchant) -> dict[str, list[dict[str, Any]]]
 
 
 def _is_said_today(merchant: Merchant, text: OptInText) -> bool:
-    """Return whether a wording can be in use; ours no longer is once the merchant's name has changed."""
+    """Return whether a wording can be in use. Our wording is not used after the merchant's name changes."""
     return not text.is_ours or text.text == consent.our_words(merchant, text.language)
 
 

@@ -21,14 +21,14 @@ FAINT = "This colour is nearly as light as the page. A darker one shows where th
 
 
 class Preview(NamedTuple):
-    """The address of the page in the frame, and a warning about the colour."""
+    """The address of the page in the preview's frame, and a warning about the colour."""
 
     address: str
     warning: str
 
 
 def preview_of(merchant: Merchant, typed: QueryDict | dict[str, str]) -> Preview:
-    """Return the preview of the typed values; a name or colour that cannot be saved is shown as saved."""
+    """Return the preview of the typed values. The saved value replaces an invalid name or colour."""
     form = LookForm(typed)
     form.is_valid()
     saved = {"name": merchant.name, "brand_colour": merchant.brand_colour}
@@ -53,7 +53,7 @@ def show_preview(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 @requires("view")
 def show_preview_page(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Show the page in the frame."""
+    """Show the page in the preview's frame."""
     form = LookForm(request.GET)
     saved = membership.merchant
     look = form.cleaned_data if form.is_valid() else {"name": saved.name, "brand_colour": saved.brand_colour}

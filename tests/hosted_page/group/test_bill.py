@@ -1,4 +1,4 @@
-"""The group's bill as its lead sees it: what she bears, each person's share, and live updates."""
+"""The bill of a split order as the lead sees it: what she bears, each person's share, and live updates."""
 
 import re
 from collections.abc import Callable
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 
 
 def sums(page: str) -> list[str]:
-    """Return the three sums, in their order."""
+    """Return the three totals in the order of the page."""
     return re.findall(r'<dd class="amount">([^<]+)</dd>', page)
 
 

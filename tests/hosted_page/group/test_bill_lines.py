@@ -29,7 +29,7 @@ def too_busy(*_args: str, **_more: str) -> None:
 
 
 def row(page: str, share: PaymentRequest) -> tuple[str, str]:
-    """Return the value that identifies the current state of a share's row, and the text of the row."""
+    """Return the `data-seen` value that identifies the state of a share's row, and the text of the row."""
     found = re.search(
         rf'<li[^>]* id="share-{share.pk}" data-part data-seen="([^"]*)"(.*?)</li>', page, re.DOTALL
     )
@@ -38,7 +38,7 @@ def row(page: str, share: PaymentRequest) -> tuple[str, str]:
 
 
 def kept(line: str) -> str:
-    """Return until when a line says that a share is kept: a time, after its date if that is tomorrow."""
+    """Return the time until which a line says that a share is kept, with its date if that is tomorrow."""
     return line.partition("Taken kept until ")[2][:40]
 
 

@@ -1,4 +1,4 @@
-"""Collapsed lines of a bill of many people."""
+"""Collapsed lines on a bill for many people."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The group's bill, links and texts during and after a dispute of a payment of the order."""
+"""The bill, the links and the texts of a split order, during and after a dispute of one of its payments."""
 
 import re
 from datetime import timedelta
@@ -51,7 +51,7 @@ def offered(page: str) -> list[str]:
 
 
 def main(answer: Any) -> str:
-    """Return the main part of a page, without its head and frame."""
+    """Return the main part of a page, without the head and the frame."""
     return words(answer).partition("<main")[2]
 
 
@@ -135,9 +135,9 @@ class TestTheBill:
     def test_of_a_lost_one_does_not_say_who_bears_a_share(
         self, lead: Payer, finn: Mate, order: Checkout
     ) -> None:
-        """The bill does not say who bears a share after a lost dispute of the lead's payment.
+        """After a lost dispute of the lead's payment, the bill does not say who bears a share.
 
-        The lead's own card has got everything back.
+        The lead's bank has returned the whole amount to the lead's card.
         """
         finn.post("/decline")
         found = disputed(order)

@@ -1,4 +1,4 @@
-"""The group link, as the lead shares it."""
+"""The group link as the lead shares it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The people on a bill, as anyone with the group link may see them."""
+"""The people on a bill as anyone with the group link may see them."""
 
 import re
 from itertools import pairwise
@@ -20,7 +20,7 @@ ZOE = "z" * 64
 
 @pytest.fixture
 def shares(order: Checkout) -> list[PaymentRequest]:
-    """Return shares to which their lead gave no names."""
+    """Return shares to which the lead has given no names."""
     order.payment_requests.update(name="")
     return list(order.payment_requests.order_by("position"))
 

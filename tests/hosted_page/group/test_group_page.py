@@ -1,4 +1,4 @@
-"""The group page: which shares are free, and how a mate takes one and pays it."""
+"""The group page: which shares are free, and how a mate takes and pays a share."""
 
 from datetime import timedelta
 from typing import Any
@@ -323,7 +323,7 @@ class TestTheCode:
 
 @pytest.mark.rule("group.link")
 def test_nothing_is_taken_or_refused_by_who_only_looks(zoe: Guest) -> None:
-    """A GET request takes and declines no share, because a chat app opens each link that is sent in it."""
+    """A GET request does not take or decline a share: chat apps open each link that they deliver."""
     for step in ("/take", "/2/decline", "/2/release", "/2/reconsider", "/2/phone"):
         assert zoe.get(step).status_code == 405, step
     assert {row.status for row in PaymentRequest.objects.all()} == {"open"}

@@ -1,4 +1,4 @@
-"""The last day of the links: the offer on the lead's bill, and the mates whom one tap reminds."""
+"""The last day of the links: on the bill, the lead can remind all unpaid mates with one tap."""
 
 from datetime import timedelta
 from urllib.parse import urlsplit
@@ -20,7 +20,7 @@ FINNS, AMYS = "+447700900456", "+447700900457"
 
 @pytest.fixture
 def asked(lead: Payer, order: Checkout, network: Network) -> Checkout:
-    """Return an order whose mates Finn and Amy were asked by text, more than a day ago."""
+    """Return an order for which Finn and Amy were asked to pay by text, more than a day ago."""
     for position, phone in ((2, FINN), (3, "07700 900457")):
         share = order.payment_requests.get(position=position)
         lead.post("/text-share", share=str(share.pk), phone=phone)

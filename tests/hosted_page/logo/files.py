@@ -30,7 +30,7 @@ def logo(colour: str = "#A61C59", size: Size = (200, 200)) -> bytes:
 
 
 def word(words: str, colour: str) -> bytes:
-    """Return a PNG with words of a colour on a transparent background."""
+    """Return a PNG with a text in this colour on a transparent background."""
     picture = Image.new("RGBA", (1024, 200), CLEAR)
     pen = ImageDraw.Draw(picture)
     pen.text((20, 100), words, fill=colour, font=ImageFont.load_default(90), anchor="lm", stroke_width=3)
@@ -38,7 +38,7 @@ def word(words: str, colour: str) -> bytes:
 
 
 def noise(size: Size) -> Image.Image:
-    """Return a picture of random pixels, which compresses worst."""
+    """Return a picture of random pixels, which can hardly be compressed."""
     return Image.frombytes("RGB", size, os.urandom(size[0] * size[1] * 3))
 
 
@@ -52,7 +52,7 @@ def chunk(kind: bytes, content: bytes) -> bytes:
 
 
 def claiming(wide: int, high: int) -> bytes:
-    """Return a PNG of a few bytes whose header claims this size."""
+    """Return a PNG of a few bytes whose header states this size."""
     header = struct.pack(">IIBBBBB", wide, high, 8, 6, 0, 0, 0)
     rows = zlib.compress(b"\0" * (4 * 64 + 1) * 64)
     parts = (chunk(b"IHDR", header), chunk(b"IDAT", rows), chunk(b"IEND", b""))
@@ -60,7 +60,7 @@ def claiming(wide: int, high: int) -> bytes:
 
 
 def with_text(unpacked: int, pieces: int = 1) -> bytes:
-    """Return a PNG that also contains compressed texts: `pieces` texts of `unpacked` bytes each."""
+    """Return a PNG that also contains `pieces` compressed texts of `unpacked` bytes each."""
     words = chunk(b"zTXt", b"Comment\0\0" + zlib.compress(b"a" * unpacked))
     whole = logo()
     at = whole.index(b"IDAT") - 4
@@ -68,7 +68,7 @@ def with_text(unpacked: int, pieces: int = 1) -> bytes:
 
 
 def grey(shade: int) -> bytes:
-    """Return a PNG of one shade of 16-bit grey."""
+    """Return a PNG that is filled with one shade of 16-bit grey."""
     return written(Image.new("I;16", (64, 64), shade))
 
 

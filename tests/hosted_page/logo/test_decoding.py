@@ -1,4 +1,4 @@
-"""Decoding of logos: the accepted files. No other file reaches a decoder."""
+"""Decoding of uploaded logos: which files are accepted. All other files are refused before decoding."""
 
 import io
 from typing import Any
@@ -23,7 +23,7 @@ def refused(content: bytes) -> str:
 
 
 def turned() -> bytes:
-    """Return a JPEG that is turned on its side. Its Exif data has the orientation and a maker."""
+    """Return a JPEG that is rotated by 90 degrees. Its Exif data contains the orientation and the maker."""
     exif = Image.Exif()
     exif[0x0112], exif[0x010F] = 6, "Lea's phone"
     return files.written(Image.new("RGB", (200, 100), "red"), "JPEG", exif=exif)

@@ -1,4 +1,4 @@
-"""How a logo is drawn next to a name and on the preview card of a chat."""
+"""Drawing of a logo: the mark next to the merchant's name, and the card that chat apps show."""
 
 import pytest
 from PIL import Image

@@ -1,4 +1,4 @@
-"""A logo: stored, shown on payers' pages, served, and removed."""
+"""A merchant's logo: storing, showing on payers' pages, serving, and deleting it."""
 
 import pytest
 from django.db import connection
@@ -19,7 +19,7 @@ from tests.hosted_page.browsers import Payer
 from tests.hosted_page.group.test_group_page import Guest
 from tests.hosted_page.logo import files
 
-NEW = ("logo", "shop_url")  # facts about an order that card pages opened before an upgrade do not have
+NEW = ("logo", "shop_url")  # values that card pages opened before an upgrade do not have
 pytestmark = pytest.mark.django_db
 
 

@@ -35,7 +35,7 @@ def shop(acme: Merchant) -> Merchant:
 
 @pytest.fixture
 def lea(shop: Merchant, unpaid: Checkout) -> Payer:
-    """Return Lea's browser. She has asked Finn for £20.00 and paid, and the merchant has captured."""
+    """Return Lea's browser. Finn has a share of £20.00. Lea has paid, and the merchant has captured."""
     payer = Payer(Checkout.objects.get(pk=unpaid.pk))
     payer.sign_in()
     fields = {"split": "own", "name": ["Finn"], "amount": ["20"], "your_name": "Lea"}
@@ -53,13 +53,13 @@ def finn(lea: Payer) -> Mate:
 
 
 def told() -> list[dict[str, Any]]:
-    """Return the data of every event about a tick, oldest first."""
+    """Return the data of each event about an opt-in, oldest first."""
     events = Event.objects.filter(type="marketing.opted_in").order_by("pk")
     return [json.loads(unseal(event.type, bytes(event.body)))["data"] for event in events]
 
 
 class TestALink:
-    """The link to the box, in the merchant's mail or app."""
+    """The link to the marketing box, for the merchant's mail or app."""
 
     def link(self, api: Api, lea: Payer, query: str = "?placement=email_link") -> Any:
         return api.get(f"checkouts/{lea.checkout.pk}/opt-in-link{query}").json()

@@ -1,4 +1,4 @@
-"""The daily check, over a network that can change the responses that browsers get."""
+"""The daily check, with a network that can change the responses that browsers get."""
 
 from collections.abc import Callable
 from io import StringIO
@@ -28,7 +28,7 @@ HTML, SCRIPT = "text/html", "text/javascript"
 class Network:
     """The network between the service and a browser.
 
-    `change` gets each response whose content type starts with `kind`, and can alter it.
+    `change` is called with each response whose content type starts with `kind`, and can alter it.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The inventory names exactly the scripts that the payment pages load."""
+"""The inventory lists exactly the scripts that the payment pages load."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ Rendered = dict[str, list[str]]
 
 
 def named_in(environment: Environment, name: str) -> Iterator[str]:
-    """Yield all scripts that a template, its parents and its included parts can load."""
+    """Yield all scripts that a template, its parents and the templates that it includes can load."""
     assert environment.loader
     text = environment.loader.get_source(environment, name)[0]
     tree = environment.parse(text)
@@ -48,7 +48,7 @@ def named_in(environment: Environment, name: str) -> Iterator[str]:
 
 
 def templates_in(tree: nodes.Template, *kinds: type[nodes.Node]) -> Iterator[str]:
-    """Yield the templates that a template names in statements of these kinds."""
+    """Yield the names in a template's statements of these kinds, such as `extends` and `include`."""
     for part in tree.find_all(kinds):
         match part:
             case (
@@ -116,7 +116,7 @@ def rendered(monkeypatch: pytest.MonkeyPatch) -> Rendered:
 
 
 def names_of(page: str) -> set[str]:
-    """Return the inventory's names of the scripts of a page. Fail if the page contains any other code."""
+    """Return a page's scripts by their names in the inventory. Fail if the page contains any other code."""
     content = page_content.read_content(page)
     assert content.other == []
     names = set()

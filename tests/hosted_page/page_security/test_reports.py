@@ -1,4 +1,4 @@
-"""The collector of browsers' reports about violations of a page's policy, and false reports."""
+"""Counting of browsers' reports about violations of a page's policy, including false reports."""
 
 import json
 import logging
@@ -24,7 +24,7 @@ API, URI = "application/reports+json", "application/csp-report"
 
 
 def violation(**changed: Any) -> dict[str, Any]:
-    """Return a violation in the form of the Reporting API."""
+    """Return a violation in the format of the Reporting API."""
     body = {
         "documentURL": f"{HOST}/pay?id=0193c0de-1111-7000-8000-00000000beef",
         "effectiveDirective": "script-src-elem",
@@ -140,7 +140,7 @@ class TestBounds:
         assert CspReport.objects.get(blocked="other").count == 8
 
     def test_invented_hosts_keep_no_real_one_out(self) -> None:
-        """A host that is reported again and again keeps its row, however many hosts are invented."""
+        """A host that is reported repeatedly keeps its row, however many other hosts are invented."""
         real = reports.Violation("card form", "script-src", "evil.example")
         for first in range(0, 3 * reports.MAX_ROWS, reports.MAX_ROWS):
             invented = range(first, first + reports.MAX_ROWS)

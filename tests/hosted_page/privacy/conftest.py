@@ -17,7 +17,7 @@ def lea() -> Customer:
 
 @pytest.fixture
 def order(acme: Merchant, lea: Customer) -> Checkout:
-    """Return Lea's captured order. She has ticked the opt-in box and given her e-mail address."""
+    """Return Lea's captured order. She has opted in and entered her e-mail address."""
     acme.opt_in_enabled = True
     acme.save()
     made = factories.checkout(acme)

@@ -21,7 +21,7 @@ def tick(order: Checkout, person: Customer | None, email: str = EMAIL) -> None:
 
 
 def give_card(order: Checkout, person: Customer, card: str = "4242424242424242") -> None:
-    """Make a person the lead of the order and let them give a card, as on the page."""
+    """Make a person the lead of the order, and pay with a card as on the page."""
     Checkout.objects.filter(pk=order.pk).update(lead=person)
     token = bank.tokenise(subject=order.pk, number=card)
     cause = Cause(f"customer:{person.pk}", "")

@@ -1,4 +1,4 @@
-"""Data export: only the person's own data, and for a merchant only what a merchant may know."""
+"""Data export: only the person's own data, and for a merchant only what that merchant may see."""
 
 import json
 from typing import Any
@@ -33,10 +33,10 @@ class TestExport:
         assert len(self.export("--merchant", str(order.merchant.pk))["orders"]) == 1
 
     def test_has_nobody_elses_card(self, unpaid: Checkout, lea: Customer) -> None:
-        """The export has no card of a previous lead, or of another payer of a share.
+        """The export contains no card of a previous lead or of another payer of a share.
 
-        A stranger's card is declined, then Lea becomes the lead. Another person pays a share that was
-        asked of her number.
+        The card of the first lead is declined, and Lea becomes the lead. Another person pays a share that was
+        sent to Lea's number.
         """
         give_card(unpaid, CustomerFactory.create(), "4000000000000002")
         give_card(unpaid, lea, "4000000000009995")

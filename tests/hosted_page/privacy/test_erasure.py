@@ -1,4 +1,4 @@
-"""Erasure: a person's data is erased, and the data that the records of money need stays."""
+"""Erasure: a person's data is erased, and the records of payments stay."""
 
 import json
 from collections.abc import Callable
@@ -307,9 +307,10 @@ class TestWhatMerchantsHaveSaid:
 
     @pytest.mark.rule("privacy.export")
     def test_is_told_to_its_person_alone(self, acme: Merchant, lea: Customer) -> None:
-        """The export has the data that merchants sent about its person, and about no one else.
+        """The export contains the data that merchants sent about its person, and about no one else.
 
-        Lea leads one order with the number and name of Mia, and one with a name but no number.
+        Lea is the lead of two orders. The merchant sent Mia's number and name with one of them, and only a
+        name with the other.
         """
         mias, hers = self.said(acme, phone="+447700900999", name="Mia"), self.said(acme, name="Leo")
         Checkout.objects.filter(pk__in=[mias.pk, hers.pk]).update(lead=lea)

@@ -1,6 +1,7 @@
 """Retention: people are erased 25 months after their last order.
 
-The last 4 and the fingerprint of an erased person's cards are erased thirteen months after the last payment.
+The last 4 digits and the fingerprint of an erased person's cards are erased thirteen months after the last
+payment.
 """
 
 from collections.abc import Callable
@@ -25,9 +26,9 @@ OLD, DISPUTED = timedelta(days=761), timedelta(days=401)
 
 
 def let_pass(time: timedelta) -> None:
-    """Make all rows older by this time. Their ids stay: UUIDv7 that say when the rows were created.
+    """Make all rows older by this time. Their ids still contain the real time of creation.
 
-    The change runs without triggers, because opt-in ticks are append-only.
+    The update runs without triggers, because the table of opt-ins is append-only.
     """
     with connection.cursor() as cursor:
         ago = f"interval '{time.total_seconds()} seconds'"
@@ -45,7 +46,7 @@ def let_pass(time: timedelta) -> None:
 
 @pytest.fixture
 def _ids_tell_no_age(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ignore the age of ids in queries: the rows of a test are new, and their ids say so."""
+    """Let queries by id find all rows, because the ids say that the rows of a test are new."""
     monkeypatch.setattr(clock, "first_id", lambda at: UUID(int=2**128 - 1))
 
 

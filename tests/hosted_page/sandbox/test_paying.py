@@ -1,4 +1,4 @@
-"""Actions of a customer without a browser: pay, split, confirm."""
+"""Sandbox actions that act for a customer without a browser: pay, split, confirm."""
 
 from typing import Any
 
@@ -71,7 +71,7 @@ SPLIT = {"shares": [{"name": "Finn", "amount": 2000}, {"amount": 3000}]}
 
 @pytest.fixture
 def split(api: Api, unpaid: Checkout) -> Checkout:
-    """Return a captured order with two shares: Finn's, and one without a name."""
+    """Return a captured order with two shares. One has the name Finn, the other has no name."""
     assert post(api, unpaid, "pay", SPLIT).status_code == 200
     assert api.post(f"checkouts/{unpaid.pk}/capture").status_code == 200
     return unpaid

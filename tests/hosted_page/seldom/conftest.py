@@ -25,7 +25,10 @@ def lea(unpaid: Checkout, language: str) -> Payer:
 
 @pytest.fixture
 def said(language: str) -> Callable[..., bool]:
-    """Return a function that checks whether a page contains a sentence in the language, with any values."""
+    """Return a function that checks whether a page contains a sentence in this language.
+
+    The sentence's placeholders can have any values.
+    """
 
     def is_said(page: Any, sentence: str, plural: str = "", count: int = 1) -> bool:
         with translation.override(language):

@@ -1,4 +1,4 @@
-"""Messages to payers about refunds that appear only in rare cases, in each language."""
+"""Rare messages to payers about refunds, in each language."""
 
 from collections.abc import Callable
 from datetime import timedelta

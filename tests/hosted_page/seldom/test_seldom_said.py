@@ -1,4 +1,4 @@
-"""Messages to payers that appear only in rare cases: each sentence in its place, in each language."""
+"""Rare messages to payers: each is shown in the right place, in each language."""
 
 import re
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """SMS budgets of a merchant, of all merchants and of a number range, and the limit of an address.
 
-Texts that led to a payment do not count.
+Texts do not count once their order or share is paid.
 """
 
 import threading

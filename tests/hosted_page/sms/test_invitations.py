@@ -1,4 +1,4 @@
-"""The text with a share's link after the lead has asked again, which makes a new link."""
+"""Texts with a share's link after the lead has asked again, which creates a new link."""
 
 import pytest
 
@@ -14,7 +14,10 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("share.bends", "sms.invita
 
 @pytest.fixture
 def taken(lead: Payer, finn: Mate, network: Network) -> SmsMessage:
-    """Return Finn's first text, claimed for sending. Since then, he has declined and Lea has asked again."""
+    """Return the first text to Finn, claimed for sending.
+
+    Since then, Finn has declined, and Lea has asked him again.
+    """
     ask(lead, finn.share)
     text = sending.claim()
     assert text is not None

@@ -1,4 +1,4 @@
-"""Notifications of leads by text: what they say, and when they are not sent."""
+"""Texts that notify leads: what they say, and when they are not sent."""
 
 import threading
 import time
@@ -114,7 +114,7 @@ class TestAllHavePaid:
     def test_is_no_text_where_the_lead_keeps_the_last_share(
         self, finn: Mate, lead: Payer, order: Checkout, network: Network
     ) -> None:
-        """The lead gets no text after she keeps the last share.
+        """The lead gets no text after she chooses to cover the last unpaid share.
 
         No mate has paid at that moment, and she sees the change on the page.
         """
@@ -237,7 +237,7 @@ class TestNothingIsTold:
 class TestTheLanguage:
     @pytest.fixture
     def lead(self, unpaid: Checkout) -> Payer:
-        """Return the browser of a lead who has paid on the French page."""
+        """Return the browser of a lead who has paid on the page in French."""
         payer = Payer(unpaid)
         payer.client.cookies[settings.LANGUAGE_COOKIE_NAME] = "fr"
         payer.pay(split="own", name=["Finn", "Amy"], amount=["20", "30"], your_name="Lea")

@@ -1,6 +1,6 @@
-"""Texts use only letters of GSM-7, in every language of the page.
+"""Texts contain only GSM-7 characters, in every language of the page.
 
-One message holds 160 letters of GSM-7, but only 70 if any other letter is among them.
+A text of GSM-7 characters can have 160 characters. A single other character reduces this to 70.
 """
 
 import re

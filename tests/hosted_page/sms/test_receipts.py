@@ -1,6 +1,6 @@
-"""Twilio's status callbacks, signed as its reference says: what they change.
+"""The effects of Twilio's status callbacks, which are signed as Twilio's reference says.
 
-A call with any other signature changes no message.
+A callback with a wrong signature does not change any message.
 """
 
 import base64
@@ -49,7 +49,10 @@ def message(acme: Merchant) -> SmsMessage:
 
 
 def signature(address: str, fields: Mapping[str, str], key: str = KEY) -> str:
-    """Return the reference's signature of the address, then each field's name and value, sorted by name."""
+    """Return the signature that Twilio's reference defines.
+
+    It signs the address, followed by the name and value of each field, sorted by name.
+    """
     signed = address + "".join(name + fields[name] for name in sorted(fields))
     return base64.b64encode(hmac.new(key.encode(), signed.encode(), hashlib.sha1).digest()).decode()
 
@@ -70,7 +73,7 @@ def told(status: str, **more: str) -> dict[str, str]:
 
 
 def call(message: SmsMessage, fields: dict[str, str], signed: str | None = None) -> Any:
-    """Send a callback, as a server without a cookie or a login."""
+    """Send a callback, without a cookie or a sign-in."""
     path = f"/sms/twilio/{message.pk}"
     headers = {"X-Twilio-Signature": signature(BASE + path, fields) if signed is None else signed}
     return Client(enforce_csrf_checks=True).post(path, urlencode(fields), FORM, headers=headers)

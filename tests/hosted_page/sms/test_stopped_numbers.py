@@ -28,7 +28,7 @@ def ask(lead: Payer, share: PaymentRequest, phone: str = FINN) -> str:
 
 
 def way(carrier: Network) -> str:
-    """Return the path of the stop link in the last text to Finn."""
+    """Return the path of the stop link in the last text that Finn got."""
     *_, text = [text for phone, text in carrier.sent.values() if phone == FINNS]
     found = re.search(r"No more texts: (\S+)$", text)
     assert found

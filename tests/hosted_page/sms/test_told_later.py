@@ -1,4 +1,4 @@
-"""Texts to leads that a refund or a dispute delayed, after the refund has failed or the dispute is won."""
+"""Texts to leads that waited for a refund or a dispute: the refund has failed, or the dispute is won."""
 
 from collections.abc import Callable
 from datetime import timedelta

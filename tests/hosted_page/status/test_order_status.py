@@ -1,4 +1,4 @@
-"""The status page of an order. While money is in doubt, it says no more than the service knows."""
+"""The status page of an order. While the outcome is unknown, it says only what the service knows."""
 
 from collections.abc import Callable
 from datetime import timedelta

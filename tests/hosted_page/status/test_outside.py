@@ -1,6 +1,6 @@
-"""Changes to payers' money that the service did not begin, as payers see them.
+"""Changes to payers' money that were made outside the service, as payers see them.
 
-Such changes are refunds in the bank's dashboard, disputes, and bookings.
+These are refunds in the bank's dashboard, disputes, and bookings.
 """
 
 from datetime import timedelta
@@ -36,7 +36,7 @@ def paid(lea: Payer) -> Checkout:
 
 
 def refund(order: Checkout) -> None:
-    """Refund the rest of the order as the merchant, let the bank settle it, and check the ledger."""
+    """Refund the rest of the order for the merchant, let the bank settle the refund, and check the ledger."""
     refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
     mates.pump(order.pk, rounds=3)
     assert ledger_proof.breaches() == []
@@ -116,9 +116,9 @@ class TestADispute:
     def test_that_took_all_leaves_nothing_of_it_to_the_refund(
         self, lead: Payer, finn: Mate, order: Checkout, settings: Settings
     ) -> None:
-        """After a lost dispute of the whole order, a refund has no money for the lead.
+        """After a lost dispute of the whole order, a refund returns no money to the lead.
 
-        The mate's payment goes back to the mate.
+        The mate gets the mate's payment back.
         """
         settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
         finn.pay()

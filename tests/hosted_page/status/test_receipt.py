@@ -1,4 +1,4 @@
-"""Receipts: how much was paid to whom, for what, when and with which card."""
+"""Receipts: what was paid, to whom, when, and with which card."""
 
 import re
 
@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("page.receipt")]
 
 
 def receipt(page: str) -> list[str]:
-    """Return the texts of the receipt on a page, in their order."""
+    """Return the texts of the receipt on a page, in the order of the page."""
     part = page.partition('class="part receipt"')[2].partition("</section>")[0]
     return [text.strip() for text in re.findall(r">([^<>]+)<", part) if text.strip()]
 

@@ -1,4 +1,4 @@
-"""The receipt by text: who can request it, how often it is sent, and where its link leads."""
+"""The receipt by text: who can request it, how often it is sent, and what its link opens."""
 
 import re
 from datetime import timedelta
@@ -55,7 +55,7 @@ def link(carrier: Network, phone: str = LEAS) -> str:
 
 
 def come_back(client: Client, address: str, phone: str) -> Any:
-    """Open the link, request a code and enter it. Return the last page.
+    """Open the link, request a code, enter it, and return the last page.
 
     If the page shows no code, enter 000000.
     """

@@ -1,4 +1,4 @@
-"""A refund, as each payer sees it whose card has borne a part of the order."""
+"""A refund as each payer with a card in the order sees it."""
 
 import re
 from datetime import timedelta
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("page.refund")]
 
 
 def rows(page: str) -> list[tuple[str, str]]:
-    """Return the lines of the refund's bill, label and amount, without the total."""
+    """Return the label and amount of each line of the refund's bill, without the total."""
     part = page.partition('aria-labelledby="refund-title"')[2].partition("</section>")[0]
     found = re.findall(r'<bdi>([^<]*)</bdi>.*?class="amount">([^<]*)<', part, re.DOTALL)
     return [(label, amount) for label, amount in found if not label.startswith("Acme")]
@@ -67,9 +67,9 @@ class TestTheLead:
     def test_who_has_not_got_a_share_yet_gets_the_whole(
         self, lead: Payer, finn: Mate, order: Checkout, settings: Settings
     ) -> None:
-        """The lead gets the whole amount back if the mate's payment has not reached her card yet.
+        """If a mate's payment has not reached the lead's card yet, the lead gets the whole amount back.
 
-        The mate's payment goes back to the mate.
+        The mate gets the mate's payment back.
         """
         settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
         finn.pay()
@@ -83,9 +83,9 @@ class TestTheLead:
     def test_is_told_no_sum_while_it_is_open(
         self, lead: Payer, finn: Mate, order: Checkout, settings: Settings
     ) -> None:
-        """The page shows no sum while the reimbursement of a mate's share is in doubt.
+        """While the outcome of a mate's reimbursement is unknown, the page shows no amounts.
 
-        It is not known yet whether the lead's card keeps it.
+        It is not known yet whether the lead's card keeps the reimbursement.
         """
         settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
         finn.pay()
@@ -123,7 +123,7 @@ class TestAMate:
 @pytest.mark.rule("pay.honest_page", "refund.returned")
 @pytest.mark.usefixtures("posted")
 class TestWhatCameBackAfterItWasSettled:
-    """A returned refund: the money is at the bank, and each payer reads only about their own card."""
+    """A returned refund: the bank has the money, and each payer's page is only about the payer's own card."""
 
     def test_of_a_mates_card_is_told_to_the_mate(self, lead: Payer, finn: Mate, order: Checkout) -> None:
         finn.pay(RETURNS)
@@ -182,9 +182,9 @@ class TestWhatCameBackAfterItWasSettled:
         return self.reimburse(lea, ["Finn"])
 
     def reimburse(self, lea: Payer, names: list[str]) -> Mate:
-        """Let Finn pay his share, and reimburse it to Lea's card. Return Finn's browser.
+        """Let Finn pay his share, reimburse it to Lea's card, and return Finn's browser.
 
-        Lea's card returns every refund later.
+        Lea's card later returns every refund.
         """
         lea.pay(RETURNS, split="own", name=names, amount=["20"] * len(names), your_name="Lea")
         order = captures.capture(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)

@@ -1,6 +1,6 @@
-"""The bank's question to the payer (3-D Secure).
+"""The bank's challenge of the payer (3-D Secure).
 
-The tests cover the way to the question, the way back, and a question that the payer abandons.
+The tests cover the redirect to the challenge, the return, and a challenge that the payer abandons.
 """
 
 from datetime import timedelta

@@ -1,6 +1,6 @@
-"""Limits on declined cards, against tests of stolen cards.
+"""Limits on declined cards, against card testing.
 
-Declined cards are counted per phone and per address, across all orders.
+Declined cards are counted per phone number and per address, across all orders.
 """
 
 import threading
@@ -43,7 +43,10 @@ def _few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def new(acme: Merchant) -> Callable[..., Payer]:
-    """Return a function that creates an order and signs in its payer, with a number and a network address."""
+    """Return a function that creates an order and signs in its payer.
+
+    Its arguments are the payer's phone number and network address.
+    """
 
     def made(phone: str = PHONE, at: str = "192.0.2.1") -> Payer:
         payer = Payer(factories.checkout(acme))
@@ -176,7 +179,7 @@ def test_of_ten_at_once_no_more_than_the_limit_are_tried(monkeypatch: pytest.Mon
 
     def dawdle(template: str, given: Any) -> None:
         decide(template, given)
-        time.sleep(0.05)  # without a lock, the other threads have looked by then
+        time.sleep(0.05)  # without a lock, the other threads have read the count by then
 
     def tried(phone: str, address: str) -> bool:
         connection.ensure_connection()
@@ -229,7 +232,7 @@ def test_of_good_cards_the_tries_count_no_more(acme: Merchant) -> None:
 
 
 def admit(person: Customer, token: str, address: str) -> CardTry:
-    """Count a card for a new order, as the transaction that begins its operation does. Return the try."""
+    """Count a card for a new order in a transaction, as the service does. Return the try."""
     target = PaymentTarget(Checkout(pk=uuid4()))
     with transaction.atomic():
         declines.admit(target, person, token, address)

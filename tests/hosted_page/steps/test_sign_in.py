@@ -1,4 +1,4 @@
-"""Sign-in with a number and a code."""
+"""Sign-in with a phone number and a code."""
 
 import pytest
 from django.utils import timezone

@@ -30,7 +30,7 @@ Pass = Callable[[int], None]
 
 @pytest.fixture
 def let_pass(monkeypatch: pytest.MonkeyPatch) -> Pass:
-    """Return a function that lets seconds pass for sign-ins. The seconds of all its calls add up."""
+    """Return a function that moves the clock of the sign-ins forward. Its calls add up."""
     now, passed = time.time, [0]
 
     def later(seconds: int) -> None:
@@ -132,7 +132,7 @@ class TestAPageThatLooksByItself:
 
 @pytest.mark.rule("sign_in.payer_returns", "page.receipt")
 class TestAShareThatWasPaidByTheGroupsLink:
-    """A share that Finn paid through the group link. The claim has ended: only his sign-in identifies him."""
+    """A share that Finn paid through the group link. After the payment, only his sign-in identifies him."""
 
     @pytest.fixture
     def zoe(self, order: Checkout) -> Guest:

@@ -41,7 +41,7 @@ def _is_chosen(page: str, way: str) -> bool:
 
 
 def blamed(page: str) -> list[str]:
-    """Return the ids of the fields to which the notice above the form refers."""
+    """Return the ids of the fields that the notice above the form is about."""
     fields = re.findall(r"<input[^>]*>", page)
     marked = [field for field in fields if 'aria-invalid="true" aria-describedby="not-saved"' in field]
     return ["".join(re.findall(r' id="([^"]+)"', field)) for field in marked]
@@ -62,9 +62,9 @@ class TestTheChoice:
         assert shares(lea.checkout) == []
 
     def test_in_fields_enter_does_not_take_all_of_it(self, lea: Payer) -> None:
-        """Enter in a field does not choose to pay all of it.
+        """Pressing Enter in a field does not choose "All mine".
 
-        On Enter, a browser presses the form's first button.
+        When Enter is pressed, a browser activates the form's first button.
         """
         form = words(lea.get("/split")).partition('<form class="split"')[2]
         first = re.findall(r"<button[^>]*>", form)[0]
@@ -238,9 +238,9 @@ def test_a_share_above_the_maximum_of_a_card_is_refused(
 def test_what_an_earlier_lead_sent_changes_nothing_of_the_next_ones(
     lea: Payer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A form of the previous lead does not change the split of the next lead.
+    """A form that the previous lead sent does not change the split of the new lead.
 
-    Finn signs in and asks Amy after Lea's form was admitted and before it is written.
+    After Lea's form is validated and before it is saved, Finn signs in and saves a split with Amy.
     """
     finn, is_valid = Payer(lea.checkout), SplitForm.is_valid
 
@@ -258,11 +258,11 @@ def test_what_an_earlier_lead_sent_changes_nothing_of_the_next_ones(
 
 @pytest.mark.rule("split.minimum")
 class TestTheStepsInWhichACardCanBeCharged:
-    """The steps of amounts that a card can be charged with. The order is £90.00."""
+    """The steps of the amounts that a card can be charged. The order is £90.00."""
 
     @pytest.fixture(autouse=True)
     def whole_pounds(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Set steps of £1.00 and a minimum between two steps. The next higher step is then the minimum."""
+        """Set steps of £1.00, and a minimum between two steps. The higher step then becomes the minimum."""
         rule = AmountRule(minimum=130, step=100)
         monkeypatch.setattr(SandboxProvider, "amount_rule", lambda _, currency: rule)
 

@@ -1,4 +1,4 @@
-"""A sign-in that ends while the payer types a split."""
+"""A sign-in that ends while the lead fills in the split."""
 
 import re
 from typing import Any
@@ -25,9 +25,9 @@ def lea(unpaid: Checkout) -> Payer:
 
 
 def send_too_late(lea: Payer, monkeypatch: pytest.MonkeyPatch, **typed: Any) -> Any:
-    """Send the split after the end of the sign-in, and return the next page.
+    """Send the split after the sign-in has ended, and return the next page.
 
-    Only these two requests are late.
+    The sign-in has ended only for these two requests.
     """
     with monkeypatch.context() as patched:
         patched.setattr(payer, "LIFE", -1)

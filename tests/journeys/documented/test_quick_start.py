@@ -1,4 +1,4 @@
-"""The first afternoon of a merchant's developer: the documented downloads run on the service."""
+"""The programs that merchants download from the documentation run against the service."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -70,8 +70,8 @@ def test_a_receiver_captures_what_customers_pay(
     running = programs.start(receiver, tmp_path, given, stack, port=port)
     for card in (
         "4242424242424242",
-        "4000000000000077",  # its capture is confirmed three seconds later
-        "4000000000006975",  # its capture's answer is lost: 504, and later it is found captured
+        "4000000000000077",  # the bank confirms the capture three seconds later
+        "4000000000006975",  # the answer to the capture is lost (504), and the service looks it up later
     ):
         order = merchant.held(card)
         assert merchant.awaited(order, "captured", within=20)["status"] == "captured"

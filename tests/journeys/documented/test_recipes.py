@@ -1,4 +1,4 @@
-"""The documentation's recipes, followed exactly on the running service."""
+"""The recipes of the documentation, followed step by step on the running service."""
 
 import re
 from typing import Any
@@ -14,7 +14,7 @@ from tests.journeys.merchant import Merchant
 from tests.journeys.receiver import Receiver
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
-TAKE_LONG = {  # the bank, or the next attempt, takes its seconds
+TAKE_LONG = {  # these recipes wait some seconds for the bank or for the next attempt
     f"recipe-{name}"
     for name in (
         *("lost-answer", "no-capture", "slow-bank", "slow-release", "asynchronous-capture"),
@@ -28,7 +28,7 @@ RUN = [
 
 
 def followed(merchant: Merchant, checkout: str, step: Step) -> None:
-    """Carry out a step until its answer is the one that the step names."""
+    """Carry out a step of a recipe. If the step waits, repeat it until the answer is the documented one."""
 
     def answered() -> bool:
         call = recipes.CALLS[step.call]
@@ -59,7 +59,7 @@ def at(content: Any, path: str) -> Any:
 def test_happens_as_it_says(recipe: Recipe, subscribed: Merchant, receiver: Receiver) -> None:
     if recipe.anchor == "recipe-endpoint-down":
         receiver.answer_with(500)
-    if recipe.anchor == "recipe-rotation":  # the receiver does not know the first new secret
+    if recipe.anchor == "recipe-rotation":  # the receiver does not get the new secret, so it cannot verify
         receiver.answer = lambda arrival: 200
     item = factories.item(quantity=1, unit_price=2250)
     checkout = subscribed.create(total_amount=2250, items=[item])

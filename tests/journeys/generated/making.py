@@ -1,4 +1,4 @@
-"""Clients that are generated from the API's document as the docs say, and checked by strict compilers."""
+"""Generates clients from the OpenAPI document with the documented commands, and checks them strictly."""
 
 import json
 import os
@@ -15,12 +15,13 @@ HERE = Path(__file__).parent
 BINARIES = HERE / "node_modules/.bin"
 NUMBERED = re.compile(r"^class (\w*\d\w*)", re.MULTILINE)
 PACKAGE = "merchant_checkout_service_client"
-# The generator's own text, the same for every document. mypy reports an error in how it closes a connection.
+# The generator writes this file in the same way for each document. mypy reports an error in the code that
+# closes a connection.
 OWN = f"{PACKAGE}/client.py:"
 
 
 def run(*command: str, within: Path, **more: str) -> str:
-    """Return the output of a command, which must exit 0."""
+    """Run a command, check that it exits with 0, and return its output."""
     path = f"{Path(sys.executable).parent}:{BINARIES}:{os.environ['PATH']}"
     environment = os.environ | {"PATH": path} | more
     done = subprocess.run(command, check=False, cwd=within, capture_output=True, text=True, env=environment)
@@ -29,25 +30,25 @@ def run(*command: str, within: Path, **more: str) -> str:
 
 
 def told(program: str, base_url: str) -> list[str]:
-    """Return the guide's command that generates a client by this program."""
+    """Return the command of the guide that generates a client with this program."""
     (line,) = re.findall(rf"^(?:npx )?({program} .*{{base_url}}.*)$", guide.GUIDE, re.MULTILINE)
     return str(line).replace("{base_url}", base_url).split()
 
 
 def python(folder: Path, *command: str) -> Path:
-    """Generate the client for Python in the folder, without a warning, and return its package."""
+    """Generate the Python client in the folder, fail on any warning, and return its package."""
     run(*command, "--fail-on-warning", within=folder)
     return folder / PACKAGE.replace("_", "-") / PACKAGE
 
 
 def of_document(document: dict[str, Any], folder: Path) -> Path:
-    """Generate the client for Python of a document that no server offers, and return its package."""
+    """Generate the Python client from a document in a file, and return its package."""
     (folder / "openapi.json").write_text(json.dumps(document))
     return python(folder, "openapi-python-client", "generate", "--path=openapi.json")
 
 
 def numbered(package: Path) -> list[str]:
-    """Return the classes with a number in their names, for which the document has no name."""
+    """Return the classes with a number in their name. The generator adds it if the document has no name."""
     return sorted(name for path in package.rglob("*.py") for name in NUMBERED.findall(path.read_text()))
 
 
@@ -56,7 +57,7 @@ def lines(package: Path) -> int:
 
 
 def python_shop(base_url: str, folder: Path) -> list[str]:
-    """Generate the client, check it and its shop with mypy, and return the command that runs the shop."""
+    """Generate the client, check it and the shop with mypy, and return the command that runs the shop."""
     beside = python(folder, *told("openapi-python-client", base_url)).parent
     shutil.copy(HERE / "shop.py", beside)
     (beside / "mypy.ini").write_text("[mypy]\nstrict = True\n")

@@ -83,7 +83,7 @@ def bought(client: AuthenticatedClient) -> UUID:
 
 
 def refunded(client: AuthenticatedClient, checkout_uuid: UUID) -> list[str]:
-    """Refund the order; return the statuses that were seen, from the first read to the end."""
+    """Refund the order and wait for the end; return its statuses, beginning before the refund."""
     before = read_checkout.sync(checkout_uuid, client=client)
     assert isinstance(before, CheckoutResponse)
     seen: list[str] = [before.data.status]
@@ -109,14 +109,14 @@ def refusal(client: AuthenticatedClient) -> str:
 
 
 def log(client: AuthenticatedClient) -> tuple[list[str], list[str]]:
-    """Return the event types of the subscription and those in the delivery log."""
+    """Return the event types of the subscription, and the event types in the delivery log."""
     subscription, attempts = read_subscription.sync(client=client), list_delivery_attempts.sync(client=client)
     assert isinstance(subscription, SubscriptionResponse) and isinstance(attempts, DeliveryLogResponse)
     return subscription.data.event_types, [attempt.event_type for attempt in attempts.data.deliveries]
 
 
 def listed(client: AuthenticatedClient) -> list[str]:
-    """Return the paid orders in the feed, and the types of its other events."""
+    """Return the ids of the paid orders in the event feed, then the types of other events in it."""
     feed = list_events.sync(client=client)
     assert isinstance(feed, EventFeedResponse)
     events = [entry.event for entry in feed.data.events]
@@ -125,7 +125,7 @@ def listed(client: AuthenticatedClient) -> list[str]:
 
 
 def heard(body: str) -> str:
-    """Handle an event as a receiver does: unknown events are ignored."""
+    """Handle an event as a receiver does, which ignores unknown events."""
     envelope = json.loads(body)
     match envelope["type"]:
         case "checkout.authorized":

@@ -1,7 +1,4 @@
-"""Clients that are generated from the API's document buy, refund and receive events.
-
-Later additions to the API break none of them.
-"""
+"""Generated clients can sell, refund and receive events, and later additions to the API do not break them."""
 
 import json
 from collections.abc import Callable
@@ -24,17 +21,14 @@ SHOPS = {"Python": making.python_shop, "TypeScript": making.typescript_shop}
 def shop(
     request: pytest.FixtureRequest, service: Service, tmp_path_factory: pytest.TempPathFactory
 ) -> list[str]:
-    """Return the command that runs a shop.
-
-    The guide's command made it, and a strict compiler checked it.
-    """
+    """Generate a client with the guide's command, and return the command that runs a shop with it."""
     make: Callable[[str, Path], list[str]] = SHOPS[request.param]
     return make(service.base_url, tmp_path_factory.mktemp(request.param))
 
 
 @pytest.fixture
 def envelope(subscribed: Merchant, receiver: Receiver) -> dict[str, Any]:
-    """Return a delivered `checkout.authorized` once it is in the feed, which is a second later."""
+    """Return a delivered `checkout.authorized` event, once the event feed lists it too."""
     (arrival,) = receiver.awaited("checkout.authorized", subscribed.held())
     found: dict[str, Any] = json.loads(arrival.body)
 
@@ -46,7 +40,7 @@ def envelope(subscribed: Merchant, receiver: Receiver) -> dict[str, Any]:
 
 
 def told_by(shop: list[str], base_url: str, merchant: Merchant, envelope: dict[str, Any]) -> dict[str, Any]:
-    """Run the shop, which sells, refunds and receives the event; return its report."""
+    """Run the shop, which sells, refunds and handles the event; return the report that it prints."""
     keys = merchant.credentials
     said = making.run(
         *shop,

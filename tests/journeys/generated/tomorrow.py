@@ -1,4 +1,4 @@
-"""A later version of the service: its answers have fields and words that no current client knows."""
+"""A simulated later version of the service. Its answers have fields and values that no client knows."""
 
 import json
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ import requests
 from tests.serving import Reply, serving
 
 ADDED = {"added_later": {"deep": [1, None]}}
-# The later words for current words, by the name of the field.
+# The field and the current value, mapped to the value in the later version.
 WORDS = {
     ("status", "captured"): "taken",
     ("status", "refunding"): "sending_back",
@@ -23,7 +23,7 @@ LISTS = {"available_actions": "split", "event_types": "checkout.promised"}
 
 
 def changed(value: Any) -> Any:
-    """Return a current value as the later version has it."""
+    """Return a current JSON value as the later version would return it."""
     if isinstance(value, list):
         return [changed(part) for part in value]
     if not isinstance(value, dict):
@@ -39,7 +39,7 @@ def _field(name: str, value: Any) -> Any:
 
 @contextmanager
 def running(base_url: str) -> Iterator[str]:
-    """Run it in front of the current service until the block ends; yield its address."""
+    """Run the later version as a proxy of the current service until the block ends; yield its address."""
 
     def answer(asked: BaseHTTPRequestHandler, body: bytes) -> Reply:
         hops = {"host", "connection"}

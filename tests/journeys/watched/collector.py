@@ -1,4 +1,4 @@
-"""A Sentry and an OpenTelemetry collector for one test."""
+"""A replacement of Sentry and of an OpenTelemetry collector, for one test."""
 
 import gzip
 from collections.abc import Iterator
@@ -11,12 +11,12 @@ from tests.serving import Reply, serving
 
 
 class Collector:
-    """A server that takes Sentry's envelopes and OTLP's spans over HTTP."""
+    """A server that receives Sentry's error reports and OTLP's spans over HTTP."""
 
     def __init__(self) -> None:
         self.errors: list[bytes] = []
-        self.exports: list[str] = []  # of spans, whole
-        self.spans: list[tuple[str, str, str, dict[str, str]]] = []  # trace, span's parent, name, attributes
+        self.exports: list[str] = []  # complete exports of spans
+        self.spans: list[tuple[str, str, str, dict[str, str]]] = []  # trace, parent, name, attributes
 
     def take(self, path: str, body: bytes) -> None:
         if path != "/v1/traces":
@@ -33,11 +33,11 @@ class Collector:
         return {trace for trace, _, each, _ in list(self.spans) if each == name}
 
     def traces_of(self, checkout_uuid: str) -> set[str]:
-        """Return the traces that name a checkout."""
+        """Return the traces with a span about the checkout."""
         return {trace for trace, _, _, facts in list(self.spans) if facts.get("checkout") == checkout_uuid}
 
     def names_about(self, checkout_uuid: str) -> set[str]:
-        """Return the names of the spans that name a checkout."""
+        """Return the names of the spans about the checkout."""
         return {name for _, _, name, facts in list(self.spans) if facts.get("checkout") == checkout_uuid}
 
     def names_in(self, trace: str) -> set[str]:
@@ -46,7 +46,10 @@ class Collector:
 
 @contextmanager
 def collecting() -> Iterator[tuple[Collector, dict[str, str]]]:
-    """Run a collector until the block ends; yield it and the variables of a process that reports to it."""
+    """Run a collector until the block ends.
+
+    Yield the collector, and the environment variables with which a process reports to it.
+    """
     collector = Collector()
 
     def take(asked: BaseHTTPRequestHandler, body: bytes) -> Reply:

@@ -1,4 +1,4 @@
-"""A browser over real HTTP: of a payer at the hosted page or a pay link, or of a user of the portal."""
+"""A simple browser over HTTP, for a payer on the hosted page or a pay link, or for a user of the portal."""
 
 import html
 import re
@@ -10,12 +10,12 @@ from tests.journeys.merchant import PATIENCE
 from tests.journeys.service import Service
 from tests.portal import people
 
-# the proxy forwards the host without the port, because its own port is 443
+# The proxy forwards the host without the port, because the shipped proxy listens on port 443.
 _PORT = re.compile(r"(?<=localhost):\d+")
 
 
 class Person:
-    """A browser without script that opens pages and sends their forms."""
+    """A browser without JavaScript that opens pages and sends their forms."""
 
     def __init__(self, service: Service) -> None:
         self._base = service.base_url
@@ -24,14 +24,16 @@ class Person:
         self.page = requests.Response()
 
     def open(self, address: str) -> str:
-        """Open an address and return the page's text, even if it is an error."""
+        """Open an address and return the text of the page, even if it is an error page."""
         self.page = self._http.get(urljoin(self._base, address), timeout=PATIENCE)
         return self.page.text
 
     def send(self, action: str, **fields: str | list[str]) -> str:
-        """Send the form whose address ends with `action`, and return the next page's text."""
+        """Send the form with an address that ends with `action`, and return the text of the next page."""
         found = re.findall(r'<form(?:(?! action=)[^>])*(?: action="([^"]*)")?', self.page.text)
-        targets = [urljoin(self.page.url, html.unescape(target)) for target in found]  # "" is the page's own
+        targets = [
+            urljoin(self.page.url, html.unescape(target)) for target in found
+        ]  # "": the page's address
         target = next(one for one in targets if urlsplit(one).path.endswith(action))
         (token, *_) = re.findall(r'name="csrfmiddlewaretoken" value="([^"]+)"', self.page.text)
         self.page = self._http.post(
@@ -43,14 +45,14 @@ class Person:
         return self.page.text
 
     def sign_in(self, phone: str) -> str:
-        """Type a number and the code that the page shows; return the code."""
+        """Enter a phone number and then the code that the page shows; return the code."""
         shown = re.search(r"<code>(\d{3}) ?(\d{3})</code>", self.send("/phone", phone=phone))
         assert shown is not None, self.page.text
         self.send("/code", code="".join(shown.groups()))
         return "".join(shown.groups())
 
     def give_card(self, number: str) -> str:
-        """Type a card at the bank's page, which is open."""
+        """Enter a card on the bank's page, which must be open."""
         own = urlsplit(self.page.url).path
         return self.send(own, number=number, expiry="08 / 49", code="123", name="Lea")
 
@@ -60,13 +62,13 @@ class Person:
         self.send("/login/", login=email, password=password)
 
     def set_up_app(self) -> None:
-        """Set up an authenticator app, as required outside `local` of a person without one."""
+        """Set up an authenticator app, which is required outside `local`."""
         self.open("/portal")
         (secret,) = re.findall(r'id="setup-key">([A-Z2-7]+)<', self.page.text)
         self.send("/activate/", code=people.code(secret))
 
     def refund(self, checkout_uuid: str) -> None:
-        """Refund an order in the portal, in its two steps."""
+        """Refund an order in the portal, and confirm the refund."""
         self.open(f"/portal/checkouts/{checkout_uuid}/refund")
         self.send("/refund", step="check", reason="Rained off")
         (ref,) = re.findall(r'name="ref" value="(portal_[0-9a-f-]+)"', self.page.text)

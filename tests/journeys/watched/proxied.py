@@ -1,4 +1,4 @@
-"""A deployment behind the shipped proxy, which terminates TLS for it."""
+"""A deployment behind the shipped nginx proxy, which terminates TLS."""
 
 import contextlib
 import dataclasses
@@ -20,7 +20,10 @@ from tests.journeys.service import Service
 def running(
     folder: Path, variables: Mapping[str, str], **of_part: Mapping[str, str]
 ) -> Iterator[tuple[Deployment, Service]]:
-    """Run a deployment behind nginx until the block ends, with more variables for all and for each part."""
+    """Run a deployment behind nginx until the block ends.
+
+    `variables` are environment variables for all parts, and `of_part` has more of them for single parts.
+    """
     make_env.write(folder, "localhost")
     http, https = services.free_ports()
     address = {"BASE_URL": f"https://localhost:{https}", "TRUSTED_PROXY_COUNT": "1"}

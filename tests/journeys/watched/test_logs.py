@@ -1,4 +1,4 @@
-"""The log lines that one order leaves in an installation, read as a machine reads them."""
+"""The log lines about one order, parsed as JSON."""
 
 import json
 import os
@@ -22,8 +22,8 @@ from tests.journeys.watched.person import Person
 pytestmark = [pytest.mark.journey, pytest.mark.long]
 SANDBOX = {"ENVIRONMENT": "sandbox"}
 ADDRESS = "api/merchant/v1/checkouts"
-# Outside `local`, a merchant cannot name an address of this machine. A refused attempt there also has its
-# line.
+# Outside `local`, a merchant cannot subscribe a URL on this machine, so the subscription is written directly.
+# The attempt is then refused, but it still has a log line.
 SUBSCRIBE = """
 from payments.models import Merchant
 from webhooks import subscriptions
@@ -41,12 +41,12 @@ class Order(NamedTuple):
     folder: Path
 
     def lines(self, part: str) -> list[Line]:
-        """Return the lines of a process that name the order; fail if one is not JSON."""
+        """Return the log lines of a process that are about the order; fail if a line is not JSON."""
         text = (self.folder / f"{part}.log").read_text()
         return [line for line in map(json.loads, text.splitlines()) if line.get("checkout") == self.uuid]
 
     def line(self, part: str, **facts: Any) -> Line:
-        """Wait for the first line of the order with these facts, and return it."""
+        """Wait for a log line about the order with these fields, and return the first one."""
 
         def found() -> Line | None:
             matching = (line for line in self.lines(part) if facts.items() <= line.items())
@@ -56,7 +56,7 @@ class Order(NamedTuple):
 
 
 def gather_static_files(folder: Path) -> None:
-    """Gather the static files as `make static` does: pages outside `local` need them."""
+    """Collect the static files as `make static` does, because pages outside `local` need them."""
     variables = {
         **os.environ,
         **environment.keys(folder),
@@ -78,7 +78,7 @@ def order(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Order]:
         service.command("shell", "--command", SUBSCRIBE.format(merchant.owner[0]))
         order = Order(merchant.held(), merchant, folder)
         part, facts = BY_OTHERS["delivery"]
-        order.line(part, **facts)  # a capture before the first attempt would supersede it
+        order.line(part, **facts)  # wait for it, because a capture would supersede the delivery
         merchant.capture(order.uuid)
         owner = Person(service)
         owner.log_in(*merchant.owner)
@@ -93,8 +93,8 @@ def request(method: str, route: str) -> Line:
     return {"event": "request", "method": method, "route": route}
 
 
-# The process of each line, and the facts that find it. All lines name merchant, checkout, version and
-# duration.
+# For each log line, the process that writes it, and the fields that identify it. All lines also have the
+# merchant, checkout, version and duration.
 BY_CLIENT: dict[str, tuple[str, Line]] = {
     "create": ("web", request("POST", ADDRESS)),
     "capture": ("web", request("POST", f"{ADDRESS}/<api_uuid:checkout_uuid>/capture")),

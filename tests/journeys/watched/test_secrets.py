@@ -1,7 +1,7 @@
-"""No secret leaves the service except in its answers: one list of secrets, used in one order.
+"""No secret of an order appears in what the service reports to its operator.
 
-The test reads all reports about the order: spans, errors, metrics, and the log of each process and of the
-proxy.
+The test uses many secrets in one order. It then searches all spans, error reports and metrics, and the logs
+of each process and of the proxy.
 """
 
 import re
@@ -28,11 +28,11 @@ pytestmark = [pytest.mark.journey, pytest.mark.long]
 LEAS, FINNS = "07700 900123", "07700 900456"
 CARD, FINNS_CARD = "4242 4242 4242 4242", "5555 5555 5555 4444"
 METRICS_TOKEN = "nobody-guesses-this-token"
-QUIET_SECONDS = 3.0  # after which every fact about the order has been reported
+QUIET_SECONDS = 3.0  # after this time, everything about the order has been reported
 
 
 class World(NamedTuple):
-    """The service behind its proxy, and all its reports to the operator."""
+    """The service behind its proxy, and everything that it reports to its operator."""
 
     whole: Deployment
     service: Service
@@ -44,7 +44,7 @@ class World(NamedTuple):
         (self.folder / "fail" / point).write_text("raise")
 
     def told(self) -> dict[str, str]:
-        """Return all reports, by the place where they are stored."""
+        """Map each source of reports, such as a log file, to the text of its reports."""
         found = {
             str(log.relative_to(self.folder)): log.read_text(errors="replace")
             for log in self.folder.rglob("*.log")
@@ -81,7 +81,10 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 @pytest.fixture(scope="module")
 def secrets(world: World) -> dict[str, str]:
-    """Take an order from its first page to its refund, with an error at each step that can fail."""
+    """Carry out an order from the first page to the refund, with an error in each step that can fail.
+
+    Return the secrets that were used.
+    """
     merchant = world.service.new_merchant()
     with receiver.listening() as shop:
         signing_secret = merchant.subscribe(shop.url)
@@ -111,7 +114,7 @@ def secrets(world: World) -> dict[str, str]:
 
 
 def _pay(world: World, merchant: Merchant, uuid: str) -> tuple[dict[str, str], str]:
-    """Pay as the lead, whose first try fails, and capture; return the lead's code and the mate's link."""
+    """Pay as the lead, with an error at first, and capture; return the lead's code and the mate's link."""
     lead = Person(world.service)
     lead.open(f"/pay?id={uuid}")
     codes = {"lead": lead.sign_in(LEAS)}
@@ -128,7 +131,7 @@ def _pay(world: World, merchant: Merchant, uuid: str) -> tuple[dict[str, str], s
 
 
 def _pay_share(world: World, link: str, codes: dict[str, str]) -> None:
-    """Pay as the mate; the page fails at the address of the mate's link."""
+    """Pay as the mate. The request fails, so that an error is reported with the URL of the mate's link."""
     mate = Person(world.service)
     mate.open(link)
     codes["mate"] = mate.sign_in(FINNS)
@@ -138,7 +141,7 @@ def _pay_share(world: World, link: str, codes: dict[str, str]) -> None:
 
 
 def _refund(world: World, merchant: Merchant, uuid: str) -> None:
-    """Refund as the owner, in the portal; a worker fails at it first."""
+    """Refund as the owner, in the portal. The worker's first try fails."""
     owner = Person(world.service)
     owner.log_in(*merchant.owner)
     world.fail_once("before_call.refund")
@@ -147,7 +150,7 @@ def _refund(world: World, merchant: Merchant, uuid: str) -> None:
 
 
 def _mistake(world: World, merchant: Merchant) -> None:
-    """Send secrets to the wrong places."""
+    """Send secrets in the wrong places of requests, as a developer might do by mistake."""
     call = requests.Session()
     call.trust_env, call.verify = False, world.service.ca
     base, (email, password), (_, secret) = (
@@ -167,7 +170,7 @@ def _mistake(world: World, merchant: Merchant) -> None:
 
 
 def _shapes(secret: str) -> Iterator[str]:
-    """Yield the possible forms of a secret: unchanged, encoded as in a form, and without the gaps."""
+    """Yield the possible forms of a secret, such as form-encoded or without spaces."""
     yield secret
     yield quote_plus(secret)
     if re.fullmatch(r"[\d ]+", secret):
@@ -177,7 +180,7 @@ def _shapes(secret: str) -> Iterator[str]:
 
 
 def _stands_in(secret: str, text: str) -> bool:
-    """Return whether a text contains the secret; digits within a longer number or id do not count."""
+    """Return whether the text contains the secret. Digits within a longer number or id do not count."""
     return any(
         re.search(rf"(?<![\w.-]){re.escape(shape)}(?![\w-])" if shape.isdigit() else re.escape(shape), text)
         for shape in _shapes(secret)

@@ -1,4 +1,4 @@
-"""The service's reports to an operator's systems: a Sentry and an OpenTelemetry collector of this test."""
+"""What the service reports to an operator's Sentry and OpenTelemetry collector, which the test replaces."""
 
 import json
 from collections.abc import Iterator
@@ -32,7 +32,10 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Deployment,
 
 @pytest.fixture
 def shop(told: tuple[Deployment, Service, Collector], receiver: Receiver) -> tuple[Merchant, Receiver]:
-    """Return a merchant whose backend captures in its webhook and continues the trace of the delivery."""
+    """Return a merchant and its receiver, which captures when it gets the webhook.
+
+    The capture continues the trace of the delivery.
+    """
     merchant = told[1].new_merchant()
     receiver.secrets = [merchant.subscribe(receiver.url)]
 

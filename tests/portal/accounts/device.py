@@ -1,4 +1,4 @@
-"""A person's device with one passkey, which answers as a browser does and can falsify each part."""
+"""A device with one passkey. It answers as a browser does, and can falsify each part of the answer."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ from portal.models import User
 from tests.portal import people
 
 HOST = "localhost"
-THERE = {"Host": HOST}  # passkeys work at this host only
+THERE = {"Host": HOST}  # passkeys only work on this host
 HOST_HASH = hashlib.sha256(HOST.encode()).digest()
 ORIGIN = "http://localhost:8000"
 ADD = "/accounts/2fa/passkeys/add/"
@@ -27,7 +27,7 @@ PERSON_IS_THERE = FLAG.UP | FLAG.UV
 
 
 class Device:
-    """A holder of one passkey, which claims `origin`, `host` and `flags`."""
+    """A device with one passkey. Its credentials claim `origin`, `host` and `flags`."""
 
     def __init__(self) -> None:
         self.key = ec.generate_private_key(ec.SECP256R1())
@@ -59,17 +59,17 @@ class Device:
         return answer
 
     def add(self, client: Client, name: str = "Laptop") -> Any:
-        """Add the passkey in the browser of a person who is logged in; return the answer."""
+        """Add the passkey in the browser of a person who is logged in, and return the response."""
         options = client.get(ADD, headers=THERE).context["js_data"]["creation_options"]
         return client.post(ADD, {"name": name, "credential": json.dumps(self.create(options))}, headers=THERE)
 
     def log_in(self, client: Client, **more: str) -> Any:
-        """Log in by this passkey only; return the answer."""
+        """Log in with only this passkey, and return the response."""
         options = challenge(client).json()["request_options"]
         return client.post(LOG_IN, {"credential": json.dumps(self.get(options)), **more}, headers=THERE)
 
     def prove(self, client: Client, page: str) -> Any:
-        """Answer a page that asks for a passkey."""
+        """Send the passkey to a page that asks for it, and return the response."""
         options = client.get(page, headers=THERE).context["js_data"]["request_options"]
         return client.post(page, {"credential": json.dumps(self.get(options))}, headers=THERE)
 
@@ -83,12 +83,12 @@ class Device:
 
 
 def challenge(client: Client) -> Any:
-    """Ask for the challenge of a login, as the script does."""
+    """Request the challenge for a login, as the login page's script does."""
     return client.get(LOG_IN, headers={**THERE, "Accept": "application/json"})
 
 
 def give(user: User) -> Device:
-    """Add a passkey for a person, and their recovery codes with it."""
+    """Add a passkey and recovery codes for a person, and return the device."""
     client, device = Client(), Device()
     client.force_login(user)
     people.prove(client, user)

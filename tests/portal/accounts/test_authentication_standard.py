@@ -1,4 +1,7 @@
-"""docs/security-asvs.md: each requirement has a row whose tests exist. Some requirements are tested here."""
+"""Tests of docs/security-asvs.md: each requirement has a row, and the tests that the row names exist.
+
+Some requirements are tested in this module.
+"""
 
 import ast
 import math
@@ -24,7 +27,7 @@ from tests.portal.people import EMAIL, PASSWORD
 
 PAGE = (service.BASE_DIR / "docs" / "security-asvs.md").read_text()
 ROW = re.compile(r"^\| (\d\.\d\.\d+) \| ([12]) \| (.+) \| (.+) \| (.+) \|$", re.MULTILINE)
-# How many requirements of levels 1 and 2 each section has. In every section, they are the first ones.
+# The number of requirements of levels 1 and 2 in each section. They come first in every section.
 SECTIONS = {"6.1": 3, "6.2": 12, "6.3": 4, "6.4": 4, "6.5": 5, "6.6": 3, "6.8": 4}
 SECTIONS |= {"7.1": 3, "7.2": 4, "7.3": 2, "7.4": 5, "7.5": 2, "7.6": 2}
 NEW = "another bill on the table"
@@ -37,7 +40,7 @@ FORMS = [
 
 
 def names_in(path: Path) -> set[str]:
-    """Return the classes and functions at the top of a module."""
+    """Return the names of a module's top-level classes and functions."""
     return {
         node.name
         for node in ast.parse(path.read_text()).body

@@ -1,4 +1,4 @@
-"""Two names of one machine: people log in, reset and join at localhost and at 127.0.0.1 in the same way."""
+"""Logins, password resets and invitations work the same on localhost and on 127.0.0.1."""
 
 import re
 from typing import Any
@@ -18,7 +18,7 @@ NEW = "another bill on the table"
 
 @pytest.fixture(params=["localhost:8000", "127.0.0.1:8000"])
 def browser(request: pytest.FixtureRequest) -> Client:
-    """Return a browser at one of the two names."""
+    """Return a browser that uses one of the two host names."""
     return Client(headers={"Host": request.param})
 
 
@@ -30,7 +30,7 @@ def link_of_mail() -> str:
 
 
 def stays(answer: Any) -> str:
-    """Return where an answer leads; fail if it leads to another name, which would not have the session."""
+    """Return where a response redirects; fail if that is another host, which would not have the session."""
     assert answer.status_code in (302, 303), answer.content.decode()
     assert answer["Location"].startswith("/"), answer["Location"]
     return str(answer["Location"])

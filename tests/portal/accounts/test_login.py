@@ -224,7 +224,7 @@ class TestSettings:
 
 @pytest.fixture
 def production(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], object]:
-    """Return a function that reads a setting as it is in production."""
+    """Return a function that returns the value of a setting in production."""
     import runpy
 
     for name, value in PRODUCTION.items():

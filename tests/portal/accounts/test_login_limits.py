@@ -195,7 +195,7 @@ class TestOthers:
 
 
 def at_once(act: Callable[[int], object], times: int = MANY) -> None:
-    """Call the function this often, a few calls at a time, each on its own connection."""
+    """Call the function `times` times, a few calls in parallel, each on a separate database connection."""
 
     def acting(number: int) -> None:
         try:
@@ -214,7 +214,7 @@ class TestHundredAtOnce:
         yield people.join(MerchantFactory.create(name="Acme Tickets"))
 
     def looked_at(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-        """Return the list of passwords that are compared with the owner's."""
+        """Return a list to which each password that is compared with the owner's is added."""
         compared: list[str] = []
         check = User.check_password
 

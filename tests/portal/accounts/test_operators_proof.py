@@ -1,4 +1,4 @@
-"""Every change that an operator makes in the admin needs a fresh proof of identity, and then continues."""
+"""An operator's change in the admin needs a fresh proof of identity, and continues after the proof."""
 
 import re
 from typing import Any
@@ -25,7 +25,7 @@ LONG_AGO = 301
 
 @pytest.fixture
 def olga(client: Client) -> User:
-    """Return an operator whose last proof is over five minutes old."""
+    """Return an operator who last proved their identity more than five minutes ago."""
     olga = people.operate(client, User.objects.create_superuser("olga@operators.example", people.PASSWORD))
     people.prove(client, olga, ago=LONG_AGO)
     return olga
@@ -149,7 +149,7 @@ class TestSecondFactor:
 
 
 def post(client: Client, address: str, form: dict[str, str]) -> Any:
-    """Post a form as a browser does, with the token of its page."""
+    """Post a form as a browser does, with the CSRF token of the page."""
     page = client.get(MERCHANTS if address.startswith(MERCHANTS) else address).content.decode()
     token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page)
     assert token

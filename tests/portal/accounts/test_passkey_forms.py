@@ -1,4 +1,4 @@
-"""Credentials that a browser sends: they are bounded, and every fault gets the same refusal."""
+"""Credentials that a browser sends: their size is limited, and every fault gets the same refusal."""
 
 import json
 from typing import Any
@@ -18,7 +18,7 @@ from tests.portal.accounts.device import ADD, AGAIN, LOG_IN, THERE, Device
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("portal.passkeys")]
 REFUSED = "This passkey did not work."
-NESTED = websafe_encode(b"\x81" * 5_000)  # CBOR: a list of a list of a list
+NESTED = websafe_encode(b"\x81" * 5_000)  # CBOR: deeply nested lists
 NOT_JSON = [
     "",
     "{",
@@ -36,7 +36,7 @@ ODD: list[Any] = ["", "x", "é", "\x00", None, 1, [], {}, True, "AAAA", "A" * 4_
 
 
 def odd_ones(good: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return copies of a valid answer, with each part in turn missing or odd."""
+    """Return copies of a valid credential. In each copy, one part is missing or has an odd value."""
     found = [{**good, name: odd} for name in good for odd in ODD]
     found += [{name: part for name, part in good.items() if name != missing} for missing in good]
     inner = good["response"]
@@ -54,7 +54,7 @@ ANY_OPTIONS = {"publicKey": {"challenge": "AAAA"}}
 
 
 def is_enough(odd: dict[str, Any], good: dict[str, Any]) -> bool:
-    """Return whether an odd answer has all that a login needs."""
+    """Return whether an odd credential has all parts that a login needs."""
     same_id = odd.get("id", good["id"]) == good["id"]
     return same_id and all(odd.get(part) == good[part] for part in ("rawId", "response"))
 

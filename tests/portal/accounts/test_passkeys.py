@@ -1,4 +1,4 @@
-"""Passkeys: added, listed, used after the password, on their own and as a fresh proof, and removed."""
+"""Passkeys: adding, listing and removing them, and using them for logins and as proof of identity."""
 
 import json
 from collections.abc import Callable

@@ -30,14 +30,14 @@ NEW = "another bill on the table"
 
 @pytest.fixture(autouse=True)
 def _service_hasher(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Set the service's hasher, with one round."""
+    """Use the service's password hasher, with only one iteration."""
     settings.PASSWORD_HASHERS = configured.PASSWORD_HASHERS
     monkeypatch.setattr(password_slots.PasswordHasher, "iterations", 1)
 
 
 @pytest.fixture
 def full(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Return a function that takes every slot."""
+    """Return a function that occupies all slots."""
 
     def fill() -> None:
         monkeypatch.setattr(password_slots, "SLOTS", Bulkhead(0))
@@ -46,7 +46,7 @@ def full(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
 
 def invited_by(owner: User) -> str:
-    """Return the path of an invitation's link."""
+    """Invite a person, and return the path of the link in the mail."""
     team.invite(Membership.objects.get(user=owner), "dora@acme.example", Role.VIEWER)
     return people.mailed(r"/join/\S+")
 
@@ -57,7 +57,7 @@ def refused(answer: Any) -> None:
 
 
 class SlowHash:
-    """A hash that ends when the test says so, and counts how many run at once."""
+    """A hash function that waits until the test lets it end, and that counts parallel calls."""
 
     def __init__(self) -> None:
         self.begun, self.may_end = threading.Semaphore(0), threading.Semaphore(0)
@@ -86,7 +86,7 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 
 
 def hashed(network: str = "") -> str:
-    """Hash a password for a caller of this network; by default, of a network without other callers."""
+    """Hash a password for a caller from this network, by default from a network without other callers."""
     password_slots._network.set(network or str(uuid4()))
     try:
         return make_password(PASSWORD)

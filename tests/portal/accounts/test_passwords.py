@@ -1,4 +1,4 @@
-"""Which new passwords are refused: common ones, ones with the person's own words, and the last four."""
+"""New passwords that are refused: common ones, those with the person's own words, and the last four."""
 
 import time
 from datetime import timedelta

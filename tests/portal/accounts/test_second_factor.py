@@ -1,4 +1,4 @@
-"""The authenticator app and its recovery codes: set up, asked for, required, removed."""
+"""The authenticator app and its recovery codes: setting them up, using them, requiring and removing them."""
 
 import json
 from typing import Any
@@ -21,8 +21,8 @@ pytestmark = pytest.mark.django_db
 SET_UP = "/accounts/2fa/totp/activate/"
 ASKED = "/accounts/2fa/authenticate/"
 PASSKEY = "/accounts/2fa/passkeys/add/"
-# Pages that are open to a person without a second factor: its set-up, the proof that the set-up needs, and
-# the pages for strangers.
+# Pages that a person without a second factor can open: the set-up of the factor, the proof of identity that
+# the set-up needs, and the pages for people who are not logged in.
 OPEN = {
     *(SET_UP, PASSKEY),
     *("/accounts/reauthenticate/", "/accounts/2fa/reauthenticate/", "/accounts/2fa/passkeys/reauthenticate/"),
@@ -47,7 +47,7 @@ def prove_long_ago(client: Client) -> None:
 
 
 def pages() -> list[str]:
-    """Return each address of the portal, people's accounts, and the admin's lists and tools, once."""
+    """Return all addresses of the portal, of accounts, and of the admin's lists and tools."""
     tools = [route for route, _ in addresses.below(list(admin.site.get_urls()), "admin/") if "<" not in route]
     routes = [*(route for route, _ in addresses.below(urls.urlpatterns)), *tools]
     return list(dict.fromkeys(map(addresses.path, routes)))

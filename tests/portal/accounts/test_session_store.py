@@ -18,7 +18,7 @@ NAME = settings.SESSION_COOKIE_NAME
 
 
 def log_in_by_password(client: Client) -> str:
-    """Log in through the page; return the cookie that the browser now sends."""
+    """Log in through the login page, and return the cookie that the browser now sends."""
     people.log_in(client)
     return str(client.cookies[NAME].value)
 
@@ -39,7 +39,7 @@ class TestARowOfTheDatabase:
         assert people.is_in(with_cookie(secret))
 
     def test_is_worth_nothing_without_the_key(self, client: Client, lea: User, settings: Any) -> None:
-        """A row that was written into the database logs no one in: its digest needs the server's key."""
+        """A forged row in the database does not log anyone in, because its digest needs the server's key."""
         secret = log_in_by_password(client)
         settings.LOOKUP_KEY = "another key"
         assert not people.is_in(with_cookie(secret))

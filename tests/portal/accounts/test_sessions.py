@@ -26,7 +26,7 @@ FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.
 
 
 def pass_time(span: timedelta) -> None:
-    """Move the times of every session back by this span."""
+    """Simulate that time has passed: move the times of all sessions back."""
     Session.objects.update(expire_date=F("expire_date") - span)
     UserSession.objects.update(last_seen_at=F("last_seen_at") - span)
     for row in Session.objects.all():

@@ -1,4 +1,4 @@
-"""Unused accounts: the warning, the end after 90 days, and the way back."""
+"""Unused accounts: the warning, disabling them after 90 days, and enabling them again."""
 
 import re
 from datetime import timedelta
@@ -33,7 +33,7 @@ def disabled(lea: User) -> User:
 
 
 def pass_days(user: User, days: int) -> None:
-    """Move the times of a person back by this many days."""
+    """Simulate that days have passed: move the times of the person's account back."""
     user.refresh_from_db()
     for name in ("last_login", "date_joined", "disuse_warned_at"):
         if moment := getattr(user, name):
@@ -46,7 +46,7 @@ def subjects() -> list[str]:
 
 
 def give_code(client: Client) -> str:
-    """Request a code by e-mail and enter it; return where that leads."""
+    """Request a code by e-mail and enter it. Return the address to which the response redirects."""
     client.post("/accounts/login/code/", {"email": EMAIL})
     code = people.mailed(r"\b\d{8}\b")
     return str(client.post("/accounts/login/code/confirm/", {"code": code})["Location"])

@@ -1,4 +1,4 @@
-"""The approximate number of rows, without counting them."""
+"""Estimates of the number of rows in a table, without counting the rows."""
 
 import pytest
 from django.db import connection

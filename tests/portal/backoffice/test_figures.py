@@ -1,4 +1,4 @@
-"""Figures from the database: the reconciliation's age, the holds that no endpoint took, and their cost."""
+"""Figures from the database: the reconciliation's age, the holds that no endpoint accepted, their cost."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -29,7 +29,7 @@ MANY = "WITH numbers AS (SELECT generate_series(100, 3099) AS n) "
 
 @pytest.fixture
 def told(acme: Merchant, pay: Callable[..., Checkout]) -> Checkout:
-    """Return a hold in its last seconds, whose merchant has an endpoint."""
+    """Return a hold that ends in 20 seconds. Its merchant has an endpoint."""
     factories.subscribe(acme, url=story.OLD_URL)
     held = pay(factories.checkout(acme))
     end_in(held, 20)
@@ -46,7 +46,7 @@ def unheard() -> float:
 
 
 def answer(*statuses: int) -> None:
-    """Let the endpoint answer with these statuses, one attempt after another, each as soon as it is due."""
+    """Make the attempts that are due now, one after another, and let the endpoint answer these statuses."""
     for status in statuses:
         Delivery.objects.filter(status="pending").update(next_attempt_at=clock.now())
         story.record(story.claim_one(), status)
@@ -105,7 +105,7 @@ class TestHoldsUnheard:
 
 class TestPlan:
     def test_reads_no_table_from_end_to_end(self, told: Checkout) -> None:
-        """Among 3,000 orders with events parked long ago, a query reads only the one that is about to end."""
+        """Among 3,000 orders with old parked events, a query reads only the order whose hold ends soon."""
         answer(400)
         mine = "original.checkout_uuid = %(checkout)s"
         of_hold = "original.event_id IN (SELECT id FROM webhooks_event WHERE checkout_uuid = %(checkout)s)"
@@ -128,5 +128,5 @@ class TestPlan:
         }
         # Near midnight, the rows are in the partitions of two days.
         days = [f"_{clock.now() + timedelta(days=ahead):%Y%m%d}" for ahead in (-1, 0, 1)]
-        few = (*days, "_pending", "_subscription")  # PostgreSQL leaves out the partitions of other days
+        few = (*days, "_pending", "_subscription")  # PostgreSQL skips the partitions of other days
         assert {table for table in read if not table.endswith(few)} == set()

@@ -1,4 +1,4 @@
-"""The menu next to each of the operators' pages and each page of the admin."""
+"""The menu on the operators' pages and on the admin's pages."""
 
 import pytest
 from django.contrib.auth.models import Permission
@@ -18,7 +18,7 @@ HERE = 'aria-current="page"'
 
 
 def marked(page: str) -> list[str]:
-    """Return the addresses that the menu marks as the operator's current place."""
+    """Return the addresses that the menu marks as the current page."""
     return [line.split('href="')[1].split('"')[0] for line in page.splitlines() if HERE in line]
 
 

@@ -1,4 +1,4 @@
-"""The lists of orders, discrepancies and merchants, as operators read them."""
+"""The operators' lists of orders, discrepancies and merchants."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime

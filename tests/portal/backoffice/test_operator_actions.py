@@ -1,4 +1,4 @@
-"""Operators' acts on their page: look up an operation in doubt, and answer the question of a verb."""
+"""Operators' actions on the operations page: look up an operation in doubt, and confirm an action."""
 
 from datetime import timedelta
 from uuid import uuid4

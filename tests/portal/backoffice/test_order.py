@@ -1,4 +1,4 @@
-"""One order's page: where the money is, what waits and what was done, within this operator's rights."""
+"""An order's page for operators: where the money is, what waits and what was done, within their rights."""
 
 from collections.abc import Callable
 from datetime import timedelta

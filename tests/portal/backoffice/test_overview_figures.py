@@ -1,4 +1,4 @@
-"""The operators' page about the whole service: what is in doubt, what is late, and pumps run by hand."""
+"""The operators' page about the whole service: operations in doubt, late queues, and pumps run by hand."""
 
 import threading
 from collections.abc import Callable
@@ -41,7 +41,7 @@ def queue(title: str) -> queues.Queue:
 
 
 def age(rows: Any, **columns: timedelta) -> None:
-    """Set each of these columns of the rows to this long ago."""
+    """Set the given columns of the rows to times in the past."""
     rows.update(**{column: clock.now() - ago for column, ago in columns.items()})
 
 

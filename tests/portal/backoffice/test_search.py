@@ -1,4 +1,4 @@
-"""The search from a fact that operators have to its order."""
+"""The operators' search for an order by an id, a reference or a number."""
 
 from collections.abc import Callable
 from typing import Any
@@ -128,7 +128,7 @@ class TestFinding:
     def test_by_a_uuid_uses_an_index_that_begins_with_it(
         self, row: tuple[str, type[Model], str, str]
     ) -> None:
-        """A query plan would prove little, because these tables are nearly empty.
+        """The test looks for an index, because the query plan of a nearly empty table would prove little.
 
         Deliveries are left out: only the partitions of their table have the index.
         """

@@ -1,4 +1,4 @@
-"""The facts in a question: since when its object is in its state, and the amount that lists show too."""
+"""The facts about a row in a question: since when the row is in its state, and the amount, as in lists."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""The charts of the home page, and the tables that say what they draw."""
+"""The charts of the home page, and the tables with the same figures."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""The integration checklist, which ticks itself from real traffic."""
+"""The integration checklist, in which real traffic completes the steps."""
 
 import re
 from collections.abc import Callable
@@ -30,7 +30,7 @@ client = stage.client_of(Role.ADMIN)
 
 
 def filters(sql: str) -> str:
-    """Return the filters that a statement's generic plan applies to the rows from an index.
+    """Return the filters that the generic plan of a statement applies to the rows from an index.
 
     The index of all attempts is dropped first, because it costs the same while there are no attempts.
     """

@@ -1,4 +1,4 @@
-"""A merchant's home page until the first capture: the checklist, with requests that run as they are shown."""
+"""A merchant's home page until the first capture: the checklist, and requests that run without changes."""
 
 import json
 import shlex

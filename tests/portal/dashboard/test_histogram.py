@@ -1,4 +1,4 @@
-"""A histogram: the database counts in slots, and percentiles are within seven percent."""
+"""Histograms: the database counts durations in slots, and percentiles are accurate to seven percent."""
 
 import random
 

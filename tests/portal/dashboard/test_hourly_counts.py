@@ -1,4 +1,4 @@
-"""The outcomes of holds and deliveries, each counted once, by the hour."""
+"""The hourly counts of holds and deliveries, in which each outcome is counted once."""
 
 from datetime import timedelta
 
@@ -49,7 +49,7 @@ class TestCounting:
 
     @pytest.mark.parametrize("ahead", [None, timedelta(days=3)])
     def test_goes_on_where_it_stopped(self, acme: Merchant, ahead: timedelta | None) -> None:
-        """Counting continues even if a clock that ran ahead has left an hour in the future."""
+        """Counting continues even if a clock that was ahead has written an hour in the future."""
         captured = stage.captured(acme)
         hourly_counts.catch_up(clock.now())
         long_ago = clock.now() - timedelta(hours=5)

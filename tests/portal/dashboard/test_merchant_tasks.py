@@ -1,4 +1,4 @@
-"""The list of what needs the merchant, most urgent first."""
+"""The list of the merchant's tasks, most urgent first."""
 
 import re
 from collections.abc import Callable
@@ -28,7 +28,7 @@ client = stage.client_of(Role.VIEWER)
 
 
 def shown(moment: datetime) -> str:
-    """Return a moment as the portal shows it to a merchant in London."""
+    """Return a time as the portal shows it to a merchant in London."""
     with timezone.override("Europe/London"):
         return when(moment)
 

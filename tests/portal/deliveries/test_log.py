@@ -1,4 +1,4 @@
-"""One delivery as people read it: its attempts, its plan, and the request as curl."""
+"""A delivery's details: its attempts, the planned attempts, and the request as a curl command."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""An owner who gets mail, and the mail that she gets."""
+"""Fixtures: an owner who gets mail, and the mails that she gets."""
 
 from typing import Any
 

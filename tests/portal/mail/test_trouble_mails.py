@@ -1,4 +1,4 @@
-"""Mails to owners about trouble: about all of it, never twice, and none if all is well."""
+"""Mails to owners about problems: each problem is reported once, and no mail is sent without a problem."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -77,7 +77,7 @@ def test_tells_of_all_at_once_when_the_mail_server_was_away_overnight(
 
 
 def let_pass(*, hours: int) -> None:
-    """Move all mails and parked deliveries this many hours back; the mails get a key of an earlier day."""
+    """Move all mails and parked deliveries back by this many hours. The mails get keys of an earlier day."""
     ago = timedelta(hours=hours)
     OutboundEmail.objects.update(key=Concat(F("key"), Value(" before")), sent_at=F("sent_at") - ago)
     Delivery.objects.update(ended_at=F("ended_at") - ago)

@@ -1,4 +1,4 @@
-"""Bad requests at the token endpoint; the revocation endpoint reads requests with the same code."""
+"""Bad requests to the token endpoint. The revocation endpoint reads requests with the same code."""
 
 import base64
 import json
@@ -19,7 +19,7 @@ JSON, FORM = "application/json", "application/x-www-form-urlencoded"
 
 
 class TokenCaller:
-    """A caller that asks for tokens with Acme's key and the given changes."""
+    """A caller that requests tokens with Acme's key and with changes to the valid parameters."""
 
     def __init__(self, api: Api) -> None:
         self.client = Client(enforce_csrf_checks=True)
@@ -46,7 +46,7 @@ def caller(api: Api) -> TokenCaller:
 
 
 def refused_token(answer: Any, status: int, error: str) -> None:
-    """Fail unless the answer is an error of RFC 6749, at the top level and without an envelope."""
+    """Fail unless the response is an RFC 6749 error object that is not wrapped in another object."""
     assert (answer.status_code, answer["Content-Type"]) == (status, JSON), answer.content
     assert answer.json()["error"] == error and "access_token" not in answer.json()
     assert answer.json()["error_description"].endswith(".")

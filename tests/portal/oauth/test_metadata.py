@@ -18,7 +18,7 @@ ISSUER = "https://checkout.example"
 
 
 class Service(BaseAdapter):
-    """An adapter that hands requests to the service in this process."""
+    """A requests adapter that passes each request to the service in this process."""
 
     def send(self, request: requests.PreparedRequest, *_: Any, **__: Any) -> requests.Response:
         path = str(request.url).removeprefix(ISSUER)
@@ -32,7 +32,7 @@ class Service(BaseAdapter):
         return response
 
     def close(self) -> None:
-        """Close no connection, because there is none."""
+        """Do not close anything, because there is no connection."""
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,7 @@ def told(acme: Merchant) -> Merchant:
 
 
 def lapse(checkout: Checkout) -> None:
-    """Let two minutes pass: move what has happened back, and let the hold lapse."""
+    """Simulate that two minutes pass: move the times back, and let the hold lapse."""
     earlier = timedelta(seconds=150)
     rows = Checkout.objects.filter(pk=checkout.pk)
     rows.update(capture_before=clock.now(), authorized_at=clock.now() - timedelta(seconds=120))

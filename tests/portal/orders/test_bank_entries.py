@@ -1,4 +1,4 @@
-"""The bank's entries in a timeline: what it was asked, what it answered, and what was posted."""
+"""The bank's entries in a timeline: requests to the bank, its responses, and the postings."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -28,7 +28,7 @@ def told(checkout: Checkout) -> list[Entry]:
 
 
 def end(checkout: Checkout, reference: str, fails_with: str = "") -> None:
-    """Let the bank end a pending refund by others, or return a settled one, and hear its notification."""
+    """Let the bank end a pending refund from its dashboard, or return a settled refund, and notify us."""
     bank_client.call_bank(
         "end_refund", payment=checkout.payment_id, reference=reference, fails_with=fails_with
     )

@@ -1,4 +1,4 @@
-"""A dispute in the merchant's words: the customer's reason, and where the money is."""
+"""A dispute as the merchant sees it: the customer's reason, and where the money is."""
 
 import re
 from datetime import timedelta
@@ -36,7 +36,9 @@ def test_the_page_says_where_the_money_is(captured: Checkout, is_won: bool | Non
     page = stage.browser(stage.person(captured.merchant, Role.OWNER)).get(f"/portal/checkouts/{captured.pk}")
     words = page.content.decode()
     assert where in words and words.count("Where the money is") == 1
-    assert ("If the bank decides in your favour, you get it back" in re.sub(r"\s+", " ", words)) == (is_won is None)
+    assert ("If the bank decides in your favour, you get it back" in re.sub(r"\s+", " ", words)) == (
+        is_won is None
+    )
     assert "payer" not in words.lower(), "one word for the person"
     assert ("At the bank" in words) == (is_won is None)
     assert "I did not make this payment." in words and "<dd>fraudulent" not in words.lower()

@@ -1,4 +1,4 @@
-"""Which entries of a timeline become one, and in which order entries are shown."""
+"""The merging of a timeline's entries, and the order in which entries are shown."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""The reason why a hold was lost, in a sentence."""
+"""The sentence that says why a hold lapsed."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""An order as the portal reads it: each part once, and only the parts that its page needs."""
+"""The reading of an order for the portal: each part is read once, and only if the page needs it."""
 
 import pytest
 from django.db import connection

@@ -1,4 +1,4 @@
-"""Acts in the bank's own dashboard, which the order's page shows with their meaning."""
+"""Actions in the bank's own dashboard. The order's page shows each action and explains it."""
 
 import re
 from collections.abc import Callable
@@ -54,7 +54,7 @@ CASES = [
 
 
 def act(checkout: Checkout, kind: str, *, is_told: bool = True) -> None:
-    """Act in the bank's dashboard; the service gets a notification, or reads the bank's books."""
+    """Act in the bank's dashboard. The service is notified, or finds the action by reconciliation."""
     assert checkout.payment_id is not None
     bank.call_bank("act_in_dashboard", kind=kind, payment=checkout.payment_id, amount=0)
     if not is_told:
@@ -65,7 +65,7 @@ def act(checkout: Checkout, kind: str, *, is_told: bool = True) -> None:
 
 @pytest.fixture
 def words(acme: Merchant) -> Words:
-    """Return a function that reads an order's page as one line."""
+    """Return a function that returns an order's page as one line of text."""
     browser = stage.browser(stage.person(acme, Role.SUPPORT))
     return lambda checkout: re.sub(
         r"\s+", " ", browser.get(f"/portal/checkouts/{checkout.pk}").content.decode()
@@ -155,7 +155,7 @@ class TestTheOrdersPage:
 
 @pytest.mark.rule("sync.outside")
 class TestARefundByOthers:
-    """A refund by others is recorded automatically: no one books it, and the merchant refunds the rest."""
+    """A refund in the bank's dashboard is recorded automatically, and the merchant can refund the rest."""
 
     def test_leaves_the_rest_to_a_refund(self, acme: Merchant, captured: Checkout) -> None:
         browser, page = stage.browser(stage.person(acme, Role.OWNER)), f"/portal/checkouts/{captured.pk}"

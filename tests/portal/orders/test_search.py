@@ -126,7 +126,7 @@ FROM checkout_checkout, generate_series(1, 20000) n WHERE id = %s
 
 
 class TestPlans:
-    """How PostgreSQL finds orders by their id in a table with many of them."""
+    """The query plans for finding orders by their id in a table with many orders."""
 
     @pytest.fixture
     def many(self, unpaid: Checkout) -> Merchant:

@@ -1,4 +1,4 @@
-"""The portal's template filters for words, times and sums."""
+"""The portal's template filters for words, times and amounts."""
 
 import re
 from datetime import timedelta

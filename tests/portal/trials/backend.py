@@ -1,4 +1,4 @@
-"""A merchant's backend in this process, with chosen behaviour, and a walk through a trial without waiting."""
+"""A merchant's backend in this process with a chosen behaviour, and functions that run trials quickly."""
 
 from collections.abc import Callable
 from typing import Any
@@ -25,14 +25,14 @@ TURNS = 12
 
 
 class Backend:
-    """A backend that captures on checkout.authorized, takes each event once, and answers 200."""
+    """A backend that captures on checkout.authorized, handles each event once, and answers 200."""
 
     def __init__(self, api: Api) -> None:
         self.api, self.seen = api, set[str]()
         self.got: list[dict[str, Any]] = []
 
     def hear(self, event: dict[str, Any]) -> int:
-        """Take an event; return the status of the answer."""
+        """Receive an event, and return the status of the response."""
         self.got.append(event)
         if event["id"] in self.seen:
             return 200
@@ -40,7 +40,7 @@ class Backend:
         return self.take(event)
 
     def take(self, event: dict[str, Any]) -> int:
-        """Take an event for the first time."""
+        """Handle an event that is received for the first time."""
         if event["type"] == "checkout.authorized":
             self.capture(event)
         return 200
@@ -50,7 +50,7 @@ class Backend:
 
 
 class Forgetful(Backend):
-    """A backend that captures each time it hears of an order, also the second time."""
+    """A backend that captures each time it receives an event about an order, also the second time."""
 
     def hear(self, event: dict[str, Any]) -> int:
         return self.take(event)
@@ -64,7 +64,7 @@ class Idle(Backend):
 
 
 class Cross(Backend):
-    """A backend that answers 409 to an event that it knows."""
+    """A backend that answers 409 to an event that it receives again."""
 
     def hear(self, event: dict[str, Any]) -> int:
         return 409 if event["id"] in self.seen else super().hear(event)
@@ -98,7 +98,7 @@ def begin(merchant: Merchant, name: str, order: UUID | None = None) -> Trial:
 def walk(
     merchant: Merchant, name: str, backend: Backend, meanwhile: Callable[[Trial], None] = lambda _: None
 ) -> Trial:
-    """Take a case to its end; in each turn the sandbox takes a step, and the backend gets what waits."""
+    """Run a case to its end. In each turn, the sandbox takes a step, and the backend gets all deliveries."""
     trial = begin(merchant, name)
     for _ in range(TURNS):
         trial_runs.step(Trial.objects.select_related("merchant").get(pk=trial.pk))
@@ -121,7 +121,7 @@ def send_due(backend: Backend) -> None:
 
 
 def let_lapse(checkout: Checkout) -> None:
-    """End the two minutes of a hold, and let the pump lapse it."""
+    """Let the two minutes of a hold pass, and run the pump that lapses it."""
     factories.make_late(checkout)
     expiry.expire_one_if_due(checkout.pk)
 
@@ -132,7 +132,7 @@ def order_of(trial: Trial) -> Checkout:
 
 
 def lapse(trial: Trial) -> None:
-    """End the two minutes of the trial's hold, if it is still held."""
+    """Let the trial's hold lapse, if its order is still held."""
     checkout = order_of(trial)
     if checkout.status == "authorized":
         let_lapse(checkout)

@@ -1,4 +1,4 @@
-"""The checklist as its page shows it: what is next, what is done, and what there is in production."""
+"""The checklist's page: the next step, the finished steps, and the page in production."""
 
 from typing import Any
 

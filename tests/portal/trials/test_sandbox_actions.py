@@ -1,4 +1,4 @@
-"""The sandbox's acts in a trial, each at its time and once."""
+"""The sandbox's actions in a trial. Each is taken once, when it is due."""
 
 import pytest
 

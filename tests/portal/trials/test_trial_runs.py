@@ -1,4 +1,4 @@
-"""The running of trials: who may begin one, how many there can be, and the pump that takes their steps."""
+"""Running trials: who can begin a trial, how many trials are allowed, and the pump that advances them."""
 
 import pytest
 from pytest_django.fixtures import Settings

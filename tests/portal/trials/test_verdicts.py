@@ -1,4 +1,4 @@
-"""Each case with a backend that behaves, and with some that do not."""
+"""The verdict of each case, with a correct backend and with faulty ones."""
 
 from datetime import timedelta
 from typing import Any
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.django_db
 
 
 def captured_first(api: Api, name: str, times: int = 1) -> Trial:
-    """Take a case's first step, capture as a server that lists its holds, and take another step."""
+    """Take a case's first step, capture before the event as a server that lists its holds, and step again."""
     trial = backend.begin(api.merchant, name)
     trial_runs.step(trial)
     for _ in range(times):
@@ -183,7 +183,7 @@ class TestSlow:
 
     def test_passes_where_the_retry_alone_captures(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
         class Interrupted(Backend):
-            """A backend that stops its work if no one waits for the answer."""
+            """A backend that does not finish its work if no one waits for the response."""
 
             def hear(self, event: dict[str, Any]) -> int:
                 self.got.append(event)
@@ -282,7 +282,7 @@ class TestRotate:
 @pytest.mark.rule("trial.reads")
 class TestRefund:
     def walk(self, api: Api, look: str, monkeypatch: pytest.MonkeyPatch) -> Trial:
-        """Walk the case; in each turn the bank's pumps run, and after the failure the server reads `look`.
+        """Run the case. In each turn, the bank's pumps run. After the refund failed, the server reads `look`.
 
         Without a `look`, the time in which the server must read is over at once.
         """
@@ -321,7 +321,7 @@ class TestRefund:
 class TestDoubt:
     @staticmethod
     def finish(trial: Trial) -> None:
-        """End the bank's silence, and let the pump ask it."""
+        """Let the bank answer again, and let the pump send it an inquiry."""
         Charge.objects.update(silent_until=clock.now())
         mates.pump(order_of(trial).pk)
 

@@ -1,4 +1,4 @@
-"""The list of checkouts: its pages and its file."""
+"""The list of checkouts: its pages and its CSV file."""
 
 import csv
 import io

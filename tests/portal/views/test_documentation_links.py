@@ -1,4 +1,4 @@
-"""The portal's links into the documentation: each leads to a part that exists."""
+"""The portal's links to the documentation. Each leads to a section that exists."""
 
 import pytest
 from django.test import Client

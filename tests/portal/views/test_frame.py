@@ -1,4 +1,4 @@
-"""The menu as a page: it leads back only to the portal's page before it, and marks that page's place."""
+"""The menu as a page: "Back" leads only to pages of the portal, and the menu marks the previous page."""
 
 import re
 
@@ -17,7 +17,7 @@ client = stage.client_of(Role.OWNER)
 
 
 def menu(client: Client, referrer: str = "") -> tuple[str, set[str]]:
-    """Return where "Back" leads, and the places that are marked."""
+    """Return the address of "Back", and the addresses of the marked menu entries."""
     shown = client.get("/portal/menu", headers={"referer": referrer} if referrer else None).content.decode()
     (back,) = re.findall(r'<a class="button side-menu" href="([^"]*)">Back</a>', shown)
     return back, set(re.findall(r'<a href="([^"]*)" aria-current="true">', shown))
@@ -47,7 +47,7 @@ def test_marks_nothing_for_a_page_that_has_no_place(client: Client) -> None:
     "referrer",
     [
         "",
-        f"{HERE}/portal/menu",  # it would lead to itself
+        f"{HERE}/portal/menu",  # "Back" would lead to the menu itself
         f"{HERE}/portal/menu?x=1",
         f"{HERE}/portal/nothing-there",
         f"{HERE}/accounts/login/?next=/portal/menu",

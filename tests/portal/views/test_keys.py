@@ -1,4 +1,4 @@
-"""Keys on the portal's page: made with a name and scopes, with a secret that is shown once."""
+"""The portal's page of keys: a new key has a name and scopes, and its secret is shown once."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Payouts on the balance page, and the file that adds up to each."""
+"""Payouts on the balance page, and the file whose lines add up to a payout."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""The question before a key, a person or the endpoint is removed: in place, or on a page without script."""
+"""The question before a key, a person or the endpoint is removed: in the page, or on a separate page."""
 
 import pytest
 from django.test import Client

@@ -1,4 +1,4 @@
-"""The page of refunds: what it finds, shows and exports, and how PostgreSQL reads it."""
+"""The page of refunds: what it finds, shows and exports, and its query plans."""
 
 import csv
 import re

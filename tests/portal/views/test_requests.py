@@ -1,4 +1,4 @@
-"""The log of requests: what it contains, what it finds, whose it is, and how PostgreSQL reads it."""
+"""The log of requests: its content, its search, access to it, and its query plans."""
 
 import re
 from datetime import timedelta
@@ -33,12 +33,12 @@ browser = stage.client_of(Role.DEVELOPER)
 
 
 def log(browser: Client, query: str = "") -> str:
-    """Return the page's text, with paths as people read them, without the marks of possible line breaks."""
+    """Return the page's HTML, without the `<wbr>` tags in paths."""
     return str(browser.get(f"/portal/requests?{query}").content.decode()).replace("<wbr>", "")
 
 
 class TestRefusals:
-    """Refused requests: those not carried out at all, and those other than a POST under /checkouts."""
+    """Refused requests in the log, including requests other than a POST under /checkouts."""
 
     def calls(self) -> list[tuple[str, str, int, str]]:
         rows = ApiCall.objects.order_by("created_at", "pk")

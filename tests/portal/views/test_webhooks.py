@@ -183,7 +183,7 @@ class TestTestEvent:
     def test_counts_in_the_figures_of_a_page_that_shows_it(
         self, client: Client, acme: Merchant, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The answer counts even if it comes while the page is built."""
+        """The figures include the response, even if it arrives while the page is rendered."""
         saved(acme)
         address = client.post("/portal/webhooks/test")["Location"].split("#")[0]
         found = webhooks._test_context
@@ -217,7 +217,7 @@ class TestTestEvent:
 
 
 def test_the_receivers_are_the_ones_to_download(client: Client) -> None:
-    """The receivers on the page are the files to download.
+    """The page shows the code of the receivers that merchants can download.
 
     tests/webhooks/receivers/test_receiver.py tests these files with the vectors.
     """

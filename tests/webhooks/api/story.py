@@ -1,4 +1,4 @@
-"""Subscriptions by the API, with valid and invalid fields."""
+"""Helpers that create subscriptions through the API, with valid and invalid fields."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ def subscribe(api: Api, **changes: Any) -> Any:
 
 
 def refuse(api: Api, param: str, **changes: Any) -> None:
-    """Check that the fields are refused, both for a first registration and for a change."""
+    """Check that the API refuses these fields, both for a new subscription and for a change."""
     with nothing_moves():
         refused(subscribe(api, **changes), 422, "validation_failed", param)
     assert subscribe(api).status_code == 201

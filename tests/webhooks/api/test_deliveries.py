@@ -1,4 +1,4 @@
-"""The delivery log by the API: filters, pages, and the view of another merchant."""
+"""The delivery log in the API: filters, pages, and what another merchant can see."""
 
 from datetime import timedelta
 
@@ -15,7 +15,10 @@ from webhooks.models import Attempt, Delivery, Event, EventType, Subscription
 
 
 def log_attempts(merchant: Merchant, count: int) -> list[Attempt]:
-    """Make attempts a second apart, newest last, of two types in turn; the first of each pair failed."""
+    """Create attempts at intervals of a second, and return them, newest last.
+
+    `checkout.authorized` and `checkout.voided` alternate. The attempts for `checkout.authorized` fail.
+    """
     subscription, _ = Subscription.objects.get_or_create(
         merchant=merchant, ended_at=None, defaults={"url": HOOK, "event_types": ["*"]}
     )

@@ -1,4 +1,4 @@
-"""The feed of events: its entries, their order, and a cursor with which a caller misses no event."""
+"""The feed of events: its entries, their order, and the cursor, with which a caller never misses an event."""
 
 import json
 import threading
@@ -33,7 +33,7 @@ SECOND, HOUR, DAY = timedelta(seconds=1), timedelta(hours=1), timedelta(days=1)
 
 
 def age(by: timedelta = 5 * SECOND) -> None:
-    """Move the writing of all events into the past."""
+    """Move the `written_at` of all events into the past."""
     Event.objects.update(written_at=F("written_at") - by)
 
 
@@ -58,7 +58,7 @@ def after(api: Api, found: dict[str, Any], query: str = "") -> dict[str, Any]:
 
 
 def dated(event: Event, **facts: Any) -> Event:
-    """Give an event other times."""
+    """Set fields of an event, such as its times."""
     Event.objects.filter(pk=event.pk).update(**facts)
     return event
 
@@ -170,7 +170,7 @@ class TestTheOrder:
         assert ids(page(api)) == [event.pk for event in made]
 
     def test_pages_neither_repeat_nor_miss_what_was_written_at_one_moment(self, api: Api) -> None:
-        """Events that were written before the column existed are in this situation."""
+        """Check events that have the same `written_at`, as events have that are older than the column."""
         made = [happen(api.merchant).pk for _ in range(7)]
         Event.objects.update(written_at=clock.now() - 5 * SECOND)
         found = page(api, "limit=2")
@@ -229,7 +229,10 @@ class TestTheBeginning:
         assert ids(page(api, "created_after=9999-12-31T23:59:59Z")) == []
 
     def test_leaves_out_nothing_that_is_noticed_later(self, api: Api) -> None:
-        """A lapse of two days ago that is written after the first call is listed where it was noticed."""
+        """Check that an event that is written late is listed by the time when it was written.
+
+        Here, a hold lapsed two days ago, and the event is written after the first call.
+        """
         found = page(api)
         noticed = dated(happen(api.merchant), created_at=clock.now() - 2 * DAY)
         dated(noticed, written_at=clock.now() - 0.9 * SECOND)
@@ -337,7 +340,7 @@ class TestAWriterWhoIsHeldOpen:
                     slow[reader] = happen(reader.merchant).pk
                 written.set()
                 while not go_on.wait(1):
-                    clock.now()  # PostgreSQL ends a session that is idle for long
+                    clock.now()  # run a query, because PostgreSQL ends a session that is idle for too long
             connection.close()
 
         writer = threading.Thread(target=write_slowly)
@@ -361,7 +364,7 @@ class TestAWriterWhoIsHeldOpen:
         assert seen == {reader: [slow[reader], quick[reader]] for reader in starts}
 
     def _older_id(self, reader: Api) -> UUID:
-        """Commit an event with an id a minute older than that of an event that is not committed yet."""
+        """Commit an event and return its id, which is a minute older than that of the uncommitted event."""
         made = UUID(int=clock.first_id(clock.now() - 60 * SECOND).int | uuid7().int & (1 << 80) - 1)
         body = json.dumps({"id": str(made)}).encode()
         now = clock.now()

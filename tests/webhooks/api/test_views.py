@@ -1,4 +1,4 @@
-"""Subscribing, rotating and ending by the API, with wrong and with odd requests."""
+"""Creating, rotating and ending a subscription through the API, also with invalid requests."""
 
 from typing import Any, NoReturn
 
@@ -17,7 +17,7 @@ from webhooks.models import SigningSecret
 def test_that_somebody_else_is_changing_may_be_asked_for_again(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A row that is locked for too long is not an open card operation: there is no checkout here."""
+    """Check that a lock timeout is answered with 503 and Retry-After, as no card operation is involved."""
 
     def locked(*_: object, **__: object) -> NoReturn:
         raise OperationalError from psycopg.errors.LockNotAvailable()

@@ -1,6 +1,6 @@
-"""The programs that merchants download, run unchanged, each in its own process.
+"""Runs the programs that merchants download, unchanged, each in its own process.
 
-TypeScript is checked and compiled first.
+TypeScript programs are checked and compiled first.
 """
 
 import functools
@@ -26,7 +26,7 @@ STRICT = (
     *("--strict", "--erasableSyntaxOnly", "--noUncheckedIndexedAccess", "--skipLibCheck", "--types", "node"),
     *("--target", "es2022", "--module", "esnext", "--moduleResolution", "bundler"),
 )
-COMMANDS = {  # -n: PHP's own settings, as with no php.ini
+COMMANDS = {  # with -n, PHP reads no php.ini
     ".py": ["python3", "{file}"],
     ".mjs": ["node", "{file}"],
     ".ts": ["node", "{file}"],
@@ -34,24 +34,25 @@ COMMANDS = {  # -n: PHP's own settings, as with no php.ini
     ".sh": ["bash", "{file}"],
 }
 SERVERS = COMMANDS | {".php": ["php", "-n", "-S", "127.0.0.1:{port}", "{file}"]}
-BESIDE = {".php": COMMANDS[".php"]}  # the process that catches up for a receiver that cannot do it itself
+# PHP's server cannot catch up in the background, so a second process does that.
+BESIDE = {".php": COMMANDS[".php"]}
 
 
 class Answer(NamedTuple):
-    """A receiver's answer; status 0 if it hung up without an answer."""
+    """A receiver's answer. The status is 0 if the receiver closed the connection without an answer."""
 
     status: int
     words: str
 
 
 class Running(NamedTuple):
-    """A receiver in its own folder."""
+    """A running receiver, and the folder that it writes to."""
 
     folder: Path
     port: str
 
     def post(self, body: bytes, headers: Mapping[str, str]) -> Answer:
-        """Deliver, and return the answer, which must come within a webhook's fifteen seconds."""
+        """Deliver a webhook, and return the answer, which must arrive within fifteen seconds."""
         connection = http.client.HTTPConnection("127.0.0.1", int(self.port), timeout=15)
         try:
             connection.request(
@@ -65,7 +66,7 @@ class Running(NamedTuple):
             connection.close()
 
     def paid(self) -> list[str]:
-        """Return the checkouts that it would fulfil."""
+        """Return the checkouts that the receiver has marked as paid."""
         return sorted(path.name for path in (self.folder / "paid").iterdir())
 
     def output(self) -> str:
@@ -80,7 +81,7 @@ class Running(NamedTuple):
 
 
 def variables(base_url: str, client_id: str, client_secret: str) -> dict[str, str]:
-    """Return the variables that the page says to set."""
+    """Return the environment variables that the documentation page says to set."""
     return {
         "CHECKOUT_BASE_URL": base_url,
         "CHECKOUT_CLIENT_ID": client_id,
@@ -89,7 +90,7 @@ def variables(base_url: str, client_id: str, client_secret: str) -> dict[str, st
 
 
 def run(program: Path, folder: Path, given: Mapping[str, str]) -> "subprocess.CompletedProcess[str]":
-    """Run a program to its end in a folder, with these variables."""
+    """Run a program in a folder with these environment variables, and wait for its end."""
     command = [word.format(file=_placed(program, folder)) for word in COMMANDS[program.suffix]]
     return subprocess.run(
         command, cwd=folder, env={**_bare(), **given}, capture_output=True, text=True, check=False, timeout=60
@@ -99,9 +100,9 @@ def run(program: Path, folder: Path, given: Mapping[str, str]) -> "subprocess.Co
 def start(
     receiver: Path, folder: Path, given: Mapping[str, str], stack: ExitStack, *, port: str = ""
 ) -> Running:
-    """Start a receiver in a folder, with these variables, until the stack ends.
+    """Start a receiver in a folder with these environment variables, and stop it when the stack ends.
 
-    It listens on a free port unless one is given.
+    It listens on a free port unless `port` is given.
     """
     started = Running(folder, port or held_port(stack))
     named = {"file": _placed(receiver, folder), "port": started.port}
@@ -134,7 +135,7 @@ def _placed(program: Path, folder: Path) -> str:
 
 @functools.cache
 def _compiled(program: Path) -> str:
-    """Return a TypeScript program as JavaScript; fail with the errors of its compiler."""
+    """Compile a TypeScript program to JavaScript and return it. If that fails, show the compiler's errors."""
     with tempfile.TemporaryDirectory() as folder:
         compiler = str(TYPESCRIPT / "typescript" / "bin" / "tsc")
         where = ("--typeRoots", str(TYPESCRIPT / "@types"), "--outDir", folder)
@@ -149,9 +150,9 @@ def _compiled(program: Path) -> str:
 
 
 def held_port(stack: ExitStack) -> str:
-    """Return a port that is reserved until the end.
+    """Return a port that stays reserved until the stack ends.
 
-    A program that listens there shares the port, as servers do by default.
+    A program can still listen on it if it sets SO_REUSEADDR, as servers do by default.
     """
     holder = stack.enter_context(socket.socket())
     holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -160,9 +161,10 @@ def held_port(stack: ExitStack) -> str:
 
 
 def stopped_clock(now: int | None) -> dict[str, str]:
-    """Return variables under which a process always reads the clock as `now`; empty if `now` is None.
+    """Return environment variables with which the clock of a process always shows `now`.
 
-    The library is Debian's package faketime. Its command would be a parent that leaves orphans behind.
+    The dict is empty if `now` is None. The library is in Debian's package faketime. Its command `faketime` is
+    not used, because it would start the program as a child and leave the child behind when it is stopped.
     """
     if now is None:
         return {}

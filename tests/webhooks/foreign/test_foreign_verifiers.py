@@ -1,4 +1,4 @@
-"""Our deliveries, judged by other parties' libraries: on the wire, and vector by vector."""
+"""Third-party libraries verify our deliveries, both as sent over HTTP and for each test vector."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -28,7 +28,7 @@ def verifiers() -> Iterator[Verifiers]:
 
 
 class Shop(NamedTuple):
-    """Acme's subscription, its endpoint, and the verifiers that judge the requests there."""
+    """Acme's subscription, its endpoint, and the verifiers for the requests that arrive there."""
 
     merchant: Merchant
     secret: str
@@ -37,7 +37,7 @@ class Shop(NamedTuple):
     verifiers: Verifiers
 
     def receive(self) -> Case:
-        """Have a new event delivered; return it as it arrived, with the first secret."""
+        """Emit an event, wait for its delivery, and return the request that arrived and the first secret."""
         expected = len(self.receiver.requests) + 1
         payload = {"merchant_order_id": "A-20417", "name": "Zoë 🎟", "amount": 100}
         outbox.emit(self.merchant, EventType.VOIDED, payload, at=clock.now())
@@ -50,7 +50,7 @@ class Shop(NamedTuple):
         return Case({name.lower(): text for name, text in headers.items()}, body, self.secret)
 
     def verdicts(self, case: Case) -> dict[str, bool]:
-        """Return each verifier's verdict on the case at this moment."""
+        """Return whether each verifier accepts the case now."""
         return {verifier: accepts for verifier, (accepts,) in self.verifiers.accept([case]).items()}
 
 
@@ -71,7 +71,7 @@ def with_changed_byte(case: Case) -> Case:
 
 
 def with_changed_signatures(case: Case) -> Case:
-    """Change the first digit or letter of every signature."""
+    """Change the first character of every signature."""
 
     def changed(header: str, mark: str) -> str:
         start, *signatures = header.split(mark)
@@ -84,7 +84,7 @@ def with_changed_signatures(case: Case) -> Case:
 
 
 def signed_at(case: Case, at: int) -> Case:
-    """Sign the case as the service would have at another time, with the secret of the case."""
+    """Sign the case again with its secret, as the service would have signed it at the time `at`."""
     again = {
         "x-service-signature": signing.sign([case.secret], case.body, at),
         **signing.standard_headers([case.secret], case.body, at, event_id=case.headers["webhook-id"]),
@@ -93,7 +93,7 @@ def signed_at(case: Case, at: int) -> Case:
 
 
 def signatures(headers: Mapping[str, str]) -> tuple[int, int]:
-    """Return the number of signatures in our header and in that of Standard Webhooks."""
+    """Return the number of signatures in our header, and in the header of Standard Webhooks."""
     return headers["x-service-signature"].count("v1="), headers["webhook-signature"].count("v1,")
 
 
@@ -138,8 +138,8 @@ class TestADelivery:
         assert shop.verdicts(received._replace(secret=rotated.signing_secret)) == ACCEPTED_BY_ALL
 
 
-# Where the libraries are less or more strict than ours (rule signing.verify). The service never sends any of
-# these headers.
+# The vectors on which a library is more or less strict than our verifier (rule signing.verify). The service
+# never sends any of these headers.
 LAX_TIMES = {"t has a zero before it", "an equals sign after t", "t and more", "t is milliseconds"}
 LAX_COMMAS = {"a comma at the end", "a comma at the start", "two commas", "a word among the entries"}
 DIFFERENT = {
@@ -156,9 +156,9 @@ DIFFERENT = {
 
 
 def is_judged_by_stripe(vector: Vector) -> bool:
-    """Return whether Stripe judges the vector.
+    """Return whether Stripe's library checks what the vector tests.
 
-    Its verify_header leaves JSON to its caller and accepts times in the future.
+    Its verify_header does not parse the JSON, and it accepts times in the future.
     """
     is_ahead = vector.timestamp is not None and vector.timestamp > vector.now
     return vector.verdict != "invalid_json" and not (
@@ -167,7 +167,7 @@ def is_judged_by_stripe(vector: Vector) -> bool:
 
 
 def disagreeing(verifiers: Verifiers, verifier: str, chosen: list[Vector]) -> set[str]:
-    """Return the subjects of the vectors on which the verifier disagrees."""
+    """Return the names of the vectors, without their prefix, for which the verifier's verdict differs."""
     (now,) = {vector.now for vector in chosen}
     cases = [(v, Case(v.headers, v.body, secret)) for v in chosen for secret in v.secrets]
     answers = verifiers.accept([case for _, case in cases], now=now)[verifier]

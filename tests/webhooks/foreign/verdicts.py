@@ -1,4 +1,4 @@
-"""Verdicts of other parties' webhook libraries: Stripe's and Standard Webhooks', for Python and Node."""
+"""Verdicts of third-party webhook libraries: those of Stripe and Standard Webhooks, for Python and Node."""
 
 import contextlib
 import json
@@ -15,14 +15,14 @@ import standardwebhooks
 import stripe
 
 HERE = Path(__file__).parent
-TOLERANCE_SECONDS = 300  # by default verify_header does not look at the time
+TOLERANCE_SECONDS = 300  # without it, verify_header does not check the time
 STRIPE = ("stripe for Python", "stripe for Node")
 STANDARD = ("standardwebhooks for Python", "standardwebhooks for Node")
 ALL = STRIPE + STANDARD
 
 
 class Case(NamedTuple):
-    """A request as a receiver got it, header names in lower case, and the only secret that it knows."""
+    """A request that a receiver got, with header names in lower case, and the only secret of the receiver."""
 
     headers: Mapping[str, str]
     body: bytes
@@ -30,13 +30,16 @@ class Case(NamedTuple):
 
 
 class Verifiers:
-    """All verifiers. Those for Node run in one process, which is asked over its pipes."""
+    """All verifiers. Those for Node run in one process, which reads cases and writes verdicts over pipes."""
 
     def __init__(self, node: "subprocess.Popen[str]") -> None:
         self._node = node
 
     def accept(self, cases: Sequence[Case], *, now: int | None = None) -> dict[str, list[bool]]:
-        """Return, by verifier, whether it accepts each case at the unix time `now` or at the real time."""
+        """Return for each verifier whether it accepts each case at the unix time `now`.
+
+        If `now` is None, the real time is used.
+        """
         with judged_at(now):
             verdicts = {
                 "stripe for Python": [_accepts(_verify_by_stripe, case) for case in cases],
@@ -66,7 +69,7 @@ def running() -> Iterator[Verifiers]:
 
 @contextlib.contextmanager
 def judged_at(now: int | None) -> Iterator[None]:
-    """Make the two libraries for Python read the clock as `now` in the block, unless it is None."""
+    """In the block, let the clock of the two Python libraries show `now`, unless `now` is None."""
     if now is None:
         yield
         return
@@ -91,6 +94,6 @@ def _verify_by_standard(case: Case) -> None:
 def _accepts(verify: Callable[[Case], None], case: Case) -> bool:
     try:
         verify(case)
-    except Exception:  # some headers make them raise errors of other kinds than their own
+    except Exception:  # for some headers, the libraries raise errors other than their own
         return False
     return True

@@ -76,7 +76,10 @@ class TestWaiting:
         assert [one.attempt_number for one in claimed()] == [2]
 
     def test_holds_for_a_delivery_that_was_written_as_the_address_changed(self, acme: Merchant) -> None:
-        """The delivery read the subscription before the change was committed. The claim checks again."""
+        """Check a delivery that was written from the subscription's state before the change was committed.
+
+        The claim checks the approval again.
+        """
         keep(acme, OURS, is_approved=True)
         late = opt_in(acme)
         Subscription.objects.update(url=THEIRS, is_approved=False)
@@ -105,7 +108,7 @@ class TestWaiting:
         assert Delivery.objects.get(pk=fresh.pk).status == "pending"
 
     def test_ends_parked_after_a_week_also_with_a_due_time(self, acme: Merchant) -> None:
-        """The address changed while the delivery was written, so that it was due and never held."""
+        """Check a delivery that has a due time because the address changed while it was written."""
         keep(acme, OURS, is_approved=True)
         with_age(timedelta(days=8), opt_in(acme))
         Delivery.objects.update(next_attempt_at=clock.now())
@@ -122,7 +125,7 @@ class TestWaiting:
 
 
 def with_age(age: timedelta, waiting: Delivery) -> None:
-    """Make a delivery and its event older, according to their ids."""
+    """Replace a delivery and its event with copies that are `age` older, also by their ids."""
     event = waiting.event
     old = clock.first_id(clock.now() - age)
     Event.objects.create(
@@ -156,7 +159,7 @@ class TestApproval:
 
 
 class TestKey:
-    """The approval of an endpoint that a key sets depends on the people who know the key's secrets."""
+    """An API key can approve an endpoint only if every person who knows its secrets can approve one."""
 
     URL = {"url": "http://127.0.0.1:9/hooks", "event_types": ["*"]}
 
@@ -229,7 +232,10 @@ class TestPortal:
     def test_reads_the_role_again_after_the_address_was_checked(
         self, acme: Merchant, monkeypatch: pytest.MonkeyPatch, role: Role | None
     ) -> None:
-        """The address's owner decides how long the check takes, in which the person can lose the role."""
+        """Check that the role is read again: the person can lose it while the address is checked.
+
+        The owner of the address controls how long the check takes.
+        """
         admin = stage.person(acme, Role.ADMIN)
 
         def slow_check(*_: object) -> CheckedUrl:

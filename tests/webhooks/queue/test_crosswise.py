@@ -1,4 +1,4 @@
-"""Verbs that compete for a subscription's rows, on real connections."""
+"""Operations that compete for a subscription's rows, on real connections."""
 
 import threading
 from collections.abc import Callable
@@ -25,7 +25,7 @@ Returned = TypeVar("Returned")
 
 
 def at_once(verb: Callable[[], Returned]) -> list[Returned]:
-    """Call the verb in several threads at once, each with its own connection; return the results."""
+    """Call the function in several threads at once, each with its own connection; return the results."""
     start = threading.Barrier(MANY)
 
     def call(_: int) -> Returned:
@@ -89,17 +89,17 @@ def test_ending_a_subscription_never_waits_crosswise_for_a_void(monkeypatch: pyt
     ending = threading.Thread(target=end)
     ending.start()
     assert locked.wait(5)
-    with transaction.atomic():  # a cancel, or a lapse
+    with transaction.atomic():  # as a cancellation or a lapse does
         outbox.supersede_all({checkout: now})
         outbox.emit(acme.merchant, EventType.VOIDED, {}, at=now, checkout_uuid=checkout)
         go_on.set()
-        ending.join(0.3)  # it now waits for the superseded delivery
+        ending.join(0.3)  # the thread now waits for the lock of the superseded delivery
     ending.join(5)
     assert not ending.is_alive() and failures == []
 
 
 def hold() -> tuple[Delivery, UUID]:
-    """Return a delivery that reports a hold, and its checkout."""
+    """Emit a `checkout.authorized` event; return its delivery and its checkout."""
     acme, checkout, now = subscribe(), uuid4(), clock.now()
     until = now + timedelta(seconds=100)
     told = outbox.emit(
@@ -109,7 +109,7 @@ def hold() -> tuple[Delivery, UUID]:
 
 
 def apart(verb: Callable[[], Returned]) -> Callable[[], Returned]:
-    """Return the verb for a thread: it closes its connection afterwards."""
+    """Wrap a function for a thread, so that it closes its database connection at the end."""
 
     def call() -> Returned:
         try:
@@ -136,7 +136,10 @@ def test_a_hold_that_ends_while_its_attempt_ends_is_told_no_more() -> None:
 
 @pytest.mark.rule("event.superseded")
 def test_a_hold_that_ends_while_its_attempt_begins_is_told_no_more() -> None:
-    """This holds even if that attempt fails before other transactions can read the end of the hold."""
+    """Check that the delivery is not retried.
+
+    The attempt fails before other transactions can see the end of the hold.
+    """
     due, checkout = hold()
     is_superseded, go_on = threading.Event(), threading.Event()
 

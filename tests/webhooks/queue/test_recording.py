@@ -1,4 +1,4 @@
-"""The sender's treatment of results that PostgreSQL refuses."""
+"""How the sender handles results that PostgreSQL refuses to store."""
 
 from dataclasses import replace
 

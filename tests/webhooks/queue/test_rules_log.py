@@ -20,8 +20,8 @@ LOG = "webhooks/deliveries"
 CHECKOUT = UUID("01890000-0000-7000-8000-000000000001")
 MINUTE, HOUR = 60, 3600
 THREE_DAYS = (MINUTE, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 6 * HOUR, 12 * HOUR, 20 * HOUR, 31 * HOUR)
-# For a hold, the seconds from the event to each retry. For all others, the seconds from one end to the next
-# start.
+# The seconds from the event to each retry for a hold. For other types, the seconds from the end of an attempt
+# to the start of the next one.
 SCHEDULES = {
     EventType.AUTHORIZED: (5, 25, 75),
     EventType.VOIDED: THREE_DAYS,
@@ -31,7 +31,7 @@ SCHEDULES = {
 
 
 def happen(merchant: Merchant, event_type: EventType) -> Delivery:
-    """Emit an event of this moment about a checkout."""
+    """Emit an event about a checkout that happens now, and return its delivery."""
     event = outbox.emit(merchant, event_type, {}, at=clock.now(), checkout_uuid=CHECKOUT)
     return event.deliveries.get()
 
@@ -48,7 +48,7 @@ class TestSchedule:
     def test_of_an_endpoint_that_is_down(
         self, acme_subscribed: Merchant, event_type: EventType, retries: tuple[int, ...]
     ) -> None:
-        """Each start is within 10 % of its time. After the last attempt the delivery is parked."""
+        """Check that each retry starts within 10 % of its time, and that the delivery is then parked."""
         due = happen(acme_subscribed, event_type)
         assert due.next_attempt_at == due.event.created_at, "the first at once"
         for number, seconds in enumerate(retries, start=1):

@@ -1,11 +1,11 @@
-"""A merchant's endpoint that really listens."""
+"""A merchant's endpoint as a real HTTP server."""
 
 import http.server
 import threading
 
 
 class Receiver:
-    """An endpoint that takes `seconds` for each answer and counts how many it serves at once."""
+    """An endpoint that takes `seconds` for each answer, and counts the requests that it serves at once."""
 
     def __init__(self, *, http_status: int = 200, seconds: float = 0.0) -> None:
         self.http_status, self.seconds = http_status, seconds

@@ -1,8 +1,8 @@
-"""A program that measures how much memory a process takes to post to each URL, ten times at once.
+"""A program that measures how much memory a process needs for ten concurrent POSTs to a URL.
 
-`growth CERTIFICATE URL...`: the file of a certificate to trust, and the URLs, which lead to this machine. It
-prints KiB per URL as JSON. The first URL is a warm-up. Linux keeps the high-water mark, and resets it on
-request.
+Usage: `growth CERTIFICATE URL...`, with the file of a certificate to trust, and URLs on this machine. The
+program prints the KiB for each URL as JSON. The first URL is a warm-up. The numbers come from Linux, which
+records the maximum memory of a process and can reset it.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.webhooks.receivers.receiving import Names
 from webhooks import transport
 
-AT_ONCE = 10  # as many as one endpoint gets
+AT_ONCE = 10  # the maximum number of attempts in flight at one endpoint
 RESET_HIGH_WATER = "5"
 
 

@@ -1,4 +1,4 @@
-"""A table of everything that a receiver can do to the sender: the behaviour and the resulting answer."""
+"""A table of hostile receivers: how each behaves, and the answer that the sender records."""
 
 import asyncio
 import gzip
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tests.webhooks.receivers.receiving import Behaviour, answering
 
-TIMEOUT = "timeout"  # followed by the deadline
+TIMEOUT = "timeout"  # the message continues with the deadline
 CLOSED = "the connection was closed before an answer"
 INVALID = "the answer was not valid HTTP"
 TOO_LONG = "the answer's headers are longer than 16 KiB"
@@ -20,7 +20,10 @@ RESET = (socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # closin
 
 
 class Hostility(NamedTuple):
-    """A behaviour and its entry in the log; `reads` is false if the receiver does not read the request."""
+    """A receiver's behaviour, and the log entry for it.
+
+    `reads` is false if the receiver does not read the request.
+    """
 
     name: str
     behaviour: Behaviour
@@ -30,7 +33,7 @@ class Hostility(NamedTuple):
 
 
 def forever(packet: bytes, *, after: bytes = b"", pause: float = 0.0) -> Behaviour:
-    """Write `packet` again and again, as fast as it is read or with a pause between two."""
+    """Write `packet` again and again: as fast as the sender reads it, or with a pause after each."""
 
     async def behave(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(after)
@@ -59,7 +62,7 @@ async def keeping_silent(reader: asyncio.StreamReader, _: asyncio.StreamWriter) 
 
 
 def half_closing(*packets: bytes) -> Behaviour:
-    """Write each packet and end only its own direction; continue to read forever."""
+    """Write each packet, close only the sending side of the connection, and continue to read."""
 
     async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await answering(*packets)(reader, writer)
@@ -78,7 +81,7 @@ def closing(*packets: bytes) -> Behaviour:
 
 
 def slow(*, pause: float) -> Iterator[Hostility]:
-    """Yield receivers that never end; `pause` is the time between two drops."""
+    """Yield receivers that never finish an answer; `pause` is the time between two packets, in seconds."""
     cases = {
         "silence": keeping_silent,
         "dribbled status line": forever(b"K", after=b"HTTP/1.1 200 O", pause=pause),
@@ -130,7 +133,7 @@ def bomb() -> Behaviour:
 
 
 def no_answer() -> Iterator[Hostility]:
-    """Yield receivers that hang up."""
+    """Yield receivers that close or reset the connection before the answer is complete."""
     yield Hostility("reset at once", resetting(), None, CLOSED, reads=False)
     yield Hostility("reset before the answer", resetting(), None, CLOSED)
     yield Hostility("reset in the status line", resetting(b"HTTP/1.1 2"), None, CLOSED)
@@ -168,7 +171,7 @@ NONSENSE: dict[str, bytes] = {
 
 
 def nonsense() -> Iterator[Hostility]:
-    """Yield answers whose heads are not HTTP."""
+    """Yield receivers that answer with a head that is not valid HTTP."""
     for name, answer in NONSENSE.items():
         yield Hostility(name, answering(answer), None, INVALID)
 
@@ -197,7 +200,7 @@ BAD_BODIES: dict[str, bytes] = {
 
 
 def bad_bodies() -> Iterator[Hostility]:
-    """Yield complete heads of 2xx answers, followed by every kind of broken body, at once and later."""
+    """Yield receivers that send a complete 2xx head with a broken body, in the same packet or later."""
     for name, answer in BAD_BODIES.items():
         status = int(answer.split()[1])
         blank = b"\r\n\r\n" if b"\r\n\r\n" in answer else b"\n\n"
@@ -216,7 +219,7 @@ def bad_bodies() -> Iterator[Hostility]:
 
 
 def others() -> Iterator[Hostility]:
-    """Yield complete answers other than 2xx, with any bytes after them."""
+    """Yield receivers that send a complete answer other than 2xx, followed by arbitrary bytes."""
     for status in (101, 300, 301, 302, 303, 304, 305, 307, 308, 400, 407, 426, 999):
         head = b"HTTP/1.1 %d X\r\nLocation: //[\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n" % status
         yield Hostility(f"status {status}", closing(head + b"\x81\x05hello"), status, f"HTTP {status}")

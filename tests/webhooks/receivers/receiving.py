@@ -1,4 +1,4 @@
-"""Receivers with a set behaviour, name servers with fixed answers, and one POST to them."""
+"""Receivers that behave as a test defines, name servers with fixed answers, and helpers that send a POST."""
 
 import asyncio
 import contextlib
@@ -20,14 +20,17 @@ from webhooks import transport
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nthanks"
 HEADERS = {"Content-Type": "application/json", "User-Agent": "ours", "X-Service-Event-Id": "evt_1"}
 BODY = b'{"id": "evt_1"}'
-TLS = transport.tls_context()  # costly to make
-# Errors at a receiver whose sender has left. After that, uvloop raises a RuntimeError at a write.
+TLS = transport.tls_context()  # shared, because creating it is slow
+# Errors that a receiver gets if the sender has closed the connection. On a write, uvloop raises RuntimeError.
 HUNG_UP = (ConnectionError, RuntimeError, asyncio.IncompleteReadError, asyncio.CancelledError)
 Behaviour = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 class Receiver:
-    """A server that acts after each request, or at once if it reads none, and counts what it sees."""
+    """A server that counts connections and requests, and applies `behaviour` after each request.
+
+    If `reads` is false, it applies `behaviour` without reading a request.
+    """
 
     def __init__(self, behaviour: Behaviour, *, reads: bool = True) -> None:
         self.behaviour, self.reads = behaviour, reads
@@ -49,7 +52,7 @@ class Receiver:
 
     async def _has_read(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         first = await reader.readexactly(1)
-        if first != b"P":  # a TLS greeting gets a plain answer, as from any server without TLS
+        if first != b"P":  # a TLS handshake gets a plain HTTP answer, as from any server without TLS
             writer.write(OK)
             return False
         head = first + await reader.readuntil(b"\r\n\r\n")
@@ -62,7 +65,7 @@ class Receiver:
 async def receiving(
     behaviour: Behaviour, tls: ssl.SSLContext | None = None, *, reads: bool = True, host: str = "127.0.0.1"
 ) -> AsyncIterator[Receiver]:
-    """Run a receiver on loopback; with `tls` it speaks TLS, and stays silent to clients without TLS."""
+    """Run a receiver on loopback. With `tls` it uses TLS, and does not answer clients without TLS."""
     receiver = Receiver(behaviour, reads=reads)
     server = await asyncio.start_server(receiver.serve, host, 0, ssl=tls)
     receiver.port = server.sockets[0].getsockname()[1]
@@ -73,7 +76,7 @@ async def receiving(
 
 
 def answering(*packets: bytes, pause: float = 0.02) -> Behaviour:
-    """Write each packet, with a pause between two, and continue to listen."""
+    """Write the packets with a pause of `pause` seconds between them, and keep the connection open."""
 
     async def behave(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         for number, packet in enumerate(packets):
@@ -87,7 +90,7 @@ def answering(*packets: bytes, pause: float = 0.02) -> Behaviour:
 async def post(
     receiver: Receiver, *, deadline_seconds: float = 5, allow_loopback: bool = True
 ) -> transport.Answer:
-    """Return the answer to one POST, over its own connections."""
+    """Send one POST over a new connection, and return the answer."""
     async with transport.open_pool(allow_loopback=allow_loopback, tls=TLS) as pool:
         url = f"http://127.0.0.1:{receiver.port}/hooks?x=%2F"
         return await transport.post(pool, url, HEADERS, BODY, deadline_seconds=deadline_seconds)
@@ -96,7 +99,7 @@ async def post(
 def posted(
     behaviour: Behaviour, *, deadline_seconds: float = 5, reads: bool = True
 ) -> tuple[transport.Answer, Receiver]:
-    """Return the answer to one POST to a receiver of this behaviour, and the receiver."""
+    """Send one POST to a new receiver with this behaviour; return the answer and the receiver."""
 
     async def scenario() -> tuple[transport.Answer, Receiver]:
         async with receiving(behaviour, reads=reads) as receiver:
@@ -112,7 +115,10 @@ def free_port() -> int:
 
 
 class Names(AbstractResolver):
-    """A name server with one answer after the other; the last is repeated. [] is a failure, None hangs."""
+    """A name server that gives the answers in turn, and repeats the last one.
+
+    For an empty list, the lookup fails. For None, it hangs.
+    """
 
     def __init__(self, *answers: list[str] | None) -> None:
         self.answers = answers

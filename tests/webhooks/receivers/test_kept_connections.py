@@ -1,4 +1,4 @@
-"""Connections that are kept from one delivery to the next: how long, and which bytes can be left on them."""
+"""Connections that are reused for the next delivery: for how long, and which bytes they can still contain."""
 
 import asyncio
 import itertools
@@ -21,7 +21,7 @@ HEAD, THANKS = OK[:-6], OK[-6:]
 
 
 def posts(behaviour: Behaviour, *, count: int = 2, settles: bool = False) -> tuple[list[str], int, int]:
-    """Return the results of `count` POSTs in sequence, the connections they used, and the requests.
+    """Send `count` POSTs one after the other; return the results and the numbers of connections and requests.
 
     With `settles`, each POST waits until the receiver has sent all its bytes.
     """
@@ -53,7 +53,7 @@ def first(behaviour: Behaviour, then: Behaviour) -> Behaviour:
 
 
 def hanging_up_on_second(*packets: bytes, after: float = 0.0, with_reset: bool = False) -> Behaviour:
-    """Hang up on the second request, after some time and some bytes, and answer all others."""
+    """Hang up on the second request after `after` seconds and these packets. Answer all other requests."""
     seen: list[None] = []
 
     async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -74,7 +74,7 @@ def hanging_up_on_second(*packets: bytes, after: float = 0.0, with_reset: bool =
 class TestKeeping:
     @pytest.fixture(autouse=True)
     def _patient(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Make no close late, even if the machine pauses for a moment."""
+        """Raise STALE_SECONDS, so that a pause of the machine does not change the results."""
         monkeypatch.setattr(connections, "STALE_SECONDS", 60.0)
 
     def test_is_for_the_next_delivery(self) -> None:
@@ -85,7 +85,7 @@ class TestKeeping:
         assert posts(hanging_up_on_second(with_reset=with_reset)) == (["200", "200"], 2, 3)
 
     def test_a_receiver_that_hangs_up_over_every_request_gets_it_twice_at_most(self) -> None:
-        """This holds for any number of kept connections: the receiver may have worked on each of them."""
+        """Check this with several kept connections, because a receiver might process each request it gets."""
 
         async def scenario() -> tuple[str | None, int]:
             async with receiving(late) as receiver:
@@ -106,7 +106,7 @@ class TestKeeping:
         assert transport.run(scenario()) == ("the connection was closed before an answer", 2)
 
     def test_what_the_receiver_drops_is_replaced_by_a_new_connection_not_by_another_kept_one(self) -> None:
-        """A receiver that restarts drops all of them."""
+        """Check that no other kept connection is tried: a receiver that restarts drops all of them."""
         seen: set[asyncio.StreamWriter] = set()
 
         async def once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -133,8 +133,8 @@ class TestKeeping:
             2,
             3,
         )
-        # For a request over a new connection, it is the answer. A 408 that keeps the connection is also the
-        # answer.
+        # On a new connection, a 408 is the answer to the request. A 408 that does not close the connection is
+        # the answer too.
         assert posts(answering(TOO_LATE), count=1) == (["408"], 1, 1)
         waiting = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n"
         assert posts(first(answering(OK), answering(waiting))) == (["200", "408"], 1, 2)
@@ -159,7 +159,7 @@ class TestKeeping:
         assert posts(slow) == (["200", "200"], 2, 2)
 
     def test_ends_when_the_answer_comes_before_the_request_has_gone(self) -> None:
-        """The rest of that request would precede the next one."""
+        """Check that the connection is not reused, because the next request would follow unsent bytes."""
 
         async def answer_unread(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             await reader.read(1)
@@ -244,7 +244,7 @@ class Wire(asyncio.Transport):
 
 
 class Exchange(NamedTuple):
-    """The status and the body that were read from packets, and whether the connection was cut then."""
+    """The status and body that were read from packets, and whether the connection was aborted by then."""
 
     status: int
     body: bytes
@@ -252,7 +252,10 @@ class Exchange(NamedTuple):
 
 
 async def read(packets: Sequence[bytes], *, loses: bool = False) -> Exchange:
-    """Feed the packets to a connection, which can be lost at the end, and only then read it."""
+    """Feed the packets to a connection and read the response afterwards.
+
+    With `loses`, the connection is lost before the response is read.
+    """
     opened: set[connections.Connection] = set()
     connection, wire = connections.Connection(asyncio.get_running_loop(), opened, 1), Wire()
     connection.connection_made(wire)
@@ -313,7 +316,7 @@ class TestAge:
     def test_ends_however_often_it_is_used_and_the_address_is_judged_again(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """As with one delivery per second, forty times as fast: by then, the name leads elsewhere."""
+        """Check this with a delivery per second, forty times faster. The name later has another address."""
         monkeypatch.setattr(connections, "KEPT_SECONDS", connections.KEPT_SECONDS / 40)
         names = Names(["127.0.0.1"], ["10.9.8.7"])
 

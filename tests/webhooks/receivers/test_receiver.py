@@ -1,4 +1,4 @@
-"""The receivers that merchants download, run for real: the vectors' verdicts, one capture, their answers."""
+"""The receivers that merchants download, run unchanged: their verdicts, captures and answers."""
 
 import http.server
 import json
@@ -24,7 +24,7 @@ languages = pytest.mark.parametrize("receiver", RECEIVERS, ids=lambda path: path
 
 
 class No(NamedTuple):
-    """An answer to a capture that is not a 200, with its `Retry-After`."""
+    """An answer to a capture other than 200. `wait` is its `Retry-After`."""
 
     status: int
     code: str
@@ -32,7 +32,7 @@ class No(NamedTuple):
 
 
 class Bank(NamedTuple):
-    """A replacement of the API: captures get the answers in turn, and then always 200."""
+    """A replacement of the API. Captures get `answers` in turn, and 200 after the last of them."""
 
     url: str
     calls: list[str]
@@ -56,7 +56,7 @@ def bank() -> Iterator[Bank]:
             return said(200, {"data": {"checkouts": bank.changed, "next_cursor": "next"}})
         number = int(path.partition("&cursor=page-")[2] or 0)
         following = f"page-{number + 1}" if bank.held[number + 1 :] else None
-        rows = bank.held[number : number + 1]  # one per page: a receiver takes the pages as they are
+        rows = bank.held[number : number + 1]  # one row per page, so that receivers must follow the cursor
         return said(200, {"data": {"checkouts": rows, "next_cursor": following}})
 
     def act(path: str) -> Reply:
@@ -84,7 +84,10 @@ def said(status: int, body: dict[str, Any], headers: dict[str, str] | None = Non
 
 @pytest.fixture
 def start(tmp_path: Path, bank: Bank) -> Iterator[Start]:
-    """Start a receiver with these signing secrets; with `now`, its clock stops at that unix time."""
+    """Yield a function that starts a receiver with signing secrets.
+
+    With `now`, the receiver's clock always shows that unix time.
+    """
     with ExitStack() as stack:
 
         def started(receiver: Path, secrets: list[str], now: int | None = None) -> Running:
@@ -102,7 +105,7 @@ def signed(event_id: str, secret: str, kind: str = "checkout.authorized") -> tup
 
 
 def held(checkout: str, minute: int, **more: str) -> dict[str, str]:
-    """Return a hold that ends in that minute of 2026, as the list shows it."""
+    """Return a hold that ends at this minute of 2026, as the list of checkouts shows it."""
     authorized_at, capture_before = "2026-01-01T00:00:00.000Z", f"2026-01-01T00:0{minute}:00.000Z"
     shown = {"authorized_at": authorized_at, "capture_before": capture_before} | more
     return {"checkout_uuid": checkout} | shown
@@ -183,7 +186,7 @@ class TestReceiver:
         secret = signing.new_secret()
         running = start(receiver, [secret])
         bank.answers.append(No(504, "outcome_unknown", wait=20))
-        assert running.post(*signed("one", secret)).status == 500  # superseded from here on
+        assert running.post(*signed("one", secret)).status == 500  # after this, the delivery is superseded
         bank.held[:] = [
             held("young", 3, authorized_at="9999-01-01T00:00:00.000Z"),
             held("later", 2),
@@ -273,7 +276,7 @@ class TestReceiver:
 
 
 def test_without_a_secret_the_one_for_php_gives_no_hold_away(start: Start, bank: Bank) -> None:
-    # its server starts with any settings
+    # PHP's server starts even if settings are missing, so the receiver must refuse each request.
     receiver = next(path for path in RECEIVERS if path.suffix == ".php")
     for secrets in ([], ["", ""]):
         running = start(receiver, secrets)

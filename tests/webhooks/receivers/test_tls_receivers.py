@@ -1,4 +1,4 @@
-"""Receivers behind TLS: the good one, and each that must not be trusted."""
+"""Receivers with TLS: one that can be trusted, and several that must be refused."""
 
 import asyncio
 import ssl
@@ -26,16 +26,16 @@ Contexts = tuple[ssl.SSLContext | None, ssl.SSLContext]
 
 
 def posted(contexts: Contexts, *, host: str = "shop.example.com") -> transport.Answer:
-    """Return the answer to a POST by https.
+    """Send a POST over HTTPS and return the answer.
 
-    The receiver has the first context, and the sender has the second.
+    The receiver uses the first context, and the sender uses the second.
     """
     answer, _ = transport.run(exchange(contexts, answering(OK), host=host))
     return answer
 
 
 def refused(contexts: Contexts) -> str | None:
-    """Return why the POST failed; the receiver has seen no byte of it."""
+    """Send a POST that fails, and return the reason. Checks that the receiver got no request."""
     answer, requests = transport.run(exchange(contexts, answering(OK)))
     assert (answer.http_status, requests) == (None, 0)
     return answer.error_message

@@ -2,8 +2,8 @@
 
 import ipaddress
 
-# The special-purpose registries of IANA, blocks that RFCs take out of use, and Azure's platform. This list is
-# written independently of targets.py.
+# IANA's special-purpose registries, blocks that RFCs have withdrawn, and Azure's platform address. This list
+# is written independently of targets.py.
 V4_BLOCKS = [
     *(
         "0.0.0.0/8",
@@ -57,7 +57,7 @@ PUBLIC = [
     *("2a04:4e42::81", "2a05:d018::1", "2c0f:fb50:4003::1", "3ffd::1", "2a00:1450::5eff:7f00:1"),
 ]
 
-# Hosts of all kinds; each makes a bad https URL.
+# Hosts that make an https URL invalid or forbidden.
 BAD_HOSTS = [
     *(
         "127.0.0.1",

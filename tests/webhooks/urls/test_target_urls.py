@@ -1,4 +1,4 @@
-"""The URLs that a merchant can register: every bad spelling that we know, and the good ones."""
+"""Which URLs a merchant can register: all invalid spellings that we know, and valid ones."""
 
 import contextlib
 import re

@@ -1,6 +1,6 @@
-"""Doubles of carriers on this machine.
+"""Test doubles of carriers, on this machine.
 
-A plain HTTP server hands each request to a double and writes the double's answer.
+A plain HTTP server passes each request to a double, and sends the double's response.
 """
 
 import contextlib
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qsl
 
-HANGS = 20.0  # seconds, or less if the double is closed before
+HANGS = 20.0  # seconds, or less if the double is closed earlier
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class Answer:
 
 @dataclass
 class Double:
-    """A carrier that answers with the result of `act`.
+    """A carrier that responds with the result of `act`.
 
-    If `fault` is `hang` or `reset`, it hangs or resets the connection instead.
+    If `fault` is `hang` or `reset`, the carrier instead does not respond, or resets the connection.
     """
 
     act: Callable[[Request], Answer]
@@ -94,7 +94,7 @@ def _answer(handler: BaseHTTPRequestHandler, double: Double) -> None:
 
 
 def closed_port() -> int:
-    """Return a port of this machine on which no process listens."""
+    """Return a port of this machine that no process listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

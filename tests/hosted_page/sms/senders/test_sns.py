@@ -1,6 +1,6 @@
-"""The adapter for Amazon SNS, which uses boto3, against moto's server.
+"""The sender for Amazon SNS with boto3, tested with moto's server.
 
-A double gives the answers that moto never gives.
+A test double sends the responses that moto never sends.
 """
 
 import logging
@@ -75,7 +75,7 @@ def failure(phone: str = LEA) -> tuple[type[NotSent], str]:
 
 
 def attributes(form: dict[str, str]) -> dict[str, str]:
-    """Return the message's attributes from the numbered form fields that SNS's reference defines."""
+    """Return the message's attributes from the numbered form fields that the reference of SNS defines."""
     names = {name: value for name, value in form.items() if name.endswith(".Name")}
     return {value: form[name.replace(".Name", ".Value.StringValue")] for name, value in names.items()}
 

@@ -1,4 +1,4 @@
-"""The adapter for Twilio, which uses Twilio's library, against a double that follows Twilio's reference."""
+"""The sender for Twilio with Twilio's library, tested with a double that follows Twilio's reference."""
 
 import logging
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
-"""A double of Twilio's Messages resource that follows its reference and is strict about every field.
+"""A test double of Twilio's Messages resource. It follows Twilio's reference and checks every field.
 
-The reference is API 2010-04-01, "Create a Message". The numbers that fail are those of Twilio's reference
-for test credentials.
+The reference is API 2010-04-01, "Create a Message". The phone numbers that fail are those for Twilio's test
+credentials.
 """
 
 import base64
@@ -31,7 +31,7 @@ OF_FROM = {
 
 
 def act(request: Request) -> Answer:
-    """Answer as Twilio does: 201 with the message, or an error status with its code and text."""
+    """Respond like Twilio: 201 with the message, or an error status with an error code and text."""
     if request.path != f"/2010-04-01/Accounts/{ACCOUNT}/Messages.json":
         return error(404, 20404, f"The requested resource {request.path} was not found")
     signed_in = base64.b64encode(f"{ACCOUNT}:{KEY}".encode()).decode()

@@ -21,7 +21,7 @@ client = stage.client_of(Role.ADMIN)
 
 
 def framed(page: str) -> str:
-    """Return the address of the page in the frame."""
+    """Return the address of the page in the preview's frame."""
     (address,) = re.findall(r'<iframe class="preview-page" src="([^"]+)"', page)
     return html.unescape(address)
 
