@@ -14,8 +14,8 @@ TOO_LARGE_LOGO = "This file is too large. Go back and use a PNG or JPEG of at mo
 NO_FILES = "We take no files here. Go back and send the form alone."
 LARGEST_FORM = 32 * 1024  # bytes; parsing a form costs far more than parsing JSON, and our forms are shorter
 MAX_PARTS = 100
-# The form with a logo, which its view parses only for signed-in people. The limit is higher than the limit
-# for a logo, so that the page itself can explain that a logo is slightly too large.
+# The form that uploads a logo. Its view parses the form only for signed-in users. The limit is higher than
+# the limit for a logo, so that the page can explain that a logo is slightly too large.
 UPLOADS = {settings.LOGO_PATH: settings.LARGEST_UPLOAD}
 WITH_LARGE_BODIES = ("/api/merchant/", "/api/sandbox/", "/provider/notifications")
 
@@ -35,7 +35,10 @@ class BodyMiddleware(MiddlewareMixin):
 
 
 def _is_upload(request: HttpRequest) -> bool:
-    """Return whether a form has files, or more parts than any of our forms has fields. Does not parse it."""
+    """Return whether a form contains files, or more parts than any of our forms has fields.
+
+    The form is not parsed, because parsing is expensive.
+    """
     is_taken = request.path_info.startswith(CALLS) or request.path_info in UPLOADS
     if request.content_type != "multipart/form-data" or is_taken:
         return False
@@ -64,7 +67,7 @@ def _too_large(request: HttpRequest) -> HttpResponse:
 
 
 def _render_refusal(request: HttpRequest, status: int, words: str) -> HttpResponse:
-    """Return the payer's error page of that status, or only the words for other pages."""
+    """Return the HTML error page for payers' pages. For other pages, return `words` as plain text."""
     if request.path_info.startswith(PAYERS):
         return error_pages.unread(request, status)
     return HttpResponse(words, status=status, content_type="text/plain; charset=utf-8")

@@ -1,6 +1,7 @@
-"""Celery and its schedule. Beat starts each pump every second. After two silent seconds, a worker starts it.
+"""Celery and its schedule.
 
-Rules pump.beat, pump.redis.
+Beat starts each pump every second. If a pump has not started for two seconds, the workers start it without
+beat and Redis. Rules pump.beat, pump.redis.
 """
 
 import gc
@@ -42,8 +43,8 @@ app = Celery("checkout", task_cls=OpenTask)
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.conf.include = ["config.probes"]
 app.autodiscover_tasks()
-# A worker does not put back tasks that it has taken and not begun. Over a lost connection, that would fail
-# and end the worker.
+# A worker does not return the tasks that it has received but not started. If the connection to Redis is lost,
+# returning them would fail and end the worker.
 Channel.do_restore = False
 
 app.conf.beat_schedule = {
@@ -55,9 +56,9 @@ app.conf.beat_schedule = {
     },
 }
 
-SILENCE = 2.0  # seconds without a start of a pump, after which its ticker starts it
-RHYTHM = 1.0  # seconds between the ticker's starts, as long as the silence lasts
-GLANCE = 0.25  # seconds between the ticker's checks
+SILENCE = 2.0  # if a pump has not started for this many seconds, its ticker starts it
+RHYTHM = 1.0  # seconds between two starts by the ticker, if beat and wake-ups still do not start the pump
+GLANCE = 0.25  # seconds between two checks by the ticker
 _heard: dict[str, float] = dict.fromkeys(PUMPS, 0.0)
 _is_ending = threading.Event()
 
@@ -71,13 +72,13 @@ TICKERS = Gauge(
 
 
 class Scheduler(PersistentScheduler):
-    """Beat's scheduler, which gives a sign of life at each turn."""
+    """Beat's scheduler, which records at each tick that its thread is alive."""
 
     def tick(self, *arguments: Any, **more: Any) -> Any:
-        """Send the tasks that are due, as Celery's scheduler does; return the seconds until more are due.
+        """Send the tasks that are due, as Celery's scheduler does; return the seconds until the next is due.
 
-        Raises SystemExit if a signal has closed the schedule's file. The signal raises SystemExit too.
-        If it comes during a turn, for example in a finalizer, Python or a library can drop that SystemExit.
+        Raises SystemExit if a signal handler has closed the schedule file. The handler raises SystemExit too.
+        But if the signal arrives during a tick, for example in a finalizer, that SystemExit can be swallowed.
         """
         liveness.watch()
         try:
@@ -111,7 +112,7 @@ def _record_task_start(task: Any = None, **_: Any) -> None:
 
 @signals.celeryd_init.connect
 def _be_named(instance: Any = None, **_: Any) -> None:
-    """Give a worker a unique name, also among the workers of one machine."""
+    """Give the worker a name that is unique even among the workers of one machine."""
     instance.hostname = f"{os.getpid()}.{instance.hostname}"
 
 
@@ -140,11 +141,11 @@ def _make_the_sender(**_: Any) -> None:
 
 @signals.worker_init.connect
 def _start_tickers(**_: Any) -> None:
-    """Start a thread for each pump, so that a pump that waits for an outside party does not delay the others.
+    """Start a thread for each pump, so that a pump that waits for a third party does not delay the others.
 
-    The pump of operations gets as many threads as the worker has. These are more than the worker's slots at
-    the provider. If the bank is silent about one kind of operation, the other kinds are therefore not
-    delayed.
+    The pump that finishes operations gets 4 * PUMP_SLOTS threads. Each of the three kinds of operations can
+    occupy at most PUMP_SLOTS threads while it waits for the provider. If the provider does not answer, some
+    threads are therefore still free.
     """
     for name in PUMPS:
         for number in range(4 * settings.PUMP_SLOTS if name == FINISH_OPERATIONS else 1):
@@ -159,7 +160,7 @@ def _end_tickers(**_: Any) -> None:
 
 
 def _run_pump_if_idle(name: str) -> None:
-    """Run the pump directly, without Redis, whenever neither beat nor a wake-up has started it recently."""
+    """Run the pump directly, without Redis, whenever it has not been started recently. Loop until shutdown."""
     while not _is_ending.wait(GLANCE):
         liveness.watch()
         now = time.monotonic()
@@ -188,6 +189,9 @@ def _run_pump(name: str) -> None:
 
 @signals.worker_ready.connect
 def _freeze_what_is_loaded(**_: Any) -> None:
-    """Exempt loaded code from garbage collection: half a million objects that live as long as the process."""
+    """Exempt the loaded code from garbage collection.
+
+    It consists of half a million objects that live as long as the process.
+    """
     gc.collect()
     gc.freeze()

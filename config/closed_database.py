@@ -1,4 +1,4 @@
-"""Responses while the database is closed: 503, to be tried again later. Rule restore.closed."""
+"""Responses with status 503 and Retry-After while a restored database is closed. Rule restore.closed."""
 
 from django.db import Error
 from django.http import HttpRequest, HttpResponse
@@ -17,8 +17,8 @@ RETRY_SECONDS = 30
 class ClosedMiddleware(MiddlewareMixin):
     """Middleware that answers 503 to API calls and payers while the database is closed.
 
-    A restored database can be wrong about an order whose money was taken: the order is unpaid there, or
-    missing. This runs after the middlewares that set the payer's language and the headers.
+    In a restored database, an order whose money was taken can be unpaid or missing. This middleware runs
+    after those that set the payer's language and the headers.
     """
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
@@ -36,9 +36,9 @@ def _as_unavailable(response: HttpResponse) -> HttpResponse:
 
 
 def _is_closed() -> bool:
-    """Return whether the service is closed, or the database does not answer.
+    """Return True if the database is closed or does not answer.
 
-    If the database does not answer now, a restored one might answer the view a moment later.
+    If it does not answer, it might be replaced by a restored one before the view reads it.
     """
     try:
         return restore_guard.is_closed()

@@ -1,4 +1,4 @@
-"""Typed readers of environment variables. A missing or malformed variable stops the start with a message."""
+"""Read typed environment variables. Raise ImproperlyConfigured if one is missing or malformed."""
 
 import os
 import sys
@@ -44,7 +44,7 @@ def words(name: str, default: str = "") -> list[str]:
 def former_lookup_keys(former_secret_keys: list[str]) -> list[str]:
     """Return LOOKUP_KEY_FALLBACKS, plus the former SECRET_KEYs if SECRET_KEY also serves as LOOKUP_KEY.
 
-    If SECRET_KEY is replaced by the documented steps, the same rows are therefore still found.
+    The service can therefore still find its rows after SECRET_KEY was replaced by the documented steps.
     """
     return words("LOOKUP_KEY_FALLBACKS") + ([] if optional("LOOKUP_KEY") else former_secret_keys)
 
@@ -91,7 +91,7 @@ def database(name: str) -> dict[str, Any]:
 
 
 def _process_name() -> str:
-    """Return this process's name for PostgreSQL, such as checkout-web, checkout-worker, checkout-migrate."""
+    """Return the name that this process shows in PostgreSQL, such as checkout-web or checkout-worker."""
     if "gunicorn" in sys.argv[0]:
         return "checkout-web"
     commands = [word for word in sys.argv if word in {"worker", "beat"}] or sys.argv[1:2] or sys.argv

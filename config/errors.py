@@ -123,7 +123,7 @@ ERRORS: dict[str, Error] = {
     ),
 }
 
-# The exceptions of each row. The first row with a matching class wins.
+# The exception classes for each error code. The first code with a matching class wins.
 CODES: dict[str, tuple[type[Exception], ...]] = {
     "checkout_not_found": (Checkout.DoesNotExist,),
     "not_capturable": (captures.NotCapturable,),
@@ -169,9 +169,9 @@ def code_of(exc: Exception) -> str | None:
 
 
 def handle_exception(exc: Exception, context: dict[str, Any]) -> Response | None:
-    """Return the error response for an exception, or None, which becomes a 500, if no row of the table fits.
+    """Return the error response for an exception. This is DRF's exception handler.
 
-    This is DRF's exception handler.
+    Return None if no row of the table fits. The request then ends with status 500.
     """
     code = code_of(exc)
     if code is None:
@@ -191,7 +191,7 @@ def handle_exception(exc: Exception, context: dict[str, Any]) -> Response | None
 def error_envelope(
     code: str, *, message: str = "", details: list[dict[str, Any]] | None = None, param: str | None = None
 ) -> dict[str, Any]:
-    """Return the error body. It has the message of the row, unless another one is given."""
+    """Return the error body. Without `message`, its message is the one in the error table."""
     return {
         "error": {
             "code": code,
@@ -218,7 +218,8 @@ def error_headers(code: str) -> dict[str, str]:
 def _specific_message(exc: Exception, details: list[dict[str, Any]]) -> str:
     """Return a more specific message than the table's, or "" if the table's is enough.
 
-    It says, for example, where JSON is invalid or which field is wrong first. A log might keep only messages.
+    It says, for example, where the JSON is invalid, or which field is wrong. This helps merchants who log
+    only the message of an error.
     """
     match exc:
         case strict_json.InvalidJson():
@@ -254,7 +255,7 @@ def _details_of(exc: Exception) -> list[dict[str, Any]]:
     return []
 
 
-# Codes of calls that the checkout's state refuses.
+# The codes of calls that are refused because of the checkout's state.
 BY_STATE = (
     *("not_capturable", "not_cancellable", "not_refundable", "not_payable", "share_not_open"),
     "operation_in_progress",
@@ -262,10 +263,11 @@ BY_STATE = (
 
 
 def _conflict_details(exc: Exception, code: str, context: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return status and allowed actions of a checkout whose state refuses the call (rule api.conflict).
+    """Return the checkout's status and allowed actions, for a call that its state does not allow.
 
-    Read the checkout again, as the merchant would, because the allowed actions depend on more than the state
-    that refuses the call. Return an empty list for other codes, or if the checkout cannot be read.
+    The checkout is read again, as the merchant would read it, because the allowed actions depend on more
+    than the state that caused the refusal. Return an empty list for other codes, or if the checkout cannot
+    be read. Rule api.conflict.
     """
     if code not in BY_STATE or "checkout_uuid" not in context["kwargs"]:
         return []
@@ -305,7 +307,7 @@ def _join_names(param: str, name: Any) -> str:
 
 
 class ApiErrorMiddleware(MiddlewareMixin):
-    """Middleware that replaces Django's own HTML errors at API addresses by the error envelope.
+    """Middleware that replaces Django's HTML error pages at API addresses with the JSON error envelope.
 
     Rule api.json_alone.
     """
@@ -345,15 +347,18 @@ def _other_host() -> HttpResponse:
 
 
 def is_api(path: str) -> bool:
-    """Return whether programs call this address.
+    """Return whether an address is for programs, so that its errors must be JSON.
 
-    `/api/docs` is a page for people. The files below it are for programs.
+    `/api/docs` is a page for people, but the files below it are for programs.
     """
     return f"{path}/".startswith(("/api/", "/oauth/", f"{metadata.PATH}/")) and path != "/api/docs"
 
 
 def json_answer(code: str, wrong: dict[str, str] | None = None) -> HttpResponse:
-    """Return the error response for a code, outside of DRF. `wrong` has the `param` and the `message`."""
+    """Return the error response for a code, for use outside DRF.
+
+    `wrong` has the name of the wrong parameter as `param`, and what is wrong with it as `message`.
+    """
     body = error_envelope(code)
     if wrong is not None:
         message = f"{wrong['param']}: {wrong['message']}"

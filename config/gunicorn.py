@@ -1,7 +1,7 @@
-"""Gunicorn's configuration: one process per core, with the number of threads that its slots need.
+"""Gunicorn's configuration: one process per core, with as many threads as its slots need.
 
-docs/operate.md explains that number. The processes write their counts for /metrics to files in METRICS_DIR.
-This folder is in memory, and is emptied at each start.
+docs/operate.md explains the number of threads. The processes write their metrics to files in METRICS_DIR,
+which is in memory by default. Each start deletes the files of the previous run.
 """
 
 import os
@@ -22,7 +22,7 @@ bind = "127.0.0.1:8000"
 workers = int(os.environ.get("WEB_CONCURRENCY") or os.cpu_count() or 1)
 worker_class = "config.gunicorn_worker.Worker"
 threads = 3 * (settings.PROVIDER_SLOTS + settings.CAPTURE_SLOTS) + 40
-preload_app = True  # the replacement of a dead process starts at once, because its code is loaded already
+preload_app = True  # a process that replaces a dead one starts at once, because the code is already loaded
 keepalive = 30
 graceful_timeout = 20
 worker_tmp_dir = "/dev/shm"  # noqa: S108 - for the heartbeat file; works with a read-only disk too
@@ -30,7 +30,7 @@ control_socket_disable = True
 
 
 def post_fork(_arbiter: Any, _worker: Any) -> None:
-    """Start measuring, reporting and watching the replica in a new process."""
+    """Start the metrics, the error reports and the measurement of the replica's lag in a new process."""
     from config.lib.database import lag
     from config.monitoring import telemetry
 

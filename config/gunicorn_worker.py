@@ -1,4 +1,4 @@
-"""The gunicorn worker class of the web processes: a slow peer delays only itself."""
+"""The gunicorn worker class of the web processes. It ensures that a slow client delays no other client."""
 
 import contextlib
 from concurrent.futures import Future
@@ -10,26 +10,26 @@ from gunicorn.workers.gthread import ThreadWorker
 
 from config.lib.web import bodies, malformed, request_id
 
-# Faults of the service, although gunicorn counts them as invalid HTTP from the caller.
+# Errors of the service that gunicorn treats as invalid HTTP from the client.
 OURS = (errors.ConfigurationProblem, errors.InvalidResponseHeader, errors.InvalidResponseHeaderName)
 
 
 class Worker(ThreadWorker):
-    """Gunicorn's threaded worker, with limits on its waits for a request's head and for a peer to hang up."""
+    """Gunicorn's threaded worker, which does not wait long for a request's head or for the client to hang up."""
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
         self._watch = bodies.Watch()
 
     def handle(self, conn: Any) -> Any:
-        """Limit the wait for the rest of a request's head. Gunicorn would wait as long as the peer likes."""
+        """Handle a connection, with a time limit for the rest of the request's head. Gunicorn has no limit."""
         with self._watch.over(conn.sock):
             return super().handle(conn)
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: Exception) -> None:
-        """Answer invalid HTTP, and internal errors, in our own words.
+        """Answer invalid HTTP and internal errors with our own responses.
 
-        Gunicorn would repeat and log what was sent, which can be a secret.
+        Gunicorn would copy what the client sent into the response and the log. This can be a secret.
         """
         number = request_id.new()
         if isinstance(exc, errors.ParseException) and not isinstance(exc, OURS):
@@ -43,9 +43,9 @@ class Worker(ThreadWorker):
             write_nonblock(client, answer)
 
     def finish_request(self, conn: Any, fs: "Future[Any]") -> None:
-        """End a request without waiting for the peer to hang up.
+        """End a request without waiting for the client to close the connection.
 
-        Gunicorn would wait in the thread that accepts all other connections.
+        Gunicorn would wait in the thread that accepts all new connections.
         """
         is_kept = not fs.cancelled() and fs.exception() is None and fs.result()
         if not is_kept:

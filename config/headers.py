@@ -31,10 +31,10 @@ class HeadersMiddleware(MiddlewareMixin):
 
     - No cache may store a response, unless its view allows it (rule api.no_store).
     - No page may use a device.
-    - Our own origin has the permission `payment`. On payers' pages, the provider's origins that ask for cards
-      have it too.
+    - Our own origin has the permission `payment`. On payers' pages, the provider's origins that ask for card
+      details have it too.
     - A page whose address is a secret sends no referrer, not even to our own pages.
-    - The response to a deprecated call says so (rule docs.deprecation).
+    - The response to a deprecated call has headers that announce the deprecation (rule docs.deprecation).
     """
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
@@ -54,7 +54,7 @@ def _csp_of_path(path: str) -> str:
 
 
 class NullOriginMiddleware(MiddlewareMixin):
-    """Middleware that replaces `Origin: null` by our own origin, so that only the CSRF token decides.
+    """Middleware that replaces `Origin: null` with our own origin, so that only the CSRF token is checked.
 
     Forms on pages without a referrer send `Origin: null`. Under https, only our host can set the token's
     cookie (`__Host-`), and the form of another site does not send it (SameSite).

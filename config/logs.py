@@ -1,4 +1,7 @@
-"""Log lines: JSON, with the request's bound values, without secrets (rules environment.logs, secret.logs)."""
+"""The logging setup: JSON lines that contain the values bound to the request, and no secrets.
+
+Rules environment.logs, secret.logs.
+"""
 
 from collections.abc import MutableMapping
 from enum import Enum
@@ -29,7 +32,7 @@ _LOGGERS: dict[str, Any] = {
 def begin(*, in_words: bool) -> dict[str, Any]:
     """Make structlog write through logging, and return settings.LOGGING.
 
-    With `in_words`, lines are not JSON but easy to read for people.
+    With `in_words`, the log is text for people instead of JSON.
     """
     structlog.configure(
         processors=[
@@ -68,5 +71,5 @@ def _formatter_settings(in_words: bool) -> dict[str, Any]:
 def _replace_enum_members(
     _logger: Any, _method: str, line: MutableMapping[str, Any]
 ) -> MutableMapping[str, Any]:
-    """Replace each enumeration member by its value: `succeeded`, not `<Verdict.SUCCEEDED: 'succeeded'>`."""
+    """Replace each enum member with its value: `succeeded`, not `<Verdict.SUCCEEDED: 'succeeded'>`."""
     return {name: said.value if isinstance(said, Enum) else said for name, said in line.items()}

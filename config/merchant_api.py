@@ -1,4 +1,4 @@
-"""HTTP for the merchant API: authentication, limits, strict JSON in, `data` out."""
+"""The HTTP layer of the merchant API: authentication, rate limits, strict JSON parsing and rendering."""
 
 import re
 from typing import Any
@@ -23,7 +23,7 @@ from payments.cause import Caller, caller_of
 from payments.models import Merchant
 from portal import keys
 
-MERCHANT_FACTOR = 2  # the limit of all clients of a merchant together, in multiples of one client's limit
+MERCHANT_FACTOR = 2  # all clients of a merchant together may make this many times the calls of one client
 _BEARER = re.compile(r"(?i:bearer) +([A-Za-z0-9._~+/=-]{1,512})")
 
 
@@ -50,7 +50,7 @@ class InsufficientScope(Exception):
 class BearerAuthentication(BaseAuthentication):
     """Authentication by bearer token (rule token.needed).
 
-    One uncached statement looks the token of the Authorization header up by its hash.
+    Each request looks the token up by its hash, with one SQL statement and without a cache.
     """
 
     def authenticate(self, request: Request) -> tuple[Caller, Caller]:
@@ -94,7 +94,10 @@ def _caller(token: str) -> Caller:
 
 
 def _note_use(client_uuid: UUID) -> None:
-    """Record that a key was used now, unless its row is locked: no call may wait for another one."""
+    """Record that an API key was used now.
+
+    Skip this if another call has locked the key's row, because no call may wait for another call.
+    """
     queries.execute(statements.NOTE_USE_OF_KEY, [client_uuid])
 
 
@@ -109,9 +112,9 @@ class HasScope(BasePermission):
 
 
 class ClientLimits(BaseThrottle):
-    """Rate limits, in buckets, for each API client and for all clients of a merchant together.
+    """Rate limits for each API client, and for all clients of a merchant together. Each bucket has its own.
 
-    The first capture of a hold, and any capture at its end, always pass.
+    Calls that their view declares urgent always pass: the first capture of a hold, and captures near its end.
 
     Rules limit.buckets, limit.merchant, limit.last_capture.
     """
@@ -127,9 +130,9 @@ class ClientLimits(BaseThrottle):
 
 
 class StrictJSONParser(BaseParser):
-    """Parser of one JSON value, which refuses what parsers disagree on.
+    """Parser for a body of one JSON value. It refuses JSON that parsers interpret in different ways.
 
-    This is: duplicate keys, NaN, a BOM, lone surrogates.
+    Examples are duplicate keys, NaN, a byte order mark and lone surrogates.
 
     Rules api.body, api.strict_json.
     """
@@ -144,7 +147,7 @@ class StrictJSONParser(BaseParser):
 
 
 class DataRenderer(BaseRenderer):
-    """Renderer that writes the envelope of views and of the error table as JSON (rule api.data)."""
+    """Renderer that writes a view's data or error as JSON. The data already has its envelope (rule api.data)."""
 
     media_type = "application/json"
     format = "json"

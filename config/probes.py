@@ -1,4 +1,4 @@
-"""The port where workers and beat answer /livez, /readyz and /metrics, as web processes do at their own port.
+"""The HTTP server of workers and beat for /livez, /readyz and /metrics. Web processes answer these themselves.
 
 Rules environment.probes, environment.metrics.
 """
@@ -44,15 +44,15 @@ class Handler(BaseHTTPRequestHandler):
 @signals.worker_init.connect
 @signals.beat_init.connect
 def begin(signal: Any = None, **_: Any) -> None:
-    """Start measuring, reporting and answering probes in this process."""
+    """Start the metrics, the error reports and the probe server in this process."""
     telemetry.begin("worker" if signal is signals.worker_init else "beat")
     serve()
 
 
 def serve() -> ThreadingHTTPServer | None:
-    """Start answering probes at PROBE_PORT, and return the server. Return None without one.
+    """Start a server that answers probes at PROBE_PORT, and return it.
 
-    The port 0 means no probes. If the port is in use, the process runs without probes.
+    Return None if PROBE_PORT is 0, or if the port is in use. The process then runs without probes.
     """
     if not settings.PROBE_PORT:
         return None

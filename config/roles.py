@@ -1,6 +1,6 @@
-"""The two database roles: `migrate` works as the tables' owner, and the service cannot change the rules.
+"""The two database roles: the owner of the tables, which `migrate` uses, and the role of the service.
 
-The owner's triggers bind the service: it can neither disable them nor empty a table. Rule environment.roles.
+The service can neither disable the owner's triggers nor truncate a table. Rule environment.roles.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ _REVOKED = {
     "UPDATE": "REVOKE UPDATE ON {table} FROM {role}",
 }
 _ALLOWED = (
-    "GRANT UPDATE (email) ON hosted_page_optin TO {role}",  # for re-encryption; a trigger refuses all else
+    "GRANT UPDATE (email) ON hosted_page_optin TO {role}",  # to re-encrypt; a trigger refuses other changes
     "GRANT DELETE ON portal_checkoutnote TO {role}",  # for the erasure of a person
     "GRANT EXECUTE ON FUNCTION erase_opt_ins(uuid[], text) TO {role}",
     "GRANT EXECUTE ON FUNCTION digest_opt_in_again(uuid, text, text) TO {role}",
@@ -36,14 +36,14 @@ _ALLOWED = (
 )
 # Only environments other than production can simulate that time passes.
 _ALLOWED_IN_SANDBOX = ("GRANT EXECUTE ON FUNCTION advance_history(uuid, integer) TO {role}",)
-# If the owner's address has no host, port or password, the service's are not used: they can be a pooler's.
+# The owner's connection never uses the service's host, port or password, because these can be a pooler's.
 _NOT_SHARED = {"HOST": "", "PORT": "", "PASSWORD": ""}
 _ROLE = "CREATE ROLE {role} LOGIN PASSWORD {password}"
 
 
 @contextmanager
 def as_owner(connection: Any) -> Iterator[bool]:
-    """Connect as the owner until the block ends, if DATABASE_OWNER_URL is set; yield whether it is."""
+    """If DATABASE_OWNER_URL is set, connect as the owner until the block ends. Yield whether it is set."""
     if not settings.DATABASE_OWNER:
         yield False
         return

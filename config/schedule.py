@@ -4,7 +4,8 @@ from celery.schedules import crontab
 
 DELIVER_DUE = "webhooks.tasks.deliver_due"
 FINISH_OPERATIONS = "checkout.tasks.finish_operations"
-# The pumps start every second. Each run is short. A second start, also by a second beat, does no harm.
+# The pumps start every second, and each run is short. An extra start, for example by a second beat process,
+# does no harm.
 PUMPS = {
     "checkout.tasks.expire_due": "Keep deadlines",
     FINISH_OPERATIONS: "Finish operations",

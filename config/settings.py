@@ -22,7 +22,7 @@ class Environment(NamedTuple):
     """The features that an environment allows (rule environment.table)."""
 
     sandbox: bool  # sandbox bank, test cards, SMS code shown on the page, helper API
-    loopback: bool  # http and loopback for webhook and return URLs, credentials printed
+    loopback: bool  # webhook and return URLs may use http and loopback addresses; credentials are printed
 
 
 ENVIRONMENTS = {
@@ -56,7 +56,7 @@ if not LOCAL and urlsplit(BASE_URL).scheme != "https":
 if LOCAL and urlsplit(BASE_URL).hostname not in {"127.0.0.1", "localhost"}:
     _refuse("local is bound to this machine: BASE_URL must be a loopback address.")
 
-FAIL_POINTS = env.optional("FAIL_POINTS")  # a folder in which tests arm config.lib.failpoint
+FAIL_POINTS = env.optional("FAIL_POINTS")  # the folder where tests put files that arm fail points
 if FAIL_POINTS and not LOCAL:
     _refuse("FAIL_POINTS is for tests on one machine.")
 
@@ -66,8 +66,8 @@ if WEBHOOK_LOOPBACK and not LOCAL:
 
 SECRET_KEY = env.text("SECRET_KEY")
 SECRET_KEY_FALLBACKS = env.words("SECRET_KEY_FALLBACKS")  # former keys, whose signatures are still accepted
-LOOKUP_KEY = env.text("LOOKUP_KEY", SECRET_KEY)  # key of the digests by which rows are found
-LOOKUP_KEY_FALLBACKS = env.former_lookup_keys(SECRET_KEY_FALLBACKS)  # former keys that still find rows
+LOOKUP_KEY = env.text("LOOKUP_KEY", SECRET_KEY)  # key for the digests that the service searches rows by
+LOOKUP_KEY_FALLBACKS = env.former_lookup_keys(SECRET_KEY_FALLBACKS)  # former keys, also used in searches
 FIELD_KEYS = env.words("FIELD_KEYS")
 if not FIELD_KEYS:
     raise ImproperlyConfigured("Set FIELD_KEYS to one or more Fernet keys, comma-separated, newest first.")
@@ -91,7 +91,7 @@ PAY_LINK_LIFETIME = timedelta(days=14)
 SMS_COUNTRIES = [country.upper() for country in env.words("SMS_COUNTRIES")]  # empty: all countries
 if set(SMS_COUNTRIES) - phonenumbers.SUPPORTED_REGIONS:
     _refuse("SMS_COUNTRIES holds countries' two letters, such as GB, comma-separated.")
-SMS_SENDER_IDS = env.pairs("SMS_SENDER_IDS")  # the sender that a message shows, by the number's country
+SMS_SENDER_IDS = env.pairs("SMS_SENDER_IDS")  # the sender that an SMS shows, by the recipient's country
 if set(SMS_SENDER_IDS) - phonenumbers.SUPPORTED_REGIONS:
     _refuse(
         "SMS_SENDER_IDS holds countries' two letters with a sender each, such as GB:Checkout,US:+15550100."
@@ -137,7 +137,7 @@ SMS_SLOTS = env.integer("SMS_SLOTS", 8)  # SMS messages that a worker sends to t
 SMS_MERCHANT_BUDGET = env.integer("SMS_MERCHANT_BUDGET", 5_000)  # SMS messages per day that led to no payment
 SMS_TOTAL_BUDGET = env.integer("SMS_TOTAL_BUDGET", 50_000)
 SMS_RANGE_BUDGET = env.integer("SMS_RANGE_BUDGET", 500)  # SMS messages per day to 10,000 adjacent numbers
-# Delay before a mate's share goes back to the lead's card: the mate can dispute it (rule reimburse.delay).
+# Delay between a mate's payment and the reimbursement of the lead's card. Rule reimburse.delay.
 REIMBURSEMENT_DELAY = timedelta(hours=env.integer("REIMBURSEMENT_HOURS", 0 if SANDBOX else 24))
 SANDBOX_REFUND_SECONDS = env.integer("SANDBOX_REFUND_SECONDS", 2)
 SANDBOX_KEY_SECONDS = env.integer("SANDBOX_KEY_SECONDS", 86_400)
@@ -154,14 +154,14 @@ if min(API_CALL_RETENTION, WEBHOOK_RETENTION) < partitions.YOUNGEST:
     _refuse(f"{_days} must be at least 7: nothing younger can be dropped.")
 PERSON_RETENTION = timedelta(days=env.integer("PERSON_RETENTION_DAYS", 760))  # after a person's last order
 ERASURES_FILE = env.optional("ERASURES_FILE")  # a file outside the database that lists erased people
-DATABASE_RESTORED = env.optional("DATABASE_RESTORED")  # operators change it after each restored snapshot
+DATABASE_RESTORED = env.optional("DATABASE_RESTORED")  # operators change it each time they restore a snapshot
 METRICS_TOKEN = env.optional("METRICS_TOKEN")  # the bearer token for /metrics
 if METRICS_TOKEN and not LOCAL and len(METRICS_TOKEN) < 20:
     _refuse("METRICS_TOKEN must be 20 random characters or more.")
 SENTRY_DSN = env.optional("SENTRY_DSN")  # where errors are reported
-TRACES = bool(env.optional("OTEL_EXPORTER_OTLP_ENDPOINT"))  # OpenTelemetry's library reads the rest itself
+TRACES = bool(env.optional("OTEL_EXPORTER_OTLP_ENDPOINT"))  # OpenTelemetry reads its variables directly
 PROBE_HOST = env.text("PROBE_HOST", "127.0.0.1")
-PROBE_PORT = env.integer("PROBE_PORT", 0)  # where a worker or beat answers probes; 0: no port
+PROBE_PORT = env.integer("PROBE_PORT", 0)  # the port where a worker or beat answers probes; 0: no probes
 
 # --- Apps ------------------------------------------------------------------------------------------------
 
@@ -281,8 +281,8 @@ STORAGES = {"staticfiles": {"BACKEND": _PLAIN if LOCAL else "config.lib.web.stat
 _DATABASE = env.database("DATABASE_URL")
 _POOL_SIZE = env.integer("DATABASE_POOL", 16)  # 0: no pool, each thread opens a connection when it needs one
 _POOL = {"min_size": 1, "max_size": _POOL_SIZE, "timeout": 5} if _POOL_SIZE else False
-# If on, PostgreSQL plans a statement once per connection, from the fifth use on, which halves its CPU. It
-# must be off behind a pooler that changes connections between transactions and lacks prepared statements.
+# If on, PostgreSQL keeps the plan of a statement after its fifth use in a connection, which halves its CPU.
+# Must be off behind a pooler that switches connections between transactions without prepared statements.
 _IS_PREPARED = env.boolean("DATABASE_PREPARE", False)
 _PREPARING = {"server_side_binding": True, "prepare_threshold": 5} if _IS_PREPARED else {}
 json_numbers.read_floats()
@@ -291,7 +291,7 @@ DATABASES = {
         **_DATABASE,
         "ENGINE": "django.db.backends.postgresql",
         "CONN_HEALTH_CHECKS": True,  # a connection that died in the pool does not fail a request
-        "DISABLE_SERVER_SIDE_CURSORS": True,  # PgBouncer can give each statement another server connection
+        "DISABLE_SERVER_SIDE_CURSORS": True,  # PgBouncer can run each statement on a different connection
         "OPTIONS": {**_DATABASE["OPTIONS"], "pool": _POOL, **_PREPARING},
     }
 }
@@ -308,7 +308,7 @@ if _REPLICA:  # rules replica.*: only code that uses config.lib.database.replica
                 "min_size": 1,
                 "max_size": _POOL_SIZE or 1,
                 "timeout": bounded_connection.ANSWER_SECONDS,
-                "reconnect_timeout": 5,  # after that, the next request for a connection tries again
+                "reconnect_timeout": 5,  # seconds; then the pool waits until a connection is requested again
                 "connection_class": bounded_connection.BoundedConnection,
             },
         },
@@ -367,7 +367,7 @@ LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "portal_home"
 SESSION_ENGINE = "portal.accounts.session_store"
 SESSION_SERIALIZER = "config.lib.crypto.SessionSerializer"
-SESSION_COOKIE_AGE, SESSION_LONGEST = 15 * 60, 12 * 3600  # seconds of an idle session, and of any session
+SESSION_COOKIE_AGE, SESSION_LONGEST = 15 * 60, 12 * 3600  # seconds after the last request, and in total
 SESSION_EXPIRE_AT_BROWSER_CLOSE = True
 SECOND_FACTOR_REQUIRED = env.boolean("SECOND_FACTOR_REQUIRED", not LOCAL)  # for every person
 if not LOCAL and not SECOND_FACTOR_REQUIRED:
@@ -394,7 +394,7 @@ OAUTH2_PROVIDER_APPLICATION_MODEL = "portal.ApiClient"
 KEYS_RECORDED_BY = "portal.audit.record_of_key"  # records changes by an API key that owners should know about
 OPERATORS_RECORDED_BY = "portal.operator_changes.record_settings"  # records an operator's changes of settings
 KEYS_APPROVED_BY = (
-    "portal.keys.may_approve_endpoint"  # decides if personal data may go to an endpoint that a key sets
+    "portal.keys.may_approve_endpoint"  # decides if personal data may be sent to an endpoint set by a key
 )
 SCOPES = {
     "checkouts:read": "Read and list checkouts",
@@ -488,7 +488,7 @@ EMAIL_PORT = env.integer("EMAIL_PORT", 587)
 EMAIL_HOST_USER = env.optional("EMAIL_HOST_USER")
 EMAIL_HOST_PASSWORD = env.optional("EMAIL_HOST_PASSWORD")
 EMAIL_USE_TLS = env.boolean("EMAIL_USE_TLS", True)
-EMAIL_TIMEOUT = 5  # seconds for each answer of the server
+EMAIL_TIMEOUT = 5  # seconds to wait for each response of the mail server
 DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", "checkout@localhost")
 OPERATORS = env.words("OPERATORS", "operators@localhost" if LOCAL else "")
 SUPPORT_EMAIL = env.text("SUPPORT_EMAIL", [*OPERATORS, DEFAULT_FROM_EMAIL][0])  # merchants write there

@@ -1,6 +1,6 @@
-"""Checks that the database is the intended one: version, time limits, triggers, keys. No other is used.
+"""Startup checks of the database: its version, time limits, triggers and keys.
 
-Rule environment.database.
+The service does not start with a database that fails one of them. Rule environment.database.
 """
 
 import structlog
@@ -26,13 +26,13 @@ GUARDS = (
     *("orders_stay", "payments_stay", "postings_are_append_only", "postings_go_into_open_days"),
     *("share_begins", "share_moves"),
 )
-OLDEST = 160000  # PostgreSQL 16.0, as server_version_num has it
+OLDEST = 160000  # PostgreSQL 16.0, in the format of server_version_num
 
 
 def require() -> None:
-    """Raise ImproperlyConfigured if the database does not fit, except in local. Log if it is closed.
+    """Raise ImproperlyConfigured if the database fails a check, except in local. Log an error if it is closed.
 
-    A database that does not answer might still be the right one: /readyz checks again.
+    Accept a database that does not answer now. It might be the right one, and /readyz checks it later.
     """
     try:
         found = "" if settings.LOCAL else reason_not_to_start()
@@ -48,7 +48,10 @@ def require() -> None:
 
 
 def reason_not_to_start() -> str:
-    """Return a sentence why the database does not fit, or "". Raises Error if it does not answer."""
+    """Return a sentence about the first check that the database fails, or "".
+
+    Raises Error if the database does not answer.
+    """
     version = int(queries.value(statements.SHOW_VERSION))
     if version < OLDEST:
         return f"PostgreSQL must be 16 or newer, not {version // 10_000}."

@@ -1,4 +1,4 @@
-"""The raw SQL of the whole service: callers, checks at the start, roles, migrations and keys."""
+"""The raw SQL of this package: API callers, startup checks, database roles, migrations and key rotation."""
 
 FIND_CALLER = """
 SELECT client.id, token.scope,
@@ -29,8 +29,8 @@ WHERE tgfoid = 'append_only'::regproc AND tgtype & bit <> 0
 
 READ_MIGRATION_DIGESTS = "SELECT obj_description(to_regclass('django_migrations'), 'pg_class')"
 KEEP_MIGRATION_DIGESTS = "COMMENT ON TABLE django_migrations IS {}"
-# The sessions that hold what this session waits for. A statement can contain secret data, so only its first
-# word is read.
+# The sessions that hold the locks that a session waits for. A statement can contain secret data, so only its
+# first word is read.
 FIND_BLOCKING_SESSIONS = """
 SELECT pid, application_name, state, extract(epoch FROM clock_timestamp() - xact_start)::int,
     split_part(ltrim(query), ' ', 1)

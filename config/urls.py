@@ -1,4 +1,4 @@
-"""All URLs, and how the API parses a UUID in a URL, which is part of its contract."""
+"""All URLs of the service, and the path converter for UUIDs in the API's URLs."""
 
 import re
 from uuid import UUID
@@ -25,7 +25,7 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 class ApiUuid:
     """Path converter for any segment. An invalid UUID becomes the nil UUID, which no row has.
 
-    A malformed id is therefore answered like an unknown one, and existence never leaks.
+    The API therefore answers a malformed id like an unknown id.
     """
 
     regex = "[^/]+"

@@ -15,9 +15,10 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @cache
 def running() -> str:
-    """Return the version and the commit, such as "1.0.0+1a2b3c4d5e6f"; only the version if the commit is not known.
+    """Return the version and the commit, such as "1.0.0+1a2b3c4d5e6f", or only the version.
 
-    The variable COMMIT names the commit of an image. In a git repository, git does.
+    The commit is read from the variable COMMIT, which an image sets, or else from the git repository. If both
+    are missing, only the version is returned.
     """
     commit = os.environ.get("COMMIT", "")[:12] or _read_commit()
     return f"{VERSION}+{commit}" if commit else VERSION
@@ -35,7 +36,7 @@ def _read_commit() -> str:
 
 
 def add(_logger: object, _method: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Return a log line with the version that has written it."""
+    """Add the running version to a log line and return the line."""
     line["version"] = running()
     return line
 

@@ -32,19 +32,19 @@ from tests.outages import KINDS, InDoubt, break_down
 from tests.outside import RETURNS, settle
 from tests.portal import people
 
-# These tests start the whole service and measure time. One process runs the tests that share a service.
-# Another process runs the tests that have their own world. The gallery and half of the thirty seeds take
-# longer than all other tests, so the next free process takes them.
+# In a run with several processes, the tests of a group run in one process. The tests of SHARING_A_SERVICE and
+# WITH_A_WORLD start the whole service and measure time. The gallery and half of the thirty seeds are separate
+# groups, because they take longer than all other tests.
 SHARING_A_SERVICE = ("tests/browser/", "tests/journeys/")
 WITH_A_WORLD = ("tests/chaos/", "tests/races/")
 PICTURED = "tests/browser/test_gallery.py"
-# These tests search for the addresses that require a login, which one process does once.
+# These tests search for the addresses that require a login. In one process, the search is done only once.
 ASKING_EVERYWHERE = "tests/config/bounds/test_price.py::TestAddresses"
 BESIDE = re.compile(r"thirty_seeds\[\d*[02468]\]")
 
 
 class Spread(LoadScopeScheduling):
-    """A scheduler for a run with several processes: a process that is free takes the next test."""
+    """A scheduler for a run with several processes: a free process takes the next test or group of tests."""
 
     def _split_scope(self, nodeid: str) -> str:
         if BESIDE.search(nodeid):
@@ -59,7 +59,10 @@ class Spread(LoadScopeScheduling):
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make every second process read the modules from the end: others have then compiled many of them."""
+    """Make every second process import the test modules in reverse order.
+
+    The other processes have then already compiled many of the remaining modules.
+    """
     number = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
     if int(number) % 2 and config.args == ["tests"]:
         config.args = sorted({str(path.parent) for path in Path("tests").rglob("test_*.py")}, reverse=True)
@@ -77,7 +80,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Print a failure at once, so that it is not lost if the run is ended early."""
+    """Print a failure immediately, so that it is not lost if the run is stopped early."""
     if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
         crash = getattr(report.longrepr, "reprcrash", None)
         print(f"\n{report.nodeid}: {crash.message if crash else report.longrepr}", file=sys.__stderr__)
@@ -89,13 +92,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Spread:
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings() -> None:
-    """Use the database that has already been migrated, in this process's own engine."""
+    """Use the database of this process's PostgreSQL, which is already migrated."""
     connection.settings_dict["TEST"]["NAME"] = connection.settings_dict["NAME"]
 
 
 @pytest.fixture(scope="session")
 def django_db_keepdb() -> bool:
-    """Keep the database: its engine ends with the tests."""
+    """Do not delete the database, because its PostgreSQL ends with the tests."""
     return True
 
 
@@ -108,10 +111,7 @@ def _emptied_by_deleting() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _clients_that_send_secrets() -> None:
-    """Make Django's test client send session secrets.
-
-    The cookie of a session holds the session's secret. The client would send the session's key.
-    """
+    """Make Django's test client send the session's secret in the cookie, instead of the session key."""
     sessions.install()
 
 
@@ -119,7 +119,7 @@ def _clients_that_send_secrets() -> None:
 def _static_files_looked_for_once() -> Iterator[None]:
     """Search for static files only once.
 
-    Each test client has its own middleware, which would search for all static files again.
+    Otherwise, the middleware of each test client would search for all static files again.
     """
     look = WhiteNoiseMiddleware.add_files_from_finders
     found: dict[str, Any] = {}
@@ -137,28 +137,31 @@ def _static_files_looked_for_once() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _passwords_cost_little(settings: Settings) -> None:
-    """Use a fast hash for passwords: the real hash takes a quarter of a second of CPU, by design."""
+    """Use a fast password hash, because the real one takes a quarter of a second of CPU time, by design."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher", *settings.PASSWORD_HASHERS]
 
 
 @pytest.fixture(autouse=True)
 def _no_limits(settings: Settings) -> None:
-    """Remove the rate limits: tests are faster than any merchant can be. The limits have their own tests."""
+    """Remove the rate limits, because tests send requests faster than merchants do.
+
+    The limits have their own tests.
+    """
     settings.LIMITS = dict.fromkeys(settings.LIMITS, "1000000/second")
 
 
 @pytest.fixture(autouse=True)
 def _open_as_far_as_anybody_asks() -> None:
-    """Set the database to open in the cache, so that no test counts the query of the database's mark.
+    """Cache that the database is open, so that tests that count queries do not see the query for it.
 
-    The tests of the mark read it again.
+    The tests of the restore guard clear this cache.
     """
     restore_guard._is_open._value, restore_guard._is_open._read_at = True, float("inf")
 
 
 @pytest.fixture(autouse=True)
 def _switches_read_anew() -> None:
-    """Read the switches again, so that a switch that another test has stopped is open."""
+    """Clear the cache of operator stops, so that a stop of an earlier test has no effect."""
     operator_stops.read_anew()
 
 
@@ -174,7 +177,7 @@ def rival(db: None) -> Merchant:
 
 @pytest.fixture
 def operator(client: Client) -> Client:
-    """Return the browser of a superuser who has just proven their identity."""
+    """Return the client of a superuser who has just confirmed their identity."""
     people.operate(client)
     return client
 
@@ -232,7 +235,7 @@ def proven(db: None) -> Iterator[None]:
 
 @pytest.fixture
 def posted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Deliver the bank's messages in this process; return the list of the responses' status codes."""
+    """Deliver the bank's notifications in this process; return the list of the responses' status codes."""
     statuses: list[int] = []
 
     def post(url: str, body: bytes, headers: dict[str, str], *, seconds: float) -> http.Response:
@@ -253,7 +256,7 @@ def unpaid(acme: Merchant) -> Checkout:
 
 @pytest.fixture
 def pay() -> Callable[..., Checkout]:
-    """Pay a checkout with a test card, as Lea does on the page, and return it as it is after the payment."""
+    """Return a function that pays a checkout with a test card, as Lea does, and returns the new checkout."""
 
     def paid(checkout: Checkout, card: str = "4242424242424242") -> Checkout:
         token = bank.tokenise(subject=checkout.pk, number=card)
@@ -276,10 +279,10 @@ def captured(held: Checkout) -> Checkout:
 
 @pytest.fixture
 def at(unpaid: Checkout, pay: Callable[..., Checkout]) -> Callable[[str], Checkout]:
-    """Bring Acme's unpaid checkout to any status, by the steps that lead there.
+    """Return a function that brings Acme's unpaid checkout to a given status, step by step.
 
-    A `lapsed` checkout was voided when its time passed. A `shared` checkout is captured, and the first of two
-    mates has paid. The lead has not been reimbursed yet.
+    For `lapsed`, the hold ends without a capture. For `shared`, the checkout is captured and the first of two
+    mates has paid, but the lead has not been reimbursed yet.
     """
 
     def brought(status: str) -> Checkout:
@@ -311,14 +314,14 @@ def at(unpaid: Checkout, pay: Callable[..., Checkout]) -> Callable[[str], Checko
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shorten the waits for a bank that hangs, without any other change."""
+    """Shorten the timeouts for a bank that hangs."""
     monkeypatch.setattr(operations, "CALL_SECONDS", dict.fromkeys(KINDS, 0.02))
     monkeypatch.setattr(operations, "LOOK_UP_SECONDS", 0.02)
 
 
 @pytest.fixture
 def in_doubt(unpaid: Checkout, pay: Callable[..., Checkout]) -> InDoubt:
-    """Bring the unpaid checkout to this kind of operation and leave it unclear `times` times."""
+    """Return a function that starts an operation of a given kind, and lets its calls fail `times` times."""
 
     def brought(kind: str, mode: str = "down", times: int = 1) -> Operation:
         if kind == "refund":
@@ -354,7 +357,7 @@ def unclear(held: Checkout) -> Operation:
 
 @pytest.fixture
 def refunded(unpaid: Checkout, pay: Callable[..., Checkout]) -> Checkout:
-    """A refunded order of a card whose refunds are returned two seconds later; not returned yet."""
+    """Return a refunded order. The bank returns the refund two seconds later, which has not happened yet."""
     captures.capture(unpaid.merchant, pay(unpaid, RETURNS).pk, cause=CAUSE)
     refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
     settle(unpaid)
@@ -364,7 +367,7 @@ def refunded(unpaid: Checkout, pay: Callable[..., Checkout]) -> Checkout:
 
 @pytest.fixture
 def accepted(captured: Checkout) -> Operation:
-    """A refund that the bank has accepted and that the pump looks up in an hour."""
+    """Return a refund that the bank has accepted but not settled. The pump looks it up in an hour."""
     refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
     tasks.finish_operations()
     Operation.objects.filter(kind="refund").update(next_attempt_at=clock.now() + timedelta(hours=1))
@@ -375,9 +378,9 @@ def accepted(captured: Checkout) -> Operation:
 
 @pytest.fixture
 def shares(unpaid: Checkout, pay: Callable[..., Checkout]) -> list[PaymentRequest]:
-    """The shares of a captured order of £90.00.
+    """Return the shares of a captured order of £90.00.
 
-    Finn is asked for £20.00 and Amy for £30.00. Lea keeps £40.00.
+    Finn is asked for £20.00 and Amy for £30.00. Lea pays the remaining £40.00.
     """
     asked = mates.split(unpaid, 2000, 3000)
     pay(unpaid)

@@ -1,7 +1,7 @@
 """A pytest plugin that records how long each test takes, and runs only the faster half for `make quick`.
 
-The record is in .local. Each run adds its tests to it. If there is no record, `--faster-half` runs the tests
-that use no database.
+The record is a file in .local, to which each run adds its tests. If there is no record, `--faster-half` runs
+the tests that do not use the database.
 """
 
 import json
@@ -22,7 +22,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def recorded() -> dict[str, float]:
-    """Return the seconds that each test took when it last ran, by its id."""
+    """Map the id of each test to the seconds that the test took when it last ran."""
     found: dict[str, float] = json.loads(RECORD.read_text()) if RECORD.exists() else {}
     return found
 
@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def faster_half(items: list[pytest.Item], seconds: dict[str, float]) -> list[pytest.Item]:
-    """Return the faster half of the tests, without those of unknown duration."""
+    """Return the faster half of the tests, without tests of unknown duration."""
     if not seconds:
         return [item for item in items if not _uses_database(item)]
     known = sorted((item for item in items if item.nodeid in seconds), key=lambda item: seconds[item.nodeid])
@@ -49,7 +49,7 @@ def _uses_database(item: pytest.Item) -> bool:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Add up setup, call and teardown, in the process that collects the reports."""
+    """Add up the durations of setup, call and teardown, in the process that collects the reports."""
     if "PYTEST_XDIST_WORKER" not in os.environ:
         _seconds[report.nodeid] += report.duration
 

@@ -1,8 +1,8 @@
-"""A reset of the database after a test that has committed rows, 40 times as fast as Django's flush.
+"""Resets the database after a test that has committed rows, 40 times as fast as Django's flush.
 
-Django's flush takes 2 s on a busy machine: it truncates every table, which creates all their files again, and
-searches for every permission and content type. This module deletes rows where there are any, past the guards
-of append-only tables, and leaves the database as it was migrated.
+Django's flush takes 2 s on a busy machine: it truncates every table, which creates the files of all tables
+again, and it searches for all permissions and content types. This module only deletes the rows that are not
+written by migrations. It disables the triggers that protect append-only tables.
 """
 
 from django.db import connection
@@ -31,6 +31,6 @@ _EMPTY = """
 
 
 def empty(_: TransactionTestCase) -> None:
-    """Delete all rows that a test has left."""
+    """Delete all rows that a test has committed."""
     with connection.cursor() as cursor:
         cursor.execute(_EMPTY % str(MIGRATED))

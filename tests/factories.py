@@ -1,4 +1,7 @@
-"""The cast: Acme is the merchant, Rival is a stranger, Lea is the lead, Finn is the friend."""
+"""Factories for the objects in the tests.
+
+Acme is the merchant, Rival is another merchant, Lea is the lead, and Finn is a mate.
+"""
 
 from collections import abc
 from datetime import timedelta
@@ -38,12 +41,12 @@ class CustomerFactory(DjangoModelFactory[Customer]):
     class Meta:
         model = Customer
 
-    # Outside the range of 07700 900, which the people in the tests use.
+    # Not in the range 07700 900xxx, because the people in the tests have numbers of that range.
     phone = Sequence(lambda number: f"+4477009{number + 1000:05d}")
 
 
 def item(**changes: Any) -> dict[str, Any]:
-    """Return a line of an order as the API takes it: four tickets of £22.50."""
+    """Return an item of an order as the API accepts it: four tickets of £22.50."""
     line = {
         "item_ref": "ticket-1",
         "name": "Standing ticket",
@@ -56,12 +59,12 @@ def item(**changes: Any) -> dict[str, Any]:
 
 
 def line(**changes: Any) -> Item:
-    """Return a line of an order as the service stores it."""
+    """Return an item of an order as the service stores it."""
     return Item(**{"custom_data": None} | item(**changes))
 
 
 def order(**changes: Any) -> dict[str, Any]:
-    """Return a create request as the API takes it: £90.00."""
+    """Return the body of a request that creates a checkout of £90.00."""
     fields: dict[str, Any] = {
         "merchant_order_id": "A-20417",
         "total_amount": 9000,
@@ -79,7 +82,7 @@ def checkout(merchant: Merchant, **changes: Any) -> Checkout:
 
 
 def bare_checkout(merchant: Merchant, pk: UUID, amount: int = 9000, currency: str = "GBP") -> Checkout:
-    """Write the row of an unpaid checkout, for payments that no request makes."""
+    """Create the row of an unpaid checkout, for payments that a test creates directly."""
     now = clock.now()
     return Checkout.objects.create(
         pk=pk,
@@ -96,7 +99,7 @@ def bare_checkout(merchant: Merchant, pk: UUID, amount: int = 9000, currency: st
 
 
 def bare_refund(merchant: Merchant, checkout_uuid: UUID) -> UUID:
-    """Write the row of a failed refund, which no other refund of the checkout minds; return its id."""
+    """Create the row of a failed refund, which does not prevent other refunds; return its id."""
     facts = {
         "merchant_refund_ref": str(uuid7()),
         "amount": 9000,
@@ -107,25 +110,25 @@ def bare_refund(merchant: Merchant, checkout_uuid: UUID) -> UUID:
 
 
 def bare_share(checkout_uuid: UUID, position: int = 2, amount: int = 3000) -> UUID:
-    """Write the row of a draft share; return its id."""
+    """Create the row of a draft share; return its id."""
     facts = {"position": position, "amount": amount, "token": "token", "token_digest": str(uuid7())}
     return PaymentRequest.objects.create(checkout_id=checkout_uuid, **facts).pk
 
 
 def stop(merchant: Merchant | None, *, is_stopped: bool = True) -> None:
-    """Set an operator's switch, effective at once in this process."""
+    """Set or clear an operator's stop of payments, and clear this process's cache of the stops."""
     Switch.objects.update_or_create(merchant=merchant, defaults={"is_stopped": is_stopped, "reason": "Test"})
     operator_stops.read_anew()
 
 
 def record(operation: Operation, outcome: Outcome) -> Recorded:
-    """Record an answer about an operation, as the process that holds its lease does."""
+    """Record the outcome of an operation, as the process that holds its lease does."""
     checkout_uuid, lease = operation.payment.checkout_uuid, operation.lease_token
     return outcomes.record_outcome(checkout_uuid, operation.pk, outcome, lease=lease)
 
 
 def make_late(checkout: Checkout) -> None:
-    """Make the deadline that a checkout waits for a second ago."""
+    """Move the deadline of a checkout to a second ago: the end of its hold, or of the time to pay."""
     ago = clock.now() - timedelta(seconds=1)
     rows = Checkout.objects.filter(pk=checkout.pk)
     if checkout.status == "authorized":
@@ -136,7 +139,7 @@ def make_late(checkout: Checkout) -> None:
 
 
 def subscribe(merchant: Merchant, *, url: str, event_types: abc.Sequence[str] = ("*",)) -> Registered:
-    """Check a URL and subscribe the merchant's events to it, as the API and the portal do."""
+    """Check a URL and subscribe it to the merchant's events, as the API and the portal do."""
     checked = url_check.checked(merchant, url)
     return subscriptions.save_subscription(merchant, url=checked, event_types=event_types, is_approved=True)
 

@@ -1,7 +1,7 @@
 """A pytest plugin for `make nightly`: if a run of the long tests is stopped, the next run continues there.
 
-The plugin records each test that passed, by commit, in .local/nightly. A later run of the same commit skips
-these tests. Uncommitted changes count as another commit.
+The plugin records the tests that passed in a file in .local/nightly, one file per commit. A later run of the
+same commit skips these tests. A tree with uncommitted changes counts as a different commit.
 """
 
 import hashlib

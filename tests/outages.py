@@ -1,4 +1,4 @@
-"""A provider that fails: the tests break it, record its calls, let time pass, and run the pump again."""
+"""Helpers for tests of a failing provider: cause faults, record calls, let time pass, and run the pump."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -28,7 +28,7 @@ def break_down(verb: str, mode: str, times: int = 1) -> None:
 
 
 def overhear(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, UUID]]:
-    """Record each call to the bank from this moment on, whether or not the bank answers it."""
+    """Record each call to the bank from now on in the returned list, even if the call fails."""
     asked: list[tuple[str, UUID]] = []
     answer = fault_injection.call_with_faults
 
@@ -41,7 +41,7 @@ def overhear(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, UUID]]:
 
 
 def pump() -> None:
-    """Run the pump at a moment when all open operations are due."""
+    """Make all open operations due, and run the pump."""
     Operation.objects.filter(ended_at=None).update(next_attempt_at="2020-01-01T00:00Z")
     tasks.finish_operations()
 
@@ -63,7 +63,7 @@ def events() -> list[str]:
 
 
 def leave_in_doubt(checkout: Checkout) -> Operation:
-    """Leave a capture of a held checkout without any answer."""
+    """Start a capture of a held checkout that gets no answer, and return the unresolved operation."""
     for verb in ("capture", "look_up"):
         fault_injection.set_fault(verb=verb, mode="down", times=1)
     with pytest.raises(captures.OutcomeUnknown):

@@ -1,4 +1,4 @@
-"""The acts of payers and banks outside the service: disputes and returned refunds."""
+"""Helpers for what payers and banks do outside the service: disputes, returned refunds, direct refunds."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,10 @@ RETURNS = "4000000000007726"
 
 
 def dispute(payment: Payment | None, amount: int | None = None) -> Dispute:
-    """Dispute a payment, or only an amount of it; the bank notifies the service, which asks the bank."""
+    """Dispute a payment, or only `amount` of it, and return the dispute.
+
+    The bank notifies the service, which then reads the payment from the bank.
+    """
     assert payment is not None
     client.call_bank("dispute", payment=payment.pk, amount=amount)
     hear()
@@ -42,7 +45,7 @@ def balances(checkout: Checkout) -> dict[str, int]:
 
 
 def settle(checkout: Checkout) -> None:
-    """Let the bank settle the calls that it has accepted, before any refund is returned."""
+    """Let the bank settle all calls that it has accepted, but return no refund yet."""
     mates.pump(checkout.pk)
     Call.objects.filter(verdict=Verdict.PENDING).update(settles_at=clock.now())
     mates.pump(checkout.pk)
@@ -50,7 +53,10 @@ def settle(checkout: Checkout) -> None:
 
 
 def reimburse(order: Checkout, pay: Callable[..., Checkout], amount: int = 3000) -> PaymentRequest:
-    """Pay Finn's share and reimburse the lead on a card whose refunds are returned; not returned yet."""
+    """Pay Finn's share and reimburse the lead; return the share.
+
+    The bank will return the refund to the lead's card, but has not done so yet.
+    """
     (share,) = mates.split(order, amount)
     captures.capture(order.merchant, pay(order, RETURNS).pk, cause=CAUSE)
     mates.pay(share)
@@ -60,7 +66,10 @@ def reimburse(order: Checkout, pay: Callable[..., Checkout], amount: int = 3000)
 
 
 def come_back(*, is_told: bool = True) -> None:
-    """Let two seconds pass at the bank, which notifies the service; the service asks the bank."""
+    """Let time pass at the bank, so that it returns refunds.
+
+    With `is_told`, the bank notifies the service, which then reads the payments from the bank.
+    """
     settling.advance(payments=list(Payment.objects.values_list("pk", flat=True)), seconds=3)
     if is_told:
         notifications.send_due()
@@ -71,16 +80,16 @@ def come_back(*, is_told: bool = True) -> None:
 
 
 def returned(checkout: Checkout) -> Operation:
-    """Return the refund of an order that was settled and then returned."""
+    """Return the order's refund operation that was settled and then returned by the bank."""
     back = Movement.objects.get(checkout_uuid=checkout.pk, kind=Movement.Kind.REFUND_RETURNED)
     assert back.operation_id is not None
     return Operation.objects.select_related("payment").get(pk=back.operation_id)
 
 
 def refund_outside(payment: Payment | None, amount: int, *, is_pending: bool = False) -> str:
-    """Refund in the bank's dashboard, as its staff does, and return the bank's reference.
+    """Refund in the bank's dashboard, without the service, and return the bank's reference.
 
-    The bank notifies the service, which asks the bank.
+    The bank notifies the service, which then reads the payment from the bank.
     """
     assert payment is not None
     reference: str = client.call_bank(
@@ -93,7 +102,7 @@ def refund_outside(payment: Payment | None, amount: int, *, is_pending: bool = F
 
 
 def ask_about(payment: Payment | None) -> None:
-    """Read the payment's books."""
+    """Synchronise the payment with the bank's books."""
     assert payment is not None
     sync.sync(payment.pk)
 

@@ -1,4 +1,4 @@
-"""PostgreSQL's plans: the tables, indexes and partitions that it would read for a query."""
+"""Helpers that read PostgreSQL's query plans: the tables, indexes and partitions that a query would read."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from django.db import connection
 
 
 def scans(sql: str) -> Iterator[str]:
-    """Yield the tables and indexes that the plan of a query reads from end to end."""
+    """Yield the tables and indexes that the plan of a query reads completely."""
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN (FORMAT JSON) {sql}")
         answer = cursor.fetchone()[0]
@@ -24,7 +24,10 @@ def scans(sql: str) -> Iterator[str]:
 
 
 def days(sql: str) -> set[str]:
-    """Return the days of the partitions that the plan of a query reads, without the default partition."""
+    """Return the days of the partitions that the plan of a query reads, as YYYYMMDD.
+
+    The default partition is left out.
+    """
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN {sql}")
         plan = "\n".join(line for (line,) in cursor.fetchall())
@@ -32,7 +35,7 @@ def days(sql: str) -> set[str]:
 
 
 def since(moment: datetime) -> set[str]:
-    """Return the days from a moment on for which there are partitions, in the format of `days`."""
+    """Return the days from the day before `moment` on for which there are partitions, as YYYYMMDD."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT relname FROM pg_class WHERE relispartition AND relkind = 'r'")
         found = {name[-8:] for (name,) in cursor.fetchall() if name[-8:].isdecimal()}

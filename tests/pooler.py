@@ -1,4 +1,4 @@
-"""PgBouncer between the tests and PostgreSQL, in transaction mode, as in config/deploy/pgbouncer.ini."""
+"""Runs PgBouncer between the tests and PostgreSQL, configured as in config/deploy/pgbouncer.ini."""
 
 import contextlib
 import os
@@ -22,7 +22,7 @@ START_SECONDS = 20
 
 @contextlib.contextmanager
 def before(database_url: str, folder: Path) -> Iterator[str]:
-    """Run PgBouncer until the block ends, if it is wanted; yield the database URL for the service."""
+    """If THROUGH_PGBOUNCER is set, run PgBouncer until the block ends; yield the service's database URL."""
     if not os.environ.get(WANTED):
         yield database_url
         return
@@ -45,7 +45,10 @@ def before(database_url: str, folder: Path) -> Iterator[str]:
 
 @contextlib.contextmanager
 def of_a_run() -> Iterator[dict[str, str]]:
-    """Yield the environment of a program that has no database yet; empty if PgBouncer is not wanted."""
+    """Run PostgreSQL and PgBouncer for a program that would start its own PostgreSQL otherwise.
+
+    Yield the program's environment variables. They are empty if THROUGH_PGBOUNCER is not set.
+    """
     if not os.environ.get(WANTED):
         yield {}
         return
@@ -59,9 +62,9 @@ def of_a_run() -> Iterator[dict[str, str]]:
 
 
 def _settings(folder: Path, sockets: Path) -> Path:
-    """Write an installation's configuration with the addresses of this machine.
+    """Write the shipped configuration with the addresses of this test run; return the path of the file.
 
-    The role of the tests has no password.
+    The database role of the tests has no password.
     """
     (folder / "users.txt").write_text('"checkout" ""\n')
     text = FILE.read_text()

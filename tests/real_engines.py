@@ -1,7 +1,8 @@
-"""A pytest plugin that runs PostgreSQL and Valkey from before Django reads its settings until the tests end.
+"""A pytest plugin that runs PostgreSQL and Valkey for the tests.
 
-In a run with several processes, each process has its own engines. The process that distributes the tests runs
-no test and has no engines.
+They start before Django reads its settings, and they stop after the last test. In a run with several
+processes, each process has its own PostgreSQL and Valkey. The process that only distributes the tests has no
+servers.
 """
 
 import atexit
@@ -28,19 +29,19 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     os.environ.setdefault("DATABASE_PREPARE", str(not os.environ.get(pooler.WANTED)))
     os.environ.setdefault("SANDBOX_REFUND_SECONDS", "0")
     folder = Path(_stack.enter_context(tempfile.TemporaryDirectory(prefix="checkout-tests-")))
-    atexit.register(_stack.close)  # also when pytest gives up before its last hook
+    atexit.register(_stack.close)  # in case pytest exits before it calls pytest_unconfigure
     os.environ |= NOWHERE if spreads(early_config) else start(folder)
     os.environ |= environment.keys(folder)
 
 
 def spreads(config: pytest.Config) -> bool:
-    """Return whether this process only distributes the tests to others."""
+    """Return whether this process only distributes the tests to other processes."""
     is_one_of_several = "PYTEST_XDIST_WORKER" in os.environ
     return bool(config.known_args_namespace.numprocesses) and not is_one_of_several
 
 
 def start(folder: Path) -> dict[str, str]:
-    """Start the engines in the folder, on a copy of the migrated database; return their addresses."""
+    """Start PostgreSQL with a copy of the migrated database, and Valkey; return their URLs."""
     template.copy_to(folder)
     started = _stack.enter_context(engines.running(folder, durable=False))
     database_url = _stack.enter_context(pooler.before(started.database_url, folder))

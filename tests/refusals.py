@@ -1,4 +1,4 @@
-"""The facts that all refusals share: the envelope (rule api.error), and books in which no row has changed."""
+"""Checks that apply to all refused requests: the error envelope (rule api.error), and no changed row."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -40,7 +40,7 @@ MISSING: Any = _Missing()
 def nothing_moves() -> Iterator[None]:
     """Fail if the block changes any row of the money and event tables.
 
-    The time at which a payment was read last does not count.
+    Only the time at which a payment was last read from the provider can change.
     """
     before = _rows()
     yield
@@ -48,7 +48,7 @@ def nothing_moves() -> Iterator[None]:
 
 
 def _rows() -> dict[str, str | None]:
-    """Return the rows of the books as JSON, by table, without the time of the last sync."""
+    """Map each of these tables to its rows as JSON, without the time of the last sync."""
     tables = [model._meta.db_table for model in BOOKS]
     selects = [
         f"SELECT '{table}', jsonb_agg(to_jsonb(t) - 'synced_at' ORDER BY t)::text FROM {table} t"
@@ -60,9 +60,9 @@ def _rows() -> dict[str, str | None]:
 
 
 def refused(answer: Any, status: int, code: str, *params: str | None) -> dict[str, Any]:
-    """Check the whole envelope and that it names each of `params`; return the error.
+    """Check the status and the whole error envelope, and return the error.
 
-    The first of `params` is in `param`.
+    The error's details must name each of `params`, and the error's `param` must be the first of them.
     """
     seen = answer.request["PATH_INFO"][-80:], answer.content[:500]
     assert (answer.status_code, answer["Content-Type"]) == (status, "application/json"), seen
@@ -82,11 +82,11 @@ def refused(answer: Any, status: int, code: str, *params: str | None) -> dict[st
 
 
 def _in_words(first: dict[str, Any], *more: dict[str, Any]) -> str:
-    """Return the expected `message`: the first detail, so that a log that holds only messages is useful."""
+    """Return the expected `message`. It has the first detail, so that a log with only messages is useful."""
     named = f"{first['param']}: " if first["param"] else ""
     return f"{named}{first['message']}" + (f" {len(more)} more in details." if more else "")
 
 
 def without(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields without those that are MISSING."""
+    """Return the fields except those with the value MISSING."""
     return {name: value for name, value in fields.items() if value is not MISSING}

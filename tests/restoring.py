@@ -1,4 +1,4 @@
-"""A database that is restored to an earlier moment while its provider is not: the bank's tables stay."""
+"""Restores the database to an earlier state in a test, but not the tables of the sandbox bank."""
 
 from datetime import datetime
 
@@ -29,7 +29,7 @@ GROUP BY c.relname
 
 
 class Backup:
-    """A copy of the service's rows at the moment when it was made, in the transaction of a test."""
+    """A copy of all rows of the service except the bank's, made in the transaction of a test."""
 
     def __init__(self) -> None:
         self.made_at = clock.now()
@@ -40,7 +40,7 @@ class Backup:
                 cursor.execute(f"CREATE UNLOGGED TABLE restored_{table} AS SELECT * FROM {table}")
 
     def restore(self) -> None:
-        """Restore the rows on a database that counts as another server, so that the service is closed."""
+        """Restore the rows, and mark the database as a different server, so that the service is closed."""
         with connection.cursor() as cursor:
             cursor.execute("SET LOCAL session_replication_role = replica")
             for table, columns in self.columns.items():
@@ -65,13 +65,13 @@ def told(order: Checkout) -> list[str]:
 
 
 def borne() -> dict[str, int]:
-    """Return the amount that each card has paid and not got back, by last 4, according to the bank."""
+    """Map the last four digits of each card to the captured amount that the bank has not refunded."""
     rows = Charge.objects.filter(state="captured").order_by("pk")
     return {row.last4: row.amount - row.refunded_amount for row in rows}
 
 
 def repaired(began: datetime) -> Repair:
-    """Repair, and check that the books agree with the provider and that no card moves then or later."""
+    """Repair the database, and check that its books agree with the bank and that no money has moved."""
     before = borne()
     done = repair.repair(began)
     assert not restore_guard.is_closed()

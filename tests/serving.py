@@ -1,4 +1,4 @@
-"""A small HTTP server in a thread of the test."""
+"""A small HTTP server that runs in a thread of the test process."""
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +15,10 @@ class Reply(NamedTuple):
 
 @contextmanager
 def serving(answer: Callable[[BaseHTTPRequestHandler, bytes], Reply]) -> Iterator[str]:
-    """Serve on 127.0.0.1 until the block ends; yield the address. `answer` gets each request and its body."""
+    """Run a server on 127.0.0.1 until the block ends, and yield its address.
+
+    `answer` is called with each request and its body.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -31,7 +34,7 @@ def serving(answer: Callable[[BaseHTTPRequestHandler, bytes], Reply]) -> Iterato
         do_GET = do_POST
 
         def log_message(self, *_: object) -> None:
-            """Log no request, because tests look at what `answer` has kept."""
+            """Do not log requests."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()

@@ -1,7 +1,7 @@
-"""Django's test client for sessions whose cookie holds the secret; the session key is its digest.
+"""Adapts Django's test client to our sessions: their cookie has a secret, and the session key is its digest.
 
-When the client logs a person in or begins a session, it puts the session key into the cookie. This module
-replaces the key by the secret.
+When the test client logs a person in or begins a session, it puts the session key into the cookie. This
+module replaces that key with the secret.
 """
 
 from typing import Any
@@ -11,11 +11,11 @@ from django.test import client as django_client
 
 from portal.accounts.session_store import SessionStore
 
-_secrets: dict[str, str] = {}  # of the sessions that this process has begun, by their keys
+_secrets: dict[str, str] = {}  # the secret for each session key that this process has created
 
 
 def install() -> None:
-    """Make Django's test client send secrets."""
+    """Make Django's test client send the secrets of sessions."""
     mixin: Any = django_client.ClientMixin
     store_class: Any = SessionStore
     create, log_in, begin = store_class.create, mixin._login, mixin.session

@@ -1,7 +1,7 @@
 """The template database of the tests: migrated once, and copied as files for the PostgreSQL of each test run.
 
-The template is stored under `.local` until a file that makes it changes. The keys with which its data was
-written are stored next to it and copied with it.
+The template is stored under `.local`. It is made again if a file that affects it changes. The keys with which
+its data was encrypted are stored next to it and copied with it.
 """
 
 import fcntl
@@ -17,11 +17,11 @@ from config.local import engines, environment
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = environment.FOLDER / "tests"
 CLUSTER = "postgres"
-# The files that decide what is in the database: our migrations and the code that runs them. The lock file has
-# the versions of the engine and of the libraries with migrations.
+# The files that affect the content of the database: our migrations and the code that runs them. The lock
+# files have the versions of the engine and of the libraries with migrations.
 MAKERS = (
     *("*/migrations/*.py", "*/providers/*/migrations/*.py"),
-    *("*/sql/*.sql", "*/providers/*/sql/*.sql", "config/**/*.py", "requirements.lock"),
+    *("*/sql/*.sql", "*/providers/*/sql/*.sql", "config/**/*.py", "requirements*.lock"),
 )
 SHELL = ("PATH", "HOME", "TMPDIR", "LANG")
 
@@ -29,7 +29,7 @@ SHELL = ("PATH", "HOME", "TMPDIR", "LANG")
 def copy_to(folder: Path) -> None:
     """Copy the migrated cluster and its keys into a folder that has no cluster.
 
-    The first process makes the template. Other processes wait for it, also those of another run.
+    The first process makes the template. Other processes wait for it, even if they belong to another run.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     FOLDER.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -43,7 +43,7 @@ def copy_to(folder: Path) -> None:
 
 
 def digest(root: Path) -> str:
-    """Return a digest that changes if the project in this folder would make a different database."""
+    """Return a digest of the files in this project folder that affect the database."""
     found = hashlib.sha256()
     for path in sorted(path for pattern in MAKERS for path in root.glob(pattern)):
         content = path.read_bytes()
@@ -54,7 +54,7 @@ def digest(root: Path) -> str:
 def _make(template: Path) -> None:
     """Remove earlier templates and make the new one.
 
-    It gets its name only when it is complete, so that no process uses half a template.
+    The template is renamed when it is complete, so that no process uses an incomplete template.
     """
     for earlier in FOLDER.glob("*/"):
         shutil.rmtree(earlier)
@@ -64,7 +64,7 @@ def _make(template: Path) -> None:
 
 
 def _migrate(folder: Path) -> None:
-    """Create a cluster with a migrated database in the folder."""
+    """Create a PostgreSQL cluster with a migrated database in the folder."""
     variables = {name: os.environ[name] for name in SHELL if name in os.environ}
     variables = environment.of_run(variables, folder) | {"REDIS_URL": "redis://127.0.0.1:1/0"}
     with engines.running(folder, durable=False, redis_url=variables["REDIS_URL"]) as own:

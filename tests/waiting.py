@@ -11,7 +11,7 @@ SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wai
 
 
 def wait_for(condition: Callable[[], bool], *, within: float = 5) -> None:
-    """Return once the condition is true; fail if it is not true within so many seconds."""
+    """Return once the condition is true; fail if it is not true within `within` seconds."""
     end = time.monotonic() + within
     while not condition():
         assert time.monotonic() < end
@@ -21,7 +21,8 @@ def wait_for(condition: Callable[[], bool], *, within: float = 5) -> None:
 def waiting_for_locks() -> int:
     """Return how many connections wait for a lock.
 
-    Within a transaction, PostgreSQL returns the connections of the first look until that snapshot is cleared.
+    The statistics snapshot is cleared first. Otherwise, repeated calls in a transaction would return the
+    first result.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_stat_clear_snapshot()")

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Runs `manage.py` as the service's user with the service's variables, and `migrate` also with the owner's.
+"""Runs `manage.py` as the service's user with the service's environment variables.
 
-Installed as `checkout-manage`. Needs only the standard library.
+For the command `migrate`, it adds the variables of the owner of the tables. The script is installed as
+`checkout-manage` and needs only the standard library.
 
-The files are read as systemd reads them: a name, "=", and the value up to the end of the line. A line that
-begins with # is a comment.
+It reads the files with the variables as systemd does: a name, "=", and the value up to the end of the line.
+A line that begins with # is a comment.
 """
 
 import os

@@ -1,8 +1,8 @@
-"""`make env`: the files of a new installation.
+"""`make env`: create the files of a new installation.
 
-These are its variables with new keys, a first certificate, and a folder that outlives the database. Files
-that exist already stay as they are. Needs only the standard library and openssl, because it runs before the
-installation.
+These are its environment variables with new keys, a self-signed certificate, and a folder for files that are
+not part of the database. Existing files are not changed. The script runs before the installation, so it needs
+only the standard library and openssl.
 """
 
 import base64
@@ -31,7 +31,7 @@ CERTIFICATE = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -no
 def write(folder: Path, host: str) -> None:
     """Write .env and a self-signed certificate for the host, and make the folder .kept.
 
-    Operators replace the certificate by a real one. Containers may write only into .kept.
+    Operators replace the certificate with a real one. Containers may write only into .kept.
     """
     variables, tls, kept = folder / ".env", folder / ".tls", folder / ".kept"
     if not variables.exists():

@@ -1,4 +1,4 @@
-"""Many rows in small steps: each step has its own transaction, so that none locks rows or runs for long."""
+"""Processing of many rows in small steps. Each step has its own transaction, so no transaction runs for long."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Model, QuerySet
 
 ROWS = 1000
-BATCHES = 2000  # at most in one run; the next run continues
+BATCHES = 2000  # maximum number of steps in one run; the next run continues
 T = TypeVar("T")
 M = TypeVar("M", bound=Model)
 
@@ -21,9 +21,9 @@ def chunks(things: Iterable[T], size: int) -> Iterator[list[T]]:
 
 
 def each(rows: QuerySet[M]) -> Iterator[M]:
-    """Yield the rows in the order of their keys, and read a thousand at a time.
+    """Yield the rows in the order of their keys. Each statement reads a thousand rows.
 
-    No cursor stays open, so the caller may write in between.
+    No database cursor stays open between the statements, so the caller may write and commit.
     """
     ordered = rows.order_by("pk")
     found = list(ordered[:ROWS])
@@ -33,9 +33,10 @@ def each(rows: QuerySet[M]) -> Iterator[M]:
 
 
 def repeat(step: Callable[[int], int], *, rows: int = ROWS) -> int:
-    """Run `step` until there is no more to do, each time in its own transaction; return how many rows it did.
+    """Run `step` repeatedly, each time in its own transaction; return the total number of processed rows.
 
-    `step` takes how many rows it may do, and returns how many it did. At most BATCHES steps run.
+    `step` gets the maximum number of rows to process, and returns how many it has processed. The loop ends
+    when this is less than the maximum, or after BATCHES steps.
     """
     total = 0
     for _ in range(BATCHES):

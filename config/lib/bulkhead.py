@@ -1,4 +1,4 @@
-"""Bulkheads: limits on how many threads of a process wait for one outside party, and how many queue for it.
+"""Bulkheads. They limit how many threads of a process wait for the same third party at the same time.
 
 Rule limit.slots.
 """
@@ -25,13 +25,14 @@ REFUSED = Counter("checkout_slots_refused", "Callers who found no slot in time",
 
 
 class Busy(Exception):
-    """Too many threads wait for the same outside party. The work has not begun."""
+    """Raised if too many threads wait for the same third party. The work has not begun."""
 
 
 class Bulkhead:
-    """`slots` that threads take while they wait for an outside party. `queue` more threads may wait for one.
+    """A limited number of slots. A thread takes a slot while it waits for a third party.
 
-    A bulkhead with a name is measured under that name (rule environment.metrics).
+    If no slot is free, up to `queue` threads can wait for one. If the bulkhead has a name, its metrics are
+    exported under that name (rule environment.metrics).
     """
 
     def __init__(self, slots: int, *, queue: int = 0, name: str = "") -> None:
@@ -78,12 +79,12 @@ class Bulkhead:
             return True
         with self._lock:
             if turn.is_set():
-                return True  # it was handed over just now
+                return True  # the slot was handed over after the wait had timed out
             self._waiting.remove(turn)
             return False
 
     def refuse(self) -> None:
-        """Count a caller who found no slot. Raises Busy."""
+        """Count a caller that got no slot. Always raises Busy."""
         REFUSED.labels(self._name).inc()
         raise Busy
 
@@ -102,7 +103,7 @@ class Bulkhead:
 
 
 class Slot:
-    """A caller's slot of a bulkhead."""
+    """A slot of a bulkhead for one caller, who takes it when needed."""
 
     def __init__(self, bulkhead: Bulkhead) -> None:
         self._bulkhead = bulkhead
@@ -126,10 +127,10 @@ class Slot:
             self._bulkhead.refuse()
 
     def begin(self, begin: Callable[["Slot"], Begun], deadline: Deadline | None = None) -> Begun:
-        """Return the result of `begin`, which takes the slot in its transaction once it needs one.
+        """Call `begin` and return its result. `begin` takes the slot inside its transaction, when it needs it.
 
-        If no slot is free, that transaction is rolled back, so that no caller holds a lock while waiting for
-        a slot. With a slot, `begin` runs again. Raises Busy.
+        If no slot is free, that transaction is rolled back, so that the caller holds no lock while it waits
+        for a slot. Once the caller has a slot, `begin` is called again. Raises Busy if the wait times out.
         """
         try:
             return begin(self)
@@ -145,9 +146,9 @@ class Slot:
 
 
 class OneEach:
-    """Places for a number of threads, of which each key has at most `each`.
+    """A limit of `places` on the threads that do something, and of `each` on the threads for the same key.
 
-    One key's calls can therefore not take all places. No thread waits for a place.
+    The calls for one key can therefore not take all places. No thread waits for a place.
     """
 
     def __init__(self, places: int, *, each: int = 1) -> None:

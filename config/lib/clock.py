@@ -1,4 +1,4 @@
-"""The service's only clock, which is PostgreSQL's."""
+"""The only clock that the service uses, which is the clock of PostgreSQL."""
 
 from datetime import UTC, datetime
 from functools import cache
@@ -9,21 +9,22 @@ from config.lib.database import queries, statements
 
 NO_ZONES = frozenset(
     {"localtime", "Factory"}
-)  # files among the zones that are no zones: the machine's own zone, and "not set yet"
+)  # names that are listed as zones but are not: the machine's own zone, and a placeholder for "not set"
 
 
 def now() -> datetime:
     """Return the database's wall clock time, aware, in UTC.
 
-    Call it while you hold the row's lock. It is a separate statement, because `now()` is the start of
-    the transaction. A clock in the statement that locks would be from before the wait for the lock.
+    Call it after you have locked the row. It is a separate statement, because `now()` in SQL is the start of
+    the transaction. If the locking statement also read the clock, the time would be before the wait for the
+    lock.
     """
     time: datetime = queries.value(statements.READ_CLOCK)
     return time
 
 
 def first_id(at: datetime) -> UUID:
-    """Return the lowest UUIDv7 of a moment. Ids that are made from then on are not lower."""
+    """Return the lowest UUIDv7 of a moment. No id that is made at or after that moment is lower."""
     return UUID(int=int(at.timestamp() * 1000) << 80)
 
 
@@ -38,12 +39,12 @@ def last_id_with(found: UUID) -> UUID:
 
 
 def made_at(found: UUID) -> datetime:
-    """Return when a UUIDv7 was made, by its maker's clock."""
+    """Return when a UUIDv7 was made, according to the clock of the machine that made it."""
     return datetime.fromtimestamp((found.int >> 80) / 1000, UTC)
 
 
 def another_id(of: UUID) -> UUID:
-    """Return a new UUIDv7 with the moment of another id, so that both are in partitions of the same time."""
+    """Return a new UUIDv7 with the time of another id, so that their rows are in partitions of the same days."""
     return UUID(int=(of.int >> 80) << 80 | uuid4().int & ~(0xF << 76) & ((1 << 80) - 1) | 7 << 76)
 
 

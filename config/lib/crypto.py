@@ -40,9 +40,9 @@ def is_under_first_key(sealed: str) -> bool:
 
 
 def rotate(sealed: str) -> str:
-    """Return a text that `encrypt` sealed under any of FIELD_KEYS, sealed under the first of them.
+    """Return an encrypted text, encrypted again under the first of FIELD_KEYS.
 
-    Raises InvalidToken for other texts.
+    Raises InvalidToken for a text that was not encrypted under any of FIELD_KEYS.
     """
     return _field_cipher().rotate(sealed.encode()).decode()
 
@@ -65,12 +65,15 @@ def keyed_digests(purpose: str, value: str) -> list[str]:
 
 
 def is_keyed_digest(digest: str, purpose: str, value: str) -> bool:
-    """Return whether a digest is that of a value under any of the keys, in constant time for each key."""
+    """Return whether `digest` is the HMAC of a value under any of the keys, in constant time for each key."""
     return any(hmac.compare_digest(digest.encode(), own.encode()) for own in keyed_digests(purpose, value))
 
 
 def lookup_key_marks() -> list[str]:
-    """Return short names of LOOKUP_KEY and LOOKUP_KEY_FALLBACKS, for rows that only one key finds."""
+    """Return short identifiers of LOOKUP_KEY and LOOKUP_KEY_FALLBACKS, in this order.
+
+    A row that can be found only with the key that it was written with stores the identifier of that key.
+    """
     return [digest[:KEY_MARK_LETTERS] for digest in keyed_digests("key", "")]
 
 
@@ -91,7 +94,9 @@ class EncryptedTextField(models.TextField):
 
 
 class FindableTextField(EncryptedTextField):
-    """Encrypted text that is found by its whole value. The column has the keyed digest, then the ciphertext.
+    """Encrypted text that queries can search by its whole value.
+
+    The column holds the keyed digest of the text, followed by the ciphertext.
 
     An empty text stays empty. `filter(phone="+447700900123")` compares the digests under all keys, so a
     unique constraint or an index must be on `Left(name, 64)`. A unique constraint does not compare digests
@@ -116,13 +121,13 @@ class FindableTextField(EncryptedTextField):
 
     @staticmethod
     def digests(value: str) -> list[str]:
-        """Return the digests by which a value can be found. The first one is the one to write."""
+        """Return the digests under which a value can be stored. New rows get the first one."""
         return keyed_digests("text", value) if value else [""]
 
 
 @FindableTextField.register_lookup
 class _Exact(lookups.Exact):
-    """Lookup by `IN (…)` with the digests. If there is one key, PostgreSQL plans it like `=`."""
+    """The `exact` lookup, as `IN (…)` with a digest for each key. For one key, PostgreSQL plans it like `=`."""
 
     def get_prep_lookup(self) -> list[str] | None:
         return None if self.rhs is None else FindableTextField.digests(self.rhs)
@@ -145,5 +150,5 @@ class SessionSerializer(JSONSerializer):
         return _field_cipher().encrypt(super().dumps(obj))
 
     def loads(self, data: bytes) -> Any:
-        """Return the session's data. Raises InvalidToken for data of another key, which ends the session."""
+        """Return the session's data. Raises InvalidToken if no key decrypts it. This ends the session."""
         return super().loads(_field_cipher().decrypt(data))

@@ -1,4 +1,7 @@
-"""Opaque cursors for keyset pages: newest first, or all changes in order (rules list.pages, list.cursor)."""
+"""Opaque cursors for keyset pagination, for lists with the newest rows first and for lists of changes.
+
+Rules list.pages, list.cursor.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -35,7 +38,7 @@ def read_page(
     for the scope for which it is signed.
 
     Use `in_steps` for a partitioned table if the filter matches most rows and therefore has no index. Without
-    it, for a page of newer rows, PostgreSQL would also read the whole partition of a day without such rows.
+    it, PostgreSQL would also read the whole partition of an older day in which no row matches.
     """
     at = None
     if cursor is not None:
@@ -53,16 +56,16 @@ _STEPS = (timedelta(days=1), timedelta(days=7))
 
 
 def _first_rows(rows: QuerySet[Any, Row], count: int, key: str, at: datetime) -> list[Row]:
-    """Return the first of the ordered rows.
+    """Return the first `count` of the ordered rows.
 
     Search the last day before `at` first, then the last week, then the rest.
     """
     found: list[Row] = []
     for step in _STEPS:
         since = at - step
-        # The bound is a row of two columns, as for the page's end. For two bounds on one column, PostgreSQL
-        # expects almost no rows in a generic plan. It then kept no plan, and planning for all partitions took
-        # 2 ms each time.
+        # The bound compares two columns, like the bound of the page's end. With two bounds on one column,
+        # PostgreSQL's generic plan would expect almost no rows. PostgreSQL then kept no plan, and planning
+        # for all partitions took 2 ms each time.
         later = TupleGreaterThanOrEqual(Tuple(F(key), F("pk")), (since, _FIRST))
         found += rows.filter(later)[: count - len(found)]
         if len(found) == count:
@@ -74,8 +77,8 @@ def _first_rows(rows: QuerySet[Any, Row], count: int, key: str, at: datetime) ->
 class Feed(NamedTuple, Generic[Row]):
     """Rows that are listed by their last change. For most rows, the field `key` has the time of that change.
 
-    `changed_at` returns the time of a row's last change, which can be later than its key. The function
-    `beside` returns the rows that have changed since a moment although their key does not show it.
+    `changed_at` returns the time of a row's last change, which can be later than its key. `beside` returns
+    the rows that have changed since a moment, although their key is older.
     """
 
     rows: QuerySet[Any, Row]
@@ -106,8 +109,8 @@ def changes(
 
     There is always a cursor to continue from. If no cursor is given, the rows begin after `start`, or at the
     first row if `start` is None. The cursor of an empty page also keeps `start`. Rows that an open
-    transaction might still write are in a later page, for every value of their key (see `feed.horizon`).
-    Raises InvalidCursor. Rule list.changes.
+    transaction might still write are left for a later page (see `feed_horizon`). Raises InvalidCursor. Rule
+    list.changes.
     """
     place: Place = (start, _LAST) if start else (datetime.min.replace(tzinfo=UTC), _FIRST)
     if cursor is not None:
@@ -142,6 +145,6 @@ def read_cursor(cursor: str, scope: str, *kinds: Callable[[str], Any]) -> list[A
         raise InvalidCursor from None
 
 
-_PLACE = (datetime.fromisoformat, UUID)  # the parsers of a page's end
+_PLACE = (datetime.fromisoformat, UUID)  # the parsers for the two parts of a row's place
 _FIRST = UUID(int=0)  # comes before all ids of the same time
 _LAST = UUID(int=(1 << 128) - 1)  # comes after all ids of the same time

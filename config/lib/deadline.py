@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Deadline:
-    """A moment that no wait of a call may pass."""
+    """The moment at which every wait of a call must have ended."""
 
     at: float
 

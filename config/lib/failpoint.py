@@ -2,9 +2,9 @@
 
 They are inactive unless settings.FAIL_POINTS names a folder.
 
-To arm a point, a test writes a file into the folder. The file's name is that of the point, as specific as the
-test needs (`after_call`, `after_call.capture`, `after_call.capture.<checkout_uuid>`). The file's text says
-what happens there, once: `kill`, `raise`, or `sleep 3`.
+To arm a point, a test writes a file into the folder. The file's name is the name of the point, with as many
+details as the test needs (`after_call`, `after_call.capture`, `after_call.capture.<checkout_uuid>`). The
+file's text is `kill`, `raise`, or `sleep 3`. This happens once, to the first process that reaches the point.
 """
 
 import os
@@ -35,11 +35,11 @@ POINTS = frozenset(
 
 
 class Failed(Exception):
-    """The exception that an armed `raise` raises."""
+    """Raised at a fail point that is armed with `raise`."""
 
 
 def reach(point: str, *details: object) -> None:
-    """Do what a test has armed for this point, if it has. Raises Failed."""
+    """Run the fault that a test has armed for this point, if there is one. Raises Failed."""
     if not settings.FAIL_POINTS:
         return
     if point not in POINTS:

@@ -15,9 +15,10 @@ M = TypeVar("M", bound=Model)
 
 
 class Queue(Generic[M]):
-    """The rows of a queryset that are due by the field `due`. `rows` builds the queryset once, at first use.
+    """The rows of a queryset whose time in the field `due` has come.
 
-    Rows are taken in the order of the field `by`, which defaults to `due`.
+    `rows` builds the queryset. It is called only when the queue is used, so it can use models that are not
+    loaded yet. Rows are taken in the order of the field `by`, which defaults to `due`.
     """
 
     def __init__(self, rows: Callable[[], QuerySet[M]], due: str, *, by: str = "") -> None:
@@ -37,9 +38,9 @@ class Queue(Generic[M]):
     def take_oldest(self, changed: Callable[[M, datetime], Mapping[str, Any]]) -> M | None:
         """Take the first due row and return it, or None if no row is due.
 
-        `changed` gets the row and the time. It returns the fields that mark the row as taken, with their new
-        values: when the row is due again, if ever. They are committed at once, in a separate transaction, so
-        that no other process takes the same row.
+        `changed` gets the row and the current time. It returns the new values of the fields that mark the row
+        as taken, such as the time at which the row is due again. They are committed at once, in a separate
+        transaction, so that no other process takes the same row.
         """
         liveness.sign()
         if not self._waiting().exists():  # nearly always: one statement instead of three

@@ -19,7 +19,7 @@ from redis.commands.core import Script
 from redis.exceptions import RedisError
 
 log = structlog.get_logger("limits")
-PAUSE = 5.0  # seconds for which a Redis that failed is not asked again
+PAUSE = 5.0  # seconds for which Redis is not used after an error
 _out_until = 0.0
 _counting = threading.Lock()  # the library's counts in memory are not thread-safe
 # One round trip for all counts of a call. If one count refuses a call, the next ones do not count it: a
@@ -35,10 +35,10 @@ return 1
 
 
 class Shared(NamedTuple):
-    """A second count of the same calls, such as that of a client's merchant: its key and its larger limit."""
+    """A second count of the same calls, with a larger limit, such as for all clients of a merchant."""
 
     key: tuple[str, ...]
-    factor: int  # its limit, in multiples of the limit of the first count
+    factor: int  # the limit of the second count is this many times the limit of the first
 
 
 class _Count(NamedTuple):

@@ -1,4 +1,4 @@
-"""Values that are made once per process, even if several threads ask for them first."""
+"""Values that are made once per process, even if several threads request them at the same time."""
 
 import functools
 from collections.abc import Callable
@@ -21,5 +21,5 @@ class Once(Generic[Made]):
             return self._kept()
 
     def cache_clear(self) -> None:
-        """Make the next caller make the value again."""
+        """Drop the value, so that the next call makes a new one."""
         self._kept.cache_clear()

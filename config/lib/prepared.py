@@ -24,7 +24,7 @@ _MARKS: dict[type, Callable[[int], Any]] = {
     str: lambda place: f"the value at {place}",
     datetime: lambda place: datetime(1, 1, place, tzinfo=UTC),
 }
-MAX_PLANS = 500  # per connection; an order needs more than psycopg's 100 from first page to end
+MAX_PLANS = 500  # per connection; the statements that one order needs exceed psycopg's default of 100
 
 
 def _raise_limit(connection: Any, **_: Any) -> None:

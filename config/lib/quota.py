@@ -1,4 +1,7 @@
-"""Quotas: a maximum of rows within a time. Callers `lock` the counted keys first, so as not to miss a row."""
+"""Quotas: a maximum number of rows within a period.
+
+Before they count, callers `lock` the counted keys, so that they do not miss the rows of other transactions.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -8,8 +11,8 @@ from django.db.models import CharField, Q, QuerySet
 
 from config.lib.database import queries, statements
 
-SITE_FACTOR = 10  # the limit of an IPv6 /48, in multiples of the limit of a /64 (rule limit.address)
-HAS_SITE = ~Q(site_digest="")  # the rows of IPv6 callers: indexes by site have only these
+SITE_FACTOR = 10  # the limit for an IPv6 /48 is this many times the limit for a /64 (rule limit.address)
+HAS_SITE = ~Q(site_digest="")  # matches the rows of IPv6 callers; indexes by site contain only these
 
 
 class Limit(NamedTuple):
@@ -19,12 +22,15 @@ class Limit(NamedTuple):
     within: timedelta
 
     def of_site(self) -> "Limit":
-        """Return the limit of a /48, given that this is the limit of an address."""
+        """Return the limit for a /48, if this is the limit for an address."""
         return self._replace(maximum=self.maximum * SITE_FACTOR)
 
 
 def site_digest() -> "CharField[str, str]":
-    """Return the model field for the caller's /48, for rows counted by address. address.digests fills it."""
+    """Return a model field for the digest of the caller's /48, for rows that are counted by address.
+
+    `address.caller_digests` returns the values.
+    """
     return CharField(
         max_length=64,
         blank=True,
@@ -41,7 +47,7 @@ def lock(*keys: str) -> None:
 
 
 def placeholders(name: str, count: int) -> str:
-    """Return the placeholders for `IN (…)` in a raw statement. `parameters` of this name fill them in."""
+    """Return the placeholders for `IN (…)` in a raw statement. `parameters` returns the values for them."""
     return ", ".join(f"%({name}_{place})s" for place in range(count))
 
 
@@ -60,9 +66,9 @@ def lock_digests(purpose: str, *digests: str) -> None:
 
 
 def locked_until(rows: QuerySet[Any], limit: Limit, now: datetime) -> datetime | None:
-    """Return until when no row may follow these, or None if one may follow now.
+    """Return the time until which no further row is allowed, or None if one is allowed now.
 
-    After the maximum of rows within the time, no row may follow for the same time again.
+    Once the maximum has been reached within a period, no row is allowed for one period after the last row.
     """
     latest = rows.filter(created_at__gt=now - 2 * limit.within).order_by("-created_at")
     times = list(latest.values_list("created_at", flat=True)[: limit.maximum])

@@ -1,14 +1,14 @@
 """Redaction of secrets, card numbers and phone numbers in log lines, as the last step before they are output.
 
-Every expression here takes linear time, because a log line can contain what a stranger has sent.
+Every regular expression here takes linear time, because a log line can contain text that a client has sent.
 """
 
 import re
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
-# Paths in front of a secret: anyone who has the whole address can pay, join or set a password. After any
-# other path, a part that looks random is blanked too.
+# Paths that are followed by a secret. Anyone who has the whole address can pay, join or set a password. In
+# other paths, each part that looks random is blanked.
 SECRET_PATHS = (
     "pay/share",
     "pay/g",
@@ -36,8 +36,8 @@ _SECRET = re.compile(
     r"whsec_[A-Za-z0-9+/=]+|\b[sr]k_(?:live|test)_\w+|\bpi_[A-Za-z0-9]{1,64}_secret_\w+|(?i:bearer)\s\S+"
 )
 _CARD = re.compile(r"(?<![\w-])\d(?:[ -]?\d){12,18}(?![\w-])")
-# Most values in log lines, in which the other expressions cannot match: words, methods, our ids, times,
-# versions.
+# Values in which the other expressions cannot match: words, methods, our ids, times, versions. Most values in
+# log lines are like this, so the check saves time.
 _HARMLESS = re.compile(
     rf"[a-z. ]{{0,64}}|[A-Z]{{1,7}}|{_UUID}|req_[0-9a-f]{{12}}7[0-9a-f]{{19}}|[0-9-]{{10}}T[0-9:.]{{8,15}}Z"
     r"|[0-9]{1,3}(?:\.[0-9]{1,3}){2}"

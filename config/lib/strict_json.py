@@ -1,4 +1,4 @@
-"""Strict JSON: one value, without anything that parsers disagree on, parsed in linear time.
+"""A strict JSON parser that takes linear time. It refuses JSON that other parsers interpret differently.
 
 Rules api.strict_json, api.linear_json.
 """
@@ -31,7 +31,7 @@ class InvalidJson(Exception):
     """
 
     def __init__(self, problem: str, *, before: str) -> None:
-        """Note a problem at the end of `before`, the text before the place at fault."""
+        """Describe a problem. `before` is the text before the place of the problem."""
         self.problem = problem
         self.line = before.count("\n") + 1
         self.column = len(before) - before.rfind("\n")
@@ -78,7 +78,7 @@ def _check_tokens(text: str) -> None:
 
 
 def _check_duplicate(string: str, known: set[str]) -> str:
-    """Add the string's unescaped key to the known ones. Return an error text if it was known, else ""."""
+    """Add the unescaped key to `known`. Return an error text if the key was already there, else ""."""
     key = orjson.loads(string) if "\\" in string else string[1:-1]
     if key in known:
         return f"the key {orjson.dumps(key[:_MAX_SHOWN]).decode()} occurs twice in one object"

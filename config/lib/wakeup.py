@@ -1,4 +1,7 @@
-"""Wake-ups: hints to workers that rows are due. A lost one costs a second, never work (rule pump.wake_up)."""
+"""Wake-ups: hints to workers that rows are due. A lost wake-up delays the work by a second, but no work is lost.
+
+Rule pump.wake_up.
+"""
 
 import queue
 import threading

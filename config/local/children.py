@@ -18,9 +18,9 @@ ONLY_UNDER = ("sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"')
 
 
 def tied(command: Sequence[str], *, by: signal.Signals) -> list[str]:
-    """Return the command, wrapped so that Linux sends it `by` when the thread that started it ends.
+    """Return the command, wrapped so that Linux sends it the signal `by` when the thread that started it ends.
 
-    Other systems have no such signal. There, the command is unchanged, and only an orderly end stops it.
+    Other systems have no such feature. There, the command is unchanged, and outlives a parent that is killed.
     """
     setpriv = shutil.which("setpriv") if sys.platform == "linux" else None
     if setpriv is None:
@@ -29,7 +29,7 @@ def tied(command: Sequence[str], *, by: signal.Signals) -> list[str]:
 
 
 class Log:
-    """One stream of whole lines, each with the short name of its process in front."""
+    """A log of several processes. Each line begins with the short name of its process."""
 
     def __init__(self, names: Iterable[str], *, colour: bool = False) -> None:
         width = max(map(len, names), default=0)
@@ -48,7 +48,7 @@ class Log:
 
 
 def write(line: bytes) -> None:
-    """Write to the terminal at once. A reader that has gone away must not prevent the end of the run."""
+    """Write a line to the terminal. Ignore errors, because a closed terminal must not prevent the clean-up."""
     with contextlib.suppress(OSError):
         os.write(1, line)
 
@@ -86,8 +86,8 @@ class Child:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(seconds)
         self._reader.join(max(0.0, end - time.monotonic()))
-        # The log is open as long as a process of the session lives, so the group's id cannot be another
-        # group's.
+        # While the log is open, a process of the session is still alive. Another process group can therefore
+        # not have the same id.
         if self._reader.is_alive() or self._process.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
@@ -96,7 +96,7 @@ class Child:
 
 
 def end(children: Sequence[Child], *, within: float) -> None:
-    """Ask all children to end, and wait. Ask once: a second signal would cut Celery's warm shutdown short."""
+    """Ask all children to end, and wait. Ask only once, as a second signal would make Celery stop at once."""
     for child in children:
         child.ask_to_end()
     deadline = time.monotonic() + within

@@ -47,10 +47,9 @@ def show_email(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def newest_first() -> list[Mail]:
-    """Return the emails of the newest files, newest first. The order of writing decides within a second.
+    """Return the emails of the newest files, newest first. Emails of the same second are in order of writing.
 
-    Each file has at least one email, which was written last. An older file therefore has no email of the
-    list.
+    Only the MAXIMUM newest files are read. Each has at least one email, so they fill the list.
     """
     files = sorted(Path(settings.EMAIL_FILE_PATH).glob("*.log"), key=lambda file: file.stat().st_mtime_ns)
     mails = [mail for file in files[-MAXIMUM:] for mail in _mails_of(file)]

@@ -1,7 +1,8 @@
-"""Checks that the current migrations made the local database. Until the first deployment, they are rewritten.
+"""Checks that the local database was made by the current migrations.
 
-A database that was made by an older `0001_initial` looks migrated, but lacks later additions. Therefore the
-comment of the table django_migrations stores the digest that each migration had when it was applied.
+Until the first deployment, migrations are rewritten. A database that was made by an older `0001_initial`
+looks migrated, but lacks later additions. The comment of the table django_migrations therefore stores the
+digest that each migration had when it was applied.
 """
 
 import hashlib

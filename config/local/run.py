@@ -1,4 +1,4 @@
-"""`make run`: engines, seed, web, worker, beat and the demo shop, with one command, one log and one end."""
+"""`make run`: start the engines, the seed, web, worker, beat and the demo shop, and stop them all together."""
 
 import contextlib
 import http.client
@@ -16,7 +16,7 @@ from config import env
 from config.local import CannotStart, children, engines, environment
 
 READY_SECONDS = 60
-END_SECONDS = 6  # with at most two more for each engine, within the ten seconds of rule environment.run
+END_SECONDS = 6  # each of the two engines gets two more seconds, and rule environment.run allows ten in all
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 GUNICORN = Path(__file__).resolve().parents[1] / "gunicorn.py"
 CREDENTIALS = "credentials.json"
@@ -36,7 +36,7 @@ class Plan:
 
     seed: Sequence[str]
     services: Commands
-    ready: Mapping[str, str]  # by the name of a port's variable, the path that answers 200 there
+    ready: Mapping[str, str]  # variables with a port, and the path at that port that returns 200 when ready
 
 
 def plan(folder: Path, port: str) -> Plan:
@@ -204,7 +204,7 @@ def _is_answering(port: int, path: str) -> bool:
 def _announce_addresses(variables: Mapping[str, str], credentials: Mapping[str, str], folder: Path) -> None:
     """Print the addresses and credentials, and write them to a file for programs.
 
-    For these, the file means that the service is ready. Rule environment.run.
+    If the file exists, the service is ready. Rule environment.run.
     """
     base_url = variables["BASE_URL"]
     known = {

@@ -42,7 +42,7 @@ ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
 
 @dataclass(frozen=True)
 class Place:
-    """Where a server keeps its files and sockets, and the lock it holds by an inherited descriptor."""
+    """The folders for a server's files and sockets, and the descriptor of the lock that the server inherits."""
 
     folder: Path
     sockets: Path
@@ -85,7 +85,7 @@ class Server:
             time.sleep(0.005)
 
     def stop(self) -> None:
-        """Stop the server in an orderly way. Kill it after two seconds: both engines recover from that."""
+        """Stop the server in an orderly way. Kill it after two seconds, because both engines can recover."""
         if self._process is None:
             return
         self._process.send_signal(signal.SIGINT)
@@ -104,8 +104,8 @@ def postgres(place: Place) -> Server:
     cluster = place.folder / "postgres"
     if not cluster.exists():
         _create_cluster(cluster, binaries, unprivileged)
-    # We hold the lock, so no server of ours runs. The process id in a leftover file can be another process's
-    # now.
+    # We hold the lock, so no server of ours is running. The process id in a leftover file can now belong to
+    # another process.
     (cluster / "postmaster.pid").unlink(missing_ok=True)
     settings = POSTGRES_SETTINGS | {"unix_socket_directories": str(place.sockets)}
     settings |= {} if place.durable else FORGETFUL
@@ -120,7 +120,7 @@ def postgres(place: Place) -> Server:
 
 
 def _create_cluster(cluster: Path, binaries: Path, unprivileged: Sequence[str]) -> None:
-    """Create cluster and database under another name first, so that an incomplete cluster is never used."""
+    """Create the cluster and its database. The folder is renamed at the end, so that it is never incomplete."""
     fresh = cluster.with_suffix(".tmp")
     shutil.rmtree(fresh, ignore_errors=True)
     initdb = [str(binaries / "initdb"), "--pgdata", str(fresh), *INITDB.split()]

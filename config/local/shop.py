@@ -58,7 +58,7 @@ class Shop:
         return [row["secret"] for row in rows]
 
     def subscribe(self) -> None:
-        """Subscribe to all events. The service shows the secret only once, so replace a lost one at once."""
+        """Subscribe to all events. The service shows the secret only once, so rotate a secret that was lost."""
         wanted = {"url": f"{self.address}/webhooks", "event_types": ["*"]}
         answer = self.api.call("POST", "/webhooks/subscription", wanted)
         if "signing_secret" not in answer and not self.signing_secrets():
@@ -136,7 +136,7 @@ class Shop:
             self.rows(fulfil, moment(), order_id)
 
     def look_up(self, order: Any) -> Any:
-        """Return an order's checkout. Make up for an event or an answer that was lost on the way."""
+        """Return an order's checkout. If an event or answer was lost, capture the held money first."""
         path = f"/checkouts/{order['checkout_uuid']}"
         checkout = self.api.call("GET", path)
         is_held = checkout["status"] in ("authorized", "captured") and not order["fulfilled_at"]
@@ -146,7 +146,10 @@ class Shop:
         return checkout
 
     def catch_up(self) -> None:
-        """Process the changes since the last time. No event reports a lost answer or a failed refund."""
+        """Process the checkouts that changed since the last call.
+
+        This finds lost answers and failed refunds, which no event reports.
+        """
         kept = self.rows("SELECT cursor FROM feed")
         since = {"cursor": kept[0]["cursor"]} if kept else {"updated_after": moment(ago=86_400)}
         page = self.api.call("GET", f"/checkouts?{urlencode({'sort': 'updated_at', **since})}")
@@ -166,7 +169,7 @@ class Shop:
         return self.rows("SELECT * FROM event WHERE checkout_uuid = ?", order["checkout_uuid"])
 
     def refund(self, order: Any) -> None:
-        """Refund everything. A second click sends the same ref. After a failed refund, the ref is new."""
+        """Refund the whole order. A second click sends the same reference, unless the first refund failed."""
         path = f"/checkouts/{order['checkout_uuid']}"
         refunds = self.api.call("GET", path).get("refunds", [])
         failed = sum(refund["status"] == "failed" for refund in refunds)

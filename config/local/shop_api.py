@@ -1,4 +1,4 @@
-"""The demo shop's client of the merchant API: an access token, JSON both ways, errors by their code."""
+"""The demo shop's client for the merchant API. It gets access tokens, and raises errors with their code."""
 
 import contextlib
 import json
@@ -38,7 +38,7 @@ class Api:
             raise
 
     def _renew_token(self) -> None:
-        # Together with a capture (10 s), this fits into the 15 s that a webhook may take.
+        # This takes at most 3 s. With a capture of at most 10 s, a webhook ends within the allowed 15 s.
         client = {"client_id": self.client_id, "client_secret": self._client_secret}
         body = {"grant_type": "client_credentials", **client}
         answer = self._send("POST", "/oauth/token", body, {}, seconds=3)

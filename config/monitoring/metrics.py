@@ -74,7 +74,7 @@ def read_figures() -> None:
 
 
 class _Figures(Collector):
-    """Collector that gives the version and the database's figures to Prometheus' library."""
+    """Collector that passes the version and the database's figures to the Prometheus library."""
 
     def collect(self) -> Iterator[Metric]:
         version = GaugeMetricFamily("checkout_version", "1, with the version that runs", labels=["version"])

@@ -1,4 +1,4 @@
-"""The tests' browser: Debian's Chromium without windows, to save CPU, or the one that CHROMIUM names."""
+"""The tests' browser: Debian's headless Chromium, to save CPU, or the browser that CHROMIUM names."""
 
 import os
 import shutil
@@ -12,7 +12,10 @@ QUIET = (
 
 
 def start(playwright: Playwright, *more: str) -> Browser:
-    """Start the browser with further options; if there is no browser, fail with the remedy."""
+    """Start the browser with these additional options.
+
+    If no browser is installed, fail and say how to install one.
+    """
     found = os.environ.get("CHROMIUM") or shutil.which("chromium-headless-shell")
     assert found, (
         "The browser tests need Debian's chromium-headless-shell, or CHROMIUM set to a browser of yours."

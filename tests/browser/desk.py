@@ -1,4 +1,4 @@
-"""A merchant with a day's traffic, and its owner's browser on every page and state of the portal."""
+"""A merchant with a day of orders, and an owner's browser that visits every page and state of the portal."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -39,7 +39,7 @@ client.call_bank("act_in_dashboard", kind="refund", payment=payment, amount=1000
 
 @dataclass
 class Desk:
-    """A merchant with orders in many states, and the endpoint that answers for it."""
+    """A merchant with orders in many states, and the merchant's webhook endpoint."""
 
     service: Service
     receiver: Receiver
@@ -73,7 +73,7 @@ class Desk:
         return uuid
 
     def lose(self, name: str, attempts: int = 1) -> None:
-        """Let a hold lapse after its endpoint has failed this many attempts or more."""
+        """Let a hold lapse after at least this many attempts at the endpoint have failed."""
         uuid = self.pay(name)
         polling.until(
             lambda: len(self.receiver.of("checkout.authorized", uuid)) >= attempts or None,
@@ -84,7 +84,7 @@ class Desk:
         self.merchant.awaited(uuid, "voided", within=20)
 
     def _trade(self) -> None:
-        """Trade well at first; then let the endpoint fail, and lose a hold."""
+        """Make some orders that succeed. Then let the endpoint fail, so that a hold is lost."""
         shares = [{"name": name, "amount": 2387} for name in ("Finn", "Priya", "نور")]
         split = self.pay("split", shares=shares)
         self.merchant.awaited(split, "captured", within=20)
@@ -119,7 +119,7 @@ class Desk:
         return page
 
     def is_there(self, page: Page, wanted: str) -> bool:
-        """Return whether the checklist, when loaded again, shows an element; this needs no script."""
+        """Load the checklist again, and return whether it shows an element. This needs no script."""
         return bool(self.at(page, "/portal/checklist").locator(wanted).count())
 
 
@@ -128,13 +128,13 @@ def _checkout(name: str) -> Callable[[Desk, Page], Page]:
 
 
 def _case(name: str, shows: str) -> Callable[[Desk, Page], Page]:
-    """Run a case of the checklist, unless its result is already shown; the endpoint answers 500."""
+    """Run a case of the checklist while the endpoint answers 500, unless the result is already shown."""
 
     def bring(desk: Desk, page: Page) -> Page:
         desk.at(page, "/portal/checklist")
         wanted = f"#case-{name} {shows}"
         if not page.locator(wanted).count():
-            desk.receiver.answer_with(500)  # another page may have set the endpoint to capture
+            desk.receiver.answer_with(500)  # the visit of another page might have set the endpoint to capture
             page.click(f"#case-{name} button")
             polling.until(lambda: desk.is_there(page, wanted) or None, within=90, what=f"the case {name}")
         return page
@@ -159,7 +159,10 @@ def _refund(step: int) -> Callable[[Desk, Page], Page]:
 
 
 def _cancel(desk: Desk, page: Page) -> Page:
-    """Open the question in place, on an unpaid order, because a hold would end after two minutes."""
+    """Open the confirmation on the order's page.
+
+    The order is unpaid, because a hold would end after two minutes.
+    """
     _checkout("unpaid")(desk, page)
     page.click("text=Cancel the order")
     page.wait_for_selector("#cancel-title")
@@ -207,7 +210,7 @@ def _personal(desk: Desk, page: Page) -> Page:
 
 
 def _wrong(path: str, wrong: str, field: str, button: str) -> Callable[[Desk, Page], Page]:
-    """Send a wrong value in a form, and show the refused form."""
+    """Submit an invalid value in a form, and show the form with its error."""
 
     def shown(desk: Desk, page: Page) -> Page:
         desk.at(page, path)

@@ -91,7 +91,7 @@ class Stage:
         return stay(at(page, "confirmed"))
 
     def asked(self, order: Order | None = None) -> Page:
-        """Return a mate's browser at the first link of a captured order."""
+        """Return a mate's browser that has opened the first pay link of a captured order."""
         lea = self.confirmed(order, mates=2)
         link = lea.get_attribute(".group-line [data-url]", "data-url") or ""
         lea.context.close()
@@ -118,7 +118,7 @@ def bill() -> dict[str, Any]:
 
 
 def split(page: Page, mates: int) -> None:
-    """Ask this many mates for £4.00 each, by a split into different amounts."""
+    """Split an order by amounts, with £4.00 for each of this many mates."""
     page.check("#split-own")
     page.fill("#your-name", "Lea")
     for position, name in enumerate(MATES[:mates], start=2):
@@ -207,7 +207,7 @@ def _silent(stage: Stage, state: str) -> Page:
     if state == "silent":
         order.grow_older(60)
         at(page, "silent")
-    page.evaluate(NEVER_ASK_AGAIN)  # otherwise the bank recovers and the page moves on before its picture
+    page.evaluate(NEVER_ASK_AGAIN)  # otherwise the bank recovers before the picture
     order.let_the_bank_fail(times=0)
     return page
 
@@ -277,7 +277,7 @@ def _refunding(stage: Stage) -> Page:
     stage.merchant.refund(order.checkout_uuid)
     page.goto(order.url)
     at(page, "refunding")
-    page.evaluate(NEVER_ASK_AGAIN)  # otherwise the refund fails while the page is looked at
+    page.evaluate(NEVER_ASK_AGAIN)  # otherwise the refund fails before the picture
     return page
 
 
@@ -327,7 +327,7 @@ def _link_ended(stage: Stage) -> Page:
 
 
 def offers(stage: Stage) -> Page:
-    """Open the merchant's opt-in box on its own page, by the link from a mail."""
+    """Open the page with the merchant's opt-in box that a link in a mail leads to."""
     order = stage.order()
     link = stage.merchant.call("GET", f"merchant/v1/checkouts/{order.checkout_uuid}/opt-in-link").json()
     page = stage.open_page()

@@ -1,4 +1,4 @@
-"""The operators' desk: orders that need a person, and an operator's browser in the admin."""
+"""Orders that need an operator, and an operator's browser in the admin."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -72,7 +72,7 @@ operator_stops.suspend(Merchant.objects.filter(name="Zebra Tours").latest("pk"),
 
 @dataclass
 class Office:
-    """A merchant's orders, and what is reported to operators about them."""
+    """A merchant's orders, and the discrepancies that are reported about them."""
 
     service: Service
     merchant: Merchant = field(init=False)
@@ -91,7 +91,7 @@ class Office:
         self.service.command("shell", "-c", EARLIER.format(**self.uuids))
 
     def pay(self, name: str, card: str = "4242424242424242") -> str:
-        """Create and hold an order of £95.50 that the office remembers under a name."""
+        """Create an order of £95.50, hold its amount on a card, and store the order under a name."""
         self._number += 1
         order = factories.order(**bill() | {"merchant_order_id": f"NF-{self._number}"})
         self.uuids[name] = str(self.merchant.post("checkouts", order).json()["data"]["checkout_uuid"])
@@ -159,7 +159,7 @@ def _of(path: str, name: str) -> Callable[[Office, Page], Page]:
 
 
 def _question(office: Office, page: Page) -> Page:
-    """Open the question of a verb: below its row in place, or on its own page without script."""
+    """Open the confirmation of a verb: below its row, or on a separate page if there is no script."""
     office.at(page, "/admin/operations/")
     page.click("a:text-is('Settled outside') >> nth=0")
     page.wait_for_selector("form.ask")
@@ -175,7 +175,7 @@ def _question_page(office: Office, page: Page) -> Page:
 
 
 def _confirm(office: Office, page: Page) -> Page:
-    """Open the question of an action that was begun on the row's own page."""
+    """Open the confirmation of an action that was chosen on the row's own page."""
     office.pay("to cancel")
     office.at(page, f"/admin/checkout/checkout/{office.uuids['to cancel']}/change/")
     page.click(".heading-rest form button")
@@ -192,7 +192,7 @@ def _in_doubt(office: Office, page: Page) -> Page:
 
 
 def _orders(office: Office, page: Page) -> Page:
-    """Open the orders of one merchant, of which one is three days old.
+    """Open the list of one merchant's orders. One of the orders is three days old.
 
     The filter is needed because other tests have made orders too.
     """
@@ -202,7 +202,7 @@ def _orders(office: Office, page: Page) -> Page:
 
 
 def _merchants(office: Office, page: Page) -> Page:
-    """Open the list of merchants, of which the suspended one is first."""
+    """Open the list of merchants. The suspended merchant is the first one."""
     office.suspend()
     return office.at(page, "/admin/payments/merchant/")
 

@@ -1,4 +1,4 @@
-"""An order that a browser pays, as its merchant reads it and as the bank's books list it."""
+"""An order that is paid in a browser, as the merchant reads it and as the bank's books list it."""
 
 import json
 from dataclasses import dataclass
@@ -82,20 +82,23 @@ class Order:
         return [row for row in rows if row["fields"][field] in wanted]
 
     def comes_to(self, *charges: str) -> None:
-        """Fail unless the order is held and its charges soon have these states; a release takes a moment."""
+        """Fail unless the order is held and its charges soon have these states. A release takes a moment."""
         assert self.status() == "authorized"
         polling.until(lambda: self.charges() == list(charges), within=10, what=f"charges {charges}")
 
     def grow_older(self, seconds: int) -> None:
-        """Move the start of the order's open operations back, because no run can wait for ten minutes."""
+        """Move the start of the order's open operations back, because no test can wait for ten minutes."""
         self.service.command("shell", "--command", OLDER.format(checkout=self.checkout_uuid, seconds=seconds))
 
     def be_disputed(self, place: int = 1) -> None:
-        """Let a payer ask their bank for the money back: the lead, or the mate at this place on the bill."""
+        """Let a payer dispute their payment: the lead, or the mate at this place on the bill."""
         self._ask("dispute", place)
 
     def decide_the_dispute(self, *, is_won: bool, place: int = 1) -> None:
-        """Let the bank decide: the merchant keeps the money if `is_won`, otherwise the payer does."""
+        """Let the bank decide the dispute.
+
+        The merchant keeps the money if `is_won`, otherwise the payer does.
+        """
         self._ask("decide", place, is_won=is_won)
 
     def _ask(self, verb: str, place: int, **facts: bool) -> None:
@@ -103,7 +106,7 @@ class Order:
         self.service.command("shell", "--command", words)
 
     def sign_in_grows_older(self, page: Page, seconds: int) -> None:
-        """Move the start, or the last renewal, of a browser's sign-in on the order this many seconds back."""
+        """Make a browser's sign-in to the order, or its last renewal, this many seconds older."""
         name = f"payer_{UUID(self.checkout_uuid).hex}"
         found = next(cookie for cookie in page.context.cookies() if cookie.get("name") == name)
         with NamedTemporaryFile("r") as kept:
@@ -115,5 +118,5 @@ class Order:
         self.service.command("shell", "--command", NO_TEXT_JUST_NOW)
 
     def let_the_bank_fail(self, *, times: int) -> None:
-        """Let the bank answer this many authorizations and look-ups of any order with a 500; 0 ends it."""
+        """Let the bank answer this many authorizations and look-ups with a 500. With 0, it works again."""
         self.service.command("shell", "--command", FAULT.format(times=times))

@@ -49,7 +49,7 @@ def heading(page: Page, text: str) -> None:
 
 
 def bears(page: Page, amount: str) -> None:
-    """Fail unless the page is the group's bill and the lead bears this amount."""
+    """Fail unless the page is the group's bill and shows that the lead bears this amount."""
     expect(page.locator(".group-bears")).to_contain_text(f"You’re covering {amount}", timeout=10_000)
 
 

@@ -1,4 +1,4 @@
-"""The bank asks the payer first (3-D Secure): every way through it, and every way out of it, ends well."""
+"""The bank asks the payer to confirm (3-D Secure). Each way to answer, leave or return ends correctly."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -111,7 +111,7 @@ class TestTheAnswer:
         is_asked_for_a_card(tab, "You did not answer your bank in time.")
         accessible(tab)
         heading(finn, "Your mobile number")
-        confirm(page)  # too late, and the page says it
+        confirm(page)  # it is too late, and the page says so
         is_asked_for_a_card(page, "You did not answer your bank in time.")
         assert (order.status(), order.charges()) == ("created", ["voided"])
         pay(tab, GOOD)
@@ -127,7 +127,7 @@ class TestAnotherWay:
         page.go_back()
         pay(page, GOOD)
         heading(page, "Held, not taken yet")
-        page.go_back()  # no card is asked for again
+        page.go_back()  # the page does not ask for a card again
         heading(page, "Held, not taken yet")
         order.comes_to("held", "voided")
 
@@ -211,7 +211,7 @@ class TestTwice:
             re.compile("Is this you|Confirm with your bank"), timeout=10_000
         )
         if page.inner_text("h1") == "Confirm with your bank":
-            page.click("#confirm")  # the second tap came before the bank's answer to the first
+            page.click("#confirm")  # the second tap was sent before the bank answered the first
         heading(page, "Is this you?")
         page.dblclick("button:has-text('Confirm £90.00')")
         heading(page, "Held, not taken yet")

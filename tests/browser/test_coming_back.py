@@ -77,7 +77,7 @@ def test_back_leads_to_the_step_before_and_what_is_changed_there_counts(
     expect(page.locator(".held-rows")).to_have_count(0)
     pay(page, GOOD)
     heading(page, "Held, not taken yet")
-    page.go_back()  # to the card page, after the payment
+    page.go_back()  # back to the card page, after the payment
     expect(page.locator("#number")).to_have_count(0)
     heading(page, "Held, not taken yet")
     assert order.charges() == ["held"]
@@ -94,7 +94,7 @@ def test_a_second_tab_shows_what_the_first_has_done(order: Order, open_page: Cal
     first.click("button.button-main")
     pay(first, GOOD)
     heading(first, "Held, not taken yet")
-    second.click("button.button-main")  # too late: the page shows the current state
+    second.click("button.button-main")  # it is too late to pay, so the page shows the current state
     heading(second, "Held, not taken yet")
     assert order.charges() == ["held"]
 
@@ -154,7 +154,7 @@ def test_the_link_on_another_phone(order: Order, open_page: Callable[..., Page])
 
 
 def paid_meanwhile(page: Page, number: str, state: str) -> Page:
-    """Return a card form from the browser's memory, for something that was paid in another tab."""
+    """Return a card form that the browser had in memory while the order or share was paid in another tab."""
     page.wait_for_selector("#number")
     other = page.context.new_page()
     other.goto(page.url)

@@ -1,4 +1,4 @@
-"""The environments sandbox and production, with TLS, public names and the card page's peers at other origins.
+"""The environments sandbox and production, with TLS, public names, and card fields from other origins.
 
 The services run in a separate network, and the browsers that visit them run there too
 (tests/browser/deployed).

@@ -11,11 +11,14 @@ from tests.browser.test_buying import GOOD, bears, heading, pay
 
 pytestmark = pytest.mark.journey
 _numbers = count(603)  # a number gets at most one code in 30 seconds
-PLACES_TO_STAND = 60  # more than any page has
+PLACES_TO_STAND = 60  # more elements than any page has
 
 
 def go_to(page: Page, selector: str) -> None:
-    """Press Tab until an element has the focus; each focus on the way must be visible and uncovered."""
+    """Press Tab until an element has the focus.
+
+    Each focused element on the way must be visible and uncovered.
+    """
     for _ in range(PLACES_TO_STAND):
         page.keyboard.press("Tab")
         if page.evaluate("document.activeElement !== document.body"):
@@ -69,7 +72,7 @@ def test_the_keyboard_alone_pays(order: Order, open_page: Callable[..., Page]) -
 
 
 def test_twice_as_large_still_fits(order: Order, open_page: Callable[..., Page]) -> None:
-    """640 pixels at 200 % equal 320 pixels with letters of twice the size (WCAG 1.4.4, 1.4.10)."""
+    """Use 320 pixels with letters of twice the size, which equal 640 pixels at 200 % (WCAG 1.4.4, 1.4.10)."""
     page = open_page()
     page.set_viewport_size({"width": 640, "height": 800})
     page.goto(order.url)

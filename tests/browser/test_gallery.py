@@ -1,4 +1,4 @@
-"""Every page and state at every size, theme and language; `make screenshots` keeps their pictures."""
+"""Every page and state at every size, theme and language. `make screenshots` saves the pictures."""
 
 import html
 from collections.abc import Callable, Iterator
@@ -32,7 +32,10 @@ LONGEST, TWICE = "de-DE", 188
 
 @pytest.fixture(scope="module")
 def sheets(browser: Browser) -> Iterator[list[tuple[str, str]]]:
-    """Yield the list of the pictures taken, by kind and state; write one sheet of each kind at the end."""
+    """Yield a list for the pictures, by kind and state.
+
+    At the end, write one sheet with all pictures of each kind.
+    """
     FOLDER.mkdir(parents=True, exist_ok=True)
     taken: list[tuple[str, str]] = []
     yield taken
@@ -119,7 +122,7 @@ def test_a_page_of_the_operators_reads_well(
 def look(page: Page, take: Callable[[Page, str, str], None], name: str, language: str) -> None:
     """Take a page's picture at every size and theme.
 
-    Fail if something is cut, too small or too wide, or if axe finds a fault.
+    Fail if an element is cut, too small or too wide, or if axe finds a fault.
     """
     for width, scheme in SHOTS if language == "en" else ELSEWHERE:
         appear(page, width, scheme)

@@ -16,8 +16,8 @@ pytestmark = pytest.mark.journey
 MAX_BYTES = 60 * 1024
 MAX_BEFORE_PAINT = 4
 MAX_SHIFT = 0
-# The files that the first paint waits for, in addition to the page. Scripts are deferred, and the paint does
-# not wait for pictures. A style sheet in the body delays only what follows it.
+# The files that the first paint waits for, in addition to the page. It does not wait for scripts, which are
+# deferred, or for pictures. A style sheet in the body delays only the elements that follow it.
 BLOCKING = """performance.getEntriesByType("resource")
   .filter(it => it.renderBlockingStatus === "blocking").map(it => it.name)"""
 TEXTS = ("Stylesheet", "Script")
@@ -30,7 +30,7 @@ SHIFTS = """() => new Promise(done => {
 
 
 class Wire:
-    """The transfers of a page from a cold cache."""
+    """The transfers of a page that is loaded with an empty cache."""
 
     def __init__(self, page: Page) -> None:
         self.kinds: dict[str, str] = {}
@@ -48,7 +48,7 @@ class Wire:
         self.sizes[event["requestId"]] = event["encodedDataLength"]
 
     def compressed(self) -> int:
-        """Return the bytes that are sent if static files are compressed, as outside `local`."""
+        """Return the number of bytes that are sent with compressed static files, as outside `local`."""
         sent = self.sizes.values()
         return sum(sent) - sum(self._saved(request) for request in self.sizes if self.kinds[request] in TEXTS)
 
@@ -100,9 +100,9 @@ def test_each_step_is_light_and_stands_still(service: Service, open_page: Callab
 
 
 def is_light(page: Page, address: str) -> int:
-    """Fail unless the first view of an address is light, waits for little and stays still, from a cold cache.
+    """Check size, blocking files and layout shifts of the first view of an address with an empty cache.
 
-    Return its weight without compression.
+    Return the number of bytes without compression.
     """
     wire = Wire(page)
     page.goto(address)

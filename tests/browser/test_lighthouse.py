@@ -1,4 +1,4 @@
-"""Lighthouse's scores for the pages that payers see first and stay on, with its slow phone and network."""
+"""Lighthouse's scores for the pages that payers see first and stay on, with a slow phone and network."""
 
 import json
 import os
@@ -22,7 +22,7 @@ LIGHTHOUSE = Path(__file__).with_name("lighthouse") / "node_modules" / "lighthou
 MINIMUM = {"performance": 95, "accessibility": 95, "best-practices": 95}
 RUNS = 3
 TRIES = 3
-# The browser's trace has no beginning: nothing was measured, and Lighthouse asks for another run.
+# This error means that the browser's trace has no beginning. Lighthouse measured no page, and must run again.
 NO_TRACE = "NO_NAVSTART"
 
 

@@ -1,4 +1,4 @@
-"""The operators' page in a browser: questions below their row, automatic updates, keyboard, large letters."""
+"""The operators' page in a browser: confirmations below a row, automatic updates, keyboard, large letters."""
 
 from collections.abc import Callable
 
@@ -28,7 +28,10 @@ def page(office: Office, open_page: Callable[..., Page]) -> Page:
 
 
 def verb(page: Page, words: str = "Close with a note") -> str:
-    """Return the selector of the row's verb by its id, which stays the same while the page updates itself."""
+    """Return the selector of a row's verb.
+
+    It uses the row's id, which an automatic update does not change.
+    """
     return "#" + (page.locator(ROW).locator(f"a:text-is('{words}')").get_attribute("id") or "")
 
 

@@ -1,4 +1,4 @@
-"""The paths through the portal in a browser, with script and without."""
+"""Tasks of merchants in the portal, in a browser, with script and without."""
 
 import json
 import re

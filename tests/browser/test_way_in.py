@@ -190,7 +190,7 @@ def test_a_sign_in_that_ends_is_said_and_put_off_and_what_was_typed_stays(
         expect(page.locator(".stay")).to_be_hidden()
 
     put_off()
-    put_off()  # past the 15th minute: it is the 28th
+    put_off()  # after the 15th minute: this is the 28th
     order.sign_in_grows_older(page, 15 * 60 + 1)
     page.click("#continue")
     heading(page, "Your mobile number")
@@ -269,7 +269,7 @@ def test_letters_twice_as_large_fit_a_phone_at_every_step(
 
 
 ORDER_ID = "10674455-2026-11-25-120417"
-# How many digits of the beginning are shown next to the sign of the cut, and whether the end is whole.
+# How many digits are shown before the sign that marks the cut, and whether the end is complete.
 READ = """() => {
   const [head, tail] = [...document.querySelectorAll(".band-number")].find(it => it.checkVisibility()).children;
   const band = document.querySelector(".band-merchant small").getBoundingClientRect();

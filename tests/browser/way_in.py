@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 if TYPE_CHECKING:
     from tests.browser.gallery import Stage
 
-_numbers = count(800)  # not the numbers that are typed
+_numbers = count(800)  # different from the numbers that are typed
 
 
 def _phone(stage: Stage) -> Page:

@@ -38,7 +38,7 @@ def routes() -> list[str]:
 
 
 def path(route: str, known: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Return a path for a route. `known` maps beginnings of routes to paths of existing objects."""
+    """Return a path for a route. `known` maps prefixes of routes to paths of existing objects."""
     begun = next((known[part] + route.removeprefix(part) for part in known if route.startswith(part)), route)
     plain = re.sub(r"\(\?(?:P<\w+>|:)(\w+)\|[^)]*\)", r"\1", begun)  # the first alternative of a group
     plain = re.sub(r"\(\?P<\w+>[^)]*\)", "1", plain)
@@ -70,7 +70,7 @@ def asking(method: str, path: str, body: str = "", **headers: str) -> Callable[[
 
 
 def answer(path: str) -> Any:
-    """Return the response to a POST without a login, or to a GET if the path takes no POST."""
+    """Return the response to a POST without a login, or to a GET if the path does not accept a POST."""
     posted = asking("POST", path)()
     return asking("GET", path)() if posted.status_code == NOT_ALLOWED else posted
 

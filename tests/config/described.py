@@ -1,4 +1,4 @@
-"""The API's document, as tests read it."""
+"""Helpers that read the API's OpenAPI document."""
 
 import json
 import os
@@ -61,7 +61,7 @@ def routes(patterns: list[Any], prefix: str = "/") -> Iterator[tuple[str, str]]:
 
 
 def of_production(statement: str) -> str:
-    """Return what a statement prints under production's settings."""
+    """Run a statement under production's settings, and return what it prints."""
     environment = os.environ | starting.PRODUCTION | {"DJANGO_SETTINGS_MODULE": "config.settings"}
     code = f"import django, json; django.setup(); from config.openapi import page, schema; {statement}"
     return subprocess.run(

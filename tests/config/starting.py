@@ -1,4 +1,4 @@
-"""The settings for given environment variables."""
+"""Functions that load the settings with given environment variables."""
 
 import os
 import runpy
@@ -30,7 +30,7 @@ def read(variables: dict[str, str]) -> dict[str, Any]:
 
 
 def refusal(variables: dict[str, str]) -> str:
-    """Return why the service does not start with these variables, "" if it does."""
+    """Return why the service does not start with these variables, or "" if it starts."""
     try:
         read(variables)
     except ImproperlyConfigured as refused:

@@ -71,7 +71,7 @@ OPT_IN = {
         "text_version": 1,
     },
 }
-# Values that differ in every run, and their replacements for a comparison. Secrets are never stored.
+# Values that differ in every run, and their replacements before runs are compared. Secrets are never stored.
 VOLATILE = (
     (r"/pay/offers/[\w:-]+", "/pay/offers/TOKEN"),
     (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "UUID"),
@@ -89,9 +89,9 @@ SECRETS = (
 
 
 def as_text(examples: dict[str, Any]) -> str:
-    """Return the examples as the file has them.
+    """Return the examples in the form in which the file stores them.
 
-    The service's address is left open, and secrets and the receiver are replaced.
+    Placeholders replace the service's address, secrets and the address of the receiver.
     """
     text = json.dumps(examples, indent=2, ensure_ascii=False)
     for pattern, stand_in in SECRETS:

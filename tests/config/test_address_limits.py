@@ -52,7 +52,7 @@ def passes(act: Callable[[], object], refusal: type[Exception]) -> bool:
 
 
 class Tries:
-    """One try for each limit by address. It returns whether the limit allowed it."""
+    """A method for each limit by address. It makes one try, and returns whether the limit allowed it."""
 
     def __init__(self, acme: Merchant, patch: pytest.MonkeyPatch, settings: Settings) -> None:
         self.acme, self.patch, self.settings = acme, patch, settings

@@ -36,7 +36,7 @@ def test_beat_starts_every_task_of_ours_and_nothing_else() -> None:
 def test_what_was_taken_is_not_put_back_over_a_lost_connection(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An attempt to put a message back has once ended a worker."""
+    """A worker once crashed because it tried to return a message to Redis over a lost connection."""
 
     def gone(*_: object) -> None:
         raise redis.exceptions.ConnectionError("gone")
@@ -54,13 +54,13 @@ def test_what_was_taken_is_not_put_back_over_a_lost_connection(
 def test_beat_ends_although_the_exit_of_its_signal_was_lost_in_a_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In this case, beat once ran forever and sent no task."""
+    """Without the fix, beat continued to run in this case but sent no tasks."""
     turns = iter(["its next"])
 
     def signalled(*_: object, **__: object) -> None:
-        """Do what Celery's handler of SIGTERM does, without its SystemExit, which a finalizer has dropped."""
+        """Do the same as Celery's handler of SIGTERM, but without SystemExit, as if a finalizer dropped it."""
         beat.sync()
-        monkeypatch.setattr(liveness, "watch", lambda: next(turns))  # raises at another turn
+        monkeypatch.setattr(liveness, "watch", lambda: next(turns))  # succeeds once and then raises
 
     monkeypatch.setattr(liveness, "watch", lambda: None)
     monkeypatch.setattr(signals.beat_init, "receivers", [])
@@ -78,7 +78,7 @@ class TestTheTickers:
 
     @pytest.fixture
     def silence(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-        """Make the bank silent about refunds until the yielded event is set."""
+        """Make the bank not answer refunds until the yielded event is set."""
         speaks = threading.Event()
 
         def refund(*_: object) -> Outcome:

@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("restore.closed")]
 
 
 def close() -> None:
-    """Set the mark to another server, as in a restored database."""
+    """Set the database's mark to another server, as in a restored database."""
     DatabaseMark.objects.update(server="another")
     restore_guard._is_open.read_anew()
 
@@ -49,7 +49,7 @@ class TestTheMark:
         assert restore_guard.is_closed()
 
     def test_tables_that_were_made_anew_close_it(self) -> None:
-        """Reading a dump into the same cluster creates the tables again."""
+        """If a dump is restored into the same cluster, the tables are created again."""
         with connection.cursor() as cursor:
             cursor.execute("ALTER TABLE payments_databasemark RENAME TO before")
             cursor.execute("CREATE TABLE payments_databasemark AS SELECT * FROM before")

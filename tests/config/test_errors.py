@@ -1,4 +1,4 @@
-"""The error table has every code with its status, and no refusal has a sentence of a framework."""
+"""The error table has every code with its status, and no error response has a text of a framework."""
 
 import functools
 import json
@@ -29,8 +29,8 @@ from tests.refusals import nothing_moves, refused
 from webhooks.url_check import TooManyChecks
 
 JSON = "application/json"
-# The exceptions behind the codes that no call of a merchant causes. The story of the examples has the other
-# codes, except internal_error and request_timeout.
+# Exceptions for the codes that a test cannot cause by a call. The other codes, except internal_error and
+# request_timeout, occur in the examples of tests/config/story.py.
 RAISED: dict[str, list[Exception]] = {
     "operation_in_progress": [states.OperationInProgress()],
     "idempotency_in_progress": [idempotency.IdempotencyInProgress()],
@@ -193,7 +193,7 @@ class TestWords:
 
     @pytest.mark.rule("api.own_words")
     def test_of_every_refusal_are_ours(self, api: Api, held: Checkout) -> None:
-        """Each call of the document is made wrongly in every way: method, type, body, query, headers."""
+        """Each call is sent with a wrong method, content type, body, query string and header."""
         seen: set[str] = set()
         for answer in _attacks(api, held):
             assert answer.status_code != 500, answer.request
@@ -223,7 +223,7 @@ def _foreign(words: str) -> list[str]:
 
 
 def _said(answer: Any) -> Iterator[str]:
-    """Yield every sentence of a refusal."""
+    """Yield every sentence of an error response."""
     assert answer["Content-Type"] == JSON, answer.content[:300]
     body = answer.json()
     if isinstance(body["error"], str):
@@ -257,7 +257,7 @@ def _attacks(api: Api, held: Checkout) -> Iterator[Any]:
 def _ask(api: Api, path: str, method: str, body: bytes = b"", query: str = "", **more: Any) -> Any:
     """Send a request with a body and a query string.
 
-    `more` can have the `kind` of its content, and `headers`.
+    `more` can have `kind`, which is the content type, and `headers`.
     """
     sent, kind = api.headers(more.get("headers", {})), more.get("kind", JSON)
     return api.client.generic(method, path + query, body, kind, headers=sent)
@@ -283,7 +283,7 @@ def _wrong_bodies(
 
 
 def _wrongly_filled(document: dict[str, Any], part: dict[str, Any], example: Any) -> Iterator[dict[str, Any]]:
-    """Yield the example with each of its fields left out or filled wrongly, also those of nested items."""
+    """Yield copies of the example, in each of which one field, which can be nested, is missing or wrong."""
     name = part.get("$ref", "").rpartition("/")[2]
     known = document["components"]["schemas"].get(name, part).get("properties", {})
     for field, kind in known.items():

@@ -1,6 +1,6 @@
-"""The headers of every response: no caching, no devices, no secret as referrer.
+"""The headers of every response allow no caching, no devices and no secret in the referrer.
 
-Forms without a referrer work.
+Forms on pages without a referrer work.
 """
 
 import re
@@ -14,7 +14,7 @@ from payments import provider
 from tests.conftest import Api
 
 pytestmark = pytest.mark.django_db
-SECRETS = (  # tokens without a digit, as one in forty is: only the path shows that they are tokens
+SECRETS = (  # one token in forty has no digit; such a token can be recognized only by its path
     "/pay/share/kXcvWq_e-ZtRtmLbgAyfHw",
     "/pay/share/kXcvWq_e-ZtRtmLbgAyfHw/qr.svg",
     "/pay/g/kXcvWq_e-ZtRtmLbgAyfHw",
@@ -45,7 +45,7 @@ class TestCaches:
         assert said == "public, max-age=300" if address == "/api/docs" else "no-store" in said
 
     def test_keep_no_redirect_and_no_refusal(self, client: Client, unpaid: Checkout) -> None:
-        """Each of them comes from a middleware or a view that does not set caching."""
+        """The middleware or view that sends these responses does not set a caching header."""
         answers = (
             client.get(f"/pay/card?id={unpaid.pk}"),
             client.get("/accounts/password/set/"),

@@ -21,9 +21,9 @@ FRESH = "a-key-that-nobody-had-before-0123456789-0123456789-01"
 
 
 def kept_sessions() -> str:
-    """Return the stored sessions, as they are and opened with the signing key.
+    """Return the stored sessions, both unchanged and decoded with the signing key.
 
-    A thief of the database may know that key too.
+    A thief of the database might also know that key.
     """
     with connection.cursor() as cursor_:
         cursor_.execute("SELECT session_data FROM django_session")
@@ -34,7 +34,7 @@ def kept_sessions() -> str:
 
 
 class Plain(signing.JSONSerializer):
-    """A serializer that leaves a session as it is stored."""
+    """A serializer that returns a session in its stored form."""
 
     def loads(self, data: bytes) -> str:
         return data.decode("latin-1")

@@ -1,4 +1,4 @@
-"""The database role as which `migrate` works, and the privileges of the service's role."""
+"""The database role that `migrate` runs under, and the privileges of the service's role."""
 
 from io import StringIO
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.rule("environment.roles")
 def test_the_owner_is_asked_for_at_an_address_of_their_own(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The service's address can be a pooler's: neither its port nor its password is the owner's."""
+    """The service's address can be a pooler's, so its port and password are not used for the owner."""
     service = connection.settings_dict | {"HOST": "pgbouncer", "PORT": "6432", "PASSWORD": "of the service"}
     monkeypatch.setattr(connection, "settings_dict", service)
     settings.DATABASE_OWNER = {"USER": "owner", "HOST": "postgres", "OPTIONS": {}}
@@ -73,7 +73,7 @@ def test_the_service_may_do_to_a_table_what_its_triggers_let_it(
 def test_the_service_deletes_notes_on_people_who_are_erased_and_changes_none(
     captured: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Notes are append-only, and the only such rows that the service deletes itself."""
+    """Notes are append-only. They are the only append-only rows that the service's role may delete."""
     assert captured.lead_id is not None
     user = people.join(captured.merchant)
     CheckoutNote.objects.create(merchant=captured.merchant, checkout_uuid=captured.pk, user=user, text="Hm.")

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def _hosted(settings: Settings) -> Iterator[None]:
-    """Set up a sandbox whose database fits: the role has the limits, and the canary has this run's keys."""
+    """Set up a sandbox with a valid database: the role has its limits, and the canary row uses this run's keys."""
     settings.LOCAL, settings.ENVIRONMENT = False, "sandbox"
     Canary.objects.all().delete()
     Canary.objects.create(sealed=key_check.WORD, digest=crypto.keyed_digest(key_check.WORD, key_check.WORD))
@@ -42,7 +42,7 @@ def _hosted(settings: Settings) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _connection_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the connection, because the test's transaction on it is rolled back at the end."""
+    """Keep the connection open, because the test's transaction runs on it."""
     monkeypatch.setattr(connection, "close", lambda: None)
     monkeypatch.setattr(connection, "close_pool", lambda: None)
 
@@ -53,7 +53,7 @@ def said(asked: str, instead: str) -> AbstractContextManager[None]:
 
 
 def refused(words: str) -> None:
-    """Check that each process refuses in one sentence, and that the probe says the same."""
+    """Check that each kind of process refuses to start with this sentence, and that the probe returns it."""
     with pytest.raises(ImproperlyConfigured) as raised:
         startup_checks.require()
     sentence = str(raised.value)
@@ -179,7 +179,7 @@ def test_the_web_looks_before_it_serves() -> None:
 
 
 def test_the_web_has_its_views_before_it_serves() -> None:
-    """Otherwise the first payer of each process waits a quarter of a second for them."""
+    """The first payer of each process would otherwise wait a quarter of a second for the imports."""
     clear_url_caches()
     runpy.run_path(str(Path(startup_checks.__file__).with_name("wsgi.py")))
     assert "url_patterns" in vars(get_resolver())

@@ -32,7 +32,7 @@ def test_is_what_the_command_says() -> None:
 
 @pytest.fixture
 def _unknown() -> Iterator[None]:
-    """Make each test find the version out again."""
+    """Clear the cached version before each test."""
     version.running.cache_clear()
     yield
     version.running.cache_clear()

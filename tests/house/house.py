@@ -1,4 +1,4 @@
-"""Checks of the repository's structure, for `make check`. They read the files and import none.
+"""Checks of the repository's structure, for `make check`. They read the files without importing them.
 
 They refuse:
 - folders with too many modules, and files and functions that are too long
@@ -21,14 +21,14 @@ APPS = ("checkout", "config", "hosted_page", "payments", "portal", "webhooks")
 MAX_MODULES = 20  # in a folder, without its __init__.py and apps.py
 MAX_LINES = 400
 MAX_OF_VIEW = 15  # lines from `def` on, without the docstring
-MAX_OF_FUNCTION = 25  # of the product, counted in the same way
+MAX_OF_FUNCTION = 25  # lines of any other function of the product, counted in the same way
 MAX_TEMPLATE_LINES = 80
 MAX_TEMPLATE_WIDTH = 160
-PORTAL = "static/css/portal"  # takes its sizes from tokens.css; only a breakpoint cannot be a token
+PORTAL = "static/css/portal"  # its files take all sizes from tokens.css, except the breakpoints
 # Longer files with one topic each. The second is one file because merchants download it.
 LONGER = {"config/settings.py": 500, "config/openapi/listen.py": 480}
-# Tables that a function returns, because each row needs a query. They are longer than MAX_OF_FUNCTION, but as
-# easy to read.
+# Functions that return a table, because each row needs a query. They may be longer than MAX_OF_FUNCTION,
+# because a long table is still easy to read.
 TABLES = {
     "portal/dashboard/checklist.py checklist_of": "the checklist: a step of five lines each",
     "portal/deliveries/log.py delivery_details": "what the delivery's page shows: a field a line",
@@ -49,9 +49,9 @@ OWN_SQL = {
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 REQUESTS = ("HttpRequest", "Request")
 WEIGHT = 100  # a module with so many lines needs its own test file, tests/<folder>/test_<name>.py
-# Files or folders; the tests of the modules that use them show what they hold.
+# Files or folders that are covered by the tests of the modules that use them.
 PLAIN = {"models", "statements", "urls"}
-# Tables, texts, facts for pages, and parts of one machine: the tests of another module show their rules.
+# Modules without a test file of their name, each with the test file that covers them.
 SHOWN_BY = {
     "checkout/api/responses.py": "config/openapi/test_schema.py",
     "config/lib/admin/lists.py": "portal/test_admin_pages.py",
@@ -145,7 +145,7 @@ def _of_file(name: str, text: str) -> Iterator[str]:
 
 
 def _of_words(name: str, tree: ast.AST) -> Iterator[str]:
-    """Yield translated words within an f-string. No catalogue has them, so they would always be English."""
+    """Yield translated texts that contain an f-string. No catalogue has them, so they would stay English."""
     for string in ast.walk(tree):
         for call in ast.walk(string) if isinstance(string, ast.JoinedStr) else ():
             if isinstance(call, ast.Call) and SAYS & {getattr(call.func, key, "") for key in ("id", "attr")}:
@@ -153,7 +153,7 @@ def _of_words(name: str, tree: ast.AST) -> Iterator[str]:
 
 
 def _of_transactions(name: str, tree: ast.AST) -> Iterator[str]:
-    """Yield each `atomic` that does not say whether it is a whole transaction or can be a part of one."""
+    """Yield each `atomic` without an argument that says if it can be a part of a larger transaction."""
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     stated = {
         id(call.func) for call in calls if {key.arg for key in call.keywords} & {"durable", "savepoint"}

@@ -25,7 +25,7 @@ PAGES = tuple(f"templates/{folder}/*.html" for folder in page_templates.FOLDERS)
 ERROR_PAGES = "templates/*.html"  # in Django's template language
 KEYWORDS = {**DEFAULT_KEYWORDS, "gettext_lazy": None, "gettext_noop": None, "ngettext_lazy": (1, 2)}
 KEYWORDS |= {"pgettext_lazy": ((1, "c"), 2)}
-# Of Jinja2: as the pages are read, and with an error for a page that cannot be read.
+# Options of Jinja2. `trimmed` is as in the service, and `silent: false` raises an error for an invalid page.
 OPTIONS = {"trimmed": "true", "silent": "false"}
 WIDTH = 110
 INDENTS = re.compile(r"^ +", re.MULTILINE)  # a template's indents are not valid in Python

@@ -64,9 +64,10 @@ AGAIN = "stays as an index that is not valid where it breaks off: DROP INDEX CON
 
 
 def offences(statements: Sequence[str], *, allowed: Sequence[str] = ()) -> Iterator[str]:
-    """Yield what is wrong with a migration's statements, except `allowed` ones (parts of their text).
+    """Yield what is wrong with a migration's statements.
 
-    Statements on a table that the same migration has created are ignored, because no process uses it yet.
+    Statements that contain one of the texts in `allowed` are ignored. So are statements on a table that the
+    same migration has created, because no process uses it yet.
     """
     made = {name for statement in statements for name in _CREATED.findall(statement)}
     dropped = set[str]()

@@ -23,7 +23,7 @@ NOT_READ = ("migrations", "node_modules")
 MARKS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        r"\balone\b(?! in\b)",  # only
+        r"\balone\b(?! in\b)",  # only (here and below: the plain word to use)
         r"\banew\b|\bonce more\b(?! than)",  # again
         r"\b(?:who|what|which)ever\b",  # the noun: the payer, a process, a row
         r"\bbesides?\b",  # next to, in addition to
@@ -45,7 +45,7 @@ VERBS = ("Bring", "Feed", "Embed", "Need", "Seed", "Speed")  # imperatives that 
 
 
 def problems(root: Path = ROOT) -> Iterator[str]:
-    """Yield each file that has too many marks, and the whole project if it has, one sentence each."""
+    """Yield a sentence for each file with too many marks, and one if the whole project has too many."""
     marks = words = 0
     for path in _files(root):
         text = READERS[path.suffix](path.read_text())
@@ -59,7 +59,7 @@ def problems(root: Path = ROOT) -> Iterator[str]:
 
 
 def subject_problems(root: Path = ROOT, first: str = FIRST_COMMIT) -> Iterator[str]:
-    """Yield each subject after the first commit that is no short imperative. A tree without history has none."""
+    """Yield each commit subject after `first` that is not a short imperative. Without a history, yield nothing."""
     asked = ["git", "log", "--no-merges", "--format=%s", f"{first}..HEAD"]
     listed = subprocess.run(asked, cwd=root, capture_output=True, text=True, check=False).stdout
     for subject in listed.splitlines():

@@ -1,8 +1,8 @@
-"""`make rules`: every rule of docs/contract.md, with the code that names it and the tests that show it.
+"""`make rules`: every rule of docs/contract.md, with the code that names it and the tests that prove it.
 
-A rule is one line of the contract, which begins with the id. A docstring or comment names it by the word
-"Rule" and its id, or "Rules" and ids after commas, or a whole topic as `capture.*`. A test that shows it is
-marked with `@pytest.mark.rule("<id>")`. The files are only read, not imported.
+A rule is one line of the contract, which begins with the rule's id. A docstring or comment names a rule with
+the word "Rule" and the id, several rules with "Rules" and the ids, and a whole topic with `capture.*`. A test
+of a rule is marked with `@pytest.mark.rule("<id>")`. The files are read without importing them.
 """
 
 import ast
@@ -27,7 +27,7 @@ _NAMED = re.compile(rf"\b[Rr]ules?{_BETWEEN}+(`?{_ID}`?(?:(?:,|,?{_BETWEEN}+and)
 
 @dataclass
 class Rule:
-    """The places that name a rule: code, other files (docs and what tests share), and tests that show it."""
+    """The places that name a rule: code, its tests, and other files such as docs and helpers of tests."""
 
     code: list[str] = field(default_factory=list)
     beside: list[str] = field(default_factory=list)
@@ -36,7 +36,7 @@ class Rule:
 
 @dataclass
 class Map:
-    """The contract's rules, and the problems of the places that name them, one sentence each."""
+    """The contract's rules, and a sentence for each problem with them or with a place that names them."""
 
     rules: dict[str, Rule]
     problems: list[str]
@@ -62,7 +62,7 @@ def read(root: Path = ROOT) -> Map:
 
 
 def _contract(text: str) -> Map:
-    """Return the rules of the contract, without places yet."""
+    """Return the rules of the contract. The places that name them are added later."""
     ids = _RULE.findall(text)
     odd = [line for line in re.findall(r"^- .*", text, re.MULTILINE) if not _RULE.match(line)]
     twice = [name for name, times in Counter(ids).items() if times > 1]
@@ -82,7 +82,7 @@ def _named_in(text: str) -> set[str]:
 
 
 def _put(found: Map, name: str, place: str, *, is_test: bool) -> None:
-    """Add a place to the rule that it names, or to each rule of its topic."""
+    """Add a place to the rule that it names. If it names a topic, add it to each rule of the topic."""
     topic = name.removesuffix("*")
     named = [id for id in found.rules if id == name or (topic != name and id.startswith(topic))]
     if not named or (is_test and topic != name):

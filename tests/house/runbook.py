@@ -1,7 +1,7 @@
-"""`make runbook`: writes the tables of the discrepancy runbook in docs/operate.md, from the table of kinds.
+"""`make runbook`: writes the tables of the discrepancy runbook in docs/operate.md.
 
-Each topic of the runbook is a heading with a table of its kinds below it. The kinds name the heading's
-anchor.
+Each topic of the runbook is a heading with a table of kinds of discrepancies below it. The code's table of
+kinds names, for each kind, the anchor of its heading.
 """
 
 import re
@@ -43,7 +43,7 @@ def _rows(of: Iterable[DiscrepancyKind]) -> Iterator[str]:
 
 
 def written(text: str) -> str:
-    """Return the page with a table of its kinds at the end of each topic."""
+    """Return the page, with the table of the topic's kinds at the end of each topic."""
     for name, said in topics(text).items():
         named = [kind for kind in kinds.TABLE.values() if kind.runbook == name]
         parts = [_TABLE.sub("", said).strip(), table(named).strip() if named else ""]

@@ -1,6 +1,6 @@
-"""Writes docs/schema.sql, the tables of our apps as PostgreSQL has them: `make schema`.
+"""`make schema`: writes docs/schema.sql, which has the tables of our apps as PostgreSQL describes them.
 
-`--check` compares instead, and fails if the file is not that of the migrations.
+With `--check`, it only compares, and fails if the file does not match the migrations.
 """
 
 import importlib.util
@@ -20,7 +20,7 @@ HEAD = """-- The schema of our tables, functions and triggers. `make schema` wri
 """
 OF_LIBRARIES = ("account_*", "auth_*", "cache", "django_*", "mfa_*", "oauth2_provider_*")
 OF_A_DAY = "*_20[0-9][0-9][0-9][0-9][0-9][0-9]"
-# What says nothing about the schema: settings of the session, owners, comments, and a word that changes each time.
+# Lines that are not about the schema: session settings, owners, comments, and a word that is random each time.
 _NOISE = re.compile(r"--|SET |SELECT pg_catalog|\\(?:un)?restrict ")
 
 
@@ -55,7 +55,7 @@ def _dumped() -> str:
 
 
 def _statements(dump: str) -> Iterator[str]:
-    """Yield the lines of a dump, without its noise, and no two empty lines after each other."""
+    """Yield the lines of a dump without noise, and without consecutive empty lines."""
     was_empty = False
     for line in dump.splitlines():
         is_empty = not line.strip()

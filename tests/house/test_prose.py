@@ -1,4 +1,4 @@
-"""The checks of the project's English: each kind of text is read, and each limit is an error beyond it."""
+"""The checks of the project's English read each kind of text, and report a problem beyond each limit."""
 
 import subprocess
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The map of rules: it finds unknown rules and rules without a test by reading files, without an import."""
+"""The map of rules finds unknown rules and rules without a test."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ class TestPay:
 
 
 def write(root: Path, path: str, text: str) -> None:
-    """Write a file. RULE becomes a reference only there, so that this file itself has none."""
+    """Write a file in which RULE is replaced, so that this test file itself contains no reference to a rule."""
     (root / path).parent.mkdir(parents=True, exist_ok=True)
     (root / path).write_text(
         text.replace("RULE", "Rule").replace("RuleS", "Rules").replace("OUTSIDE", "SP" + "EC")

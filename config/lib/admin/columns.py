@@ -1,6 +1,7 @@
 """Columns of the admin: times with their seconds, and other rows as links.
 
-Columns are cached by their arguments, because Django compares them.
+Django compares columns. The functions that make columns are therefore cached, so that equal arguments return
+the same column.
 """
 
 from collections.abc import Callable

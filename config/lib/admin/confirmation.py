@@ -28,7 +28,7 @@ class Question:
     """The texts of a confirmation: what will happen, what the note is for, and the button's text.
 
     `one` is the title for a single row. The row's name (OperatorAdmin.called) replaces its {}. `of_one`
-    returns the other fields whose texts differ for a single row, by name.
+    returns the other texts that differ for a single row, by the name of their field.
     """
 
     title: str
@@ -49,7 +49,7 @@ class Question:
 def confirmed(
     question: Question, *, seen: Seen | None = None
 ) -> Callable[[Action], Callable[..., HttpResponse | None]]:
-    """Decorate an action so that it asks first. The action gets the note, which is required.
+    """Decorate an action so that it asks for confirmation first. The action gets the operator's note.
 
     With `seen`, the action takes only one row at a time, and the question shows what `seen` returns for that
     row.
@@ -87,7 +87,7 @@ class Asked:
 
 
 def question_about(shown: OperatorAdmin, request: HttpRequest, action: str, row: Any) -> Asked | None:
-    """Return what an action asks about a row, or None if the row or the operator does not have it."""
+    """Return what an action asks about a row, or None if the row or the operator does not have the action."""
     found = (shown.get_actions(request) or {}).get(action)
     if found is None or not shown.offers(action, row) or not hasattr(found[0], "question"):
         return None

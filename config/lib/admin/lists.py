@@ -21,7 +21,7 @@ OF_MERCHANT = "merchant__exact"
 
 
 class ShortPaginator(Paginator):
-    """Paginator that counts at most MAXIMUM rows, in the list's own order, which has an index."""
+    """Paginator that counts at most MAXIMUM rows. It reads them in the list's order, which has an index."""
 
     @cached_property
     def count(self) -> int:
@@ -45,7 +45,7 @@ class ChosenAlone(ActionForm):
 
 
 class AmongNewest(admin.ChoicesFieldListFilter):
-    """Filter by a choice among the newest rows only: a rare choice would otherwise read the whole table."""
+    """Filter that searches only the newest rows. For a rare choice, it would otherwise read the whole table."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -57,7 +57,7 @@ class AmongNewest(admin.ChoicesFieldListFilter):
 
 
 def among_newest(request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-    """Limit a list to its model's newest rows or, if it is one merchant's list, to the merchant's newest."""
+    """Limit a list to the newest rows of its model or, if the list has only one merchant, of the merchant."""
     merchant_uuid = _merchant_uuid(request)
     rows = queryset.model._default_manager.order_by("-pk")
     if merchant_uuid is not None:
@@ -83,7 +83,10 @@ def by_state(choices: Mapping[str, Q]) -> type[admin.SimpleListFilter]:
 
 
 class OfMerchant(admin.SimpleListFilter):
-    """Filter that shows whose rows a list has, if another page links to it, and links to all rows."""
+    """Filter for the rows of one merchant. Other pages link to such lists.
+
+    It appears only on such a list. It names the merchant, and links to the list of all rows.
+    """
 
     title = "merchant"
     parameter_name = OF_MERCHANT
@@ -123,7 +126,7 @@ def find_exact_matches(
     """Return the keys of the rows that have exactly this term in one of the columns; `__iexact` ignores case.
 
     Each look-up uses an index. The indexes of the columns in `of_each_merchant` begin with the merchant, so
-    their look-ups name all merchants.
+    the look-ups in these columns list all merchants.
     """
     found: set[Any] = set()
     for path in paths:

@@ -1,4 +1,4 @@
-"""Panels on a row's page in the admin: the first rows that refer to it, and links to lists of the others."""
+"""Panels on a row's page in the admin: the first rows that refer to the row, and links to lists of the others."""
 
 import re
 from collections import Counter
@@ -48,7 +48,7 @@ class Link(NamedTuple):
 def panel(shown: Any, request: HttpRequest, path: str, row: Model) -> Panel:
     """Return the panel of rows whose `path` leads to this row, oldest first. `shown` is their model's admin.
 
-    If both models have a merchant, the look-up names it too, because the index can begin with it.
+    If both models have a merchant, the look-up includes it, because the index can begin with the merchant.
     """
     lookups = {f"{path}__exact": row.pk} | _merchant_lookup(row, shown.model)
     rows = list(shown.get_queryset(request).filter(**lookups).order_by("pk")[: MAXIMUM + 1])
@@ -121,8 +121,9 @@ def elsewhere(
 ) -> list[Link]:
     """Return links to the lists of all rows that refer to a row, except those that are `drawn` as panels.
 
-    If both models have a merchant, the links name it too, as in `panel`. If the rows are counted, empty lists
-    are left out. An admin's `uncounted` keys have no index, so their lists are neither counted nor left out.
+    If both models have a merchant, the links include it, as in `panel`. If the rows are counted, the links to
+    empty lists are left out. The `uncounted` keys of an admin have no index, so lists by these keys are not
+    counted and always linked.
     """
     links: list[Link] = []
     lists: dict[int, QuerySet[Any, Any]] = {}  # the lists that can be counted, by the index of their link

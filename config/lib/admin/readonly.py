@@ -17,21 +17,21 @@ from config.lib.admin.columns import Column
 from config.lib.database import replica
 
 FROM_PAGE = "from_page"  # posted if an action was started on the row's own page
-FROM_OPERATIONS = "from_operations"  # posted if it was started on the page of cases that need a person
+FROM_OPERATIONS = "from_operations"  # posted if it was started on the page of cases that need an operator
 
 
 class ChangesForm(forms.ModelForm):
-    """Form that changes only the fields whose values differ from what its page showed.
+    """Form that changes only the fields whose values differ from those that its page showed.
 
-    Another operator might have changed the other fields since then. The page posts what it showed. If a
-    client posts a field without the shown value, the form compares the field with the row as it is now.
+    Another operator might have changed the other fields since then. The page also posts the values that it
+    showed. If these are missing for a field, the form compares the field with the current row.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         shown = [name for name in self.fields if self.add_initial_prefix(name) in self.data]
         for name, field in self.fields.items():
-            # a page does not post a list that it showed empty
+            # If a page showed an empty list, it does not post the shown value.
             was_empty = bool(shown) and isinstance(field, forms.ModelMultipleChoiceField)
             is_told = not self.is_bound or name in shown or was_empty
             field.show_hidden_initial = is_told and self._is_of_row()
@@ -59,17 +59,19 @@ class OperatorAdmin(admin.ModelAdmin):
     show_facets = admin.ShowFacets.NEVER
     show_full_result_count = False
     sortable_by = ()
-    view_on_site = False  # no row has a page elsewhere, even if a library's model says so
+    view_on_site = False  # no row has a page outside the admin, even if a library's model says so
 
     searched_by = ""  # the label of the search field, if it needs one
     listed_as = "Newest first"  # the list's order
     is_small = False  # the table has so few rows that a search or a filter may read them all
     secret: tuple[str, ...] = ()
     references: Mapping[str, str] = {}  # fields with the key of another row, and that row's model
-    panels: tuple[tuple[str, str], ...] = ()  # of a row's page: models, and their fields that refer to it
+    panels: tuple[
+        tuple[str, str], ...
+    ] = ()  # on a row's page: other models, and their fields that refer to it
     counts_records = False  # whether a row's page shows the size of each list of rows that refer to it
-    uncounted: tuple[str, ...] = ()  # keys in `references` without an index, by which rows are not counted
-    linked_by: tuple[str, ...] = ()  # lookups, in addition to foreign keys, by which pages link to its list
+    uncounted: tuple[str, ...] = ()  # keys in `references` without an index; rows are not counted by these
+    linked_by: tuple[str, ...] = ()  # lookups, in addition to foreign keys, in links from pages to its list
     of_each_merchant: tuple[str, ...] = ()  # searched columns whose index begins with the merchant
     merchants_order: tuple[str, ...] = ()  # the order that has an index, for the rows of one merchant
 
@@ -102,9 +104,9 @@ class OperatorAdmin(admin.ModelAdmin):
         """Return the row. Lock it if the request changes or deletes it, because all fields are written."""
         found = super().get_object(request, object_id, from_field)
         if found is None or request.method != "POST" or not transaction.get_connection().in_atomic_block:
-            return found  # the history page takes a POST too, outside of any transaction
+            return found  # the history page also accepts a POST, which runs outside a transaction
         if not (self.has_change_permission(request, found) or self.has_delete_permission(request, found)):
-            return found  # Django will refuse it, and our role may not lock rows of some tables
+            return found  # Django will refuse the request, and our role may not lock rows of some tables
         return self.get_queryset(request).select_for_update(of=("self",), no_key=True).get(pk=found.pk)
 
     def get_list_display(self, request: HttpRequest) -> Any:
@@ -139,7 +141,7 @@ class OperatorAdmin(admin.ModelAdmin):
         return lists.NewestFirst
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
-        """Allow only the lookups of filters and of our pages: no one may guess a secret letter by letter."""
+        """Allow only the lookups of filters and of our pages, so that no one can guess a secret by its letters."""
         names = [field.name for field in self.opts.fields if isinstance(field, ForeignKey)]
         allowed = {f"{name}__exact" for name in (*names, *self.references, *self.linked_by)}
         for chosen in self.get_list_filter(request) if request else ():
@@ -151,7 +153,7 @@ class OperatorAdmin(admin.ModelAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """Find rows with exactly this term in one of `search_fields`. In a small table, a part is enough."""
+        """Find rows with exactly this term in one of `search_fields`. In a small table, also find parts."""
         term = search_term.replace("\0", "").strip()
         if self.is_small or not term:
             return super().get_search_results(request, queryset, term)
@@ -194,7 +196,7 @@ class OperatorAdmin(admin.ModelAdmin):
 
 
 class ReadOnlyAdmin(OperatorAdmin):
-    """An admin that shows every field except the secret ones, and changes none."""
+    """An admin that shows every field except the secret ones, and allows no changes."""
 
     also: tuple[str, ...] = ()  # columns that are shown in addition to the fields
 
@@ -216,7 +218,7 @@ class ReadOnlyAdmin(OperatorAdmin):
 
 
 class UnloggedAdmin(ReadOnlyAdmin):
-    """An admin of unlogged tables. No replica has their rows, so the list is read on the primary."""
+    """An admin of unlogged tables. A replica does not have their rows, so the list is read on the primary."""
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
         return super().changelist_view(request, extra_context)

@@ -15,7 +15,7 @@ class DescribedField(Protocol):
     """A serializer field that describes itself. If it has an `object_name`, its schema gets this name."""
 
     def schema(self) -> dict[str, Any]:
-        """Return the schema of the field, without its sentence, its default and null."""
+        """Return the schema of the field, without its description, its default and whether it can be null."""
 
 
 class DescribedResponse(NamedTuple):

@@ -16,7 +16,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}")
 _PLUS_READ_AS_SPACE = re.compile(r"[^ ]+T[0-9:.,]+ [0-9]{2}:?[0-9]{2}")
 _UUID = re.compile(r"(?i:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})")
-_MISREAD = re.compile(r"[\s\\]")  # characters that only some parsers take for the end of a URL
+_MISREAD = re.compile(r"[\s\\]")  # characters that some parsers, but not all, treat as the end of a URL
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 _HOST_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
 _ENDS_IN_A_NUMBER = re.compile(r"(.*\.)?([0-9]+|0x[0-9a-f]*)\.?")
@@ -233,9 +233,9 @@ def _is_public(host: str) -> bool:
 
 
 class Query(Body):
-    """The base serializer of query strings, without parameters. It refuses unknown and repeated ones.
+    """The base serializer of query strings. It has no parameters, and refuses unknown and repeated ones.
 
-    A misspelt filter would have no effect. Of two values, it would be unclear which one counts. Rule
+    Otherwise, a misspelt filter would be ignored, and it would be unclear which of two values applies. Rule
     api.query.
     """
 

@@ -1,7 +1,7 @@
-"""Serializers of the API's responses. One declaration writes the response and describes it in the API's document.
+"""Serializers of the API's responses. They write a response, and also describe it in the API's document.
 
-Their fields are DRF's, or those of `config.lib.api.fields` where the limits of a request's field apply, or the three
-below.
+Their fields are those below and those of DRF. Where a request's field has the same limits, they use the field
+of `config.lib.api.fields`.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,8 +20,9 @@ _WRITTEN_TIME = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$"
 class Out(Serializer[Any]):
     """The base serializer of an object that the API sends.
 
-    The document calls it by its class's name without `Out`. If an object has fields only in some states,
-    `ALWAYS` and `SOMETIMES` name these states (rule read.fields), and the row has a `status`.
+    The API's document uses the name of the class without `Out`. If an object has some fields only in some
+    states, `ALWAYS` and `SOMETIMES` name the states for each of these fields (rule read.fields). The row then
+    has a `status`.
     """
 
     ALWAYS: ClassVar[dict[str, tuple[Any, ...]]] = {}
@@ -29,7 +30,7 @@ class Out(Serializer[Any]):
 
     @classmethod
     def write(cls, row: Any) -> dict[str, Any]:
-        """Return the object for a row, or for a mapping, as it is sent."""
+        """Return a row or a mapping in the form in which the API sends it."""
         return _shared_writer(cls).to_representation(row)
 
     def to_representation(self, instance: Any) -> dict[str, Any]:
@@ -47,9 +48,9 @@ class Out(Serializer[Any]):
 
 @cache
 def _fields_in(kind: Out, status: str) -> list[tuple[str, Any, bool]]:
-    """Return the fields that an object has in a state, and whether each is sent without a value too.
+    """Return the fields that an object can have in a state, and whether each is sent even without a value.
 
-    Only these are written: in a list, all fields of each row would cost a quarter more.
+    Only these fields are computed. Computing all fields of each row would make lists a quarter slower.
     """
     found = []
     for name, field in kind.fields.items():
@@ -62,7 +63,10 @@ def _fields_in(kind: Out, status: str) -> list[tuple[str, Any, bool]]:
 
 @cache
 def _shared_writer(kind: type[Out]) -> Out:
-    """Return the one instance that writes all rows. A new instance copies each field, which costs more than a row."""
+    """Return the instance that writes all rows of a kind.
+
+    Creating an instance copies all its fields, which takes longer than writing a row.
+    """
     return kind()
 
 
@@ -77,7 +81,7 @@ class Time(Field[datetime, Any, str | None, Any]):
 
 
 class Known(Field[str, Any, str, Any]):
-    """One of the words that are known today. More words can be added, so the document does not close the list."""
+    """One of the given words. The document does not present them as a closed list, because more can be added."""
 
     def __init__(self, words: Iterable[str], **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -48,7 +48,7 @@ def _query_parameters(request: Request, kind: type[Query]) -> QueryDict:
     """Return the parameters of the query string.
 
     Raises ValidationError if there are more than Django reads, which is far more than any call has. The error
-    does not name them, because it would need a sentence for each.
+    does not name the unknown ones, because it would need a sentence for each.
     """
     try:
         return request.query_params

@@ -1,11 +1,11 @@
-"""A connection with a limit on its server's silence. PostgreSQL's own limits end with its process."""
+"""A database connection with a time limit for each answer, which works even if the server's machine is down."""
 
 from typing import Any
 
 import psycopg
 from psycopg.errors import _WaitTimeout
 
-ANSWER_SECONDS = 1.0  # for a statement that takes no more time than the round trip
+ANSWER_SECONDS = 1.0  # for a statement that takes hardly longer than the network round trip
 STATEMENT_SECONDS = 5.0
 
 
@@ -18,5 +18,5 @@ class BoundedConnection(psycopg.Connection[Any]):
         try:
             return super().wait(gen, interval, self.seconds if timeout is None else timeout)
         except _WaitTimeout:
-            self.close()  # else the late answer would be read as that to the next statement
+            self.close()  # else the late answer would be read as the answer to the next statement
             raise

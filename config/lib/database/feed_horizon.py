@@ -6,10 +6,11 @@ from config.lib.database import queries, statements
 
 
 def horizon() -> datetime:
-    """Return a moment before which no more rows appear: rows of earlier statements are visible now, or never.
+    """Return a moment before which no more rows can appear. Read the list in a later statement.
 
-    The moment is the start of the service's oldest open transaction. Read the list in a later statement. One
-    second is subtracted, for a transaction that has begun but is not visible yet. Rule list.changes.
+    The moment is the start of the service's oldest open transaction, because all earlier transactions have
+    ended. One second is subtracted, for a transaction that has begun but is not visible yet. Rule
+    list.changes.
     """
     moment: datetime = queries.value(statements.READ_HORIZON)
     return moment

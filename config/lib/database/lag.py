@@ -1,8 +1,9 @@
-"""How far behind the replica is. A process checks every second, so that no request has to (rules replica.*).
+"""The lag of the replica. Each process measures it every second, so that no request has to (rules replica.*).
 
 On a primary without writes, the time of the last replayed commit has no meaning, and the clocks of two
-machines can differ. This process therefore notes the position of the primary's log each second, by its own
-clock. The replica's data is no older than the last noted position that the replica has reached.
+machines can differ. Each process therefore records, every second, the position of the primary's log, with the
+time on the process's clock. The replica's data is no older than the last recorded position that it has
+reached.
 """
 
 import threading
@@ -27,7 +28,7 @@ log = structlog.get_logger("config.replica")
 
 
 class Place(NamedTuple):
-    """A server's state: whether it follows another one, its cluster and timeline, its position in the log."""
+    """A server's state: if it follows another server, its cluster and timeline, and its position in the log."""
 
     follows: bool
     server: str
@@ -113,7 +114,7 @@ def seconds() -> float:
 
 
 def wanted() -> int | None:
-    """Return the position that the replica must have reached to be read, or None while the primary serves."""
+    """Return the position that the replica must have reached to be read, or None if it must not be read."""
     if not _Known.answers:
         return None
     since = time.monotonic() - MAX_LAG_SECONDS
@@ -121,7 +122,7 @@ def wanted() -> int | None:
 
 
 def failed(error: Exception) -> None:
-    """Let the primary serve until the replica is checked again."""
+    """Stop reads on the replica until it is checked again."""
     _Known.answers = False
     log.warning("replica failed", error=type(error).__name__, reason=str(error)[:200])
 

@@ -6,8 +6,8 @@ from django.db import connections
 
 from config.lib.database import queries, statements
 
-# In milliseconds. A hold lasts two minutes. A longer wait could prevent its capture: a wait for a row, for a
-# statement, or for a client that is idle or does not read.
+# In milliseconds. A hold lasts two minutes, so a long wait could prevent its capture. These limits end waits
+# for a row lock, for a statement, for a client that is idle in a transaction, and for one that does not read.
 LIMITS = {
     "lock_timeout": 3_000,
     "statement_timeout": 15_000,
@@ -17,7 +17,7 @@ LIMITS = {
 
 
 def set_limits(*, using: str, **_: Any) -> None:
-    """Set the limits of the current role. Runs after each `migrate`: a restored database has no limits."""
+    """Set the limits of the current role. It runs after each `migrate`, as a restored database lacks them."""
     database = connections[using].ops.quote_name(connections[using].settings_dict["NAME"])
     for limit, milliseconds in LIMITS.items():
         words = {"database": database, "limit": limit, "milliseconds": milliseconds}

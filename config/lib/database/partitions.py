@@ -1,4 +1,4 @@
-"""Partitioned tables: the service only adds rows, and drops whole partitions after the retention.
+"""Partitioned tables. The service only adds rows to them, and drops whole partitions after the retention time.
 
 The time at the beginning of a row's UUIDv7 id decides its partition. Two functions of the tables' owner make
 and drop partitions. `make_partition` refuses days too far in the future, and `drop_partition`
@@ -55,7 +55,7 @@ def beside(*ids: UUID) -> tuple[UUID, UUID]:
 
 
 def told_of(*ids: UUID) -> tuple[UUID, UUID]:
-    """Return the lowest and the highest id of rows made between the earliest of these objects and now.
+    """Return the range of ids of the rows that were made since the earliest of these objects was made.
 
     The range is an hour wider at both ends, because the clocks of the machines that make ids differ.
     """
@@ -74,8 +74,8 @@ def make_ahead(*tables: Partitioned) -> int:
 def make(table: Partitioned, since: date, until: date) -> int:
     """Make the missing partitions of these days; return how many were made.
 
-    If one fails, the others are still made. No partition is made for days of which the default partition
-    holds rows, because these rows would have to be moved under a lock.
+    If one fails, the others are still made. No partition is made for days for which the default partition
+    already holds rows, because these rows would have to be moved under a lock.
     """
     wanted = table.steps(since, until)
     found = _existing(map(table.named, wanted))
@@ -88,7 +88,7 @@ def _is_made(table: Partitioned, starts_on: date) -> bool:
 
 
 def drop(table: Partitioned, before: datetime, *, referring: Sequence[Partitioned] = ()) -> int:
-    """Drop the partitions whose ids are all from before a moment; return how many were dropped.
+    """Drop the partitions that contain only ids from before a moment; return how many were dropped.
 
     Rows of the default partition stay: see `delete_caught`. A drop waits only briefly for its lock, because
     all other statements on the table wait behind it. If it gives up, the next run tries again.

@@ -1,8 +1,8 @@
-"""Reads on the replica: code asks for them, and gets them while the replica is usable (rules replica.*).
+"""Reads on the replica. They run there only if code requests it, and only while the replica is usable.
 
-While the function that `read` calls is running, this thread's default connection is one to the replica. All
-queries of the ORM and in SQL go there, and PostgreSQL refuses writes. No verb can therefore read there by
-mistake, and the same function can run on the primary instead.
+While `read_on_replica` runs a function, this thread's default connection is a connection to the replica. All
+queries of the ORM and in raw SQL go there, and PostgreSQL refuses writes. Other code can therefore not read
+from the replica by mistake, and the same function can run on the primary instead. Rules replica.*.
 """
 
 import threading
@@ -36,7 +36,7 @@ _thread = threading.local()  # `primary`: the connection that becomes the defaul
 
 
 def readable(view: View) -> View:
-    """Mark a view that only shows data, which can be slightly old. Its guard then calls it with `read`."""
+    """Mark a view that only shows data that can be slightly old. It is then called by `read_on_replica`."""
     view.is_readable = True  # type: ignore[attr-defined]  # ours
     return view
 
@@ -47,9 +47,9 @@ def may_read(view: Any, method: str | None) -> bool:
 
 
 def read_on_replica(call: Callable[[], Read], *, since: Callable[[], int] = int) -> Read:
-    """Call the function on the replica if it is not late and has reached `since`; else on the primary.
+    """Call the function on the replica if the replica is recent enough, else on the primary.
 
-    `since` returns a position of the primary's log.
+    `since` returns a position of the primary's log that the replica must have reached.
 
     If the replica fails during the call, the function is called again on the primary, so it must only read.
     In a transaction on the primary, or inside another block, the function runs on the current connection.
@@ -66,7 +66,7 @@ def read_on_replica(call: Callable[[], Read], *, since: Callable[[], int] = int)
                     READS.labels("replica").inc()
                     return found
         except NotSupportedError:
-            pass  # unlogged tables, such as that of sign-in codes, are on no replica
+            pass  # a replica cannot read unlogged tables, such as the table of sign-in codes
         except (OperationalError, InterfaceError) as error:
             if not isinstance(error.__cause__, CONFLICTS):
                 lag.failed(error)
@@ -75,7 +75,7 @@ def read_on_replica(call: Callable[[], Read], *, since: Callable[[], int] = int)
 
 
 def _has(position: int) -> bool:
-    """Return whether the replica of this thread's connection has reached a position of the primary's log."""
+    """Return whether the replica has reached a position of the primary's log."""
     connection.ensure_connection()
     raw: Any = connection.connection
     raw.seconds = ANSWER_SECONDS
@@ -109,7 +109,7 @@ def _give_back() -> None:
 
 @contextmanager
 def primary() -> Iterator[None]:
-    """Read and write on the primary until the block ends, even inside `read`."""
+    """Read and write on the primary until the block ends, even inside `read_on_replica`."""
     own = _own()
     if own is None:
         yield

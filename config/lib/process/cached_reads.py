@@ -1,4 +1,4 @@
-"""Values that a process reads from the database every few seconds, for callers that ask far more often."""
+"""Values that a process reads from the database every few seconds, for callers that need them far more often."""
 
 import threading
 import time
@@ -14,8 +14,8 @@ GRACE = 1.0  # seconds for which other threads use the old value while one threa
 class Fresh(Generic[Read]):
     """A function without arguments whose value is at most `seconds` plus GRACE old.
 
-    After `seconds`, one thread reads the value again. Once it is too old, each caller reads it. No caller
-    waits for the read of another thread, because that can wait for a connection.
+    After `seconds`, one thread reads the value again. After `seconds` plus GRACE, each caller reads it. No
+    caller waits for another thread's read, because that thread might be waiting for a connection.
     """
 
     def __init__(self, read: Callable[[], Read], *, seconds: float) -> None:
@@ -39,7 +39,7 @@ class Fresh(Generic[Read]):
         began = time.monotonic()
         with replica.primary():  # because all threads use the value
             value = self._read()
-        # Otherwise another thread's value is newer, or `read_anew` was called during the read.
+        # If this is false, another thread's value is newer, or `read_anew` was called during the read.
         if began >= max(self._read_at, self._wanted_at):
             self._value, self._read_at = value, began
         return value

@@ -1,6 +1,7 @@
-"""Signs of life of a process's threads. If one is stuck for two minutes, its process ends and is restarted.
+"""Detection of stuck threads. Each watched thread regularly calls `watch` or `sign` to show that it is alive.
 
-Rule environment.liveness.
+If a thread is stuck for two minutes, its process ends, and systemd or the container engine restarts it. Rule
+environment.liveness.
 """
 
 import os
@@ -12,15 +13,15 @@ import structlog
 from config.lib.process import sampling
 
 log = structlog.get_logger("liveness")
-STILL_SECONDS = 60.0  # without a sign, a thread counts as stuck; no call to an outside party takes that long
-END_SECONDS = 120.0  # without a sign, the process ends; another process finds the same work again
-FROZEN_SECONDS = 10.0  # without a check: the whole process was stopped, and no thread counts as stuck
+STILL_SECONDS = 60.0  # a thread without a sign for this long is stuck; no call to a third party takes so long
+END_SECONDS = 120.0  # if a thread is stuck for this long, the process ends; other processes do its work
+FROZEN_SECONDS = 10.0  # if no check ran for this long, the whole process was stopped, not a single thread
 _signs: dict[str, float] = {}
 _looked_at = time.monotonic()
 
 
 def watch(name: str = "") -> None:
-    """Expect signs of life of a thread from now on. The default is the current thread."""
+    """Watch a thread, by default the current one, from now on. Also counts as a sign of life."""
     _signs[name or threading.current_thread().name] = time.monotonic()
 
 
@@ -32,7 +33,7 @@ def sign(name: str = "") -> None:
 
 
 def unwatch(name: str = "") -> None:
-    """Expect no more signs of a thread, because it ends."""
+    """Stop watching a thread, because it ends."""
     _signs.pop(name or threading.current_thread().name, None)
 
 

@@ -1,4 +1,4 @@
-"""Measurements that a process takes of itself every second, so that /metrics also shows its unused parts."""
+"""Measurements that a process takes every second, so that /metrics also shows parts that are not in use."""
 
 import os
 import threading
@@ -7,7 +7,7 @@ from collections.abc import Callable
 SECONDS = 1.0
 _looks: list[Callable[[], None]] = []
 _starting = threading.Lock()
-_begun_in: int | None = None  # the process that has the sampling thread, which a fork does not inherit
+_begun_in: int | None = None  # the id of the process that has the sampling thread; a fork has no such thread
 
 
 def every_second(look: Callable[[], None]) -> Callable[[], None]:

@@ -61,10 +61,10 @@ def networks_of(address: str) -> Networks:
 
 
 def caller_digests(purpose: str, address: str) -> dict[str, list[str]]:
-    """Return the digests by which a limit counts a caller's rows, by column.
+    """Return, for each column, the digests that a limit uses to count a caller's rows.
 
-    There is a digest for each lookup key. The first one is the one to write. A caller without a /48 has empty
-    digests for it.
+    There is a digest for each lookup key. New rows get the first one. If the caller has no /48, the digests
+    for `site_digest` are empty.
     """
     found = networks_of(address)
     networks = crypto.keyed_digests(purpose, found.network)

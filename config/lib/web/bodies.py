@@ -1,4 +1,4 @@
-"""Reading of each whole body before the application sees the request, with limits on size and time.
+"""Reads each whole body before the application gets the request, with limits on size and time.
 
 Rules api.body_size, api.slow_body.
 """
@@ -24,17 +24,17 @@ StartResponse = Callable[..., Any]
 Application = Callable[[Environ, StartResponse], Iterable[bytes]]
 CLOSE = ("Connection", "close")
 OAUTH = ("/oauth/token", "/oauth/revoke")  # refusals there follow RFC 6749
-SECONDS = 10.0  # within which the rest of a request must arrive
+SECONDS = 10.0  # the rest of a request must arrive within this time
 LONGEST_PARAMETERS = 256  # characters; a boundary has 70 at most
 TOO_SLOW = "The request body did not arrive completely in time. Send it again."
 
 
 class CountedBodies:
-    """A WSGI application that passes on whole bodies of at most `largest` bytes, chunked or not.
+    """A WSGI wrapper that reads the whole body, chunked or not, before it calls the application.
 
-    `larger` has the paths that take more, with their limits. A longer body is not read, except for the
-    beginning of a chunked one. The application sees its length in CONTENT_LENGTH. A response with
-    `Connection: close` closes the connection.
+    The limit is `largest` bytes. `larger` maps some paths to higher limits. A body over the limit is not
+    read, except for the beginning of a chunked body. The application refuses it because of CONTENT_LENGTH. A
+    response with `Connection: close` closes the connection.
     """
 
     def __init__(
@@ -98,8 +98,8 @@ def _too_slow(environ: Environ, start: StartResponse) -> bytes:
 def _content_type(environ: Environ) -> str:
     """Return the content type, with the boundary of a form, and without any other parameter.
 
-    All bodies are UTF-8. Some decoders that a charset can name take far longer, and so do very long
-    parameters.
+    All bodies are UTF-8. The decoders for some other charsets, and very long parameters, would take far
+    longer to process.
     """
     kind, parameters = environ.get("CONTENT_TYPE", "").partition(";")[::2]
     is_form = kind.strip().lower() == "multipart/form-data"
@@ -124,14 +124,14 @@ def _close_on_request(environ: Environ, start_response: StartResponse) -> StartR
 
 
 def end_reading(connection: socket.socket | None) -> None:
-    """Stop reading from a peer, so that neither a pending read nor the close waits for it."""
+    """Stop reading from the client, so that neither a pending read nor the closing waits for it."""
     if connection is not None and not isinstance(connection, ssl.SSLSocket):
         with contextlib.suppress(OSError):
             connection.shutdown(socket.SHUT_RD)
 
 
 class Watch:
-    """A thread that ends reads that take too long. It lives while there are reads to watch."""
+    """A thread that ends reads that take too long. It runs only while there are reads to watch."""
 
     def __init__(self) -> None:
         self._changing = threading.Lock()

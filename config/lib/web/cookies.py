@@ -1,4 +1,4 @@
-"""Clean-up of the Cookie header, whose parser takes quadratic time for a value full of backslashes."""
+"""Clean-up of the Cookie header, because parsing a value full of backslashes takes quadratic time."""
 
 from django.http import HttpRequest
 from django.utils.deprecation import MiddlewareMixin

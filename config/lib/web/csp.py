@@ -1,4 +1,7 @@
-"""Each page's content security policy, with the origins that it allows next to ours (rule secret.csp)."""
+"""The content security policy of each page, and the origins that a page allows in addition to ours.
+
+Rule secret.csp.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -16,7 +19,7 @@ _Origins = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 class PolicyMiddleware:
-    """Middleware that sets each page's policy, from a cache. django-csp's middleware builds it every time."""
+    """Middleware that sets each page's policy, which it caches. django-csp's would build it for each response."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response
@@ -31,9 +34,9 @@ class PolicyMiddleware:
 
 
 def endpoints_header() -> str:
-    """Return where `report-to` sends reports, or "" without https, where browsers accept no endpoint.
+    """Return the header with the addresses to which `report-to` sends reports.
 
-    Rule card_page.reports.
+    Return "" without https, because browsers then accept no such address. Rule card_page.reports.
     """
     directives: dict[str, Any] = settings.CONTENT_SECURITY_POLICY["DIRECTIVES"]
     return ", ".join(f'{name}="{directives["report-uri"][0]}"' for name in directives["report-to"] or [])
@@ -43,14 +46,14 @@ def _make_hashable(origins_of: Mapping[str, Sequence[str]]) -> _Origins:
     return tuple((name, tuple(origins)) for name, origins in origins_of.items())
 
 
-@lru_cache(1024)  # a merchant's pages have one policy for each shop to which they lead back
+@lru_cache(1024)  # a page has a different policy for each shop to which it can send the payer back
 def _build_policy(update: _Origins, replace: _Origins) -> str:
-    """Return the policy with its directives in a fixed order: the library's differs between processes."""
+    """Return the policy with its directives sorted, because the library's order differs between processes."""
     return "; ".join(sorted(build_policy(update=dict(update), replace=dict(replace)).split("; ")))
 
 
 def allow_forms_to(response: HttpResponse, *urls: str) -> None:
-    """Allow the origins where this page's forms end after a redirect, because Chromium blocks all others."""
+    """Allow the page's forms to be redirected to these URLs. Chromium blocks redirects to all other origins."""
     found = {origins.origin_of(url) for url in urls}
     allow(response, {"form-action": sorted(found - {""})})
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from django.conf import settings
 from django.utils.http import http_date
 
-MONTHS = 12  # minimum, from the announcement on
+MONTHS = 12  # minimum time between the announcement and the end of a call
 SHORTEST = timedelta(days=366)
 
 

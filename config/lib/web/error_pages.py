@@ -40,9 +40,9 @@ def unread(request: HttpRequest, status: int) -> HttpResponse:
 
 
 def broken(request: HttpRequest) -> HttpResponse:
-    """Return the page for an internal error. Use only the request's first line: the rest can be what broke.
+    """Return the page for an internal error. Use only the request line, because the rest can be the cause.
 
-    If the database is away, the page is a 503, so that a proxy or a script asks again soon.
+    If the database does not answer, the status is 503, so that a proxy or a script tries again soon.
     """
     context = environment(request) | {"may_open_again": request.method == "GET"}
     page = HttpResponse(render_to_string("500.html", context), status=500)

@@ -1,4 +1,4 @@
-"""Host names outside the public internet, which are refused for a merchant's shop and for its endpoint."""
+"""Host names outside the public internet. They are refused in a merchant's return URLs and webhook URLs."""
 
 FORBIDDEN_SUFFIXES = (
     ".local",

@@ -1,4 +1,4 @@
-"""One request to a known peer, with a time limit that the peer cannot exceed."""
+"""A client for single HTTP requests, with a time limit that a slow server cannot exceed."""
 
 import asyncio
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ class Response(NamedTuple):
 def resolver() -> AbstractResolver:
     """Return a resolver for the running loop, with the system's settings. The caller must close it.
 
-    A resolver without any argument is shared by all loops, and breaks if two threads start at the same time.
+    aiohttp shares one resolver without arguments between all loops, which fails if two threads start at once.
     """
     return aiohttp.AsyncResolver(tries=None)
 
@@ -49,7 +49,7 @@ def request(
 ) -> Response:
     """Send a request; return the response if all of it arrives within `seconds`. Redirects are not followed.
 
-    Raises NoAnswer, also for a body of more than `largest` bytes.
+    Raises NoAnswer if it does not arrive in time, or if its body has more than `largest` bytes.
     """
     if seconds <= 0:
         raise NoAnswer("no time left")

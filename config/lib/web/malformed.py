@@ -1,4 +1,4 @@
-"""Error responses that are made outside of Django, so that no server uses its own words.
+"""Error responses that are made outside Django, so that gunicorn does not send its own error texts.
 
 Rules api.malformed, api.slow_body.
 """
@@ -17,7 +17,10 @@ BROKEN = "An error occurred on our side. Send the request_id to support."
 def error_response(
     words: str, request_id: str, *, code: str = "invalid_header", status: str = "400 Bad Request"
 ) -> bytes:
-    """Return a whole response, head and body, with these words in the error envelope. The connection ends."""
+    """Return a whole response, head and body, with these words in the error envelope.
+
+    Its header `Connection: close` announces that the connection is closed.
+    """
     body = error_envelope(code, words, request_id)
     named = [*error_headers(body, request_id), ("Connection", "close")]
     head = (f"HTTP/1.1 {status}", *(f"{name}: {value}" for name, value in named), "", "")

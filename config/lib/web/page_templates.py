@@ -1,4 +1,7 @@
-"""Jinja2 for payers' pages, compiled to Python. Django's template language took half of such a page's CPU."""
+"""Jinja2 templates for payers' pages, compiled to Python.
+
+Django's template language took half of the CPU time of such a page.
+"""
 
 import re
 from collections.abc import Callable
@@ -27,8 +30,8 @@ _INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
 class WithoutIndents(Extension):
     """Compile templates without their indents.
 
-    A page is sent uncompressed, and its indents would be one byte in fifteen. The line breaks still separate
-    the words.
+    A page is sent uncompressed, and one byte in fifteen would be an indent. The line breaks still separate the
+    words.
     """
 
     def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
@@ -36,7 +39,7 @@ class WithoutIndents(Extension):
 
 
 def environment(**given: Any) -> Environment:
-    """Return the environment for payers' pages. A page's names must be in its context and are escaped."""
+    """Return the environment for payers' pages. A name that is missing in a page's context is an error."""
     folders = {name: FileSystemLoader(settings.BASE_DIR / "templates" / name) for name in FOLDERS}
     given |= {"loader": PrefixLoader(folders), "undefined": StrictUndefined}
     given |= {"autoescape": True, "extensions": ["jinja2.ext.i18n", WithoutIndents]}
@@ -55,12 +58,12 @@ def environment(**given: Any) -> Environment:
         "htmx_script": partial(static_files.script, static_files.HTMX),
     }
     parts = _macros_of(found, PARTS)
-    found.globals |= parts | {"icon": cache(parts["icon"])}  # a page has thirty, the same for all payers
+    found.globals |= parts | {"icon": cache(parts["icon"])}  # a page has thirty icons, equal for all payers
     return found
 
 
 def _macros_of(pages: Environment, name: str) -> dict[str, Macro]:
-    """Return a template's macros by name. A page that imported them would do so again for each payer."""
+    """Return a template's macros by name, for use as globals. A page would import them again for each payer."""
     given = vars(pages.get_template(name).module)
     return {name: macro for name, macro in given.items() if isinstance(macro, Macro)}
 
@@ -74,7 +77,7 @@ def said(words: str) -> Markup:
 def _translator_of(language: str | None) -> Callable[[str], Markup]:
     """Return `said` for one language."""
 
-    @cache  # a look-up in the catalogues costs ten times as much, and pages only have a fixed set of words
+    @cache  # a look-up in the catalogues costs ten times as much, and the pages have a fixed set of texts
     def said_in_it(words: str) -> Markup:
         with translation.override(language):
             return Markup(units.whole(translation.gettext(words)))  # noqa: S704 (ours)
@@ -83,9 +86,9 @@ def _translator_of(language: str | None) -> Callable[[str], Markup]:
 
 
 def each(request: HttpRequest) -> dict[str, Any]:
-    """Return what is made once for a page.
+    """Return the values that are made once for a page.
 
-    This is `csrf_input` for all forms, and `_` and `gettext` for the page's language.
+    These are `csrf_input` for all its forms, and `_` and `gettext` for its language.
     """
     said_in_it = _translator_of(translation.get_language())
 

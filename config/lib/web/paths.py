@@ -1,4 +1,4 @@
-"""The beginnings of the addresses that programs and payers use."""
+"""The path prefixes of the API and of the payers' pages."""
 
 from config.lib.web import bodies
 

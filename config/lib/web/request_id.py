@@ -17,7 +17,7 @@ _ACCEPTABLE = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _current: ContextVar[tuple[str, float]] = ContextVar("request_id", default=("", 0.0))  # id, arrival
 log = structlog.get_logger("request")
 
-METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}  # strangers can send other words
+METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}  # any other word is counted as "-"
 REQUESTS = Counter("checkout_requests", "Requests answered", ["route", "method", "status"])
 SECONDS = Histogram(
     "checkout_request_seconds",
@@ -28,7 +28,7 @@ SECONDS = Histogram(
 
 
 def new() -> str:
-    """Return an id for a request that has not brought one."""
+    """Return a new id for a request."""
     return f"req_{uuid7().hex}"
 
 
@@ -50,8 +50,8 @@ def age_ms() -> int:
 class RequestIdMiddleware:
     """Middleware that keeps a caller's well-formed X-Request-Id or makes one, and counts and logs requests.
 
-    Once known, its merchant, client and checkout are bound to all its log lines. Rules api.request_id,
-    secret.logs.
+    Once the merchant, client and checkout of a request are known, all its log lines contain them. Rules
+    api.request_id, secret.logs.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -95,7 +95,7 @@ class RequestIdMiddleware:
 
 
 def _trace_of(request: HttpRequest) -> str:
-    """Return an API call's `traceparent`, with which a merchant's backend continues our webhook's trace."""
+    """Return the `traceparent` of an API call. A merchant's backend copies it from our webhook to our API."""
     is_api = request.path_info.startswith("/api/")
     given: str = request.headers.get("traceparent", "") if is_api else ""
     return given

@@ -1,7 +1,7 @@
 """Static files: compressed and named by their contents outside local, and protected by digests.
 
-A page names each script and style sheet with the digest of its bytes (subresource integrity). A browser loads
-no file whose bytes differ from this release. Rule card_page.integrity.
+A page states the digest of each script and style sheet that it uses (subresource integrity). A browser does
+not load a file whose bytes differ from this release. Rule card_page.integrity.
 """
 
 import base64

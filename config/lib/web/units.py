@@ -1,4 +1,4 @@
-"""Texts without line breaks inside a number with its unit, or inside an id with a hyphen."""
+"""Functions that prevent line breaks between a number and its unit, and inside an id with a hyphen."""
 
 import re
 

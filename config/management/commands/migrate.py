@@ -20,7 +20,8 @@ from config.lib import locks
 from config.lib.database import limits
 
 LOCK_SECONDS = 3
-# In seconds. Building an index has no limit, but a wait for a lock also blocks the sessions behind it.
+# In seconds. Statements have no limit, because building an index can take long. The wait for a lock has one,
+# because it also blocks the sessions that queue behind it.
 LIMITS = {"lock_timeout": LOCK_SECONDS, "statement_timeout": 0, "idle_in_transaction_session_timeout": 0}
 LOOK_SECONDS = 0.5  # between two queries for the sessions that hold the lock
 WAITED = """{what} waited {seconds} s for a lock that others hold, and {became}:
@@ -46,15 +47,15 @@ class Command(migrate.Command):
             if is_owner:
                 with self._in_time(connection):
                     roles.grant(connection.alias)
-        if is_owner:  # in a transaction, because the service's connection can be a pooler's
+        if is_owner:  # in a transaction, because the service can be connected through a pooler
             with transaction.atomic(connection.alias, durable=True), self._in_time(connection):
                 limits.set_limits(using=connection.alias)
         return done
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Migrate.
+        """Run the migrations.
 
-        Raises CommandError with the sessions that hold a lock, if the lock is not free within three seconds.
+        If a lock is not free within three seconds, raises a CommandError that names the sessions that hold it.
         """
         with self._in_time(connections[options["database"]]):
             super().handle(*args, **options)
@@ -87,9 +88,9 @@ class Command(migrate.Command):
 
 @contextlib.contextmanager
 def _patient(connection: Any) -> Iterator[int]:
-    """Set the limits of a migration for the session, or its transaction, until the block ends.
+    """Set the limits of a migration until the block ends, and yield the process id of the session.
 
-    Yields the process id of the session.
+    If the session is in a transaction, the limits are set only for the transaction.
     """
     is_session = not connection.in_atomic_block
     with connection.cursor() as cursor:

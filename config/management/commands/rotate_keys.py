@@ -1,8 +1,8 @@
 """The command `manage.py rotate_keys`, which rewrites every value that needs a former key.
 
-A former key is a later key of FIELD_KEYS or a key of LOOKUP_KEY_FALLBACKS. The command can run next to the
-service. It commits each batch and skips each value under the first keys, so the next run continues a run that
-was stopped. Rule secret.keys.
+The former keys are all keys of FIELD_KEYS except the first, and those of LOOKUP_KEY_FALLBACKS. The command
+can run while the service runs. It commits each batch, and skips values that already use the first keys. If a
+run is stopped, the next run therefore continues it. Rule secret.keys.
 """
 
 from collections.abc import Callable, Iterator
@@ -47,9 +47,10 @@ def _opt_in_again(stored: str) -> str:
 
 
 class Place(NamedTuple):
-    """A column that needs a key.
+    """A column whose values are encrypted or digested with a key.
 
-    It holds the SQL that reads and writes the column as text, its rows, and the function that renews a value.
+    `old` and `new` are the SQL expressions that read and write the column as text. `rows` is the condition
+    for the rows to rewrite, and the function `renew` rewrites a value.
     """
 
     model: type[Model]
@@ -117,7 +118,7 @@ class Command(BaseCommand):
 
 
 def _places() -> Iterator[Place]:
-    """Yield all columns that need a key for longer than a session lasts."""
+    """Yield all columns whose values need a key, except the columns of sessions, which expire soon."""
     for model in apps.get_models():
         for field in model._meta.local_fields:
             yield from _in_field(model, field)
@@ -170,9 +171,9 @@ def _renewed(place: Place, row: Any, old: str) -> str:
 
 
 def _write(place: Place, changes: list[Change], refused: list[str]) -> int:
-    """Write the values that have not changed since, and return their count.
+    """Write the values that have not changed since they were read, and return how many were written.
 
-    Add a sentence to `refused` for each conflict.
+    For each value that violates a unique constraint, add a sentence to `refused`.
     """
     try:
         return _write_all(place, changes)

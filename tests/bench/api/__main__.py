@@ -31,12 +31,17 @@ SECTIONS = (
     "size",
     "portal",
 )
-SHELLS = {"PATH", "HOME", "TMPDIR", "LANG"}  # no other variable may change the figures
+SHELLS = {
+    "PATH",
+    "HOME",
+    "TMPDIR",
+    "LANG",
+}  # all other variables are removed, as they could change the figures
 FREE_OF_LIMITS = dict.fromkeys(("LIMIT_READS", "LIMIT_CREATES", "LIMIT_VERBS"), "1000000/second")
 
 
 def main() -> int:
-    """Run the sections in this process, on separate engines, and return the exit code."""
+    """Run the sections in this process, with PostgreSQL and Valkey of the bench; return the exit code."""
     parser = argparse.ArgumentParser(prog="tests.bench.api", description=__doc__)
     parser.add_argument("sections", nargs="*", metavar="section", help=f"of {', '.join(SECTIONS)}")
     asked = parser.parse_args().sections or list(SECTIONS)
@@ -56,7 +61,7 @@ def main() -> int:
 
 @contextlib.contextmanager
 def _folder() -> Iterator[Path]:
-    """Yield the folder to keep, or a temporary one."""
+    """Yield the folder that FOLDER names, or a temporary one."""
     if kept := os.environ.get("FOLDER"):
         yield Path(kept)
     else:
@@ -66,7 +71,7 @@ def _folder() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _running(folder: Path) -> Iterator[None]:
-    """Run engines that write as durably as in production, and set this process's environment for them."""
+    """Run PostgreSQL and Valkey, as durable as in production, and set this process's environment for them."""
     kept = {name: text for name, text in os.environ.items() if name in SHELLS}
     variables = environment.of_run(kept | FREE_OF_LIMITS, folder)
     with engines.running(folder) as own, psycopg.connect(own.database_url, autocommit=True) as connection:

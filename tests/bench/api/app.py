@@ -1,4 +1,4 @@
-"""The whole application in this process, called as by a web server; its databases and its callers."""
+"""The whole application in this process, called like by a web server, with its databases and callers."""
 
 import io
 import json
@@ -76,7 +76,7 @@ class Call(NamedTuple):
     content_type: str = "application/json"
 
     def made(self, handler: Application = application) -> Answer:
-        """Make the call. Raises RuntimeError for another status, because a refused call has other costs."""
+        """Make the call. Raises RuntimeError for an unexpected status, as a refused call costs less."""
         path, _, query = self.path.partition("?")
         environ = {
             **_ENVIRON,
@@ -157,7 +157,7 @@ def order() -> dict[str, Any]:
 
 
 def use(name: str) -> None:
-    """Let this process use the database of that name from now on. Creates the database if it is missing."""
+    """Make this process use the database of this name from now on. Create the database if it is missing."""
     wrapper: Any = connections["default"]
     is_new = name not in _made
     if is_new:

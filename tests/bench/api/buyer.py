@@ -22,7 +22,7 @@ class Buyer:
         self._next = self._bank = self._code = ""
 
     def page(self) -> None:
-        """Open the order's current page: the first step, the code's, the held or the confirmed page."""
+        """Open the order's current page, which depends on the order's state."""
         answer = self._get(f"/pay?id={self._id}")
         if found := _CODE.search(answer.body):
             self._code = found[1].decode()

@@ -1,4 +1,4 @@
-"""Open holds in bulk, with all their rows here and in the bank's books, so that voiding succeeds."""
+"""Makes many open holds, with all their rows here and in the bank's books, so that voiding succeeds."""
 
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -59,7 +59,7 @@ def make(merchant: Merchant, count: int) -> None:
 
 
 def spread(merchant: Merchant, count: int, *, start: datetime, within: float) -> None:
-    """Spread the ends of the holds evenly over `within` seconds from `start` on."""
+    """Change the deadlines of the holds: spread them evenly over `within` seconds from `start` on."""
     with connection.cursor() as cursor:
         cursor.execute(SPREAD, [start, within, count, merchant.pk, ORDER])
 

@@ -1,9 +1,9 @@
-"""How late holds are voided, with a worker and a beat as in `make run`.
+"""Measures how late holds are voided, with a worker and a beat as in `make run`.
 
-10,000 holds end within twenty seconds. A checkout's `voided_at`, and the time of its line of history, are the
-deadline itself. The real time of the void is the commit of the transaction that wrote that line, by the
-database's clock: pg_xact_commit_timestamp of its xmin, which the bench's PostgreSQL keeps. The merchant has
-no webhook subscription here, so no webhooks are sent.
+10,000 holds end within twenty seconds. A checkout's `voided_at`, and the time of its entry in the history,
+are the deadline itself. The real time of the void is when the transaction that wrote the entry was committed.
+PostgreSQL returns this time as pg_xact_commit_timestamp of the row's xmin. The merchant has no webhook
+subscription here, so no webhooks are sent.
 """
 
 import os
@@ -26,8 +26,8 @@ from tests.journeys.deployment import Deployment
 
 HOLDS = 10_000
 WITHIN = 20.0  # seconds in which they end
-AHEAD = 5.0  # seconds from the spreading to the first end
-PATIENCE = 240.0  # seconds after the last end until the rest is given up
+AHEAD = 5.0  # seconds from the change of the deadlines to the first deadline
+PATIENCE = 240.0  # seconds after the last deadline, after which the bench stops waiting
 PARTS = ("worker", "beat")
 P99, LONGEST = 0.25, 0.5  # seconds
 LOOK = 2.0  # seconds between two checks
@@ -60,18 +60,18 @@ def _deployment(folder: Path) -> Deployment:
 
 
 def _start(deployment: Deployment, folder: Path) -> None:
-    """Return when the worker is ready. Tasks of earlier sections are deleted first."""
+    """Delete the tasks of earlier sections, start worker and beat, and wait until the worker is ready."""
     with redis.Redis.from_url(settings.REDIS_URL) as broker:
         broker.flushall()
     for part in PARTS:
         deployment.start(part)
     log = folder / "worker.log"
     polling.until(lambda: b" ready." in log.read_bytes(), within=60, what="the worker")
-    time.sleep(2)  # by then, its pumps have begun
+    time.sleep(2)  # the worker's pumps start within this time
 
 
 def _let_end(merchant: Merchant, count: int) -> None:
-    """Spread the ends, and wait until no order is held any more, or until PATIENCE is over."""
+    """Set the deadlines, and wait until no order is held any more, or until PATIENCE is over."""
     first = clock.now() + timedelta(seconds=AHEAD)
     holds.spread(merchant, count, start=first, within=WITHIN)
     if clock.now() >= first:

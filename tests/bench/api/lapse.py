@@ -1,7 +1,7 @@
-"""How late holds are voided during a sale.
+"""Measures how late holds are voided during a sale.
 
 2,000 holds end within twenty seconds while 200 buyers a minute buy. The stage is that of `sale`, and the
-holds belong to its merchant, who is notified of each void. The lag is counted as in `lag`: from the deadline
+holds belong to its merchant, who is notified of each void. As in `lag`, the lag is the time from the deadline
 to the commit that voids the hold. The bank releases the cards after that, as fast as its pace and the
 workers' slots allow. The time of the releases is printed and has no budget.
 """
@@ -16,7 +16,7 @@ from tests.bench.sale.holding import Holding, Lags
 HOLDS, ENDING = 2_000, 20.0  # seconds in which they end
 BUYERS, WITHIN = 200, 60.0  # a third of the sale's rate
 P99 = 0.5  # seconds
-PATIENCE = 600.0  # seconds after which waiting for the bank's releases ends
+PATIENCE = 600.0  # seconds after which the bench stops waiting for the bank's releases
 LOOK = 2.0  # seconds between two checks
 
 

@@ -1,4 +1,4 @@
-"""A delivery log to list: delivered events with one attempt each."""
+"""Writes a delivery log: delivered events with one attempt each."""
 
 from datetime import datetime, timedelta
 

@@ -1,7 +1,7 @@
-"""The median of an API read while 16 people log in.
+"""Measures the median time of an API read while 16 people log in.
 
-It is measured with the limit on parallel hashes, and with Django's hasher, in this process and by the wall
-clock. The reference is a read without logins in the same run.
+The time is wall time in this process. It is measured with our hasher, which limits parallel hashes, and with
+Django's hasher. The reference is a read without logins in the same run.
 """
 
 import re
@@ -24,7 +24,9 @@ from tests.bench.api.app import Backend, Call
 PEOPLE = 16
 PASSWORD = "a bill on the table"
 SECONDS = 10.0
-BUDGET = 5.0  # times the reference: one hash takes one of two cores, and login pages run in the same process
+BUDGET = (
+    5.0  # times the reference; one hash takes one of two cores, and the login pages also use this process
+)
 PAUSE = 0.01  # seconds between two reads
 FORM = "application/x-www-form-urlencoded"
 DJANGOS_OWN = ["django.contrib.auth.hashers.PBKDF2PasswordHasher"]
@@ -79,7 +81,7 @@ def _median(read: Call, seconds: float) -> float:
 
 @contextmanager
 def _logging_in() -> Iterator[list[int]]:
-    """Let each person log in repeatedly during the block; yield a list of the logins."""
+    """Make each person log in repeatedly until the block ends; yield a list that contains each login."""
     done, stop = list[int](), threading.Event()
     threads = [threading.Thread(target=_log_in, args=(number, done, stop)) for number in range(PEOPLE)]
     for thread in threads:

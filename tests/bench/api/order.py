@@ -1,15 +1,15 @@
 """The costs of an order, from its creation to the confirmed page: commits, WAL and CPU, by statement.
 
-All buyers take each step together. The statistics that PostgreSQL keeps of its statements and of its log
-therefore belong to that step. The bank and the pumps run in this process too, on one thread, and their CPU
-counts. The buyer's browser and the merchant's backend also run here, and their CPU does not count. The
-delivery of `checkout.authorized` is claimed and recorded, but not posted, because the merchant's machine
-would receive it.
+All buyers take a step before the first buyer takes the next. PostgreSQL's statistics about statements and
+about its log are read after each step, so they belong to that step. The bank and the pumps run in this
+process too, on one thread, and their CPU time counts. The buyer's browser and the merchant's backend also run
+here, but their CPU time does not count. The delivery of `checkout.authorized` is claimed and recorded, but
+not sent, because the merchant's machine would do that work.
 
-On shared cores, the pace changes within a second, by a third. Three rounds of buyers therefore take each
-step, and its CPU is that of the middle round. The CPU of the bare view just before and after the step is
-printed next to it. Counted figures are the mean of all rounds, because an index's pages fill and split once
-in three hundred orders.
+On shared cores, the speed changes by a third within a second. Each step is therefore measured in three rounds
+of buyers, and the CPU time is that of the middle round. The CPU time of the bare view, just before and after
+the step, is printed next to it. Figures that are counted are the mean of all rounds, because the pages of an
+index are split only once in three hundred orders.
 """
 
 import os
@@ -47,7 +47,7 @@ _LOG = """
 SELECT coalesce(sum(record_size), 0)::float, coalesce(sum(count) FILTER (WHERE kind = 'Transaction/COMMIT'), 0)::int
 FROM (SELECT "resource_manager/record_type" AS kind, count, record_size FROM pg_get_wal_stats(%s, %s, true)) records
 """
-# A record that touches several pages counts for the first of them. Images of whole pages are left out.
+# A log record about several pages counts for the first of them. Images of whole pages are left out.
 _RELATIONS = """
 WITH blocks AS MATERIALIZED (SELECT * FROM pg_get_wal_block_info(%s, %s, false)),
     images AS (SELECT start_lsn, coalesce(sum(block_fpi_length), 0) AS size FROM blocks GROUP BY start_lsn)
@@ -161,7 +161,7 @@ def run(folder: Path, scale: float) -> None:
 
 
 def _of_rounds(costs: Sequence[Cost]) -> Cost:
-    """Return the middle round by its CPU, with the mean of the counted figures."""
+    """Return the round with the median CPU time, but with the mean of the counted figures."""
     commits, wal = (
         sum(each) / len(costs) for each in zip(*((cost.commits, cost.wal) for cost in costs), strict=True)
     )
@@ -169,7 +169,7 @@ def _of_rounds(costs: Sequence[Cost]) -> Cost:
 
 
 class _Bare:
-    """The bare view, and its current time."""
+    """The bare view. Its CPU time shows how fast the machine is at the moment."""
 
     def __init__(self, backend: Backend) -> None:
         self._handler, self._call = BareHandler(), Call("GET", f"/bare/{backend.merchant.pk}")
@@ -207,7 +207,7 @@ def _cost(own: psycopg.Connection[Any], step: Step, count: int, bare: _Bare) -> 
 
 
 def _log_between(own: psycopg.Connection[Any], began: str, ended: str) -> tuple[float, int]:
-    """Return the bytes of the records between two places in the log, and the number of commits among them."""
+    """Return the bytes of the log records between two positions, and how many of them are commits."""
     if began == ended:
         return 0.0, 0
     size, commits = own.execute(_LOG, [began, ended]).fetchone() or (0.0, 0)
@@ -215,8 +215,8 @@ def _log_between(own: psycopg.Connection[Any], began: str, ended: str) -> tuple[
 
 
 def _place(own: psycopg.Connection[Any]) -> str:
-    """Return the end of the log after a flush. A place inside a record cannot be read from."""
-    # Flushes, and belongs to no transaction.
+    """Flush the log, and return its end. A position inside a record could not be used to read the log."""
+    # This statement flushes the log, and is not part of a transaction.
     own.execute("SELECT pg_logical_emit_message(false, '', '', true)")
     (place,) = own.execute("SELECT pg_current_wal_flush_lsn()::text").fetchone() or ("",)
     return str(place)
@@ -236,7 +236,7 @@ def _seconds(pid: str, *, own: bool, ended: bool) -> float:
 
 
 def _by_order(found: Sequence[Any], count: int) -> Sequence[Any]:
-    """Return the costs per order of each statement of a step, without the few statements that measure it."""
+    """Return the costs per order of each statement of a step, except the statements of the measurement."""
     are_ours = (row for row in found if row.calls >= count / 2)
     counted = [row for row in are_ours if not row.query.startswith((*SAVEPOINTS, "BEGIN", "COMMIT"))]
     return [

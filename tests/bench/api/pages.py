@@ -1,4 +1,4 @@
-"""CPU time of the hosted page in each state, compared with a bare view with one select."""
+"""Measures the CPU time of the hosted page in each state, relative to a bare view with one select."""
 
 import random
 import secrets

@@ -1,7 +1,7 @@
-"""The portal on a full database: the time on the server and the statements of each page.
+"""Measures the portal on a full database: the time on the server and the statements of each page.
 
 The reference is the same page on a database that is nearly empty. The whole application runs in this process,
-signed in as the merchant's owner, on the databases that the section `size` measures.
+and the merchant's owner is signed in. The databases are those of the section `size`.
 """
 
 import time
@@ -24,14 +24,14 @@ from tests.bench.api.sides import Calls, Side
 
 HOME_MS, PAGE_MS, STATEMENTS = 100.0, 150.0, 20
 ROUNDS = 7
-BUDGET = 1.2  # full to empty
-# No order has such an amount, so the query reads the whole log. An index of amounts would cost each order
-# more than it would save for a person who searches this way.
+BUDGET = 1.2  # maximum ratio of the time on the full database to the time on the empty one
+# No order has such an amount, so the query reads the whole log. An index of amounts would add a cost to each
+# order, which is more than it would save, because such a search is rare.
 WALK = "/portal/checkouts?at_least=900000"
 
 
 def run(folder: Path, scale: float) -> None:
-    """Print the table, and the blocks that each page touches."""
+    """Print the table of times, and the database blocks that each page touches."""
     app.log_to(folder / "portal.deliveries.log")
     full, empty = sides.both(folder, scale)
     tables = {side: _table(side) for side in (full, empty)}
@@ -110,7 +110,7 @@ def _half_way(rows: QuerySet[Checkout]) -> Checkout:
 
 
 def _older(backend: Backend) -> str:
-    """Return the cursor of a page in the middle, which a person reaches by turning pages."""
+    """Return the cursor of a page in the middle of the list, which a person reaches by opening page after page."""
     middle = _half_way(Checkout.objects.filter(merchant=backend.merchant))
     return cursor.write_cursor(
         f"portal-checkouts-created_at:{backend.merchant.pk}", middle.created_at, middle.pk

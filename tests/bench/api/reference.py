@@ -1,9 +1,9 @@
 """The reference for all measurements: a bare Django view with one select.
 
-It is Django's own WSGI handler in the same process, without middleware. It resolves an address in this
-module's URL conf to a view that reads one row by its primary key through the ORM and answers JSON. It uses
-the same settings, request signals and connections as the application. The difference is therefore what the
-application adds.
+It runs in Django's own WSGI handler in the same process, without middleware. The handler resolves an address
+in this module's URLconf to a view that reads one row by its primary key through the ORM and returns JSON. It
+uses the same settings, request signals and connections as the application. The difference between the two is
+therefore the cost of our code.
 """
 
 from uuid import UUID

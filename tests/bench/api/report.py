@@ -10,13 +10,13 @@ _missed: list[str] = []
 
 
 def title(text: str) -> None:
-    """Begin a section. The load shows how busy this machine is, and builds of Python differ by a seventh."""
+    """Print a section's title, the load of the machine and the Python build, which both affect the figures."""
     python = f"Python {sys.version.split()[0]} of {sys.base_prefix}"
     print(f"\n== {text} == (load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores, {python})", flush=True)
 
 
 def progress(text: str) -> None:
-    """Print the current step, for a person who waits."""
+    """Print the current step, so that a person can see the progress."""
     sys.stderr.write(f"{time.monotonic() - _started:7.0f} s  {text}\n")
 
 

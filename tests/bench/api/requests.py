@@ -1,4 +1,4 @@
-"""CPU time and statements of each request, compared with a bare view with one select."""
+"""Measures the CPU time and the statements of each request, relative to a bare view with one select."""
 
 import statistics
 import time
@@ -19,8 +19,8 @@ from tests.bench.api.reference import BareHandler
 from tests.bench.api.statements import ProviderShare
 
 ROUNDS, REPEATED = 41, 20
-BATCH, REFERENCES = 5, 12  # calls of a request, and of the reference, before they alternate
-COUNTED = 9  # calls whose statements are counted; now and then one of them reads the switches again
+BATCH, REFERENCES = 5, 12  # sizes of the alternating batches: calls of a request, calls of the reference
+COUNTED = 9  # calls whose statements are counted; sometimes a call also reads the operators' switches again
 Calls = Sequence[Call]
 
 
@@ -34,7 +34,7 @@ class Request(NamedTuple):
 
 
 class Merchant:
-    """Makes the calls in the order of the table: a capture needs a paid order, a refund a captured one."""
+    """A merchant that makes the calls in the order of the table, because some calls need earlier ones."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
@@ -97,10 +97,10 @@ class Merchant:
 
 
 def run(folder: Path, scale: float) -> None:
-    """Print the table of medians, and next to them the smallest cost divided by that of the bare view.
+    """Print the medians, and next to them the smallest cost divided by the smallest cost of the bare view.
 
-    Other work on the same cores slows the reference more than the requests, so the ratios look too good. The
-    load shows this.
+    If other work uses the same cores, it slows the reference more than the requests, so the ratios are too
+    low. The printed load shows whether this is the case.
     """
     app.log_to(folder / "requests.log")
     app.use("requests")
@@ -143,7 +143,7 @@ def _count(calls: Calls, share: ProviderShare) -> int:
 def _measure(
     backend: Backend, table: Sequence[Request], rounds: int, share: ProviderShare
 ) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
-    """Return the ratios and the CPU seconds, one for each round."""
+    """Return the ratios and the CPU seconds of all rounds."""
     bare, bare_call = BareHandler(), Call("GET", f"/bare/{backend.merchant.pk}")
     ratios, costs = defaultdict[str, list[float]](list), defaultdict[str, list[float]](list)
     for number in range(rounds + 1):
@@ -160,10 +160,10 @@ def _measure(
 
 
 def _costs(calls: Calls, share: ProviderShare, reference: Callable[[], object]) -> tuple[float, float]:
-    """Return the CPU seconds of a call without the provider's, and those of the reference.
+    """Return the CPU seconds of a call, without those of the provider, and the CPU seconds of the reference.
 
-    The two alternate in small batches, so that a slow moment of the machine slows both. The first call of a
-    batch is not measured on either side, because the processor's caches are full of the other kind.
+    The two alternate in small batches, so that a slow moment of the machine affects both. The first call of
+    each batch is not measured, because the processor's caches still hold data of the other kind of call.
     """
     bare = used = 0.0
     for start in range(0, len(calls), BATCH):
@@ -178,7 +178,7 @@ def _costs(calls: Calls, share: ProviderShare, reference: Callable[[], object]) 
 
 
 def _cpu(acts: Sequence[Callable[[], object]]) -> float:
-    """Return the CPU seconds of the whole process, including threads that were woken."""
+    """Return the CPU seconds that the whole process uses for the calls, including its other threads."""
     began = time.process_time()
     for act in acts:
         act()

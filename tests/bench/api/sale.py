@@ -23,20 +23,20 @@ from tests.bench.sale.buyers import Bought
 from tests.bench.sale.stage import Stage
 
 BUYERS, WITHIN = 600, 60.0
-WARM, LAST = 12, 5000  # buyers of the warm-up, who are not counted, and the number of the first of them
-RATES, RATE_SECONDS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20), 20.0  # buyers a second; the seconds of each rate
-Figure = tuple[str, float, float]  # its name, its value, its budget
-PAGE_P95, HEARD_P95, CAPTURE_P99 = 0.3, 0.15, 0.3  # seconds; pages and captures without the bank's own time
-ANSWERED_WITHIN = 8.0  # seconds within which a capture is answered, in every state of the bank
-OF_THE_BANK = {"bank", "bank POST"}  # pages of the bank, not ours
+WARM, LAST = 12, 5000  # how many buyers warm up, which are not measured, and the number of the first of them
+RATES, RATE_SECONDS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20), 20.0  # buyers a second; seconds for each rate
+Figure = tuple[str, float, float]  # name, value, budget
+PAGE_P95, HEARD_P95, CAPTURE_P99 = 0.3, 0.15, 0.3  # seconds; for pages and captures, without the bank's time
+ANSWERED_WITHIN = 8.0  # each capture must be answered within so many seconds, even if the bank is slow
+OF_THE_BANK = {"bank", "bank POST"}  # requests for the bank's pages, which are not ours
 OF_THE_API = {"create"}
 _FACT = re.compile(r"(\w+)='?([^' ]*)'?")  # of a log line
-_WORD = re.compile(r"[a-z_]+")  # in Kind.CAPTURE, the last word is the kind
+_WORD = re.compile(r"[a-z_]+")  # the last word is the value: `capture` in `Kind.CAPTURE`
 _STATUSES = "SELECT status, count(*)::int FROM checkout_checkout GROUP BY status"
 
 
 def run(folder: Path, scale: float) -> None:
-    """Print and judge what buyers, shop and bank have seen, and find the rate that this machine sustains."""
+    """Run the sale, print its figures with their budgets, and find the highest rate that meets all budgets."""
     place = folder / "sale"
     place.mkdir()
     count, within = max(20, round(BUYERS * scale)), WITHIN * scale
@@ -60,7 +60,7 @@ def judge(what: str, figures: Sequence[Figure]) -> None:
 
 
 def _first_to_fail(running: Stage, place: Path, rates: Iterable[float], first: int) -> str:
-    """Let more and more buyers a second come until a budget is missed; return the rate and the misses."""
+    """Increase the rate of buyers until a budget is missed; return a text with the rate and the misses."""
     for rate in rates:
         count = round(rate * RATE_SECONDS)
         figures = measured(running, place, count, RATE_SECONDS, first)
@@ -73,7 +73,7 @@ def _first_to_fail(running: Stage, place: Path, rates: Iterable[float], first: i
 
 
 def measured(running: Stage, place: Path, count: int, within: float, first: int) -> Sequence[Figure]:
-    """Let buyers come; print how the cores were used, and return the figures with their budgets."""
+    """Run the sale with `count` buyers; print the use of the cores, and return the figures and budgets."""
     report.progress(f"{count} buyers within {within:.0f} s")
     began, before = time.monotonic(), cores.used()
     bought = arrived(running, count, within, first)
@@ -91,19 +91,19 @@ def _are_kept(figures: Sequence[Figure]) -> bool:
 
 
 def arrived(running: Stage, count: int, within: float, first: int = 0) -> Sequence[Bought]:
-    """Let buyers come, numbered from `first`; return what they have seen."""
+    """Run the sale with buyers that are numbered from `first`; return the buyers' results."""
     return asyncio.run(buyers.arrive(running.sale(first), count, within))
 
 
 def _seen(running: Stage) -> dict[str, dict[str, Any]]:
-    """Return what the shop has seen of each order."""
+    """Return the shop's record of each order."""
     trust = ssl.create_default_context(cafile=running.certificate)
     with urllib.request.urlopen(f"{running.shop_url}/seen", context=trust) as answer:
         return {row["checkout"]: row for row in json.loads(answer.read())}
 
 
 def _errors(place: Path) -> list[str]:
-    """Return what the service's processes have logged as errors, each cut to a readable length."""
+    """Return the first errors in the logs of the service's processes, each cut to a readable length."""
     lines = [
         f"{log.stem}: {line[:4000]}"
         for log in sorted(place.glob("*.log"))
@@ -114,7 +114,7 @@ def _errors(place: Path) -> list[str]:
 
 
 def _calls(place: Path) -> dict[tuple[str, str], tuple[str, float]]:
-    """Return the bank's answer to the first call of each kind and order, and its seconds."""
+    """Return the verdict of the first bank call of each kind for each order, and how many seconds it took."""
     found: dict[tuple[str, str], tuple[str, float]] = {}
     for line in (place / "web.log").read_text(errors="replace").splitlines():
         if "event='provider'" in line and "asked='call'" in line:
@@ -158,7 +158,7 @@ def _figures(running: Stage, bought: Sequence[Bought], place: Path) -> Sequence[
 def _steps(
     bought: Sequence[Bought], calls: dict[tuple[str, str], tuple[str, float]]
 ) -> dict[str, list[float]]:
-    """Return the seconds of each step, without the bank's own."""
+    """Return how many seconds each buyer's request of each step took, without the time of the bank."""
     steps: dict[str, list[float]] = defaultdict(list)
     for one in bought:
         for step, seconds in one.requests:

@@ -1,7 +1,7 @@
 """Two databases in one PostgreSQL, one full and one nearly empty, and the costs of a request in each.
 
-The same code fills both. This one process works on them in turn, round by round, so that both meet the same
-machine. The first calls on a fresh connection are not measured.
+The same code fills both. This process uses them in turn, round by round, so that the load of the machine
+affects both equally. The first calls on a new connection are not measured.
 """
 
 import os
@@ -26,14 +26,13 @@ from tests.bench.api.statements import SAVEPOINTS
 from tests.bench.seed_load import loading
 
 FULL, EMPTY, MERCHANTS = 1_000_000, 2000, 6  # the empty one has enough to fill a page of each list
-# Both have this number of checkouts in the last two months, so that a chart draws the same number of bars for
-# each.
+# Both have this many checkouts in the last two months, so that a chart has the same number of bars for each.
 DRAWN, DRAWN_OF = 6000, timedelta(days=60)
-LATELY = 20_000  # checkouts of the last hour, in the full one
-# Calls of a request in a round: the driver prepares a statement at its fifth use, and PostgreSQL makes new
-# plans for five more.
+LATELY = 20_000  # checkouts of the last hour in the full database
+# Calls of a request in a round, first those that are not measured. The driver prepares a statement at its
+# fifth use, and PostgreSQL plans it again for the next five uses.
 WARMING, REPEATED = 12, 8
-GROWN = 1.15  # a statement is shown if it reads so many times the blocks of the empty side
+GROWN = 1.15  # a statement is printed if it touches so many times the blocks that it touches when empty
 Calls = Callable[[int], Sequence[Call]]
 _BLOCKS = """
 SELECT s.query, s.calls::float AS calls, (s.shared_blks_hit + s.shared_blks_read)::float AS blocks
@@ -51,7 +50,7 @@ class Side(NamedTuple):
 class Cost(NamedTuple):
     """The cost of one call in a round, in seconds: the median wall time, and the mean CPU time.
 
-    The CPU time includes PostgreSQL's.
+    The CPU time includes that of PostgreSQL.
     """
 
     wall: float
@@ -63,7 +62,10 @@ _filled: dict[str, Side] = {}
 
 
 def both(folder: Path, scale: float) -> tuple[Side, Side]:
-    """Return the full and the empty side, filled once for all sections. SIZE is the number of checkouts."""
+    """Return the full and the empty side. They are filled once for all sections.
+
+    The variable SIZE is the number of checkouts of the full side.
+    """
     size = int(os.environ.get("SIZE", FULL))
     full = max(1000, round(size * scale))
     lately = max(EMPTY, min(LATELY, full // 10))
@@ -99,7 +101,7 @@ def _fill(name: str, checkouts: int) -> Backend:
 
 
 def _refresh(name: str, lately: int) -> None:
-    """Add the last hour's orders, do the work of pumps and autovacuum until then, and print the size."""
+    """Add orders of the last hour, do the work of pumps and autovacuum, and print the size of the database."""
     now = clock.now()
     merchants = list(Merchant.objects.order_by("created_at").values_list("pk", flat=True))
     recent = Checkout.objects.filter(merchant__in=merchants, updated_at__gte=now - timedelta(hours=1)).count()
@@ -179,10 +181,10 @@ def milliseconds(found: Costs, request: str, side: str) -> float:
 
 
 def print_blocks(tables: dict[Side, dict[str, Calls]]) -> None:
-    """Print the blocks of PostgreSQL that each request touches, and the statements that touch more if full.
+    """Print how many PostgreSQL blocks each request touches, and the statements that touch more when full.
 
-    A look-up by an index touches one more block for each level that the index gains. From one million rows to
-    ten million, that is at most one level, because a page of an index names about two hundred others.
+    A look-up in an index touches one more block for each additional level of the index. From one million rows
+    to ten million, an index gains at most one level, because each page refers to about two hundred others.
     """
     read = {side.name: _blocks(side, calls) for side, calls in tables.items()}
     rows, grown = [], []

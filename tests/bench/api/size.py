@@ -1,7 +1,8 @@
-"""Whether the size of the tables affects a request: all API requests and payer pages, on a full database.
+"""Measures how the size of the tables affects all API requests and payer pages.
 
-The reference is a database that is nearly empty. The section also times the proofs of the full database.
-SIZE=3000000 is its number of checkouts, and FOLDER=/var/tmp/bench keeps it for the next run.
+The requests run on a full database and on one that is nearly empty. The section also measures how long the
+ledger proofs of the full database take. SIZE=3000000 sets its number of checkouts, and FOLDER=/var/tmp/bench
+keeps it for the next run.
 """
 
 import random
@@ -20,13 +21,13 @@ from tests.bench.api.sides import Calls, Side
 
 ROUNDS = 9
 BUDGET = 1.1
-HOUR_SECONDS = 2.0  # for the proof of one hour's changes
+HOUR_SECONDS = 2.0  # maximum time for the proof of one hour's changes
 COLD = 300  # orders that are read once
 RANGES = 20  # ranges of the full proof, to measure its speed
 
 
 def run(folder: Path, scale: float) -> None:
-    """Print the ratios of full to empty, the touched blocks, and the times of the proofs."""
+    """Print the ratios of full to empty, the touched blocks, and how long the proofs take."""
     app.log_to(folder / "size.log")
     full, empty = sides.both(folder, scale)
     tables = {side: _table(side) for side in (full, empty)}
@@ -69,7 +70,7 @@ def _readable(backend: Backend) -> Sequence[str]:
 
 
 def _read_first(backend: Backend) -> None:
-    """Print the time to read orders that were not read for long.
+    """Print the time to read orders that have not been read recently.
 
     PostgreSQL has only some of them in memory.
     """

@@ -1,4 +1,4 @@
-"""The statements that a request sends, and the provider's part of them."""
+"""Records the SQL statements of a request, and separates those of the sandbox provider from ours."""
 
 import contextlib
 import time
@@ -14,7 +14,7 @@ SAVEPOINTS = ("SAVEPOINT", "RELEASE SAVEPOINT", "ROLLBACK TO SAVEPOINT")
 
 
 class ProviderShare:
-    """Watches the calls to the provider. It runs in this process, but its CPU seconds are not ours."""
+    """Measures the calls to the provider. The provider runs in this process, but its CPU time is not ours."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -43,7 +43,7 @@ class ProviderShare:
 
 @contextlib.contextmanager
 def recorded(share: ProviderShare | None = None) -> Iterator[list[str]]:
-    """Yield a list of all statements without the provider's. It never has BEGIN and COMMIT."""
+    """Yield a list of all statements, except those of the provider. The list never has BEGIN and COMMIT."""
     sent: list[str] = []
 
     def note(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> Any:

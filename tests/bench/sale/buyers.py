@@ -13,25 +13,25 @@ import aiohttp
 
 from tests import factories
 
-THINK = 0.3  # seconds from one page to the next step
+THINK = 0.3  # seconds that a buyer waits between a page and the next step
 POLL = 1.5  # seconds between two checks of the status
 PATIENCE = 100.0  # seconds after which a buyer gives up
-SPLIT_EVERY = 5  # one in so many buyers shares with two mates
+SPLIT_EVERY = 5  # every fifth buyer splits the order with two mates
 DONE = {"confirmed", "released", "expired", "declined", "cancelled"}
 _TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 _CODE = re.compile(r"<code>(\d{6})</code>")
-# The proxy forwards the host without its port, which is 443 in all other cases.
+# The proxy forwards the host without its port. Outside this bench, the port is always 443.
 _FROM_US = {"Referer": "https://localhost/"}
 _STATE = re.compile(r'data-state="(\w+)"')
 
 
 class Refused(Exception):
-    """An answer that no buyer should get."""
+    """Raised for a response that a buyer should never get."""
 
 
 @dataclass
 class Bought:
-    """The result of a buyer: how long each request took, and the states that the page has shown."""
+    """The results of a buyer: how long each request took, and the states that the page has shown."""
 
     number: int
     checkout: str = ""
@@ -42,7 +42,7 @@ class Bought:
 
 @dataclass(frozen=True)
 class Sale:
-    """The addresses for buyers, the token for their orders (the shop's own call), and the first number."""
+    """The addresses for buyers, the shop's token to create their orders, and the number of the first buyer."""
 
     base_url: str
     certificate: str
@@ -51,7 +51,7 @@ class Sale:
 
 
 async def arrive(sale: Sale, count: int, within: float) -> Sequence[Bought]:
-    """Let `count` buyers come evenly within `within` seconds; return when all are done."""
+    """Start `count` buyers, spread evenly over `within` seconds; return their results when all are done."""
     trust = ssl.create_default_context(cafile=sale.certificate)
     began = time.monotonic()
 
@@ -115,7 +115,7 @@ class _Buyer:
         return f"{self._sale.base_url}/pay/{name}?id={self._bought.checkout}"
 
     async def _see(self, page: str) -> None:
-        """Read the page until it shows an end."""
+        """Load the page repeatedly until it shows a final state."""
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             found = _STATE.findall(await self._get("status", page))

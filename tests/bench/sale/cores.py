@@ -1,4 +1,4 @@
-"""How much of the cores each part of a sale uses, from /proc."""
+"""Measures, from /proc, the CPU time that each part of a sale uses."""
 
 import os
 from collections import defaultdict

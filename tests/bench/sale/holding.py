@@ -1,4 +1,4 @@
-"""Holds of the sale's merchant that end while buyers come, here and in the bank's books, and their end."""
+"""Holds of the sale's merchant that end during the sale, with their rows here and in the bank's books."""
 
 import subprocess
 import sys
@@ -22,7 +22,7 @@ WHERE c.merchant_order_id = %s AND p.status <> 'voided'
 
 
 class Lags(NamedTuple):
-    """How many of the holds were voided, and how many seconds after their ends."""
+    """How many of the holds were voided, and how many seconds after their deadlines."""
 
     voided: int
     p50: float
@@ -42,16 +42,16 @@ class Holding:
         _copy_books(self._world)
 
     def spread(self, *, ahead: float, within: float) -> None:
-        """Spread the ends of the holds evenly over `within` seconds, beginning in `ahead` seconds."""
+        """Spread the deadlines of the holds evenly over `within` seconds. The first is in `ahead` seconds."""
         start = self._world.rows("SELECT clock_timestamp()")[0][0] + timedelta(seconds=ahead)
         self._world.rows(holds.SPREAD, start, within, self.count, self._merchant, holds.ORDER)
 
     def held(self) -> int:
-        """Return how many are still held."""
+        """Return how many orders are still held."""
         return int(self._world.rows(_HELD, holds.ORDER)[0][0])
 
     def unreleased(self) -> int:
-        """Return how many the bank has not released yet."""
+        """Return how many holds the bank has not released yet."""
         return int(self._world.rows(_UNRELEASED, holds.ORDER)[0][0])
 
     def lags(self) -> Lags:
@@ -62,7 +62,7 @@ class Holding:
 def _copy_books(world: World) -> None:
     """Copy the holds into the bank's own books.
 
-    They were made in the stage's own database, which also has a bank's tables.
+    They were made in the service's database, which also has the tables of the sandbox bank.
     """
     assert world.books is not None
     with (

@@ -1,6 +1,6 @@
 """Makes open holds of a merchant: `python -m tests.bench.sale.seeding <uuid> <count>`.
 
-It runs in the stage's environment. If the bank is another process, its books do not have the holds yet.
+It runs in the stage's environment. If the bank is a separate process, the holds must be copied into its books.
 """
 
 import sys

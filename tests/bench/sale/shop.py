@@ -2,8 +2,8 @@
 
 It captures orders in its webhook.
 
-The file is JSON: base_url, token, secret, port, certificate and key. GET /seen returns what the shop has
-seen.
+The file is JSON: base_url, token, secret, port, certificate and key. GET /seen returns the shop's record of
+each order.
 """
 
 import asyncio
@@ -20,11 +20,11 @@ from aiohttp import web
 from webhooks import signing
 
 PATIENCE = 20.0  # seconds for which it repeats a capture
-AGAIN = {409, 503, 504}  # an operation is open, too many wait, the outcome is unknown
+AGAIN = {409, 503, 504}  # retried: an operation is open, too many calls wait, the outcome is unknown
 
 
 class Shop:
-    """Verifies, captures and answers each event, and keeps the times."""
+    """A shop that verifies each event, captures the order, answers, and records the times."""
 
     def __init__(self, given: dict[str, Any]) -> None:
         self._given = given

@@ -36,7 +36,7 @@ SELECT count(*)::int FROM (
 
 @dataclass(frozen=True)
 class Stage:
-    """The running service, and the address at which the shop returns what it has seen."""
+    """The running service, and the address of the shop, which returns its record of each order."""
 
     world: World
     service: Service
@@ -45,7 +45,7 @@ class Stage:
     shop_url: str
 
     def sale(self, first: int = 0) -> Sale:
-        """Return the addresses for buyers. The first buyer has this number."""
+        """Return what buyers need for the sale. `first` is the number of the first buyer."""
         return Sale(self.service.base_url, self.certificate, self.token, first)
 
     def captured_late(self) -> int:

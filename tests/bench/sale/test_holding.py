@@ -1,4 +1,4 @@
-"""Holds that end during a small sale: all are voided, notified and released, and no buyer is affected."""
+"""If holds end during a small sale, all are voided, notified and released, and no buyer is affected."""
 
 import asyncio
 from pathlib import Path

@@ -1,8 +1,8 @@
 """Fills the database with checkouts in final states, and with all their rows.
 
-Their money is in the ledger but in no bank's books, because the checkouts are only read. The guards (triggers
-and foreign keys) are off during the load, because it would take hours with them. A test and the proof show
-that the rows keep the rules of the guards.
+Their money is in the ledger but not in the bank's books, because the checkouts are only read. The guards
+(triggers and foreign keys) are off during the load, because it would take hours with them. A test and the
+ledger proof check that the rows obey the guards.
 """
 
 import time
@@ -25,8 +25,8 @@ from webhooks.models import PARTITIONED
 from webhooks.outbox import API_VERSION
 
 CHUNK = 10_000  # checkouts in a transaction
-# By default, all checkouts are older than those that reconciliation reads at the provider, which does not
-# know them.
+# By default, all checkouts are older than those that reconciliation compares with the provider, which has no
+# record of them.
 FIRST, LAST = timedelta(days=730), timedelta(days=3)
 _SETTINGS = (
     "SET LOCAL statement_timeout = 0",
@@ -38,7 +38,7 @@ _SETTINGS = (
 
 
 class CannotLoad(Exception):
-    """A sentence that says what is missing, or what prevents the load."""
+    """Raised if the load is impossible. The message is a sentence with the reason."""
 
 
 def load(
@@ -48,11 +48,11 @@ def load(
     between: tuple[datetime, datetime] | None = None,
     say: Callable[[str], object],
 ) -> None:
-    """Make `wanted` checkouts of the merchants, or of the oldest one if none is named; report the progress.
+    """Make `wanted` checkouts for the merchants, by default for the oldest merchant; report the progress.
 
-    The first merchant gets half of the orders and its part of the rest. The orders are spread evenly over the
-    last two years, or between two times. Raises CannotLoad in production, for an unknown or missing merchant,
-    for no checkouts, and if the role may not switch off the guards.
+    The first merchant gets half of the orders. The other half is divided equally among all merchants. The
+    orders are spread evenly over the last two years, or between two times. Raises CannotLoad in production,
+    for an unknown or missing merchant, for no checkouts, and if the role may not switch off the guards.
     """
     if settings.ENVIRONMENT == "production":
         raise CannotLoad("These orders never happened: they do not belong into production.")
@@ -64,7 +64,7 @@ def load(
         "begin": begin,
         "step": (end - begin) / wanted,
         "latest": max(end, now - LAST),
-        # The partitions of older events and calls were dropped.
+        # Older events and calls have no partitions, as these were dropped.
         "told_since": now - settings.WEBHOOK_RETENTION,
         "calls_since": now - settings.API_CALL_RETENTION,
         "merchants": owners,
@@ -101,7 +101,7 @@ def _merchants(named: Sequence[UUID]) -> list[UUID]:
 
 
 def _load(told: dict[str, Any], wanted: int) -> Iterator[int]:
-    """Write chunk after chunk, each in one transaction; yield how many checkouts exist so far."""
+    """Write the chunks, each in one transaction; after each, yield how many checkouts were written so far."""
     for first, end in pairwise([*range(0, wanted, CHUNK), wanted]):
         _write(told | {"first": first, "last": end - 1})
         yield end

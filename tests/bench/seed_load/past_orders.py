@@ -1,7 +1,7 @@
 """The SQL that makes orders in final states with all their rows, a chunk at a time.
 
-PostgreSQL makes the rows itself: a row that is sent from Python costs ten times as much. Ids are UUIDv7 of
-the row's own time, and every chunk is later than the one before, as in a table that has grown.
+PostgreSQL generates the rows, because sending a row from Python takes ten times as long. Each id is a UUIDv7
+with the row's time, and every chunk is later than the previous chunk, as in a table that has grown.
 """
 
 GOODS = """(VALUES
@@ -25,8 +25,8 @@ CREATE OR REPLACE FUNCTION pg_temp.span(low float, high float) RETURNS interval 
     SELECT (low + random() * (high - low)) * interval '1 s'
 $$
 """
-# The moments of each order. A moment is null if the order's fate does not have it. The first merchant gets
-# half of all orders and its part of the rest.
+# The times of each order. A time is null if the order never reached that state. The first merchant gets half
+# of all orders, and the other half is divided equally among all merchants.
 _MOMENTS = """
 CREATE TEMP TABLE moments AS
 WITH made AS MATERIALIZED (
@@ -163,7 +163,7 @@ SELECT pg_temp.id_of(moment), merchant_id, client_id, checkout_id, 'POST',
     'req_' || replace(gen_random_uuid()::text, '-', ''), answer, '', moment
 FROM moves WHERE path IS NOT NULL AND moment >= %(calls_since)s ORDER BY n, moment
 """
-# Each event was delivered at the first attempt, except one in fifty, which failed once before.
+# Each event was delivered at the first attempt, except for one in fifty, which failed once first.
 _TOLD = """
 CREATE TEMP TABLE told AS
 SELECT n, pg_temp.id_of(moment) AS id, merchant_id, subscription_id, checkout_id, reference,

@@ -1,4 +1,4 @@
-"""`make bench-webhooks`: what the webhooks promise, measured against real receivers (docs/scale.md).
+"""`make bench-webhooks`: measures the performance of webhooks with real receivers (docs/scale.md).
 
 `python -m tests.bench.webhooks [pages] [latency] [backlog] [memory] [workers] [isolation]` runs these
 sections, or all without arguments. SCALE=0.05 makes every measurement smaller, for a trial. Exits with 1 if a
@@ -20,7 +20,7 @@ from tests.bench.webhooks import figures, stage
 from tests.bench.webhooks.figures import Figure
 
 ENDPOINTS = 100
-# The first section copies the database, which the others make large.
+# `pages` must run first, because it copies the database, which the other sections make large.
 SECTIONS = {
     "pages": "pages",
     "latency": "latency",
@@ -32,7 +32,7 @@ SECTIONS = {
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure the named sections and print the table. The exit code says whether all bounds are kept."""
+    """Run the named sections and print the table. Return 0 if all bounds are met, else 1."""
     if unknown := set(arguments) - set(SECTIONS):
         sys.stderr.write(f"No such section: {', '.join(sorted(unknown))}. There are {', '.join(SECTIONS)}.\n")
         return 2
@@ -66,7 +66,7 @@ def _measure(chosen: Sequence[str], folder: Path, scale: float) -> list[Figure]:
 
 
 def _end(number: int, _: object) -> None:
-    sys.exit(128 + number)  # leaves every block, so that no process is left
+    sys.exit(128 + number)  # the exception leaves every `with` block, so that all child processes are stopped
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ def retire(merchants: Sequence[Merchant]) -> None:
 
 
 def emit_once(merchants: Sequence[Merchant], event_type: EventType = EventType.VOIDED) -> None:
-    """Emit one event for each merchant, which opens the connections."""
+    """Emit one event for each merchant, so that connections to the endpoints are open."""
     for merchant in merchants:
         with transaction.atomic():
             emitter.emit(merchant, event_type)
@@ -56,7 +56,7 @@ def fill(merchants: Sequence[Merchant], count: int, types: Sequence[EventType] =
         while batch := list(islice(copies, BATCH)):
             Event.objects.bulk_create([pattern.event for pattern in batch])
             Delivery.objects.bulk_create([pattern.delivery for pattern in batch])
-        with connection.cursor() as cursor:  # as autovacuum does if they come one by one
+        with connection.cursor() as cursor:  # autovacuum would do this if the rows were added slowly
             cursor.execute("ANALYZE webhooks_event, webhooks_delivery")
         wakeup.after_commit(subscriptions.DELIVER_DUE)
 
@@ -68,7 +68,7 @@ def await_end(worker: Worker, merchants: Sequence[Merchant], *, within: float = 
 
 
 def _pattern(merchant: Merchant, event_type: EventType) -> Pattern:
-    """Return what the product writes for such an event. The event itself is rolled back."""
+    """Return the rows that the product writes for such an event. Their transaction is rolled back."""
     with transaction.atomic():
         event = Event.objects.get(pk=emitter.emit(merchant, event_type))
         pattern = Pattern(event, event.deliveries.get())

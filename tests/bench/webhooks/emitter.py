@@ -17,7 +17,7 @@ LEAD_SECONDS = 0.3
 
 @dataclass
 class Paced:
-    """An open loop: each event has its time, even if earlier events are not finished."""
+    """An open loop: each event starts at a fixed time, even if earlier events are not finished."""
 
     merchants: list[Any]
     types: list[str]
@@ -53,7 +53,7 @@ class Paced:
         turn = number // len(self.merchants) + number  # each merchant gets all types
         moments: list[int] = []
         with transaction.atomic():
-            # The first callback after COMMIT, before a worker is woken.
+            # This is the first callback after COMMIT. It runs before the workers are woken.
             transaction.on_commit(lambda: moments.append(time.time_ns()))
             event_id = emit(self.merchants[place], self.types[turn % len(self.types)])
         self.committed.append((event_id, moments[0], place))
@@ -81,7 +81,7 @@ def emit(merchant: Any, event_type: str) -> str:
 def paced(merchants: list[str], types: list[str], rate: float, count: int) -> dict[str, Any]:
     """Emit `count` events at `rate` a second, to the merchants in turn.
 
-    Returns when each event was committed, and the largest delay of an event.
+    Return the time at which each event was committed, and the largest delay of an event.
     """
     from payments.models import Merchant
 

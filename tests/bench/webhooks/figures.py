@@ -50,7 +50,7 @@ def against(
 ) -> Figure:
     """Return a figure as a multiple of its reference.
 
-    `ratio` is given if it is not the quotient of the two.
+    Pass `ratio` if it is not value / reference.
     """
     multiple = value / reference if ratio is None else ratio
     line = (name, _shown(value, unit))

@@ -1,4 +1,4 @@
-"""How the trouble of one endpoint affects another, and how much a recovered endpoint must take."""
+"""Measures how a hanging endpoint affects another, and the load on an endpoint that has recovered."""
 
 import time
 from collections.abc import Iterator
@@ -15,15 +15,15 @@ SECONDS = 10
 RUNS = 5
 DUE = 5_000
 DOWN_SECONDS = 3.0
-BUSY_SECONDS = 1.0  # the time of an answer of a receiver that has just recovered
-MINIMUM = 50  # requests in the first ten seconds: to send it no requests at all would be no protection
+BUSY_SECONDS = 1.0  # how long a busy receiver takes for a response after it has recovered
+MINIMUM = 50  # minimum number of requests in the first ten seconds, as the endpoint must get its webhooks
 SECOND = 1_000_000_000
 
 
 def measure(stage: Stage) -> Iterator[Figure]:
-    """Measure another endpoint's p99 next to a hanging one (≤ 1.5 ×), and the load after a recovery.
+    """Measure by how much a hanging endpoint raises another's p99, and the load after a recovery.
 
-    After a recovery, there are ≤ 10 requests in flight and ≤ 50 a second.
+    The bounds are 1.5 × for the p99, and 10 requests in flight and 50 a second after a recovery.
     """
     alone, beside = [], []
     for run in range(1, RUNS + 1):
@@ -39,7 +39,7 @@ def measure(stage: Stage) -> Iterator[Figure]:
 
 
 def _flow(stage: Stage, *, is_one_hanging: bool) -> pacing.Flow:
-    """Send 20 events a second to one endpoint, while 500 wait for a hanging one, or without those."""
+    """Send 20 events a second to one endpoint, with or without 500 that wait for a hanging endpoint."""
     hanging, healthy = backlog.subscribe(stage.addresses([HANGING, HEALTHY]))
     stage.receiver.ask("behave", endpoint=HANGING, status=200, seconds=HANG_SECONDS)
     with stage.worker() as worker:
@@ -61,7 +61,7 @@ def _flow(stage: Stage, *, is_one_hanging: bool) -> pacing.Flow:
 
 
 def _recovery(stage: Stage) -> Iterator[Figure]:
-    """Measure the worse of two recoveries: one receiver answers at once, the other after a second."""
+    """Measure two recoveries, and return the worse figures. One receiver answers at once, one after a second."""
     in_flight, in_a_second, in_all = [], [], []
     for seconds in (0.0, BUSY_SECONDS):
         figures.progress(f"isolation: an endpoint recovers with {DUE} due and answers after {seconds:g} s")
@@ -75,7 +75,7 @@ def _recovery(stage: Stage) -> Iterator[Figure]:
 
 
 def _recovered(stage: Stage, seconds: float) -> tuple[int, list[int]]:
-    """Return the most requests at once, and the arrivals, in the first 10 s after the recovery."""
+    """Return the most requests in flight, and the times of arrival, in the first 10 s after the recovery."""
     (merchant,) = backlog.subscribe(stage.addresses([RECOVERED]))
     stage.receiver.ask("behave", endpoint=RECOVERED, status=200, seconds=HANG_SECONDS)
     stage.receiver.ask("reset")

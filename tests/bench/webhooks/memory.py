@@ -1,4 +1,4 @@
-"""Whether a worker's memory grows with the deliveries that it has sent."""
+"""Measures whether a worker's memory grows with the number of deliveries that it has sent."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ SLOWEST = 50
 
 
 def measure(stage: Stage) -> Iterator[Figure]:
-    """Measure the worker's resident memory after each 10,000 of 100,000 deliveries: all within 20 MB."""
+    """Measure the worker's resident memory after every 10,000 of 100,000 deliveries. It may vary by 20 MB."""
     merchants = backlog.subscribe(stage.addresses(range(ENDPOINTS)))
     portion = stage.scaled(PORTION, minimum=500)
     sizes = []

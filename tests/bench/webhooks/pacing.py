@@ -1,4 +1,4 @@
-"""Events that are emitted by the clock, and the delay of each."""
+"""Emits events at a fixed rate, and measures the delay of each delivery."""
 
 import time
 from collections.abc import Sequence
@@ -19,14 +19,14 @@ class Flow:
 
     delays: Sequence[float]  # ms from the commit to the first byte of the first attempt
     missing: int
-    latest: float  # the most ms by which the emitter was behind its clock
+    latest: float  # the largest delay of the emitter behind its schedule, in ms
 
     def percentile(self, share: float) -> float:
         return figures.percentile(self.delays, share)
 
 
 def flow(stage: Stage, merchants: Sequence[Merchant], *, rate: float, count: int, without: int = -1) -> Flow:
-    """Emit `count` events of mixed types, to the merchants in turn; observe all merchants but `without`."""
+    """Emit `count` events of mixed types, to the merchants in turn. Ignore the merchant at index `without`."""
     told = stage.emitter.ask(
         "paced",
         merchants=[str(merchant.pk) for merchant in merchants],
@@ -41,7 +41,7 @@ def flow(stage: Stage, merchants: Sequence[Merchant], *, rate: float, count: int
 
 
 def _first_bytes(stage: Stage, events: set[str]) -> dict[str, int]:
-    """Return when each event first arrived. Waits until all have arrived, at most PATIENCE_SECONDS."""
+    """Wait until all events have arrived, at most PATIENCE_SECONDS; return when each first arrived."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         arrived: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""The deliveries list of a merchant with a long log, compared with the same page for a short log."""
+"""Measures the list of deliveries for a merchant with a long log, compared with a short log."""
 
 import contextlib
 from collections.abc import Iterator, Sequence
@@ -36,7 +36,7 @@ WRITTEN = (
 
 
 def measure(stage: Stage) -> Iterator[Figure]:
-    """Compare a page of a log of 1,000,000 with the same page of a log of 1,000: ≤ 1.2 × in wall time."""
+    """Compare a page of a log of 1,000,000 with one of a log of 1,000. The bound is 1.2 × in wall time."""
     merchant = _write_patterns(stage)
     connection.close()  # a database that has a connection cannot be copied
     with contextlib.ExitStack() as stack:
@@ -55,7 +55,7 @@ def measure(stage: Stage) -> Iterator[Figure]:
 
 
 def _write_patterns(stage: Stage) -> Merchant:
-    """Let the product deliver an event of each kind to a receiver that accepts or refuses it."""
+    """Make the product deliver events to a receiver that accepts or refuses them; return the merchant."""
     (merchant,) = backlog.subscribe(stage.addresses([0]), "Pages")
     with stage.worker() as worker:
         for status, kinds in WRITTEN:
@@ -76,7 +76,7 @@ def _await_log(worker: Worker, merchant: Merchant, status: int, count: int) -> N
 
 @contextlib.contextmanager
 def _reader(stage: Stage, name: str) -> Iterator[Clerk]:
-    """Run a reader on a copy of the database, which is dropped after the block."""
+    """Run a reader on a copy of the database until the block ends, then drop the copy."""
     url = stage.variables["DATABASE_URL"]
     own = urlsplit(url).path.strip("/")
     with psycopg.connect(url.replace(f"/{own}?", "/postgres?"), autocommit=True) as server:
@@ -87,7 +87,7 @@ def _reader(stage: Stage, name: str) -> Iterator[Clerk]:
 
 
 def _compared(readers: Sequence[Clerk], name: str, paths: Sequence[str], times: int) -> Iterator[Figure]:
-    """Ask both readers in turn, so that other work on the machine affects both."""
+    """Measure the paths with both readers in turn, so that other work on the machine affects both."""
     wall: list[list[float]] = [[], []]
     cpu: list[list[float]] = [[], []]
     for number in range(WARM + times):

@@ -1,4 +1,4 @@
-"""The processes of a bench: clerks that answer lines of JSON, and the measured worker."""
+"""The processes of a bench: helper processes ("clerks") with a JSON protocol, and the measured worker."""
 
 import bisect
 import contextlib
@@ -24,7 +24,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Clerk:
-    """A module of this package as a process. It reads and answers lines of JSON."""
+    """A module of this package as a process. It reads requests and writes responses as lines of JSON."""
 
     def __init__(self, module: str, variables: Mapping[str, str], log: Path, *arguments: str) -> None:
         self._log = log
@@ -41,7 +41,7 @@ class Clerk:
             )
 
     def ask(self, verb: str, **asked: Any) -> Any:
-        """Let the process run the verb, and return its answer."""
+        """Call a function of the process by its name, and return the result."""
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write(json.dumps([verb, asked]) + "\n")
         self._process.stdin.flush()
@@ -56,7 +56,7 @@ class Clerk:
 
 
 def serve(verbs: Mapping[str, Callable[..., Any]]) -> None:
-    """Answer the questions of `Clerk.ask` until the input ends."""
+    """Answer the requests of `Clerk.ask` until the input ends."""
     for line in sys.stdin:
         verb, asked = json.loads(line)
         print(json.dumps(verbs[verb](**asked)), flush=True)
@@ -92,7 +92,7 @@ class Worker:
             time.sleep(0.05)
 
     def cpu_seconds(self) -> float:
-        """Return the CPU time of all its threads so far, user and system, in seconds."""
+        """Return the user and system CPU time of all threads of the worker so far, in seconds."""
         stat = Path(f"/proc/{self._process.pid}/stat").read_text()
         fields = stat.rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / TICKS
@@ -103,7 +103,7 @@ class Worker:
         return int(kilobytes) / 1024
 
     def stop(self) -> None:
-        """End it cleanly, as a deploy does."""
+        """Stop the worker in an orderly way, as a deployment does."""
         self._process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(STOP_SECONDS)
@@ -131,7 +131,7 @@ class CpuTrace:
         self._thread.join()
 
     def between(self, start: int, end: int) -> float:
-        """Return the CPU seconds from one moment (ns since the epoch) to another."""
+        """Return the CPU seconds between two moments, which are given in ns since the epoch."""
         return self._at(end) - self._at(start)
 
     def _sample(self) -> None:

@@ -13,7 +13,7 @@ import django
 from tests.bench.webhooks import processes
 
 DAYS = 29
-LONG_AGO = 0.2  # the oldest share of the log: only it has failed attempts and tests
+LONG_AGO = 0.2  # only the oldest part of the log, of this share, has failed attempts and test events
 PAGE = 50
 AT = "%(start)s::timestamptz + n * %(step)s::interval"
 # Each row is a copy of one that the product has written, with its own id and time, oldest first.
@@ -47,7 +47,7 @@ class Reader:
         self._api = Api(Merchant.objects.get(pk=merchant))
 
     def cursor(self, share: float) -> str:
-        """Return the cursor of a page that begins at a share of the log (0 is its oldest entry)."""
+        """Return the cursor of a page that begins at this share of the log (0 is the oldest entry)."""
         from config.lib import cursor
         from webhooks.models import Attempt
 
@@ -59,7 +59,7 @@ class Reader:
         return quote(str(found))
 
     def get(self, path: str) -> dict[str, float]:
-        """Return the milliseconds of one request, which must return a full page."""
+        """Make one request, which must return a full page; return how many milliseconds it took."""
         wall, cpu = time.perf_counter_ns(), time.process_time_ns()
         answer = self._api.get(path)
         cpu, wall = time.process_time_ns() - cpu, time.perf_counter_ns() - wall
@@ -88,7 +88,7 @@ def _fill(merchant: str, count: int, times: dict[str, Any]) -> None:
     parameters = {"count": count, "long_ago": int(count * LONG_AGO), **times}
     patterns = {name: _pattern(merchant, *kind) for name, kind in _kinds().items()}
     with connection.cursor() as cursor:
-        # The references of the copies are known to be valid.
+        # The foreign keys of the copies need no check.
         cursor.execute("SET session_replication_role = replica")
         for place, model in enumerate((Event, Delivery, Attempt)):
             ids = {name: rows[place] for name, rows in patterns.items()}

@@ -1,4 +1,4 @@
-"""A receiver of webhooks: TLS and HTTP/1.1 with keep-alive. It leaves most of the cores to the measured code.
+"""A receiver of webhooks with TLS and HTTP/1.1 keep-alive. It uses little CPU time.
 
 `python -m tests.bench.webhooks.receiver <certificate> <key>` answers lines of JSON. Each endpoint has its
 own port, as each merchant has its own host.
@@ -20,7 +20,7 @@ HEAD_END = b"\r\n\r\n"
 
 
 class Endpoint:
-    """One merchant's address: how it answers, and the connections that wait for its answer."""
+    """The endpoint of one merchant: how it answers, and the connections that wait for an answer."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -31,14 +31,14 @@ class Endpoint:
         self.waiting: set[Connection] = set()
 
     def behave(self, status: int, seconds: float) -> None:
-        """Set the answer from now on, and send it at once to the connections that wait."""
+        """Set the answer for future requests, and send it at once on connections that wait for one."""
         self.answer, self.seconds = _answer(status), seconds
         for connection in list(self.waiting):
             connection.answer()
 
 
 class Log:
-    """The arrivals: event, nanoseconds since the epoch at the first byte, number of the endpoint."""
+    """The received requests: event, time of the first byte (ns since the epoch), number of the endpoint."""
 
     def __init__(self) -> None:
         self.arrivals: list[tuple[str, int, int]] = []
@@ -46,7 +46,7 @@ class Log:
         self.keep = 0
 
     def reset(self, keep: int) -> None:
-        """Start again, and keep the first `keep` requests completely."""
+        """Empty the log. From then on, also store the complete text of the first `keep` requests."""
         self.arrivals, self.kept, self.keep = [], [], keep
 
 
@@ -104,7 +104,7 @@ class Connection(asyncio.Protocol):
 
 
 class Receiver:
-    """All endpoints of this process, and the verbs that it answers."""
+    """All endpoints of this process, and the functions that `Clerk.ask` can call."""
 
     def __init__(self, certificate: str, key: str) -> None:
         self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -131,7 +131,7 @@ class Receiver:
         self._endpoints[endpoint].behave(status, seconds)
 
     async def calm(self) -> None:
-        """Let every endpoint answer 200 at once."""
+        """Make every endpoint answer 200 without delay."""
         for endpoint in self._endpoints:
             endpoint.behave(200, 0.0)
 
@@ -154,7 +154,7 @@ class Receiver:
 
 
 async def main(certificate: str, key: str) -> None:
-    """Serve, and answer on standard output until standard input ends."""
+    """Serve the endpoints, and answer `Clerk.ask` on standard output, until standard input ends."""
     receiver = Receiver(certificate, key)
     lines = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)

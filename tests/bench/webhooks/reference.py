@@ -26,7 +26,7 @@ class Request(NamedTuple):
 
 
 class Run:
-    """Sends `count` requests as fast as possible, `in_flight` at a time, and measures the middle 80 %."""
+    """A run of `count` requests, as fast as possible, `in_flight` at a time. The middle 80 % are measured."""
 
     def __init__(self, requests: list[Request], count: int, in_flight: int) -> None:
         self._requests = requests

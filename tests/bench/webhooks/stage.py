@@ -11,7 +11,7 @@ from config.deploy import make_env
 from config.local import engines, environment, run
 from tests.bench.webhooks.processes import ROOT, Clerk, Worker
 
-INHERITED = ("PATH", "HOME", "TMPDIR", "LANG")  # and no variable of another run
+INHERITED = ("PATH", "HOME", "TMPDIR", "LANG")  # other variables can belong to another run
 UNLIMITED = "1000000/second"
 Arrival = tuple[str, int, int]  # event, nanoseconds since the epoch, endpoint
 
@@ -30,7 +30,7 @@ class Stage:
 
     @contextlib.contextmanager
     def worker(self, name: str = "worker") -> Iterator[Worker]:
-        """Run a worker process, the one of `make run`, until the block ends."""
+        """Run a worker process as in `make run` until the block ends."""
         worker = Worker(self.command, self.variables, self.folder / f"{name}.log")
         try:
             yield worker
@@ -75,7 +75,7 @@ def ready(folder: Path, *, endpoints: int, scale: float) -> Iterator[Stage]:
         variables |= {"DATABASE_URL": own.database_url, "REDIS_URL": own.redis_url}
         plan = run.plan(folder, variables["PORT"])
         subprocess.run(plan.seed, env=variables, cwd=ROOT, check=True)
-        # No pool here, because closing the connection must leave the database, so that it can be copied.
+        # No pool here, because a database can be copied only if no connection to it is open.
         os.environ.update(variables | {"DJANGO_SETTINGS_MODULE": "config.settings", "DATABASE_POOL": "0"})
         receiver = Clerk("receiver", variables, folder / "receiver.log", certificate, key)
         stack.callback(receiver.end)

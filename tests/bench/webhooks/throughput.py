@@ -1,7 +1,7 @@
-"""How fast a backlog drains and what a delivery costs, compared with a bare loop that sends the same bytes.
+"""Measures how fast a worker sends a backlog, and the CPU time of a delivery.
 
-The bare loop sends them as fast as it can. There are so many endpoints that their pace (40 a second each,
-after a burst) does not limit the worker.
+The reference is a bare loop that sends the same bytes as fast as it can. There are so many endpoints that the
+limit for each endpoint (40 a second after a burst) does not limit the worker.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,9 +16,9 @@ from tests.bench.webhooks.stage import Stage
 ENDPOINTS = 100
 DELIVERIES = 20_000
 ROUNDS = 5
-IN_FLIGHT = 120  # of the reference: as many as a worker sends at a time, without urgent ones
+IN_FLIGHT = 120  # parallel requests of the reference, as many as a worker has without urgent deliveries
 KEPT = 2_000
-SLOWEST = 50  # deliveries a second below which we give up
+SLOWEST = 50  # deliveries a second; the bench gives up if the worker is slower
 
 
 class Cost(NamedTuple):
@@ -29,7 +29,10 @@ class Cost(NamedTuple):
 
 
 def measure(stage: Stage) -> Iterator[Figure]:
-    """Measure deliveries: ≥ 1,000 a second by the clock and by the worker's CPU, ≤ 2.3 × the loop's CPU."""
+    """Measure the deliveries a second, of wall time and of CPU time, and the CPU time relative to the loop's.
+
+    The bounds are 1,000 deliveries a second and 2.3 × the CPU time of the loop.
+    """
     merchants = backlog.subscribe(stage.addresses(range(ENDPOINTS)))
     count = stage.scaled(DELIVERIES, minimum=20 * ENDPOINTS)
     ours: list[Cost] = []
@@ -49,7 +52,7 @@ def measure(stage: Stage) -> Iterator[Figure]:
 
 
 def _drain(stage: Stage, worker: Worker, merchants: Sequence[Merchant], count: int) -> Cost:
-    """Measure the middle 80 % of a backlog, with warm connections."""
+    """Measure the middle 80 % of a backlog. The connections are already open."""
     stage.receiver.ask("reset")
     backlog.emit_once(merchants)
     stage.await_arrivals(worker, len(merchants), within=30)

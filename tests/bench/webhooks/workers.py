@@ -1,4 +1,4 @@
-"""How much more several worker processes send than one, when they mostly wait: no claim waits for another."""
+"""Measures how much more four workers send than one if they mostly wait, which shows whether claims block."""
 
 import contextlib
 from collections.abc import Iterator, Sequence
@@ -10,13 +10,13 @@ from tests.bench.webhooks.stage import Stage
 
 ENDPOINTS = 100
 ANSWER_SECONDS = 1.0
-SECONDS = 15  # how long a backlog lasts at the pace that the slots allow
+SECONDS = 15  # the backlog is as large as the slots can send in this time
 PER_WORKER = 120  # slots for deliveries that are not urgent
 WORKERS = 4
 
 
 def measure(stage: Stage) -> Iterator[Figure]:
-    """Measure four worker processes: they claim at least three times as much as one."""
+    """Measure how many times as much four worker processes claim as one. The bound is at least three times."""
     merchants = backlog.subscribe(stage.addresses(range(ENDPOINTS)))
     rates = {count: _rate(stage, merchants, count) for count in (1, WORKERS)}
     for count, rate in rates.items():
@@ -25,7 +25,7 @@ def measure(stage: Stage) -> Iterator[Figure]:
 
 
 def _rate(stage: Stage, merchants: Sequence[Merchant], workers: int) -> float:
-    """Return the deliveries a second in the middle of a backlog, at endpoints that answer after a second."""
+    """Return the deliveries a second in the middle of a backlog. The endpoints answer after one second."""
     count = stage.scaled(workers * PER_WORKER * SECONDS, minimum=workers * PER_WORKER * 3)
     figures.progress(f"workers: {count} deliveries, {workers} at work")
     stage.receiver.ask("calm")

@@ -10,8 +10,8 @@ TOO_SMALL = """least => [...document.querySelectorAll("a, button, summary, input
   .filter(it => it.checkVisibility() && !it.closest("p, .hint, .spoken"))
   .map(it => [it.getBoundingClientRect(), it.outerHTML.slice(0, 120)])
   .filter(([box]) => box.width && (box.width < least || box.height < least)).map(([box, is]) => is)"""
-# Text that overflows its box, and boxes that leave the page. The admin's tables are left out because they
-# scroll. The order in the band and on its folded line is left out because it is cut on purpose.
+# Finds text that overflows its box, and boxes that leave the page. It skips the admin's tables, because they
+# scroll, and the order's title in the band and on its folded line, because it is cut on purpose.
 CUT = """() => [...document.querySelectorAll("h1, h2, p, li, dd, dt, button, a, label, span, strong, bdi, summary")]
   .filter(it => it.checkVisibility())
   .filter(it => !it.closest(".spoken, .skip, svg, .panel-rows, .results, .band small, .order-name"))
@@ -25,7 +25,7 @@ AT_400_PERCENT: ViewportSize = {"width": 320, "height": 256}  # 1280 by 1024 (WC
 
 APART = "* {line-height: 1.5 !important; letter-spacing: .12em !important; word-spacing: .16em !important}"
 
-# Controls without a visible outline, current items that differ from their neighbours in no drawn line or
+# Finds controls without a visible outline, current items that differ from their neighbours in no line and no
 # letter, and drawings that do not contrast with the background.
 UNSEEN = """() => {
   const ground = document.createElement("i");
@@ -105,7 +105,7 @@ HIDDEN_FOCUS = """places => [...document.querySelectorAll(places)]
 
 
 def colours(page: Page) -> list[str]:
-    """Return what cannot be seen in forced colours, in a light and in a dark colour set."""
+    """Return the faults in forced colours: parts that are invisible in a light or a dark colour set."""
     found = []
     for scheme in ("light", "dark"):
         page.emulate_media(
@@ -131,7 +131,7 @@ def _is_blank(page: Page) -> bool:
 
 
 def motion(page: Page) -> list[str]:
-    """Return the elements that move or change gradually although the reader has asked for reduced motion."""
+    """Return the elements that move or change gradually although the reader prefers reduced motion."""
     page.emulate_media(reduced_motion="reduce")
     found = list(page.evaluate(MOVING))
     running = page.evaluate("document.getAnimations().filter(it => it.playState === 'running').length")
@@ -140,10 +140,10 @@ def motion(page: Page) -> list[str]:
 
 
 def reflow(page: Page) -> list[str]:
-    """Return what is cut, too wide, too small to touch, or hidden while it has the focus, at 400 %."""
+    """Return elements that are cut, too wide, too small to touch, or hidden while focused, at 400 %."""
     before = page.viewport_size
     page.set_viewport_size(AT_400_PERCENT)
-    page.keyboard.press("Tab")  # from here on the browser shows the focus
+    page.keyboard.press("Tab")  # after a key press, the browser shows the focus
     wide = page.evaluate("document.documentElement.scrollWidth")
     found = [f"{wide} pixels wide"] * (wide > AT_400_PERCENT["width"])
     found += [f"cut: {it}" for it in page.evaluate(CUT)]
@@ -154,7 +154,7 @@ def reflow(page: Page) -> list[str]:
 
 
 def spacing(page: Page) -> list[str]:
-    """Return what is cut or too wide if a reader spaces lines, words and letters widely (WCAG 1.4.12)."""
+    """Return elements that are cut or too wide with the text spacing of WCAG 1.4.12."""
     page.evaluate(
         "css => document.adoptedStyleSheets = [new CSSStyleSheet()].map(it => (it.replaceSync(css), it))",
         APART,
@@ -169,7 +169,7 @@ ALL = {"colours": colours, "motion": motion, "reflow": reflow, "spacing": spacin
 
 
 def all_is_well(page: Page) -> None:
-    """Fail with the findings of all checks, at the width of a phone and of a desk."""
+    """Run all checks at the width of a phone and of a desktop, and fail if they find a fault."""
     page.wait_for_load_state("load")  # right after a click, the new page may have no body
     for width in SIZES:
         page.set_viewport_size({"width": width, "height": 812})

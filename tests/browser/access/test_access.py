@@ -14,8 +14,8 @@ pytestmark = [pytest.mark.journey, pytest.mark.long]
 PORTAL = ("home", "checkouts", "checkout", "webhooks")
 Found = dict[str, dict[str, list[str]]]
 
-# The text that is read on each page after the test band and before the languages at its foot. The two lines
-# of the band come first.
+# The text that a screen reader reads on each page, between the test band and the languages at the foot. The
+# two lines of the band come first.
 READ = {
     "phone": """
 text: Acme Tickets Order {order}
@@ -302,7 +302,7 @@ contentinfo
 
 @pytest.fixture(scope="module")
 def found(service: Service, browser: Browser) -> Iterator[Found]:
-    """Yield what a screen reader reads of each page, and what each check finds on it."""
+    """Yield the text that a screen reader reads of each page, and the faults that each check finds on it."""
     seen: Found = {}
 
     def look(name: str, page: Page) -> None:

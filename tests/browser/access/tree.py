@@ -114,7 +114,10 @@ class _Tree:
         return lines + _line(text)
 
     def _flat(self, node: Node) -> list[Node]:
-        """Return the nodes inside a node, without boxes that have no meaning for a reader."""
+        """Return the nodes inside a node.
+
+        Boxes that have no meaning for a reader are replaced by their contents.
+        """
         found: list[Node] = []
         for pk in node.get("childIds", ()):
             child = self.nodes.get(pk)
@@ -176,7 +179,7 @@ def _line(text: str) -> list[str]:
 
 
 def _hidden(line: str) -> str:
-    """Replace each value that differs from run to run by its kind."""
+    """Replace each value that differs from run to run with the name of its kind."""
     for pattern, kind in PLACEHOLDERS:
         line = re.sub(pattern, kind, line)
     return line

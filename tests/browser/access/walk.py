@@ -1,4 +1,4 @@
-"""Walks through the payers' pages and the portal that call a function on each page."""
+"""Visits to the payers' pages and to the portal, which call a function on each page."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ Look = Callable[[str, Page], None]
 
 
 def payers(service: Service, browser: Browser, look: Look) -> None:
-    """Let Lea buy with two mates, one of whom comes by his own link and one by the group link."""
+    """Visit the pages of an order with two mates: one opens his own link, one the group link."""
     stage = Stage(service, lambda: _open(browser))
     order = stage.order()
     page = stage.come(order)
@@ -40,7 +40,7 @@ def payers(service: Service, browser: Browser, look: Look) -> None:
 
 
 def portal(service: Service, browser: Browser, endpoint: Receiver, look: Look) -> None:
-    """Look at the portal of a merchant with one sale."""
+    """Visit the portal of a merchant with one sale."""
     merchant = service.new_merchant("Acme Tickets")
     merchant.subscribe(endpoint.url, "*")
     uuid = merchant.create()

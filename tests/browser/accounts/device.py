@@ -23,7 +23,7 @@ class Device:
         ]
 
     def recognises(self, whether: bool) -> None:
-        """Set whether the device recognises its person."""
+        """Set whether the device recognises its user."""
         self._tools.send("WebAuthn.setUserVerified", {"authenticatorId": self._id, "isUserVerified": whether})
 
     def clear(self) -> None:

@@ -17,7 +17,7 @@ FOLDER = Path(".local") / "screenshots"
 
 @dataclass
 class Owner:
-    """A merchant's owner in a browser; `see` checks each page that they reach."""
+    """A merchant's owner in a browser. `see` checks each page that the owner reaches."""
 
     page: Page
     base_url: str
@@ -30,7 +30,7 @@ class Owner:
         self.page.goto(f"{self.base_url}{path}")
 
     def see(self, heading: str) -> None:
-        """Fail unless the page with this heading is shown, fits at these sizes and breaks no rule of axe."""
+        """Fail unless the page with this heading is shown and fits at these sizes, and axe finds no fault."""
         expect(self.page.locator("h1")).to_have_text(heading)
         self.seen += 1
         FOLDER.mkdir(parents=True, exist_ok=True)
@@ -62,7 +62,7 @@ class Owner:
         self.page.context.clear_cookies()
 
     def open_mail(self, subject: str) -> None:
-        """Open the mail once a worker has sent it."""
+        """Wait until a worker has sent the mail, and open it."""
         mine = self.page.locator(".mails li", has_text=self.email).get_by_role("link", name=subject)
 
         def is_there() -> bool:

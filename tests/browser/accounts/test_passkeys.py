@@ -1,4 +1,4 @@
-"""Passkeys in a browser with a virtual authenticator: added, and used in all ways that the service offers."""
+"""Passkeys in a browser with a virtual authenticator: how to add them, and every way to use them."""
 
 import re
 from collections.abc import Callable
@@ -127,7 +127,7 @@ def test_an_operator_acts_with_a_passkey(service: Service, open_page: Callable[.
     olga.page.wait_for_url("**/admin/")
     olga.go("/accounts/2fa/passkeys/add/")
     olga.press("Add a passkey")
-    olga.press("Use your passkey")  # from here on only the passkey counts as proof, also for the codes
+    olga.press("Use your passkey")  # from here on, only the passkey is accepted as proof
     olga.page.wait_for_url("**/codes/")
     service.command("shell", "--command", LONG_AGO)
     uuid = service.command("shell", "--command", MERCHANT_OF.format(merchant.owner[0])).split()[-1]

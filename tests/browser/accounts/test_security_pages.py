@@ -1,4 +1,4 @@
-"""The pages of a person's own security in a browser, at every size, light and dark."""
+"""The pages on which people manage their own security, in a browser, at every size, light and dark."""
 
 import pytest
 from playwright.sync_api import expect

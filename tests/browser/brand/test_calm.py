@@ -1,4 +1,4 @@
-"""Positions on a page: languages in even lines, fields below their tick, words near their buttons."""
+"""Positions on a page: languages in even lines, fields below their checkbox, words near their buttons."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ SIZE = "it => parseFloat(getComputedStyle(it).fontSize)"
 
 
 def place(found: Locator) -> tuple[float, float, float]:
-    """Return where a box begins, and its upper and lower edge."""
+    """Return the left, upper and lower edge of a box."""
     box = found.bounding_box()
     assert box
     return box["x"], box["y"], box["y"] + box["height"]

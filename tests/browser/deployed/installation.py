@@ -1,4 +1,4 @@
-"""An installation in sandbox or production: engines, processes, nginx that ends TLS, and its peers.
+"""An installation in sandbox or production: engines, processes, an nginx that terminates TLS, and its peers.
 
 It runs in a separate network, in which the ports are always free.
 """
@@ -63,14 +63,15 @@ http {{
 """
 
 
-Start: TypeAlias = Callable[..., None]  # starts a process with a name, a command and variables
+Start: TypeAlias = Callable[..., None]  # takes a process's name, command, variables
 
 
 @dataclass(frozen=True)
 class Installation:
     """A running installation.
 
-    `key_hash` is what a browser trusts. `carrier` has the texts that were sent in production.
+    `key_hash` is the hash of the key that browsers trust. `carrier` has the SMS messages that were sent in
+    production.
     """
 
     service: Service
@@ -127,7 +128,7 @@ def running(folder: Path, kind: str) -> Iterator[Installation]:
 
 
 def _variables(folder: Path, kind: str, own: engines.Engines, stripe: Remote) -> dict[str, str]:
-    """Return an operator's settings, in production also those for Stripe and Twilio."""
+    """Return the settings of an operator. In production, they include those for Stripe and Twilio."""
     variables = environment.keys(folder) | {
         "ENVIRONMENT": kind,
         "BASE_URL": f"https://{SERVICE}",
@@ -208,7 +209,10 @@ def _answers(url: str) -> bool:
 
 
 def _write_certificate(folder: Path) -> str:
-    """Write a certificate for all names and its key; return the key's hash in the form that browsers take."""
+    """Write a certificate for all names, and its key.
+
+    Return the key's hash in the form that browsers accept.
+    """
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, SERVICE)])
     now = datetime.datetime.now(datetime.UTC)

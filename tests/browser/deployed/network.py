@@ -19,7 +19,7 @@ NEEDED = {"unshare": "util-linux", "ip": "iproute2", "nginx": "nginx-light"}
 
 
 def command(folder: Path, inner: Sequence[str]) -> list[str]:
-    """Return the command that runs another one in such a network; fail if a tool is missing."""
+    """Return a command that runs the given command in such a network. Fail if a tool is missing."""
     missing = [package for tool, package in NEEDED.items() if shutil.which(tool) is None]
     assert not missing, f"Debian's packages {missing} are needed: make tools installs them."
     hosts = folder / "hosts"

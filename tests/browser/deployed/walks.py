@@ -1,4 +1,4 @@
-"""Walks through an installation, from the demo shop to a refund; tests/browser/test_deployed.py runs them.
+"""Tests of an installation, from the demo shop to a refund. tests/browser/test_deployed.py runs them.
 
 WALKED is the environment, sandbox or production. WALK_FOLDER is the folder for the installation's files and
 for the pictures of its pages.
@@ -27,8 +27,8 @@ KIND, FOLDER = os.environ["WALKED"], Path(os.environ["WALK_FOLDER"])
 PHONE: ViewportSize = {"width": 375, "height": 812}
 DESK: ViewportSize = {"width": 1280, "height": 900}
 LOOKS: tuple[Literal["light", "dark"], ...] = ("light", "dark")
-# The cards of the lead and of a mate. The bank asks for confirmation of each, except of the mate's in the
-# sandbox: the sandbox has one card for which it asks, and the lead uses it.
+# The cards of the lead and of a mate. The bank asks each payer to confirm, except the mate in the sandbox:
+# only one card of the sandbox asks for confirmation, and the lead uses it.
 CARDS = {
     "sandbox": ("4000002500003155", "4242424242424242"),
     "production": ("4000000000003220", "4000000000003055"),
@@ -38,7 +38,7 @@ ASKING = ("4000002500003155", "4000000000003220", "4000000000003055")
 
 @dataclass
 class Walk:
-    """One installation that several browsers visit; `complaints` are the errors on their consoles."""
+    """One installation that several browsers visit. `complaints` has the errors on the browsers' consoles."""
 
     kind: str
     folder: Path
@@ -91,7 +91,7 @@ class Walk:
         return found[0]
 
     def pay(self, page: Page, number: str) -> None:
-        """Enter a card in its fields, which at Stripe are in a frame of another origin."""
+        """Enter a card in the card fields. With Stripe, these are in a frame of another origin."""
         expect(page.locator("h1")).to_have_text(re.compile("Pay (by card|£)"), timeout=15_000)
         if self.kind == "sandbox":
             fields, names = page.locator("#card-form"), ("#number", "#expiry", "[name=code]")
@@ -105,7 +105,7 @@ class Walk:
             page.click("button:has-text('Confirm')")
 
     def picture(self, page: Page, name: str) -> None:
-        """Take pictures of the page on a phone and on a desk, light and dark."""
+        """Take pictures of the page on a phone and on a desktop, light and dark."""
         for size, look in itertools.product((PHONE, DESK), LOOKS):
             page.set_viewport_size(size)
             page.emulate_media(color_scheme=look)

@@ -20,7 +20,7 @@ AS_SENT = "fetch(location.href).then(answer => answer.text())"
 
 
 def fits(page: Page) -> None:
-    """Fail if the page cuts a word or is too wide, on a narrow phone and with letters of twice the size.
+    """Fail if the page cuts a word or is too wide, on a narrow phone or with letters of twice the size.
 
     At twice the size, the band takes at most 15 % of a screen that is half as wide and half as high.
     """

@@ -1,4 +1,4 @@
-"""One click takes deliveries that cannot be sent again from the badge and from the list."""
+"""One click removes deliveries that cannot be sent again from the badge and from the list."""
 
 from collections.abc import Callable
 

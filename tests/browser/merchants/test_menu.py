@@ -1,4 +1,4 @@
-"""The portal's menu on a phone and as a page: it opens and closes under the same finger."""
+"""The portal's menu on a phone and as a page: the button that opens it also closes it, in the same place."""
 
 from collections.abc import Callable
 

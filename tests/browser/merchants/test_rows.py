@@ -1,4 +1,4 @@
-"""The portal's lists and the pages that they lead to: the lines of a row, rules, and distances."""
+"""The portal's lists and the pages that they link to: lines of text in a row, ruled lines, and distances."""
 
 from collections.abc import Callable
 from typing import Any
@@ -26,7 +26,7 @@ LINES = """rows => rows.filter(row => row.checkVisibility()).map(row => {
 })"""
 BOX = """it => { const range = document.createRange(); range.selectNodeContents(it);
   const box = range.getBoundingClientRect(); return [box.left, box.top, box.right, box.bottom]; }"""
-# The titles in which a colon begins a line.
+# Finds the titles in which a line begins with a colon.
 PARTED = """titles => titles.flatMap(title => {
   const words = document.createTreeWalker(title, NodeFilter.SHOW_TEXT), range = document.createRange(), places = [];
   while (words.nextNode()) for (let at = 0; at < words.currentNode.length; at++) {
@@ -44,7 +44,7 @@ def page(desk: Desk, open_page: Callable[..., Page]) -> Page:
 
 
 def box(page: Page, where: str) -> Any:
-    """Return the left, top, right and bottom of the words."""
+    """Return the left, top, right and bottom edge of the text."""
     return page.locator(where).first.evaluate(BOX)
 
 

@@ -66,7 +66,7 @@ def test_filters_stand_on_one_line_at_a_desk(desk: Desk, page: Page, path: str) 
 def test_letters_twice_as_large_fit_a_phone(desk: Desk, open_page: Callable[..., Page], name: str) -> None:
     page = PAGES[name](desk, desk.sign_in(open_page(may_fail=True)))
     page.evaluate("document.documentElement.style.fontSize = '200%'")
-    page.evaluate("document.querySelector('.table-roles')?.remove()")  # a table of two axes can scroll
+    page.evaluate("document.querySelector('.table-roles')?.remove()")  # this table may scroll
     page.wait_for_timeout(50)
     assert page.evaluate("document.documentElement.scrollWidth") <= 375
     assert page.evaluate(CUT) == []

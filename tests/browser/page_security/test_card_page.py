@@ -39,7 +39,7 @@ print(sorted(CspReport.objects.values_list("page", "directive", "blocked")))
 
 
 class Seen:
-    """The pages that were looked at; the inventory lists every script that ran on them."""
+    """The pages that a browser has visited. The inventory must list every script that ran on them."""
 
     def __init__(self) -> None:
         self.pages: set[str] = set()

@@ -1,4 +1,4 @@
-"""Gallery states: browsers that return, a split that is not saved, and pages that belong to no order."""
+"""Gallery states: browsers that return, a split that is refused, and pages that belong to no order."""
 
 from collections.abc import Callable
 
@@ -30,7 +30,7 @@ Merchant.objects.filter(pk=merchant).update(time_zone="{zone}")
 
 
 def printed(stage: Stage, code: str) -> str:
-    """Return what the code prints in the service's own settings."""
+    """Run code with the service's own settings, and return its output."""
     return stage.service.command("shell", "--no-imports", "-c", code).strip()
 
 
@@ -58,7 +58,7 @@ def _known_mate(stage: Stage) -> Page:
 
 
 def _signed_out(stage: Stage) -> Page:
-    """Show a payer whose 15 minutes have passed; the cookie is older than that."""
+    """Show the page of a payer whose sign-in ended after 15 minutes without activity."""
     order = stage.order()
     page = stage.at_the_split(order)
     page.check("#split-equal")
@@ -73,7 +73,7 @@ def _signed_out(stage: Stage) -> Page:
 
 
 def _split_refused(stage: Stage) -> Page:
-    """Show what the server says about a split that no script has checked."""
+    """Show the server's error about a split that no script has checked."""
     page = stage.at_the_split()
     split(page, 3)
     page.fill("#amount-2", "100")

@@ -34,7 +34,7 @@ def _just_taken(stage: Stage) -> Page:
 
 
 def _some_have_come(stage: Stage, names: tuple[str, ...] | None = None) -> Table:
-    """Return a table at which Finn has paid and Priya has taken a share."""
+    """Return a shared order for which Finn has paid his share and Priya has taken one."""
     table = laid(stage, names) if names else laid(stage)
     table.pay("Finn").context.close()
     table.take("Priya").context.close()
@@ -119,7 +119,7 @@ def _no_longer_asked(stage: Stage) -> Page:
 
 
 def _disputed(stage: Stage) -> Table:
-    """Return a table whose lead has asked her bank for the money back."""
+    """Return a shared order whose lead has disputed her payment."""
     table = laid(stage)
     table.order.be_disputed()
     return table
@@ -131,11 +131,11 @@ def _paused_share(stage: Stage) -> Page:
 
 
 def _given_back(table: Table, place: int = 1) -> Page:
-    """Return the lead's page after the bank of the payer at this place has returned the money for good."""
+    """Return the lead's page after the payer at this place on the bill has won a dispute."""
     table.order.be_disputed(place)
     until(table.lead, ".paused")
     table.order.decide_the_dispute(is_won=False, place=place)
-    # Waiting until .paused is gone would be too weak: a page that is still loading has no elements.
+    # Waiting until .paused is gone is not enough, because a page that is still loading has no elements.
     return until(table.lead, ".group-state .tone-still")
 
 

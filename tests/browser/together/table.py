@@ -1,4 +1,4 @@
-"""A paid order of £95.50 that six people (by default) share equally: the acts of its lead and her mates."""
+"""A paid order of £95.50 that several people share equally, six by default, and the actions of its payers."""
 
 from dataclasses import dataclass
 
@@ -32,7 +32,7 @@ class Table:
         return self.line(place).locator("[data-url]").get_attribute("data-url") or ""
 
     def come(self, link: str = "") -> Page:
-        """Open the group link, or another one, in a new browser."""
+        """Open the group link, or the given link, in a new browser."""
         page = self.stage.open_page()
         page.goto(link or self.link)
         return page
@@ -62,13 +62,13 @@ class Table:
         expect(line).to_have_attribute("data-status", "cancelled")
 
     def look(self, selector: str = ".group-bears", count: int = 1) -> Page:
-        """Return the lead's page once it shows this many elements; load it until then."""
+        """Load the lead's page until it shows this many elements, and return it."""
         self.lead.goto(self.order.url)
         return until(self.lead, selector, count)
 
 
 def laid(stage: Stage, names: tuple[str, ...] = NAMES) -> Table:
-    """Return a table at which only the lead has done anything."""
+    """Return a shared order for which no mate has done anything yet."""
     order = stage.order()
     page = stage.at_the_split(order)
     page.check("#split-own")
@@ -87,7 +87,7 @@ def laid(stage: Stage, names: tuple[str, ...] = NAMES) -> Table:
 
 
 def until(page: Page, selector: str, count: int = 1) -> Page:
-    """Load a page again until it shows this many elements, because not every page updates itself."""
+    """Reload a page until it shows this many elements, because not every page updates automatically."""
     for _ in range(40):
         if page.locator(selector).count() == count:
             return page

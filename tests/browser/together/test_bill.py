@@ -1,4 +1,4 @@
-"""The group's bill on Lea's phone: a mate's act is seen at once, and nothing moves under her finger."""
+"""The group's bill on Lea's phone: it shows a mate's action at once, and no control moves while she taps."""
 
 import re
 import time
@@ -295,7 +295,10 @@ def test_she_renames_and_he_changes_his_mind(stage: Stage, accessible: Visit) ->
 
 
 def bill_of(stage: Stage, order: Order, mates: int = 2) -> Page:
-    """Return Lea's page of a paid order that mates share; she loads it again, as she must without script."""
+    """Return Lea's page of a paid order that mates share.
+
+    She reloads it, because it does not update without script.
+    """
     lea = stage.held(order, mates=mates)
     stage.merchant.capture(order.checkout_uuid)
     lea.goto(order.url)

@@ -1,4 +1,4 @@
-"""The times on a group's pages: when the lead's sign-in ends, and in which time zone each of them is."""
+"""Times on a group's pages: when the lead's sign-in ends, and the time zone of each time."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ from tests.journeys.service import Service
 
 pytestmark = pytest.mark.journey
 PLACE = "it => it.getBoundingClientRect().top"
-# The times of day in main without a time zone next to them, although the reader's clock is in another zone.
+# Finds times of day in main that have no time zone next to them, although the reader is in another zone.
 ZONELESS = r"""() => {
   const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
   const found = {read: 0, zoneless: []};
@@ -31,7 +31,7 @@ ZONELESS = r"""() => {
 
 
 def names_zones(page: Page) -> None:
-    """Fail if the page shows no time of day, or one whose zone the reader cannot know."""
+    """Fail if the page shows no time of day, or shows one without a zone that the reader needs."""
     page.wait_for_load_state("load")
     found = page.evaluate(ZONELESS)
     assert found["read"] and found["zoneless"] == [], (page.url, found)

@@ -1,4 +1,4 @@
-"""The group link: Lea shares it, Finn takes a share by it and pays, and Zoe is a moment late."""
+"""The group link: Lea shares it, Finn takes and pays a share with it, and Zoe is a moment too late."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Only by keyboard: a mate takes and pays a share, and the lead asks again and keeps a share."""
+"""Use of only the keyboard: a mate takes and pays a share, and the lead asks again and keeps a share."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.journey, pytest.mark.long]
 
 
 def press(page: Page, selector: str) -> None:
-    """Move there by Tab and press Enter."""
+    """Move to an element with Tab and press Enter."""
     go_to(page, selector)
     page.keyboard.press("Enter")
 

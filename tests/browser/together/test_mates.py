@@ -1,4 +1,4 @@
-"""Lea asks her mates for their shares; Finn pays his at the link, Amy says no."""
+"""Lea asks her mates for their shares. Finn pays his share with the link, and Amy declines hers."""
 
 import re
 from collections.abc import Callable
@@ -91,14 +91,14 @@ def test_amounts_that_are_too_much_are_marked(
 
 
 def split(page: Page, look: Visit, *, script: bool) -> None:
-    """Split with two mates into different amounts, which at first exceed the order."""
+    """Split by amounts with two mates. At first, the amounts exceed the order."""
     page.check("#split-own")
     page.fill("#your-name", "Lea")
     for position, (name, amount) in enumerate((("Finn", "24"), ("Amy", "80.00")), start=2):
         page.fill(f"#name-{position}", name)
         page.fill(f"#amount-{position}", amount)
     tally = page.locator("[data-tally]")
-    if script:  # without a script the server says it: tests/hosted_page/steps/test_split.py
+    if script:  # without a script, the server reports this error: tests/hosted_page/steps/test_split.py
         expect(tally).to_contain_text("£14.00 too much")
         expect(page.locator(".lower")).to_be_visible()
     look(page)

@@ -1,4 +1,4 @@
-"""With letters of twice the size, the band leaves room on a phone, on the pages of a group."""
+"""On the pages of a group on a phone, the band leaves enough room if letters are twice as large."""
 
 from collections.abc import Callable
 

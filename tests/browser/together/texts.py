@@ -1,4 +1,4 @@
-"""Gallery states of a paid order: the receipt by text, a payer who returns, the last day, and a dispute."""
+"""Gallery states of a paid order: the receipt by SMS, a payer who returns, the last day, and a dispute."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Expressions, forms, fields and routes of the product that read untrusted input, found automatically."""
+"""Finds the regular expressions, forms, fields and routes of the product that read untrusted input."""
 
 import contextlib
 import functools
@@ -20,8 +20,8 @@ from portal.accounts import login_forms, passkey_forms
 from tests.config import addresses
 
 PRODUCT = ("checkout", "config", "hosted_page", "payments", "portal", "webhooks")
-# These modules read only our own files, the arguments of a command, or environment variables. The receivers
-# run at merchants.
+# These modules read only our own files, the arguments of a command, or environment variables. The webhook
+# receivers do not run here, but at merchants.
 OURS = (
     *("/config/local/", "/config/openapi/", "/config/settings.py", "/config/env.py"),
     *("/management/", "/migrations/", "/webhooks/receivers/"),
@@ -56,7 +56,10 @@ def parsing() -> set[str]:
 
 
 def unnamed() -> list[str]:
-    """Return the modules with a regular expression that has no name at the top, where `expressions` looks."""
+    """Return the modules with a regular expression that `expressions` misses.
+
+    It finds only those that are assigned to a name at the top of a module.
+    """
     every = re.compile(r"\bre\.\w+\(")
     return [name for name, text in sources().items() if len(every.findall(text)) != len(NAMED.findall(text))]
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from tests.config.bounds.shapes import Shape
 
 MINIMUM = 0.003  # CPU seconds that the half-size texts must take before a high ratio counts
-ROUNDS = 30  # of a measurement, at most: other load on the machine only makes a call slower
+ROUNDS = 30  # maximum repetitions of a measurement, because other load on the machine makes calls slower
 MAX_GROWTH = 2.5  # largest growth of the CPU time for a text of double length
 
 
@@ -38,9 +38,9 @@ def growth(act: Callable[[str], object], shape: Shape, size: int) -> float:
     """Return the ratio of the CPU time for a text of this size to that for a text of half the size.
 
     Each call gets a different text, so that it cannot use results of an earlier call. If the ratio is too
-    high, the measurement is repeated. If the time is too short for the clock, each measurement uses twice as
-    many texts. Other load on the machine, or the first large allocation of memory, only makes a call slower.
-    Therefore the lowest time of each size counts.
+    high, the measurement is repeated. If the time is too short for the clock, each measurement then uses
+    twice as many texts. Other load and large memory allocations can only make a call slower, so the ratio is
+    that of the lowest times.
     """
     pieces = shape.pieces(size) // 2
     counts = itertools.cycle(range(pieces, pieces // 2, -1))
@@ -52,7 +52,7 @@ def growth(act: Callable[[str], object], shape: Shape, size: int) -> float:
             some = list(itertools.islice(counts, times))
             half = min(half, _sum(act, [shape.times(count) for count in some]))
             whole = min(whole, _sum(act, [shape.times(2 * count) for count in some]))
-            # `half` is 0 if the clock of a virtual machine stops, as it does now and then.
+            # `half` is 0 if the clock of a virtual machine stops, which happens sometimes.
             if half > 0 and whole <= MAX_GROWTH * half:
                 break
             if half < MINIMUM:
@@ -68,7 +68,7 @@ def _sum(act: Callable[[str], object], texts: Sequence[str]) -> float:
 def _uncollected() -> Iterator[None]:
     """Disable the garbage collector until the block ends.
 
-    It can run during any call, and also visits the objects of other tests.
+    A collection can start during any call, and takes longer because of the objects of other tests.
     """
     gc.disable()
     try:

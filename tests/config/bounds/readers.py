@@ -66,7 +66,7 @@ class Reader(NamedTuple):
 
 
 def _suppress(refusal: type[Exception], act: Callable[[str], object]) -> Callable[[str], None]:
-    """Return the parser without the error with which it refuses a text."""
+    """Return a function that runs the parser and ignores its error for an invalid text."""
 
     def read_or_refuse(text: str) -> None:
         with contextlib.suppress(refusal):
@@ -170,7 +170,7 @@ def _answer(text: str) -> None:
 
 
 def _said(text: str) -> None:
-    """Read each field of a provider's answer. No provider promises a maximum length for them."""
+    """Read each field of a provider's answer. Providers promise no maximum length for them."""
     for readers in (safe_answers.OUTCOME, safe_answers.REFUND, safe_answers.DISPUTE):
         for read_field in readers.values():
             read_field(text)
@@ -263,7 +263,7 @@ READERS = {
     "a check's address": Reader(_suppress(Http404, check_page._step_of_address), LINE),
     "a line of the log": Reader(redaction.blank),
 }
-# The reader that tests each module with a parser of untrusted input.
+# Each module that parses untrusted input, and the name of the reader that tests it.
 PARSED = {
     "config/lib/web/address.py": "X-Forwarded-For",
     "config/lib/cursor.py": "a cursor",

@@ -1,4 +1,4 @@
-"""On every path, a body that is too large is refused by its length, before any code reads the request."""
+"""On every path, a body that is too large is refused because of its length, before any code reads it."""
 
 from typing import Any
 
@@ -118,7 +118,7 @@ def test_of_a_payers_is_refused_on_a_page_in_their_language(
 
 @pytest.mark.django_db
 def test_is_read_as_utf_8_whatever_it_calls_itself() -> None:
-    """No caller chooses the decoder of a body, because some decoders fail and some are slow."""
+    """A caller cannot choose the decoder of a body, because some decoders fail and some are slow."""
     form = "".join(
         f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
         for name, value in {"language": "fr", "next": "/pay/é"}.items()

@@ -1,6 +1,6 @@
-"""A request without a login costs little more CPU than a plain refusal.
+"""A request without a login costs little more CPU time than a plain refusal.
 
-Double the input costs double the CPU.
+Input of double length takes about double the CPU time.
 """
 
 import functools
@@ -32,20 +32,20 @@ from tests.hosted_page.logo import files
 from tests.portal import people
 
 MAXIMUM = 50  # times the CPU of a plain refusal
-# Below these, a request without a login is redirected to the login page or answered with 401. All other paths
-# are open.
+# Under these prefixes, a request without a login is redirected to the login page or answered with 401. All
+# other paths are open.
 NEED_A_LOGIN = (
     *("/api/merchant/v1/", "/api/sandbox/v1/", "/portal", "/admin/", "/accounts/2fa/", "/accounts/logout/"),
     *("/accounts/password/change/", "/accounts/reauthenticate/", "/accounts/sessions/"),
     "/accounts/login/passkey/",
 )
-# Open paths that are 404 without a login: returns from a card page without their signature, mails that were
-# not sent, the daily check's pages without a signature, and paths that do not exist.
+# Open paths that return 404 in this test: returns from a card page and pages of the daily check, which need a
+# signature, mails that were not sent, and paths that do not exist.
 NOTHING_THERE = [
     *("pay/paid", "pay/share/<str:token>/paid", "mail/<str:name>", "api", "oauth", "(?:api|oauth)/"),
     "pay/check",
 ]
-# Paths that are served without the resolver, or that it does not know.
+# Paths that are served without the URL resolver, or that the resolver does not know.
 ELSEWHERE = ("/livez", "/readyz", "/static/css/tokens.css", "/nothing")
 READ = (
     *("Accept", "Accept-Encoding", "Accept-Language", "Authorization", "Bank-Signature", "HX-Current-URL"),
@@ -63,7 +63,7 @@ def _as_in_a_web_process() -> Iterator[None]:
 
 
 class Stranger:
-    """A client without a login that leaves no data behind, so that each request finds the same database."""
+    """A client without a login. Its changes are rolled back, so that each request finds the same database."""
 
     def __init__(self) -> None:
         addresses.asking("POST", "/api/nothing")()  # work that only the first request does
@@ -71,9 +71,9 @@ class Stranger:
         self._plain = self._refusal()
 
     def times(self, *asked: str, **headers: str) -> float:
-        """Return the cost of a request in plain refusals.
+        """Return how many times the CPU time of a plain refusal a request takes.
 
-        A result over MAXIMUM is measured again, next to refusals of the same moment.
+        A result over MAXIMUM is measured again, together with new refusals.
         """
         times = self._cost(*asked, **headers) / self._plain
         if times > MAXIMUM:
@@ -98,7 +98,7 @@ def closed() -> dict[str, str]:
 
 @pytest.fixture
 def known(acme: Merchant, at: Callable[[str], Checkout], pay: Callable[..., Checkout]) -> dict[str, str]:
-    """Return paths of existing objects, by the beginning of their route.
+    """Return paths of existing objects, keyed by route prefix.
 
     They are shares, the bank's pages, an invitation, a logo, and links in messages.
     """
@@ -157,10 +157,7 @@ class TestAddresses:
 
     @pytest.mark.long
     def test_cost_little_more_than_a_plain_refusal(self, open_ones: dict[str, str]) -> None:
-        """One path of each kind that needs a login is tested too.
-
-        A body can be read before the request is refused.
-        """
+        """One path of each kind that needs a login is tested too, because its body is read before the refusal."""
         first = [next(path for path in closed().values() if path.startswith(begun)) for begun in NEED_A_LOGIN]
         stranger, dear = Stranger(), {}
         for path in (*open_ones.values(), *first, *ELSEWHERE):
@@ -185,7 +182,7 @@ Named = Iterable[tuple[str, Reader]]
 
 
 def _steep(named: Named) -> dict[tuple[str, shapes.Filled], float]:
-    """Return the readers and texts whose CPU time grows by more than MAX_GROWTH, and by how much it grows."""
+    """Return the readers and texts for which the CPU time grows by more than MAX_GROWTH, with the growth."""
     fed = ((name, filled, reader) for name, reader in named for filled in reader.texts)
     grown = {(name, filled): price.growth(reader.act, filled, reader.size) for name, filled, reader in fed}
     return {fed: times for fed, times in grown.items() if times > price.MAX_GROWTH}

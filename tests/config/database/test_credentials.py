@@ -1,8 +1,8 @@
 """No value that gives access is in the database in clear text (rule secret.at_rest).
 
-`CREDENTIALS` lists the columns that hold one, and how. A new column with a name like a credential's fails the
-test until it is listed. The third test collects the real secrets outside the database, and searches for each
-in a copy of all tables.
+`CREDENTIALS` lists the columns that hold such a value, and how each stores it. If a new column is named like
+a credential, the test fails until the column is listed. The third test collects real secrets outside the
+database, and searches for each in the text of all tables.
 """
 
 import re
@@ -141,7 +141,7 @@ def everything_stored() -> str:
 
 
 def of_people(merchant: Merchant) -> Iterator[str]:
-    """Yield the secrets of a merchant's people: a session, a password, codes, links, a second factor."""
+    """Yield the secrets of a merchant's users: a session, a password, codes, links and a second factor."""
     lea, browser = people.join(merchant), Client()
     people.log_in(browser)
     yield browser.cookies["sessionid"].value
@@ -156,7 +156,7 @@ def of_people(merchant: Merchant) -> Iterator[str]:
 
 
 def mailed() -> Iterator[str]:
-    """Send the mails that wait; yield the tokens and codes in them."""
+    """Send the queued emails; yield the tokens and codes in them."""
     people.mails()
     found = "\n".join(str(message.body) for message in mail.outbox)
     yield re.findall(r"/join/(\S+)", found)[0]

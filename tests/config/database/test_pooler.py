@@ -1,6 +1,6 @@
-"""PgBouncer in transaction mode, through which some of the tests run again.
+"""PgBouncer in transaction mode. Some of the other tests run a second time through it.
 
-The tests here check that it runs in this mode, and that the service needs no state of a session.
+The tests here check that it runs in this mode, and that the service relies on no session state.
 """
 
 import re
@@ -14,14 +14,14 @@ from config.local import engines
 from tests import pooler, template
 
 APPS = ("checkout", "config", "hosted_page", "payments", "portal", "webhooks")
-# Features that belong to a session, and that transaction mode does not keep. `migrate` has a session, because
-# it connects to PostgreSQL directly.
+# Features that need a session, which transaction mode does not provide. `migrate` may use them, because it
+# connects to PostgreSQL directly.
 OF_SESSIONS = re.compile(
     r"pg_(try_)?advisory_(un)?lock|\bLISTEN\b|\bPREPARE\b|DECLARE \w+ CURSOR|WITH HOLD|CREATE TEMP|"
     r"execute\(f?\"SET (?!LOCAL)|\.iterator\(|set_config\([^)]*false\)|prepare=True|prepare_threshold"
 )
-# Settings of a session that a test changes. The pool gives the connection to the next test, which would then
-# wait for 100 ms instead of 3 s.
+# Tests that change a session setting. The pool would pass the connection to the next test, which would then
+# wait 100 ms instead of 3 s for a lock.
 SET_BY_A_TEST = re.compile(r"cursor\.execute\(\"SET (?!LOCAL|CONSTRAINTS)(\w+)")
 # Migrations bypass the pooler. Statements are prepared only if DATABASE_PREPARE allows it.
 SESSIONS = {"config/management/commands/migrate.py", "config/settings.py"}

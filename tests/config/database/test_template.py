@@ -27,7 +27,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """Replace the templates by small ones in a folder of this test; return the list of those that were made.
+    """Use small template databases in a folder of this test; return the list of those that were made.
 
     Making one takes 0.3 s.
     """

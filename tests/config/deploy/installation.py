@@ -1,7 +1,7 @@
 """A complete installation, as an operator makes it.
 
-It has an empty folder, production's packages, a user without rights, nginx and PgBouncer. It needs no
-container engine: it runs the commands of the Dockerfile, and those of the containers or units.
+It has an empty folder, production's packages, an unprivileged user, nginx and PgBouncer. It needs no container
+engine. Instead, it runs the commands of the Dockerfile, of the containers and of the units directly.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""The contents of the Dockerfile, compose.yaml and systemd's units, for the tests that read or run them."""
+"""Readers of the Dockerfile, compose.yaml and the systemd units, for the tests that check or run them."""
 
 import json
 import re

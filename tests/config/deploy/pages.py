@@ -20,7 +20,7 @@ def text(name: str) -> str:
 
 
 def block(name: str, words: str) -> str:
-    """Return the commands of the only block of a page that contains these words."""
+    """Return the commands of the one block of a page that contains these words."""
     (found,) = [typed for _, typed in BLOCK.findall(text(name)) if words in typed]
     return textwrap.dedent(found)
 
@@ -44,7 +44,7 @@ def run(typed: str, **variables: str) -> str:
 
 
 def installed(own: engines.Engines, folder: Path) -> Path:
-    """Create the roles, the database and the variables of docs/install.md; return the variables' file."""
+    """Create the roles, the database and the environment file of docs/install.md; return the file's path."""
     sockets = own.database_url.partition("host=")[2]
     sql = heredoc(block("install.md", "CREATE ROLE"), "SQL").replace("$OWNER", "a" * 48)
     sql = sql.replace("$SERVICE", "b" * 48)
@@ -71,7 +71,7 @@ def installed(own: engines.Engines, folder: Path) -> Path:
 
 
 def manage(variables: Path, *words: str) -> str:
-    """Run checkout-manage as the pages do, but as root, because this machine has no user for the service."""
+    """Run checkout-manage as in the docs, but as root, because this machine has no user for the service."""
     given = {"PATH": os.environ["PATH"], "CHECKOUT_ENV": str(variables), "CHECKOUT_USER": "root"}
     script = str(ROOT / "config" / "deploy" / "checkout_manage.py")
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""The proxy of an installation: nginx with the shipped configuration, on ports and in folders of a test."""
+"""The proxy of an installation: nginx with the shipped configuration, but with a test's ports and folders."""
 
 import os
 import shutil
@@ -22,9 +22,9 @@ KEPT = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 
 
 def command(kept: Path, tls: Path, *, web: str, http: str, https: str) -> list[str]:
-    """Return the command that starts nginx for the port of the web processes.
+    """Return the command that starts nginx, which writes its logs to `kept`.
 
-    It writes its logs to `kept`.
+    `web`, `http` and `https` are ports: that of the web processes, and the two of the proxy.
     """
     given = package.compose()["services"]["proxy"]["environment"] | {
         "WEB": f"127.0.0.1:{web}",

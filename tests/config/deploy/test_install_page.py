@@ -1,4 +1,4 @@
-"""The commands of docs/install.md, as far as they run on a machine without systemd and a domain."""
+"""The commands of docs/install.md, except those that need systemd or a domain, work."""
 
 import re
 import subprocess
@@ -67,7 +67,7 @@ def test_makes_a_proxy_that_nginx_understands(tmp_path: Path) -> None:
 @pytest.mark.long
 @pytest.mark.rule("environment.roles")
 def test_makes_two_roles_with_which_migrate_and_the_service_work(tmp_path: Path) -> None:
-    """As on the page, the owner is no superuser, and the service's role owns no tables."""
+    """As in docs/install.md, the owner is not a superuser, and the service's role owns no tables."""
     with engines.running(tmp_path / "engines", durable=False) as own:
         variables = pages.installed(own, tmp_path)
         manage(variables, "migrate", "--verbosity", "0")

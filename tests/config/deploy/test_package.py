@@ -13,7 +13,7 @@ from tests.config.deploy import package
 
 
 def variables_of_operators() -> set[str]:
-    """Return the variables of the table in docs/operate.md."""
+    """Return the environment variables that the table in docs/operate.md lists."""
     table = (package.ROOT / "docs" / "operate.md").read_text().partition("## Settings")[2]
     cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
     return {name for cell in cells for name in re.findall(r"`([A-Z_]+)`", cell)}

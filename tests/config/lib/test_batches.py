@@ -1,4 +1,4 @@
-"""Changes of many rows, in small transactions."""
+"""Changes to many rows are made in small transactions."""
 
 import pytest
 

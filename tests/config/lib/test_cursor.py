@@ -1,4 +1,4 @@
-"""A page of a list costs the same at any depth."""
+"""A page far down a list costs no more than the first page."""
 
 from datetime import timedelta
 
@@ -21,8 +21,7 @@ def test_the_index_begins_where_the_page_does(acme: Merchant) -> None:
     with CaptureQueriesContext(connection) as asked:
         cursor.read_page(rows, scope="log", limit=5, cursor=later, key="started_at")
     with connection.cursor() as database:
-        # Statistics that other tests have left must not decide the plan: only ordered index scans are
-        # allowed.
+        # Allow only ordered index scans, because statistics left by other tests could lead to another plan.
         for way in ("seqscan", "bitmapscan", "sort", "incremental_sort"):
             database.execute(f"SET LOCAL enable_{way} = off")
         database.execute(f"EXPLAIN {asked.captured_queries[0]['sql']}")
@@ -36,7 +35,7 @@ DAYS = (0, 0.2, 0.9, 1.1, 1.2, 6.9, 7.1, 8, 20, 29)
 
 @pytest.fixture
 def tried(acme: Merchant) -> QuerySet[Attempt]:
-    """Create attempts over a month, each next to one that the filter leaves out; return the former."""
+    """Create attempts over a month, and as many that the filter excludes; return the filtered queryset."""
     now = clock.now()
     for days in DAYS:
         at = now - timedelta(days=days)

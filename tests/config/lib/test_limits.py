@@ -51,7 +51,7 @@ class TestBuckets:
     def test_of_a_process_are_counted_by_one_thread_at_a_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Only one thread of a process counts at a time.
 
-        The library starts a thread if none is alive. Two callers at once would start the same thread twice.
+        The library starts a thread if it is not running. Two callers at once would start the same thread twice.
         """
         counting = threading.Semaphore()
 
@@ -90,7 +90,7 @@ def reached(call: Callable[..., Any], *arguments: Any) -> int:
 
 @pytest.fixture(params=["Redis", "no Redis"])
 def _counts_in(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run the test with counts in Redis, and again with counts in the process, as while Redis is down."""
+    """Run the test twice: with the counts in Redis, and with the counts in the process, as if Redis is down."""
     if request.param == "no Redis":
         monkeypatch.setattr(limits, "_out_until", float("inf"))
 
@@ -134,7 +134,7 @@ class TestMerchant:
 class TestRoundTrips:
     @pytest.fixture
     def sent(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-        """Return a list to which each command for Redis is added from now on."""
+        """Record the commands that are sent to Redis in a list, and return the list."""
         limits.spend("reads", "the first use loads the script")
         commands = list[str]()
         execute: Any = Redis.execute_command

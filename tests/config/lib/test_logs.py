@@ -1,4 +1,4 @@
-"""Log lines, as people read them."""
+"""Log lines in the format for people."""
 
 import logging
 from enum import Enum, StrEnum

@@ -8,7 +8,7 @@ from config.lib import quota
 
 @pytest.mark.django_db
 def test_an_empty_digest_locks_no_rows() -> None:
-    """Otherwise all callers with an IPv4 address, which have no site, would wait for each other."""
+    """Callers with an IPv4 address have no site. With a lock, all of them would wait for each other."""
     with transaction.atomic():
         quota.lock_digests("card", "a", "", "b", "")
         with connection.cursor() as cursor:

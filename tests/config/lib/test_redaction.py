@@ -1,4 +1,4 @@
-"""No address that is a secret is in a log, regardless of the code that writes the line."""
+"""A log never contains an address that is a secret, whichever code writes the line."""
 
 import io
 import logging
@@ -157,7 +157,7 @@ class TestSecretAddress:
             assert not redaction.is_secret(path) and redaction.blank(path) == path
 
     def test_has_a_rule_whatever_route_it_is_of(self) -> None:
-        """A part of an address that is not a uuid, a number or a known word is blanked."""
+        """Each route with a free text part is listed as secret, or as one whose parts may be in the log."""
         shown = {
             "admin/",  # primary keys, which operators see
             "api/merchant/v1/",  # uuids in any form

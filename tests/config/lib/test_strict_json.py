@@ -1,4 +1,4 @@
-"""Strict JSON: an error names its place, and the time to parse a text is linear in its size."""
+"""The strict JSON parser names the place of an error, and takes linear time."""
 
 import contextlib
 import re

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def is_queued() -> Iterator[Callable[[str], bool]]:
-    """Yield a function that returns whether workers are asked to run a task."""
+    """Yield a function that returns whether a task is in the queue for the workers."""
     with redis.Redis.from_url(settings.REDIS_URL) as queue:
         yield lambda name: any(name.encode() in message for message in queue.lrange("celery", 0, -1))
 

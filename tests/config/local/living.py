@@ -1,4 +1,4 @@
-"""Helpers that list the processes in a folder, and that wait for a condition."""
+"""Helpers for tests that start processes: list the processes in a folder, and wait for a condition."""
 
 import time
 from collections.abc import Callable

@@ -30,7 +30,7 @@ class Service:
     def __init__(self) -> None:
         self.url = ""
         self.calls: list[tuple[str, Any, str | None]] = []
-        self.refusals: dict[str, list[tuple[int, str]]] = {}  # by the end of a path
+        self.refusals: dict[str, list[tuple[int, str]]] = {}  # errors to return, keyed by the end of a path
         self.secret, self.is_subscribed, self.status = signing.new_secret(), False, "created"
 
     def take(self, asked: http.server.BaseHTTPRequestHandler, content: bytes) -> Reply:
@@ -64,7 +64,7 @@ class Service:
 
 
 class Customer:
-    """A shop's browser and sender of webhooks."""
+    """The browser of a shop's customer. It also sends the shop its webhooks."""
 
     def __init__(self, service: Service, port: int, folder: Path) -> None:
         self.service, self.port, self.folder = service, port, folder
@@ -107,7 +107,7 @@ def authorized(order_id: str) -> bytes:
 def open_shop(
     service: Service, folder: Path, until: str = "subscribed to webhooks at "
 ) -> Iterator[Customer]:
-    """Run a shop on a free port until the block ends. Yield its customer once its log says `until`."""
+    """Run a shop on a free port until the block ends. Yield its customer once the log contains `until`."""
     with http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as probe:
         port = probe.server_port
     variables = {"BASE_URL": service.url, "SHOP_PORT": str(port)}

@@ -59,7 +59,7 @@ def test_lists_the_newest_first(client: Client, folder: Path) -> None:
     written: set[Path] = set()
     backends = [
         EmailBackend(file_path=str(folder)) for _ in range(3)
-    ]  # all of them alive, because each then writes its own file
+    ]  # all exist at the same time, because each then writes its own file
     for number, backend in enumerate(backends):
         backend.send_messages([mail(f"Mail {number}", "text")])
         (new,) = set(folder.iterdir()) - written

@@ -31,7 +31,7 @@ def reset() -> None:
 
 @pytest.fixture
 def _new(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the SQL migration of payments look new. It is not applied, because the tests' database has it."""
+    """Make the SQL migration of payments look new. It is not run, because the tests' database already has it."""
     reset()
     monkeypatch.setattr(migration_check, "call_command", lambda *_, **__: None)
 

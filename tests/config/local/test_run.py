@@ -31,7 +31,7 @@ ports = pytest.fixture(free_ports)
 
 @contextmanager
 def started(folder: Path, *others: str, **variables: object) -> Iterator["subprocess.Popen[str]"]:
-    """Start the run of stand_in.py in the folder. If it still runs when the block ends, kill it."""
+    """Start stand_in.py in the folder. If it is still running when the block ends, kill it."""
     (folder / "sandbox.json").unlink(missing_ok=True)  # a killed run does not remove it
     mine = {name: text for name, text in os.environ.items() if name in {"PATH", "HOME", "TMPDIR", "LANG"}}
     mine |= {"PYTHONPATH": str(ROOT)} | {name: str(text) for name, text in variables.items()}

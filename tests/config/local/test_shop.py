@@ -30,7 +30,7 @@ def customer(opened: Customer) -> Customer:
 
 
 def signature_of(secret: str, body: bytes, at: str) -> str:
-    """Return a signature that our own signer did not make, so that a test can make it wrong in any way."""
+    """Return a signature without the use of our own signer, so that a test can make it wrong in any way."""
     digest = hmac.new(secret.encode(), at.encode() + b"." + body, hashlib.sha256).hexdigest()
     return f"t={at},v1={digest}"
 
@@ -125,7 +125,7 @@ class TestOrderPage:
 def test_is_ready_when_it_is_subscribed(tmp_path: Path) -> None:
     """The shop is ready only when it can sell.
 
-    `make run` waits for that before it announces itself, so that no one meets a shop that cannot sell yet.
+    `make run` waits for that before it prints its addresses.
     """
     with serving() as service:
         service.refusals["/subscription"] = [(503, "service_unavailable")]

@@ -1,4 +1,4 @@
-"""A database whose rows were written under the old key."""
+"""Fixtures for a database with rows that were written under the old key."""
 
 import pytest
 from pytest_django.fixtures import Settings

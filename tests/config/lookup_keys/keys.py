@@ -1,4 +1,4 @@
-"""The keys by which a process looks rows up, for the tests that replace them."""
+"""The lookup keys of a process, for the tests that replace them."""
 
 from pytest_django.fixtures import Settings
 

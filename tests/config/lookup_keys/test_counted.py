@@ -1,6 +1,6 @@
-"""While LOOKUP_KEY is replaced, counted and short-lived rows are found under all keys.
+"""While LOOKUP_KEY is replaced, the rows that limits count are found under all keys.
 
-No limit starts again.
+A limit therefore does not start again from zero.
 """
 
 from datetime import timedelta
@@ -29,7 +29,8 @@ from tests.conftest import Api
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("secret.keys")]
 
 
-# Each of these counts once under the current keys. It raises if two are already counted under any key.
+# Each of these functions adds one row to the count of a limit, under the current keys. It raises if two rows
+# are already counted under any key.
 def log_in() -> None:
     login_limits.spend("password", account=EMAIL, address=HOME)
 
@@ -64,7 +65,7 @@ def text(phone: str = LEA, address: str = HOME) -> None:
 
 
 def text_another() -> None:
-    """Send a text to a neighbouring number, from another address."""
+    """Send an SMS message to an adjacent phone number, from a different address."""
     sent = SmsMessage.objects.count()
     text(f"{LEA[:-1]}{sent}", f"198.51.100.{sent}")
 

@@ -68,7 +68,7 @@ COLUMNS = {
 }
 # The purpose of each digest, and the module that makes it. hosted_page_smsstop.number is half of the digest
 # `sms`.
-OF_NETWORKS = "network.caller_digests"  # config.lib.web.address makes those of a caller's networks
+OF_NETWORKS = "network.caller_digests"  # config.lib.web.address makes the digests of a caller's networks
 PURPOSES = {
     ("config/lib/web/address.py", "purpose"),
     ("checkout/api/idempotency.py", "'request'"),
@@ -126,7 +126,7 @@ class TestTheInventory:
 
 
 def purposes(tree: ast.AST) -> Iterator[str]:
-    """Yield the purposes of the digests that a module makes."""
+    """Yield the purpose of each kind of digest that a module makes."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             called = ast.unparse(node.func)
@@ -143,7 +143,7 @@ def rotate() -> str:
 
 
 class World:
-    """A row in each column that the command rewrites, written under the old key."""
+    """A row for each column that the command rewrites, written under the old key."""
 
     def __init__(self, merchant: Merchant) -> None:
         Merchant.objects.filter(pk=merchant.pk).update(opt_in_enabled=True)
@@ -236,7 +236,7 @@ class TestTheSteps:
         assert Customer.objects.count() == 3
 
     def test_report_a_number_that_two_rows_have(self, keys: Keys, world: World) -> None:
-        """This happens if a process without the new key ran next to one that writes under it."""
+        """There are two rows if a process without the new key ran at the same time as one that uses it."""
         keys.are(NEW)
         other = codes.person_of(LEA)
         keys.are(NEW, OLD)
@@ -256,7 +256,7 @@ class TestTwoProcesses:
     def test_make_one_person_of_a_number(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """One process writes under the old key, the other under the new one.
 
-        The later one waits, and finds the earlier one's row.
+        The second process waits for the first, and then finds its row.
         """
         mine = threading.local()
 

@@ -1,4 +1,4 @@
-"""Handmade series for `promtool test rules`: for each alert one that must fire, and one that must not.
+"""Metric series for `promtool test rules`. For each alert, with one series it must fire, and with one not.
 
 A series is written in promtool's notation, with one value per 15 s: `0+5x40` rises by 5 forty times.
 """
@@ -9,7 +9,7 @@ from tests.config.monitoring import rules
 
 
 class Series(NamedTuple):
-    """The values of a metric with which its alert must fire, and must not fire. `within` is in seconds."""
+    """The values of a metric for which the alert must fire, and for which not. `within` is in seconds."""
 
     bad: dict[str, str]
     good: dict[str, str]

@@ -1,8 +1,8 @@
-"""A real Prometheus watches the service. No alert fires in calm times, and each alert fires for its fault.
+"""A real Prometheus watches the service. Without a fault, no alert fires. Each fault makes its alerts fire.
 
-During the faults, the durations in the rules are twenty times as short. Other times stay as they are: a hold
-counts as unheard in its last 30 s, figures are read every five seconds, and an operation counts as in doubt
-from its first minute on.
+During the faults, the durations in the rules are divided by twenty. Other times are not changed. For example,
+an alert about a hold that no merchant was notified of can fire only in the hold's last 30 s, figures are read
+every five seconds, and the status of an operation counts as unknown only after its first minute.
 """
 
 import time
@@ -87,7 +87,7 @@ def open_the_database(world: World) -> None:
 
 
 def fill_the_pool(world: World) -> None:
-    """Let more callers wait for a locked table than the pool has connections."""
+    """Lock a table, and make more callers wait for it than the pool has connections."""
     world.hold("payments_merchant")
     world.call_in_parallel(24, "merchant/v1/checkouts")
 
@@ -106,7 +106,7 @@ def mend_the_bank(world: World) -> None:
 
 
 def hang_the_bank(world: World) -> None:
-    """Let the bank hang, and let more payers come than there are slots."""
+    """Make the bank hang, and send more payers than there are slots."""
     uuids = [world.merchant.create() for _ in range(12)]
     world.set_fault("hang", "authorize")
     for uuid in uuids:
@@ -125,9 +125,9 @@ def nobody_tells(world: World) -> None:
 
 
 def untaken(status: int) -> Callable[[World], None]:
-    """Return a fault: webhooks are answered with this status.
+    """Return a function that causes a fault: the merchant answers webhooks with this status.
 
-    When one about a hold is parked, the hold is advanced to its last half minute.
+    When the webhook about a hold is parked, the hold is advanced to its last half minute.
     """
 
     def refuse(world: World) -> None:
@@ -157,7 +157,7 @@ def leave_in_doubt(world: World) -> None:
 
 
 def give_up(world: World) -> None:
-    """Mend the bank, and give the operation up as an operator does. Otherwise it stays in doubt for a day."""
+    """Repair the bank, and give up the operation as an operator does. Its status would be unknown for a day."""
     mend_the_bank(world)
     world.service.command("shell", "--command", GIVE_UP)
 
@@ -199,7 +199,7 @@ def take_webhooks(world: World) -> None:
 
 
 # Each fault, the alerts that must fire, and the repair. The service here has one version and no replica, so
-# only promtool tests the alerts about those.
+# the alerts about versions and replicas are tested only with promtool.
 FAULTS: dict[str, tuple[Callable[[World], None], set[str], Callable[[World], None]]] = {
     "web dead": (kill("web"), {"WebDown"}, whole_again),
     "worker dead": (kill("worker"), {"WorkerDown", "QueueStuck"}, whole_again),

@@ -1,4 +1,4 @@
-"""The whole service under traffic, watched by a real Prometheus, and the alerts that fire."""
+"""The whole service with constant traffic, watched by a real Prometheus."""
 
 import contextlib
 import json
@@ -69,7 +69,7 @@ class Prometheus:
 
 @contextlib.contextmanager
 def prometheus(folder: Path, ports: dict[str, str], factor: float, every: str) -> Iterator[Prometheus]:
-    """Run Prometheus with the files of config/monitoring, the addresses of this test and multiplied times."""
+    """Run Prometheus with the files of config/monitoring, but with a test's addresses and times * `factor`."""
     folder.mkdir()
     told = yaml.safe_load((rules.HERE / "prometheus.yml").read_text())
     told["global"] = {"scrape_interval": every, "evaluation_interval": every, "scrape_timeout": every}
@@ -116,7 +116,7 @@ class World:
                 self.merchant.refund(self.merchant.captured())
 
     def call_in_parallel(self, callers: int, path: str, body: Any = None) -> None:
-        """Let this many callers request a path of the API, each in a loop."""
+        """Start this many callers, which each request a path of the API in a loop."""
 
         def ask() -> None:
             with requests.Session() as http:

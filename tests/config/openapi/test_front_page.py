@@ -1,4 +1,4 @@
-"""The links on the front page. Only on a developer's machine, one leads to the demo shop."""
+"""The links on the front page. Only on a developer's machine, there is a link to the demo shop."""
 
 import pytest
 from django.test import Client

@@ -167,7 +167,7 @@ class TestWhere:
 
 class TestPolicy:
     def starts(self, told: dict[str, Any], status: int | None) -> list[float]:
-        """Return the times of the attempts if each fails at once, in seconds after the first."""
+        """Return the time of each attempt, in seconds after the first, if all attempts fail at once."""
         delivery: listen.Delivery | None = listen.arrived(told, time.time())
         assert delivery is not None
         first, found = delivery.due_at, list[float]()

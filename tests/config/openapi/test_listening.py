@@ -33,14 +33,14 @@ sys.exit(listen.main())
 class Stub:
     """A stub of the API and of the local server.
 
-    It gives the answers that a test has set, then regular ones.
+    It first sends the responses that a test has set, and then regular ones.
     """
 
     def __init__(self) -> None:
         self.environment, self.scope = "sandbox", "webhooks:read"
         self.events: list[dict[str, Any]] = []
-        self.answers: list[tuple[int, dict[str, str]]] = []  # of the feed, before its regular answers
-        self.at_home: list[int] = []  # statuses of the local server, before 200
+        self.answers: list[tuple[int, dict[str, str]]] = []  # the first responses of the API's event feed
+        self.at_home: list[int] = []  # the first statuses of the local server; all later ones are 200
         self.asked: list[str] = []
         self.posts: list[tuple[dict[str, str], bytes]] = []
 

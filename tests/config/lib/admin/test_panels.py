@@ -32,10 +32,10 @@ class TestReferring:
         assert list(panels.referring(Payment, shown_of(Checkout))) == []
 
     def test_of_every_admin_leads_by_an_index(self) -> None:
-        """Each column of a link is the first column of an index, as the database reports it.
+        """Each column that a link filters by is the first column of an index in the database.
 
-        A partial index counts only if it leaves out just the rows without a value. A partitioned table has an
-        index if each of its partitions has it.
+        A partial index counts only if it leaves out only the rows without a value. For a partitioned table,
+        each partition must have the index.
         """
         with connection.cursor() as cursor:
             cursor.execute("""

@@ -13,7 +13,7 @@ AT = datetime(2026, 6, 1, 18, 30, 0, 123_456, UTC)
 
 
 class DoorOut(Out):
-    """A door, which has a key while it is closed, and a guest while somebody is in."""
+    """A door, which has a key while it is closed, and a guest while a person is inside."""
 
     status = Known(("open", "closed"))
     key = drf.CharField(required=False)

@@ -1,4 +1,4 @@
-"""A serializer reads one body after another, and no value of one body appears in another."""
+"""The values of one request's body never appear in the result for another body."""
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier

@@ -13,7 +13,7 @@ def one_standby(django_db_setup: None) -> Iterator[Standby]:
 
 @pytest.fixture
 def standby(one_standby: Standby, transactional_db: None) -> Iterator[Standby]:
-    """Yield the replica, configured as by DATABASE_REPLICA_URL. It has all commits."""
+    """Yield a configured replica that has all commits."""
     with named(one_standby.url):
         one_standby.catch_up()
         yield one_standby

@@ -1,4 +1,4 @@
-"""A streaming replica of the tests' PostgreSQL, from the same wheel, made by pg_basebackup."""
+"""A streaming replica of the tests' PostgreSQL. It is made by pg_basebackup, from the same wheel."""
 
 import inspect
 import os
@@ -26,7 +26,7 @@ NAME = "checkout-replica"
 
 
 class Standby:
-    """A replica that tests can stop, freeze, or keep from replaying the log. It logs every statement."""
+    """A replica that tests can stop or freeze. They can also pause its replay. It logs every statement."""
 
     def __init__(self, folder: Path, sockets: Path) -> None:
         self.folder, self.sockets = folder, sockets
@@ -52,7 +52,7 @@ class Standby:
     def start(self) -> None:
         """Start the replica from a new copy of the primary.
 
-        A replica that was killed under load might not find its place in the log again.
+        A replica that was killed under load might not be able to continue from its position in the log.
         """
         shutil.rmtree(self.folder / "postgres", ignore_errors=True)
         self._copy()
@@ -96,7 +96,7 @@ class Standby:
         self.ask("SELECT pg_wal_replay_resume()")
 
     def catch_up(self) -> None:
-        """Wait until the replica has all commits and this process knows it."""
+        """Wait until the replica has all commits, and until this process has noticed that."""
         with connection.cursor() as cursor:
             cursor.execute(
                 "SELECT pg_logical_emit_message(true, 'tests', '')"
@@ -119,10 +119,7 @@ class Standby:
 
     @contextmanager
     def asked(self) -> Iterator[list[str]]:
-        """Yield a list.
-
-        After the block, it has the statements that the service sent to the replica in the block.
-        """
+        """Yield a list. When the block has ended, it contains the statements that the replica received."""
         log, found = self.folder / "postgres.log", list[str]()
         begin = log.stat().st_size
         yield found
@@ -149,9 +146,9 @@ def running() -> Iterator[Standby]:
 
 
 def _ensure_connection() -> Any:
-    """Return the original function that connects.
+    """Return Django's original function that connects.
 
-    Django's tests replace it, and refuse an alias that they did not know when they began.
+    Django's test framework replaces it with one that refuses databases that were added after the start.
     """
     found = BaseDatabaseWrapper.ensure_connection
     return inspect.getclosurevars(found).nonlocals.get("real_ensure_connection", found)
@@ -182,13 +179,13 @@ def named(url: str) -> Iterator[None]:
 
 
 def read_by() -> dict[str, float]:
-    """Return how many pages and parts of files the replica and the primary have each served."""
+    """Return how many reads the replica and the primary have each served."""
     return {by: replica.READS.labels(by)._value.get() for by in ("replica", "primary")}
 
 
 @contextmanager
 def counted() -> Iterator[dict[str, float]]:
-    """Yield a dict. After the block, it has the number of reads that each server served in the block."""
+    """Yield a dict. When the block has ended, it contains the number of reads that each server served."""
     before, found = read_by(), dict[str, float]()
     yield found
     found |= {by: count - before[by] for by, count in read_by().items()}

@@ -1,4 +1,4 @@
-"""Pages of the portal and of operators: which ones the replica serves, and which queries it never gets."""
+"""Which pages of the portal and of operators the replica serves, and which queries it never gets."""
 
 import re
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ LISTS = {
     for name in ("home", "checkouts", "refunds", "requests", "balance", "deliveries", "audit")
 }
 FILES = {"portal_checkouts_csv", "portal_refunds_csv", "portal_balance_csv", "portal_payout_csv"}
-# Tables of identity and permissions: sessions, proofs, people, roles, rights.
+# Tables about identity and permissions: sessions, second factors, users, roles and rights.
 OF_ACCESS = re.compile(
     r'FROM "(django_session|auth_\w+|account_\w+|mfa_\w+|usersessions_\w+|portal_membership|portal_user)"'
 )
@@ -52,9 +52,9 @@ def path(name: str, ids: dict[str, Any]) -> str:
 
 @contextmanager
 def asked_by(standby: Standby, but_for: str = "nothing") -> Iterator[list[bool]]:
-    """Yield a list. After the block, it says whether the replica has served a read of the block.
+    """Yield a list. When the block has ended, it contains whether the replica has served a read in the block.
 
-    Fail if the replica gets a query of a table in OF_ACCESS other than `but_for`.
+    Fail if the replica gets a query for a table in OF_ACCESS other than `but_for`.
     """
     standby.catch_up()
     found: list[bool] = []
@@ -142,10 +142,9 @@ def test_of_an_operator_with_few_rights_reads_them_on_the_primary(
 
 @pytest.mark.rule("replica.own_writes")
 def test_that_changes_something_notes_it_last(standby: Standby, acme: Merchant) -> None:
-    """The position of a person's last write is noted after all writes of their request.
+    """The position of a person's last write is recorded after all writes of the request, except the session.
 
-    The replica can lack what is written after the note. That may only be their session, which is read on the
-    primary.
+    The replica might lack later writes. For the session this does not matter, as it is read on the primary.
     """
     own = Stage(acme)
     for name, row in ROWS.items():

@@ -1,4 +1,4 @@
-"""The lag of a real replica, as this process measures it, and who sees it."""
+"""The lag of a real replica, as this process measures it, and the pages that show it."""
 
 import time
 from typing import Any
@@ -51,7 +51,7 @@ def write(number: int = 1) -> None:
 def is_written(position: str) -> bool:
     """Return whether the primary's log is on disk up to this position.
 
-    On the tests' server, a commit does not wait for that.
+    On the tests' server, a commit does not wait for the disk.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_current_wal_lsn() >= %s::pg_lsn", [position])

@@ -1,4 +1,4 @@
-"""Partitions are created ahead and dropped when they are old, by functions that check both themselves."""
+"""Partitions are created in advance and dropped when they are old, by functions that check the dates."""
 
 import time
 from datetime import date, timedelta
@@ -133,7 +133,7 @@ class TestTheServicesRole:
 
 @pytest.mark.django_db(transaction=True)
 def test_a_drop_waits_a_moment_for_its_lock_and_gives_up() -> None:
-    """While the drop waits, every later statement on the table waits behind it."""
+    """A drop must not wait long, because every later statement on the table would wait behind it."""
     today = clock.now().date()
     partitions.make(ENDED, today - timedelta(days=33), today - timedelta(days=33))
     other = connection.copy()

@@ -1,6 +1,6 @@
 """Reads on a real replica.
 
-Pages show all recent changes of people, and the primary serves if anything fails.
+A page shows all changes that its reader has made, and the primary is read if anything fails.
 """
 
 import socket
@@ -208,9 +208,9 @@ class TestOwnWrites:
         assert by == BY_PRIMARY
 
     def test_of_another_server_count_for_nothing(self, standby: Standby, lea: Client, acme: Merchant) -> None:
-        """The positions of another server are ignored.
+        """Log positions that were recorded on another server are ignored.
 
-        A database that was restored into a new cluster has positions that its log reaches only after a year.
+        After a restore into a new cluster, recorded positions can be ones that the log reaches in a year.
         """
         stage.save(lea, country="FR")
         with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""A value that is read again every few seconds is never much older. No caller waits for another's read."""
+"""A value that is refreshed every few seconds is never much older. No caller waits for another caller's read."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -80,10 +80,7 @@ def test_one_reads_while_the_others_go_by_what_was_read(
 
 @pytest.mark.rule("operator.stop")
 def test_what_is_too_old_is_used_by_nobody(number: Fresh[int], source: Source, clock: list[float]) -> None:
-    """Two callers come at once after a quiet time.
-
-    The second one does not use a value from before that time.
-    """
+    """If two callers come at once after a long pause, the second one does not get the old value either."""
     number()
     source.number, clock[0] = 1, clock[0] + SECONDS + GRACE
     source.hold_up()

@@ -1,4 +1,4 @@
-"""Threads that are stuck: which ones the probe names, and when their process ends."""
+"""The probe names the threads that are stuck, and their process ends after two minutes."""
 
 import os
 import threading

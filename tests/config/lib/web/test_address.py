@@ -1,4 +1,4 @@
-"""The address of a request, in every form in which a proxy writes it."""
+"""The address of a request is read from every form in which a proxy can write it."""
 
 from typing import Any
 
@@ -99,9 +99,9 @@ def test_digests_show_no_address_and_are_none_of_the_site_for_ipv4() -> None:
 
 @pytest.mark.django_db
 class TestEverywhere:
-    """No part of the service fails when it stores or counts an address.
+    """Every part of the service can store and count every address.
 
-    Two spellings of one address are one.
+    Two spellings of an address count as one address.
     """
 
     @pytest.mark.parametrize(("header", "seen"), SEEN)

@@ -1,4 +1,4 @@
-"""Every response of a deprecated call says so, for at least twelve months."""
+"""Every response to a deprecated call announces the deprecation, at least twelve months before the end."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -31,7 +31,7 @@ Peer = Callable[[socket.socket], object]
 
 @contextmanager
 def peer(act: Peer) -> Iterator[tuple[str, list[bytes]]]:
-    """Run a peer on this machine that takes one connection, reads the request and then calls `act`.
+    """Run a server on this machine that accepts one connection, reads the request and then calls `act`.
 
     Yield its URL, and a list with the bytes that it has read.
     """
@@ -121,10 +121,10 @@ class TestPost:
     def test_of_two_threads_that_begin_at_once_both_have_their_answer(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Both of two threads that begin at once get their answer.
+        """Two threads that send their first request at the same time both get an answer.
 
-        At its first use, aiohttp creates state that all its loops share. Here this takes half a second, as on
-        a busy machine.
+        At its first use, aiohttp creates state that all its event loops share. In this test, that takes half a
+        second, as on a busy machine.
         """
         shared = aiohttp.resolver._DNSResolverManager
         make = shared._init

@@ -1,4 +1,4 @@
-"""API calls and payers' pages have what each answer needs, and no session of the portal."""
+"""API calls and payers' pages have the required headers, and set no session cookie of the portal."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""security.txt, and the policy that it names."""
+"""The file security.txt, and the page with the policy to which it links."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Pages name the digest of each script and style sheet, so that browsers use only what we released."""
+"""Pages state the digest of each script and style sheet, so that browsers load only files that we released."""
 
 import base64
 import hashlib
@@ -32,7 +32,7 @@ def digest(content: bytes) -> str:
 
 @pytest.fixture(autouse=True)
 def _fresh() -> Iterator[None]:
-    """Remove the cached elements before and after the test, because they depend on the settings."""
+    """Clear the cache of HTML elements before and after the test, because they depend on the settings."""
     for found in (static_files.script, static_files.stylesheet):
         found.cache_clear()
     yield
@@ -98,7 +98,7 @@ class TestGatheredFiles:
             assert integrity == digest((gathered / address).read_bytes())
 
     def test_have_the_bytes_of_the_release_if_they_are_scripts_of_payers(self, gathered: Path) -> None:
-        """The daily check compares them with the sources."""
+        """The daily check compares the served scripts with the source files."""
         for script in inventory.SCRIPTS:
             if script.is_ours:
                 assert static_files.delivered(script.name) == static_files.released(script.name)

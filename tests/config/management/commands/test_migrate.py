@@ -1,4 +1,4 @@
-"""A migration that does not get its lock: what it leaves behind, and the limits of its session."""
+"""A migration that does not get a lock is undone or can be continued. Its session has its own limits."""
 
 import os
 import re
@@ -18,7 +18,7 @@ from tests.journeys.service import ROOT
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.rule("environment.migrate")]
 ROLE = "checkout_service"
-# The migrations of checkout that are released, and a later one that is not.
+# The released migrations of checkout, and a later migration that exists only in these tests.
 SHIPPED = ("0001_initial", "0002_sql")
 AS_SHIPPED = """
 from importlib import import_module
@@ -126,7 +126,7 @@ def test_goes_on_where_one_that_has_no_transaction_broke_off() -> None:
 
 @pytest.fixture
 def two_roles() -> Iterator[dict[str, str]]:
-    """Yield the variables of an installation whose service owns no tables. `migrate` creates its role."""
+    """Yield the environment variables of an installation with two roles. `migrate` creates the service's role."""
     owner = os.environ["DATABASE_URL"]
     variables = os.environ | {
         "DATABASE_OWNER_URL": owner,

@@ -54,7 +54,7 @@ def keys(settings: Settings) -> Iterator[Keys]:
 
 
 class Kept:
-    """One value of everything that is stored encrypted, with a method to read them all."""
+    """One value of each kind that is stored encrypted, with a method that reads all of them."""
 
     def __init__(self, api: Api, captured: Checkout) -> None:
         self.merchant: Merchant = api.merchant
