@@ -46,7 +46,7 @@ class Endpoint(NamedTuple):
     check: Callable[[Parameters], None]
     """Raises InvalidRequest for parameters that the endpoint cannot use."""
     act: Callable[[HttpRequest, Parameters], HttpResponse]
-    """Returns the answer, invalid_client's if the credentials are wrong."""
+    """Returns the response. It is the error `invalid_client` if the credentials are wrong."""
 
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Read a request and return the response."""

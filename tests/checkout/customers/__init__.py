@@ -1,1 +1,1 @@
-"""What is known of customers before any code."""
+"""Customers before a code proves them."""

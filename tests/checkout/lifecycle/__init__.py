@@ -1,4 +1,4 @@
-"""Failures of the machine are explained as those of a test."""
+"""Random walks through the life of an order. Their failures are explained like those of a test."""
 
 import pytest
 

@@ -1,1 +1,1 @@
-"""What is true under a lock, and by which clock."""
+"""What holds under a lock, and whose clock decides."""

@@ -1,1 +1,1 @@
-"""What the documentation offers, tried on the running service."""
+"""The documentation's examples, run against the running service."""

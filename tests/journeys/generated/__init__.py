@@ -1,1 +1,1 @@
-"""What others' programs make of the API's document: clients in two languages, a collection of requests."""
+"""Third-party programs that use the API's document: clients in two languages, and a collection of requests."""

@@ -1,1 +1,1 @@
-"""What tells of an order: log lines, spans, errors, figures, and what must stand in none of them."""
+"""What is recorded about an order: log lines, spans, errors and figures, and the data that none of them contain."""

@@ -1,1 +1,1 @@
-"""The queue seen from outside: its rows, its log, and whoever meets there."""
+"""The queue as its users see it: its rows, its log, and the processes that share it."""

@@ -1,1 +1,1 @@
-"""To which addresses a webhook may go."""
+"""The addresses to which webhooks can be sent."""
