@@ -47,7 +47,7 @@ def settle(checkout: Checkout, now: datetime, cause: Cause = PUMP) -> None:
 
 @contextmanager
 def settled_later(checkout: Checkout) -> Iterator[None]:
-    """Make `settle` do nothing in this block. The caller must settle afterwards.
+    """Let `settle` return at once in this block. The caller must settle afterwards.
 
     While only a part of the provider's books is recorded, the amount that a card is owed would be wrong.
     """
@@ -91,7 +91,7 @@ def _report_excess(accounts: Accounts) -> None:
 
 
 def _plan_wants(accounts: Accounts, wanted: Sequence[Want], now: datetime, cause: Cause) -> None:
-    """Plan a refund for each amount in `wanted` that has none yet, and withdraw all other planned refunds."""
+    """Plan a refund for each amount in `wanted` without a planned refund, and withdraw all other planned refunds."""
     planned = {
         row.pk: row for part in accounts.parts.values() for row in part.attempts if row.state == State.PLANNED
     }

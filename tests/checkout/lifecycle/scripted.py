@@ -29,7 +29,7 @@ from payments.provider import (
 
 
 class Happens(StrEnum):
-    """What happens to the next call."""
+    """The effect on the next call."""
 
     ANSWERED = "answered"
     ANSWER_LOST = "answer lost: it was done"
