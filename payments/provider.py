@@ -372,7 +372,7 @@ class Provider(Protocol):
         """
 
     def entries(self, since: datetime) -> Iterable[Entry]:
-        """Return the lines of the provider's balances that were made, or paid out, since `since`.
+        """Return the lines of the provider's balances that were created or paid out from `since` on.
 
         The result is empty if the provider keeps no balance from which it pays merchants out. Raises
         ProviderUnreachable.

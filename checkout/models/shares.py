@@ -125,7 +125,7 @@ class PaymentRequest(models.Model):
         return self.status == ShareStatus.PAYING or (self.status == ShareStatus.OPEN and in_time)
 
     def is_kept_from(self, claim: str, now: datetime) -> bool:
-        """Return whether the share is reserved for a browser that does not have this claim."""
+        """Return whether the share is reserved for another browser than the one with this claim."""
         return self.is_kept(now) and self.claim_digest != claim
 
     @property

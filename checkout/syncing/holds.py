@@ -45,7 +45,7 @@ def follow_hold(reading: Reading, books: Books) -> bool:
 
 
 def _let_go(reading: Reading, payment: Payment, books: Books) -> bool:
-    """Release a hold whose record a restore has lost.
+    """Release a hold whose record was lost when the database was restored.
 
     It is not recorded as a hold, because its two minutes are over and the merchant might not have been
     notified of it.

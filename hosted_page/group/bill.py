@@ -100,7 +100,7 @@ class Bill:
 
     @property
     def heading(self) -> str:
-        """Title of the page: the amount that the lead's bank returned, otherwise what the lead bears."""
+        """Title of the page: the amount that the lead's bank returned, or else the amount that the lead bears."""
         if self.own_back:
             return _("Your bank gave you {amount} back").format(amount=self.own_back)
         words = _("You’re covering {amount}") if self.is_given_back else _("You’re covering {amount} for now")

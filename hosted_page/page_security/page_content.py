@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
-# Elements that can load or redirect code, and that no page of the service has.
+# Elements that can load code, or change where it is loaded from. No page of the service uses them.
 OTHER_CODE = ("iframe", "frame", "object", "embed", "base", "portal")
 
 

@@ -144,7 +144,7 @@ def _state_entry_words(order: Order, change: Change, *, is_latest: bool) -> tupl
 
 
 def _refund_destination(order: Order) -> str:
-    """Return the destination of a refund: the lead's card by its name, or all cards that paid."""
+    """Return the destination of a refund: the name of the lead's card, or a text for all cards that paid."""
     payment = order.checkout.payment
     has_mate_paid = any(share.paid_at for share in order.shares)
     return card_of(payment) if payment and not has_mate_paid else "the cards that paid"

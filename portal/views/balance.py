@@ -88,7 +88,7 @@ def export_balance(request: HttpRequest, membership: Membership) -> HttpResponse
 
 
 def _in_dispute(merchant: Merchant) -> Iterator[tuple[str, int]]:
-    """Yield each currency and the sum that open disputes have moved in it, in minor units.
+    """Yield each currency and the net amount that open disputes have moved, in its minor units.
 
     Withdrawn money is negative.
     """

@@ -159,7 +159,7 @@ def _of(path: str, name: str) -> Callable[[Office, Page], Page]:
 
 
 def _question(office: Office, page: Page) -> Page:
-    """Open the confirmation of a verb: below its row, or on a separate page if there is no script."""
+    """Open the question that confirms an action: below its row, or on a separate page without JavaScript."""
     office.at(page, "/admin/operations/")
     page.click("a:text-is('Settled outside') >> nth=0")
     page.wait_for_selector("form.ask")

@@ -24,7 +24,7 @@ CLEARED = dict.fromkeys(("BASE_URL", "PROVIDER", "SMS_SENDER", "CHECKOUT_PAGE_UR
 
 
 def read(variables: dict[str, str]) -> dict[str, Any]:
-    """Return the settings with these variables. Raises ImproperlyConfigured."""
+    """Load the settings with these environment variables, and return them. Raises ImproperlyConfigured."""
     with mock.patch.dict(os.environ, CLEARED | variables):
         return runpy.run_path(str(SETTINGS))
 

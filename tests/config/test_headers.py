@@ -1,6 +1,6 @@
-"""The headers of every response allow no caching, no devices and no secret in the referrer.
+"""The headers of every response prevent caching, block access to devices, and keep secrets out of the referrer.
 
-Forms on pages without a referrer work.
+Forms still work on pages that send no referrer.
 """
 
 import re

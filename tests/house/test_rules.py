@@ -21,7 +21,7 @@ class TestPay:
 
 
 def write(root: Path, path: str, text: str) -> None:
-    """Write a file in which RULE is replaced, so that this test file itself contains no reference to a rule."""
+    """Write a file with RULE replaced by a word that this test file itself must not contain."""
     (root / path).parent.mkdir(parents=True, exist_ok=True)
     (root / path).write_text(
         text.replace("RULE", "Rule").replace("RuleS", "Rules").replace("OUTSIDE", "SP" + "EC")

@@ -76,7 +76,7 @@ def watch(checkout: Checkout) -> None:
 
 
 def notify(checkout: Checkout) -> None:
-    """Notify the service about all calls at the bank, and then run the pump and the syncs."""
+    """Send the service a notification of every call that the bank received, and then run the pump and the syncs."""
     payments = list(Payment.objects.filter(checkout_uuid=checkout.pk).values_list("pk", flat=True))
     for call in Call.objects.filter(charge__payment__in=payments).select_related("charge"):
         verdict = Verdict(call.verdict)

@@ -130,7 +130,7 @@ class Orders:
 
 
 def run(folder: Path, scale: float) -> None:
-    """Print each step's costs per order, its most expensive statements, and the sums with their budgets."""
+    """Print the costs per order and the most expensive statements of each step, then the totals and their budgets."""
     app.log_to(folder / "order.log")
     app.use("order")
     count = max(10, round(BUYERS * scale))

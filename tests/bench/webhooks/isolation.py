@@ -61,7 +61,7 @@ def _flow(stage: Stage, *, is_one_hanging: bool) -> pacing.Flow:
 
 
 def _recovery(stage: Stage) -> Iterator[Figure]:
-    """Measure two recoveries, and return the worse figures. One receiver answers at once, one after a second."""
+    """Measure two recoveries, and return the worse figures. One receiver answers at once, the other takes a second."""
     in_flight, in_a_second, in_all = [], [], []
     for seconds in (0.0, BUSY_SECONDS):
         figures.progress(f"isolation: an endpoint recovers with {DUE} due and answers after {seconds:g} s")

@@ -113,7 +113,7 @@ class Worker:
 
 
 class CpuTrace:
-    """The CPU time of a worker at any moment of a block."""
+    """A worker's CPU time, readable for any moment during the `with` block."""
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker

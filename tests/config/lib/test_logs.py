@@ -1,4 +1,4 @@
-"""Log lines in the format for people."""
+"""Log lines in the human-readable format."""
 
 import logging
 from enum import Enum, StrEnum

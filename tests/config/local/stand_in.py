@@ -1,4 +1,4 @@
-"""A run with small stubs of the services: `stand_in.py FOLDER [more stubs to run]`."""
+"""A local run with small stubs in place of its services: `stand_in.py FOLDER [more stubs to run]`."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The documentation page has every anchor that others link to, and no address of another host."""
+"""The documentation page has every anchor that other pages link to, and contains no URL of another host."""
 
 import re
 from html.parser import HTMLParser
