@@ -45,7 +45,7 @@ class Transport(stripe.HTTPClient):
         try:
             answer = http.request(method, url, body, dict(headers or {}), seconds=self.seconds)
         except http.NoAnswer as error:
-            raise stripe.APIConnectionError(str(error)) from error  # type: ignore[no-untyped-call]
+            raise stripe.APIConnectionError(str(error)) from error  # type: ignore[no-untyped-call]  # untyped there
         return answer.body.decode(errors="replace"), answer.status, answer.headers
 
     def close(self) -> None:
