@@ -33,6 +33,17 @@ _CARDS = """
         GROUP BY p.checkout_uuid, p.id"""
 _NOT_DISPUTED = """NOT EXISTS (
             SELECT 1 FROM payments_dispute d WHERE d.checkout_uuid = c.id AND d.status = 'open')"""
+# A card that bears an amount of a refund has neither a refund that will be sent nor an open report.
+_UNEXPLAINED = """NOT EXISTS (
+            SELECT 1 FROM payments_operation o
+            WHERE o.payment_id = [payment] AND o.kind = 'refund' AND o.ended_at IS NULL)
+          AND NOT EXISTS (
+            SELECT 1 FROM payments_discrepancy d
+            WHERE d.subject = [payment] AND d.kind = 'refund_part_failed' AND d.closed_at IS NULL)
+          AND NOT EXISTS (
+            SELECT 1 FROM payments_operation o JOIN payments_discrepancy d ON d.subject = o.id
+            WHERE o.payment_id = [payment] AND d.closed_at IS NULL
+              AND d.kind IN ('refund_returned', 'outside_refund_failed'))"""
 
 # Rule money.proof. Each query returns the ids of the checkouts that break its invariant. The ids come
 # directly from a column of a table, and a query with GROUP BY groups by this column. If an outer query then
@@ -122,13 +133,8 @@ INVARIANTS = (
         kinds.LEDGER_CARD_STILL_BEARS,
         f"""
         SELECT card.checkout_uuid FROM ({_CARDS}) card JOIN checkout_checkout c ON c.id = card.checkout_uuid
-        WHERE c.status = 'refunded' AND card.borne > 0 AND NOT EXISTS (
-            SELECT 1 FROM payments_operation o WHERE o.payment_id = card.payment_id AND o.kind = 'refund'
-              AND o.ended_at IS NULL)
-          AND NOT EXISTS (
-            SELECT 1 FROM payments_operation o JOIN payments_discrepancy d ON d.subject = o.id
-            WHERE o.payment_id = card.payment_id AND d.closed_at IS NULL
-              AND d.kind IN ('refund_returned', 'outside_refund_failed'))""",  # noqa: S608 - built from constants only
+        WHERE c.status = 'refunded' AND card.borne > 0 AND {_UNEXPLAINED.replace("[payment]", "card.payment_id")}
+          AND {_NOT_DISPUTED}""",  # noqa: S608 - built from constants only
     ),
     Invariant(
         kinds.LEDGER_REFUNDED_WHILE_CAPTURED,
@@ -195,9 +201,7 @@ INVARIANTS = (
           AND (SELECT sum(m.amount) FROM payments_movement m WHERE m.payment_id = p.id) > (
             SELECT coalesce(sum(b.amount), 0) FROM payments_booking b
             WHERE b.payment_id = p.id AND b.kind = 'settled_outside')
-          AND NOT EXISTS (
-            SELECT 1 FROM payments_operation o
-            WHERE o.payment_id = p.id AND o.kind = 'refund' AND o.ended_at IS NULL)
+          AND {_UNEXPLAINED.replace("[payment]", "p.id")}
           AND NOT EXISTS (  -- until a part has succeeded the whole refund can fail, so a refused part waits
             SELECT 1 FROM payments_operation refused
             JOIN payments_operation other ON other.refund_uuid = refused.refund_uuid AND other.ended_at IS NULL
@@ -206,12 +210,6 @@ INVARIANTS = (
                 SELECT 1 FROM payments_operation given WHERE given.refund_uuid = refused.refund_uuid AND (
                     EXISTS (SELECT 1 FROM payments_movement m WHERE m.operation_id = given.id AND m.kind = 'refunded')
                     OR (SELECT sum(b.amount) FROM payments_booking b WHERE b.operation_id = given.id) > 0)))
-          AND NOT EXISTS (
-            SELECT 1 FROM payments_discrepancy d
-            WHERE d.subject = p.id AND d.kind = 'refund_part_failed' AND d.closed_at IS NULL)
-          AND NOT EXISTS (
-            SELECT 1 FROM payments_operation o JOIN payments_discrepancy d ON d.subject = o.id
-            WHERE o.payment_id = p.id AND d.kind = 'refund_returned' AND d.closed_at IS NULL)
           AND {_NOT_DISPUTED}""",  # noqa: S608 - built from constants only
     ),
     Invariant(

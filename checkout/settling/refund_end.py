@@ -49,11 +49,16 @@ def _settle_refund(accounts: Accounts, refund: Refund, now: datetime) -> None:
     checkout.move(Status.REFUNDED, PUMP, now, refunded_amount=refund.amount, last_refund_at=now)
     taken = Payment.objects.filter(pk__in=accounts.cards, status=Payment.Status.CAPTURED)
     taken.update(status=Payment.Status.REFUNDED)
-    for card in accounts.cards:
-        note = "The card has got it."
-        reporting.close_resolved(kinds.REFUND_PART_FAILED, card, note=note, now=now)
     if checkout.has_mates:
         _end_shares(accounts, now)
+
+
+def close_failed_parts(accounts: Accounts, now: datetime) -> None:
+    """Close the reports of failed parts for each card that bears nothing any more."""
+    for card in accounts.cards.values():
+        if card.borne <= 0:
+            note = "The card is owed nothing any more."
+            reporting.close_resolved(kinds.REFUND_PART_FAILED, card.payment.pk, note=note, now=now)
 
 
 def _end_shares(accounts: Accounts, now: datetime) -> None:

@@ -74,6 +74,7 @@ def _settle_refund(accounts: Accounts, refund: Refund, now: datetime, cause: Cau
         refund_end.end(accounts, refund, wanted, now)
     if accounts.checkout.status == Status.REFUNDED:
         closings.follow_lead_disputes(accounts, now)
+        refund_end.close_failed_parts(accounts, now)
         refund_end.close_shares(accounts, now)
 
 

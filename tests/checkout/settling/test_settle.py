@@ -12,6 +12,7 @@ from django.db.models import F
 
 from checkout import captures, mate_shares, refunds
 from checkout.models import Checkout, PaymentRequest, Refund
+from checkout.proof import ledger_proof
 from checkout.remedies import sending, settling_outside
 from checkout.settling import cards
 from config.lib import clock
@@ -383,6 +384,49 @@ class TestAFailure:
         unpaid.refresh_from_db()
         assert (unpaid.status, planned()) == ("refunding", [])
         assert Discrepancy.objects.filter(kind="refund_part_failed", closed_at=None).count() == 1
+
+    @pytest.mark.rule("refund.goes_on", "dispute.lost")
+    def test_after_an_appeal_is_reported_until_the_card_has_the_money(
+        self, unpaid: Checkout, pay: Callable[..., Checkout]
+    ) -> None:
+        """The dispute had settled the refund. The bank decides it again, and the card cannot take a refund."""
+        (share,) = mates.split(unpaid, 3000)
+        captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
+        mates.pay(share, mates.ACCOUNT_CLOSED)
+        mates.settled(share)
+        found = outside.dispute(Payment.objects.get(subject=share.pk))
+        outside.decide(found, is_won=False)
+        assert refund(unpaid).status == "refunded"
+        outside.decide(found, is_won=True)
+        settle_all(unpaid)
+        parts = Operation.objects.filter(purpose="refund_part")
+        parts.exclude(ended_at=None).update(created_at=F("created_at") - timedelta(days=4))
+        settle_all(unpaid)
+        assert (mates.borne(unpaid)["5126"], planned()) == (3000, [])
+        assert reported() == ["refund_part_failed"]
+        outside.decide(found, is_won=False)
+        assert reported() == [], "the dispute has given it back"
+
+    @pytest.mark.rule("dispute.waits", "money.proof")
+    def test_after_an_appeal_waits_for_the_dispute_of_another_card(
+        self, unpaid: Checkout, shared: PaymentRequest
+    ) -> None:
+        settle_all(unpaid)
+        unpaid.refresh_from_db()
+        lost = outside.dispute(unpaid.payment)
+        outside.decide(lost, is_won=False)
+        assert refund(unpaid).status == "refunded"
+        others = outside.dispute(shared.payment)
+        outside.decide(lost, is_won=True)
+        assert (mates.borne(unpaid)["4242"], planned()) == (6000, [])
+        assert ledger_proof.breaches() == []
+        outside.decide(others, is_won=True)
+        assert planned() == [("4242", 6000)]
+
+
+def reported() -> list[str]:
+    rows = Discrepancy.objects.filter(closed_at=None).exclude(kind__startswith="dispute")
+    return list(rows.values_list("kind", flat=True))
 
 
 @pytest.mark.rule("money.balanced")
