@@ -7,16 +7,19 @@ from django.conf import settings
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.urls import include, path, re_path, register_converter
+from django.urls.converters import StringConverter
 from django.views.decorators.csrf import csrf_exempt
 from django.views.generic import RedirectView
 
 from checkout.syncing import notifications
 from config import errors
 from config.lib.web import security_txt
-from config.openapi import downloads, front_page, page, schema
+from config.openapi import schema
 from payments import provider
+from portal import front_page
 from portal.backoffice import operator_actions
 from portal.backoffice import views as operators
+from portal.developer_docs import downloads, page
 from portal.oauth import metadata, revocation, token
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -37,7 +40,14 @@ class ApiUuid:
         return str(value)
 
 
+class DownloadName(StringConverter):
+    """Path converter for the name of a file that the documentation offers. No other name matches."""
+
+    regex = "|".join(re.escape(name) for name in downloads.FILES)
+
+
 register_converter(ApiUuid, "api_uuid")
+register_converter(DownloadName, "download_name")
 
 
 @csrf_exempt  # a POST without a CSRF token gets the same answer as a GET
@@ -61,8 +71,8 @@ urlpatterns = [
     path("oauth/revoke", revocation.revoke, name="oauth_revoke"),
     path(".well-known/oauth-authorization-server", metadata.metadata),
     path("api/schema", schema.api_schema, name="api_schema"),
-    path("api/docs", page.show_documentation, name="api_docs"),
-    path("api/docs/<str:name>", downloads.download, name="api_docs_file"),
+    path("api/docs", page.show_documentation, {"read_reference": schema.reference}, name="api_docs"),
+    path("api/docs/<download_name:name>", downloads.download, name="api_docs_file"),
     path("api/merchant/v1/", include(merchant_api)),
     path("provider/notifications", notifications.receive, name="provider_notifications"),
     path("", include("hosted_page.urls")),

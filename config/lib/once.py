@@ -3,22 +3,23 @@
 import functools
 from collections.abc import Callable
 from threading import Lock
-from typing import Generic, TypeVar
+from typing import Generic, ParamSpec, TypeVar
 
 Made = TypeVar("Made")
+Given = ParamSpec("Given")
 
 
-class Once(Generic[Made]):
-    """A cached function without arguments. Its first caller makes the value, while the others wait for it."""
+class Once(Generic[Given, Made]):
+    """A cached function. The first caller with some arguments makes the value, while the others wait for it."""
 
-    def __init__(self, make: Callable[[], Made]) -> None:
+    def __init__(self, make: Callable[Given, Made]) -> None:
         functools.update_wrapper(self, make)
         self._making = Lock()
         self._kept = functools.cache(make)
 
-    def __call__(self) -> Made:
+    def __call__(self, *args: Given.args, **kwargs: Given.kwargs) -> Made:
         with self._making:
-            return self._kept()
+            return self._kept(*args, **kwargs)  # type: ignore[arg-type]  # they must be hashable
 
     def cache_clear(self) -> None:
         """Drop the value, so that the next call makes a new one."""

@@ -1,4 +1,4 @@
-"""The API's documentation: the OpenAPI document, generated from the code, and the page that shows it."""
+"""The API's OpenAPI document, generated from the views, serializers, and the error table."""
 
 from typing import Any
 

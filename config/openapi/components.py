@@ -9,7 +9,6 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.serializers import Serializer
 
 Schema = dict[str, Any]
-WRAPPED = "Response"  # ends the names of the envelopes of responses
 HEADERS: Schema = {
     "X-Request-Id": {
         "description": "Your own id for the call, or one that the service made. Our logs have it too.",

@@ -14,6 +14,7 @@ from config import errors
 from config.lib.api import fields
 from config.lib.api.responses import Known, Time
 from config.openapi import examples
+from portal.developer_docs.reference import ErrorCode
 
 Schema = dict[str, Any]
 ALL = ("missing_token", "invalid_token", "insufficient_scope", "rate_limited", "internal_error")
@@ -79,6 +80,19 @@ class ApiErrorOut(drf.Serializer[Any]):
     """The envelope of all errors of the merchant API (rule api.error)."""
 
     error = ApiErrorBodyOut(help_text="The error and its remedy.")
+
+
+def error_codes() -> dict[str, ErrorCode]:
+    """Return the error table for the documentation page."""
+    many = (
+        dict.fromkeys(ANY, "Any call with a token")
+        | dict.fromkeys(WITH_BODY, "Any POST")
+        | dict.fromkeys(ANYWHERE, "Any address")
+    )
+    return {
+        code: ErrorCode(row.status, row.message, examples.error_example(code), many.get(code, ""))
+        for code, row in errors.ERRORS.items()
+    }
 
 
 def by_code() -> Schema:

@@ -22,8 +22,9 @@ from checkout.api.responses import CheckoutOut
 from config.lib.api.described import DescribedOperation, DescribedResponse
 from config.lib.once import Once
 from config.lib.web import deprecated
-from config.openapi import components, errors, events, examples, extensions, guide, oauth  # noqa: F401  # extensions register themselves
-from config.openapi.components import WRAPPED
+from config.openapi import components, errors, events, examples, extensions, oauth  # noqa: F401  # extensions register themselves
+from portal.developer_docs import guide
+from portal.developer_docs.reference import WRAPPED, Reference
 
 Schema = dict[str, Any]
 TABLES = {
@@ -234,6 +235,11 @@ def _support_contact() -> Schema:
 def _used_tags(made: Schema) -> list[str]:
     paths = [*made["paths"].values(), *made["webhooks"].values()]
     return list(dict.fromkeys(tag for methods in paths for call in methods.values() for tag in call["tags"]))
+
+
+def reference() -> Reference:
+    """Return the document and the error table, for the documentation page."""
+    return Reference(document(), NAMES, errors.error_codes())
 
 
 @Once

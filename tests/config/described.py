@@ -63,7 +63,8 @@ def routes(patterns: list[Any], prefix: str = "/") -> Iterator[tuple[str, str]]:
 def of_production(statement: str) -> str:
     """Run a statement under production's settings, and return what it prints."""
     environment = os.environ | starting.PRODUCTION | {"DJANGO_SETTINGS_MODULE": "config.settings"}
-    code = f"import django, json; django.setup(); from config.openapi import page, schema; {statement}"
+    modules = "from config.openapi import schema; from portal.developer_docs import page"
+    code = f"import django, json; django.setup(); {modules}; {statement}"
     return subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     ).stdout

@@ -26,7 +26,7 @@ MAX_TEMPLATE_LINES = 80
 MAX_TEMPLATE_WIDTH = 160
 PORTAL = "static/css/portal"  # its files take all sizes from tokens.css, except the breakpoints
 # Longer files with one topic each. The second is one file because merchants download it.
-LONGER = {"config/settings.py": 500, "config/openapi/listen.py": 480}
+LONGER = {"config/settings.py": 500, "portal/developer_docs/listen.py": 480}
 # Functions that return a table, because each row needs a query. They may be longer than MAX_OF_FUNCTION,
 # because a long table is still easy to read.
 TABLES = {
@@ -60,13 +60,13 @@ SHOWN_BY = {
     "config/local/children.py": "config/local/test_engines.py",
     "config/local/servers.py": "config/local/test_run.py",
     "config/local/shop_site.py": "config/local/test_shop.py",
-    "config/openapi/causes.py": "config/openapi/test_page.py",
+    "portal/developer_docs/causes.py": "portal/developer_docs/test_page.py",
     "config/openapi/errors.py": "config/openapi/test_schema.py",
     "config/openapi/events.py": "config/openapi/test_schema.py",
-    "config/openapi/guide.py": "config/openapi/test_page.py",
-    "config/openapi/page_fields.py": "config/openapi/test_page.py",
+    "portal/developer_docs/guide.py": "portal/developer_docs/test_page.py",
+    "portal/developer_docs/page_fields.py": "portal/developer_docs/test_page.py",
     "config/openapi/oauth.py": "config/openapi/test_schema.py",
-    "config/openapi/recipes.py": "journeys/documented/test_recipes.py",
+    "portal/developer_docs/recipes.py": "journeys/documented/test_recipes.py",
     "hosted_page/payment_target.py": "hosted_page/group/test_mate_page.py",
     "hosted_page/rendering.py": "hosted_page/test_views.py",
     "hosted_page/steps/split_form.py": "hosted_page/steps/test_split.py",

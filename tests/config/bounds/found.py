@@ -23,7 +23,13 @@ PRODUCT = ("checkout", "config", "hosted_page", "payments", "portal", "webhooks"
 # These modules read only our own files, the arguments of a command, or environment variables. The webhook
 # receivers do not run here, but at merchants.
 OURS = (
-    *("/config/local/", "/config/openapi/", "/config/settings.py", "/config/env.py"),
+    *(
+        "/config/local/",
+        "/config/openapi/",
+        "/config/settings.py",
+        "/config/env.py",
+        "/portal/developer_docs/",
+    ),
     *("/management/", "/migrations/", "/webhooks/receivers/"),
 )
 NAMED = re.compile(r"^(\w+) = re\.compile\(", re.M)

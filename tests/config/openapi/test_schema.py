@@ -17,7 +17,8 @@ from checkout.api.responses import CheckoutOut
 from checkout.models import Checkout
 from checkout.states import Status
 from config import errors
-from config.openapi import examples, page, schema
+from config.openapi import examples, schema
+from portal.developer_docs import page
 from portal.oauth import metadata
 from tests.config import described, story
 from tests.conftest import Api

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from config.openapi import downloads
+from portal.developer_docs import downloads
 from tests.journeys.merchant import Merchant
 from tests.waiting import wait_for
 from tests.webhooks.foreign import programs

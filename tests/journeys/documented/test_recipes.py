@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from config.openapi import recipes
-from config.openapi.recipes import RECIPES, Recipe, Step
 from payments.providers.sandbox.cards import CARDS
+from portal.developer_docs import recipes
+from portal.developer_docs.recipes import RECIPES, Recipe, Step
 from tests import factories
 from tests.journeys import polling
 from tests.journeys.merchant import Merchant

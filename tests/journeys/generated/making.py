@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from config.openapi import guide
+from portal.developer_docs import guide
 
 HERE = Path(__file__).parent
 BINARIES = HERE / "node_modules/.bin"

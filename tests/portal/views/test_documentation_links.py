@@ -5,8 +5,8 @@ from django.test import Client
 
 from payments.models import Merchant
 from portal.models import Role
-from tests.config.openapi.test_page import Page
 from tests.portal import stage
+from tests.portal.developer_docs.test_page import Page
 
 pytestmark = pytest.mark.django_db
 DOCS = "/api/docs"

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from config.openapi import downloads
+from portal.developer_docs import downloads
 from tests.serving import Reply, serving
 from tests.waiting import wait_for
 from tests.webhooks import vectors

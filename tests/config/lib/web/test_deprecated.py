@@ -7,7 +7,8 @@ from django.conf import settings
 
 from config.lib.web import deprecated
 from config.lib.web.deprecated import Deprecated
-from config.openapi import chapters, schema
+from config.openapi import schema
+from portal.developer_docs import chapters
 from tests.conftest import Api
 
 SINCE = datetime(2027, 1, 31, tzinfo=UTC)

@@ -15,7 +15,7 @@ from uuid import uuid4
 import pytest
 from django.test import Client
 
-from config.openapi import listen
+from portal.developer_docs import listen
 from tests.config import described
 from tests.webhooks import vectors
 from webhooks import headers as real

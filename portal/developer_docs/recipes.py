@@ -6,7 +6,7 @@ paths.
 
 from typing import Any, NamedTuple
 
-from config.openapi import page_text
+from portal.developer_docs import page_text
 
 _ORDER = "/api/merchant/v1/checkouts/{checkout_uuid}"
 _HELPER = "/api/sandbox/v1/checkouts/{checkout_uuid}"

@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 from django.utils.safestring import SafeString
 
-from config.openapi import page_text
-from config.openapi.components import WRAPPED
+from portal.developer_docs import page_text
+from portal.developer_docs.reference import WRAPPED
 
 Schema = dict[str, Any]
 FREE = ("Metadata", "CustomData", "OtherData")  # objects with unknown fields

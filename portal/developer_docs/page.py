@@ -10,19 +10,11 @@ from django.utils.cache import patch_vary_headers
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
-from config import errors
 from config.lib.once import Once
-from config.openapi import chapters, downloads, guide, page_fields, page_text, reader, recipes, schema
-from config.openapi.causes import CAUSES
-from config.openapi.errors import ANY, ANYWHERE, WITH_BODY, by_code
-from config.openapi.page_fields import Row
-
-Schema = dict[str, Any]
-WIDE = (
-    dict.fromkeys(ANY, "Any call with a token")
-    | dict.fromkeys(WITH_BODY, "Any POST")
-    | dict.fromkeys(ANYWHERE, "Any address")
-)
+from portal.developer_docs import chapters, downloads, guide, page_fields, page_text, reader, recipes
+from portal.developer_docs.causes import CAUSES
+from portal.developer_docs.page_fields import Row
+from portal.developer_docs.reference import ErrorCode, ReadReference, Reference, Schema
 
 
 class Shown(NamedTuple):
@@ -62,7 +54,7 @@ class Group(NamedTuple):
 class Refusal(NamedTuple):
     """A row of the error table with its cause and remedy.
 
-    `calls` or `wide` says which calls can return it.
+    `calls` or `returned_by` says which calls can return it.
     """
 
     code: str
@@ -70,34 +62,35 @@ class Refusal(NamedTuple):
     text: str
     cause: SafeString
     remedy: SafeString
-    wide: str
+    returned_by: str
     calls: list[Call]
     example: str
 
 
 @require_safe
-def show_documentation(request: HttpRequest) -> HttpResponse:
-    """Show the documentation, GET /api/docs.
+def show_documentation(request: HttpRequest, *, read_reference: ReadReference) -> HttpResponse:
+    """Show the documentation, GET /api/docs, with the API's reference that `read_reference` returns.
 
     If a portal user is signed in, the page shows their client id (rule docs.own_key).
     """
     who = reader.reader_of(request)
-    response = HttpResponse(reader.filled_in(_render_html(who is not None), who))
+    response = HttpResponse(reader.filled_in(_render_html(read_reference, who is not None), who))
     response["Cache-Control"] = "private, no-store" if who else "public, max-age=300"
     patch_vary_headers(response, ["Cookie"])
     return response
 
 
 @functools.cache
-def _render_html(is_known: bool) -> str:
+def _render_html(read_reference: ReadReference, is_known: bool) -> str:
     """Return the page for a stranger or, if `is_known`, with placeholders for a reader's names."""
-    return render_to_string("docs.html", _page_context() | {"is_known": is_known})
+    return render_to_string("docs.html", _page_context(read_reference) | {"is_known": is_known})
 
 
 @Once
-def _page_context() -> dict[str, Any]:
-    document = schema.document()
-    groups = [_group_calls(document, tag) for tag in document["tags"]]
+def _page_context(read_reference: ReadReference) -> dict[str, Any]:
+    reference = read_reference()
+    document = reference.document
+    groups = [_group_calls(reference, tag) for tag in document["tags"]]
     calls = [call for group in groups for call in group.calls]
     return {
         "title": document["info"]["title"],
@@ -114,24 +107,26 @@ def _page_context() -> dict[str, Any]:
         "recipes": recipes.RECIPES,
         "groups": groups,
         "things": page_fields.things(document),
-        "refusals": [_describe_refusal(code, shown, calls) for code, shown in by_code().items()],
+        "refusals": [_describe_refusal(code, row, calls) for code, row in reference.errors.items()],
     }
 
 
-def _group_calls(document: Schema, tag: Schema) -> Group:
-    places = {**document["paths"], **document["webhooks"]}
+def _group_calls(reference: Reference, tag: Schema) -> Group:
+    places = {**reference.document["paths"], **reference.document["webhooks"]}
     calls = [
-        _describe_call(document, place, method.upper(), operation)
+        _describe_call(reference, place, method.upper(), operation)
         for place, methods in places.items()
         for method, operation in methods.items()
         if tag["name"] in operation["tags"]
     ]
-    calls.sort(key=lambda call: schema.NAMES.index(call.anchor) if call.anchor in schema.NAMES else -1)
+    order = reference.operations
+    calls.sort(key=lambda call: order.index(call.anchor) if call.anchor in order else -1)
     name = tag["name"]
     return Group(page_text.slug(name), name, page_text.block(guide.TAGS[name], name), calls)
 
 
-def _describe_call(document: Schema, place: str, method: str, operation: Schema) -> Call:
+def _describe_call(reference: Reference, place: str, method: str, operation: Schema) -> Call:
+    document = reference.document
     is_event = place in document["webhooks"]
     media = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
     return Call(
@@ -145,7 +140,7 @@ def _describe_call(document: Schema, place: str, method: str, operation: Schema)
         fields=page_fields.rows(document, media.get("schema", {})),
         request=reader.without_names(_example_text(media)),
         answers=[] if is_event else _success_answers(operation),
-        codes=_own_error_codes(operation),
+        codes=_own_error_codes(reference, operation),
     )
 
 
@@ -165,25 +160,28 @@ def _example_text(media: Schema) -> str:
     return page_text.json(media["example"]) if "example" in media else ""
 
 
-def _own_error_codes(operation: Schema) -> dict[str, list[str]]:
+def _own_error_codes(reference: Reference, operation: Schema) -> dict[str, list[str]]:
     """Return the call's own error codes by status. The error table names the codes that many calls share."""
     found = {
         status: answer.get("content", {}).get("application/json", {}).get("examples", {})
         for status, answer in operation["responses"].items()
     }
-    own = {status: [code for code in codes if code not in WIDE] for status, codes in found.items()}
+    own = {
+        status: [code for code in codes if not reference.errors[code].returned_by]
+        for status, codes in found.items()
+    }
     return {status: codes for status, codes in own.items() if codes}
 
 
-def _describe_refusal(code: str, example: Schema, calls: list[Call]) -> Refusal:
+def _describe_refusal(code: str, row: ErrorCode, calls: list[Call]) -> Refusal:
     found = [call for call in calls if any(code in codes for codes in call.codes.values())]
     return Refusal(
         code,
-        errors.ERRORS[code].status,
-        page_text.typeset(example["summary"]),
+        row.status,
+        page_text.typeset(row.message),
         page_text.inline(CAUSES[code].words),
         page_text.inline(CAUSES[code].remedy),
-        WIDE.get(code, ""),
+        row.returned_by,
         found,
-        page_text.json(example["value"]),
+        page_text.json(row.example),
     )

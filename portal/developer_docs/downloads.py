@@ -12,8 +12,7 @@ from django.urls import reverse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
 
-from config import errors
-from config.openapi import quickstart
+from portal.developer_docs import quickstart
 from webhooks import receivers
 
 QUICK_STARTS, RECEIVERS = Path(quickstart.__file__).parent, Path(receivers.__file__).parent
@@ -93,14 +92,10 @@ def _read_content(name: str) -> bytes:
     return FILES[name].read_bytes()
 
 
-@csrf_exempt  # otherwise a POST to an unknown file would get 403, and a GET 404
-def download(request: HttpRequest, name: str) -> HttpResponse:
-    """Serve a file unchanged at GET /api/docs/<name> (rules docs.downloads, listen.file)."""
-    return _serve_file(request, name) if name in FILES else errors.json_answer("not_found")
-
-
+@csrf_exempt  # a POST gets 405, and not 403 because it has no CSRF token
 @require_safe
-def _serve_file(_request: HttpRequest, name: str) -> HttpResponse:
+def download(_request: HttpRequest, name: str) -> HttpResponse:
+    """Serve one of FILES unchanged at GET /api/docs/<name> (rules docs.downloads, listen.file)."""
     kind = KINDS.get(FILES[name].suffix, "text/plain; charset=utf-8")
     headers = {
         "Content-Disposition": f'attachment; filename="{name}"',

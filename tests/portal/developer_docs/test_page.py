@@ -8,7 +8,7 @@ from django.conf import settings
 from django.test import Client
 
 from config import errors
-from config.openapi import causes, page_text
+from portal.developer_docs import causes, page_text
 from tests.config import described
 from tests.conftest import Api
 

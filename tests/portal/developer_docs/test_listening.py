@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.config.openapi.test_listen import SOURCE, event
+from tests.portal.developer_docs.test_listen import SOURCE, event
 from tests.serving import Reply, serving
 from webhooks import signing
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from django.utils.safestring import SafeString
 
-from config.openapi import guide, page_text
+from portal.developer_docs import guide, page_text
 
 # The template that follows a section's text, by the section's anchor.
 BESIDE = {

@@ -9,8 +9,8 @@ from django.conf import settings
 from checkout import states
 from checkout.states import Status
 from config.lib.web import deprecated
-from config.openapi import recipes
 from payments.providers.sandbox.cards import CARDS
+from portal.developer_docs import recipes
 from webhooks import outbox, retries
 from webhooks.models import EventType
 

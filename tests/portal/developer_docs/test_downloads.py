@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from config.openapi import downloads
+from portal.developer_docs import downloads
 
 
 @pytest.mark.rule("docs.downloads")

@@ -1,0 +1,1 @@
+"""The documentation site: the guide, recipes and downloads, and the page that shows the API's document."""

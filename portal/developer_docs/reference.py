@@ -1,0 +1,33 @@
+"""What the documentation page shows of the API: its document and its error table.
+
+`config` makes them, because it alone knows all calls and errors, and passes them to the page.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+Schema: TypeAlias = dict[str, Any]
+WRAPPED = "Response"  # ends the names of the envelopes of responses in the document
+
+
+class ErrorCode(NamedTuple):
+    """An error code of the API, with an example of its body.
+
+    If many calls can return it, `returned_by` describes them. Otherwise it is "".
+    """
+
+    status: int
+    message: str
+    example: Schema
+    returned_by: str
+
+
+class Reference(NamedTuple):
+    """The API's OpenAPI document, the order of its operations by their ids, and its error codes."""
+
+    document: Schema
+    operations: list[str]
+    errors: dict[str, ErrorCode]
+
+
+ReadReference: TypeAlias = Callable[[], Reference]
