@@ -252,12 +252,12 @@ def _whole_order(rows: CheckoutQuerySet) -> QuerySet[Checkout]:
 _READ = Prepared(lambda pk: _whole_order(Checkout.objects.filter(pk=pk)), UUID)
 
 
-def _shown(checkout_uuid: UUID) -> QuerySet[Checkout]:
-    rows = _whole_order(Checkout.objects.filter(pk=checkout_uuid).with_bill())
-    return settling.with_untold(disputes.with_disputed(open_operations.with_open_kind(rows)))
+def _shown(rows: CheckoutQuerySet) -> QuerySet[Checkout]:
+    whole = _whole_order(rows.with_bill())
+    return settling.with_untold(disputes.with_disputed(open_operations.with_open_kind(whole)))
 
 
-_SHOWN = Prepared(_shown, UUID)
+_SHOWN = Prepared(lambda pk: _shown(Checkout.objects.filter(pk=pk)), UUID)
 
 
 def at_link(token: str) -> PaymentTarget:
@@ -266,6 +266,14 @@ def at_link(token: str) -> PaymentTarget:
     if share is None:
         raise Http404
     return PaymentTarget(share.checkout, share)
+
+
+def order_at_group_link(token: str) -> Checkout:
+    """Return the split order of a group link. Raises Http404 if the service never made the link."""
+    checkout = _SHOWN_AT_GROUP_LINK.first(crypto.digest(token))
+    if checkout is None or not checkout.has_mates:
+        raise Http404
+    return checkout
 
 
 def at_group_link(token: str, position: int) -> PaymentTarget:
@@ -283,6 +291,9 @@ def _whole() -> QuerySet[PaymentRequest]:
 
 
 _AT_LINK = Prepared(lambda digest: _whole().filter(token_digest=digest), str)
+_SHOWN_AT_GROUP_LINK = Prepared(
+    lambda digest: _shown(Checkout.objects.filter(group_link__token_digest=digest)), str
+)
 _AT_GROUP_LINK = Prepared(lambda digest: _whole().filter(checkout__group_link__token_digest=digest), str)
 _NOW = Prepared(lambda pk: _whole().filter(pk=pk), UUID)
 

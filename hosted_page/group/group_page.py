@@ -1,12 +1,11 @@
 """The group page: the free shares, the form to take one, and the group link as a QR code. Rules group.*."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, wraps
 from typing import Any
 
-from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
@@ -17,14 +16,21 @@ from django.views.decorators.http import require_POST, require_safe
 from checkout import current_checkouts, mate_shares, settling
 from checkout.group import share_claims
 from checkout.mate_shares import ShareNotOpen
-from checkout.models import Checkout, GroupLink
+from checkout.models import Checkout, PaymentRequest
 from checkout.states import OperationInProgress, ShareStatus, Status
-from config.lib import clock, crypto
+from config.lib import crypto
 from config.lib.web import address, qr_codes
 from hosted_page import payer, rendering, summary, waiting_times
 from hosted_page.group import group_members, share_claim_limits
 from hosted_page.group.group_members import Bill, Person
-from hosted_page.payment_target import SIGN_IN, PaymentTarget, absolute, bind, lead_name
+from hosted_page.payment_target import (
+    SIGN_IN,
+    PaymentTarget,
+    absolute,
+    bind,
+    lead_name,
+    order_at_group_link,
+)
 from hosted_page.steps.split_form import clean_name
 from payments import disputes
 from payments.models import Dispute
@@ -78,18 +84,11 @@ def for_group(view: GroupView) -> Callable[..., HttpResponse]:
 
     @wraps(view)
     def found(request: HttpRequest, token: str) -> HttpResponse:
-        link = _links_query().filter(token_digest=crypto.digest(token)).first()
-        if link is None or not link.checkout.has_mates:
-            raise Http404
-        bind(link.checkout)
-        return view(request, Group(link.checkout, token))
+        checkout = order_at_group_link(token)
+        bind(checkout)
+        return view(request, Group(checkout, token))
 
     return found
-
-
-def _links_query() -> QuerySet[GroupLink]:
-    rows = GroupLink.objects.select_related("checkout__merchant", "checkout__lead", "checkout__payment")
-    return rows.defer("checkout__lead__phone")
 
 
 def go(token: str, **query: int) -> HttpResponseRedirect:
@@ -107,7 +106,8 @@ def show_group(request: HttpRequest, group: Group) -> HttpResponse:
 
 
 def _render_page(request: HttpRequest, group: Group, refused: Refused = NOTHING) -> HttpResponse:
-    bill = _current_bill(request, group)
+    shares = _current_shares(group)
+    bill = _bill_of(request, group, shares)
     closed = _closed_reason(group, bill)
     context = {
         "name": group.name,
@@ -117,7 +117,7 @@ def _render_page(request: HttpRequest, group: Group, refused: Refused = NOTHING)
         "refused": refused,
         "take_action": group.path("take"),
         "mine_url": _share_path(group, bill.mine.position) if bill.mine else "",
-        "until": "" if closed else _end_of_group(group),
+        "until": "" if closed else _end_of_group(group, shares),
     }
     context["order"] = _order_summary(group, bill, closed)
     return _render_template(request, group, "group", context, status=refused.status)
@@ -146,12 +146,16 @@ def _order_summary(group: Group, bill: Bill, closed: dict[str, Any] | None) -> s
     )
 
 
-def _current_bill(request: HttpRequest, group: Group) -> Bill:
-    """End the shares whose time has passed, and return the current bill."""
-    now = clock.now()
+def _current_shares(group: Group) -> list[PaymentRequest]:
+    """End the shares whose time has passed, and return all shares."""
     shares = current_checkouts.shares(group.checkout)
-    if mate_shares.end_all_late(group.checkout, shares, now):
-        shares = current_checkouts.shares(group.checkout)
+    if mate_shares.end_all_late(group.checkout, shares, current_checkouts.read_at(group.checkout)):
+        return current_checkouts.shares(group.checkout)
+    return shares
+
+
+def _bill_of(request: HttpRequest, group: Group, shares: Sequence[PaymentRequest]) -> Bill:
+    now = current_checkouts.read_at(group.checkout)
     return group_members.bill_for_claim(group.checkout, shares, payer.claim_of(request), now)
 
 
@@ -172,7 +176,7 @@ def _closed_reason(group: Group, bill: Bill) -> dict[str, Any] | None:
     if status == Status.REFUNDING:
         words = _("{shop} is refunding this order, so you don’t need to pay.")
         return {"heading": _("Nothing to pay now"), "words": words.format(**facts), "passes": True}
-    dispute = disputes.standing(group.checkout.pk)
+    dispute = disputes.standing_of(group.checkout)
     return _all_gone(group, bill) if dispute is None else _dispute_reason(dispute)
 
 
@@ -262,12 +266,8 @@ def _parse_number(text: str) -> int:
     return int(text) if text.isdecimal() and len(text) < 3 else 0
 
 
-def _end_of_group(group: Group) -> str:
-    ends = [
-        share.expires_at
-        for share in current_checkouts.shares(group.checkout)
-        if share.status == ShareStatus.OPEN
-    ]
+def _end_of_group(group: Group, shares: Sequence[PaymentRequest]) -> str:
+    ends = [share.expires_at for share in shares if share.status == ShareStatus.OPEN]
     return summary.day(max((end for end in ends if end), default=None), group.checkout)
 
 
@@ -322,7 +322,7 @@ def qr_page(request: HttpRequest, group: Group) -> HttpResponse:
     The page's script gets only the part that changes. If no share can be taken any more, redirect to the page
     from which the code was opened, which says why.
     """
-    bill = _current_bill(request, group)
+    bill = _bill_of(request, group, _current_shares(group))
     if not _may_come(group, bill):
         return HttpResponseRedirect(_close_path(request, group), status=303)
     context = {
@@ -339,7 +339,7 @@ def qr_page(request: HttpRequest, group: Group) -> HttpResponse:
 
 def _may_come(group: Group, bill: Bill) -> bool:
     """Return whether a share can still be taken: one is free, or is claimed and might become free again."""
-    is_open = group.checkout.status == Status.CAPTURED and disputes.standing(group.checkout.pk) is None
+    is_open = group.checkout.status == Status.CAPTURED and disputes.standing_of(group.checkout) is None
     return is_open and bool(bill.of(group_members.FREE) or bill.of(group_members.TAKEN))
 
 

@@ -14,6 +14,7 @@ from django.utils.translation import get_language, gettext_lazy, override
 
 from checkout.models import Customer, MerchantCustomer
 from config.lib import clock, crypto
+from config.lib.prepared import Prepared
 from hosted_page.models import OptIn, OptInText
 from hosted_page.opt_in import event
 from hosted_page.payment_target import PaymentTarget
@@ -54,7 +55,7 @@ def _newest_wording(merchant: Merchant, language: str) -> OptInText | None:
     The merchant's own texts come before our default text, and texts in this language before others. A default
     text counts only if it is the current one, because an earlier one might have the merchant's old name.
     """
-    return _stored_wordings(merchant.pk, language, our_words(merchant, language)).first()
+    return _WORDINGS.first(merchant.pk, language, our_words(merchant, language))
 
 
 def our_words(merchant: Merchant, language: str) -> str:
@@ -68,6 +69,9 @@ def _stored_wordings(merchant_uuid: UUID, language: str, our_text: str) -> Query
     known = OptInText.objects.filter(is_known, merchant=merchant_uuid)
     is_other = Case(When(language=language, then=0), default=1)
     return known.order_by("is_ours", is_other, "-version")[:1]
+
+
+_WORDINGS = Prepared(_stored_wordings, UUID, str, str)
 
 
 def _default_wording(merchant: Merchant, language: str) -> OptInText:
