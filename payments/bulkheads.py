@@ -8,16 +8,19 @@ from django.conf import settings
 from config.lib.bulkhead import Bulkhead, OneEach
 from payments.models import Operation
 
-QUEUE = 2  # waiting threads per slot; a thread waits at most two seconds, so more threads would wait in vain
+# The number of threads that can wait for each slot. A thread waits at most two seconds. In a longer
+# queue, the last threads would get no slot in time.
+QUEUE = 2
 Kind = Operation.Kind
 
 PAYERS = Bulkhead(settings.PROVIDER_SLOTS, queue=QUEUE * settings.PROVIDER_SLOTS, name="payers")
 CAPTURES = Bulkhead(settings.CAPTURE_SLOTS, queue=QUEUE * settings.CAPTURE_SLOTS, name="captures")
-# Slots for threads that wait for the result of another thread's call, one per operation. These threads use no
-# slot of the threads that call the provider.
+# A thread that waits for the result of another thread's call takes one of these eight places, and none of the
+# slots for calls. For each operation, only one thread per process can wait.
 JOINING = OneEach(8)
-# The slots of each worker. Captures and voids are first, because a hold ends only with one of them. A slow
-# call of one kind does not hold up the other kinds. Kinds that share slots take turns.
+# Each worker's slots, by the kinds of operations that share them. Kinds that share slots take turns, and a
+# slow call does not delay kinds with other slots. Captures and voids come first, because only they end a
+# hold.
 PUMPS: dict[tuple[Kind, ...], Bulkhead] = {
     (Kind.CAPTURE, Kind.VOID): Bulkhead(settings.PUMP_SLOTS, name="pump_captures_voids"),
     (Kind.AUTHORIZE,): Bulkhead(settings.PUMP_SLOTS, name="pump_authorizations"),

@@ -148,7 +148,7 @@ def _post_lines(dispute: Dispute, told: DisputeRecord, now: datetime) -> bool:
 
 
 def _decide(dispute: Dispute, status: DisputeStatus, now: datetime) -> None:
-    """Record the provider's decision, or that the provider has revoked one."""
+    """Record the provider's decision, or that the provider has reopened a decided dispute."""
     dispute.status = Status(status)
     is_open = dispute.status == Status.OPEN
     dispute.closed_at = None if is_open else now

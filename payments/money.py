@@ -18,8 +18,8 @@ ISO_DIGITS = {"IQD": 3} | dict.fromkeys(
     ["AFN", "ALL", "IRR", "KPW", "LAK", "LBP", "MGA", "MMK", "RSD", "SOS", "SYP", "YER"], 2
 )
 
-# The narrow symbols of CLDR 48 (`symbol alt="narrow"`, or the symbol in the currency's own country), if all
-# our languages have the same one. Babel's data leaves them out.
+# Narrow symbols from CLDR 48, which Babel's data leaves out: `symbol alt="narrow"`, or the symbol in the
+# currency's own country. A symbol is listed only if it is the same in all our languages.
 NARROW = {
     code: symbol
     for symbol, codes in {
@@ -47,15 +47,17 @@ NARROW = {
     }.items()
     for code in codes.split()
 }
+# In these languages, an amount below the limit has no thousands separator, such as "1234,50 €". CLDR's
+# minimumGroupingDigits says so, which Babel does not support.
 GROUPED_FROM = {
     "es": 10_000,
     "it": 10_000,
-}  # CLDR's minimumGroupingDigits, which Babel does not support: "1234,50 €"
-_LETTER_THEN_DIGIT = re.compile(r"(?<=[^\W\d_])(?=\d)")  # CLDR puts a space between the two
+}
+_LETTER_THEN_DIGIT = re.compile(r"(?<=[^\W\d_])(?=\d)")  # CLDR puts a space between a letter and a digit
 
 
-# Differences between ISO 4217's list and Babel's data. The euro replaced Bulgaria's lev on 1 January 2026.
-# ISO 4217 lists Venezuela's VED in addition to VES, and CLDR does not call it legal tender.
+# Corrections of Babel's data. GONE: the euro replaced Bulgaria's lev on 1 January 2026. LISTED: ISO 4217
+# lists Venezuela's VED in addition to VES, but CLDR does not call VED legal tender.
 GONE, LISTED = frozenset({"BGN"}), frozenset({"VED"})
 
 
@@ -102,8 +104,8 @@ def display(amount: int, currency: str) -> str:
 def for_payer(amount: int, currency: str) -> str:
     """Return an amount as `display` does, but with the narrow symbol of the currency.
 
-    An example in French is "95,50 £". A payer knows which pounds or dollars a shop means, but a merchant's
-    list can contain several. Rule page.signs.
+    An example in French is "95,50 £". A payer knows which dollar a shop means, but a merchant's list can
+    contain several currencies with the same symbol. Rule page.signs.
     """
     return _format_amount(amount, currency, _active_locale(), is_narrow=True)
 

@@ -22,7 +22,8 @@ def amount(name: str, title: str, currency: str) -> Column:
     def shown(row: Any) -> str:
         return money.display(getattr(row, name), code(row))
 
-    shown.__name__ = f"{name}_for_people"  # the field's own name would show its help text, "Minor units"
+    # If the function had the field's name, the admin would show the field's help text, "Minor units".
+    shown.__name__ = f"{name}_for_people"
     return admin.display(description=title)(shown)
 
 

@@ -1,4 +1,4 @@
-"""Open operations: the card operation that holds up all others on the same checkout or share."""
+"""Open operations: the card operation that holds up all other card operations on a checkout or share."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -10,13 +10,13 @@ from django.db.models import F, Field, FilteredRelation, Func, OuterRef, Q, Quer
 from config.lib.prepared import Prepared
 from payments.models import Operation, Payment
 
-# The start of these operations counts as a change of the order, but only the operation's row records it. This
-# saves a write of the order's row and its indexes.
+# When an operation of these kinds starts, its order counts as changed. Only the operation's row records the
+# start, which saves a write of the order's row and its indexes.
 UNWRITTEN = (Operation.Kind.AUTHORIZE, Operation.Kind.CAPTURE)
 
 
 def open_on(subject: UUID | OuterRef) -> QuerySet[Operation]:
-    """Return a query for the open card operation of a subject's live payment.
+    """Return a query for the open card operation on the live payment of a checkout or share.
 
     Reimbursements and operations on an abandoned payment are left out, because they do not hold up other
     operations.
@@ -25,7 +25,7 @@ def open_on(subject: UUID | OuterRef) -> QuerySet[Operation]:
 
 
 def open_on_any(subjects: Iterable[UUID]) -> QuerySet[Operation]:
-    """Return a query for the open card operations of these subjects, with their payments."""
+    """Return a query for the open card operations of these checkouts and shares, with their payments."""
     return _open(payment__subject__in=list(subjects)).select_related("payment")
 
 
@@ -38,11 +38,11 @@ def _of_card(prefix: str = "") -> Q:
 
 
 def pending_on(subject: str) -> Subquery:
-    """Return a subquery for a subject's pending operation: `[kind, created_at]` as JSON, or null.
+    """Return a subquery for a checkout's or share's pending operation: `[kind, created_at]` as JSON, or null.
 
-    `subject` is the name of the outer query's column with the subject. The pending operation is the open
-    operation, or else a planned void or refund. A void or refund is pending as soon as it is planned, because
-    the order's row does not change when the pump sends it or retries it.
+    `subject` is the outer query's column with the id of the checkout or share. The pending operation is the
+    open operation, or else a planned void or refund. A void or refund is pending as soon as it is planned,
+    because the order's row does not change when the pump sends it or retries it.
     """
     rows = Operation.objects.filter(payment__subject=OuterRef(subject), payment__is_live=True, ended_at=None)
     is_planned = Q(state=Operation.State.PLANNED, kind__in=[Operation.Kind.VOID, Operation.Kind.REFUND])
@@ -52,9 +52,10 @@ def pending_on(subject: str) -> Subquery:
 
 
 def begun(merchant_uuid: UUID, since: datetime) -> list[UUID]:
-    """Return the merchant's orders with a call that has begun since `since` and has no answer yet.
+    """Return the merchant's orders with a call that began since `since` and has no answer yet.
 
-    The order's row does not record the start of a call, but it records every answer.
+    Only authorizations and captures count. The order's row does not record the start of such a call, but it
+    records every answer.
     """
     return [operation.payment.subject for operation in _BEGUN.all(merchant_uuid, since)]
 
@@ -69,13 +70,13 @@ _BEGUN = Prepared(_begun, UUID, datetime)
 
 
 def with_open_kind(rows: QuerySet[Any]) -> QuerySet[Any, Any]:
-    """Annotate subjects of payments with `open_kind`: the kind of their open operation, or null."""
+    """Annotate checkouts or shares with `open_kind`: the kind of their open operation, or null."""
     found: QuerySet[Any, Any] = rows.annotate(open_kind=Subquery(open_on(OuterRef("pk")).values("kind")[:1]))
     return found
 
 
 class Live(NamedTuple):
-    """A subject's live payment, with the id and kind of its open operation, if it has one."""
+    """The live payment of a checkout or share, with the id and kind of its open operation, if it has one."""
 
     payment: Payment
     open_uuid: UUID | None
@@ -83,13 +84,16 @@ class Live(NamedTuple):
 
 
 def live_payment(subject: UUID) -> Live | None:
-    """Return the subject's live payment and its open operation, read in one statement."""
+    """Return the live payment of a checkout or share and its open operation, read in one statement."""
     found: Any = _LIVE_PAYMENT.first(subject)
     return Live(found, found.open_uuid, found.open_kind) if found else None
 
 
 def live_on(subject: UUID) -> QuerySet[Payment, Any]:
-    """Return a query for a subject's live payment, with its open operation as `open_uuid` and `open_kind`."""
+    """Return a query for the live payment of a checkout or share.
+
+    The id and kind of its open operation are `open_uuid` and `open_kind`.
+    """
     rows = Payment.objects.filter(subject=subject, is_live=True)
     with_open = rows.annotate(open=FilteredRelation("operations", condition=_of_card("operations__")))
     return with_open.annotate(open_uuid=F("open__id"), open_kind=F("open__kind"))
@@ -99,12 +103,12 @@ _LIVE_PAYMENT = Prepared(live_on, UUID)
 
 
 def open_operation(subject: UUID) -> Operation | None:
-    """Return the open card operation of a subject with its payment, or None."""
+    """Return the open card operation of a checkout or share with its payment, or None."""
     return _OPEN_OPERATION.first(subject)
 
 
 def open_operation_of(row: Any) -> Operation | None:
-    """Return the open card operation of a row, which is a checkout or another subject, or None.
+    """Return the open card operation of a checkout's or share's row, or None.
 
     If the row was read `with_open_kind` and had no open operation then, no query is made.
     """

@@ -13,7 +13,7 @@ from config.lib.database import queries
 from payments import restore_guard, statements
 from payments.models import Operation
 
-LEASE = timedelta(seconds=10)  # after this, another process can retry, which is safe under the same key
+LEASE = timedelta(seconds=10)  # after this, another process can safely retry under the same key
 PATIENT_FOR = timedelta(minutes=1)  # how long a payer waits for their bank before they may use another card
 ASKED_OFTEN_FOR = timedelta(minutes=15)  # slightly longer than the time that a payer has to answer their bank
 PENDING_TOO_LONG = timedelta(minutes=10)  # for a capture that the provider has accepted
@@ -68,10 +68,10 @@ def no_later_than(operation: Operation, moment: datetime) -> None:
 
 
 def oldest(now: datetime) -> datetime | None:
-    """Return when the operation that has waited longest for the pump became due, or None.
+    """Return when the operation that has been due longest became due, or None if no operation is due.
 
-    The result is None if no operation is due. A planned operation that waits for another operation of its
-    payment is left out, because it does not wait for the pump.
+    A planned operation that waits for another operation of its payment is left out, because the pump cannot
+    process it yet.
     """
     ahead = Operation.objects.filter(payment=OuterRef("payment"), ended_at=None).filter(
         Q(is_open=True) & ~Q(kind=Kind.REFUND)
@@ -94,11 +94,12 @@ def claim(
 ) -> Sequence[Operation]:
     """Lease up to `limit` due operations in a separate short transaction, and return them.
 
-    A planned operation becomes in flight. It must be the first due operation that is planned on its payment,
-    and no other operation of the payment may be open. An open refund is an exception: while its status is
-    unknown, it does not hold up other money that is owed to the card. An operation in flight is due if the
-    lease of the process that sent it has expired. `operation_uuid` and `kinds` narrow the choice. If the
-    database was restored and not repaired, no operation is leased.
+    A planned operation is leased only if no earlier planned operation of its payment is due, and if no other
+    operation of the payment is open. An open refund is an exception: it does not hold up other money that is
+    owed to the card. The planned operation then becomes in flight. It is due again when the lease expires.
+
+    `operation_uuid` and `kinds` narrow the choice. If the database was restored and not repaired, no
+    operation is leased.
     """
     if restore_guard.is_closed():
         return []
@@ -111,7 +112,7 @@ def claim(
     }
     claimed = _leased(statement, parameters)
     if not claimed:
-        return []  # the usual case, for which not even a query is built
+        return []  # the usual case, which needs no query for the rows
     rows = Operation.objects.filter(pk__in=claimed.keys()).select_related("payment").order_by("pk")
     # If this process has slept, other processes might have leased some of the rows since.
     return [row for row in rows if row.lease_token == claimed[row.pk]]
@@ -123,4 +124,6 @@ def _leased(statement: str, parameters: dict[str, Any]) -> dict[UUID, UUID]:
         with transaction.atomic(durable=True):
             return dict(queries.rows(statement, parameters))
     except IntegrityError:
-        return {}  # another pump opened an operation on one of these payments; all of them are still due
+        # Another pump opened an operation on one of these payments. The leases are rolled back, so that all
+        # these operations are still due.
+        return {}

@@ -40,8 +40,8 @@ Kind: TypeAlias = Operation.Kind
 State: TypeAlias = Operation.State
 Status: TypeAlias = Payment.Status
 
-# The status of a payment after an operation has ended. A refund sets none: the payment becomes `refunded`
-# only when its whole order is refunded.
+# The status of a payment after an operation has ended. The end of a refund does not change the status: the
+# payment becomes `refunded` only when its whole order is refunded.
 PAYMENT_AFTER: dict[tuple[str, str], Status] = {
     (Kind.AUTHORIZE, State.SUCCEEDED): Status.AUTHORIZED,
     (Kind.AUTHORIZE, State.DECLINED): Status.DECLINED,
@@ -89,7 +89,7 @@ def begin(payment: Payment, kind: Kind, *, now: datetime, cause: Cause) -> Opera
 def read_operation(operation_uuid: UUID) -> Operation:
     """Return the operation with its payment, read again from the database.
 
-    Call it after locking the checkout, because another process might have changed the operation before.
+    Call it after locking the checkout: another process might have changed the operation before the lock.
     """
     return _CURRENT.get(operation_uuid)
 
@@ -100,8 +100,8 @@ _CURRENT = Prepared(lambda pk: Operation.objects.filter(pk=pk).select_related("p
 def perform(operation: Operation, *, deadline: Deadline) -> Outcome:
     """Call the provider under the operation's id. Return UNKNOWN if the call fails or is not sent.
 
-    Must be called with no transaction open. The caller has set `deadline` before it began or claimed the
-    operation, at most PATIENCE seconds ahead. No call is sent after the deadline, after the lease has ended,
+    Must be called with no transaction open. The caller must set `deadline`, at most PATIENCE seconds ahead,
+    before it begins or claims the operation. No call is sent after the deadline, after the lease has ended,
     or under a key that the provider might soon forget. Rules doubt.old_key, doubt.sleeper.
     """
     wait = deadline.left(CALL_SECONDS[operation.kind])
@@ -113,8 +113,8 @@ def perform(operation: Operation, *, deadline: Deadline) -> Outcome:
 def _record_sending(operation: Operation) -> bool:
     """Record that the operation is sent now. Return False if this process must not send it.
 
-    `last_sent_at` becomes the end of a lease that starts now, which is later than the caller's deadline.
-    However long this process sleeps before its call, it sends no call after that moment. For a new operation,
+    `last_sent_at` becomes the end of a lease that starts now. The caller's deadline is earlier. Even if this
+    process sleeps before its call, it therefore sends no call after `last_sent_at`. For a new operation,
     `begin` has already recorded the sending.
     """
     lease_end, last = operation.next_attempt_at, operation.last_sent_at
@@ -174,7 +174,10 @@ def is_captured_already(outcome: Outcome) -> bool:
 
 
 def look_up_capture(capture: Operation, *, deadline: Deadline | None = None) -> Outcome:
-    """Look up a capture. `already_captured` becomes UNKNOWN: it does not say if our amount was captured."""
+    """Look up a capture.
+
+    If the result is `already_captured`, return UNKNOWN, because someone else might have captured the money.
+    """
     outcome = look_up(capture, deadline=deadline)
     return Outcome(Verdict.UNKNOWN) if is_captured_already(outcome) else outcome
 
@@ -217,10 +220,10 @@ def _asked(operation: Operation, ask: Callable[[], Outcome], what: str) -> Outco
 
 
 def _judged_by_amount(operation: Operation, outcome: Outcome) -> Outcome:
-    """Return the outcome, with another verdict if its amount is not the operation's amount.
+    """Return the outcome, with a different verdict if its amount is not the operation's amount.
 
-    A hold of another amount counts as DECLINED, and any other operation as UNKNOWN. Rules doubt.amount,
-    pay.held_for_less.
+    The verdict of an authorization that holds money becomes DECLINED. The verdict of any other operation
+    becomes UNKNOWN. Rules doubt.amount, pay.held_for_less.
     """
     releases_other_amount = operation.kind == Kind.VOID and operation.payment.decline_reason == HELD_FOR_LESS
     # no money is held before the payer has confirmed, so the amount is checked only after that
@@ -291,9 +294,8 @@ def _facts_after(operation: Operation, outcome: Outcome, now: datetime) -> dict[
     if state == State.UNKNOWN and _keeps_state(operation, outcome):
         state = State(operation.state)
     ended = state in Operation.ENDED
-    is_of_others = (
-        operation.purpose == Operation.Purpose.OUTSIDE
-    )  # made outside this service, so the pump neither sends it nor asks the provider about it
+    # The pump does not send or look up an operation that was made outside this service.
+    is_of_others = operation.purpose == Operation.Purpose.OUTSIDE
     return {
         "state": state,
         "reference": outcome.reference or operation.reference,

@@ -1,4 +1,7 @@
-"""The operators' stops, of which each process has a copy at most four seconds old (rule operator.stop)."""
+"""Operators' stops of new business. Each process has a copy that is at most four seconds old.
+
+Rule operator.stop.
+"""
 
 from uuid import UUID
 

@@ -19,11 +19,11 @@ from payments.models import Operation
 
 Kind: TypeAlias = Operation.Kind
 State: TypeAlias = Operation.State
-# `last_sent_at` is the end of the lease that began with the last call. After a single call, it is later than
-# `first_sent_at` by the lease and a few microseconds. A second call is sent only after the first one was
-# answered or its lease has expired, so the difference is then larger.
+# `last_sent_at` is the end of the lease of the last call. If an operation was sent once, the difference from
+# `first_sent_at` is the lease and a few microseconds. A second call is sent only after the answer to the
+# first call or the end of its lease. The difference is then larger.
 ONE_SENDING = operation_queue.LEASE + timedelta(milliseconds=10)
-KEY_MARGIN = timedelta(hours=1)  # for a difference from the provider's clock, and for slow calls
+KEY_MARGIN = timedelta(hours=1)  # allows for the provider's clock and for slow calls
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class Details:
     """The purpose and amount of a planned operation.
 
     A refund part has `refund_uuid`, and a reimbursement has `share_uuid`. `amount` is in minor units, or None
-    for the payment's own amount. The operation is due from `at` (None: now), and the time for which it is
-    unresolved is counted from then. `resends` is the returned refund that the operation replaces.
+    for the payment's own amount. `at` is the time when the operation becomes due (None: now). The operation's
+    age is counted from this time. `resends` is the returned refund that the operation replaces.
     """
 
     amount: int | None = None
@@ -116,7 +116,7 @@ def was_sent_again(operation: Operation) -> bool:
 def assume_sent(since: datetime, now: datetime) -> None:
     """Assume that every operation that has not ended was sent from `since` until `now`.
 
-    A restored database has no record of the calls that were sent in the lost time.
+    A restored database has no record of the calls that were sent in this period.
     """
     first, last = Coalesce("first_sent_at", since), Greatest("last_sent_at", now)
     Operation.objects.filter(ended_at=None).update(first_sent_at=first, last_sent_at=last)
@@ -142,10 +142,10 @@ def released(payments: Sequence[UUID]) -> set[UUID]:
 def renew(operation: Operation, *, now: datetime, at: datetime | None = None) -> None:
     """Replace an operation that never reached the provider with one under a new key, due from `at`.
 
-    The new operation is open at once, so that no other operation begins on the payment. A refund is only
-    planned, and the caller settles the order, because the amount owed to the card might have changed. Each
-    further replacement waits twice as long as the previous one, at most ten minutes. Must be called with the
-    checkout locked.
+    The new operation is open at once, so that no other operation begins on the payment. A new refund is only
+    planned. The amount owed to the card might have changed, so the caller must then settle the order.
+    Each further replacement waits twice as long as the previous one, at most ten minutes. Must be called with
+    the checkout locked.
     """
     times = keys_before(operation).count()
     later = now + timedelta(seconds=min(2 ** min(times, 10), 600)) if times else now
@@ -182,7 +182,7 @@ def plan_void_again(refused: Operation, *, at: datetime, cause: Cause) -> None:
 
 
 def withdraw(rows: QuerySet[Operation], *, now: datetime) -> None:
-    """Withdraw those of the given operations that are planned. Must be called with the checkout locked."""
+    """Withdraw the planned operations among `rows`. Must be called with the checkout locked."""
     rows.filter(state=State.PLANNED, ended_at=None).update(
         state=State.FAILED, reason="withdrawn", ended_at=now, next_attempt_at=None
     )

@@ -86,10 +86,10 @@ class AmountRule:
 
 @dataclass(frozen=True)
 class CardForm:
-    """The data for a card page: the order or share to pay, the return address, the content around the fields.
+    """The data for a card page, on which a payer enters a card for an order or share (`subject`).
 
-    `amount` is in minor units. `account` is the merchant's account at the provider, "" for our own. The page
-    is in the language that is active when it is opened.
+    `amount` is in minor units. `account` is the merchant's account at the provider, "" for our own. `page` is
+    the content around the card fields. The page is in the language that is active when it is opened.
     """
 
     subject: UUID

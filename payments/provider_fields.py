@@ -46,7 +46,7 @@ def verdict_of_record(said: Any) -> Verdict:
 
 
 def reference(said: Any) -> str:
-    """Return the whole reference, or "" if it is invalid. A cut reference could name another object."""
+    """Return the reference, or "" if it is invalid. A reference that is cut could name another object."""
     return str(said) if _is_text(said, 255) else ""
 
 
@@ -92,7 +92,7 @@ def unchanged(said: Any) -> Any:
 
 
 def sequence(said: Any) -> Sequence[Any]:
-    """Return a list or tuple unchanged, or an empty tuple for anything else. Its members are not read."""
+    """Return a list or tuple unchanged, or an empty tuple for anything else. The members are not checked."""
     return said if isinstance(said, list | tuple) else ()
 
 
@@ -115,7 +115,7 @@ def currency(said: Any) -> str:
 
 
 def distinct_reference(said: Any) -> str:
-    """Return the reference, or its digest if it cannot be stored, so that two objects remain different."""
+    """Return the reference, or its digest if it cannot be stored. Different references stay different."""
     return reference(said) or hashlib.sha256(str(said).encode(errors="surrogatepass")).hexdigest()
 
 
@@ -147,7 +147,10 @@ def message_id(said: Any) -> str:
 
 
 def _read_brand(said: Any) -> str:
-    """Return the brand, cut, or OTHER if it is invalid. A brand with digits might be the card's number."""
+    """Return the first 20 characters of a brand, or OTHER if it is invalid.
+
+    A brand with digits is invalid, because it might be the card's number.
+    """
     if not isinstance(said, str) or not (said.isprintable() or not said) or any(map(str.isdigit, said)):
         return OTHER if said else ""
     return said[:20]

@@ -1,11 +1,12 @@
 """Sums of the ledger's closed days and months, so that reading a balance does not read the whole ledger.
 
-A day is closed an hour after its end. After that, a trigger (sql/ledger.sql) changes the time of a late
-posting to the current time, or to the end of the closed days if the clock ran ahead when they were closed.
-The posting therefore counts in an open day. A day is summed as soon as every transaction that might have
-posted before the closing has ended. When the month is over, the sums of its days become one sum. A posting
-neither writes nor locks any row of the sums. A statement that reads both sums and postings counts each
-posting once. Rule money.sums.
+A day is closed an hour after its end. If a posting for a closed day is written later, a trigger
+(sql/ledger.sql) changes the posting's time to the current time, so that it counts in an open day. If the
+clock ran ahead, the current time can be in a closed day. The trigger then uses the end of the closed days.
+
+A closed day is summed once all transactions that might still post to it have ended. When a month is over, the
+sums of its days become one sum. Writing a posting does not write or lock any row of the sums. A statement
+that reads both sums and postings counts each posting once. Rule money.sums.
 """
 
 from collections.abc import Sequence
@@ -19,7 +20,8 @@ from config.lib.database import queries
 from payments import statements
 from payments.models import LedgerClosing, Posting
 
-SETTLES = timedelta(hours=1)  # a day is closed this long after its end: clocks differ, transactions are long
+# A day is closed this long after its end, because clocks differ and transactions can be long.
+SETTLES = timedelta(hours=1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)  # the end of the closed days before the first closing
 _OF_ACCOUNTS = {"accounts": list(Posting.Account.values)}
 
@@ -46,7 +48,8 @@ def close(now: datetime) -> bool:
         if _locked() is not None:
             rows = LedgerClosing.objects.filter(closed_until__lt=until)
             rows.update(closed_until=until, horizon=None)
-    with transaction.atomic(durable=True):  # its snapshot must be later than the commit of the closing
+    # This is a separate transaction, because its snapshot must be later than the commit of the update above.
+    with transaction.atomic(durable=True):
         if _locked() is not None:
             queries.execute(statements.SET_HORIZON_OF_CLOSED_DAYS)
     with transaction.atomic(durable=True):
@@ -61,13 +64,16 @@ def first_month() -> date | None:
 
 
 def last_day() -> date:
-    """Return today, or the last summed day if that is later, because the clock might have run ahead."""
+    """Return today or the last summed day, whichever is later.
+
+    If the clock ran ahead when days were closed, the last summed day can be in the future.
+    """
     day: date = queries.value(statements.READ_LAST_DAY_OF_LEDGER)
     return day
 
 
 def wrong_in(month: date) -> Sequence[UUID]:
-    """Return the merchants with stored sums in a month that differ from the sums of their postings."""
+    """Return the merchants whose stored sums for a month differ from the sums of their postings."""
     span = {"begin": month, "end": next_month(month)}
     found = queries.rows(statements.FIND_MERCHANTS_WITH_WRONG_SUMS, _OF_ACCOUNTS | span)
     return [uuid for (uuid,) in found]
@@ -79,7 +85,7 @@ def next_month(month: date) -> date:
 
 
 def _locked() -> LedgerClosing | None:
-    """Return the closing with its row locked, or None while another process holds the lock."""
+    """Lock and return the only row of LedgerClosing, or return None while another process has locked it."""
     return LedgerClosing.objects.select_for_update(no_key=True, skip_locked=True).first()
 
 

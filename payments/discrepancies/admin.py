@@ -40,7 +40,8 @@ class DiscrepancyAdmin(ReadOnlyAdmin):
     searched_by = "What is wrong, note or order"
     search_help_text = "Part of what is wrong or of a note, or a whole order id."
     search_fields = ("kind", "note", "subject")
-    words = ("sentence", "what_to_do", "remedies", "runbook")  # the kind's texts, on a discrepancy's page
+    # A discrepancy's page shows these texts of its kind.
+    words = ("sentence", "what_to_do", "remedies", "runbook")
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         is_open = obj is None or obj.closed_at is None
@@ -55,7 +56,7 @@ class DiscrepancyAdmin(ReadOnlyAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """Return the results. The search also covers the sentences of the kinds, which the list shows."""
+        """Return the search results. A discrepancy is also found by the sentence of its kind."""
         found, has_duplicates = super().get_search_results(request, queryset, search_term)
         term = search_term.strip().lower()
         named = [kind.name for kind in kinds.TABLE.values() if term and term in kind.sentence.lower()]

@@ -34,7 +34,8 @@ def report_operation(
 ) -> None:
     """Report a discrepancy about an operation, unless one of this kind about it is already open.
 
-    Operations that repeat each other get the same `subject`, so that only the first of them is reported.
+    For repeated operations with the same purpose, the caller passes the same `subject`, so that only the
+    first is reported.
     """
     merchant_uuid = operation.payment.merchant_id
     _open_discrepancy(

@@ -18,14 +18,15 @@ from payments.models import BalanceEntry, FormerAccount, Merchant, Payment
 from payments.provider import Entry
 
 log = structlog.get_logger("payments.balance")
-LOOK_BACK = timedelta(days=3)  # a payout lists its lines, however old, a day or two after it is made
+# The provider lists a payout's lines, including old ones, a day or two after it has made the payout.
+LOOK_BACK = timedelta(days=3)
 CHUNK = 500
 
 
 def read_balance(since: datetime) -> int:
     """Store the provider's balance entries since `since` for our merchants, and return how many there are.
 
-    An entry that was stored earlier gets the id of its payout. Raises ProviderUnreachable.
+    If an entry is already stored, only its payout and `available_at` are updated. Raises ProviderUnreachable.
     """
     count = 0
     told = safe_answers.safe_entries(provider.current_provider().entries(since), now=clock.now())
@@ -64,7 +65,7 @@ def _merchant_entries(entries: Sequence[Entry]) -> Iterator[BalanceEntry]:
 def _owners_of(accounts: set[str]) -> dict[str, UUID]:
     """Map each account to its only current merchant or, if it has none now, to its only former merchant.
 
-    Our own account has no merchant.
+    The platform's own account ("") is left out.
     """
     now = Merchant.objects.filter(provider_account__in=accounts - {""})
     former = FormerAccount.objects.filter(provider_account__in=accounts - {""})
@@ -80,7 +81,10 @@ def _single_owners(rows: QuerySet[Any], owner: str) -> dict[str, UUID]:
 
 
 def _save_entries(rows: Sequence[BalanceEntry]) -> None:
-    """Write the entries. If an entry exists already, add only its payout, once the payout is known."""
+    """Store the entries. If an entry is already stored, update only its payout and `available_at`.
+
+    If the entry's payout is not known yet, leave the stored entry unchanged.
+    """
     paid_out = {(row.account, row.reference): row for row in rows if row.payout}
     BalanceEntry.objects.bulk_create([row for row in rows if not row.payout], ignore_conflicts=True)
     BalanceEntry.objects.bulk_create(

@@ -1,8 +1,8 @@
 """Finds the payments whose books must be read, every night without a gap (rule money.reconciled).
 
 This module only opens inquiries. For each inquiry, checkout/syncing/ reads everything that the provider has
-about one payment, and records what is missing here. If one payment cannot be read, it is tried again later
-and does not hold up the others.
+about one payment, and records the facts that our database lacks. If one payment cannot be read, the read is
+retried later. The other payments do not wait for it.
 """
 
 from datetime import datetime, timedelta
@@ -19,16 +19,18 @@ from payments.models import Payment, Reconciled
 log = structlog.get_logger("payments.inquiring.reconciliation")
 
 FIRST_LOOK_BACK = timedelta(hours=48)  # for the first run
-SKEW = timedelta(minutes=5)  # for the provider's clock, and for a list that lags behind
+SKEW = timedelta(minutes=5)  # allows for the provider's clock, and for a list that lags behind
 CHUNK = 500
 
 
 def run(since: datetime | None = None) -> int:
     """Open an inquiry about each payment whose books have changed since the last complete run.
 
-    Return the number of payments found. Changes at the provider and in our own records both count. An earlier
-    `since` makes the run look further back. After a complete run, the next run continues from the time when
-    this one began. Raises ProviderUnreachable. The next run then starts from the same time as this one.
+    Return the number of payments found. A change counts at the provider and in our own records. An earlier
+    `since` makes the run look further back. Raises ProviderUnreachable.
+
+    After a complete run, the next run starts from the time when this run began. If this run fails, the next
+    run starts from the same time as this run.
     """
     began_at = clock.now()
     since = min(filter(None, [since, due_from(began_at)])) - SKEW
@@ -50,7 +52,7 @@ def due_from(now: datetime) -> datetime:
 
 
 def age(now: datetime) -> timedelta:
-    """Return the time since the last complete run began, or before the first run, our first payment's age."""
+    """Return the time since the last complete run began or, before the first run, our first payment's age."""
     done = Reconciled.objects.filter(pk=1).first()
     first = None if done else Payment.objects.order_by("pk").values_list("created_at", flat=True).first()
     return max(timedelta(), now - (done.until if done else first or now))
