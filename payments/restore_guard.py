@@ -32,7 +32,8 @@ from payments import statements
 
 FRESH_SECONDS = 3.0
 _is_repairing = ContextVar("is_repairing", default=False)
-_thread = threading.local()  # was_told_open: whether this thread last read, in this request, that it is open
+# `_thread.was_told_open` is true if this thread's last check in this request found the database open.
+_thread = threading.local()
 
 
 class Closed(OperationalError):
@@ -89,7 +90,8 @@ def repairing() -> Iterator[None]:
 
 
 def _read(asked: Any = connection) -> bool:
-    with asked.cursor() as cursor:  # not by `queries`: exactly this connection must read the mark
+    # Exactly this connection must read the mark, so `queries` is not used.
+    with asked.cursor() as cursor:
         cursor.execute(statements.FIND_MATCHING_DATABASE_MARK, [settings.DATABASE_RESTORED])
         asked.connection.is_of_open_server = bool(cursor.rowcount)
     return _is_known(asked.connection)
@@ -121,5 +123,6 @@ def _clear_answer(**_: Any) -> None:
 
 
 connection_created.connect(_check_new)
-request_started.connect(_clear_answer)  # a page that only reads is allowed on a closed database
+# A request starts without an earlier answer, because a page that only reads is allowed on a closed database.
+request_started.connect(_clear_answer)
 _is_open = Fresh(_read, seconds=FRESH_SECONDS)

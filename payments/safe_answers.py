@@ -127,7 +127,8 @@ MAX_NOTIFICATIONS = 1000  # in one message
 def safe_outcome(operation: Operation, said: object) -> Outcome:
     """Return an answer about an operation, safe to record.
 
-    If its verdict, amount or page is invalid, report a discrepancy and return UNKNOWN.
+    If its verdict, its amount or the address of the confirmation page is invalid, report a discrepancy and
+    return UNKNOWN.
     """
     read = _read_fields(said, Outcome, OUTCOME, operation=str(operation.pk))
     if isinstance(said, Outcome) and _has_sense(operation, said, read):
@@ -184,14 +185,14 @@ def payment_records(said: Iterable[object]) -> Iterator[PaymentRecord]:
 
 
 def safe_payments(said: Iterable[object]) -> Iterator[UUID]:
-    """Yield the ids of our payments that the provider names, with the nil UUID for an invalid id."""
+    """Yield the payment ids in the provider's answer, with the nil UUID in place of an invalid id."""
     return map(provider_fields.uuid, said)
 
 
 def amount_rule(currency: str) -> AmountRule:
-    """Return the amounts that a card can be charged.
+    """Return the amounts that a card can be charged in this currency.
 
-    The bounds are multiples of the step, within the service's own bounds.
+    The minimum and the maximum are multiples of the step, and are within the service's own limits.
     """
     said = provider.current_provider().amount_rule(currency)
     step = max(1, said.step)
@@ -202,7 +203,7 @@ def amount_rule(currency: str) -> AmountRule:
 def card_page(form: CardForm) -> str | CardPage:
     """Return the provider's card page, or its address.
 
-    Raises ProviderUnreachable, also if the address is invalid.
+    Raises ProviderUnreachable if the provider returns no page or an invalid address.
     """
     try:
         said = provider.current_provider().open_card_form(form)

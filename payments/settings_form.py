@@ -32,7 +32,10 @@ class AddressField(forms.URLField):
 
 
 class ShopField(forms.CharField):
-    """An address to which payers are sent, checked as strictly as an order's (rule create.return_urls)."""
+    """An address to which payers are sent, with the same checks as an order's return address.
+
+    Rule create.return_urls.
+    """
 
     def clean(self, value: Any) -> str:
         url = str(super().clean(value))
@@ -54,7 +57,7 @@ class SitesField(forms.CharField):
 
 
 def countries() -> list[tuple[str, str]]:
-    """Return the code and name of each country with phone numbers that the service can read, by name."""
+    """Return the codes and names of countries whose phone numbers the service can read, sorted by name."""
     names = Locale("en").territories
     return sorted(
         ((code, names[code]) for code in phonenumbers.SUPPORTED_REGIONS if code in names),

@@ -3,7 +3,8 @@
 This module must not import a model.
 """
 
-# The row is payments.models.DatabaseMark. Plain SQL, because Celery reads it before the models are loaded.
+# The identity of this server, as payments.models.DatabaseMark stores it. Celery reads it before the models
+# are loaded, so this is plain SQL.
 _SERVER = """(
     SELECT concat_ws('/', system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8),
         'payments_databasemark'::regclass::oid)
@@ -15,8 +16,8 @@ INSERT INTO payments_databasemark (id, server, word, opened_at) VALUES (1, {_SER
 ON CONFLICT (id) DO UPDATE SET server = excluded.server, word = excluded.word, opened_at = excluded.opened_at,
     repair_since = NULL
 """  # noqa: S608 - only constants
-# Keep the earliest start. A repair that did not end has already written to the history, so the next repair
-# cannot derive its start from the history.
+# If an earlier repair has not ended, keep its start if that is earlier. The earlier repair has already
+# written to the history, so the next repair cannot derive its start from the history.
 BEGIN_REPAIR = """
 INSERT INTO payments_databasemark (id, server, word, opened_at, repair_since) VALUES (1, '', '', clock_timestamp(), %s)
 ON CONFLICT (id) DO UPDATE SET repair_since = least(payments_databasemark.repair_since, excluded.repair_since)
@@ -28,8 +29,8 @@ OPERATION_COLUMNS = (
     *("attempts", "first_sent_at", "last_sent_at", "next_attempt_at", "lease_token"),
     *("actor", "request_id", "traceparent", "created_at"),
 )
-# Plain SQL, because many holds lapse at the same moment, and saving an operation with the ORM costs twice as
-# much.
+# This is plain SQL, because many holds lapse at the same moment, and the ORM takes twice as long to save an
+# operation.
 INSERT_OPERATIONS = f"""
 INSERT INTO payments_operation (id, payment_id, action_url, {", ".join(OPERATION_COLUMNS)})
 SELECT new.id, payment.id, '', {", ".join(f"%({name})s" for name in OPERATION_COLUMNS)}
@@ -37,7 +38,8 @@ FROM unnest(%(ids)s::uuid[], %(payments)s::uuid[]) AS new (id, payment_id)
 JOIN payments_payment payment ON payment.id = new.payment_id
 """.replace("%(amount)s", "coalesce(%(amount)s, payment.amount)")  # noqa: S608 - only our own constants
 
-# MATERIALIZED, because a plan that runs the selection again for each row would claim more rows than `limit`.
+# MATERIALIZED makes PostgreSQL select the due rows only once. A plan that selects them again for each row
+# would claim more rows than `limit`.
 _CLAIM_DUE = """
 WITH due AS MATERIALIZED (
     SELECT d.id FROM payments_operation d JOIN payments_payment p ON p.id = d.payment_id
@@ -108,9 +110,9 @@ moved AS (
 {_POST_MOVEMENT}
 SELECT FROM recorded
 """  # noqa: S608 - only our own constants
-# Plain SQL, because the ORM would build the statement again for each provider call. `num_nonnulls` replaces
-# `ended_at IS NULL`: with that condition, and with statistics from a quiet hour, PostgreSQL would search for
-# the operation among all operations that have not ended, instead of by its id.
+# This is plain SQL, because the ORM would build the statement again for each provider call. `num_nonnulls`
+# replaces the condition `ended_at IS NULL`. With that condition, and with statistics from a quiet hour,
+# PostgreSQL would not use the id: it would search all operations that have not ended.
 RECORD_OUTCOME = f"""
 WITH recorded AS (
     UPDATE payments_operation
@@ -129,8 +131,8 @@ WITH recorded AS (
 ),
 {_UPDATE_PAYMENT_AND_POST}"""  # noqa: S608 - only our own constants
 
-# If the horizon is above all transaction ids of this server, it was set on another server, and the database
-# was restored here from a dump. It is then set again.
+# A horizon above all transaction ids of this server was set on another server, from whose dump this database
+# was restored. The horizon is then set again.
 SET_HORIZON_OF_CLOSED_DAYS = """
 UPDATE payments_ledgerclosing SET horizon = pg_snapshot_xmax(pg_current_snapshot())::text::bigint
 WHERE horizon IS NULL OR horizon > pg_snapshot_xmax(pg_current_snapshot())::text::bigint
@@ -171,8 +173,8 @@ FROM spans GROUP BY merchant_id, account, currency, 5, 6
 """  # noqa: S608 - only our own constants
 
 READ_SUMMED_UNTIL = "SELECT coalesce(max(summed_until), '-infinity')::text FROM payments_ledgerclosing"
-# `known` is the result of READ_SUMMED_UNTIL. With it, PostgreSQL can estimate how few postings there are. The
-# second bound is read in the same snapshot as the sums, so that each posting counts once.
+# `known` is the result of READ_SUMMED_UNTIL. With this value, PostgreSQL can estimate how few postings are
+# left. `summed_until` is read again, in the same snapshot as the sums, so that each posting counts once.
 READ_BALANCES = """
 SELECT account, currency, sum(amount)::bigint FROM (
     SELECT account, currency, amount FROM payments_ledgersum

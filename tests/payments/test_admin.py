@@ -221,7 +221,10 @@ class TestChanging:
     def test_of_what_nobody_changes_locks_nothing(
         self, act: Act, client: Client, captured: Checkout, page: str
     ) -> None:
-        """The service's database role may not lock rows of append-only tables."""
+        """A refused change or deletion of a posting locks no row.
+
+        The service's database role may not lock rows of append-only tables.
+        """
         posting = Posting.objects.earliest("pk")
         with CaptureQueriesContext(connection) as done:
             answer = client.post(f"/admin/payments/posting/{posting.pk}/{page}/", {"post": "yes"})
@@ -235,7 +238,7 @@ class TestChanging:
     def test_makes_a_logo_wait_that_is_kept_at_the_same_moment(
         self, act: Act, client: Client, acme: Merchant, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The row is locked from the reading of the form to its saving, so no logo address is used twice."""
+        """A logo upload waits until the operator's page is saved, so that no logo address is used twice."""
         page = f"{MERCHANTS}{acme.pk}/change/"
         shown = typed(client.get(page)) | {"brand_colour": "#A61C59"}
 

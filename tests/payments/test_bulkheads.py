@@ -32,9 +32,10 @@ EVERY = (bulkheads.PAYERS, bulkheads.CAPTURES, *bulkheads.PUMPS.values())
 
 @pytest.fixture
 def fill() -> Iterator[Callable[..., ExitStack]]:
-    """Yield a function that takes all slots of some bulkheads until the stack that it returns is closed.
+    """Yield a function that takes all slots of the given bulkheads.
 
-    At the end of the test, all slots must be free again.
+    The function returns a stack. When the stack is closed, the slots are free again. At the end of the test,
+    all slots must be free.
     """
     with ExitStack() as all_of_them:
 
@@ -51,7 +52,7 @@ def fill() -> Iterator[Callable[..., ExitStack]]:
 
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Replace the waiting for slots. Return the list of the seconds that each caller would wait."""
+    """Replace waiting for slots. Return the list to which the seconds that a caller would wait are added."""
     seconds: list[float] = []
 
     def heard(one: Bulkhead, patience: float) -> bool:
@@ -88,7 +89,10 @@ class TestEnough:
 @pytest.mark.rule("capture.slot")
 @pytest.mark.django_db
 class TestPayersAndCaptures:
-    """These tests prevent a failure: while ten payers waited for a slow bank, six captures all got a 503."""
+    """Captures and payers use separate slots.
+
+    Before, while ten payers waited for a slow bank, all captures got a 503.
+    """
 
     def test_a_capture_needs_no_slot_of_the_payers(
         self, api: Api, held: Checkout, fill: Callable[..., ExitStack], waits: list[float]

@@ -100,7 +100,7 @@ class TestADispute:
 
     @pytest.mark.rule("dispute.booked")
     def test_is_not_believed_of_a_message_alone(self, captured: Checkout) -> None:
-        """The bank signs a message about a dispute, but its books contain none."""
+        """The payment is read because of a message, but the bank's books contain no dispute."""
         assert captured.payment_id is not None
         disputing.begin(Charge.objects.get(), seconds=3600)
         with nothing_moves():
@@ -202,7 +202,7 @@ class TestARecord:
         assert again is not None and (again.before, again.has_changed) == ("open", False)
 
     def test_that_moved_nothing_is_no_dispute(self, captured: Checkout) -> None:
-        """An inquiry has no balance line."""
+        """A record without balance lines, such as an inquiry, is not recorded as a dispute."""
         assert record(captured.payment, told(lines=())) is None
         assert not Dispute.objects.exists()
 

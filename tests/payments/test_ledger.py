@@ -81,13 +81,17 @@ class TestAnOutcome:
         with transaction.atomic():
             operations.record(capture, Outcome(Verdict.SUCCEEDED), now=clock.now(), lease=capture.lease_token)
             reference = Movement.objects.get().reference
-            transaction.set_rollback(True)  # because the order's row was not changed together with it
+            # Roll back, because the order's row was not changed together with the operation.
+            transaction.set_rollback(True)
         assert reference == str(capture.pk)
 
 
 class TestAFact:
     def test_is_recorded_once(self, refunded_part: Operation) -> None:
-        """The operation's answer and the provider's books give a movement the same reference."""
+        """The answer to an operation and the provider's books have the same reference for one movement.
+
+        A constraint refuses a second record with this reference.
+        """
         told = Movement.objects.get(operation=refunded_part)
         with pytest.raises(IntegrityError, match="a_fact_is_recorded_once"), transaction.atomic():
             ledger.record(

@@ -1,4 +1,4 @@
-"""Open card operations, as single reads and lists of orders find them."""
+"""Open card operations: how they are found for one order and for lists of orders."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -27,7 +27,7 @@ class TestWhatHasBegun:
     def test_is_told_no_more_once_anything_was_heard_of_it(self, in_doubt: InDoubt) -> None:
         """Even an unclear answer changes the order's row, so the operation is not listed any more.
 
-        Otherwise, while a bank is down for an hour, all orders of that hour would be read.
+        If it stayed listed while a bank is down for an hour, all orders of that hour would be listed.
         """
         operation = in_doubt("authorize")
         assert operation.state == "unknown"

@@ -27,7 +27,7 @@ class TestClaimDue:
     ) -> None:
         pay(factories.checkout(acme))
         with connection.cursor() as cursor:
-            # with statistics for a single row, a nested loop looks cheap to the planner
+            # The planner's statistics then show a single row, so that it prefers a nested loop.
             cursor.execute("ANALYZE payments_operation, payments_payment")
         for _ in range(3):
             cancellations.cancel(acme, pay(factories.checkout(acme)).pk, cause=CAUSE)
@@ -37,7 +37,10 @@ class TestClaimDue:
     def test_leaves_what_another_process_has_leased_meanwhile(
         self, held: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The lease expires between the claim and the read of the claimed rows."""
+        """Another process leases a claimed operation before this process reads its row.
+
+        This process then leaves the operation out.
+        """
         cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
         rows, find = Operation.objects, Operation.objects.filter
 

@@ -80,7 +80,8 @@ class TestRecording:
             found = operations.read_operation(capture.pk)
             moved = Movement.objects.get(operation=capture)
             lines = set(Posting.objects.filter(transaction=moved.pk).values_list("account", "amount"))
-            transaction.set_rollback(True)  # because the order's row was not changed together with it
+            # Roll back, because the order's row was not changed together with the operation.
+            transaction.set_rollback(True)
         assert len(sent) == 1
         assert lines == {("provider", capture.amount), ("merchant", -capture.amount)}
         assert (moved.kind, moved.amount, moved.reference) == ("captured", capture.amount, "ch_1")

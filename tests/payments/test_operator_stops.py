@@ -25,7 +25,7 @@ Stop = Callable[[], None]
 
 @pytest.fixture(params=["the merchant", "all"])
 def stopped(request: pytest.FixtureRequest, acme: Merchant) -> tuple[Stop, int, str]:
-    """Return a function that stops only Acme or all merchants, and the status and code that result."""
+    """Return a function that stops Acme or all merchants, and the status and code of refused requests."""
     if request.param == "all":
         return lambda: factories.stop(None), 503, "service_unavailable"
     return lambda: factories.stop(acme), 403, "merchant_suspended"

@@ -91,7 +91,10 @@ class TestAKey:
         assert Charge.objects.get().refunded_amount == 9000
 
     def test_is_kept_after_a_call_whose_end_nobody_recorded(self, refund: Operation) -> None:
-        """The first call gets an error. Then a process dies after sending a call, which can still arrive."""
+        """The first call gets an error. A process then dies after it might have sent a second call.
+
+        The second call can still arrive, so the key is kept.
+        """
         Operation.objects.filter(pk=refund.pk).update(next_attempt_at=clock.now())
         assert operation_queue.claim(limit=1, operation_uuid=refund.pk)
         break_down("refund", "error", times=99)

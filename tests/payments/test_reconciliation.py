@@ -41,7 +41,10 @@ def asked_about() -> set[UUID]:
 
 
 def grow_old(**span: float) -> None:
-    """Make all operations, movements and disputes, here and at the bank, older by the given time."""
+    """Date all operations, movements and disputes, here and at the bank, the given time ago.
+
+    Delete all inquiries.
+    """
     ago = clock.now() - timedelta(**span)
     Call.objects.update(created_at=ago, changed_at=ago)
     BankDispute.objects.update(opens_at=ago)
@@ -53,7 +56,7 @@ def grow_old(**span: float) -> None:
 
 @pytest.fixture
 def silent(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Make the provider's list of changes fail after its first payment. The result repairs the list."""
+    """Make the provider's list of changes fail after its first payment. Return a function that repairs it."""
     known = books.changed_payments
 
     def breaks_off(*, since: datetime) -> Iterator[UUID]:
@@ -166,7 +169,8 @@ class TestAPayment:
     def test_whose_movement_they_lack_is_reported(
         self, captured: Checkout, kind: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(reconciliation, "SKEW", timedelta(0))  # as if it had been recorded a while ago
+        # A movement that was recorded within SKEW is not reported yet.
+        monkeypatch.setattr(reconciliation, "SKEW", timedelta(0))
         if kind == "refunded":
             refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
             mates.pump(captured.pk, rounds=2)
@@ -227,7 +231,7 @@ class TestWhatHappensLate:
 
     @pytest.fixture
     def learns(self) -> Callable[..., None]:
-        """Return a function that makes all rows five days older, lets the bank act, and reconciles."""
+        """Return a function that dates all rows five days ago, lets the bank act, and reconciles."""
 
         def learned(happens: Callable[[], object]) -> None:
             grow_old(days=5)
@@ -279,7 +283,8 @@ class TestTheCommand:
     def test_prints_each_discrepancy_and_exits_1(
         self, captured: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(reconciliation, "SKEW", timedelta(0))  # as if it had been recorded a while ago
+        # A movement that was recorded within SKEW is not reported yet.
+        monkeypatch.setattr(reconciliation, "SKEW", timedelta(0))
         capture = Operation.objects.get(kind="capture")
         Call.objects.filter(reference=capture.pk).delete()
         code, said = self.run("--since-hours", "1")

@@ -56,7 +56,7 @@ def reconnected(standby: Standby) -> Iterator[None]:
         connection.close_pool()  # type: ignore[attr-defined]  # missing in the type stubs
         place["HOST"], place["PORT"], place["OPTIONS"] = host, port, options
 
-    # Without the host and port, which can be those of PgBouncer.
+    # The host and port are left out, because they can be those of PgBouncer.
     others = {name: value for name, value in own[2].items() if name not in ("host", "port")}
     move(str(standby.sockets), "", others | {"pool": {"min_size": 1, "max_size": 1, "timeout": 5}})
     try:
@@ -66,7 +66,10 @@ def reconnected(standby: Standby) -> Iterator[None]:
 
 
 def acts(api: Api, held: Checkout, captured: Checkout) -> Iterator[Callable[[], Any]]:
-    """Yield what a thread can do first after it has lost its connection: calls, pages, verbs and pumps."""
+    """Yield actions that can be the first use of a thread's new connection.
+
+    They are API requests, a page, functions that begin operations, and pumps.
+    """
     yield lambda: refused(api.get(f"checkouts/{held.pk}"), 503, "service_unavailable")
     yield lambda: refused(api.post(f"checkouts/{held.pk}/capture"), 503, "service_unavailable")
     yield lambda: refused(api.post("checkouts", factories.order()), 503, "service_unavailable")
@@ -84,7 +87,7 @@ def _is_503(answer: Any) -> None:
 
 
 def _is_closed(act: Callable[..., Any], *arguments: Any, **more: Any) -> None:
-    """Check that the act raises Closed, or sees that the database is closed and changes no row."""
+    """Fail unless `act` raises Closed, or returns no result while the database is closed."""
     try:
         found = act(*arguments, **more)
     except Closed:
@@ -102,7 +105,10 @@ def books(standby: Standby) -> str:
 def test_a_promoted_standby_is_closed_before_its_first_use(
     api: Api, captured: Checkout, pay: Callable[..., Checkout]
 ) -> None:
-    """Each act is a thread's first one on the standby, after it has read that its own database is open."""
+    """A thread has read that its database is open. Then its connections are moved to a promoted standby.
+
+    Whatever the thread does first is refused and changes no row.
+    """
     held = pay(factories.checkout(api.merchant))
     make_late(pay(factories.checkout(api.merchant)))
     with promoted() as standby:
@@ -117,7 +123,10 @@ def test_a_promoted_standby_is_closed_before_its_first_use(
 
 
 def test_a_thread_that_was_told_before_another_knew_moves_nothing(held: Checkout) -> None:
-    """A thread reads that the database is open. Before it connects, another thread finds it closed."""
+    """A thread reads that the database is open. Before it connects again, another thread finds it closed.
+
+    The first thread then gets no connection.
+    """
     with promoted() as standby:
         assert not restore_guard.is_closed()
         with reconnected(standby):
@@ -130,7 +139,7 @@ def test_a_thread_that_was_told_before_another_knew_moves_nothing(held: Checkout
 
 @pytest.mark.parametrize("address", ["/api/merchant/v1/checkouts", "/pay"])
 def test_a_request_whose_question_finds_no_database_is_refused(address: str) -> None:
-    """The read of the mark fails, and the view's first query could already reach a promoted standby."""
+    """If the mark cannot be read, the request is refused: its next query could reach a promoted standby."""
 
     def fail(execute: Any, sql: str, *more: Any) -> Any:
         if "payments_databasemark" in sql:
@@ -143,7 +152,7 @@ def test_a_request_whose_question_finds_no_database_is_refused(address: str) -> 
 
 
 def test_a_request_of_a_closed_database_may_read(held: Checkout) -> None:
-    """The portal shows pages even in a thread that has read before that the database is open."""
+    """On a closed database, the portal shows pages, even if the thread read earlier that it is open."""
     with promoted() as standby:
         assert not restore_guard.is_closed()
         with reconnected(standby):
@@ -161,10 +170,8 @@ def test_costs_one_statement_for_each_connection_and_none_for_a_request(api: Api
         assert restore_guard.is_closed()
         restore_guard.open_again()
         assert not restore_guard.is_closed()
-        restore_guard._is_open._value, restore_guard._is_open._read_at = (
-            True,
-            float("inf"),
-        )  # so that the mark is not read again after three seconds
+        # The mark must not be read again after three seconds.
+        restore_guard._is_open._value, restore_guard._is_open._read_at = True, float("inf")
         before = times_read(standby)
         for connections_made in (1, 2):
             connection.close_pool()  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Whatever a provider answers can be stored in our tables, shown on our pages, and logged."""
+"""Every answer of a provider can be stored in our tables, shown on our pages, and logged."""
 
 from collections.abc import Callable
 from dataclasses import fields, replace
@@ -18,7 +18,7 @@ Said = Callable[[str, Any], str]
 
 
 def line_about(field: str, caplog: pytest.LogCaptureFixture) -> str:
-    """Return the value that the only log line about a field contains."""
+    """Return the value in the log line about a field. Fail if there is another log line."""
     (record,) = caplog.records
     line: Any = record.msg
     expected = "card" if field in OF_CARD else field
@@ -123,7 +123,8 @@ def test_a_message_is_one_whatever_it_is(value: Any) -> None:
     assert told == Notification("", UUID(int=0))
 
 
-# Each part of the books, with a function that returns books with the part, and one that reads the part.
+# The parts of a provider's books. Each entry has an example of the part, a function that returns books with a
+# given part, and a function that reads the part from books.
 PARTS: dict[str, tuple[Any, Callable[[Any], Books], Callable[[Books], Any]]] = {
     "capture": (
         said.CAPTURE,

@@ -190,7 +190,7 @@ class TestSending:
 
 class TestTheSettings:
     def test_of_local_write_a_file(self, acme: Merchant, settings: Settings, tmp_path: Path) -> None:
-        settings.EMAIL_BACKEND = written.EMAIL_BACKEND  # in place of pytest-django's
+        settings.EMAIL_BACKEND = written.EMAIL_BACKEND  # replaces pytest-django's mail backend
         settings.EMAIL_FILE_PATH = tmp_path / "mail"
         reporting.report(kinds.MISSING_HERE, acme.pk)
         tasks.mail_discrepancies()

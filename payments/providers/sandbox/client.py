@@ -38,9 +38,9 @@ OTHERS: dict[str, Callable[..., Any]] = {
 
 
 def money(verb: str, /, *, patience: float, **arguments: Any) -> Outcome:
-    """Make a call with the faults that are injected.
+    """Make a call that moves money. Injected faults apply.
 
-    Raises fault_injection.Broken. In this case, the call might have been carried out.
+    Raises fault_injection.Broken. The bank might still have carried out the call.
     """
     try:
         return fault_injection.call_with_faults(verb, arguments)
@@ -54,7 +54,7 @@ def money(verb: str, /, *, patience: float, **arguments: Any) -> Outcome:
 
 
 def call_bank(verb: str, /, **arguments: Any) -> Any:
-    """Make one of the calls in OTHERS. An injected fault raises ProviderUnreachable.
+    """Make a call that is listed in OTHERS. An injected fault raises ProviderUnreachable.
 
     Raises bank.UnknownCard.
     """

@@ -19,7 +19,7 @@ from payments.providers.sandbox.settling import Later
 
 Mode = Fault.Mode
 LATE = timedelta(seconds=5)  # how far stale books lag behind
-SILENCE = timedelta(seconds=2)  # how long the bank answers no call after it has lost a capture's answer
+SILENCE = timedelta(seconds=2)  # how long the bank answers no calls after a capture whose answer is lost
 UNDONE = {Mode.DOWN, Mode.ERROR, Mode.HANG, Mode.REPLAYED_500}
 DONE = {
     Mode.DONE_THEN_HANG,

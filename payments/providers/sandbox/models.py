@@ -34,7 +34,7 @@ class CardSession(models.Model):
 
 
 class CardToken(models.Model):
-    """A token for a card that a payer entered for one subject. It is valid for one charge.
+    """A token for a card that a payer entered for one order or share. It is valid for one charge.
 
     The card number is never stored. The charge stores the last four digits. Tokens are in an unlogged table,
     like visits: after a crash of PostgreSQL, the payer enters the card again.
@@ -98,17 +98,17 @@ class Charge(models.Model):
 
     @property
     def card(self) -> TestCard:
-        """Return its test card, which determines what the bank does."""
+        """Return the charge's test card, which determines what the bank does."""
         return BY_LAST4[self.last4]
 
     @property
     def payer(self) -> UUID:
-        """Return the subject that its card was entered for."""
+        """Return the id of the order or share that the card was entered for."""
         return cast("UUID", self.subject)
 
     @property
     def shown_card(self) -> Card:
-        """Return its card as callers see it."""
+        """Return the details of the charge's card that the bank's callers see."""
         return Card(self.card.brand, self.card.last4, self.card.fingerprint)
 
 
@@ -194,7 +194,7 @@ class Dispute(models.Model):
 
     @property
     def moves(self) -> Sequence[datetime]:
-        """Return when the money moved: it is withdrawn first, then alternately returned and withdrawn."""
+        """Return the times when money moved: first a withdrawal, then in turn returns and withdrawals."""
         return [*([] if self.is_inquiry else [self.opens_at]), *self.moved_at]
 
     @property

@@ -64,7 +64,10 @@ def settle(lines: Iterable[Call]) -> None:
 
 
 def advance(*, payments: Sequence[UUID], seconds: int) -> None:
-    """Let all future changes of these payments happen `seconds` earlier, including the end of a silence."""
+    """Let all future changes of these payments happen `seconds` earlier.
+
+    This includes the end of a period in which the bank answers no calls.
+    """
     sooner = timedelta(seconds=seconds)
     charges = Charge.objects.filter(payment__in=payments, silent_until__isnull=False)
     charges.update(silent_until=F("silent_until") - sooner)
@@ -74,11 +77,16 @@ def advance(*, payments: Sequence[UUID], seconds: int) -> None:
     disputes = Dispute.objects.filter(charge__payment__in=payments)
     disputes.update(respond_by=F("respond_by") - sooner)
     unopened = disputes.filter(opens_at__gt=Now())
-    unopened.update(opens_at=Greatest(F("opens_at") - sooner, Now()))  # so that `changed` lists it as new
+    # A dispute never opens in the past. It would otherwise be missing from the list of new changes.
+    unopened.update(opens_at=Greatest(F("opens_at") - sooner, Now()))
 
 
 def end_refund(*, payment: UUID, reference: str, fails_with: str = "") -> None:
-    """End a refund now. Settle a pending refund, or fail it with a given reason. Return a settled refund."""
+    """Let the next step of a refund happen now.
+
+    A pending refund settles or, if `fails_with` is a reason, fails. A settled refund comes back to the
+    merchant.
+    """
     with transaction.atomic(durable=True):
         charge = locked(payment)
         lines = journal.lines_about(charge) if charge else []

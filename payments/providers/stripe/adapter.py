@@ -93,7 +93,8 @@ class StripeProvider:
             asked["confirmation_token"] = card.token
         else:
             asked["payment_method"] = card.token
-        if operation.payment.kind == Payment.Kind.SHARE:  # its money is paid to someone else's card
+        # A mate's payment is passed on to the lead's card, so 3-D Secure is requested.
+        if operation.payment.kind == Payment.Kind.SHARE:
             asked["payment_method_options"] = {"card": {"request_three_d_secure": "any"}}
         return _change_intent(operation, patience, lambda service, pi, key: service.confirm(pi, asked, key))
 
@@ -118,7 +119,8 @@ class StripeProvider:
     def look_up(self, operation: Operation, patience: float) -> Outcome:
         payment = operation.payment
         if not payment.provider_reference:
-            return intents.ABSENT  # no intent is confirmed before its id is committed
+            # The id is committed before an intent is confirmed. Without an id, no call was sent.
+            return intents.ABSENT
         if operation.kind == Kind.REFUND:
             return refunds.look_up(operation, seconds=patience)
         return intents.intent_outcome(operation.kind, client.intent_of(payment, seconds=patience))
@@ -157,7 +159,7 @@ def _change_intent(operation: Operation, patience: float, change: Change) -> Out
 
 
 def _outcome_of_call(kind: str, ask: Callable[[], Outcome]) -> Outcome:
-    """Make a call that can move money. Return its outcome, or the outcome that Stripe's error stands for."""
+    """Make a call that can move money. Return its outcome, or the outcome that Stripe's error means."""
     try:
         return ask()
     except stripe.APIConnectionError:
@@ -189,7 +191,10 @@ def _outcome_of_error(kind: str, error: stripe.StripeError) -> Outcome:
 
 
 def _outcome_of_refused_intent(kind: str, code: str, error: stripe.InvalidRequestError) -> Outcome:
-    """Return the outcome for a refused request: FAILED, unless the error's PaymentIntent shows another."""
+    """Return the outcome for a refused request.
+
+    The outcome is FAILED, unless the PaymentIntent in the error shows a different outcome.
+    """
     intent = getattr(error.error, "payment_intent", None)
     if code == UNKNOWN_CALL and intent is not None and kind != Kind.REFUND:
         found = intents.intent_outcome(kind, intent)

@@ -17,8 +17,8 @@ MINIMUM = {
     "MXN": 1000, "MYR": 200, "NOK": 300, "NZD": 50, "PHP": 50, "PLN": 200, "RON": 200, "RUB": 50, "SEK": 300,
     "SGD": 50, "THB": 1000, "USD": 50, "ZAR": 50,
 }  # fmt: skip
-# Eight digits, as Stripe's reference of PaymentIntents says. Most cards can be charged more, but Link cannot,
-# nor can JCB in Japan.
+# Stripe's reference of PaymentIntents allows eight digits. Most cards can be charged more, but Link, and JCB
+# in Japan, cannot.
 MAXIMUM = 99_999_999
 WITHOUT_DECIMALS = frozenset(
     ("BIF", "CLP", "DJF", "GNF", "JPY", "KMF", "KRW", "MGA", "PYG", "RWF", "VND", "VUV", "XAF", "XOF", "XPF")

@@ -177,7 +177,10 @@ class TestWhoComesLate:
     def test_after_the_clock_ran_ahead_counts_on_the_first_open_day(
         self, acme: Merchant, ahead: timedelta
     ) -> None:
-        """A clock that ran ahead closed future days. Later, the correct clock posts into these days."""
+        """Future days were closed while the clock ran ahead.
+
+        A posting with the correct time then counts on the first open day.
+        """
         wrong = clock.now() + ahead
         moved(acme, wrong, 5)
         assert sums.close(wrong + timedelta(days=2))
@@ -200,9 +203,9 @@ class TestWhoComesLate:
         assert sums.close(at("2026-03-02T02:00"))
 
     def test_whoever_has_looked_at_the_closing_has_a_transaction_id(self, acme: Merchant, other: Any) -> None:
-        """A transaction gets an id when it reads the closing, even if it then adds no posting.
+        """A transaction gets an id before the trigger reads `closed_until`, even if it then adds no posting.
 
-        Without the id, a closing between this read and the insert would not wait for the transaction.
+        Without an id, the summing of newly closed days would not wait for this transaction.
         """
         other.execute("CREATE TEMP TABLE like_postings (LIKE payments_posting INCLUDING DEFAULTS)")
         other.commit()
@@ -290,7 +293,10 @@ class TestTheProof:
     def test_finds_a_posting_inside_of_closed_days_that_are_still_to_come(
         self, acme: Merchant, ahead: timedelta
     ) -> None:
-        """The clock ran ahead, and the trigger that changes the time of late postings is missing."""
+        """The clock ran ahead, so future days are closed. The trigger for late postings is off.
+
+        The proof finds a posting in these days.
+        """
         now = clock.now()
         moved(acme, now, 5)
         assert sums.close(now + timedelta(days=80))

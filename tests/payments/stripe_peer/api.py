@@ -85,7 +85,7 @@ def _route(request: Request) -> tuple[str, str]:
 
 
 def _work(path: str, call: Call, *, fault: dict[str, Any], told: dict[str, str]) -> Reply:
-    """Carry out the request. Whatever this returns is stored under the request's key."""
+    """Carry out the request and return its response, which the caller stores under the request's key."""
     if fault.get("mode") == "slow":
         time.sleep(fault["seconds"])
     if fault.get("mode") == "error" and fault["when"] in ("stored", "later"):
@@ -113,7 +113,7 @@ def _done(path: str, call: Call, told: dict[str, str]) -> Reply:
 
 
 def _catch_up(peer: Peer) -> None:
-    """Carry out the calls whose response was an error and that are due now.
+    """Carry out the calls that got an error response earlier and are due now.
 
     (Documentation: "Advanced error handling", "Server errors")
     """

@@ -39,13 +39,13 @@ class Peer:
     keys: dict[Any, Any] = field(default_factory=dict)  # idempotency keys
     faults: list[Thing] = field(default_factory=list)
     met: list[Thing] = field(default_factory=list)  # the faults that have affected a request
-    partial: list[int] = field(default_factory=list)  # the highest amounts of the next authorizations
-    late: list[tuple[int, Callable[[], object]]] = field(
-        default_factory=list
-    )  # the calls that are carried out later, each after its time
+    partial: list[int] = field(default_factory=list)  # how much each of the next authorizations holds at most
+    # Calls that are carried out later, each with the time from which it is due.
+    late: list[tuple[int, Callable[[], object]]] = field(default_factory=list)
     pending: list[Thing] = field(default_factory=list)  # why the next refunds are pending, as set by tests
     ahead: int = 0  # seconds by which tests have advanced the clock
-    chance: Random = field(default_factory=lambda: Random(1))  # for the order within a second, and page sizes
+    # Chooses the order of objects that are created in the same second, and the sizes of pages.
+    chance: Random = field(default_factory=lambda: Random(1))
 
     def now(self) -> int:
         return int(time.time()) + self.ahead
@@ -64,9 +64,8 @@ class Book:
     cards: dict[str, str] = field(default_factory=dict)  # maps a payment method to its name in `cards.CARDS`
     version: str = ""  # the account's API version, for its events; "" for the request's version
     lacks: Thing = field(default_factory=dict)  # fields of the account that tests have changed
-    settles_in: tuple[str, float] | None = (
-        None  # the balance's currency and the exchange rate, if all its lines are in one currency
-    )
+    # The balance's currency and the exchange rate, if all lines of the balance are in one currency.
+    settles_in: tuple[str, float] | None = None
     asked: Thing = field(default_factory=dict)  # the ids of the current request, for its events
 
     def make(self, kind: str, **fields: Any) -> Thing:
@@ -85,7 +84,7 @@ class Book:
         return found
 
     def all(self, kind: str) -> list[Thing]:
-        """Return all objects, newest first, in random order within a second.
+        """Return all objects of a kind, newest first. Objects of the same second are in random order.
 
         (Reference: "Pagination")
         """

@@ -71,7 +71,8 @@ def _list(inner: Any, given: Any, at: str) -> list[Any]:
 
 
 def _map(inner: Any, given: Any, at: str) -> dict[str, Any]:
-    if isinstance(given, list):  # `forms.decode` has made a list of a map with numbers as names
+    # If the names in a map are numbers, `forms.decode` has turned the map into a list.
+    if isinstance(given, list):
         given = {str(number): value for number, value in enumerate(given)}
     if not isinstance(given, dict):
         raise Refusal("Invalid object", param=at)

@@ -59,7 +59,8 @@ def due(book: Book, wanted: list[str] | None) -> list[tuple[Thing, Thing]]:
 def deliver(book: Book, asked: dict[str, Any]) -> list[Thing]:
     """Send the events that are due, each `times` times, and return the responses.
 
-    A `secret` in `asked` forges the signature with another secret. An `age` dates it that many seconds back.
+    If `asked` has a `secret`, it replaces the endpoint's secret, so that the signature is forged. If `asked`
+    has an `age`, the signature is that many seconds old.
     """
     with book.peer.lock:
         rows = [

@@ -43,7 +43,7 @@ def show(query: str) -> Reply:
 
 
 def take(peer: Peer, body: str) -> Reply:
-    """Create a confirmation token from the input, in the page's account and in the mode of its key."""
+    """Create a confirmation token from the input, in the page's account and in the mode of the page's key."""
     asked = json.loads(body)
     if asked["key"] not in KEYS or (asked["account"] or PLATFORM) not in (PLATFORM, *CONNECTED):
         raise Refusal("Invalid API Key provided.", status=401)

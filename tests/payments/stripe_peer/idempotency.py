@@ -31,7 +31,8 @@ class Stored:
 def run(book: Book, key: str, asked: Any, work: Callable[[], Reply]) -> Reply:
     """Do the work once per key. A repeated request gets the first response, even if it is an error.
 
-    If a request is refused before the work begins, for a parameter or a key in use, no response is stored.
+    If a request has an invalid parameter or its key is in use, it is refused before the work begins. Then no
+    response is stored.
     """
     if len(key) > MAX_LENGTH:
         raise Refusal(f"Idempotency keys have at most {MAX_LENGTH} characters.", type=errors.IDEMPOTENCY)

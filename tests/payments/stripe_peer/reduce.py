@@ -54,7 +54,7 @@ PATHS = {
 }
 PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", Any: "any"}
 Reduced = dict[str, Any]
-# names that the type hints of each request's options use
+# Names in the type hints of RequestOptions, which is part of each request's parameters.
 _NAMES = {"StripeContext": str, "Mapping": Mapping}
 
 
@@ -95,7 +95,8 @@ def _type(hint: Any, found: Reduced) -> Any:
         return {"enum": list(arguments)}
     if origin in (list, dict):
         return {"list" if origin is list else "map": _type(arguments[-1], found)}
-    return {"map": "string"}  # only the library's own class for metadata is left
+    # The only remaining type is the library's own class for metadata.
+    return {"map": "string"}
 
 
 def _one_of(kinds: list[Any]) -> Any:

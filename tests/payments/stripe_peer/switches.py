@@ -44,9 +44,9 @@ def _fault(peer: Peer, asked: Asked) -> None:
 
     - hang: the connection breaks after `seconds` without a response.
     - reset: the connection breaks.
-    - error: the response is a 500 or, if `when` is `before`, `status`. After `after`, `stored` and `later`,
-      the error is stored under the key. With `stored`, the request is not carried out. With `later`, it is
-      carried out when `seconds` have passed.
+    - error: the response is a 500 or, if `when` is `before`, `status`. If `when` is `after`, `stored` or
+      `later`, the error is stored under the key. With `stored`, the request is not carried out. With `later`,
+      it is carried out when `seconds` have passed.
     - slow: the request is carried out after `seconds`, and its key is in use until then.
     - repeat: the network delivers the request twice.
     """

@@ -36,7 +36,10 @@ def test_slow(peer: Remote, stripe: StripeClient) -> None:
 
 
 def test_asked_twice_by_the_network(peer: Remote, stripe: StripeClient) -> None:
-    """A POST that is delivered twice is carried out twice, unless it has a key. The library adds one."""
+    """A POST that is delivered twice is carried out twice, unless it has an idempotency key.
+
+    The library adds a key.
+    """
     peer.switch("fault", mode="repeat", method="POST", times=2)
     stripe.v1.payment_intents.create(PAYMENT)
     assert _count(stripe) == 1

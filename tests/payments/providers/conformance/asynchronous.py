@@ -1,9 +1,11 @@
 """A provider in memory that accepts every call and confirms it later, with its adapter.
 
 Some payment processors answer only that they have received a call, and send its outcome as a notification.
-The adapter finds a call by the reference in this answer. If the answer was lost, it searches the list of the
-payment's acts for the operation's id, which it sent with the call. That list lags by one reading. The payment
-shows how many acts it has: if the list is shorter, a missing act is not vouched for.
+The adapter finds a call by the reference in this answer. If the answer was lost, the adapter searches the
+payment's list of calls for the operation's id, which it sent with the call.
+
+The list lags by one reading. The payment also has the number of its calls. If the list is shorter, a call
+that is missing from it might still exist, so `is_vouched` is false.
 """
 
 import hmac
@@ -43,7 +45,7 @@ REASONS = {Card.DECLINED: "refused", Card.NO_MONEY: "insufficient_funds", Card.E
 
 @dataclass
 class Act:
-    """One accepted call, or one act in the dashboard, with the verdict that it will have later."""
+    """An accepted call or an action in the dashboard, with its verdict now and its final one (`becomes`)."""
 
     key: UUID
     kind: str
@@ -74,7 +76,7 @@ class Charge:
     made_at: datetime = field(default_factory=clock.now)
     state: str = ""  # asked, held, captured or voided
     acts: list[Act] = field(default_factory=list)
-    listed: int = 0  # how many acts the next reading lists
+    listed: int = 0  # how many of `acts` the next reading of the list returns
     disputes: list[DisputeRecord] = field(default_factory=list)
 
     def given_back(self) -> int:
@@ -83,12 +85,12 @@ class Charge:
         return sum(act.amount for act in self.acts if act.kind == "refund" and act.verdict not in gone)
 
     def capture(self) -> Act | None:
-        """Return the act that has captured the money, even if the list does not show it yet."""
+        """Return the capture that has succeeded, even if the list does not show it yet, or None."""
         done = (act for act in self.acts if (act.kind, act.verdict) == ("capture", Verdict.SUCCEEDED))
         return next(done, None)
 
     def list_acts(self) -> list[Act]:
-        """Return the acts that existed at the previous reading, as a list that lags by one reading."""
+        """Return the acts that existed at the previous reading: the list lags by one reading."""
         shown, self.listed = self.acts[: self.listed], len(self.acts)
         return shown
 

@@ -1,4 +1,7 @@
-"""The desk of a provider: what tests can do as payers, banks and staff, the same for every provider."""
+"""The desk of a provider: the actions that tests carry out as its payers, banks and staff.
+
+The actions are the same for every provider.
+"""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -45,7 +48,7 @@ class Desk(Protocol):
         """Answer the bank's challenge as the payer."""
 
     def go_wrong(self, verb: str, goes: Goes) -> None:
-        """Make the next call of this verb (or of `register`, `look_up`, `movements`) go wrong."""
+        """Make the next call of `verb` fail. `verb` can also be `register`, `look_up` or `movements`."""
 
     def hold_less(self, amount: int) -> None:
         """Make the next authorization hold no more than this amount."""

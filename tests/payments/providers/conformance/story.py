@@ -1,4 +1,4 @@
-"""One payment at a provider, with operations that are begun, sent, looked up and recorded."""
+"""A payment for the tests of a provider, with functions to begin, send, look up and record its operations."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -17,7 +17,7 @@ from tests.payments.providers.conformance.desk import Card, Desk
 
 Kind = Operation.Kind
 ACTS = [Kind.AUTHORIZE, Kind.CAPTURE, Kind.VOID, Kind.REFUND]
-READINGS = 5  # the maximum, after which the books must be up to date
+READINGS = 5  # the books must be up to date after at most this many readings
 
 
 class Story:
@@ -59,7 +59,7 @@ class Story:
         return operations.look_up(self.anew(operation.pk))
 
     def find(self, operation: Operation) -> Outcome:
-        """Look up an operation, and again if it is not found and its absence is not vouched for."""
+        """Look up an operation. If the answer is a NOT_FOUND that is not vouched for, look it up again."""
         found = self.look_up(operation)
         is_open = found.verdict == Verdict.NOT_FOUND and not found.is_vouched
         return self.look_up(operation) if is_open else found
@@ -75,7 +75,7 @@ class Story:
         return outcome
 
     def end(self, operation: Operation, outcome: Outcome) -> Outcome:
-        """Record an answer, and return the final one. If it is pending, settle and look up the operation."""
+        """Record an answer. If it is pending, settle and look up the operation. Return the final answer."""
         self.record(operation, outcome)
         if outcome.verdict != Verdict.PENDING:
             return outcome
@@ -100,7 +100,7 @@ class Story:
             assert self.do(Kind.CAPTURE).verdict == Verdict.SUCCEEDED
 
     def grow_old(self) -> None:
-        """Make all operations of the payment two days older."""
+        """Date all operations of the payment two days ago."""
         ago = clock.now() - timedelta(days=2)
         self.payment.operations.update(created_at=ago, first_sent_at=ago, last_sent_at=ago)
 

@@ -77,7 +77,7 @@ class StripeDesk:
         opener.open(urllib.request.Request(asked.action_url, answer), timeout=10).close()
 
     def confirm_again(self, payment: Payment) -> int:
-        """Confirm with a good card by the client secret, as the payer's browser can.
+        """Confirm the PaymentIntent again with a good card, as the payer's browser can.
 
         Return the status code of the response.
         """

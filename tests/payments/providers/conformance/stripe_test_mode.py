@@ -33,9 +33,11 @@ API = os.environ.get("STRIPE_TEST_API", "https://api.stripe.com")
 SECRET = "whsec_of_nobody_but_us"
 PATIENCE = 120.0  # seconds to wait for changes that Stripe makes with a delay
 IS_STRIPE = API.endswith(".stripe.com")
-QUIET = 3.0 if IS_STRIPE else 0.0  # if no event has come for this many seconds, the events are complete
+# After this many seconds without a new event, all events have arrived.
+QUIET = 3.0 if IS_STRIPE else 0.0
 FAILING = "5126"  # the last four digits of the card whose refunds fail
-# Tests that need what test mode cannot do: hold less than the amount, dispute a part, or end a single refund.
+# Tests that Stripe's test mode cannot run. They hold less than the amount, dispute a part of a payment, or
+# end a single refund.
 BEYOND = (
     "test_that_is_held_for_less_than_asked_is_no_payment",
     "test_may_be_of_a_part",
@@ -81,7 +83,10 @@ class TestModeDesk:
         raise NotImplementedError("No test card holds less than it was asked for.")
 
     def settle(self) -> None:
-        """Wait until all refunds that must fail have failed. If a double replaces Stripe, settle them."""
+        """Wait until all refunds to the failing card have failed.
+
+        If the double replaces Stripe, make it settle the refunds first.
+        """
         if not IS_STRIPE:
             Remote(API).switch("settle_refunds")
 
@@ -100,7 +105,7 @@ class TestModeDesk:
         _wait_for(are_ended)
 
     def age_keys(self) -> None:
-        """Do not age keys, which Stripe does not offer. Operations are looked up by their ids anyway."""
+        """Do nothing: Stripe cannot age keys, and operations are looked up by their ids anyway."""
 
     def in_dashboard(self, kind: str, payment: Payment, amount: int) -> None:
         stripe.act(self.dashboard, kind, payment, amount)

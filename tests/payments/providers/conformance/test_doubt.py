@@ -12,7 +12,7 @@ UNDONE = (Goes.SILENT, Goes.ERROR, Goes.REPLAYED_ERROR)
 
 
 def is_done_once(story: Story, operation: Operation) -> bool:
-    """Return whether the books show that this operation was carried out once, and no other."""
+    """Return whether the books show that this operation was carried out once, and no other operation was."""
     books = read(story)
     moved = [(Kind.REFUND, row.amount) for row in books.refunds]
     if books.capture is not None and operation.kind != Kind.REFUND:

@@ -31,7 +31,7 @@ def about(desk: Desk, story: Story) -> list[Notification]:
 def is_said(told: Notification, operation: Operation, *ends: Verdict) -> bool:
     """Return whether a notification fits this operation and one of these outcomes.
 
-    It can leave out the operation, its kind and the outcome.
+    A notification also fits if it does not name the operation, its kind or the outcome.
     """
     is_named = told.kind in ("", operation.kind) and told.operation in (None, operation.pk)
     return is_named and told.verdict in (*ends, Verdict.UNKNOWN)

@@ -24,9 +24,8 @@ BROKEN_OFF = {Fault.Mode.DOWN, Fault.Mode.DONE_THEN_RESET}
 
 def is_no_answer(teller: Teller, kind: str, key: UUID, mode: str) -> bool:
     """Return whether the call gets no answer or, if the fault is an error, only the bank's error."""
-    is_whole = (
-        client.bank_address() != settings.BASE_URL and mode in BROKEN_OFF
-    )  # Django's test server cannot break a connection
+    # Over HTTP, Django's test server answers with an error, because it cannot break a connection.
+    is_whole = client.bank_address() != settings.BASE_URL and mode in BROKEN_OFF
     if mode in fault_injection.ERRORS or is_whole:
         answer = teller.ask(kind, key, patience=0.2)
         return (answer.verdict, answer.reason) == (Verdict.UNKNOWN, "")
@@ -58,7 +57,10 @@ class TestFaults:
             assert Call.objects.filter(charge=teller.charge(), kind=kind).count() == 1
 
     def test_an_error_may_be_repeated_under_its_key_for_ever(self) -> None:
-        """A look-up returns the outcome. Only a call under another key can be carried out."""
+        """Each repeated call under the key gets the error. A look-up returns the outcome.
+
+        If the first call was not carried out, a call under another key succeeds.
+        """
         for kind in ACTS:
             for mode, is_done in (("replayed_500", False), ("done_replayed_500", True)):
                 teller, key = Teller(), uuid7()

@@ -66,7 +66,8 @@ def test_visits_are_not_logged_and_who_was_there_when_they_were_lost_is_asked_al
 
 
 def test_the_card_page_says_of_each_test_card_what_will_happen(lea: Asked) -> None:
-    lea.client.cookies.clear()  # the page redirects a browser that has already entered its card
+    # With its cookie, the page would redirect this browser, which has already entered a card.
+    lea.client.cookies.clear()
     page = words(lea.client.get(lea.bank_form)).replace("\xa0", " ")
     for card in CARDS.values():
         assert card.spaced in page and card.effect in page

@@ -157,7 +157,7 @@ def test_the_books_are_read_page_by_page_to_the_end(
 
 
 class TestAnEventOfAnOlderVersion:
-    """An event has the API version of its account or endpoint, whatever version our requests have."""
+    """An event has the API version of its account or endpoint, which can differ from that of our requests."""
 
     @pytest.mark.rule("money.reconciled")
     @pytest.mark.parametrize(
@@ -177,9 +177,8 @@ class TestAnEventOfAnOlderVersion:
             story.do(kind)
         told = [each for row in desk.messages() for each in desk.provider.parse_notifications(row)]
         assert {row.payment for row in told} == {story.payment.pk}
-        acts = [
-            row for row in told if row.kind != Kind.REFUND
-        ]  # an old version reports a released hold as a refund
+        # In an old version, Stripe reports a released hold as a refund.
+        acts = [row for row in told if row.kind != Kind.REFUND]
         assert {row.kind for row in acts} == set(kinds)
         assert {row.verdict for row in acts} == said
 

@@ -95,7 +95,8 @@ class TestChanged:
         self, desk: StripeDesk, acme: Merchant
     ) -> None:
         stories = [captured(desk, acme) for _ in range(3)]
-        Story(desk, acme)  # never registered, so that it cannot have changed
+        # This payment is never registered at Stripe, so it cannot have changed there.
+        Story(desk, acme)
         desk.peer.switch("advance", seconds=31 * 86400)
         assert changed(desk, clock.now()) == []
         found = changed(desk, clock.now() - changes.EVENTS_LAST - timedelta(minutes=1))
@@ -107,7 +108,8 @@ class TestChanged:
         story = captured(desk, acme)
         refund(story, 1000)
         reference = read(desk, story).refunds[0].reference
-        Story(desk, acme)  # never registered, so that it has no intent either
+        # This payment is never registered at Stripe, so it has no intent either.
+        Story(desk, acme)
         desk.peer.switch("advance", seconds=100)
         since = self.now(desk)
         desk.peer.switch("show", thing=reference, fields={"payment_intent": None})

@@ -1,7 +1,4 @@
-"""A PaymentIntent whose authorization failed must hold no money.
-
-The payer's browser can confirm it again.
-"""
+"""After a failed authorization, the PaymentIntent holds no money, even if the browser confirms it again."""
 
 from collections.abc import Callable
 
@@ -138,7 +135,7 @@ class TestAHoldThatIsFoundLater:
 
 
 def test_the_books_agree_about_what_has_ended(desk: StripeDesk, refused: Payment, pays: Pays) -> None:
-    """Neither the notifications nor the nightly reconciliation report a discrepancy."""
+    """After both payments have ended, notifications and reconciliation report no discrepancy."""
     declined = pays(Card.EXPIRED)
     desk.confirm_again(refused)
     pump()

@@ -8,7 +8,10 @@ from tests.payments.stripe_peer.errors import REQUEST, Refusal
 
 
 def book_of(peer: Peer, headers: Message) -> Book:
-    """Return the book for a request: the mode of its key, and the account in its header or the platform."""
+    """Return the book for a request, by the mode of the request's key and by its account.
+
+    The account is in the header `Stripe-Account`. Without this header, it is the platform.
+    """
     key = _key(headers.get("Authorization", ""))
     if not key:
         raise Refusal("You did not provide an API key.", status=401)

@@ -35,7 +35,7 @@ def _is_challenged(intent: Thing, card: cards.Card) -> bool:
 def _challenge(book: Book, intent: Thing, address: str) -> None:
     """Send the payer to the bank's page. (Reference: PaymentIntent, `next_action.redirect_to_url`)
 
-    Without a return address, only Stripe's script could show the page: `use_stripe_sdk`.
+    Without a return address, the action is `use_stripe_sdk`: only Stripe's script can show the page.
     """
     action: Thing = {"type": "use_stripe_sdk", "use_stripe_sdk": {"type": "three_d_secure_redirect"}}
     if intent["_return_url"]:

@@ -39,7 +39,7 @@ def answer(peer: Peer, wanted: str, query: str, body: str) -> Reply:
 
 
 def _take(book: Book, intent: Thing, is_confirmed: bool) -> None:
-    # the events that follow are not caused by an API request, so they name none
+    # No API request causes the events that follow, so these events name no request.
     book.asked = {name: value for name, value in book.asked.items() if name == "version"}
     intent["_authenticated"] = is_confirmed
     if not is_confirmed:

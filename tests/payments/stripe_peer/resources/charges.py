@@ -7,7 +7,8 @@ from tests.payments.stripe_peer.resources import cards
 
 HOLD_SECONDS = 7 * 86400  # how long an authorization is valid ("Place a hold on a payment method")
 AVAILABLE_SECONDS = 2 * 86400
-ASYNC_SECONDS = 3600  # until a charge that was captured asynchronously names its balance line
+# After this time, a charge that was captured asynchronously names its balance line.
+ASYNC_SECONDS = 3600
 
 
 def create(book: Book, intent: Thing, card: cards.Card, *, authorized: int | None) -> Thing:

@@ -19,8 +19,8 @@ _DECIDES = {"winning_evidence": "won", "losing_evidence": "lost"}  # Testing: "E
 def open_one(book: Book, charge: Thing, reason: str, **differs: Any) -> Thing:
     """Open a dispute. Withdraw its money and a fee at once, unless it is an inquiry (`warning`).
 
-    `differs` can have another `amount` and `status`. If it has a false `withdraws`, no money is withdrawn,
-    and a switch can withdraw it later.
+    `differs` can contain another `amount` and `status`. It can also contain `withdraws`: if that is false, no
+    money is withdrawn now, and a switch can withdraw it later.
     """
     is_inquiry = reason == "warning"
     details = {"due_by": book.peer.now() + ANSWER_SECONDS, "has_evidence": False, "past_due": False}

@@ -4,9 +4,8 @@ from tests.payments.stripe_peer.books import Book, Call, Thing, merge_metadata
 from tests.payments.stripe_peer.errors import Refusal, unexpected_state
 from tests.payments.stripe_peer.resources import charges, disputes, methods
 
-WITHOUT_LINE = (
-    "insufficient_funds",
-)  # a refund that waits for funds has not withdrawn money from the balance yet ("Refunds", pending)
+# A refund that is pending for this reason has not withdrawn money from the balance yet. ("Refunds", pending)
+WITHOUT_LINE = ("insufficient_funds",)
 
 
 def create(call: Call) -> Thing:

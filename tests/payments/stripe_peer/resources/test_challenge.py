@@ -62,7 +62,7 @@ def test_refused(stripe: StripeClient) -> None:
 
 
 def _confirm_again(peer: Remote, intent: Any, number: str = "4242424242424242") -> requests.Response:
-    """Confirm as the payer's browser can, with the client secret from the address that it returned to."""
+    """Confirm an intent as the payer's browser can, with the client secret from the return address."""
     asked = {
         "key": "pk_test_peer",
         "client_secret": intent.client_secret,
