@@ -1,4 +1,4 @@
-"""The admin of payments: merchants and their stops, payments, operations, the ledger, disputes."""
+"""The admin of payments: merchants, operators' stops, payments, operations, the ledger, disputes."""
 
 from typing import Any
 

@@ -47,8 +47,8 @@ NARROW = {
     }.items()
     for code in codes.split()
 }
-# In these languages, an amount below the limit has no thousands separator, such as "1234,50 €". CLDR's
-# minimumGroupingDigits says so, which Babel does not support.
+# In these languages, an amount below the limit has no thousands separator, such as "1234,50 €". This
+# is CLDR's `minimumGroupingDigits`, which Babel does not support.
 GROUPED_FROM = {
     "es": 10_000,
     "it": 10_000,

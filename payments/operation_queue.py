@@ -68,7 +68,7 @@ def no_later_than(operation: Operation, moment: datetime) -> None:
 
 
 def oldest(now: datetime) -> datetime | None:
-    """Return when the operation that has been due longest became due, or None if no operation is due.
+    """Return the due time of the operation that has been due longest, or None if no operation is due.
 
     A planned operation that waits for another operation of its payment is left out, because the pump cannot
     process it yet.

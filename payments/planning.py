@@ -23,7 +23,7 @@ State: TypeAlias = Operation.State
 # `first_sent_at` is the lease and a few microseconds. A second call is sent only after the answer to the
 # first call or the end of its lease. The difference is then larger.
 ONE_SENDING = operation_queue.LEASE + timedelta(milliseconds=10)
-KEY_MARGIN = timedelta(hours=1)  # allows for the provider's clock and for slow calls
+KEY_MARGIN = timedelta(hours=1)  # margin for clock differences and slow calls
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The admin of discrepancies: the list, and a page for each that explains its kind."""
+"""The admin of discrepancies: the list, and a page for each discrepancy, which explains its kind."""
 
 from typing import Any
 

@@ -23,7 +23,7 @@ REMEDIES = (SEND_AGAIN, SETTLE_OUTSIDE, GIVE_UP, CLOSE)  # in the order of their
 
 @dataclass(frozen=True)
 class DiscrepancyKind:
-    """A kind of discrepancy. Its sentence is also a title and has no full stop.
+    """A kind of discrepancy. Its `sentence` is also used as a title, so it has no full stop.
 
     `runbook` is the anchor of a heading in docs/operate.md. `remedies` are the operator's actions that can
     resolve the discrepancy, all on one page. A discrepancy without remedies closes automatically.

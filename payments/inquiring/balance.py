@@ -1,4 +1,4 @@
-"""The balance that the provider keeps: fees and payouts, read every night for the merchants' own books.
+"""The balance that the provider keeps: fees and payouts, read every night for the merchants' accounts.
 
 This module neither moves money nor writes to the ledger. The ledger has the amount that a card was charged,
 not the cost of the charge. Rule provider.balance.

@@ -19,15 +19,15 @@ from payments.models import Payment, Reconciled
 log = structlog.get_logger("payments.inquiring.reconciliation")
 
 FIRST_LOOK_BACK = timedelta(hours=48)  # for the first run
-SKEW = timedelta(minutes=5)  # allows for the provider's clock, and for a list that lags behind
+SKEW = timedelta(minutes=5)  # margin for clock differences, and for lists that lag behind
 CHUNK = 500
 
 
 def run(since: datetime | None = None) -> int:
     """Open an inquiry about each payment whose books have changed since the last complete run.
 
-    Return the number of payments found. A change counts at the provider and in our own records. An earlier
-    `since` makes the run look further back. Raises ProviderUnreachable.
+    Return the number of payments found. Changes at the provider and changes in our own records both count.
+    An earlier `since` makes the run look further back. Raises ProviderUnreachable.
 
     After a complete run, the next run starts from the time when this run began. If this run fails, the next
     run starts from the same time as this run.

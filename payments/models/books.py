@@ -158,5 +158,5 @@ class Discrepancy(models.Model):
 
     @property
     def kind_entry(self) -> DiscrepancyKind:
-        """Return the kind from the table of kinds, or a generated kind if only an earlier release had it."""
+        """Return the kind from the table of kinds, or a generated kind if the table no longer has it."""
         return kinds.kind_named(self.kind)

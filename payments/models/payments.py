@@ -66,7 +66,8 @@ class Payment(models.Model):
         blank=True,
         help_text="When the payer continued with another card. A hold that is found later is voided.",
     )
-    is_live = _condition_column(  # whether this is the payment that counts for its subject
+    # Whether this is the current payment of its checkout or share.
+    is_live = _condition_column(
         Q(status__in=[Status.AUTHORIZING, Status.AUTHORIZED, Status.CAPTURED], abandoned_at=None)
     )
 
@@ -95,7 +96,7 @@ class Payment(models.Model):
 
     def __str__(self) -> str:
         amount = money.display(self.amount, self.currency)
-        status = "held" if self.status == self.Status.AUTHORIZED else self.status  # the word on its badge
+        status = "held" if self.status == self.Status.AUTHORIZED else self.status  # as on the payment's badge
         return f"{amount}\N{NO-BREAK SPACE}· {self.card_brand} {self.card_last4}\N{NO-BREAK SPACE}· {status}"
 
 
@@ -191,7 +192,8 @@ class Operation(models.Model):
             ),
             models.UniqueConstraint(
                 "payment",
-                condition=Q(is_open=True) & ~Q(kind="refund"),  # each refund is for another part of the money
+                # Several refunds can be open, because each is for a different part of the money.
+                condition=Q(is_open=True) & ~Q(kind="refund"),
                 name="one_open_operation_per_payment",
             ),
             models.UniqueConstraint(

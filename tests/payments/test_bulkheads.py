@@ -91,7 +91,7 @@ class TestEnough:
 class TestPayersAndCaptures:
     """Captures and payers use separate slots.
 
-    Before, while ten payers waited for a slow bank, all captures got a 503.
+    Otherwise, captures would get a 503 while payers wait for a slow bank.
     """
 
     def test_a_capture_needs_no_slot_of_the_payers(

@@ -88,7 +88,7 @@ class TestAnOutcome:
 
 class TestAFact:
     def test_is_recorded_once(self, refunded_part: Operation) -> None:
-        """The answer to an operation and the provider's books have the same reference for one movement.
+        """A movement has the same reference in the answer to its operation and in the provider's books.
 
         A constraint refuses a second record with this reference.
         """

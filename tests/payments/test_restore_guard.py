@@ -107,7 +107,7 @@ def test_a_promoted_standby_is_closed_before_its_first_use(
 ) -> None:
     """A thread has read that its database is open. Then its connections are moved to a promoted standby.
 
-    Whatever the thread does first is refused and changes no row.
+    The thread's first action there is refused and changes no row.
     """
     held = pay(factories.checkout(api.merchant))
     make_late(pay(factories.checkout(api.merchant)))

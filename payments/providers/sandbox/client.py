@@ -38,7 +38,7 @@ OTHERS: dict[str, Callable[..., Any]] = {
 
 
 def money(verb: str, /, *, patience: float, **arguments: Any) -> Outcome:
-    """Make a call that moves money. Injected faults apply.
+    """Call the bank. Injected faults change or break the call.
 
     Raises fault_injection.Broken. The bank might still have carried out the call.
     """

@@ -84,7 +84,7 @@ def advance(*, payments: Sequence[UUID], seconds: int) -> None:
 def end_refund(*, payment: UUID, reference: str, fails_with: str = "") -> None:
     """Let the next step of a refund happen now.
 
-    A pending refund settles or, if `fails_with` is a reason, fails. A settled refund comes back to the
+    A pending refund settles, or fails if `fails_with` is a reason. A settled refund comes back to the
     merchant.
     """
     with transaction.atomic(durable=True):

@@ -32,7 +32,7 @@ PREFIXES = {
 
 @dataclass
 class Peer:
-    """The state of one peer process. A thread that reads or changes it holds `lock`."""
+    """The state of one peer process. A thread that reads or changes it must hold `lock`."""
 
     lock: threading.RLock = field(default_factory=threading.RLock)
     books: dict[tuple[str, bool], "Book"] = field(default_factory=dict)
