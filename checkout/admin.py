@@ -78,7 +78,7 @@ admin.site.register(Discrepancy, remedies_admin.FoundDiscrepancyAdmin)
 
 EMPTY = (None, "")
 TIMES = {"created_at": "made", "authorized_at": "held", "capture_before": "hold ends"}  # column labels
-# The statuses whose badges do not show the status's own label.
+# The text on the badge of a status, if it is not the label of the status.
 AS_BADGES = {
     Status.CREATED: "Not paid yet",
     Status.AUTHORIZED: "Held",
@@ -95,8 +95,8 @@ REFUSALS = {
 class Trouble(admin.SimpleListFilter):
     """Filter for orders with a problem that their status does not show.
 
-    Orders with an operation of unknown outcome are found among all orders. Disputes and failed refunds are
-    found only among the newest rows.
+    "In doubt" looks at all operations. "Disputed" and "Refund failed" look only at the newest disputes and
+    refunds.
     """
 
     title = "needs a look"
@@ -153,14 +153,15 @@ class CheckoutAdmin(MoneyAdmin):
     search_fields = ("id", "merchant_order_id__iexact")
     of_each_merchant = ("merchant_order_id",)
     merchants_order = ("-created_at", "-pk")
-    # No panel looks orders up by this column, which has no index. The page of a payment links to its order.
+    # This column has no index, so no other admin page lists orders by their payment. The page of a payment
+    # links to its order instead.
     unindexed = ("payment",)
     amounts = ("amount", "refunded_amount")
     panels = (("checkout.change", "checkout"),)
     counts_records = True
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Return the rows, each with the time at which it was read, so that a page can show this time."""
+        """Return the rows with the time of the query, because the pages show when their data was read."""
         return current_checkouts.with_read_at(settling.with_untold(super().get_queryset(request)))
 
     def get_fields(self, request: HttpRequest, obj: Checkout | None = None) -> Any:
@@ -274,7 +275,7 @@ class RefundAdmin(MoneyAdmin):
 
 
 class AnswerFilter(admin.SimpleListFilter):
-    """Filter of the newest calls by the kind of their response."""
+    """Filter for the done, refused or failed calls among the newest calls, by response status."""
 
     title = f"answer, among the newest {lists.LOOKED_THROUGH:,}"
     parameter_name = "answer"
@@ -316,7 +317,7 @@ class IdempotencyKeyAdmin(ReadOnlyAdmin):
 
 @admin.register(ProofRun)
 class ProofRunAdmin(ReadOnlyAdmin):
-    """Admin of the proofs of all checkouts, with the progress and the breaches of each run."""
+    """Admin of the runs that prove the ledger of all checkouts, with their progress and breaches."""
 
     list_display = ("begun_at", "ended_at", "checkout_count", "breach_count", "is_scheduled")
 
@@ -326,7 +327,8 @@ class CustomerAdmin(ReadOnlyAdmin):
     """Admin of customers. It shows only the last digits of a phone number."""
 
     list_display = ("id", "__str__", "created_at")
-    search_fields = ("id",)  # a search by phone number is possible only on another page, which logs it
+    # Only another admin page can search by phone number. It logs each search.
+    search_fields = ("id",)
     secret = ("phone", "name")
     also = ("__str__",)
 

@@ -31,12 +31,12 @@ class NotPayable(StateConflict):
 
 
 class NotTheLead(Exception):
-    """The person is not the lead any more, because another person has signed in (rule pay.lead)."""
+    """The person is no longer the lead, because another person has signed in (rule pay.lead)."""
 
 
 @dataclass(frozen=True)
 class Paid:
-    """Result of an attempt to pay. For NEEDS_ACTION, `action_url` is the page where the payer confirms."""
+    """Result of an attempt to pay. If the verdict is NEEDS_ACTION, the payer confirms at `action_url`."""
 
     verdict: Verdict
     reason: str = ""
@@ -57,11 +57,11 @@ def authorize(
     If the lead shares the cost, the page's `language` is stored for text messages to the lead (rule
     lead.language).
 
-    If an authorization of another card is open, it is given up if it waits for the payer's confirmation, or
-    if its bank has been silent for a minute. `admit` is called in the transaction that begins the operation,
-    and can raise to roll it back. Raises NotPayable, NotTheLead, OperationInProgress,
-    operator_stops.MerchantSuspended, operator_stops.AllStopped, bulkhead.Busy. Rules pay.held, pay.one_hold,
-    pay.another_card.
+    Another card can still have an open authorization. It is given up if it waits for the payer's
+    confirmation, or if its bank has been silent for a minute. Otherwise, OperationInProgress is raised.
+    `admit` is called in the transaction that begins the operation, and can raise to roll it back. Raises
+    NotPayable, NotTheLead, OperationInProgress, operator_stops.MerchantSuspended, operator_stops.AllStopped,
+    bulkhead.Busy. Rules pay.held, pay.one_hold, pay.another_card.
     """
 
     def begin(slot: Slot) -> Operation:
@@ -82,7 +82,7 @@ def authorize(
 
 
 def _note_payer(checkout: Checkout, lead: Customer | None, language: str) -> None:
-    """Write the lead if the checkout has none yet, and the language if the lead shares the cost."""
+    """Store the lead if the checkout has none yet, and the page's language if the cost is split."""
     facts: dict[str, Any] = {}
     if lead is not None and checkout.lead_id is None:
         facts["lead"] = lead
@@ -95,8 +95,9 @@ def _note_payer(checkout: Checkout, lead: Customer | None, language: str) -> Non
 def hold(begin: Callable[[Slot], Operation]) -> Paid:
     """Hold money on a card, in three phases.
 
-    First, `begin` takes the slot and commits the intent. Then the provider is called. After the call, the
-    checkout is locked again and the outcome is recorded. Raises bulkhead.Busy and the exceptions of `begin`.
+    First, `begin` takes a slot of the bulkhead and commits the intent. Then the provider is called. After the
+    call, the checkout is locked again and the outcome is recorded. Raises bulkhead.Busy and the exceptions of
+    `begin`.
     """
     deadline = Deadline.after(operations.PATIENCE)
     with bulkheads.PAYERS.slot() as slot:
@@ -114,8 +115,8 @@ def hold(begin: Callable[[Slot], Operation]) -> Paid:
 def _check_payable(checkout: Checkout, card_token: str, lead: Customer | None, now: datetime) -> bool:
     """Return whether the checkout can be paid. If its deadline has passed, it expires first.
 
-    An earlier authorization can be given up for this card. Raises NotTheLead, OperationInProgress,
-    operator_stops.MerchantSuspended, operator_stops.AllStopped.
+    An open authorization of another card is given up if `make_way` allows it. Raises NotTheLead,
+    OperationInProgress, operator_stops.MerchantSuspended, operator_stops.AllStopped.
     """
     expiry.expire_if_due(checkout, now)
     if checkout.status != Status.CREATED:
@@ -134,10 +135,10 @@ def _check_payable(checkout: Checkout, card_token: str, lead: Customer | None, n
 def new_payment(
     checkout: Checkout, card: CardUse, kind: Payment.Kind, *, of: Checkout | PaymentRequest
 ) -> Payment:
-    """Create the payment with which this card pays the whole checkout, or a mate's share.
+    """Create the payment of a card for the whole checkout, or for a mate's share.
 
-    `of` is what the card pays. The lead's card pays the whole checkout, even if the cost is split. Rule
-    split.full_hold.
+    `of` is the checkout or the share. The lead's card pays the whole checkout, even if the cost is split.
+    Rule split.full_hold.
     """
     return Payment.objects.create(
         merchant_id=checkout.merchant_id,

@@ -21,12 +21,12 @@ from payments.cause import Cause
 from payments.models import Merchant, Operation
 from payments.provider import Outcome, Verdict
 
-# For the whole call. A merchant can make the call while it handles a webhook, which must be done within 15 s.
+# Time limit of the whole call. A merchant can call it while it handles a webhook, for which it has 15 s.
 CAPTURE_SECONDS = 8.0
 LOCK_SECONDS = 3.0  # maximum time that a statement waits for a row lock (lock_timeout)
 RECORD_SECONDS = 3.2  # part of CAPTURE_SECONDS that is reserved to lock again and record the outcome
 JOIN_SECONDS = 2.0  # maximum time that a call waits for another capture of the same checkout
-ASK_AGAIN_SECONDS = 0.3  # between two look-ups of a capture that is accepted but not confirmed
+ASK_AGAIN_SECONDS = 0.3  # pause between two look-ups of a capture that is accepted but not confirmed
 Kind: TypeAlias = Operation.Kind
 State: TypeAlias = Operation.State
 
@@ -55,7 +55,7 @@ class ProviderRefused(Exception):
 
 
 class OutcomeUnknown(Exception):
-    """The outcome was not clear in time. The pump will find it out. A repeated call is safe."""
+    """The outcome was not known in time. The pump will find it out. The call can be repeated safely."""
 
 
 def capture(merchant: Merchant, checkout_uuid: UUID, *, amount: int | None = None, cause: Cause) -> Checkout:
@@ -75,7 +75,7 @@ def capture(merchant: Merchant, checkout_uuid: UUID, *, amount: int | None = Non
     with bulkheads.CAPTURES.slot() as slot:
         while True:
             try:
-                # The wait for a slot ends early enough that both locks fit in before the deadline.
+                # This wait ends early enough for the call to wait for two row locks before the deadline.
                 checkout, operation = slot.begin(begin, deadline.sooner(2 * LOCK_SECONDS))
                 break
             except _CaptureOpen as joined:
@@ -96,8 +96,8 @@ def _require_captured(recorded: outcomes.Recorded) -> Checkout:
         raise ProviderRefused(recorded.operation.reason)
     if recorded.checkout.status != Status.AUTHORIZED:
         raise NotCapturable(recorded.checkout.status)
-    # A refusal that another process has recorded is not the outcome of this call, because the capture can
-    # continue under a new key.
+    # If another process has recorded a refusal, the outcome is still open: the capture can continue under a
+    # new key.
     raise OutcomeUnknown
 
 
@@ -147,7 +147,8 @@ def _begin_capture(
             raise PartialCaptureNotSupported(checkout.amount)
         if checkout.status == Status.CAPTURED:
             return checkout, None
-        expiry.expire_if_due(checkout, now)  # before `live` is read, because it can give up a silent card
+        # This comes before `live` is read, because it can give up the card of a silent bank.
+        expiry.expire_if_due(checkout, now)
         live = open_operations.live_payment(checkout.pk)
         if live is not None and live.open_uuid is not None and live.open_kind == Kind.CAPTURE:
             raise _CaptureOpen(live.open_uuid)

@@ -51,7 +51,8 @@ def create(merchant: Merchant, order: Order, *, cause: Cause) -> Checkout:
     operator_stops.check(merchant)
     check_total(order.items, order.total_amount)
     checkout = _unsaved(merchant, order)
-    with transaction.atomic(savepoint=False):  # an error in this block also ends the caller's transaction
+    # Without a savepoint, an error in this block also rolls back the caller's transaction.
+    with transaction.atomic(savepoint=False):
         made = queries.row(statements.INSERT_CHECKOUT, _parameters(checkout, order, cause))
         checkout.created_at, checkout.payable_until = made
         checkout.updated_at, checkout._state.adding = checkout.created_at, False

@@ -49,9 +49,10 @@ def read_at(checkout: Any) -> datetime:
 def actions(checkout: Checkout, *, open_kind: str | None, is_disputed: bool) -> list[str]:
     """Return the actions that the merchant may take now on a checkout from a query `with_read_at`.
 
-    An action that would be refused is left out. The list is empty while a card operation is open (`open_kind`
-    is its kind), and if the deadline has passed but the checkout has not lapsed or expired yet. `is_disputed`
-    means that a dispute rules out a refund. An operator's stop rules out a capture. Rule read.actions.
+    `open_kind` is the kind of the open card operation, or None. While an operation is open, no action is
+    allowed. The same is true if the deadline has passed and the checkout has not lapsed or expired yet.
+    `is_disputed` means that a dispute rules out a refund. An operator's stop rules out a capture. Rule
+    read.actions.
     """
     now = read_at(checkout)
     if open_kind or checkout.has_lapsed(now) or checkout.has_expired(now):
@@ -75,8 +76,8 @@ _SHARES = Prepared(lambda pk: PaymentRequest.objects.filter(checkout=pk).order_b
 class Borne(NamedTuple):
     """Parts of a split order's amount, in minor units, which sum to the amount.
 
-    `yours` is the part that the lead bears for good, `out` is the sum of the shares that mates are still
-    asked for, and `paid` is the sum of the shares that mates have paid.
+    `paid` is the sum of the shares that mates have paid. `out` is the sum of the shares that mates are still
+    asked for. `yours` is the rest, which is the lead's own part.
     """
 
     yours: int

@@ -88,7 +88,7 @@ def voided(checkouts: Sequence[Checkout]) -> None:
 
 
 def _last_event_times(checkouts: Sequence[Checkout]) -> dict[UUID, datetime]:
-    """Return the time of the last event of each lapsed checkout in the sandbox. Elsewhere return no times.
+    """Return the time of the last event of each lapsed checkout. Outside the sandbox, return {}.
 
     Only in the sandbox can time be advanced. The deadline of a hold can then be earlier than the
     `checkout.authorized` event, and `checkout.voided` must not be older than that event. Rule

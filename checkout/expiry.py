@@ -17,15 +17,16 @@ from payments.cause import PUMP, Cause
 from payments.models import Merchant, Operation
 
 PAGE = 200  # maximum length of a page of a list
-JUST_NOW = timedelta(seconds=1)  # one tick of the pump: its previous run has ended the earlier holds
+# The pump runs every second, so its previous run has ended the holds that ended earlier than this.
+JUST_NOW = timedelta(seconds=1)
 Kind = Operation.Kind
 
 
 def expire_if_due(checkout: Checkout, now: datetime) -> bool:
     """Lapse or expire a checkout if its deadline has passed; return whether it did.
 
-    Actions and reads call this first. A checkout with an open card operation does not move, unless the
-    operation is an authorization whose bank has been silent for a minute. That authorization is given up.
+    Actions and reads call this first. A checkout with an open card operation is not changed. There is one
+    exception: an authorization whose bank has been silent for a minute is given up, and the checkout ends.
     Must be called with the checkout locked. Rules lapse.whoever, expiry.open_operation.
     """
     if not (checkout.has_lapsed(now) or checkout.has_expired(now)):
@@ -38,7 +39,7 @@ def expire_if_due(checkout: Checkout, now: datetime) -> bool:
 
 
 def expire_one_if_due(checkout_uuid: UUID) -> None:
-    """Lock a checkout and call `expire_if_due`. Do not change it while the service is closed for a repair."""
+    """Lock a checkout and call `expire_if_due`. Do nothing while the service is closed for a repair."""
     if restore_guard.is_closed():
         return
     with transaction.atomic(durable=True):
@@ -46,10 +47,10 @@ def expire_one_if_due(checkout_uuid: UUID) -> None:
 
 
 def expire_late_of(merchant: Merchant) -> None:
-    """Lapse or expire the merchant's checkouts whose deadline has passed, at most one page of them.
+    """Lapse or expire the merchant's checkouts whose deadline has passed, at most PAGE of them.
 
-    A list that is filtered by status or by change calls this first. Otherwise it would miss checkouts that
-    match its filter only after they have lapsed or expired.
+    A list that is filtered by status or by time of change calls this first. Otherwise it would miss checkouts
+    that match its filter only after they have lapsed or expired.
     """
     for late in _late_of(merchant):
         expire_one_if_due(late.pk)
@@ -65,7 +66,7 @@ def _late_of(merchant: Merchant) -> QuerySet[Checkout]:
 def not_held_up(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
     """Leave out the checkouts that cannot end yet because a card operation is open.
 
-    An authorization whose bank has been silent for a minute does not count, because it can be given up.
+    An authorization whose bank has been silent for a minute can be given up, so its checkout is not left out.
     """
     silent = Q(kind=Kind.AUTHORIZE, created_at__lte=Now() - operation_queue.PATIENT_FOR)
     return rows.exclude(Exists(open_operations.open_on(OuterRef("pk")).exclude(silent)))
@@ -101,7 +102,8 @@ def expire_due(status: Status, limit: int) -> int:
     with transaction.atomic(durable=True):
         late = {checkout.pk: checkout for checkout in _late_checkouts(status)[:limit]}
         if not late:
-            return 0  # the usual case: no further query is built
+            # Usually no deadline has passed. Then no further query is made.
+            return 0
         # The statement that locked the rows can have missed an operation that began during the statement.
         for operation in open_operations.open_on_any(late):
             late.pop(operation.payment.subject, None)
@@ -120,7 +122,7 @@ _ENDING = ("status", "merchant", "merchant_order_id", "payment", "people", *stat
 
 
 def _end_late(status: str, checkouts: Sequence[Checkout], now: datetime) -> None:
-    """Void held checkouts, or expire unpaid ones. Each one ends at the time of its deadline."""
+    """Void held checkouts, or expire unpaid ones. The time of the deadline is recorded as the end."""
     deadline = Own(states.DEADLINES[Status(status)])
     if status == Status.AUTHORIZED:
         Checkout.objects.move(

@@ -45,8 +45,8 @@ def make_way(checkout: Checkout, operation: Operation, now: datetime) -> bool:
     """Give up an authorization so that another card can be used; return whether it was given up.
 
     An authorization that waits for the payer's confirmation is given up at once. Any other authorization is
-    given up as in `abandon_if_silent`. Must be called with the checkout locked. Both rows must be read under
-    the lock.
+    given up as in `abandon_if_silent`. The checkout must be locked, and `operation` must be read under the
+    lock.
     """
     if operation.state == State.NEEDS_ACTION:
         _end_challenge(checkout, operation, "another_card", now)
@@ -58,8 +58,7 @@ def abandon_if_silent(checkout: Checkout, operation: Operation, now: datetime) -
     """Give up an authorization that has waited too long; return whether it was given up.
 
     The bank has one minute to answer, and the payer has ten minutes to confirm. A hold that is found later is
-    released. Must be called with the checkout locked. Both rows must be read under the lock. Rule
-    pay.another_card.
+    released. The checkout must be locked, and `operation` must be read under the lock. Rule pay.another_card.
     """
     if operation.kind != Kind.AUTHORIZE or operation.ended_at is not None:
         return False
@@ -75,11 +74,11 @@ def abandon_if_silent(checkout: Checkout, operation: Operation, now: datetime) -
 def give_up_if_due(
     checkout_uuid: UUID, operation_uuid: UUID, said: Verdict, *, age: timedelta, is_waited_for: bool
 ) -> bool:
-    """Give up an authorization if its payer need not wait any longer; return whether it was ended.
+    """Give up an authorization after its time limit; return whether its operation was ended.
 
-    `said` is the provider's verdict, and `age` is the authorization's age. It is ended only if the payer did
-    not confirm it in time. Otherwise the service keeps looking up its outcome. `is_waited_for` is false if
-    it was given up before. Rules pay.challenge, pay.another_card.
+    `said` is the provider's verdict, and `age` is the authorization's age. The operation is ended only if the
+    payer did not confirm it in time. Otherwise it stays open, and the service keeps looking up its outcome.
+    `is_waited_for` is false if it was given up before. Rules pay.challenge, pay.another_card.
     """
     if said == Verdict.NEEDS_ACTION and age > CHALLENGE:
         _challenge_expired(checkout_uuid, operation_uuid)
@@ -91,7 +90,7 @@ def give_up_if_due(
 
 
 def _stop_waiting(checkout_uuid: UUID, operation_uuid: UUID) -> None:
-    """Give up an authorization without ending it, so that the payer can pay again.
+    """Give up an authorization so that the payer can pay again. Its operation stays open.
 
     A hold that is found later is released.
     """
@@ -120,8 +119,8 @@ def _challenge_expired(checkout_uuid: UUID, operation_uuid: UUID) -> None:
 def _end_challenge(checkout: Checkout, operation: Operation, reason: str, now: datetime) -> bool:
     """End an authorization that the payer has not confirmed. Return False if it had already ended.
 
-    If the payer confirms it later, the hold is released. Must be called with the checkout locked. Both rows
-    must be read under the lock. Rule pay.challenge.
+    If the payer confirms it later, the hold is released. The checkout must be locked, and `operation` must be
+    read under the lock. Rule pay.challenge.
     """
     if not operations.record(operation, Outcome(Verdict.FAILED, reason=reason), now=now, lease=None):
         return False

@@ -23,13 +23,15 @@ from payments.models import Operation, Payment
 from payments.provider import AmountRule, CardUse
 
 TOKEN_BYTES = 16
-KEPT = "kept"  # reason: the share is reserved for the person who took it through the group link
+# Value of ShareNotOpen.status for a share that is reserved for the person who took it through the group link.
+KEPT = "kept"
 
 
 class ShareNotOpen(Exception):
     """The share cannot be paid, taken, declined or cancelled now.
 
-    `status` gives the reason. It is `kept` if the share is reserved for another person.
+    `status` is the status of the share or of the order, or `disputed`. It is `kept` if the share is reserved
+    for another person.
     """
 
     def __init__(self, status: str) -> None:
@@ -81,7 +83,7 @@ def split_equally(
 
 
 def split(checkout_uuid: UUID, shares: Sequence[Share], *, lead: UUID | None = None) -> None:
-    """Split the cost by an amount for each mate. The lead bears the rest.
+    """Split the cost into shares with the given amounts. The lead bears the rest.
 
     `lead` is the id of the person who asks for the split. Raises split_amounts.DoesNotAddUp, ValueError,
     NotTheLead, NotPayable, OperationInProgress. Rule split.shares.
@@ -126,7 +128,7 @@ def _write_shares(checkout: Checkout, shares: Sequence[Share], rule: AmountRule)
         return
     for_all = secrets.token_urlsafe(TOKEN_BYTES)
     group_link = GroupLink(checkout=checkout, token=for_all, token_digest=crypto.digest(for_all))
-    # If an earlier split has made a group link, that link stays.
+    # If an earlier split has created a group link, that link is kept.
     GroupLink.objects.bulk_create([group_link], ignore_conflicts=True)
     tokens = [secrets.token_urlsafe(TOKEN_BYTES) for _ in shares]
     PaymentRequest.objects.bulk_create(
@@ -252,9 +254,9 @@ def cancel(share_uuid: UUID) -> PaymentRequest:
 def _end_share(
     share_uuid: UUID, to: ShareStatus, *, of: Sequence[ShareStatus], claim: str = ""
 ) -> PaymentRequest:
-    """End a share that has one of the statuses `of`.
+    """Decline or cancel a share that has one of the statuses in `of`.
 
-    A share that has already ended in the same way is returned unchanged (rule share.ended_once).
+    A share that already has the status `to` is returned unchanged (rule share.ended_once).
     """
     with transaction.atomic(durable=True):
         share, checkout = locked(share_uuid)
@@ -315,7 +317,7 @@ def end_late(share: PaymentRequest, now: datetime) -> None:
 
 
 def locked(share_uuid: UUID) -> tuple[PaymentRequest, Checkout]:
-    """Lock a share's checkout and return both, read under the lock.
+    """Lock the checkout of a share. Return the share and the checkout, both read under the lock.
 
     Raises PaymentRequest.DoesNotExist.
     """

@@ -1,6 +1,6 @@
-"""Rows of the log of requests (rule portal.requests).
+"""Rows of the request log that merchants see in the portal (rule portal.requests).
 
-Each answered POST under /checkouts leaves a row. Other calls leave one only if they were refused.
+An answered POST under /checkouts is logged, except a replay. Any other call is logged only if it is refused.
 """
 
 from typing import Any
@@ -45,7 +45,11 @@ def answered(call: ApiCall, response: Response) -> None:
 
 
 def write(call: ApiCall, statement: str = statements.INSERT_API_CALL, **of_the_key: Any) -> None:
-    """Write the row with a statement that contains INSERT_API_CALL."""
+    """Write the row of a call to the log.
+
+    `statement` is INSERT_API_CALL, or a longer statement that contains it and also changes the idempotency
+    key. `of_the_key` are the parameters for the key.
+    """
     of_the_call = {name: getattr(call, name) for name in statements.API_CALL_COLUMNS}
     queries.execute(statement, of_the_call | of_the_key)
 
@@ -53,10 +57,10 @@ def write(call: ApiCall, statement: str = statements.INSERT_API_CALL, **of_the_k
 def note_refusal(request: Request, response: Response, checkout_uuid: UUID | None) -> None:
     """Write the row of a call that was refused before it was carried out.
 
-    The reason is its scope, a limit, its address or its query. At most ten rows a minute are written for each
-    key and code, and twenty for each merchant and code. A flood of refusals therefore does not become a flood
-    of rows. A row that cannot be written changes no answer. Only the row of a POST names its checkout,
-    because a timeline shows no reads.
+    Such a call lacks a scope, exceeds a limit, or has a wrong address or query. At most ten rows a minute are
+    written for each key and error code, and twenty for each merchant and error code. This prevents a flood of
+    refused calls from filling the log. If the row cannot be written, the response is sent anyway. Only the
+    row of a POST names its checkout, because a checkout's timeline shows no reads.
     """
     if response.status_code == 401 or response.status_code >= 500 or not isinstance(request.auth, Caller):
         return
@@ -72,5 +76,5 @@ def note_refusal(request: Request, response: Response, checkout_uuid: UUID | Non
 
 
 def _storable(text: str, length: int) -> str:
-    """Return a caller's text as a row can hold it: at most `length` characters, without NUL."""
+    """Return the first `length` characters of a caller's text, with each NUL replaced by U+FFFD."""
     return text[:length].replace("\x00", "\N{REPLACEMENT CHARACTER}")

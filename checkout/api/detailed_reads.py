@@ -1,4 +1,4 @@
-"""Reads of a checkout with everything that the API shows of it, each in one statement."""
+"""Reads of a checkout with all the fields that the API shows. Each read is one SQL statement."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -28,10 +28,10 @@ _DISPUTE = ("id", "amount", "reason", "status", "opened_at", "respond_by")
 
 
 def _list_of(table: str, columns: Sequence[str], order: str, *, of: str = "checkout_id") -> Func:
-    """Return the first hundred rows of a checkout's child table as one JSON list.
+    """Return an expression that reads the first hundred rows of a checkout's child table as a JSON list.
 
-    The query is plain SQL: the ORM would build it again for each read, which costs as much as the rest of the
-    read. Rule read.refunds.
+    It is plain SQL, because the ORM would build the query again for each read. That costs as much as the rest
+    of the read. Rule read.refunds.
     """
     return Func(template=statements.json_list(table, columns, order, of=of), output_field=Field())
 
@@ -67,19 +67,23 @@ _ONE = Prepared(
 
 
 def read_as_it_stands(merchant: Merchant, checkout_uuid: UUID) -> Any:
-    """Return a checkout like `read`, without a lock and even if it is late. Raises Checkout.DoesNotExist."""
+    """Return a checkout as `read_checkout` does, but do not end it if its deadline has passed.
+
+    Takes no lock. Raises Checkout.DoesNotExist.
+    """
     return _ONE.get(checkout_uuid, merchant.pk)
 
 
 def open_kind(checkout: Any) -> str | None:
-    """Return the kind of the pending operation of a checkout that was read `with_parts`, or None."""
+    """Return the kind of the pending operation of a checkout from a query `with_parts`, or None."""
     return str(checkout.pending[0]) if checkout.pending else None
 
 
 def changed_at(checkout: Any) -> datetime:
-    """Return when a checkout that was read `with_parts` last changed.
+    """Return when a checkout from a query `with_parts` last changed.
 
-    The start of an operation is a change too, but the order's row is not written for it.
+    The start of an authorization or a capture is a change for the API too. Only the operation's row records
+    it, not the row of the checkout.
     """
     written: datetime = checkout.updated_at
     if open_kind(checkout) not in open_operations.UNWRITTEN:

@@ -1,6 +1,7 @@
 """Idempotency keys and recorded calls of the POST endpoints under /checkouts.
 
-A POST under a key is carried out once. Each call that is answered, except a replay, leaves a row.
+A POST with an idempotency key is carried out once. Each answered POST is recorded in the request log, except
+a replay.
 """
 
 import hashlib
@@ -28,7 +29,9 @@ from payments.cause import caller_of
 _KEY = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?")
 KEPT = timedelta(hours=24)
 TAKEN_OVER_AFTER = timedelta(seconds=90)
-KEPT_REFUSALS = {402, 422}  # any other refusal can become a success later, so its key is freed
+# Refusals that are stored and replayed. After any other refusal the key is freed, because the same call could
+# succeed later.
+KEPT_REFUSALS = {402, 422}
 
 
 class KeyRefused(Exception):
@@ -51,10 +54,10 @@ class IdempotencyInProgress(KeyRefused):
 
 
 class RecordedView(ApiView, ABC):
-    """View whose POST is recorded. Subclasses implement `act`, which returns the answer.
+    """View that records its POST in the request log. Subclasses implement `act`, which returns the answer.
 
-    With `in_one_transaction`, the record shares the transaction of `act`, so that a crash leaves both or
-    neither. Rules idempotency.replay, idempotency.kept.
+    With `in_one_transaction`, `act` and the record are in the same transaction, so a crash cannot keep only
+    one of them. Rules idempotency.replay, idempotency.kept.
     """
 
     in_one_transaction = False
@@ -62,10 +65,13 @@ class RecordedView(ApiView, ABC):
 
     @abstractmethod
     def act(self, request: Request, checkout_uuid: UUID | None) -> Response:
-        """Carry out the request and return the answer. config.errors maps domain errors."""
+        """Carry out the request and return the answer. `config.errors` turns exceptions into responses."""
 
     def take_query(self, request: Request) -> None:
-        """Leave the query of a POST to `_answer`, so that a call with a wrong query is recorded."""
+        """Read the query string, except that of a POST.
+
+        `_answer` reads the query string of a POST, so that a call with a wrong query string is recorded.
+        """
         if request.method != "POST":
             super().take_query(request)
 
@@ -89,8 +95,8 @@ class RecordedView(ApiView, ABC):
     def _answer(self, call: ApiCall, request: Request, key: IdempotencyKey | None) -> Response:
         """Return the answer to the request. If the database fails, free the key and raise the error.
 
-        A row that stays locked is not a failure of the database. Unless the call runs in one transaction, it
-        is refused and recorded like any other refused call.
+        If a row stays locked for too long, the call is refused and recorded like any other refused call. A
+        call that runs in one transaction raises the error instead.
         """
         try:
             super().take_query(request)
@@ -104,9 +110,10 @@ class RecordedView(ApiView, ABC):
             return self._refusal(key, error)
 
     def _refusal(self, key: IdempotencyKey | None, error: Exception) -> Response:
-        """Return the answer to an error. If no answer is defined for it, free the key and raise it.
+        """Return the error response for an exception.
 
-        Such an error is a bug.
+        If no response is defined for the exception, it is a bug. The key is then freed and the exception is
+        raised.
         """
         try:
             return self.handle_exception(error)
@@ -115,23 +122,23 @@ class RecordedView(ApiView, ABC):
             raise
 
     def _free(self, key: IdempotencyKey | None) -> None:
-        """Free the key at once. In one transaction, the rollback frees it."""
+        """Free the key now. If the view runs in one transaction, do nothing: the rollback frees the key."""
         if key is not None and not self.in_one_transaction:
             key.delete()
 
 
 def _digests(request: Request) -> list[str]:
-    """Return the digests that identify a request. The first one is to be stored.
+    """Return the digests that identify a request. The first one is stored.
 
-    They cover method, path and body. A body can contain a phone number, and a reader of the database must not
-    find it by trying all numbers. Therefore the digests of such a body need our key.
+    They cover method, path and body. If the body has customer data, the digests are made with our secret key.
+    Without that key, a reader of the database cannot find a phone number by trying all numbers.
     """
     plain = hashlib.sha256(f"{request.method} {request.path}\n".encode() + request.body).hexdigest()
     return crypto.keyed_digests("request", plain) if b'"customer"' in request.body else [plain]
 
 
 def _claim(request: Request, checkout_uuid: UUID | None) -> IdempotencyKey | HttpResponse | None:
-    """Write the row that owns the key, or return the stored answer. Raises KeyRefused.
+    """Store the idempotency key for this call, or return the stored answer. Raises KeyRefused.
 
     Returns None if the request has no key. Rules idempotency.in_flight, idempotency.at_once.
     """
@@ -160,9 +167,10 @@ def _written(wanted: IdempotencyKey, digests: list[str]) -> IdempotencyKey | Htt
 
 
 def _is_written(wanted: IdempotencyKey) -> bool:
-    """Return whether this call owns the key now.
+    """Insert the row of the key; return whether this call inserted it.
 
-    It waits for a transaction that is writing the same key.
+    If another transaction is inserting the same key, wait for it. Raises IdempotencyInProgress if that takes
+    too long.
     """
     try:
         with transaction.atomic(savepoint=True):
@@ -176,7 +184,11 @@ def _is_written(wanted: IdempotencyKey) -> bool:
 
 
 def _release(stored: IdempotencyKey, age: timedelta, digests: list[str]) -> bool:
-    """Free a key that has expired, or whose process died before it answered; return whether it was freed."""
+    """Free a stored key if it has expired or its process has died; return whether it was freed.
+
+    A process counts as dead if the call has no answer after TAKEN_OVER_AFTER. Before the key expires, only
+    the same request can take it over.
+    """
     if age < KEPT and (stored.status is not None or age < TAKEN_OVER_AFTER):
         return False
     if age < KEPT and stored.request_digest not in digests:
@@ -199,15 +211,15 @@ def _replay(stored: IdempotencyKey, digests: list[str]) -> HttpResponse:
 
 
 def _name_checkout(checkout_uuid: UUID | None) -> None:
-    """Add the checkout to the request's log lines and span, even if the address does not contain it."""
+    """Add the checkout to the request's log lines and span, even if the URL does not contain it."""
     if checkout_uuid is not None:
         structlog.contextvars.bind_contextvars(checkout=str(checkout_uuid))
 
 
 def _finish(call: ApiCall, response: Response, key: IdempotencyKey | None) -> Response:
-    """Write the call with its answer. Store the answer under the key, or free the key.
+    """Write the call with its answer to the request log. Store the answer under the key, or free the key.
 
-    The key is freed if the answer can still change.
+    The key is freed if a later call could get another answer.
     """
     content: Any = response.data
     call_log.answered(call, response)
@@ -224,10 +236,10 @@ def _finish(call: ApiCall, response: Response, key: IdempotencyKey | None) -> Re
 
 
 def _keep(key: IdempotencyKey, call: ApiCall, body: bytes) -> bool:
-    """Write the call; store a final answer under its key, or free the key.
+    """Write the call to the request log. Store a final answer under its key, or free the key.
 
-    Returns whether the answer is final. If another call has taken the key over in the meantime, no answer is
-    stored and no key is freed.
+    Returns whether the answer is final. If another call has taken over the key in the meantime, the key's row
+    is not changed.
     """
     is_kept = 200 <= call.status < 300 or call.status in KEPT_REFUSALS
     statement = (

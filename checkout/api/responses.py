@@ -138,7 +138,10 @@ def _allowed_actions(checkout: Any) -> list[str]:
 
 
 class StandingOut(Out):
-    """Status and allowed actions, in the error for a call that the state refuses (rule api.conflict)."""
+    """Status and allowed actions of a checkout. They are part of the error for an action that is not allowed.
+
+    Rule api.conflict.
+    """
 
     status = STATUS()
     available_actions = Computed(_allowed_actions, available_actions_field())
@@ -147,7 +150,7 @@ class StandingOut(Out):
 class CheckoutOut(Out):
     """Complete checkout, with the fields of its status (rule read.fields).
 
-    Read the row `with_parts` and `with_read_at`.
+    The row must come from a query `with_parts` and `with_read_at`.
     """
 
     checkout_uuid = CHECKOUT_UUID(source="pk")
@@ -227,7 +230,8 @@ class CheckoutOut(Out):
         "only the amount that the dispute did not take.",
     )
 
-    # Fields that only some statuses have: those that are always sent, and those that are sent if they have a value.
+    # The statuses in which a field can be sent. A field in ALWAYS is always sent in these statuses. A field
+    # in SOMETIMES is sent only if it has a value.
     ALWAYS = {
         "payable_until": (Status.CREATED, Status.EXPIRED),
         "expired_at": (Status.EXPIRED,),

@@ -34,7 +34,7 @@ _CATEGORY = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
 class Category(fields.Text):
-    """A slug. The service keeps a slug that it does not know (rule create.category)."""
+    """Category slug of an item. Unknown slugs are accepted and stored (rule create.category)."""
 
     def to_internal_value(self, data: Any) -> str:
         slug = super().to_internal_value(data)
@@ -51,12 +51,12 @@ class Category(fields.Text):
 class CustomData(serializers.Field[dict[str, Any], Any, Any, Any]):
     """Any JSON object within the limits of rule create.custom_data.
 
-    The limits are 8 KiB with numbers written out, 4 levels and 50 keys.
+    The limits are 8 KiB, 4 levels and 50 keys. A number counts with all its digits: 1e300 counts as 301
+    bytes.
     """
 
-    object_name = (
-        "CustomData"  # without a name, code generators would number the classes that they make for it
-    )
+    # Without this name, code generators would invent numbered class names for each use of the field.
+    object_name = "CustomData"
     default_error_messages = fields.SAID
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
@@ -93,7 +93,7 @@ class CustomData(serializers.Field[dict[str, Any], Any, Any, Any]):
 def _written_out(value: Any) -> int:
     """Return the largest number of bytes that a value can take as JSON in PostgreSQL.
 
-    PostgreSQL writes 1e300 as 301 digits.
+    Exponents count as digits, because PostgreSQL writes 1e300 as 301 digits.
     """
     exponents = (repr(number).partition("e")[2] for number in _floats_in(value))
     return len(orjson.dumps(value)) + sum(abs(int(exponent or 0)) for exponent in exponents)
@@ -108,7 +108,7 @@ def _floats_in(value: Any) -> Iterator[float]:
 
 
 class Metadata(serializers.Field[dict[str, str], Any, Any, Any]):
-    """An object of at most 50 keys with string values, 8 KiB in all (rule create.metadata)."""
+    """An object of at most 50 keys with string values, at most 8 KiB in total (rule create.metadata)."""
 
     object_name = "Metadata"
     default_error_messages = fields.SAID
@@ -165,7 +165,9 @@ class ItemIn(fields.Body):
     custom_data = CustomData(required=False, allow_null=True, help_text=CUSTOM_DATA)
 
     def to_internal_value(self, data: Any) -> Any:
-        self._line = data  # for fields that depend on another field, so that all errors are reported at once
+        # Some checks need two fields of the line. They read it here, so that all errors are reported
+        # together.
+        self._line = data
         return super().to_internal_value(data)
 
     def validate_unit_price(self, unit_price: int) -> int:
@@ -327,10 +329,10 @@ def _is_in_use(currency: Any) -> bool:
 
 
 class FullAmount(fields.Integer):
-    """The checkout's amount. The verb refuses any other integer (rules capture.full, refund.full)."""
+    """The checkout's amount. Capture and refund refuse other integers (rules capture.full, refund.full)."""
 
     def check(self, number: int) -> None:
-        """Accept any number, because only the verb knows the amount."""
+        """Accept any number, because the checkout's amount is not known here."""
 
 
 class CaptureIn(fields.Body):

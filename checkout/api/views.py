@@ -48,18 +48,21 @@ _FILTERS = {
     "created_after": "created_at__gt",
     "created_before": "created_at__lt",
 }
-_BY_TIME = (Status.VOIDED, Status.EXPIRED)  # the statuses that a late checkout gets
+# A checkout whose deadline passes gets one of these statuses.
+_BY_TIME = (Status.VOIDED, Status.EXPIRED)
 
 
 def _read_page(merchant: Merchant, query: Mapping[str, Any]) -> tuple[list[Checkout], str | None]:
     """Return a page and the next cursor.
 
-    A late checkout on the page lapses first, and is left out if it no longer matches. If lapsing can bring a
-    checkout into the list, the merchant's other late checkouts lapse first as well. Rules list.pages,
-    list.changes, lapse.whoever.
+    If the deadline of a checkout on the page has passed, it lapses or expires first. It is left out if it
+    then no longer matches the filters. Some filters match a checkout only after that. With such a filter, the
+    merchant's other checkouts whose deadline has passed lapse or expire too. Rules list.pages, list.changes,
+    lapse.whoever.
     """
     filters = {lookup: query[name] for name, lookup in _FILTERS.items() if name in query}
-    if "merchant_order_id" in filters:  # the index of this column ignores case
+    # The index of this column ignores case. PostgreSQL uses it only for an `iexact` condition.
+    if "merchant_order_id" in filters:
         filters["merchant_order_id__iexact"] = filters["merchant_order_id"]
     if query.get("status") in _BY_TIME or "updated_after" in query:
         expiry.expire_late_of(merchant)
@@ -82,7 +85,7 @@ def _read_changes(
 ) -> tuple[list[Checkout], str]:
     """Return the checkouts that changed since a cursor, and the next cursor.
 
-    A checkout that lapses because of this call is listed again later, as changed.
+    If a checkout lapses during this call, it has changed again, so a later page lists it again.
     """
 
     def begun(since: datetime) -> Iterable[Checkout]:
@@ -115,8 +118,8 @@ class Capture(RecordedView):
     def is_urgent(self, request: Request, checkout_uuid: UUID) -> bool:
         """Return whether no limit may refuse this capture.
 
-        That holds for the first capture of a hold, and for a capture shortly before its end (rule
-        limit.last_capture).
+        This is the case for the first capture of a hold, and for a capture shortly before the end of the hold
+        (rule limit.last_capture).
         """
         return current_checkouts.needs_its_capture(caller_of(request).merchant, checkout_uuid)
 
@@ -170,7 +173,7 @@ class Refund(RecordedView):
 
 
 def _require_uuid(checkout_uuid: UUID | None) -> UUID:
-    """Return the checkout's uuid, which the address of a verb always contains."""
+    """Return the checkout's uuid, which is always in the URL of a capture, a cancel or a refund."""
     if checkout_uuid is None:
         raise Checkout.DoesNotExist
     return checkout_uuid

@@ -1,6 +1,6 @@
-"""Rows in the log of requests for reads of watched orders, for the checklist (rule trial.reads).
+"""Request log rows for reads of watched orders, so that the checklist can see them (rule trial.reads).
 
-Only the sandbox writes them. In production no order is watched, and no read waits for a row.
+Only the sandbox writes them. In production no order is watched, and no read is slowed by writing a row.
 """
 
 from collections.abc import Sequence
@@ -15,13 +15,16 @@ from checkout.models import ApiCall, Refund
 from config.lib.web import request_id
 from payments.cause import caller_of
 
-# Prefixes of the merchant_order_id of watched orders. An order with a failed refund is watched too.
+# An order is watched if its merchant_order_id has one of these prefixes, or if its refund has failed.
 WATCHED = ("trial-refused-", "trial-lost-")
-MAX_NOTED = 5  # maximum of rows that one read writes
+MAX_NOTED = 5  # maximum number of rows that one read writes
 
 
 def record_reads(request: Request, checkouts: Sequence[Any]) -> None:
-    """Write a row for each watched order among the checkouts that the read shows (`detailed_reads.with_parts`)."""
+    """Write a row for each watched order that a read has returned, at most MAX_NOTED rows.
+
+    `checkouts` must come from a query `detailed_reads.with_parts`.
+    """
     if not settings.SANDBOX:
         return
     watched = [checkout for checkout in checkouts if _is_watched(checkout)]

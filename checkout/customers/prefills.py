@@ -48,10 +48,10 @@ def locale(checkout: Checkout) -> str | None:
 
 
 def delete_old() -> None:
-    """Delete the data of orders that were paid, cancelled, released or left unpaid more than a day ago."""
+    """Delete the data of orders that were captured, voided or expired more than a day ago."""
     before = clock.now() - AFTER_END
     ended = Q(captured_at__lte=before) | Q(voided_at__lte=before) | Q(expired_at__lte=before)
     of_ended = Checkout.objects.filter(ended).values("pk")
-    # An order that ended before `before` was also created before it. The condition on the id skips the orders
-    # that were created later, which are nearly all.
+    # An order that ended before `before` was also created before it. The condition on the id therefore skips
+    # all newer orders, which are most of them.
     batches.delete(Prefill.objects.filter(pk__lt=clock.first_id(before), checkout__in=of_ended))

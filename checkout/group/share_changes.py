@@ -23,9 +23,9 @@ AT_LEAST = timedelta(hours=24)  # minimum lifetime of the new link when a mate i
 
 
 def rename(share_uuid: UUID, name: str) -> PaymentRequest:
-    """Change the name of a share that no one is paying, and end any claim on it. "" removes the name.
+    """Change the name of a share that no one is paying, and end any claim on it.
 
-    Raises ShareNotOpen.
+    If `name` is "", the share has no name afterwards. Raises ShareNotOpen.
     """
     with transaction.atomic(durable=True):
         share, _ = locked(share_uuid)

@@ -70,8 +70,8 @@ def claim_share(
 def hold_longer(share_uuid: UUID, *, claim: str) -> None:
     """Reserve a share for fifteen minutes from now, because the person who claimed it has signed in.
 
-    An expired claim is renewed too, unless another person has claimed the share. In that case ShareNotOpen is
-    raised. Rule group.kept.
+    An expired claim is renewed too. Raises ShareNotOpen if another person has claimed the share, or if it is
+    not open any more. Rule group.kept.
     """
     with transaction.atomic(durable=True):
         share, checkout = mate_shares.locked(share_uuid)
@@ -100,7 +100,10 @@ def _is_open(checkout: Checkout) -> bool:
 
 
 def _let_go_of_others(checkout: Checkout, claim: str) -> None:
-    """End this claim on all shares of the order. Raises OperationInProgress if a card is paying one."""
+    """Release all shares of the order that this browser has claimed.
+
+    Raises OperationInProgress if a card is paying one of them.
+    """
     for other in checkout.payment_requests.filter(claim_digest=claim):
         if other.status == ShareStatus.PAYING:
             raise OperationInProgress

@@ -18,9 +18,9 @@ A_DAY = timedelta(days=1)  # the lead gets a message this long before the pay li
 
 
 class LeadTold(models.Model):
-    """A text message to a lead, sent once for each event that it is about. Rule lead.told.
+    """A text message to a lead about an event, for example that a mate has declined a share. Rule lead.told.
 
-    It is queued in the transaction that records the event.
+    It is queued in the transaction that records the event, and it is sent once.
     """
 
     class Kind(models.TextChoices):

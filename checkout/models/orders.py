@@ -28,7 +28,7 @@ from payments.models import Merchant, Payment
 
 
 class Own(NamedTuple):
-    """Placeholder for a value that is different for each checkout: the checkout's value in this column."""
+    """Placeholder in a write of several checkouts: each checkout's own value of this column is used."""
 
     column: str
 
@@ -53,7 +53,7 @@ def _plain(value: Any) -> Any:
 
 
 def _parameters(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of the facts by column name. A fact whose value is an Own is left out."""
+    """Return the values of `facts` by column name, as SQL parameters. An Own is left out."""
     given = {name: value for name, value in facts.items() if not isinstance(value, Own)}
     columns = {field.name: str(field.column) for field in Checkout._meta.concrete_fields}
     return {columns[name]: _plain(value) for name, value in given.items()}
@@ -206,8 +206,8 @@ class Checkout(models.Model):
             # so full index pages do not change. In a descending index, new rows would be added before the
             # others. Each full page would be split, and both halves would be written to the WAL.
             models.Index(fields=["merchant", "created_at", "id"], name="checkout_listed"),
-            # For a search by the first characters of an order id, in upper or lower case. A query for a
-            # complete id must add an `iexact` condition to the exact condition to use this index.
+            # For a search by the first characters of an order id, in upper or lower case. To use this index,
+            # a query for a complete id must have an `iexact` condition in addition to the exact one.
             models.Index(
                 "merchant", OpClass(Upper("merchant_order_id"), "text_pattern_ops"), name="checkout_order_ids"
             ),
@@ -232,7 +232,7 @@ class Checkout(models.Model):
         return (self.people or 1) > 1
 
     def is_led_by_another(self, person_uuid: UUID | None) -> bool:
-        """Return whether the checkout has a lead who is another person. Rule pay.lead.
+        """Return whether another person leads the checkout. Rule pay.lead.
 
         `person_uuid` is None if the person has not signed in.
         """
@@ -248,7 +248,7 @@ class Checkout(models.Model):
 
     @cached_property
     def bill(self) -> list[Item]:
-        """Items of the order, in the merchant's sequence. They never change."""
+        """Items of the order, in the order in which the merchant sent them. They never change."""
         lines: list[list[Any]] | None = vars(self).get("lines")
         if lines is None:
             found = Bill.objects.filter(pk=self.pk).first()
@@ -260,7 +260,7 @@ class Checkout(models.Model):
         return self.status == Status.CREATED and now >= self.payable_until
 
     def touch(self, **facts: Any) -> None:
-        """Write the facts, if any, and set `updated_at`, because the API's response has changed.
+        """Write the given fields, if any, and set `updated_at`, because the API's response has changed.
 
         The time is the database's, as in `move`, so that a list of changed checkouts does not miss any. Must
         be called with the row locked.
@@ -268,7 +268,7 @@ class Checkout(models.Model):
         self._write(facts, is_shown=True)
 
     def note(self, **facts: Any) -> None:
-        """Write facts that the API does not show. Must be called with the row locked."""
+        """Write fields that the API does not show. Must be called with the row locked."""
         self._write(facts, is_shown=False)
 
     def _write(self, facts: Mapping[str, Any], *, is_shown: bool) -> None:
@@ -282,7 +282,7 @@ class Checkout(models.Model):
         Checkout.objects.move([self], to, cause, now, **facts)
 
     def own(self, value: Any) -> Any:
-        """Return the value, or this checkout's value in the named column if it is an Own."""
+        """Return `value`. If it is an Own, return what this checkout has in its column."""
         return getattr(self, value.column) if isinstance(value, Own) else value
 
 

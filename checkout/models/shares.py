@@ -102,7 +102,7 @@ class PaymentRequest(models.Model):
         self.save(update_fields=["status", *facts])
 
     def begin_to_pay(self, mate: Customer, claim: str) -> None:
-        """Move to `paying`. If another person's expired claim is still stored, it ends."""
+        """Move to `paying`, and remove an expired claim of another person."""
         is_theirs = self.claim_digest in ("", claim)
         self.move(ShareStatus.PAYING, mate=mate, **({} if is_theirs else NO_CLAIM))
 
@@ -139,7 +139,7 @@ NO_CLAIM: dict[str, Any] = {"claim_digest": "", "claim_name": "", "claimed_until
 
 
 class GroupLink(models.Model):
-    """The single link to all free shares of an order. It is stored like the pay links (rule group.link)."""
+    """The single link to all free shares of an order. It is stored like a pay link (rule group.link)."""
 
     checkout = models.OneToOneField(
         Checkout, on_delete=models.PROTECT, primary_key=True, related_name="group_link"

@@ -21,7 +21,8 @@ history AS (
 )
 SELECT created_at, payable_until FROM made
 """
-# Plain SQL, because every move runs it. The ORM would build two statements for each move.
+# Plain SQL, because this statement runs for every change of status. The ORM would build two statements each
+# time.
 _MOVE_CHECKOUTS = """
 WITH moved AS (
     UPDATE checkout_checkout SET status = %(status)s, updated_at = statement_timestamp(){facts}
@@ -43,9 +44,9 @@ DO UPDATE SET id = excluded.id, due_at = excluded.due_at, ended_at = NULL
 
 
 def move_checkouts(values: Mapping[str, str]) -> str:
-    """Return the statement that moves checkouts.
+    """Return the statement that changes the status of checkouts.
 
-    `values` has, for each column to set, the SQL of its value: a parameter or another column.
+    `values` maps each other column that is set to the SQL of its value: a parameter or another column.
     """
     facts = "".join(f", {column} = {value}" for column, value in values.items())
     return _MOVE_CHECKOUTS.replace("{facts}", facts)

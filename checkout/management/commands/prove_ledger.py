@@ -70,7 +70,7 @@ class Command(BaseCommand):
 
 
 def _describe_next(run: ProofRun) -> str:
-    """Return words for what the run proves next.
+    """Return a description of the checkouts or sums that the run proves next.
 
     Checkouts are described by the day on which they were created, which their ids (UUIDv7) contain.
     """
