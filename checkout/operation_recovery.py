@@ -19,7 +19,8 @@ from payments.models import Operation, Payment
 from payments.provider import Outcome, Verdict
 
 Kind, State = Operation.Kind, Operation.State
-ONCE = (Kind.CAPTURE, Kind.VOID)  # a payment is captured or released only once, even under two keys
+# The provider carries out only one capture and only one void of a payment, even under two keys.
+ONCE = (Kind.CAPTURE, Kind.VOID)
 # After this many attempts, a capture or void is looked up and can get a new key. The provider might repeat a
 # stored error for as long as it remembers the old key.
 ATTEMPTS_PER_KEY = 4
@@ -34,7 +35,8 @@ def finish(operation: Operation, deadline: Deadline | None = None) -> None:
     """
     deadline = deadline or Deadline.after(operations.PATIENCE)
     if operation.purpose == Operation.Purpose.OUTSIDE:
-        return  # a refund by someone else: the service never sends it, and reads its result from the books
+        # The service never sends a refund by others. Its result comes from the provider's books.
+        return
     match operation.kind:
         case Kind.AUTHORIZE:
             _finish_authorization(operation, deadline)
@@ -84,8 +86,8 @@ def _record_outcome(operation: Operation, outcome: Outcome | None) -> None:
 def _finish_authorization(operation: Operation, deadline: Deadline) -> None:
     """Look up an authorization and record the outcome.
 
-    An authorization whose challenge the payer has not answered within ten minutes is ended. If the bank stays
-    silent, the card is given up, so that the payer can use another card.
+    If the payer has not confirmed the payment at the bank within ten minutes, the authorization is ended. If
+    the bank stays silent, the card is given up, so that the payer can use another card.
     """
     age, is_waited_for = clock.now() - operation.created_at, operation.payment.abandoned_at is None
     outcome = _ask_authorization(operation, age, deadline)
@@ -166,7 +168,8 @@ def _begin_fence(checkout_uuid: UUID, capture_uuid: UUID, lease: UUID | None) ->
 def _finish_void(operation: Operation, deadline: Deadline) -> None:
     """Send a void again and record the outcome.
 
-    If the provider refuses a void that should rule out a late capture, a look-up of the capture decides.
+    If the provider refuses a fence (see `outcomes.is_fence`), the capture is looked up. That outcome decides
+    what is recorded.
     """
     outcome = _sent_again(operation, deadline)
     checkout = Checkout.objects.get(pk=operation.payment.checkout_uuid)
@@ -179,7 +182,8 @@ def _finish_void(operation: Operation, deadline: Deadline) -> None:
     was_captured = operations.is_captured_already(outcome)
     if seen.verdict == Verdict.SUCCEEDED or (was_captured and seen.verdict == Verdict.NOT_FOUND):
         _record_outcome(operation, Outcome(Verdict.FAILED, reason="already_captured"))
-    elif was_captured:  # the look-up does not say whether our capture or someone else's took the money
+    elif was_captured:
+        # The look-up does not show who captured the payment: the service or someone else.
         _record_outcome(operation, Outcome(Verdict.UNKNOWN, reason=outcome.reason))
     else:
         is_proven = seen.verdict in REFUSED or _is_vouched(seen, capture)
@@ -229,9 +233,9 @@ def _performed_again(operation: Operation, deadline: Deadline) -> Outcome:
 def _refunded_again(operation: Operation, deadline: Deadline) -> Outcome:
     """Send a refund and return the outcome. A refund that was sent before is looked up first.
 
-    A refusal that names no refund is only about the call that it answers. If the refund was sent more than
-    once, the outcome of the other call is still unknown, so this returns UNKNOWN. Rules doubt.refund,
-    doubt.refusal.
+    If a refusal does not contain the id of a refund, it applies only to the call that it answers. If the
+    refund was sent more than once, the outcome of the other call is still unknown, so this returns UNKNOWN.
+    Rules doubt.refund, doubt.refusal.
     """
     if operation.first_sent_at is not None:
         seen = operations.look_up(operation, deadline=deadline)
@@ -257,9 +261,9 @@ def may_be_renewed(operation: Operation) -> bool:
 
 
 def may_be_sent(operation: Operation) -> bool:
-    """Return whether the service may send an operation under its key.
+    """Return whether the service may send an operation under its current key.
 
-    The provider must not have accepted it yet, and must still know the key.
+    The provider must not have accepted it yet, and must still remember the key.
     """
     first = operation.first_sent_at
     is_fresh = first is None or clock.now() - first < planning.longest_key_use()

@@ -22,10 +22,13 @@ from payments.provider import Outcome, Verdict
 from webhooks import outbox
 
 Kind, State = Operation.Kind, Operation.State
-AGAIN_AFTER = timedelta(seconds=10)  # first delay before a refused void is sent again; it grows
+# Delay before a refused void is sent again for the first time. Each later delay is longer.
+AGAIN_AFTER = timedelta(seconds=10)
 AGAIN_AT_LATEST = timedelta(hours=6)
-HOLDS_LAST = timedelta(days=8)  # banks release a hold automatically after a week
-TOLD_AFTER = 3  # refusals before a report, because one or two can be a temporary fault of the provider
+# After this time, no hold is left, because banks release a hold automatically after a week.
+HOLDS_LAST = timedelta(days=8)
+# Refusals until a report. One or two refusals can be a temporary fault of the provider.
+TOLD_AFTER = 3
 
 
 class Recorded(NamedTuple):
@@ -45,7 +48,7 @@ def record_outcome(
     """Lock the checkout, read the operation again, and record the outcome.
 
     `lease` is the lease under which the provider was called. If another process has recorded an outcome in
-    the meantime, that outcome stays. Rule doubt.sleeper.
+    the meantime, that outcome is kept. Rule doubt.sleeper.
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
@@ -67,7 +70,7 @@ def conclude(
 ) -> bool:
     """Record an operation's outcome and update the order. Return whether the outcome was recorded.
 
-    Must be called with the checkout locked. Both rows must be read under the lock.
+    The checkout must be locked, and `operation` must be read under the lock.
     """
     if not operations.record(operation, _judge_outcome(checkout, operation, outcome), now=now, lease=lease):
         return False
@@ -90,7 +93,7 @@ def _apply_outcome(checkout: Checkout, operation: Operation, now: datetime) -> N
 def _follow_late(operation: Operation, now: datetime) -> None:
     """Handle a late success of an operation that has already ended.
 
-    If a new key had replaced the operation, the success is reported. If the operation is an authorization
+    If the operation was replaced by one under a new key, the success is reported. If it is an authorization
     that counts as declined or failed, its hold is released.
     """
     if operation.reason == "new_key":
@@ -100,9 +103,9 @@ def _follow_late(operation: Operation, now: datetime) -> None:
 
 
 def _judge_outcome(checkout: Checkout, operation: Operation, outcome: Outcome) -> Outcome:
-    """Return the outcome, or UNKNOWN if it is the refusal of a fence (see `is_fence`).
+    """Return the outcome. If it is the refusal of a fence (see `is_fence`), return UNKNOWN instead.
 
-    A fence proves whether a capture happened only if it succeeds or is refused as `already_captured`.
+    The refusal `already_captured` is returned unchanged, because it proves that the capture happened.
     """
     refused = outcome.verdict in (Verdict.FAILED, Verdict.DECLINED) and outcome.reason != "already_captured"
     if refused and is_fence(checkout, operation):
@@ -163,7 +166,7 @@ def _record_capture(checkout: Checkout, operation: Operation, now: datetime) -> 
 def _capture_order(checkout: Checkout, operation: Operation, now: datetime) -> None:
     deadline = checkout.capture_before
     if operation.state == State.UNKNOWN and deadline is not None and now < deadline:
-        # At the deadline, a look-up finds out whether the capture took the money.
+        # The capture is looked up at the deadline at the latest, to find out whether it took the money.
         operation_queue.no_later_than(operation, deadline)
     if operation.state != State.SUCCEEDED or checkout.status in states.PAID:
         return
@@ -201,7 +204,10 @@ def _record_void(checkout: Checkout, operation: Operation, now: datetime) -> Non
 
 
 def _report_unwanted_charge(operation: Operation, checkout: Checkout) -> None:
-    """Report a card that was charged although the order no longer waited for it. Report each payment once."""
+    """Report a card that was charged after the order had stopped waiting for it.
+
+    Each payment is reported once.
+    """
     reporting.report_operation(
         operation, kinds.CAPTURED_AFTER_THE_END, subject=operation.payment_id, status=checkout.status
     )

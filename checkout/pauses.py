@@ -16,9 +16,10 @@ from payments.models import Dispute
 
 
 def give_back(checkout: Checkout, now: datetime) -> None:
-    """If a pause of the order's links has just ended, extend the open links by its length.
+    """Extend the order's open links by the length of the pause that has just ended.
 
-    The message to the lead about the links' end is moved too. Must be called with the checkout locked.
+    If the links are still paused, nothing is changed. The message to the lead about the end of the links is
+    moved too. Must be called with the checkout locked.
     """
     if checkout.status != Status.CAPTURED or not checkout.has_mates or disputes.is_open(checkout.pk):
         return
@@ -30,7 +31,7 @@ def give_back(checkout: Checkout, now: datetime) -> None:
 
 
 def began_at(checkout: Checkout, now: datetime) -> datetime:
-    """Return when the pause that ends now began. Return `now` if no pause ends now.
+    """Return when the pause that ends now began. If no pause ends now, return `now`.
 
     Pauses that overlap count as one pause, because a dispute can begin before a refund or another dispute has
     ended. Must be called when the links are no longer paused.

@@ -72,9 +72,11 @@ def accept(
     except IntegrityError as error:
         if "a_refund_ref_is_used_once_per_merchant" not in str(error):
             raise
-        # A call for another checkout, under another lock, has used the reference at the same moment.
+        # A call for another checkout has used the reference at the same moment, under the lock of that
+        # checkout.
         raise RefundRefConflict from error
-    raise NotRefundable(checkout.status)  # its deadline had passed, and its lapse or expiry is committed
+    # The deadline had passed. The checkout has lapsed or expired, and that is committed.
+    raise NotRefundable(checkout.status)
 
 
 def _existing(checkout: Checkout, ref: str) -> Refund | None:
@@ -101,9 +103,8 @@ RESTORED = "restored_{}"
 def restore(checkout: Checkout, refund_uuid: UUID) -> None:
     """Begin a refund again that was lost when the database was restored. The provider still has its id.
 
-    The refund gets its reference when the merchant repeats the call. No operation is planned here, because
-    the repair settles the order after it has found all lost operations. Must be called with the checkout
-    locked.
+    The refund gets its reference when the merchant repeats the call. No operation is planned here. The repair
+    settles the order after it has found all lost operations. Must be called with the checkout locked.
     """
     if checkout.status == Status.CAPTURED:
         _write(checkout, "", None, PUMP, refund_uuid)

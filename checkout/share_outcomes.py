@@ -63,7 +63,7 @@ def record_authorization(checkout: Checkout, operation: Operation, now: datetime
 def is_fenced(payment: Payment) -> bool:
     """Return whether a void of this mate's payment is a fence.
 
-    A fence is a void that proves whether a capture happened that seemed to have never arrived.
+    A fence is sent when a capture seems to have never arrived. It proves whether that capture happened.
     """
     lost = payment.operations.filter(kind=Kind.CAPTURE, state=State.FAILED, reason="never_arrived")
     return _share_of(payment).status == ShareStatus.PAYING and lost.exists()
@@ -145,7 +145,7 @@ def end_refunded(payment: Payment, now: datetime) -> None:
 
 
 def free(checkout: Checkout, share: PaymentRequest, now: datetime) -> None:
-    """Open a share again that no card is paying any more. If the order's links have ended, cancel it.
+    """Open a share again that no card is paying any more. If the order's links have ended, cancel the share.
 
     The links end if a dispute is lost, or if others refund the order at the provider. Rules dispute.lost,
     sync.links.
@@ -176,7 +176,7 @@ def free_of(checkout: Checkout, payment: Payment, now: datetime) -> None:
 
 
 def release(payment: Payment, now: datetime) -> None:
-    """Plan a void of a payment that is no longer wanted, unless it already has a void that has not failed."""
+    """Plan a void of a payment, unless it already has a void that succeeded or can succeed."""
     if planning.plan_release([payment.pk], now=now):
         wakeup.after_commit(FINISH_OPERATIONS)
 

@@ -33,8 +33,10 @@ from payments.models import Operation
 
 log = structlog.get_logger("checkout.tasks")
 BATCH = 500
-TICK_SECONDS = 1.05  # one second and a margin, so that the next run begins before this run stops waiting
-PROVING_SECONDS = 40.0  # time in each minute that an unfinished proof of all checkouts gets
+# One second and a margin, so that the next run begins before this run stops waiting.
+TICK_SECONDS = 1.05
+# How many seconds of each minute an unfinished proof of all checkouts may use.
+PROVING_SECONDS = 40.0
 MIN_PAUSE = 0.05  # seconds between two batches, if holds end shortly after each other
 
 
@@ -62,7 +64,7 @@ def expire_due() -> None:
 
 
 def _expire_all(status: Status, end: float) -> None:
-    """End checkouts in batches, until all that were due have ended or the tick is over."""
+    """End checkouts in batches, until no more are due or the tick is over."""
     while expiry.expire_due(status, BATCH) == BATCH and time.monotonic() < end:
         pass
 
@@ -181,8 +183,8 @@ def prove_on() -> None:
 def _try_on(verb: Callable[..., object], row: object, *more: object, of: Sequence[UUID] = ()) -> bool:
     """Call `verb` with a row; return whether it succeeded.
 
-    An exception is logged, so that the task continues with other rows. All log lines have the ids of the
-    merchant and the checkout, which are given in `of`.
+    An exception is logged, so that the task continues with other rows. `of` has the ids of the merchant and
+    the checkout, which are added to all log lines.
     """
     liveness.sign()
     facts = {name: str(uuid) for name, uuid in zip(("merchant", "checkout"), of, strict=False)}

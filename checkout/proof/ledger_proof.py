@@ -37,7 +37,7 @@ class Breach(NamedTuple):
 class Range(NamedTuple):
     """A range of checkout ids, including both ends.
 
-    An end can be an id that only a posting or a payment has, although its checkout is missing.
+    The checkout with the id `first` or `last` can be missing. Such an id comes from a posting or a payment.
     """
 
     first: UUID
@@ -115,7 +115,7 @@ def breaches_of_sums(month: date) -> list[Breach]:
 
 
 def report(since: datetime) -> int:
-    """Check everything that has changed since this time, report each breach, and return the number."""
+    """Check everything that has changed since this time. Report each breach and return their number."""
     return len(reported(breaches(since)))
 
 
@@ -154,8 +154,8 @@ def _prepare() -> None:
 def _breaches_of(these: list[UUID]) -> list[Breach]:
     """Return the breaches of these checkouts. Their ids must be sorted.
 
-    Checkouts that changed recently usually have ids next to each other. If their range has less than twice as
-    many checkouts, the whole range is queried, because that costs a third of a query of single ids.
+    Checkouts that changed recently usually have ids next to each other. If the range of ids has less than
+    twice as many checkouts, all of them are queried. That costs a third of a query by single ids.
     """
     span = Range(these[0], these[-1])
     with transaction.atomic(durable=True):
@@ -168,7 +168,8 @@ def _breaches_of(these: list[UUID]) -> list[Breach]:
 
 
 def _breaches(query: str, **of: Any) -> list[Breach]:
-    of["told_since"] = retention.kept_since()  # events of older checkouts might have been deleted
+    # Events of checkouts that were created earlier might have been deleted.
+    of["told_since"] = retention.kept_since()
     return [breach for invariant in statements.INVARIANTS for breach in _who_breaks(invariant, query, of)]
 
 

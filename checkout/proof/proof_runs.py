@@ -18,7 +18,8 @@ from checkout.proof.ledger_proof import Breach
 from config.lib import clock
 from payments.closed_days import sums
 
-GIVEN_UP = timedelta(days=7)  # an unfinished run that began earlier is not continued: a new run begins
+# If an unfinished run began longer ago than this, a new run begins instead.
+GIVEN_UP = timedelta(days=7)
 
 
 class Busy(Exception):
@@ -26,7 +27,7 @@ class Busy(Exception):
 
 
 class Step(NamedTuple):
-    """The run after a step, and the breaches that the step found. They are reported already."""
+    """The run after a step, and the breaches that the step found and reported."""
 
     run: ProofRun
     breaches: list[Breach]
@@ -35,8 +36,8 @@ class Step(NamedTuple):
 def begin(*, is_scheduled: bool = False, anew: bool = False) -> ProofRun:
     """Return the unfinished run to continue, or a new run if no unfinished run began in the last week.
 
-    With `anew`, an unfinished run is deleted and a new one begins. `is_scheduled` makes the run one that
-    workers continue automatically. A scheduled run stays scheduled. Raises Busy.
+    With `anew`, an unfinished run is deleted and a new one begins. With `is_scheduled`, workers continue the
+    run automatically. A run that is already scheduled stays scheduled. Raises Busy.
     """
     with transaction.atomic(durable=True):
         now = clock.now()

@@ -25,7 +25,7 @@ class Lost(NamedTuple):
 def lost(first: UUID, last: UUID) -> Iterator[Lost]:
     """Yield the orphan rows with ids in this range.
 
-    The rows that they refer to are searched only among ids of about the same time.
+    The referenced rows are searched only among ids of about the same time.
     """
     within = {"first": first, "last": last}
     within |= {"earliest": clock.first_id_with(first), "latest": clock.last_id_with(last)}

@@ -10,14 +10,17 @@ from payments.discrepancies.definitions import DiscrepancyKind
 
 
 class Invariant(NamedTuple):
-    """An invariant: the query finds the checkouts that break it, and a breach is reported as this kind."""
+    """An invariant. The query returns the checkouts that break it. A breach is reported as this kind."""
 
     kind: DiscrepancyKind
     sql: str
 
 
 class Reference(NamedTuple):
-    """A reference: the query finds the orphan rows' subjects and merchants, and reports them as this kind."""
+    """A reference without a foreign key.
+
+    The query returns the subject and the merchant of each orphan row. They are reported as this kind.
+    """
 
     kind: DiscrepancyKind
     sql: str
@@ -33,7 +36,7 @@ _CARDS = """
         GROUP BY p.checkout_uuid, p.id"""
 _NOT_DISPUTED = """NOT EXISTS (
             SELECT 1 FROM payments_dispute d WHERE d.checkout_uuid = c.id AND d.status = 'open')"""
-# A card that bears an amount of a refund has neither a refund that will be sent nor an open report.
+# Whether a card bears an amount although no refund of it is open and no report about it is open.
 _UNEXPLAINED = """NOT EXISTS (
             SELECT 1 FROM payments_operation o
             WHERE o.payment_id = [payment] AND o.kind = 'refund' AND o.ended_at IS NULL)
@@ -86,8 +89,8 @@ INVARIANTS = (
     ),
     Invariant(
         kinds.LEDGER_LATE_CAPTURE,
-        # The margin is eight seconds, because the clocks of two machines can differ. Only captures with a
-        # single attempt count. If the pump sent a capture again, its outcome was unknown for a while.
+        # The margin is eight seconds, because the clocks of two machines can differ. Captures with several
+        # attempts are not checked: the pump sent them again, so their outcome was unknown for a while.
         """
         SELECT c.id FROM checkout_checkout c
         JOIN payments_operation o ON o.payment_id = c.payment_id

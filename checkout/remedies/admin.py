@@ -48,7 +48,7 @@ def _of_sent(operation: Operation) -> dict[str, Any]:
 
 
 def _before_sending(operation: Operation) -> str:
-    """Return a sentence that warns when the operation is not sent, or is likely to be refused again."""
+    """Return a warning about when the operation is not sent, or why it might be refused again."""
     if operation.ended_at is None:
         return "It is sent only if the provider says that it failed or never arrived."
     if reasons.said(operation.reason) == reasons.CLOSED:
@@ -90,7 +90,8 @@ GIVE_UP = confirmation.Question(
 )
 BUSY = "A card operation is open. Try again in a moment."
 RESTORED = "the database was restored. Repair it first (manage.py reconcile --repair)."
-Remedy = Callable[..., UUID]  # called with the row's key and the cause; returns the checkout's uuid
+# A remedy takes the key of the row and the cause. It returns the checkout's uuid.
+Remedy = Callable[..., UUID]
 
 
 def _said_of_operation(operation: Operation) -> str:
@@ -104,7 +105,7 @@ class Remedies:
         return bool(request.user.has_perm("payments.change_operation"))
 
     def remedy(self: Any, request: HttpRequest, rows: QuerySet[Any], act: Remedy, *, done: str) -> None:
-        """Run a remedy on the only row, log it, and show its result and whether the ledger is still right.
+        """Run a remedy on the selected row, log it, and show its result and the state of the ledger.
 
         `done` is the sentence that is shown and logged after success.
         """

@@ -22,15 +22,15 @@ from payments.provider import Outcome, Verdict
 
 Kind, State = Operation.Kind, Operation.State
 GIVEN_UP = "given_up_by_operator"
-# No authorization is sent after PATIENT_FOR, and the last call lasts only seconds.
+# No authorization is sent later than PATIENT_FOR after its creation, and the last call lasts only seconds.
 CALLS_END_AFTER = operation_queue.PATIENT_FOR + timedelta(minutes=1)
 
 
 def give_up(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
     """End an authorization or a capture with an unknown outcome as failed.
 
-    This is allowed if the provider vouches that the operation never arrived. Otherwise the service sends a
-    void of the authorization, and gives the authorization up if the void succeeds. Returns the checkout's
+    This is allowed if the provider vouches that the operation never arrived. Otherwise, an authorization is
+    given up only after the service has sent a void of it and the void has succeeded. Returns the checkout's
     uuid. Raises NotAllowed.
     """
     asked = operations.read_operation(operation_uuid)
@@ -86,7 +86,7 @@ def _release_hold(asked: Operation, outcome: Outcome, cause: Cause) -> Operation
 
 
 def _planned_void(checkout_uuid: UUID, operation_uuid: UUID, cause: Cause) -> Operation:
-    """Give up the payment of an authorization with an unknown outcome, and plan a void of it.
+    """Give up the card of an authorization with an unknown outcome, and plan a void of its payment.
 
     Returns the planned void. If the provider refuses the void now, it stays planned, and the pump sends it
     again later. Raises NotAllowed.

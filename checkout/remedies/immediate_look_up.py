@@ -15,11 +15,11 @@ from payments.models import Operation
 
 
 def look_up_now(operation_uuid: UUID) -> Operation:
-    """Find out and record the outcome of an operation whose outcome is unknown; return the operation.
+    """Find out and record the unknown outcome of an operation; return the operation.
 
     Raises NotAllowed if the outcome is already known, or if another process is handling the operation now.
-    Raises Operation.DoesNotExist. Raises restore_guard.Closed before the provider is called, because a
-    restored database might have only the old key of a refund that was paid under a new key.
+    Raises Operation.DoesNotExist. Raises restore_guard.Closed before the provider is called. A restored
+    database might have only the old key of a refund that was paid under a new key.
     """
     restore_guard.check()
     asked = operations.read_operation(operation_uuid)

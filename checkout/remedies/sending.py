@@ -117,7 +117,10 @@ def _make_due(checkout: Checkout, operation: Operation, asked: Operation, now: d
 
 
 def _check_new_key(operation: Operation) -> None:
-    """Raise NotAllowed if calls under both the current key and a new key could be carried out."""
+    """Raise NotAllowed if a new key could cause a second refund.
+
+    This is the case while the provider could still carry out a call under the current key.
+    """
     ended_at = planning.calls_end_at(operation)
     if ended_at is not None and not operation_recovery.may_be_renewed(operation):
         at = ended_at.astimezone(UTC) + timedelta(minutes=1)

@@ -21,7 +21,7 @@ def write_payment(told: PaymentRecord) -> bool:
     """Write a lost payment of an order or a share again. Return False if it does not match the order.
 
     The merchant, the account at the provider, the amount and the currency must match. If the order or share
-    already has a current card, the payment is written as given up, until the books show which card was
+    already has a current card, the payment is written as given up. The books later show which card was
     captured.
     """
     checkout_uuid = _order_of(told.subject)
@@ -80,7 +80,7 @@ def _write_payment(
 
 
 def leave_old_keys(payment_uuid: UUID) -> int:
-    """End each open refund that was replaced under a new key in the lost time; return how many were ended.
+    """End each open refund that was sent under a new key after the backup; return how many were ended.
 
     If the old key were sent again, the money would be refunded twice. A refund is ended only if the provider
     vouches that the call under the old key never arrived.

@@ -1,9 +1,9 @@
 """Repair of a restored database: record again what the provider has moved since the backup was made.
 
 The service is closed until the repair has ended (payments/restore_guard.py). A repair that was stopped can be
-run again, and it keeps what it has written. The database does not show which calls were sent in the lost
-time. Therefore each open operation counts as last sent at the time of the repair (rule doubt.old_key). Rules
-restore.repair, restore.unknown_orders, restore.open.
+run again, and it keeps what it has written. The database does not show which calls were sent after the
+backup. Therefore each open operation counts as last sent at the time of the repair (rule doubt.old_key).
+Rules restore.repair, restore.unknown_orders, restore.open.
 """
 
 from collections.abc import Callable, Iterable
@@ -24,7 +24,8 @@ from payments.inquiring import reconciliation
 from payments.models import Merchant, Payment
 from payments.provider import PaymentRecord
 
-MARGIN = timedelta(hours=1)  # reads begin this long before our last history entry; an overlap is harmless
+# The books are read from this long before our last history entry. Reading some of them twice is harmless.
+MARGIN = timedelta(hours=1)
 MAX_ROUNDS = 10
 
 
@@ -33,7 +34,8 @@ class Repair:
     """Result of a repair.
 
     `payments` is the number of payments written again, and `synced` is the number of syncs that changed our
-    database. `moved` are all payments that were read, and `unknown` are those of orders that we do not have.
+    database. `moved` are the ids of all payments that were read. `unknown` are the ids of payments whose
+    order we do not have.
     """
 
     payments: int = 0
@@ -108,7 +110,8 @@ def _of_kind(payments: Iterable[UUID], kind: Payment.Kind) -> list[UUID]:
 
 def _write_payment(told: PaymentRecord, done: Repair) -> None:
     known = Payment.objects.filter(pk=told.payment)
-    if known.exists():  # the row can lack the provider's id of the payment, which every look-up needs
+    if known.exists():
+        # The row can lack the provider's id of the payment, which every look-up needs.
         lost = known.filter(provider_reference="").exclude(provider_reference=told.reference)
         lost.update(provider_reference=told.reference, provider_account=told.place)
     elif told.is_moved and payment_rebuild.write_payment(told):

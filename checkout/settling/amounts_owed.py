@@ -37,7 +37,7 @@ class Want:
     def is_met_by(self, planned: Operation) -> bool:
         """Return whether this planned refund sends the amount.
 
-        If `at` is None, only an operator can have planned it, and its amount can be smaller.
+        If `at` is None, only an operator can have planned the refund. It can then be of a smaller amount.
         """
         same = Key(planned.payment_id, planned.refund_uuid, planned.share_uuid) == self.key
         fits = planned.amount == self.amount or (self.at is None and planned.amount <= self.amount)
@@ -138,7 +138,7 @@ def _is_refused(part: Part) -> bool:
 
 
 def _at(part: Part, first: datetime, gap: timedelta, now: datetime) -> datetime | None:
-    """Return when a part is sent: at `first`, or at the earliest `gap` after a refused attempt.
+    """Return when a part is sent: at `first`, but not before `gap` has passed since a refused attempt.
 
     Returns None after three days of attempts.
     """
@@ -156,9 +156,9 @@ def _report(want: Want, kind: DiscrepancyKind, subject: UUID) -> None:
 
 
 def rest_of(accounts: Accounts, share: PaymentRequest, wanted: list[Want]) -> int:
-    """Return how much of a share the lead is still owed and no attempt covers.
+    """Return the part of a share that the lead is owed and that no refund covers yet.
 
-    Amounts that are under way, that are in `wanted`, or that were returned do not count.
+    Amounts that are being refunded, that are in `wanted`, or that were returned are not included.
     """
     key, part = accounts.reimbursement(share)
     planned = sum(want.amount for want in wanted if want.key == key)

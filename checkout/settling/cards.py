@@ -22,12 +22,14 @@ Purpose: TypeAlias = Operation.Purpose
 REFUSED = (State.FAILED, State.DECLINED)
 SENT = (State.IN_FLIGHT, State.NEEDS_ACTION, State.UNKNOWN, State.PENDING)
 DISPUTED = (Kind.DISPUTE_WITHDRAWN, Kind.DISPUTE_REINSTATED)
-UNTOLD = (Kind.REFUND_RETURNED, *DISPUTED)  # movements that the statuses of order and shares do not show
-IN_PLACE = ("withdrawn", "new_key")  # reasons of attempts that ended although they were not carried out
+# Movements that the statuses of the order and its shares do not show.
+UNTOLD = (Kind.REFUND_RETURNED, *DISPUTED)
+# Reasons of attempts that ended without being carried out.
+IN_PLACE = ("withdrawn", "new_key")
 
 
 class Key(NamedTuple):
-    """Identifies a part of a refund, or the reimbursement of a share, that goes to a card."""
+    """Identifies a part of a refund, or the reimbursement of a share, by the card that gets it."""
 
     payment_uuid: UUID
     refund_uuid: UUID | None
@@ -43,7 +45,7 @@ class Part:
     returned: int = 0
     settled: int = 0  # settled outside the service, instead of refunded to the card
     settled_after_return: int = 0  # part of `settled` that replaces a returned refund
-    # Attempts that were returned, or that were settled outside until an operator reversed the booking.
+    # Attempts that were returned, and attempts whose booking as settled outside was reversed by an operator.
     came_back: set[UUID] = field(default_factory=set)
     taken_back: int = 0  # settled outside, but the booking was reversed
     outstanding: int = 0  # returned and still owed to the card; an operator decides what happens
@@ -89,9 +91,10 @@ class Card:
     payment: Payment
     moved: int = 0  # sum of all movements: the amount that is still at the provider
     settled: int = 0  # settled outside the service
-    sent: int = 0  # refunds that are not confirmed yet, also those by others
-    accepted: int = 0  # the part of `sent` that the provider has accepted; the rest might never arrive
-    outside: int = 0  # refunded or being refunded by others, except to replace a returned refund
+    sent: int = 0  # refunds that are not confirmed yet, including refunds by others
+    accepted: int = 0  # the part of `sent` that the provider has accepted; any other part might never arrive
+    # Amount of refunds by others, sent or confirmed. Replacements of returned refunds do not count.
+    outside: int = 0
     disputed: int = 0  # withdrawn by disputes, and not reinstated
     outstanding: int = 0  # returned refunds that are still owed
 
@@ -137,7 +140,7 @@ class Accounts:
     def closed(self, share: PaymentRequest, payment_uuid: UUID | None = None) -> int:
         """Return how much of a share was closed, so that the lead is not owed it any more.
 
-        With `payment_uuid`, only closings because this card got the amount are counted.
+        With `payment_uuid`, only closings for money that this payment's card got back are counted.
         """
         return sum(
             row.amount
@@ -194,8 +197,8 @@ def _refunds(checkout_uuid: UUID) -> QuerySet[Operation]:
     return rows.select_related("resends", "payment").order_by("pk")
 
 
-# Prepared, because a refund runs all of them. Its time budget is that of 6 empty views. If Django built each
-# query, it would take as long as 9.
+# These queries are prepared, because each refund call runs all of them. Its time budget is that of six empty
+# views. If Django built each query, the call would take as long as nine.
 _REFUNDS = Prepared(_refunds, UUID)
 _LOCKED_REFUNDS = Prepared(lambda pk: _refunds(pk).select_for_update(of=("self",), no_key=True), UUID)
 _MOVEMENTS = Prepared(lambda pk: Movement.objects.filter(checkout_uuid=pk).select_related("payment"), UUID)
@@ -215,7 +218,8 @@ def _paid_shares(checkout: Checkout, cards: dict[UUID, Card]) -> list[PaymentReq
 def key_of(operation: Operation) -> Key | None:
     """Return the key of the part that an attempt belongs to.
 
-    Returns None for a refund by others, unless it replaces a returned refund of ours.
+    Returns None for a refund by others. If it replaces a returned refund of ours, the key of that refund is
+    returned instead.
     """
     first = operation.resends or operation
     if first.refund_uuid is None and first.share_uuid is None:
@@ -275,7 +279,7 @@ def _add_bookings(accounts: Accounts, operations: Iterable[Operation], movements
 def _add_outstanding(accounts: Accounts) -> None:
     """Set the returned amounts that are still owed.
 
-    A returned amount can be owed no longer, because a lost dispute has given it to the payer.
+    If a lost dispute has given the amount to the payer, it is no longer owed.
     """
     for key, part in accounts.parts.items():
         card = accounts.cards.get(key.payment_uuid)
@@ -329,7 +333,7 @@ def is_anything_borne(checkout: Checkout, *, is_locked: bool = True) -> bool:
 
 
 def can_take(checkout: Checkout, amount: int) -> bool:
-    """Return whether this amount can still be refunded to the lead's card, after all that it is owed already.
+    """Return whether the lead's card can still be refunded this amount on top of all that it is owed.
 
     Must be called with the checkout locked.
     """

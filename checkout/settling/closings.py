@@ -41,7 +41,7 @@ def follow_decisions(accounts: Accounts, now: datetime) -> None:
 
 
 def _open_again(accounts: Accounts, share: PaymentRequest) -> None:
-    """Move an ended share back to `paid` if the lead is owed some of it again after a reversal."""
+    """Move an ended share back to `paid` if a reversal means that the lead is owed some of it again."""
     has_ended = share.status in (ShareStatus.REIMBURSED, ShareStatus.REFUNDED)
     part = accounts.reimbursement(share)[1]
     if has_ended and accounts.owed_to_lead(share) > part.sent + part.outstanding:
@@ -67,7 +67,7 @@ def close_against_disputes(accounts: Accounts, wanted: list[Want], now: datetime
 
 
 def follow_lead_disputes(accounts: Accounts, now: datetime) -> None:
-    """In a refunded order, close what the lead is owed up to what lost disputes of the lead's card took.
+    """Close what the lead of a refunded order is owed, up to the amount that the lead's lost disputes took.
 
     The lead can be owed an amount because a reimbursement was returned after the refund. If an appeal reduces
     what the disputes took, closings are reversed.
@@ -124,8 +124,8 @@ def end_reimbursed(accounts: Accounts, now: datetime) -> None:
 def follow_returns(accounts: Accounts, now: datetime, *, is_disputed: bool = False) -> None:
     """Report each returned refund while its amount is owed. Close the report once the payer has the amount.
 
-    Until then, the status of the order's refund is `failed`. While a dispute is open, no report is closed,
-    because it is not known whether the payer will get the amount. Rule refund.returned.
+    While an amount is owed, the status of the order's refund is `failed`. While a dispute is open, no report
+    is closed, because it is not known whether the payer will get the amount. Rule refund.returned.
     """
     returned = {
         key: part

@@ -54,7 +54,7 @@ def _settle_refund(accounts: Accounts, refund: Refund, now: datetime) -> None:
 
 
 def close_failed_parts(accounts: Accounts, now: datetime) -> None:
-    """Close the reports of failed parts for each card that bears nothing any more."""
+    """Close the report of a failed part for each card that no longer bears an amount."""
     for card in accounts.cards.values():
         if card.borne <= 0:
             note = "The card is owed nothing any more."

@@ -39,7 +39,8 @@ def settle(checkout: Checkout, now: datetime, cause: Cause = PUMP) -> None:
     refund = amounts_owed.current_refund(accounts)
     if refund is not None:
         _settle_refund(accounts, refund, now, cause)
-    if checkout.status == Status.CAPTURED:  # also if its refund has just failed
+    # If the refund has just failed, the order is captured again.
+    if checkout.status == Status.CAPTURED:
         _settle_captured(accounts, now, cause)
     closings.follow_returns(accounts, now)
     _report_excess(accounts)
@@ -47,7 +48,7 @@ def settle(checkout: Checkout, now: datetime, cause: Cause = PUMP) -> None:
 
 @contextmanager
 def settled_later(checkout: Checkout) -> Iterator[None]:
-    """Let `settle` return at once in this block. The caller must settle afterwards.
+    """Make `settle` do nothing in this block. The caller must settle afterwards.
 
     While only a part of the provider's books is recorded, the amount that a card is owed would be wrong.
     """
@@ -92,7 +93,11 @@ def _report_excess(accounts: Accounts) -> None:
 
 
 def _plan_wants(accounts: Accounts, wanted: Sequence[Want], now: datetime, cause: Cause) -> None:
-    """Plan a refund for each amount in `wanted` without a planned refund, and withdraw all other planned refunds."""
+    """Plan a refund for each amount in `wanted` that has no planned refund.
+
+    All other planned refunds are withdrawn, except those that an operator planned to replace a returned
+    refund.
+    """
     planned = {
         row.pk: row for part in accounts.parts.values() for row in part.attempts if row.state == State.PLANNED
     }

@@ -23,9 +23,9 @@ State: TypeAlias = Operation.State
 def follow_capture(reading: Reading, told: CaptureRecord | None) -> bool:
     """Record the capture that the provider's books show; return whether anything has changed.
 
-    A capture of another amount is only reported. A capture that the service never requested is only reported
-    too, and the merchant's own capture call finds it later. In a restored database, such a capture is one of
-    our own whose record was lost, and it is recorded.
+    A capture of another amount is only reported. A capture that the service never requested is also only
+    reported, and the merchant's own capture call finds it later. In a restored database, such a capture is
+    one of our own whose record was lost, and it is recorded.
     """
     payment = reading.payment
     if told is None:
@@ -94,7 +94,8 @@ def rewrite_operation(reading: Reading, kind: Operation.Kind, state: State = Sta
         kind=kind,
         amount=payment.amount,
         state=state,
-        attempts=2,  # as if sent in time and sent again later, because we no longer know when it was sent
+        # We no longer know when it was sent. It counts as sent in time and sent again later.
+        attempts=2,
         first_sent_at=reading.checkout.created_at,
         last_sent_at=reading.now,
         actor=PUMP.actor,

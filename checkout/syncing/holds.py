@@ -27,7 +27,8 @@ def follow_hold(reading: Reading, books: Books) -> bool:
     payment = Payment.objects.get(pk=reading.payment.pk)
     ended = payment.operations.filter(ended_at__gte=reading.asked_at)
     if payment.operations.filter(ended_at=None).exists() or ended.exists():
-        return False  # an operation is open, or has ended since the books were requested
+        # An operation is open, or has ended since the books were requested.
+        return False
     if reading.is_restored and payment.status == Status.AUTHORIZING:
         return _let_go(reading, payment, books)
     if books.is_held and payment.status in GONE:
@@ -37,7 +38,8 @@ def follow_hold(reading: Reading, books: Books) -> bool:
             share_outcomes.release(payment, reading.now)
             return True
     if payment.status == Status.AUTHORIZED and not books.is_held and books.capture is None:
-        if reading.is_restored:  # the restore lost the release and its reason
+        if reading.is_restored:
+            # The restore has lost the release of the hold, so the release is recorded again.
             void, done = captures.rewrite_operation(reading, Operation.Kind.VOID), Outcome(Verdict.SUCCEEDED)
             return outcomes.conclude(reading.checkout, void, done, now=reading.now)
         _report_payment(payment, kinds.OUTSIDE_VOID)

@@ -1,6 +1,6 @@
 """Endpoint for the provider's notifications (rule doubt.notification).
 
-The service does not trust the content of a notification. It only takes from it which payment to ask the
+The service does not trust the content of a notification. It only uses it to decide which payment to ask the
 provider about.
 """
 
@@ -40,7 +40,8 @@ def receive(request: HttpRequest) -> HttpResponse:
         return _refuse_notification(kinds.FORGED_NOTIFICATION, "The signature does not fit.")
     except (RequestDataTooBig, UnreadablePostError):
         raise
-    except Exception as error:  # respond with 400, never 500, and report it to the operators
+    except Exception as error:
+        # The response is 400, never 500, and the operators get a report.
         log.warning("unreadable notification", error=type(error).__name__)
         return _refuse_notification(kinds.UNREADABLE_NOTIFICATION, "This cannot be read.")
     for notification in told:
@@ -54,7 +55,7 @@ def _refuse_notification(kind: DiscrepancyKind, words: str) -> HttpResponse:
 
 
 def hear_message(told: Notification) -> None:
-    """Make the operation that a notification is about due now, or open an inquiry about its payment.
+    """Find the operation in a notification and make it due now, or open an inquiry about its payment.
 
     If the result is recorded already, the notification is ignored. An unknown payment is reported.
     """
@@ -78,7 +79,7 @@ def hear_message(told: Notification) -> None:
 def _operation_of(payment: Payment, told: Notification) -> Operation | None:
     """Return the operation that a notification names, or else the payment's last operation of that kind.
 
-    Returns None for a refund that names no operation, because someone else made it.
+    Returns None for a refund that names no operation, because others made it.
     """
     rows = payment.operations.filter(kind=told.kind)
     if told.operation is not None:

@@ -26,7 +26,7 @@ def follow_refund(reading: Reading, told: RefundRecord) -> bool:
     """Record the current state of one refund; return whether anything has changed.
 
     A refund that others made at the provider is recorded as an operation with the purpose `outside`, at the
-    merchant's expense. If a refund that had settled is failed now, its return is recorded. Rules
+    merchant's expense. If the books show a settled refund as failed, its return is recorded. Rules
     sync.outside, refund.returned.
     """
     known = _operation_of(reading, told)
@@ -39,7 +39,8 @@ def follow_refund(reading: Reading, told: RefundRecord) -> bool:
         )
         return False
     if operation.ended_at is not None and operation.ended_at >= reading.asked_at:
-        return False  # the end was recorded after these books were requested, so the books can be out of date
+        # The end was recorded after these books were requested, so the books can be out of date.
+        return False
     verdict = Verdict.SUCCEEDED if told.has_returned and known is None else told.verdict
     has_changed = _record_end(reading, operation, told, verdict) or known is None
     if told.verdict == Verdict.FAILED and operation.state == State.SUCCEEDED:
@@ -50,9 +51,9 @@ def follow_refund(reading: Reading, told: RefundRecord) -> bool:
 def _operation_of(reading: Reading, told: RefundRecord) -> Operation | None:
     """Return our operation for a refund, or None for a refund that others made.
 
-    The refund is found by the provider's id, or else by the operation that it names. If the named operation
-    already has another refund's id, it was carried out twice, or someone copied its id into their refund.
-    The second refund is then reported, and None is returned.
+    The refund is found by the provider's id, or else by the operation that it names. The named operation can
+    already have the id of another refund. It was then carried out twice, or someone copied its id into their
+    refund. The second refund is then reported, and None is returned.
     """
     own = reading.payment.operations.filter(kind=Kind.REFUND).select_related("payment", "resends")
     by_reference = own.filter(reference=told.reference).first()
@@ -66,8 +67,8 @@ def _operation_of(reading: Reading, told: RefundRecord) -> Operation | None:
 def _adopt_refund(reading: Reading, told: RefundRecord) -> Operation | None:
     """Write an operation for a refund that has no row in our database, and return the operation.
 
-    Others made the refund. In a restored database, it can also be one of our own whose row was lost. Returns
-    None if the refund moved no money, or if its payment was never captured.
+    The refund was made by others. In a restored database, it can also be our own refund whose row was lost.
+    Returns None if the refund moved no money, or if its payment was never captured.
     """
     moved = told.has_returned or told.verdict in (Verdict.SUCCEEDED, Verdict.PENDING)
     charged = reading.payment.movements.filter(kind=Movement.Kind.CAPTURED)

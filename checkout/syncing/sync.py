@@ -21,7 +21,8 @@ from payments.inquiring.inquiries import Claim
 from payments.models import Payment
 from payments.provider import Books
 
-# While a dispute is open, the provider is asked this often, because it can decide without a notification.
+# The interval at which the provider is asked while a dispute is open, because it can decide without a
+# notification.
 ASK_AGAIN = timedelta(hours=1)
 
 
@@ -62,7 +63,8 @@ def sync(payment_uuid: UUID, *, is_restored: bool = False) -> bool:
         checkout = Checkout.objects.locked(payment.checkout_uuid)
         payment = Payment.objects.get(pk=payment_uuid)
         if payment.synced_at is not None and payment.synced_at >= asked_at:
-            return False  # a later reading, which can contain more, is recorded already
+            # A later reading, which can contain more, is recorded already.
+            return False
         Payment.objects.filter(pk=payment_uuid).update(synced_at=asked_at)
         has_changed = follow_books(Reading(checkout, payment, asked_at, clock.now(), is_restored), books)
         if has_changed:
@@ -84,6 +86,7 @@ def follow_books(reading: Reading, books: Books) -> bool:
     refunds.report_missing(reading, books.refunds)
     if any(changes):
         pauses.give_back(reading.checkout, reading.now)
-        if not reading.is_restored:  # the repair settles once the books of all cards are recorded
+        # In a restored database, the repair settles the order once the books of all its cards are recorded.
+        if not reading.is_restored:
             settling.settle(reading.checkout, reading.now)
     return any(changes)
