@@ -83,7 +83,7 @@ class SigningSecretAdmin(ReadOnlyAdmin):
 
 @admin.register(Event)
 class EventAdmin(ReadOnlyAdmin):
-    """Shows the bytes that are sent, except those of personal events."""
+    """Admin of events. It shows the bytes that are sent, except those of events with personal data."""
 
     list_display = (
         "type",
@@ -115,7 +115,8 @@ class DeliveryAdmin(ResendingAdmin):
     list_filter = ("status",)
     search_fields = ("id", "event", "event__checkout_uuid")
     linked_by = ("event__checkout_uuid",)
-    # These foreign keys have no index: deliveries are looked up by event, and a merchant's deliveries by day.
+    # These foreign keys have no index, so no other admin page lists deliveries by merchant or by
+    # subscription.
     unindexed = ("merchant", "subscription")
     panels = (("webhooks.attempt", "delivery"),)
     secret = ("lease_token",)

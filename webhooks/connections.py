@@ -18,7 +18,7 @@ from aiohttp.streams import StreamReader
 
 # The limit for one response as it arrives: interim responses, head, body, chunk sizes and trailers.
 ANSWER_BYTES = 16 * 1024
-# If a receiver closes a connection before our request reaches it, we notice within this time.
+# If a reused connection ends within this time after a request, it counts as ended before the request.
 STALE_SECONDS = 0.5
 # A connection is closed at this age (rule target.each_connection), or after this time without a request.
 KEPT_SECONDS, IDLE_SECONDS = 59.0, 30.0
@@ -40,7 +40,7 @@ class KeptConnectionLost(aiohttp.ServerDisconnectedError):
 
 
 class Connection(ResponseHandler):
-    """A connection to a receiver. A response counts once the head of the final response is complete."""
+    """A connection to a receiver. A response is valid once the head of the final response is complete."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, opened: set["Connection"], max_open: int) -> None:
         super().__init__(loop)
@@ -55,7 +55,8 @@ class Connection(ResponseHandler):
     def should_close(self) -> bool:
         """Whether this connection must not be reused.
 
-        That is also true if part of a request is unsent, or if too many connections are open.
+        In addition to aiohttp's own reasons, it is not reused if part of a request is unsent, or if too many
+        connections are open.
         """
         is_writing = self.transport is not None and bool(self.transport.get_write_buffer_size())
         return super().should_close or is_writing or len(self._opened) > self._max_open
@@ -102,8 +103,8 @@ class Connection(ResponseHandler):
     def set_exception(self, exc: BaseException, *cause: BaseException) -> None:
         """End the request with an error instead of a response.
 
-        If a reused connection ends soon after the request and before the first byte of a response, it had
-        ended before the request. The error is then KeptConnectionLost.
+        A reused connection can end soon after a request, before the first byte of a response. It is then
+        assumed to have ended before the request, and the error is KeptConnectionLost.
         """
         is_untouched = self._awaits_head and self._bytes_left == ANSWER_BYTES
         super().set_exception(KeptConnectionLost() if is_untouched and self._is_stale() else exc, *cause)
@@ -116,10 +117,12 @@ class Connection(ResponseHandler):
 
     def close(self) -> None:
         self._opened.discard(self)
-        self.abort()  # does not wait for the receiver, not even to close TLS
+        # This does not wait for the receiver, not even to close TLS.
+        self.abort()
 
     def _retire(self) -> None:
-        self.force_close()  # takes effect after the response that is in progress
+        # This takes effect after the response that is in progress.
+        self.force_close()
         if self._is_idle():
             self.abort()
 
@@ -159,7 +162,7 @@ class Connection(ResponseHandler):
 
 
 class Connector(aiohttp.TCPConnector):
-    """Opens any number of connections of the class above, and resolves the host name for each of them."""
+    """Opens any number of `Connection` objects, and resolves the host name again for each of them."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(limit=0, use_dns_cache=False, **options)
@@ -169,7 +172,7 @@ class Connector(aiohttp.TCPConnector):
 
 
 def max_open() -> int:
-    """Return how many connections can be open before connections are closed after each response.
+    """Return the number of open connections above which connections are closed after each response.
 
     The number is at most half of the process's limit for open files.
     """

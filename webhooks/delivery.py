@@ -153,7 +153,7 @@ def claim(*, slots: int, general_slots: int) -> Claims:
 
 
 def _with_bodies(cursor: Any, rows: Sequence[tuple[Any, ...]]) -> Iterator[Claimed]:
-    """Complete the claimed rows with the data of their events, which is in the last fields of a Claimed."""
+    """Yield each claimed row with the data of its event, which is in the last fields of Claimed."""
     if not rows:
         return
     cursor.execute(statements.READ_BODIES, {"events": [row[_EVENT_ID] for row in rows]})
@@ -263,7 +263,8 @@ def _finish(leased: _Leased, result: Result) -> _Finished:
         return _Finished(leased, result, ended_at, Delivery.Status.SUPERSEDED, None)
     next_attempt_at = None if leased.is_unsubscribed else _next_attempt_at(leased, result, ended_at)
     status = Delivery.Status.PARKED if next_attempt_at is None else Delivery.Status.PENDING
-    if leased.event_type in PERSONAL and not leased.is_approved:  # the address has changed during the attempt
+    if leased.event_type in PERSONAL and not leased.is_approved:
+        # The address has changed during the attempt, and the new one is not approved.
         next_attempt_at = None
     return _Finished(leased, result, ended_at, status, next_attempt_at)
 
@@ -306,7 +307,7 @@ def _row(one: _Finished) -> dict[str, Any]:
 def _tells_of_endpoint(row: _Finished) -> bool:
     """Return whether the result says something about the endpoint at its current address.
 
-    A failure on our own side does not, and a result from a previous address does not either.
+    It does not if the failure was on our own side, or if the attempt went to a previous address.
     """
     return row.result.error_message not in health.NOT_ITS_OWN and not row.leased.is_elsewhere
 

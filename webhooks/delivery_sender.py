@@ -32,7 +32,7 @@ GATHER_SHARE = 0.5  # if answers for this share of the slots are waiting, they a
 # After a claim, the queue is checked at this interval for a second. Due deliveries might be left because of a
 # pace limit or a claim of another process.
 BRISK_SECONDS = 0.05
-PAUSE_SECONDS = 0.5  # after a failed claim, sweep or recording
+PAUSE_SECONDS = 0.5  # pause after a failed claim, sweep or recording
 SWEEP_SECONDS = 1.0
 START_SECONDS = 5.0
 STOP_GRACE_SECONDS = 4.0  # how long the sender can take to record the attempts that were cancelled
@@ -173,7 +173,7 @@ class Sender:
         if claimed_now or claimed_now.is_shared:
             self._claimed_at = time.monotonic()
         if len(claimed_now) == free:
-            self._woken.set()  # more might be due
+            self._woken.set()  # more deliveries might be due
 
     def _attempt_ended(self, _: object) -> None:
         self._unrecorded += 1
@@ -191,9 +191,11 @@ class Sender:
 
     async def _send(self, claimed: delivery.Claimed, deadline: float) -> transport.Answer:
         left = deadline - time.monotonic()
-        if left <= 0:  # the claim took the whole time, so no answer could arrive before the deadline
+        if left <= 0:
+            # The claim took the whole time, so no answer could arrive before the deadline.
             return transport.Answer(None, "the request could not be sent", "", 0)
-        if not claimed.body:  # the body was deleted just when a person sent the delivery again
+        if not claimed.body:
+            # The body was deleted just when a person sent the delivery again.
             return transport.Answer(None, "its personal data has been deleted", "", 0)
         try:
             body = unseal(claimed.event_type, claimed.body)
@@ -263,7 +265,8 @@ def _log_fields(claimed: delivery.Claimed) -> dict[str, object]:
 
 
 def _with_connection(call: Callable[..., Returned], arguments: Sequence[object]) -> Returned:
-    try:  # the thread keeps its connection, because the pool would test it before each use
+    # The thread keeps its connection. The pool would test a returned connection before each use.
+    try:
         return call(*arguments)
     except Exception:
         _drop_broken_connections()

@@ -1,4 +1,4 @@
-"""Queries for events, deliveries and attempts that read only the partitions of the rows.
+"""Queries for events, deliveries and attempts that read only the partitions with the wanted rows.
 
 Each function takes ids, not a subquery. PostgreSQL can skip the other partitions only if it knows the ids
 when it plans the query.
@@ -32,7 +32,7 @@ class OfType(Value):
 
 
 def events_about(*checkout_uuids: UUID) -> QuerySet[Event]:
-    """Return the events of these checkouts. Older partitions than the oldest checkout are not read."""
+    """Return the events of these checkouts. Partitions older than the oldest checkout are not read."""
     told = partitions.told_of(*checkout_uuids)
     return Event.objects.filter(checkout_uuid__in=checkout_uuids, pk__range=told)
 

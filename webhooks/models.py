@@ -22,9 +22,10 @@ class EventType(models.TextChoices):
     TEST = "webhook.test"
 
 
-# These are sent first: the hold of a checkout ends soon, and a person is waiting for the result of a test.
+# These events are sent first, because a hold ends soon, or because a person waits for the result of a test.
 URGENT = frozenset({EventType.AUTHORIZED, EventType.TEST})
-PERSONAL = frozenset({EventType.OPTED_IN})  # the body is encrypted, and deleted a week after the event ended
+# The bodies of these events are encrypted. They are deleted a week after their deliveries have ended.
+PERSONAL = frozenset({EventType.OPTED_IN})
 
 
 class Subscription(models.Model):

@@ -53,9 +53,10 @@ def emit(
 
 
 def emit_all(event_type: EventType, messages: Sequence[OutboxMessage]) -> Sequence[Event]:
-    """Write events with the bytes that will be sent, and a delivery for each event that is subscribed to.
+    """Write events, and a delivery for each event whose merchant subscribes to this type.
 
-    The senders are woken on commit. Rules event.envelope, event.outbox.
+    The events have the bytes that will be sent. The senders are woken on commit. Rules event.envelope,
+    event.outbox.
     """
     events = [_event(event_type, message) for message in messages]
     Event.objects.bulk_create(events)

@@ -99,7 +99,8 @@ def resend(
         events = list(rows.values_list("event", flat=True))
         holds = _lock_holds(events)
         delivery = rows.select_for_update(no_key=True).first()
-        if delivery is None:  # if it existed a moment ago, the end of an attempt has just moved its row
+        if delivery is None:
+            # If it existed a moment ago, an attempt has just ended, which moved its row to another partition.
             raise UnderWay if events else DeliveryNotFound
         for why, kind in _refusals().items():
             if not confirmed.get(kind) and rows.filter(why).exists():
@@ -162,7 +163,7 @@ def sendable(parked: QuerySet[Delivery]) -> QuerySet[Delivery]:
 def close(merchant: Merchant) -> int:
     """Close the parked deliveries that cannot be sent again, at most 10,000; return how many.
 
-    A closed delivery that a person sends anyway is no longer closed.
+    If a person sends a closed delivery anyway, it is no longer closed.
     """
     found = (
         parked_deliveries(merchant)
@@ -170,7 +171,7 @@ def close(merchant: Merchant) -> int:
         .order_by("-ended_at")
         .values_list("pk", flat=True)[:MAXIMUM]
     )
-    # Checked again under the lock, because a person might just have sent the delivery anyway.
+    # The update checks again that they are parked, because a person might just have sent one of them anyway.
     return parked_deliveries(merchant).filter(pk__in=list(found)).update(closed_at=Now())
 
 
@@ -206,7 +207,8 @@ def _resend_all(merchant: Merchant, chosen: QuerySet[Delivery], cause: Cause, al
     with transaction.atomic(savepoint=True):
         wanted = dict(possible.values_list("pk", "event")[:MAXIMUM])
         holds = _lock_holds(wanted.values())
-        # Checked again under the lock, because another request or the end of a hold might have come first.
+        # The conditions are checked again under the lock. Another request or the end of a hold might have
+        # come first.
         over = [] if although_over else [event.pk for event in holds.values() if _is_over(event, clock.now())]
         rows = (
             Delivery.objects.filter(pk__in=wanted)

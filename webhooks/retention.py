@@ -18,27 +18,31 @@ from webhooks import statements
 from webhooks.models import EVENTS, PARTITIONED, Delivery, Endpoint, EventType, SigningSecret, Subscription
 
 PERSONAL_FOR = timedelta(days=7)
-# This long after a subscription ended, no transaction that read it before its end can still write an event.
+# After this time, no transaction is left that read the subscription before its end and can still write an
+# event.
 ENDED_FOR = timedelta(hours=1)
 LATE = timedelta(days=2)  # a partition is dropped at most this long after its retention ended
 ROWS = 500
 
 
 def delete_personal() -> int:
-    """Delete the bodies of personal events with deliveries that ended over 7 days ago; return how many."""
+    """Delete the bodies of events with personal data; return how many.
+
+    A body is deleted 7 days after the event and the end of its deliveries.
+    """
     return _in_batches(statements.DELETE_PERSONAL_BODIES, {"before": clock.now() - PERSONAL_FOR})
 
 
 def park_held() -> int:
-    """Park the personal events that have waited 7 days for the approval of their address; return how many."""
+    """Park deliveries of personal data that waited 7 days for an approved address; return how many."""
     before = clock.first_id(clock.now() - PERSONAL_FOR)
     return _in_batches(statements.PARK_HELD, {"before": before, "type": EventType.OPTED_IN.value})
 
 
 def release_missed() -> int:
-    """Make personal events due that still wait although their address is approved; return how many.
+    """Make deliveries of personal data due that wait although their address is approved; return how many.
 
-    These events were written or sent again while their address was being approved.
+    They were queued while their address was being approved.
     """
     return _in_batches(statements.RELEASE_MISSED, {"type": EventType.OPTED_IN.value})
 
@@ -78,7 +82,7 @@ def kept_since() -> datetime:
 
 
 def delete_ended() -> int:
-    """Delete subscriptions that ended an hour ago and never had a delivery; return how many.
+    """Delete subscriptions that ended over an hour ago and never had a delivery; return how many.
 
     A subscription with deliveries is deleted later, when all its deliveries have been dropped. The secrets of
     a deleted subscription are deleted with it.

@@ -71,7 +71,7 @@ ENDS_WITHIN = timedelta(days=4)
 
 @dataclass(frozen=True, kw_only=True)
 class Attempted:
-    """A delivery that has had `attempts` scheduled attempts, of which the latest ended without a 2xx."""
+    """A delivery after `attempts` scheduled attempts. The latest attempt ended without a 2xx."""
 
     event_type: str
     delivery_id: UUID
@@ -115,7 +115,10 @@ def planned(attempted: Attempted, next_at: datetime) -> list[datetime]:
 
 
 def resumes_at(planned: datetime, attempted: Attempted) -> datetime | None:
-    """Return when the schedule continues after a requested attempt, or None if that is too late."""
+    """Return when the schedule continues after a requested attempt.
+
+    Returns None if it would continue at or after `valid_until`.
+    """
     policy = POLICY[attempted.event_type]
     pause = policy.pause if isinstance(policy, FromEvent) else 0
     start = max(planned, attempted.ended_at + timedelta(seconds=pause))

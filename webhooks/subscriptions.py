@@ -17,8 +17,9 @@ from webhooks.url_check import CheckedUrl
 
 DELIVER_DUE = "webhooks.tasks.deliver_due"
 GRACE = timedelta(hours=2)  # rule rotation.grace
-MAX_SIGNING = 3  # the newest secret and two earlier ones, so that a rotation can be repeated once
-MAX_ENDED = 20  # secrets of a subscription that no longer sign and are retained
+# The newest secret and two previous ones, so that a second rotation within two hours is possible.
+MAX_SIGNING = 3
+MAX_ENDED = 20  # maximum number of expired secrets that are retained for a subscription
 SUBSCRIBABLE = ("*", *(kind.value for kind in EventType if kind != EventType.TEST))
 
 
@@ -27,7 +28,7 @@ class SubscriptionNotFound(Exception):
 
 
 class RotationInProgress(Exception):
-    """Raised if the maximum number of secrets sign already.
+    """Raised if the maximum number of secrets already sign.
 
     `until` has the times when the previous secrets expire, newest first. Rule rotation.full.
     """
@@ -75,14 +76,16 @@ def save_subscription(
 
 
 def _change(subscription: Subscription, url: CheckedUrl, event_types: list[str], is_approved: bool) -> bool:
-    """Change a subscription, and return whether its address, event types or approval are different now."""
+    """Change a subscription; return whether its address, event types or approval have changed."""
     was = (subscription.url, subscription.event_types, subscription.is_approved)
     is_same_address = subscription.url == url
     is_approved = is_approved or (is_same_address and subscription.is_approved)
     subscription.url, subscription.event_types, subscription.is_approved = url, event_types, is_approved
     subscription.save(update_fields=["url", "event_types", "is_approved", "updated_at"])
-    _hold_or_release(subscription)  # deliveries are locked before endpoints
-    if not is_same_address:  # the health of the old address does not apply to the new one
+    # Deliveries are always locked before endpoints, so this comes first.
+    _hold_or_release(subscription)
+    # The health of the old address does not apply to the new one.
+    if not is_same_address:
         Endpoint.objects.filter(subscription=subscription).delete()
     return was != (url, event_types, is_approved)
 
@@ -143,8 +146,8 @@ def end(merchant: Merchant) -> None:
 def rotate(merchant: Merchant, *, revoke_previous: bool = False) -> Rotated:
     """Create a new secret. Each previous secret expires two hours after it was replaced, or now if revoked.
 
-    Raises SubscriptionNotFound, and RotationInProgress if the maximum number of secrets sign already. Rules
-    rotation.grace, rotation.revoke, rotation.repeat.
+    Raises SubscriptionNotFound. Raises RotationInProgress if the maximum number of secrets already sign.
+    Rules rotation.grace, rotation.revoke, rotation.repeat.
     """
     with transaction.atomic(savepoint=True):
         subscription = _locked(merchant)
@@ -159,7 +162,8 @@ def rotate(merchant: Merchant, *, revoke_previous: bool = False) -> Rotated:
         secret = _new_secret(subscription)
         ended = subscription.secrets.filter(expires_at__lte=now).order_by("-created_at")
         kept = list(ended.values_list("pk", flat=True)[:MAX_ENDED])
-        ended.exclude(pk__in=kept).delete()  # so that repeated rotations do not add rows without end
+        # Without this, repeated rotations would add rows without limit.
+        ended.exclude(pk__in=kept).delete()
     return Rotated(secret, None if revoke_previous else expires_at)
 
 
@@ -213,5 +217,6 @@ def note_deliveries(first: Iterable[UUID]) -> None:
 
     A marked subscription is retained as long as its deliveries.
     """
-    for pk in sorted(first):  # always in this order, because each row stays locked until the transaction ends
+    # The order is always the same, because each row stays locked until the transaction ends.
+    for pk in sorted(first):
         Subscription.objects.filter(pk=pk).update(has_deliveries=True)

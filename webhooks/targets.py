@@ -1,7 +1,7 @@
 """Rules for the URLs and IP addresses that webhooks can be sent to (rules target.*).
 
-The rules for URLs only give the merchant an early error. The protection is `is_allowed`: the service calls it
-again for the actual address of each new connection (webhooks/transport.py).
+The rules for URLs only give the merchant an early error. The real protection is `is_allowed`, which the
+service calls again for the actual address of each new connection (webhooks/transport.py).
 """
 
 import asyncio
@@ -29,7 +29,7 @@ FORBIDDEN_V4 = tuple(
         "10.0.0.0/8",  # private
         "100.64.0.0/10",  # carrier-grade NAT
         "127.0.0.0/8",  # loopback
-        "168.63.129.16/32",  # Azure's platform towards its own machines
+        "168.63.129.16/32",  # Azure's platform services for its virtual machines
         "169.254.0.0/16",  # link-local, cloud metadata
         "172.16.0.0/12",  # private
         "192.0.0.0/24",  # protocol assignments

@@ -26,7 +26,7 @@ def deliver_due() -> None:
 
 @shared_task
 def delete_personal() -> None:
-    """Release or park the personal events that wait for an approval, and delete the bodies of ended ones."""
+    """Make due or park deliveries that wait for an approved address, and delete old personal data."""
     retention.release_missed()
     retention.park_held()
     retention.delete_personal()

@@ -91,8 +91,8 @@ async def open_pool(
     """
 
     def guarded_socket(address: tuple[Any, ...]) -> socket.socket:
-        # The last check, of the address that is really used. aiohttp does not call the resolver if the URL
-        # has an IP address.
+        # This is the last check, and it tests the address that is really used. aiohttp does not call the
+        # resolver if the URL has an IP address.
         family, kind, protocol, _, endpoint = address
         targets.check_resolved([endpoint[0]], allow_loopback=allow_loopback)
         return socket.socket(family, kind, protocol)
@@ -175,7 +175,8 @@ def describe(failure: BaseException, deadline_seconds: float) -> str:
     if isinstance(failure, aiohttp.ClientConnectorError):
         if isinstance(failure.os_error, targets.AddressRefused):
             return "address not allowed"
-        if isinstance(failure.os_error, ConnectionResetError):  # TCP was connected, so it is TLS
+        # TCP was connected, so the failure was in the TLS handshake.
+        if isinstance(failure.os_error, ConnectionResetError):
             return "TLS: the handshake failed"
     return next(
         (words for kind, words in FAILURES if isinstance(failure, kind)), "the request could not be sent"
@@ -189,9 +190,11 @@ async def _read_excerpt(response: aiohttp.ClientResponse, seconds: float) -> str
             async with asyncio.timeout(seconds):
                 await response.content.wait_eof()
     except (TimeoutError, asyncio.CancelledError):
-        pass  # the result is final, so it is returned and recorded even if the task is cancelled
+        # The result is final, so it is returned and recorded even if the task is cancelled.
+        pass
     answered = response.content.read_nowait()
-    response.close()  # after a complete answer, the connection is already in the pool and stays open
+    # After a complete answer, the pool already has the connection again, so this does not close it.
+    response.close()
     return _safe_text(answered[:EXCERPT_BYTES])
 
 

@@ -13,7 +13,8 @@ from payments.models import Merchant
 from webhooks import targets
 
 CheckedUrl = NewType("CheckedUrl", str)
-PLACES = OneEach(2)  # concurrent checks per process, of which a merchant has at most one
+# The number of concurrent checks per process. Each merchant can run only one of them.
+PLACES = OneEach(2)
 
 
 class TooManyChecks(Exception):
@@ -23,9 +24,10 @@ class TooManyChecks(Exception):
 
 
 def checked(merchant: Merchant, url: str) -> CheckedUrl:
-    """Check that a URL has public addresses, which takes up to 3 s; return it in the form to store.
+    """Check that a URL has public addresses; return it in the form to store.
 
-    Do not call it in a transaction. Raises targets.TargetRefused, TooManyChecks, bulkhead.Busy.
+    The check takes up to 3 s, so do not call it in a transaction. Raises targets.TargetRefused,
+    TooManyChecks, bulkhead.Busy.
     """
     normal = targets.check_url(url, allow_loopback=settings.WEBHOOK_LOOPBACK)
     if not targets.asks_names(normal):

@@ -1,6 +1,6 @@
 """The feed of a merchant's events, in the order in which they were written (rules events.*).
 
-It is the way to catch up.
+With the feed, a merchant's backend gets the events that it has missed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,15 +25,17 @@ from webhooks.api import responses, serializers
 from webhooks.models import EVENTS, PERSONAL, Event, EventType, unseal
 
 CUSTOMERS = "customers:read"  # the scope that shows personal data
-USUAL, FURTHEST = timedelta(hours=24), timedelta(days=30)  # how far back a reader can begin
+# How far back a reader begins by default, and how far back at most.
+USUAL, FURTHEST = timedelta(hours=24), timedelta(days=30)
 _COLUMNS = ("id", "type", "body", "body_deleted_at", "created_at", "written_at")
 
 
 class Place(NamedTuple):
-    """How far a reader has read: past the event `last`, among the events written at `at` or later.
+    """How far a reader has read in the feed, which is ordered by `written_at` and then by id.
 
-    The reader began with the events that happened at `since` or later. Events that are written from `began`
-    on are included regardless of their date.
+    The next event is the first one after the time `at` and the id `last`. The reader began with the events
+    that happened at `since` or later. Events that are written at `began` or later are included, even if they
+    happened before `since`.
     """
 
     at: datetime
@@ -76,9 +78,10 @@ def _parse_checkout_uuid(text: str | None) -> UUID | None:
 
 
 def _starting_place(asked: Mapping[str, Any], scope: str, until: datetime) -> Place:
-    """Return the place to continue or begin from.
+    """Return the place after which this call reads.
 
-    Raises ValidationError, and InvalidCursor, also if a cursor comes with another `created_after`.
+    Raises ValidationError. Raises InvalidCursor, also if `created_after` is not the one that the cursor began
+    with.
     """
     given: datetime | None = asked.get("created_after")
     if "cursor" in asked:
@@ -101,9 +104,10 @@ def _starting_place(asked: Mapping[str, Any], scope: str, until: datetime) -> Pl
 
 
 def _check_events_kept(place: Place, until: datetime) -> None:
-    """Raise ValidationError if events were dropped that a reader at this place has not seen."""
+    """Raise ValidationError if some events after this place were already dropped."""
     if place.at > until - partitions.YOUNGEST:
-        return  # events that young are never dropped
+        # The events after this place are too young to have been dropped.
+        return
     kept_from = partitions.starts_at(EVENTS)
     if kept_from is not None and place.at < kept_from:
         told = f"Events between this cursor and {clock.iso(kept_from)} have been deleted. "
@@ -113,16 +117,16 @@ def _check_events_kept(place: Place, until: datetime) -> None:
 
 
 def _place_before(at: datetime) -> tuple[datetime, UUID]:
-    """Return a place before all events that are written at a moment or later."""
+    """Return a place before all events that are written at `at` or later."""
     return at, clock.first_id(at - CLOCKS_DIFFER)
 
 
 def _events_after(merchant: Merchant, place: Place, until: datetime) -> QuerySet[Event, Any]:
-    """Return the events written from a place on, until a moment.
+    """Return the merchant's events after a place that were written before `until`.
 
-    The range of ids does not change the result. It only lets PostgreSQL leave out the partitions of other
-    days. An id is made just before its row is written. Events that are older than the column `written_at` all
-    have one time in it, and their ids give their order.
+    The range of ids does not change the result. It lets PostgreSQL leave out the partitions of other days,
+    because an id is made just before its row is written. Events that are older than the column `written_at`
+    all have the same time in it. Their ids give their order.
     """
     lowest = min(clock.made_at(place.last), place.at - CLOCKS_DIFFER)
     ids = clock.first_id(lowest), clock.first_id(until + CLOCKS_DIFFER)
@@ -138,7 +142,11 @@ def _events_after(merchant: Merchant, place: Place, until: datetime) -> QuerySet
 
 
 def _end_of_page(found: Sequence[Any], limit: int, place: Place, until: datetime) -> Place:
-    """Return the end of a page: its last event, or for the last page the time before which no row changes."""
+    """Return the place at the end of a page.
+
+    After a full page, it is the place of the last event. Otherwise, all events that were written before
+    `until` have been read, and it is the place just before `until`.
+    """
     if len(found) == limit:
         return place._replace(at=found[-1].written_at, last=found[-1].id)
     at, last = _place_before(until)
@@ -154,7 +162,10 @@ def _list_entries(found: Sequence[Any], *, sees_customers: bool) -> list[dict[st
 
 
 def _body_for_reader(event: Any, sees_customers: bool) -> bytes:
-    """Return the bytes that are sent, without `data` if it is withheld or deleted."""
+    """Return the JSON of an event as it is sent.
+
+    `data` is null if it contains personal data that was deleted, or that the reader may not see.
+    """
     if event.type in PERSONAL and (event.body_deleted_at or not sees_customers):
         return outbox.envelope(event.id, event.type, event.created_at, None)
     return unseal(event.type, bytes(event.body))

@@ -54,7 +54,7 @@ class NewSubscriptionOut(Out):
 
 
 class RotatedSecretOut(Out):
-    """A new secret."""
+    """Response to a rotation, with the new secret."""
 
     signing_secret = SIGNING_SECRET()
     previous_secret_expires_at = Time(
@@ -71,7 +71,7 @@ class LoggedAttempt(NamedTuple):
 
     @property
     def next_attempt_at(self) -> Any:
-        """When the event is sent again. Only the latest attempt of a delivery has it."""
+        """When the event is sent again. None if a later attempt of the delivery exists."""
         is_latest = self.attempt.number == self.delivery.attempt_count
         return self.delivery.next_attempt_at if is_latest else None
 
@@ -133,7 +133,7 @@ class DeliveryLogOut(Out):
 
 
 class Envelope(drf.Field[bytes, Any, orjson.Fragment, Any]):
-    """An event's bytes, as they are sent."""
+    """Field for an event's JSON, byte for byte as it is sent."""
 
     def to_representation(self, value: bytes) -> orjson.Fragment:
         return orjson.Fragment(value)

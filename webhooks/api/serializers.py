@@ -8,7 +8,8 @@ from webhooks import targets
 from webhooks.models import EventType
 from webhooks.subscriptions import SUBSCRIBABLE
 
-LISTED_TYPES = tuple(kind.value for kind in EventType if kind != EventType.TEST)  # in the feed of events
+# The types of events that the feed lists.
+LISTED_TYPES = tuple(kind.value for kind in EventType if kind != EventType.TEST)
 
 
 class SubscriptionIn(fields.Body):
@@ -28,7 +29,11 @@ class SubscriptionIn(fields.Body):
     )
 
     def validate_url(self, url: str) -> str:
-        """Refuse an invalid URL together with errors of other fields; its name is resolved later."""
+        """Return the URL in its normal form. Raises ValidationError.
+
+        The host name is resolved later, in `url_check`. Errors of the URL are reported together with those of
+        other fields.
+        """
         try:
             return targets.check_url(url, allow_loopback=settings.WEBHOOK_LOOPBACK)
         except targets.TargetRefused as refused:

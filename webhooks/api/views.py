@@ -22,9 +22,9 @@ from webhooks.api.responses import LoggedAttempt
 from webhooks.models import Attempt, Delivery, Event
 from webhooks.targets import TargetRefused
 
-# The columns of an entry: three objects for each entry would cost as much as all the rest. The data of
-# deliveries and events is read separately, by their ids, because for a join PostgreSQL would plan for all
-# their partitions.
+# Only these columns are read, without model objects. Three objects for each entry would cost as much as the
+# rest of the call. The data of deliveries and events is read separately, by their ids, because PostgreSQL
+# would plan a join for all their partitions.
 _COLUMNS = (
     "id",
     "number",
@@ -98,13 +98,16 @@ def _register(request: Request, url: str, event_types: list[str]) -> subscriptio
 
 
 def _record_action(request: Request, action: str, **facts: Any) -> None:
-    """Record a key's action in the audit log through settings.KEYS_RECORDED_BY, in one transaction."""
+    """Record an API client's action in the audit log, with the function that settings.KEYS_RECORDED_BY names.
+
+    Must be called in the transaction of the action.
+    """
     record = import_string(settings.KEYS_RECORDED_BY)
     record(request, caller_of(request), action, **facts)
 
 
 def _revoke_previous(request: Request, query: Mapping[str, Any]) -> bool:
-    """Return the flag from body or query; raise ValidationError if they differ."""
+    """Return `revoke_previous` from the body or the query. Raises ValidationError if they differ."""
     body = serializers.RotateIn(data=request.data)
     body.is_valid(raise_exception=True)
     given = set(body.validated_data.values())
@@ -144,7 +147,7 @@ class Deliveries(ApiView):
 
 
 def _matching_attempts(merchant: Merchant, asked: Mapping[str, Any]) -> QuerySet[Attempt, Any]:
-    """Return the finished attempts that match the filters; one in flight is not in the log yet."""
+    """Return the finished attempts that match the filters. An attempt in flight is not in the log yet."""
     rows = (
         lookup.attempts_of([_parse_event_id(asked["event_id"])])
         if "event_id" in asked
@@ -168,8 +171,7 @@ def _parse_event_id(text: str) -> UUID:
 def _with_deliveries(attempts: Sequence[Any]) -> list[LoggedAttempt]:
     """Return attempts with the data of their deliveries and events (rules log.*).
 
-    A day can be dropped during this read, so an attempt whose delivery or event has just been dropped is left
-    out.
+    If a delivery or an event is dropped with its partition during this read, its attempts are left out.
     """
     ids = {attempt.delivery_id for attempt in attempts}
     rows = Delivery.objects.filter(pk__in=ids)

@@ -30,7 +30,7 @@ def ago(seconds: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - seconds))
 
 
-STARTED = ago(120)  # the first start begins with the checkouts that are held now
+STARTED = ago(120)  # a hold lasts two minutes, so the first catch-up misses no held checkout
 
 
 class Refused(Exception):
@@ -45,7 +45,7 @@ def verify(header: str, body: bytes) -> Any:
     if not is_whole or not re.fullmatch("[0-9]{1,12}", times[0]):
         raise Refused("malformed_header")
     message = times[0].encode() + b"." + body
-    secrets = SECRETS.split()  # without empty ones, because anyone can sign with an empty secret
+    secrets = SECRETS.split()  # no empty secrets: anyone can sign with an empty secret
     wanted = [hmac.digest(secret.encode(), message, "sha256").hex().encode() for secret in secrets]
     if not sum(hmac.compare_digest(one, other) for one in given for other in wanted):
         raise Refused("no_matching_signature")
@@ -65,7 +65,7 @@ def call(method: str, path: str, body: object, seconds: float, **headers: str) -
 
 
 def authorized(method: str, path: str, body: object = None, seconds: float = 8) -> Any:
-    if time.time() > token["until"]:  # a token is kept for its hour
+    if time.time() > token["until"]:  # a token is reused until shortly before it expires
         token.update(call("POST", "/oauth/token", {"grant_type": "client_credentials", **CLIENT}, 3))
         token["until"] = time.time() + token["expires_in"] - 60
     try:
@@ -99,23 +99,23 @@ def capture(checkout: str) -> bool:
             return moved
         if time.monotonic() + wait + 1 > end:
             raise OSError(f"{checkout} is not captured yet")
-        time.sleep(wait)  # then try again: the service captures only once
+        time.sleep(wait)  # a second try is safe: the service captures only once
 
 
 def fulfil(checkout: str) -> None:
-    """Do the slow work elsewhere. Here: mark the order as paid, once, however often this is called."""
+    """Mark the order as paid. A second call for the same order changes nothing. Do slow work elsewhere."""
     Path("paid", checkout).touch()
 
 
 def catch_up() -> None:
-    """Capture what is still held, then fulfil orders captured since the cursor (keep it with them)."""
+    """Capture held checkouts, then fulfil those captured since the cursor. Store it with your orders."""
     page = authorized("GET", f"{ORDERS}?status=authorized&limit=200")["data"]
     held = page["checkouts"]
-    while page["next_cursor"]:  # newest first, so the hold that ends soonest is last
+    while page["next_cursor"]:  # the newest come first, so the hold that ends soonest is on the last page
         page = authorized("GET", f"{ORDERS}?status=authorized&limit=200&cursor={page['next_cursor']}")["data"]
         held += page["checkouts"]
     for one in sorted(held, key=lambda one: one["capture_before"]):
-        is_at_work = "pending_operation" in one or one["authorized_at"] > ago(10)  # a delivery captures it
+        is_at_work = "pending_operation" in one or one["authorized_at"] > ago(10)  # its webhook captures it
         if not is_at_work and try_capture(one["checkout_uuid"])[0]:
             fulfil(one["checkout_uuid"])
     kept, is_full = Path("cursor"), True
@@ -143,12 +143,12 @@ class Receiver(BaseHTTPRequestHandler):
         try:
             event = verify(self.headers.get("X-Service-Signature", ""), body)
             seen, data = Path("seen", str(event.get("id"))), event.get("data", {})
-            if not seen.exists():  # two deliveries at once can do the same: it does no harm
+            if not seen.exists():  # two deliveries can pass this check at the same time, which does no harm
                 if event.get("type") == "checkout.authorized" and capture(data["checkout_uuid"]):
                     fulfil(data["checkout_uuid"])
                 seen.touch()
             self.answer(200, "ok")
-        except Refused as reason:  # from an unknown sender: the body is neither kept nor logged
+        except Refused as reason:  # the sender is unknown: do not store or log the body
             self.answer(400, str(reason))
         except Exception as failure:
             print(failure, flush=True)
