@@ -241,7 +241,7 @@ def _lapse_order(checkout: Checkout, now: datetime) -> None:
 
 
 def _release_again(refused: Operation, now: datetime) -> None:
-    """Plan a refused void again, after growing delays, until banks have released the hold automatically.
+    """Plan a refused void again, with growing delays. Stop once banks have released the hold automatically.
 
     Rule lapse.release.
     """

@@ -40,10 +40,10 @@ endpoints AS (
     CROSS JOIN clock LEFT JOIN busy USING (subscription_id) LEFT JOIN webhooks_endpoint USING (subscription_id)
 )"""
 
-# A claim is two statements in one transaction. LOCK_ENDPOINTS locks endpoints at which something is due, at
-# most as many as there are slots. It leaves out endpoints that another process has locked, so claims never
-# wait for each other. CLAIM sees everything that was committed before these locks were held. Its counts for
-# these endpoints are therefore exact.
+# A claim is two statements in one transaction. LOCK_ENDPOINTS locks endpoints with due deliveries, at most as
+# many as there are slots. It leaves out endpoints that another process has locked, so claims never wait for
+# each other. CLAIM sees everything that was committed before these locks were held. Its counts for these
+# endpoints are therefore exact.
 #
 # The clock is read once, so that PostgreSQL can use an index for comparisons with `now`. `waiting` reads one
 # endpoint after the other from an index. For each endpoint, only as many rows are read as can be sent to it,
@@ -235,10 +235,10 @@ WHERE ended_at IS NULL AND merchant_id = ANY(%s)
 # With this lock, a change of the address or its approval waits until the deliveries are written.
 LOCK_SUBSCRIPTIONS = READ_SUBSCRIPTIONS + "ORDER BY id FOR SHARE"
 
-# These are two statements, so that the second one sees what another transaction wrote while it held the lock
-# on the event. The second statement locks the deliveries before it checks whether they are in flight, so it
-# waits for an attempt that is just starting or ending. It marks the deliveries in flight. The process that
-# records such an attempt reads the mark, even if it has read the event before.
+# Two statements supersede deliveries, because the second one must see what another transaction wrote while it
+# held the lock on the event. The second statement locks the deliveries before it checks whether they are in
+# flight. It therefore waits for an attempt that is just starting or ending. It marks a delivery in flight as
+# superseded. The process that records the attempt reads this mark, even if it has read the event before.
 SUPERSEDE_EVENTS = """
 UPDATE webhooks_event e SET superseded_at = ended.at
 FROM unnest(%(checkouts)s::uuid[], %(moments)s::timestamptz[]) ended(checkout_uuid, at)

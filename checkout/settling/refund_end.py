@@ -1,4 +1,4 @@
-"""End of a refund: it is settled if no card is owed any more, and failed if no part reached a card.
+"""End of a refund. It is settled once no card is owed an amount, and it fails if no part reached a card.
 
 Rule refund.settled.
 """

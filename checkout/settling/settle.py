@@ -80,7 +80,7 @@ def _settle_refund(accounts: Accounts, refund: Refund, now: datetime, cause: Cau
 
 
 def _report_excess(accounts: Accounts) -> None:
-    """Report each card that got too much back, not counting what disputes took.
+    """Report each card that got back too much. Amounts that disputes took are not counted.
 
     A refund that was sent counts only once the provider has accepted it, because it might never arrive.
     """

@@ -1,4 +1,4 @@
-"""The webhook API's part of the API's document (rule api.document)."""
+"""The webhook API's part of the OpenAPI document (rule api.document)."""
 
 from config.lib.api.described import DescribedOperation, DescribedOperations, DescribedResponse
 from webhooks.api import events, responses, serializers, views
