@@ -275,7 +275,7 @@ class RefundAdmin(MoneyAdmin):
 
 
 class AnswerFilter(admin.SimpleListFilter):
-    """Filter for the done, refused or failed calls among the newest calls, by response status."""
+    """Filter of the newest API calls by response status: done, refused or failed."""
 
     title = f"answer, among the newest {lists.LOOKED_THROUGH:,}"
     parameter_name = "answer"

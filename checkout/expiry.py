@@ -17,7 +17,7 @@ from payments.cause import PUMP, Cause
 from payments.models import Merchant, Operation
 
 PAGE = 200  # maximum length of a page of a list
-# The pump runs every second, so its previous run has ended the holds that ended earlier than this.
+# The pump runs every second. Its previous run has ended the holds that ended longer ago than this.
 JUST_NOW = timedelta(seconds=1)
 Kind = Operation.Kind
 

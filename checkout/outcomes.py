@@ -27,7 +27,7 @@ AGAIN_AFTER = timedelta(seconds=10)
 AGAIN_AT_LATEST = timedelta(hours=6)
 # After this time, no hold is left, because banks release a hold automatically after a week.
 HOLDS_LAST = timedelta(days=8)
-# Refusals until a report. One or two refusals can be a temporary fault of the provider.
+# A void is reported after this many refusals. One or two can be a temporary fault of the provider.
 TOLD_AFTER = 3
 
 

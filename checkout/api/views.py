@@ -55,10 +55,10 @@ _BY_TIME = (Status.VOIDED, Status.EXPIRED)
 def _read_page(merchant: Merchant, query: Mapping[str, Any]) -> tuple[list[Checkout], str | None]:
     """Return a page and the next cursor.
 
-    If the deadline of a checkout on the page has passed, it lapses or expires first. It is left out if it
-    then no longer matches the filters. Some filters match a checkout only after that. With such a filter, the
-    merchant's other checkouts whose deadline has passed lapse or expire too. Rules list.pages, list.changes,
-    lapse.whoever.
+    A checkout on the page whose deadline has passed lapses or expires first. It is left out if it then no
+    longer matches the filters. Some filters match a checkout only after it has lapsed or expired. With such a
+    filter, the merchant's other checkouts whose deadline has passed lapse or expire too. Rules list.pages,
+    list.changes, lapse.whoever.
     """
     filters = {lookup: query[name] for name, lookup in _FILTERS.items() if name in query}
     # The index of this column ignores case. PostgreSQL uses it only for an `iexact` condition.

@@ -155,7 +155,7 @@ def _breaches_of(these: list[UUID]) -> list[Breach]:
     """Return the breaches of these checkouts. Their ids must be sorted.
 
     Checkouts that changed recently usually have ids next to each other. If the range of ids has less than
-    twice as many checkouts, all of them are queried. That costs a third of a query by single ids.
+    twice as many checkouts, the whole range is queried. That costs a third of a query by single ids.
     """
     span = Range(these[0], these[-1])
     with transaction.atomic(durable=True):

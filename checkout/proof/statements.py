@@ -36,7 +36,8 @@ _CARDS = """
         GROUP BY p.checkout_uuid, p.id"""
 _NOT_DISPUTED = """NOT EXISTS (
             SELECT 1 FROM payments_dispute d WHERE d.checkout_uuid = c.id AND d.status = 'open')"""
-# Whether a card bears an amount although no refund of it is open and no report about it is open.
+# True if no refund of the card is open and no report about it is open. Then nothing explains why the card
+# still bears an amount.
 _UNEXPLAINED = """NOT EXISTS (
             SELECT 1 FROM payments_operation o
             WHERE o.payment_id = [payment] AND o.kind = 'refund' AND o.ended_at IS NULL)

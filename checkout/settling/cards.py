@@ -197,8 +197,8 @@ def _refunds(checkout_uuid: UUID) -> QuerySet[Operation]:
     return rows.select_related("resends", "payment").order_by("pk")
 
 
-# These queries are prepared, because each refund call runs all of them. Its time budget is that of six empty
-# views. If Django built each query, the call would take as long as nine.
+# These queries are prepared, because each refund call runs all of them. A refund call may take as long as six
+# empty views. If Django built each query, it would take as long as nine.
 _REFUNDS = Prepared(_refunds, UUID)
 _LOCKED_REFUNDS = Prepared(lambda pk: _refunds(pk).select_for_update(of=("self",), no_key=True), UUID)
 _MOVEMENTS = Prepared(lambda pk: Movement.objects.filter(checkout_uuid=pk).select_related("payment"), UUID)

@@ -39,7 +39,7 @@ def settle(checkout: Checkout, now: datetime, cause: Cause = PUMP) -> None:
     refund = amounts_owed.current_refund(accounts)
     if refund is not None:
         _settle_refund(accounts, refund, now, cause)
-    # If the refund has just failed, the order is captured again.
+    # If the refund has just failed, the status is `captured` again.
     if checkout.status == Status.CAPTURED:
         _settle_captured(accounts, now, cause)
     closings.follow_returns(accounts, now)

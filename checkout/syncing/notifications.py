@@ -1,7 +1,7 @@
 """Endpoint for the provider's notifications (rule doubt.notification).
 
-The service does not trust the content of a notification. It only uses it to decide which payment to ask the
-provider about.
+The service does not trust the content of a notification. The content only decides which payment the service
+asks the provider about.
 """
 
 import structlog
