@@ -12,7 +12,8 @@ from portal.oauth import client_requests
 TOO_LARGE = "This is more than we take here. Go back and send less."
 TOO_LARGE_LOGO = "This file is too large. Go back and use a PNG or JPEG of at most 256 KB."
 NO_FILES = "We take no files here. Go back and send the form alone."
-LARGEST_FORM = 32 * 1024  # bytes; parsing a form costs far more than parsing JSON, and our forms are shorter
+# In bytes. The limit is lower than for JSON, because parsing a form costs far more, and our forms are short.
+LARGEST_FORM = 32 * 1024
 MAX_PARTS = 100
 # The form that uploads a logo. Its view parses the form only for signed-in users. The limit is higher than
 # the limit for a logo, so that the page can explain that a logo is slightly too large.
@@ -35,7 +36,7 @@ class BodyMiddleware(MiddlewareMixin):
 
 
 def _is_upload(request: HttpRequest) -> bool:
-    """Return whether a form contains files, or more parts than any of our forms has fields.
+    """Return whether a form contains files, or many more parts than our forms have.
 
     The form is not parsed, because parsing is expensive.
     """

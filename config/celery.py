@@ -31,7 +31,7 @@ log = structlog.get_logger("config.celery")
 
 
 class OpenTask(Task):
-    """A task that returns at once while the database is closed, for every caller (rule restore.closed)."""
+    """A task that does nothing while the database is closed, no matter who calls it (rule restore.closed)."""
 
     def __call__(self, *arguments: Any, **more: Any) -> Any:
         if restore_guard.is_closed():
@@ -43,8 +43,8 @@ app = Celery("checkout", task_cls=OpenTask)
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.conf.include = ["config.probes"]
 app.autodiscover_tasks()
-# A worker does not return the tasks that it has received but not started. If the connection to Redis is lost,
-# returning them would fail and end the worker.
+# A worker must not put tasks back into the queue that it has received but not started. If the connection to
+# Redis is lost, this would fail and end the worker.
 Channel.do_restore = False
 
 app.conf.beat_schedule = {
@@ -57,7 +57,7 @@ app.conf.beat_schedule = {
 }
 
 SILENCE = 2.0  # if a pump has not started for this many seconds, its ticker starts it
-RHYTHM = 1.0  # seconds between two starts by the ticker, if beat and wake-ups still do not start the pump
+RHYTHM = 1.0  # seconds between two starts by the ticker, while nothing else starts the pump
 GLANCE = 0.25  # seconds between two checks by the ticker
 _heard: dict[str, float] = dict.fromkeys(PUMPS, 0.0)
 _is_ending = threading.Event()
@@ -77,8 +77,8 @@ class Scheduler(PersistentScheduler):
     def tick(self, *arguments: Any, **more: Any) -> Any:
         """Send the tasks that are due, as Celery's scheduler does; return the seconds until the next is due.
 
-        Raises SystemExit if a signal handler has closed the schedule file. The handler raises SystemExit too.
-        But if the signal arrives during a tick, for example in a finalizer, that SystemExit can be swallowed.
+        Raises SystemExit if a signal handler has closed the schedule file, because beat must then stop. The
+        handler itself also raises SystemExit. But Python ignores it if the signal arrives in a finalizer.
         """
         liveness.watch()
         try:
@@ -160,7 +160,7 @@ def _end_tickers(**_: Any) -> None:
 
 
 def _run_pump_if_idle(name: str) -> None:
-    """Run the pump directly, without Redis, whenever it has not been started recently. Loop until shutdown."""
+    """Run the pump directly, without Redis, whenever it has not started recently. Loop until shutdown."""
     while not _is_ending.wait(GLANCE):
         liveness.watch()
         now = time.monotonic()

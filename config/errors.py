@@ -177,7 +177,8 @@ def handle_exception(exc: Exception, context: dict[str, Any]) -> Response | None
     if code is None:
         return None
     if locks.is_locked(exc) and "checkout_uuid" not in context["kwargs"]:
-        code = "service_unavailable"  # without a checkout, no card operation holds the lock
+        # The call is not about a checkout, so the lock is not held by a card operation.
+        code = "service_unavailable"
     row, details = ERRORS[code], _details_of(exc) or _conflict_details(exc, code, context)
     param = details[0].get("param") if details else None
     body = error_envelope(code, message=_specific_message(exc, details), details=details, param=param)
@@ -266,8 +267,8 @@ def _conflict_details(exc: Exception, code: str, context: dict[str, Any]) -> lis
     """Return the checkout's status and allowed actions, for a call that its state does not allow.
 
     The checkout is read again, as the merchant would read it, because the allowed actions depend on more
-    than the state that caused the refusal. Return an empty list for other codes, or if the checkout cannot
-    be read. Rule api.conflict.
+    than the state that caused the refusal. Return an empty list if the code is not in BY_STATE, or if the
+    checkout cannot be read. Rule api.conflict.
     """
     if code not in BY_STATE or "checkout_uuid" not in context["kwargs"]:
         return []
@@ -333,7 +334,7 @@ class ApiErrorMiddleware(MiddlewareMixin):
 
 
 def _is_for_us(request: HttpRequest) -> bool:
-    """Return whether a request names one of our hosts."""
+    """Return whether the Host header of a request names one of our hosts."""
     try:
         request.get_host()
     except DisallowedHost:
@@ -357,7 +358,7 @@ def is_api(path: str) -> bool:
 def json_answer(code: str, wrong: dict[str, str] | None = None) -> HttpResponse:
     """Return the error response for a code, for use outside DRF.
 
-    `wrong` has the name of the wrong parameter as `param`, and what is wrong with it as `message`.
+    `wrong` has two keys: `param` names the wrong parameter, and `message` says what is wrong with it.
     """
     body = error_envelope(code)
     if wrong is not None:

@@ -10,19 +10,19 @@ from gunicorn.workers.gthread import ThreadWorker
 
 from config.lib.web import bodies, malformed, request_id
 
-# Errors of the service that gunicorn treats as invalid HTTP from the client.
+# Errors that the service causes, although gunicorn treats them as invalid HTTP from the client.
 OURS = (errors.ConfigurationProblem, errors.InvalidResponseHeader, errors.InvalidResponseHeaderName)
 
 
 class Worker(ThreadWorker):
-    """Gunicorn's threaded worker, which does not wait long for a request's head or for the client to hang up."""
+    """Gunicorn's threaded worker, with a limit on how long it waits for slow clients."""
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
         self._watch = bodies.Watch()
 
     def handle(self, conn: Any) -> Any:
-        """Handle a connection, with a time limit for the rest of the request's head. Gunicorn has no limit."""
+        """Handle a connection, with a time limit for the rest of the request's head. Gunicorn has none."""
         with self._watch.over(conn.sock):
             return super().handle(conn)
 
@@ -45,7 +45,7 @@ class Worker(ThreadWorker):
     def finish_request(self, conn: Any, fs: "Future[Any]") -> None:
         """End a request without waiting for the client to close the connection.
 
-        Gunicorn would wait in the thread that accepts all new connections.
+        Gunicorn would wait in the thread that accepts new connections, and so delay every new connection.
         """
         is_kept = not fs.cancelled() and fs.exception() is None and fs.result()
         if not is_kept:

@@ -30,7 +30,7 @@ class HeadersMiddleware(MiddlewareMixin):
     """Middleware that sets the headers of every response.
 
     - No cache may store a response, unless its view allows it (rule api.no_store).
-    - No page may use a device.
+    - No page may use a device, such as the camera.
     - Our own origin has the permission `payment`. On payers' pages, the provider's origins that ask for card
       details have it too.
     - A page whose address is a secret sends no referrer, not even to our own pages.
@@ -56,8 +56,8 @@ def _csp_of_path(path: str) -> str:
 class NullOriginMiddleware(MiddlewareMixin):
     """Middleware that replaces `Origin: null` with our own origin, so that only the CSRF token is checked.
 
-    Forms on pages without a referrer send `Origin: null`. Under https, only our host can set the token's
-    cookie (`__Host-`), and the form of another site does not send it (SameSite).
+    Forms on pages without a referrer send `Origin: null`. Under https, the CSRF token is enough: only our
+    host can set its cookie (`__Host-`), and the form of another site does not send this cookie (SameSite).
     """
 
     def process_request(self, request: HttpRequest) -> None:

@@ -25,12 +25,12 @@ _LOGGERS: dict[str, Any] = {
     **{name: {"handlers": [], "propagate": True} for name in OTHERS_LOGGERS},
     **{f"celery.{part}": {"level": "WARNING"} for part in ("app.trace", "worker.strategy", "beat")},
     "django.request": {"level": "ERROR"},
-    "fido2": {"level": "WARNING"},  # its other messages name passkeys
+    "fido2": {"level": "WARNING"},  # its messages below this level contain ids of passkeys
 }
 
 
 def begin(*, in_words: bool) -> dict[str, Any]:
-    """Make structlog write through logging, and return settings.LOGGING.
+    """Make structlog write through Python's logging, and return the value of settings.LOGGING.
 
     With `in_words`, the log is text for people instead of JSON.
     """

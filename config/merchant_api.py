@@ -23,7 +23,7 @@ from payments.cause import Caller, caller_of
 from payments.models import Merchant
 from portal import keys
 
-MERCHANT_FACTOR = 2  # all clients of a merchant together may make this many times the calls of one client
+MERCHANT_FACTOR = 2  # a merchant's limit for all its clients is this many times the limit of one client
 _BEARER = re.compile(r"(?i:bearer) +([A-Za-z0-9._~+/=-]{1,512})")
 
 
@@ -96,7 +96,7 @@ def _caller(token: str) -> Caller:
 def _note_use(client_uuid: UUID) -> None:
     """Record that an API key was used now.
 
-    Skip this if another call has locked the key's row, because no call may wait for another call.
+    If another call has locked the key's row, record nothing, because calls must not wait for each other.
     """
     queries.execute(statements.NOTE_USE_OF_KEY, [client_uuid])
 
@@ -112,9 +112,10 @@ class HasScope(BasePermission):
 
 
 class ClientLimits(BaseThrottle):
-    """Rate limits for each API client, and for all clients of a merchant together. Each bucket has its own.
+    """Rate limits for each API client, and for all clients of a merchant together.
 
-    Calls that their view declares urgent always pass: the first capture of a hold, and captures near its end.
+    Each bucket (a group of calls, such as reads) has its own limits. Calls that their view declares urgent
+    always pass: the first capture of a hold, and captures near the end of the hold.
 
     Rules limit.buckets, limit.merchant, limit.last_capture.
     """
@@ -143,11 +144,12 @@ class StrictJSONParser(BaseParser):
         request: Request = parser_context["request"]
         if request.headers.get("Content-Encoding", "identity") != "identity":
             raise UnsupportedMediaType(str(request.headers["Content-Encoding"]))
-        return strict_json.parse(request.body)  # `body` refuses a body that is too large, the stream does not
+        # Django checks the size of `request.body`, but not of `stream`.
+        return strict_json.parse(request.body)
 
 
 class DataRenderer(BaseRenderer):
-    """Renderer that writes a view's data or error as JSON. The data already has its envelope (rule api.data)."""
+    """Renderer that writes a view's data or error as JSON, already in its envelope (rule api.data)."""
 
     media_type = "application/json"
     format = "json"

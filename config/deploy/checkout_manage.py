@@ -4,8 +4,8 @@
 For the command `migrate`, it adds the variables of the owner of the tables. The script is installed as
 `checkout-manage` and needs only the standard library.
 
-It reads the files with the variables as systemd does: a name, "=", and the value up to the end of the line.
-A line that begins with # is a comment.
+It reads the files with the variables as systemd does. A line has a name, "=", and the value up to its end. A
+line that begins with # is a comment.
 """
 
 import os
@@ -27,7 +27,7 @@ def read(path: Path) -> dict[str, str]:
 
 
 def main(arguments: list[str]) -> None:
-    """Switch to the service's user, and replace this process by the command."""
+    """Switch to the service's user, and replace this process by `manage.py` with these arguments."""
     variables = read(VARIABLES)
     if arguments[:1] == ["migrate"]:
         variables |= read(OF_OWNER)

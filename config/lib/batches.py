@@ -1,4 +1,4 @@
-"""Processing of many rows in small steps. Each step has its own transaction, so no transaction runs for long."""
+"""Processing of many rows in small steps. Each step has its own transaction, so no transaction is long."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice

@@ -16,7 +16,7 @@ from config.lib import connection_release
 from config.lib.deadline import Deadline
 from config.lib.process import sampling
 
-WAIT_SECONDS = 2.0  # for a free slot
+WAIT_SECONDS = 2.0  # the longest wait for a free slot
 Begun = TypeVar("Begun")
 
 SLOTS = Gauge("checkout_slots", "Slots there are", ["bulkhead"], multiprocess_mode="livesum")
@@ -62,7 +62,7 @@ class Bulkhead:
             return True
 
     def wait(self, patience: float) -> bool:
-        """Take a slot, or wait for one up to `patience` seconds; return whether the caller has it.
+        """Take a slot, or wait for one up to `patience` seconds; return whether the caller got one.
 
         Threads get slots in order of arrival.
         """
@@ -103,7 +103,7 @@ class Bulkhead:
 
 
 class Slot:
-    """A slot of a bulkhead for one caller, who takes it when needed."""
+    """One caller's use of a bulkhead. The caller takes the slot only when it needs it."""
 
     def __init__(self, bulkhead: Bulkhead) -> None:
         self._bulkhead = bulkhead
@@ -127,7 +127,7 @@ class Slot:
             self._bulkhead.refuse()
 
     def begin(self, begin: Callable[["Slot"], Begun], deadline: Deadline | None = None) -> Begun:
-        """Call `begin` and return its result. `begin` takes the slot inside its transaction, when it needs it.
+        """Call `begin` and return its result. `begin` must take the slot inside its own transaction.
 
         If no slot is free, that transaction is rolled back, so that the caller holds no lock while it waits
         for a slot. Once the caller has a slot, `begin` is called again. Raises Busy if the wait times out.
@@ -146,7 +146,7 @@ class Slot:
 
 
 class OneEach:
-    """A limit of `places` on the threads that do something, and of `each` on the threads for the same key.
+    """A limit on concurrent threads: at most `places` in total, and at most `each` for the same key.
 
     The calls for one key can therefore not take all places. No thread waits for a place.
     """
@@ -168,4 +168,4 @@ class OneEach:
         finally:
             if is_ours:
                 with self._lock:
-                    self._taken -= Counts([key])  # drops a key that has no more places
+                    self._taken -= Counts([key])  # also removes a key whose count is now zero

@@ -7,34 +7,32 @@ from zoneinfo import available_timezones
 
 from config.lib.database import queries, statements
 
-NO_ZONES = frozenset(
-    {"localtime", "Factory"}
-)  # names that are listed as zones but are not: the machine's own zone, and a placeholder for "not set"
+# Names that Python lists but that are no IANA zones: the machine's own zone, and a placeholder for "not set".
+NO_ZONES = frozenset({"localtime", "Factory"})
 
 
 def now() -> datetime:
     """Return the database's wall clock time, aware, in UTC.
 
-    Call it after you have locked the row. It is a separate statement, because `now()` in SQL is the start of
-    the transaction. If the locking statement also read the clock, the time would be before the wait for the
-    lock.
+    Call it after you have locked the row. The locking statement itself cannot return the right time. In SQL,
+    `now()` is the start of the transaction, and `clock_timestamp()` is read before the wait for the lock.
     """
     time: datetime = queries.value(statements.READ_CLOCK)
     return time
 
 
 def first_id(at: datetime) -> UUID:
-    """Return the lowest UUIDv7 of a moment. No id that is made at or after that moment is lower."""
+    """Return a lower bound for UUIDv7 ids: no id that is made at or after this moment is lower."""
     return UUID(int=int(at.timestamp() * 1000) << 80)
 
 
 def first_id_with(found: UUID) -> UUID:
-    """Return an id that is not greater than any UUIDv7 of the same moment."""
+    """Return a lower bound for all UUIDv7 ids with the same timestamp as this id."""
     return UUID(int=found.int >> 80 << 80)
 
 
 def last_id_with(found: UUID) -> UUID:
-    """Return an id that is not less than any UUIDv7 of the same moment."""
+    """Return an upper bound for all UUIDv7 ids with the same timestamp as this id."""
     return UUID(int=found.int | (1 << 80) - 1)
 
 
@@ -44,7 +42,7 @@ def made_at(found: UUID) -> datetime:
 
 
 def another_id(of: UUID) -> UUID:
-    """Return a new UUIDv7 with the time of another id, so that their rows are in partitions of the same days."""
+    """Return a new UUIDv7 with the time of another id. Their rows are then in partitions of the same days."""
     return UUID(int=(of.int >> 80) << 80 | uuid4().int & ~(0xF << 76) & ((1 << 80) - 1) | 7 << 76)
 
 

@@ -11,7 +11,7 @@ from django.core.signing import JSONSerializer
 from django.db import models
 from django.db.models import lookups
 
-DIGEST_LETTERS = 64  # of SHA-256 in hex
+DIGEST_LETTERS = 64  # the length of a SHA-256 digest in hex
 KEY_MARK_LETTERS = 8
 
 
@@ -26,12 +26,12 @@ def encrypt(plain: str) -> str:
 
 
 def decrypt(sealed: str) -> str:
-    """Return the plain text that `encrypt` sealed under any of FIELD_KEYS. Raises InvalidToken otherwise."""
+    """Decrypt a text with the matching one of FIELD_KEYS. Raises InvalidToken if no key matches."""
     return _field_cipher().decrypt(sealed.encode()).decode()
 
 
 def is_under_first_key(sealed: str) -> bool:
-    """Return whether the first of FIELD_KEYS decrypts a text that `encrypt` sealed."""
+    """Return whether a text is encrypted under the first of FIELD_KEYS."""
     try:
         Fernet(settings.FIELD_KEYS[0]).decrypt(sealed.encode())
     except InvalidToken:
@@ -53,7 +53,7 @@ def digest(value: str) -> str:
 
 
 def keyed_digest(purpose: str, value: str) -> str:
-    """Return the HMAC, in hex, of a short or guessable value under LOOKUP_KEY. Write this digest to rows."""
+    """Return the HMAC, in hex, of a short or guessable value under LOOKUP_KEY. Store this digest in rows."""
     return _keyed_digest(settings.LOOKUP_KEY, purpose, value)
 
 
@@ -72,7 +72,7 @@ def is_keyed_digest(digest: str, purpose: str, value: str) -> bool:
 def lookup_key_marks() -> list[str]:
     """Return short identifiers of LOOKUP_KEY and LOOKUP_KEY_FALLBACKS, in this order.
 
-    A row that can be found only with the key that it was written with stores the identifier of that key.
+    A row stores the identifier of its key if it can be found only with the key under which it was written.
     """
     return [digest[:KEY_MARK_LETTERS] for digest in keyed_digests("key", "")]
 
@@ -127,7 +127,7 @@ class FindableTextField(EncryptedTextField):
 
 @FindableTextField.register_lookup
 class _Exact(lookups.Exact):
-    """The `exact` lookup, as `IN (…)` with a digest for each key. For one key, PostgreSQL plans it like `=`."""
+    """The `exact` lookup, as `IN (…)` with a digest for each key. With one key, it is as fast as `=`."""
 
     def get_prep_lookup(self) -> list[str] | None:
         return None if self.rhs is None else FindableTextField.digests(self.rhs)
@@ -150,5 +150,5 @@ class SessionSerializer(JSONSerializer):
         return _field_cipher().encrypt(super().dumps(obj))
 
     def loads(self, data: bytes) -> Any:
-        """Return the session's data. Raises InvalidToken if no key decrypts it. This ends the session."""
+        """Return the session's data. Raises InvalidToken, which ends the session, if no key decrypts it."""
         return super().loads(_field_cipher().decrypt(data))

@@ -32,13 +32,13 @@ def read_page(
     key: str = "created_at",
     in_steps: bool = False,
 ) -> tuple[Sequence[Row], str | None]:
-    """Return one page and the cursor of the next page, or None on the last page. Raises InvalidCursor.
+    """Return one page, and the cursor of the next page or None if there is none. Raises InvalidCursor.
 
     Each row has an `id` and the field `key`. `scope` names the list and the merchant. A cursor is valid only
     for the scope for which it is signed.
 
-    Use `in_steps` for a partitioned table if the filter matches most rows and therefore has no index. Without
-    it, PostgreSQL would also read the whole partition of an older day in which no row matches.
+    Use `in_steps` for a partitioned table if the filter has no index, because most rows match it. The newest
+    days are then read first. Otherwise, PostgreSQL would also read the partitions of all older days.
     """
     at = None
     if cursor is not None:
@@ -63,9 +63,9 @@ def _first_rows(rows: QuerySet[Any, Row], count: int, key: str, at: datetime) ->
     found: list[Row] = []
     for step in _STEPS:
         since = at - step
-        # The bound compares two columns, like the bound of the page's end. With two bounds on one column,
-        # PostgreSQL's generic plan would expect almost no rows. PostgreSQL then kept no plan, and planning
-        # for all partitions took 2 ms each time.
+        # This lower bound compares two columns, as the upper bound from the cursor does. With two bounds on
+        # one column, PostgreSQL's generic plan expects almost no rows, and PostgreSQL does not reuse it. It
+        # then plans for all partitions each time, which takes 2 ms.
         later = TupleGreaterThanOrEqual(Tuple(F(key), F("pk")), (since, _FIRST))
         found += rows.filter(later)[: count - len(found)]
         if len(found) == count:
@@ -108,9 +108,9 @@ def changes(
     """Return the rows since the cursor in the order of their change, and the cursor to continue from.
 
     There is always a cursor to continue from. If no cursor is given, the rows begin after `start`, or at the
-    first row if `start` is None. The cursor of an empty page also keeps `start`. Rows that an open
-    transaction might still write are left for a later page (see `feed_horizon`). Raises InvalidCursor. Rule
-    list.changes.
+    first row if `start` is None. The cursor of an empty page continues from the same moment. Rows that an
+    open transaction might still write are left for a later page (see `feed_horizon`). Raises InvalidCursor.
+    Rule list.changes.
     """
     place: Place = (start, _LAST) if start else (datetime.min.replace(tzinfo=UTC), _FIRST)
     if cursor is not None:

@@ -4,7 +4,7 @@ They are inactive unless settings.FAIL_POINTS names a folder.
 
 To arm a point, a test writes a file into the folder. The file's name is the name of the point, with as many
 details as the test needs (`after_call`, `after_call.capture`, `after_call.capture.<checkout_uuid>`). The
-file's text is `kill`, `raise`, or `sleep 3`. This happens once, to the first process that reaches the point.
+file's text is `kill`, `raise`, or `sleep 3`. Only the first process that reaches the point runs the fault.
 """
 
 import os
@@ -14,6 +14,7 @@ from pathlib import Path
 
 from django.conf import settings
 
+# Each comment names the details that can follow the name of the point, and what has happened so far.
 POINTS = frozenset(
     {
         "before_call",  # .<operation's kind>.<checkout_uuid>: the intent is committed, the call not made yet
@@ -24,12 +25,12 @@ POINTS = frozenset(
         "after_commit",  # same details: the outcome is committed, the caller has no answer yet
         "event_written",  # .<event's type>.<checkout_uuid>: the event is in the outbox, not committed
         "event_committed",  # same details: the event is committed, the senders are not woken
-        "key_claimed",  # an Idempotency-Key is claimed, the verb has not begun
-        "answer_made",  # the verb has ended, its answer is not stored under the key
+        "key_claimed",  # an Idempotency-Key is claimed, the work of the call has not begun
+        "answer_made",  # the work of the call has ended, its answer is not stored under the key
         "answer_kept",  # the answer is stored, the caller has not received it
         "sms_claimed",  # .<SMS message's id>: the message is claimed for good, the carrier does not have it
         "webhook_answered",  # .<delivery's id>: the receiver has answered, the answer is not recorded
-        "webhook_recorded",  # same details: the end of the attempt is written, not committed
+        "webhook_recorded",  # same details: the result of the attempt is recorded, not committed
     }
 )
 

@@ -43,7 +43,8 @@ class Queue(Generic[M]):
         transaction, so that no other process takes the same row.
         """
         liveness.sign()
-        if not self._waiting().exists():  # nearly always: one statement instead of three
+        # Usually no row is due. This check then saves two statements.
+        if not self._waiting().exists():
             return None
         with transaction.atomic(durable=True):
             row: Any = self._oldest.first()

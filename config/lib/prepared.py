@@ -43,7 +43,7 @@ class _Plan(NamedTuple):
     """The result of Django's compiler for a query: its SQL, and how a row becomes an object."""
 
     sql: str
-    parameters: tuple[tuple[int | None, Any], ...]  # the index of a value, or a constant
+    parameters: tuple[tuple[int | None, Any], ...]  # each is the index of a value, or a constant
     model: Any
     columns: slice
     names: list[str]
@@ -106,7 +106,7 @@ class Prepared(Generic[M]):
         return made
 
     def _parameter(self, value: Any) -> tuple[int | None, Any]:
-        """Return the argument's index if the value is a mark. Otherwise, return the value as a constant."""
+        """Return the index of the argument that the value stands for, or else the value as a constant."""
         return (self._marks.index(value), None) if value in self._marks else (None, value)
 
     @cached_property

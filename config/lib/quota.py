@@ -1,6 +1,7 @@
 """Quotas: a maximum number of rows within a period.
 
-Before they count, callers `lock` the counted keys, so that they do not miss the rows of other transactions.
+Callers must `lock` the counted keys before they count. Otherwise, concurrent transactions would not count each
+other's rows, and could exceed the maximum together.
 """
 
 from collections.abc import Sequence
@@ -22,7 +23,7 @@ class Limit(NamedTuple):
     within: timedelta
 
     def of_site(self) -> "Limit":
-        """Return the limit for a /48, if this is the limit for an address."""
+        """Return the larger limit for an IPv6 /48. This limit must be the one for a single address."""
         return self._replace(maximum=self.maximum * SITE_FACTOR)
 
 
@@ -54,14 +55,14 @@ def placeholders(name: str, count: int) -> str:
 def parameters(name: str, digests: Sequence[str | None]) -> dict[str, str | None]:
     """Return the digests under which a row is counted, as parameters of a raw statement.
 
-    A list of one digest costs as much as `=`. With an array (`= ANY`), PostgreSQL would not read in index
+    `IN (…)` with one digest costs as much as `=`. With an array (`= ANY`), PostgreSQL would not read in index
     order.
     """
     return {f"{name}_{place}": digest for place, digest in enumerate(digests)}
 
 
 def lock_digests(purpose: str, *digests: str) -> None:
-    """Serialize the transactions that count rows with these digests. An empty digest counts no rows."""
+    """Serialize the transactions that count rows with these digests. Skip empty digests."""
     lock(*(f"{purpose}:{digest}" for digest in digests if digest))
 
 

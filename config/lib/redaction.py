@@ -42,8 +42,8 @@ _HARMLESS = re.compile(
     rf"[a-z. ]{{0,64}}|[A-Z]{{1,7}}|{_UUID}|req_[0-9a-f]{{12}}7[0-9a-f]{{19}}|[0-9-]{{10}}T[0-9:.]{{8,15}}Z"
     r"|[0-9]{1,3}(?:\.[0-9]{1,3}){2}"
 )
-# The value is a route, such as `pay/share/<slug:token>`, which is our own text and contains no text of a
-# caller.
+# The keys whose values are not redacted. A route, such as `pay/share/<slug:token>`, is our own text and
+# contains nothing that a caller has sent.
 _OURS = {"route"}
 _PHONE = re.compile(r"\+\d{8,15}\b")
 
@@ -69,7 +69,7 @@ def blank(text: str) -> str:
 
 
 def is_secret(path: str) -> bool:
-    """Return whether a path is itself a secret, so that anyone who reads it can act with it."""
+    """Return whether a path contains a secret, so that anyone who knows the path can use it."""
     return _blank_paths(path) != path
 
 

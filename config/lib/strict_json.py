@@ -31,7 +31,7 @@ class InvalidJson(Exception):
     """
 
     def __init__(self, problem: str, *, before: str) -> None:
-        """Describe a problem. `before` is the text before the place of the problem."""
+        """Describe a problem. `before` is the text up to the problem, from which its line is counted."""
         self.problem = problem
         self.line = before.count("\n") + 1
         self.column = len(before) - before.rfind("\n")
@@ -45,7 +45,8 @@ def parse(body: bytes) -> Any:
         value = orjson.loads(text)
     except orjson.JSONDecodeError as error:
         if error.msg.startswith("depth limit"):
-            _check_tokens(text[: error.pos])  # raises, since our own limit is lower
+            # This always raises, because DEEPEST is lower than the library's limit.
+            _check_tokens(text[: error.pos])
         raise InvalidJson(error.msg, before=text[: error.pos]) from None
     _check_tokens(text)
     return value

@@ -1,4 +1,4 @@
-"""Wake-ups: hints to workers that rows are due. A lost wake-up delays the work by a second, but no work is lost.
+"""Wake-ups: hints to workers that rows are due. If a wake-up is lost, the work is done a second later.
 
 Rule pump.wake_up.
 """
@@ -13,7 +13,8 @@ from celery import current_app
 from django.db import transaction
 
 log = structlog.get_logger("wakeup")
-GAP_SECONDS = 0.02  # sending costs as much as three statements; under load, one wake-up serves many commits
+# To send a wake-up costs as much as three statements. Under load, this pause lets one serve many commits.
+GAP_SECONDS = 0.02
 _names: queue.SimpleQueue[str] = queue.SimpleQueue()
 _starting = threading.Lock()
 _sender: threading.Thread | None = None
@@ -34,7 +35,7 @@ def _enqueue_task(task_name: str) -> None:
 
 
 def _send_forever() -> None:
-    """Send wake-ups forever, in a separate thread, so that a silent or missing Redis delays no request."""
+    """Send wake-ups forever, in a separate thread. If Redis does not answer, no request waits for it."""
     while True:
         names = {_names.get()}
         while not _names.empty():

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import IO
 
 COLOURS = (36, 33, 35, 32, 34, 31)
-# The parent can die before setpriv has requested the signal. Then the child has another parent, and does not
-# start.
+# If the parent dies before setpriv has requested the signal, the child has another parent. The command must
+# then not start.
 ONLY_UNDER = ("sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"')
 
 
 def tied(command: Sequence[str], *, by: signal.Signals) -> list[str]:
-    """Return the command, wrapped so that Linux sends it the signal `by` when the thread that started it ends.
+    """Return the command, wrapped so that Linux sends it the signal `by` when its starting thread ends.
 
     Other systems have no such feature. There, the command is unchanged, and outlives a parent that is killed.
     """
@@ -48,7 +48,7 @@ class Log:
 
 
 def write(line: bytes) -> None:
-    """Write a line to the terminal. Ignore errors, because a closed terminal must not prevent the clean-up."""
+    """Write a line to the terminal. Ignore errors: a closed terminal must not prevent the clean-up."""
     with contextlib.suppress(OSError):
         os.write(1, line)
 
@@ -86,8 +86,8 @@ class Child:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(seconds)
         self._reader.join(max(0.0, end - time.monotonic()))
-        # While the log is open, a process of the session is still alive. Another process group can therefore
-        # not have the same id.
+        # While the output is open, a process of the session is alive. No other process group can then have
+        # the same id, so `killpg` ends only this session.
         if self._reader.is_alive() or self._process.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)

@@ -67,10 +67,10 @@ def _start_server(server: servers.Server, stack: contextlib.ExitStack) -> server
 
 @contextlib.contextmanager
 def _only_run_in(folder: Path) -> Iterator[int]:
-    """Hold the folder, and yield a file descriptor for the engines to inherit.
+    """Lock the folder for this run, and yield the descriptor of a lock that the engines inherit.
 
-    The first lock ends with this process. Each engine holds the second lock too. A start right after a crash
-    therefore waits for engines that are still shutting down.
+    `run.lock` is released when this process ends. `engines.lock` is held until the engines have ended too. A
+    start right after a crash therefore waits for engines that are still shutting down.
     """
     with (folder / "run.lock").open("w") as run, (folder / "engines.lock").open("w") as engines:
         if not _try_lock(run.fileno()):
@@ -98,7 +98,7 @@ def _socket_folder(folder: Path) -> Iterator[Path]:
     The path of a socket can have at most 103 bytes.
     """
     link = folder / "sockets"
-    if link.is_symlink():  # the last run was killed
+    if link.is_symlink():  # left by a run that was killed
         _remove_socket_folder(link)
     parent = tempfile.gettempdir() if len(tempfile.gettempdir()) < 60 else "/tmp"
     link.symlink_to(tempfile.mkdtemp(prefix=SOCKET_FOLDER, dir=parent))

@@ -25,7 +25,7 @@ NAMES = (
 
 
 def of_run(given: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """Return the given variables, completed for a local run, except for the engines' addresses.
+    """Return the given variables, and those that a local run adds. The engines' addresses are not added.
 
     Raises CannotStart for invalid ports.
     """
@@ -67,7 +67,7 @@ def share(environment: Mapping[str, str], folder: Path) -> Path:
 
 
 def adopt(folder: Path = FOLDER) -> None:
-    """Set the variables of a run in progress, unless they are set already. For manage.py."""
+    """Set the environment variables of a run in progress, for manage.py. Keep those that are already set."""
     running = folder / RUNNING
     if os.environ.get("ENVIRONMENT", "local") == "local" and running.exists():
         for name, value in read(running).items():

@@ -39,7 +39,7 @@ def migrate() -> None:
 
 
 def _digests() -> Digests:
-    """Return the digest of each of our migrations: of its module and of the SQL that it installs."""
+    """Return the digest of each of our migrations. It covers the module and the SQL that it installs."""
     found = {}
     for (app, name), migration in MigrationLoader(connection).disk_migrations.items():
         path = Path(sys.modules[migration.__module__].__file__ or "")
@@ -60,5 +60,5 @@ def _kept() -> Digests:
 
 
 def _keep(digests: Digests) -> None:
-    words = sql.Literal(json.dumps(digests))  # COMMENT takes no parameters
+    words = sql.Literal(json.dumps(digests))  # the statement COMMENT accepts no parameters
     queries.execute(sql.SQL(statements.KEEP_MIGRATION_DIGESTS).format(words).as_string())

@@ -1,4 +1,4 @@
-"""`make run`: start the engines, the seed, web, worker, beat and the demo shop, and stop them all together."""
+"""`make run`: start the engines, the seed, web, worker, beat and the demo shop, and stop all of them."""
 
 import contextlib
 import http.client
@@ -16,7 +16,8 @@ from config import env
 from config.local import CannotStart, children, engines, environment
 
 READY_SECONDS = 60
-END_SECONDS = 6  # each of the two engines gets two more seconds, and rule environment.run allows ten in all
+# Rule environment.run allows 10 seconds for the shutdown. Each of the two engines can take 2 of them.
+END_SECONDS = 6
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 GUNICORN = Path(__file__).resolve().parents[1] / "gunicorn.py"
 CREDENTIALS = "credentials.json"
@@ -25,7 +26,7 @@ SHOWN = {
     "Service": ("base_url", "client_id", "client_secret"),
     "Portal": ("portal_url", "portal_email", "portal_password"),
     "Admin": ("admin_url", "admin_username", "admin_password"),
-    "Shop": ("shop_url", "shop_portal_email", "shop_portal_password"),  # the shop's own merchant
+    "Shop": ("shop_url", "shop_portal_email", "shop_portal_password"),  # credentials of the shop's merchant
 }
 Commands = Mapping[str, Sequence[str]]
 
@@ -36,14 +37,15 @@ class Plan:
 
     seed: Sequence[str]
     services: Commands
-    ready: Mapping[str, str]  # variables with a port, and the path at that port that returns 200 when ready
+    ready: Mapping[str, str]  # from a variable with a port to the path that returns 200 when ready
 
 
 def plan(folder: Path, port: str) -> Plan:
     """Return the plan of `make run`: all services bind 127.0.0.1 (rule environment.run)."""
     python = (sys.executable, "-m")
     web = f"--bind 127.0.0.1:{port} --workers 2 --graceful-timeout 5 config.wsgi"
-    as_root = "ignore:You're running the worker with superuser"  # harmless on this machine, without pickle
+    # Celery warns about root because of pickle, but the tasks do not use pickle.
+    as_root = "ignore:You're running the worker with superuser"
     worker = "celery --quiet --app config.celery worker --without-gossip --without-mingle"
     beat = "celery --quiet --app config.celery beat --schedule"
     return Plan(
@@ -59,7 +61,7 @@ def plan(folder: Path, port: str) -> Plan:
 
 
 def main(folder: Path = environment.FOLDER, planned: Callable[[Path, str], Plan] = plan) -> int:
-    """Run until SIGINT or SIGTERM (return 0), or until a part fails (return 1, and print one line why)."""
+    """Run until SIGINT or SIGTERM, and return 0. If a part fails, print the reason and return 1."""
     os.umask(0o077)
     try:
         with _ended_by_signals():
@@ -89,7 +91,7 @@ def _ended_by_signals() -> Iterator[None]:
 
 
 def _ignore_signals() -> None:
-    """Ignore further signals, so that they do not disturb the end."""
+    """Ignore further signals, so that they do not interrupt the shutdown."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 
@@ -121,7 +123,7 @@ def _run_planned(folder: Path, planned: Callable[[Path, str], Plan]) -> None:
 
 
 def _watch_services(services: Sequence[children.Child]) -> None:
-    """Watch the services. This never returns, but raises at a signal or if a service ends."""
+    """Watch the services. Never return. Raise _Ended at a signal, and CannotStart if a service ends."""
     while True:
         _check_alive(services)
         time.sleep(0.2)
@@ -131,7 +133,7 @@ def _watch_services(services: Sequence[children.Child]) -> None:
 def _start_commands(
     commands: Commands, variables: Mapping[str, str], log: children.Log
 ) -> Iterator[list[children.Child]]:
-    """Start the commands, and end all of them with the block."""
+    """Start the commands and yield their processes. End all of them at the end of the block."""
     started: list[children.Child] = []
     try:
         for name, command in commands.items():

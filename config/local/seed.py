@@ -17,7 +17,7 @@ OPERATOR = "operator@example.com"
 
 
 def main(path: Path) -> None:
-    """Migrate, and write the credentials file (0600), unless the file and its merchant exist already.
+    """Migrate. Then create the seed and its credentials file (0600), unless both exist already.
 
     Raises CannotStart for a database that cannot be migrated.
     """

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from config.local import CannotStart, children
 
-START_SECONDS = 60  # recovery after a power cut can replay a long log
+START_SECONDS = 60  # long enough to replay a long log after a power cut
 STOP_SECONDS = 2
 VALKEY_SOCKET = "valkey.sock"
 POSTGRES_SETTINGS = {
@@ -42,7 +42,7 @@ ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
 
 @dataclass(frozen=True)
 class Place:
-    """The folders for a server's files and sockets, and the descriptor of the lock that the server inherits."""
+    """The folders for a server's files and sockets, and the descriptor of the lock that it inherits."""
 
     folder: Path
     sockets: Path
@@ -85,7 +85,7 @@ class Server:
             time.sleep(0.005)
 
     def stop(self) -> None:
-        """Stop the server in an orderly way. Kill it after two seconds, because both engines can recover."""
+        """Stop the server in an orderly way. After two seconds, kill it, because both engines can recover."""
         if self._process is None:
             return
         self._process.send_signal(signal.SIGINT)
@@ -120,7 +120,7 @@ def postgres(place: Place) -> Server:
 
 
 def _create_cluster(cluster: Path, binaries: Path, unprivileged: Sequence[str]) -> None:
-    """Create the cluster and its database. The folder is renamed at the end, so that it is never incomplete."""
+    """Create the cluster and its database. The folder gets its name only when it is complete."""
     fresh = cluster.with_suffix(".tmp")
     shutil.rmtree(fresh, ignore_errors=True)
     initdb = [str(binaries / "initdb"), "--pgdata", str(fresh), *INITDB.split()]
@@ -149,7 +149,7 @@ def _run_command(command: Sequence[str], *, typed: str = "") -> None:
 def _drop_privileges_command() -> list[str]:
     """Return the prefix that makes a command run as an ordinary user.
 
-    PostgreSQL refuses root and users without a name.
+    PostgreSQL refuses to run as root or as a user that has no name.
     """
     ordinary = sorted({user.pw_uid for user in pwd.getpwall()} - {0})
     if os.geteuid() in ordinary:

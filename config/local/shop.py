@@ -1,6 +1,6 @@
 """The demo shop: an example of a merchant's backend, for trying the service and as a model for integrations.
 
-In addition to the public API, which shop_api.py calls, it needs webhooks/signing.py, which you may copy. Its
+The shop calls the public API through shop_api.py. It also uses webhooks/signing.py, which you may copy. Its
 pages are in shop_site.py. The environment sets SHOP_PORT, BASE_URL, SHOP_CLIENT_ID, SHOP_CLIENT_SECRET and
 SHOP_STATE, and also SHOP_URL if the shop's public address is not on this machine.
 """
@@ -58,7 +58,7 @@ class Shop:
         return [row["secret"] for row in rows]
 
     def subscribe(self) -> None:
-        """Subscribe to all events. The service shows the secret only once, so rotate a secret that was lost."""
+        """Subscribe to all events. Rotate a lost signing secret, because the service shows it only once."""
         wanted = {"url": f"{self.address}/webhooks", "event_types": ["*"]}
         answer = self.api.call("POST", "/webhooks/subscription", wanted)
         if "signing_secret" not in answer and not self.signing_secrets():
@@ -96,7 +96,7 @@ class Shop:
         """
         secrets = self.signing_secrets()
         if not secrets:
-            return 503, "not subscribed yet"  # it will be sent again
+            return 503, "not subscribed yet"  # the service will send the webhook again
         try:
             event = signing.verify(signature, body, secrets, int(time.time()))
         except signing.VerificationError as refused:
@@ -120,9 +120,10 @@ class Shop:
         return 200, "done"
 
     def _capture(self, order_id: str, checkout_uuid: str) -> None:
-        """Capture the held money. Only a 200 fulfils the order. Raises CallFailed if it must be repeated."""
+        """Capture the held money, and then fulfil the order. Raises CallFailed if a later try can succeed."""
         known = self.rows("SELECT 1 FROM orders WHERE id = ?", order_id)
-        verb = "capture" if known else "cancel"  # releases the money if the shop does not have the order
+        # If the shop does not have the order, a cancel releases the held money.
+        verb = "capture" if known else "cancel"
         try:
             self.api.call("POST", f"/checkouts/{checkout_uuid}/{verb}", {})
         except CallFailed as failure:
@@ -136,7 +137,7 @@ class Shop:
             self.rows(fulfil, moment(), order_id)
 
     def look_up(self, order: Any) -> Any:
-        """Return an order's checkout. If an event or answer was lost, capture the held money first."""
+        """Return an order's checkout. If its capture is overdue, capture the held money first."""
         path = f"/checkouts/{order['checkout_uuid']}"
         checkout = self.api.call("GET", path)
         is_held = checkout["status"] in ("authorized", "captured") and not order["fulfilled_at"]
@@ -148,7 +149,7 @@ class Shop:
     def catch_up(self) -> None:
         """Process the checkouts that changed since the last call.
 
-        This finds lost answers and failed refunds, which no event reports.
+        This finds captures whose answer was lost. It also finds failed refunds, which no event reports.
         """
         kept = self.rows("SELECT cursor FROM feed")
         since = {"cursor": kept[0]["cursor"]} if kept else {"updated_after": moment(ago=86_400)}
@@ -160,7 +161,8 @@ class Shop:
 
     def _make_up_for(self, order: Any, changed: Any) -> None:
         if changed["status"] == "captured" and not order["fulfilled_at"]:
-            self._capture(order["id"], order["checkout_uuid"])  # a repeated capture takes no money
+            # The money is already taken. Repeating the capture only fulfils the order.
+            self._capture(order["id"], order["checkout_uuid"])
         if any(refund["status"] == "failed" for refund in changed.get("refunds", [])):
             print(f"order {order['id']}: a refund failed, nothing has gone back")
 
@@ -225,7 +227,7 @@ def keep_up(shop: Shop) -> None:
 
 def main() -> None:
     """Serve the shop until it is interrupted."""
-    os.umask(0o077)  # the state holds the signing secret
+    os.umask(0o077)  # the shop's database file contains the signing secret
     given = os.environ
     api = Api(given["BASE_URL"], given["SHOP_CLIENT_ID"], given["SHOP_CLIENT_SECRET"])
     address = given.get("SHOP_URL") or f"http://127.0.0.1:{given['SHOP_PORT']}"

@@ -8,7 +8,7 @@ from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError
 
-DIRECTLY = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # the service runs on this machine
+DIRECTLY = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # uses no proxy
 
 
 class CallFailed(Exception):
@@ -38,7 +38,7 @@ class Api:
             raise
 
     def _renew_token(self) -> None:
-        # This takes at most 3 s. With a capture of at most 10 s, a webhook ends within the allowed 15 s.
+        # This takes at most 3 s, and a capture at most 10 s. A webhook must be answered within 15 s.
         client = {"client_id": self.client_id, "client_secret": self._client_secret}
         body = {"grant_type": "client_credentials", **client}
         answer = self._send("POST", "/oauth/token", body, {}, seconds=3)

@@ -28,7 +28,7 @@ HEADLINES = {
     "refunded": "You have your money back",
 }
 REFRESH_SECONDS = {"created": 5, "authorized": 1, "refunding": 2}  # pages of other states are not refreshed
-FORM_TOKEN = secrets.token_urlsafe()  # unknown to other sites, so they cannot make a browser refund an order
+FORM_TOKEN = secrets.token_urlsafe()  # other sites do not know it, so their forms cannot refund an order
 SECURITY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; frame-ancestors 'none'"
 )
@@ -72,7 +72,7 @@ class Site(BaseHTTPRequestHandler):
         show, quantity = form.get("show", ""), form.get("quantity", "")
         if show not in self.shop.shows or not re.fullmatch("[1-8]", quantity):
             self._show(400, "Not for sale", notice("We do not sell that"))
-        elif not self.shop.signing_secrets():  # no webhook would start the capture
+        elif not self.shop.signing_secrets():  # without webhooks, the shop would not capture the money
             self._show(503, "One moment", notice("The box office opens in a moment"))
         else:
             self._answer(303, "", Location=self.shop.buy(show, int(quantity)))
@@ -89,7 +89,7 @@ class Site(BaseHTTPRequestHandler):
             self._answer(303, "", Location=f"/orders/{order['id']}")
 
     def _order(self, path: str) -> Any:
-        """Return the order that the path names once it has a checkout, else None."""
+        """Return the order that the path names, or None if it does not exist or has no checkout yet."""
         found = self.shop.rows("SELECT * FROM orders WHERE '/orders/' || id = ?", path)
         return found[0] if found and found[0]["checkout_uuid"] else None
 
@@ -124,7 +124,7 @@ class Site(BaseHTTPRequestHandler):
 
 
 def fill(part: str, inner: str = "", **values: str) -> str:
-    """Return a part of the HTML file with the values, escaped, and with `inner`, which is already HTML."""
+    """Fill in a part of the HTML file. `values` are escaped. `inner` is already HTML."""
     return HTML[part].substitute({name: escape(value) for name, value in values.items()}, inner=inner)
 
 

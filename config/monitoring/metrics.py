@@ -28,13 +28,16 @@ POOL_WAITING = Gauge("checkout_pool_waiting", "Threads that wait for one", multi
 
 
 def is_allowed(authorization: str) -> bool:
-    """Return whether this Authorization header may read the metrics. Without METRICS_TOKEN, no header may."""
+    """Return whether a request with this Authorization header may read the metrics.
+
+    Return False if METRICS_TOKEN is not set.
+    """
     expected = f"Bearer {settings.METRICS_TOKEN}"
     return bool(settings.METRICS_TOKEN) and hmac.compare_digest(authorization.encode(), expected.encode())
 
 
 def metrics_text() -> bytes:
-    """Return the metrics of all processes that share this process's folder, and the database's figures."""
+    """Return the metrics of all processes that write to the same folder, and the database's figures."""
     registry = REGISTRY
     if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
         registry = CollectorRegistry()
@@ -64,7 +67,7 @@ def _refresh_figures_forever() -> None:
 
 
 def read_figures() -> None:
-    """Read the figures, or note that the database does not answer."""
+    """Read the database's figures. If the database does not answer, record that and drop the old figures."""
     try:
         _Known.found, _Known.answers = figures.read_figures(), True
     except Error:

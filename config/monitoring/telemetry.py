@@ -16,7 +16,7 @@ from config.monitoring import metrics
 
 
 def begin(part: str) -> None:
-    """Start measuring and reporting in this process. `part` names the process, for example "web"."""
+    """Start metrics, traces and error reports in this process. `part` names the process, such as "web"."""
     metrics.begin()
     if settings.TRACES:
         tracing.begin(part, version.running())

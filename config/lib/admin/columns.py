@@ -56,7 +56,7 @@ def linked(name: str, title: str) -> Column:
 
 @cache
 def reference(name: str, title: str, label: str) -> Column:
-    """Return a column that links to a row by a key that is not a foreign key. The row might not exist."""
+    """Return a column that links to a row by a key that is not a foreign key, so the row might not exist."""
 
     def shown(row: Any) -> str:
         key = getattr(row, name)

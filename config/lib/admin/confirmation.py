@@ -27,8 +27,8 @@ OfOne = Callable[[Any], dict[str, Any]]
 class Question:
     """The texts of a confirmation: what will happen, what the note is for, and the button's text.
 
-    `one` is the title for a single row. The row's name (OperatorAdmin.called) replaces its {}. `of_one`
-    returns the other texts that differ for a single row, by the name of their field.
+    `one` is the title for a single row. In it, the row's name (`OperatorAdmin.called`) replaces the {}.
+    `of_one` gets the row and returns the other texts that differ, as a dict with the names of their fields.
     """
 
     title: str
@@ -79,7 +79,7 @@ def confirmed(
 
 @dataclass(frozen=True)
 class Asked:
-    """The question of an action about one row, what `seen` returned for the row, and the note's field."""
+    """The confirmation of an action on one row: its question, the text from `seen`, and the note's field."""
 
     question: Question
     seen: str
@@ -87,7 +87,10 @@ class Asked:
 
 
 def question_about(shown: OperatorAdmin, request: HttpRequest, action: str, row: Any) -> Asked | None:
-    """Return what an action asks about a row, or None if the row or the operator does not have the action."""
+    """Return the confirmation of an action on a row.
+
+    Return None if the action is not available for the row or for the operator, or asks for no confirmation.
+    """
     found = (shown.get_actions(request) or {}).get(action)
     if found is None or not shown.offers(action, row) or not hasattr(found[0], "question"):
         return None

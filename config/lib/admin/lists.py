@@ -15,8 +15,9 @@ from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 from django.utils.functional import cached_property
 
-MAXIMUM = 1000  # rows that a list shows on all its pages together, and rows that a search finds
-LOOKED_THROUGH = 10_000  # newest rows that a filter searches
+# The maximum number of rows on all pages of a list together, and of rows that a search finds.
+MAXIMUM = 1000
+LOOKED_THROUGH = 10_000  # the number of newest rows that a filter searches
 OF_MERCHANT = "merchant__exact"
 
 
@@ -45,7 +46,7 @@ class ChosenAlone(ActionForm):
 
 
 class AmongNewest(admin.ChoicesFieldListFilter):
-    """Filter that searches only the newest rows. For a rare choice, it would otherwise read the whole table."""
+    """Filter that searches only the newest rows. Without this limit, a rare value needs the whole table."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -57,7 +58,7 @@ class AmongNewest(admin.ChoicesFieldListFilter):
 
 
 def among_newest(request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-    """Limit a list to the newest rows of its model or, if the list has only one merchant, of the merchant."""
+    """Limit a list to the newest rows of its model. In a list of one merchant, only its rows count."""
     merchant_uuid = _merchant_uuid(request)
     rows = queryset.model._default_manager.order_by("-pk")
     if merchant_uuid is not None:
@@ -83,9 +84,9 @@ def by_state(choices: Mapping[str, Q]) -> type[admin.SimpleListFilter]:
 
 
 class OfMerchant(admin.SimpleListFilter):
-    """Filter for the rows of one merchant. Other pages link to such lists.
+    """Filter that limits a list to the rows of one merchant. Other pages link to lists with this filter.
 
-    It appears only on such a list. It names the merchant, and links to the list of all rows.
+    The filter is visible only on these lists. It names the merchant, and links to the list of all rows.
     """
 
     title = "merchant"
@@ -123,17 +124,18 @@ def _merchant_uuid(request: HttpRequest) -> UUID | None:
 def find_exact_matches(
     model: type[Model], paths: Sequence[str], term: str, of_each_merchant: Sequence[str]
 ) -> set[Any]:
-    """Return the keys of the rows that have exactly this term in one of the columns; `__iexact` ignores case.
+    """Return the keys of the rows that have exactly this term in one of the columns.
 
-    Each look-up uses an index. The indexes of the columns in `of_each_merchant` begin with the merchant, so
-    the look-ups in these columns list all merchants.
+    A path that ends in `__iexact` ignores case. Each look-up uses an index. The indexes of the columns in
+    `of_each_merchant` begin with the merchant. A look-up in these columns therefore names all merchants.
     """
     found: set[Any] = set()
     for path in paths:
         try:
             value = get_fields_from_path(model, path.removesuffix("__iexact"))[-1].to_python(term)
         except ValidationError:
-            continue  # for example, a word in a UUID column
+            # The column cannot contain the term. For example, a UUID column cannot contain a word.
+            continue
         rows = model._default_manager.filter(**{path: value})
         if path.removesuffix("__iexact") in of_each_merchant:
             merchants = model._meta.get_field("merchant").related_model

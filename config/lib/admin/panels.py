@@ -1,4 +1,4 @@
-"""Panels on a row's page in the admin: the first rows that refer to the row, and links to lists of the others."""
+"""Panels on a row's page in the admin: the first rows that refer to the row, and links to all of them."""
 
 import re
 from collections import Counter
@@ -52,7 +52,8 @@ def panel(shown: Any, request: HttpRequest, path: str, row: Model) -> Panel:
     """
     lookups = {f"{path}__exact": row.pk} | _merchant_lookup(row, shown.model)
     rows = list(shown.get_queryset(request).filter(**lookups).order_by("pk")[: MAXIMUM + 1])
-    said = {path, "merchant"} if "merchant__exact" in lookups else {path}  # the page itself shows these
+    # The page already shows the row and its merchant, so the panel leaves out these columns.
+    said = {path, "merchant"} if "merchant__exact" in lookups else {path}
     columns = [column for column in shown.get_list_display(request) if name_of(column) not in said]
     return Panel(
         title=str(capfirst(shown.model._meta.verbose_name_plural)),
@@ -64,7 +65,7 @@ def panel(shown: Any, request: HttpRequest, path: str, row: Model) -> Panel:
 
 
 def shortened(cell: str) -> str:
-    """Return a cell with its long ids cut in the middle. A plain-text cell has its whole text as `title`."""
+    """Return a cell with its long ids cut in the middle. If plain text is cut, `title` has all of it."""
     if isinstance(cell, SafeString):
         return mark_safe(_LINKED.sub(_shorten, cell))  # noqa: S308  # ids have no markup
     short = _LONG.sub(_shorten, cell)
@@ -98,9 +99,9 @@ def _write_cell(column: Any, row: Model, shown: Any) -> str:
 
 
 def referring(model: type[Model], shown: Any) -> Iterator[str]:
-    """Yield the fields by which another admin's rows refer to a model: foreign keys and plain keys.
+    """Yield the fields by which rows of the admin `shown` refer to a model: foreign keys and plain keys.
 
-    An admin's `unindexed` foreign keys are left out, because a look-up by them would read its whole table.
+    Foreign keys in the admin's `unindexed` are left out, because a look-up by them would read a whole table.
     """
     for field in shown.model._meta.fields:
         is_found = field.name not in getattr(shown, "unindexed", ())

@@ -31,7 +31,7 @@ class ChangesForm(forms.ModelForm):
         super().__init__(*args, **kwargs)
         shown = [name for name in self.fields if self.add_initial_prefix(name) in self.data]
         for name, field in self.fields.items():
-            # If a page showed an empty list, it does not post the shown value.
+            # A page that showed an empty list posts no shown value for it. The list counts as shown.
             was_empty = bool(shown) and isinstance(field, forms.ModelMultipleChoiceField)
             is_told = not self.is_bound or name in shown or was_empty
             field.show_hidden_initial = is_told and self._is_of_row()
@@ -65,13 +65,12 @@ class OperatorAdmin(admin.ModelAdmin):
     listed_as = "Newest first"  # the list's order
     is_small = False  # the table has so few rows that a search or a filter may read them all
     secret: tuple[str, ...] = ()
-    references: Mapping[str, str] = {}  # fields with the key of another row, and that row's model
-    panels: tuple[
-        tuple[str, str], ...
-    ] = ()  # on a row's page: other models, and their fields that refer to it
+    references: Mapping[str, str] = {}  # from a field with another row's key to that row's model
+    # The panels on a row's page. Each is another model, and its field that refers to the row.
+    panels: tuple[tuple[str, str], ...] = ()
     counts_records = False  # whether a row's page shows the size of each list of rows that refer to it
-    uncounted: tuple[str, ...] = ()  # keys in `references` without an index; rows are not counted by these
-    linked_by: tuple[str, ...] = ()  # lookups, in addition to foreign keys, in links from pages to its list
+    uncounted: tuple[str, ...] = ()  # fields in `references` without an index, so they are not counted
+    linked_by: tuple[str, ...] = ()  # lookups that links to the list use, in addition to foreign keys
     of_each_merchant: tuple[str, ...] = ()  # searched columns whose index begins with the merchant
     merchants_order: tuple[str, ...] = ()  # the order that has an index, for the rows of one merchant
 
@@ -101,7 +100,7 @@ class OperatorAdmin(admin.ModelAdmin):
         return rows.select_related(*foreign, *more) if foreign else rows  # type: ignore[misc]
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
-        """Return the row. Lock it if the request changes or deletes it, because all fields are written."""
+        """Return the row. Lock it if the request changes or deletes it, because a save writes all fields."""
         found = super().get_object(request, object_id, from_field)
         if found is None or request.method != "POST" or not transaction.get_connection().in_atomic_block:
             return found  # the history page also accepts a POST, which runs outside a transaction
@@ -141,7 +140,7 @@ class OperatorAdmin(admin.ModelAdmin):
         return lists.NewestFirst
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
-        """Allow only the lookups of filters and of our pages, so that no one can guess a secret by its letters."""
+        """Allow only lookups of filters and of our pages. Others could reveal a secret letter by letter."""
         names = [field.name for field in self.opts.fields if isinstance(field, ForeignKey)]
         allowed = {f"{name}__exact" for name in (*names, *self.references, *self.linked_by)}
         for chosen in self.get_list_filter(request) if request else ():
@@ -153,7 +152,7 @@ class OperatorAdmin(admin.ModelAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """Find rows with exactly this term in one of `search_fields`. In a small table, also find parts."""
+        """Find rows with exactly this term in one of `search_fields`. In a small table, a part is enough."""
         term = search_term.replace("\0", "").strip()
         if self.is_small or not term:
             return super().get_search_results(request, queryset, term)

@@ -27,7 +27,7 @@ class DescribedResponse(NamedTuple):
 
 @dataclass(frozen=True)
 class DescribedOperation:
-    """One method of one address. `codes` are its own error codes, in addition to those of every call."""
+    """One method of one address. `codes` are its error codes, except those that every call can return."""
 
     name: str
     summary: str

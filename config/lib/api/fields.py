@@ -20,9 +20,9 @@ _MISREAD = re.compile(r"[\s\\]")  # characters that some parsers, but not all, t
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 _HOST_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
 _ENDS_IN_A_NUMBER = re.compile(r"(.*\.)?([0-9]+|0x[0-9a-f]*)\.?")
-# In the API's document: not blank, without control characters.
+# The pattern, in the API's document, of a text that is not blank and has no control characters.
 _PRINTABLE = r"^(?=.*\S)[^\u0000-\u001F\u007F-\u009F]*$"
-Schema = dict[str, Any]  # of a field in the API's document
+Schema = dict[str, Any]  # the schema of a field in the API's document
 # Error texts of every field, in place of the library's.
 SAID: Any = {"required": "Is required.", "null": "Must not be null."}
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
@@ -34,7 +34,7 @@ class Body(Serializer[Any]):
     default_error_messages = {**SAID, "invalid": "Must be an object."}
 
     def run_validation(self, data: Any = empty) -> Any:
-        """Refuse a null body with our text for bodies that are not objects, not with the library's text."""
+        """Refuse a null body with the same error text as any other body that is not an object."""
         if data is None and self.parent is None:
             raise ValidationError({api_settings.NON_FIELD_ERRORS_KEY: [self.error_messages["invalid"]]})
         return super().run_validation(data)
@@ -43,7 +43,8 @@ class Body(Serializer[Any]):
 class Text(Field[str, Any, str, Any]):
     """A string of `minimum` to `maximum` characters, not blank, without control characters.
 
-    `format` is the format in the API's document. The serializer checks the format. Rule create.texts.
+    `format` is only shown in the API's document. The serializer that has the field checks the format. Rule
+    create.texts.
     """
 
     default_error_messages = SAID
@@ -100,7 +101,7 @@ class Integer(Field[int, Any, int, Any]):
 
 
 class Currency(Text):
-    """A currency code. The serializer checks that it is in use."""
+    """A currency code of three letters. The serializer that has the field checks that the code is in use."""
 
     def schema(self) -> Schema:
         return {"type": "string", "pattern": "^[A-Z]{3}$"}
@@ -233,15 +234,15 @@ def _is_public(host: str) -> bool:
 
 
 class Query(Body):
-    """The base serializer of query strings. It has no parameters, and refuses unknown and repeated ones.
+    """The base serializer of query strings. It declares no parameters.
 
-    Otherwise, a misspelt filter would be ignored, and it would be unclear which of two values applies. Rule
-    api.query.
+    It refuses unknown and repeated parameters. Otherwise, a misspelt filter would be ignored, and it would be
+    unclear which of two values applies. Rule api.query.
     """
 
     @property
     def known(self) -> str:
-        """A sentence that names the existing parameters."""
+        """A sentence that names the parameters that the call accepts."""
         return (
             f"The call accepts {', '.join(self.fields)}."
             if self.fields

@@ -1,7 +1,7 @@
 """Serializers of the API's responses. They write a response, and also describe it in the API's document.
 
-Their fields are those below and those of DRF. Where a request's field has the same limits, they use the field
-of `config.lib.api.fields`.
+They use the fields below and those of DRF. If requests have a field with the same limits, they use its class
+from `config.lib.api.fields`.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,9 +20,9 @@ _WRITTEN_TIME = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$"
 class Out(Serializer[Any]):
     """The base serializer of an object that the API sends.
 
-    The API's document uses the name of the class without `Out`. If an object has some fields only in some
-    states, `ALWAYS` and `SOMETIMES` name the states for each of these fields (rule read.fields). The row then
-    has a `status`.
+    The API's document uses the name of the class without `Out`. Some objects have certain fields only in some
+    states (rule read.fields). `ALWAYS` has the states in which such a field is sent even without a value.
+    `SOMETIMES` has the states in which it is sent only with a value. The row of the object has a `status`.
     """
 
     ALWAYS: ClassVar[dict[str, tuple[Any, ...]]] = {}
@@ -71,7 +71,10 @@ def _shared_writer(kind: type[Out]) -> Out:
 
 
 class Time(Field[datetime, Any, str | None, Any]):
-    """A timestamp in UTC with exactly three decimals (rule api.timestamps). Its value can be PostgreSQL's JSON."""
+    """A timestamp in UTC with exactly three decimals (rule api.timestamps).
+
+    The value is a datetime, or a string from JSON that PostgreSQL made.
+    """
 
     def to_representation(self, value: datetime | str) -> str | None:
         return clock.iso(datetime.fromisoformat(value) if isinstance(value, str) else value)
@@ -81,7 +84,7 @@ class Time(Field[datetime, Any, str | None, Any]):
 
 
 class Known(Field[str, Any, str, Any]):
-    """One of the given words. The document does not present them as a closed list, because more can be added."""
+    """One of the given words. The document says that the list is open, because more words can be added."""
 
     def __init__(self, words: Iterable[str], **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -105,7 +108,7 @@ class Constant(Known):
 
 
 class Computed(Field[Any, Any, Any, Any]):
-    """A field whose value a function of the row returns. `kind` is the field or object that writes the value."""
+    """A field that is computed from the row. `kind` is the field or serializer that writes the result."""
 
     def __init__(self, compute: Callable[[Any], Any], kind: Field[Any, Any, Any, Any], **kwargs: Any) -> None:
         super().__init__(source="*", **kwargs)

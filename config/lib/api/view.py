@@ -17,7 +17,7 @@ from config.lib.web import methods
 class ApiView(APIView):
     """A view that reads only the query parameters that it declares, and refuses all others.
 
-    `queries` has a serializer for each method. `query` holds the values of the request.
+    `queries` has the serializer of the query string for each method. `query` has the request's parameters.
     """
 
     http_method_names = ["get", "head", "post", "delete"]  # all methods that `Allow` can name
@@ -47,8 +47,8 @@ class ApiView(APIView):
 def _query_parameters(request: Request, kind: type[Query]) -> QueryDict:
     """Return the parameters of the query string.
 
-    Raises ValidationError if there are more than Django reads, which is far more than any call has. The error
-    does not name the unknown ones, because it would need a sentence for each.
+    Raises ValidationError if there are more than Django's limit, which is far above what any call accepts.
+    The error does not name the unknown parameters, because it would need a sentence for each.
     """
     try:
         return request.query_params

@@ -1,4 +1,4 @@
-"""A database connection with a time limit for each answer, which works even if the server's machine is down."""
+"""A database connection with a time limit for each answer, even if the server's machine is down."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ STATEMENT_SECONDS = 5.0
 
 
 class BoundedConnection(psycopg.Connection[Any]):
-    """A connection that breaks, with an OperationalError, if an answer takes longer than `seconds`."""
+    """A connection that closes, and raises an error, if an answer takes longer than `seconds`."""
 
     seconds = ANSWER_SECONDS
 
@@ -18,5 +18,6 @@ class BoundedConnection(psycopg.Connection[Any]):
         try:
             return super().wait(gen, interval, self.seconds if timeout is None else timeout)
         except _WaitTimeout:
-            self.close()  # else the late answer would be read as the answer to the next statement
+            # Otherwise, the late answer would be read as the answer to the next statement.
+            self.close()
             raise

@@ -5,9 +5,9 @@ from psycopg.types.json import set_json_loads
 
 
 def read_floats() -> None:
-    """Read a number such as 1e30, in a merchant's own data, as a float.
+    """Make psycopg read very large numbers in JSON as floats, such as 1e30 in a merchant's own data.
 
-    PostgreSQL writes such a number with all its digits. psycopg's default reader would make it an integer that
-    is too large to be written as JSON again (rule create.custom_data).
+    PostgreSQL writes such a number with all its digits. psycopg's default reader would make it an integer
+    that is too large to be written as JSON again (rule create.custom_data).
     """
     set_json_loads(orjson.loads)

@@ -1,9 +1,9 @@
-"""The lag of the replica. Each process measures it every second, so that no request has to (rules replica.*).
+"""The lag of the replica. Each process measures it every second, so that requests need not (rules replica.*).
 
-On a primary without writes, the time of the last replayed commit has no meaning, and the clocks of two
-machines can differ. Each process therefore records, every second, the position of the primary's log, with the
-time on the process's clock. The replica's data is no older than the last recorded position that it has
-reached.
+The time of the last replayed commit does not show the lag: the primary might have no writes, and the clocks
+of two machines can differ. Each process therefore records, every second, the position of the primary's log,
+with the time on the process's clock. The last recorded position that the replica has reached shows how old
+the replica's data can be.
 """
 
 import threading
@@ -20,7 +20,7 @@ from config.lib.database import queries, statements
 ALIAS = "replica"
 MAX_LAG_SECONDS = 5.0
 EVERY_SECONDS = 1.0
-REMEMBERED = 3600  # positions, one per second
+REMEMBERED = 3600  # how many positions are remembered, one per second
 LAG = Gauge(
     "checkout_replica_lag_seconds", "How old what the replica shows may be", multiprocess_mode="livemax"
 )
@@ -28,7 +28,7 @@ log = structlog.get_logger("config.replica")
 
 
 class Place(NamedTuple):
-    """A server's state: if it follows another server, its cluster and timeline, and its position in the log."""
+    """A server's state: whether it is a replica, its cluster and timeline, and its position in the log."""
 
     follows: bool
     server: str
@@ -43,18 +43,20 @@ class Sample(NamedTuple):
 
 
 class _Known:
-    """What this process knows about the two servers."""
+    """What this process knows about the primary and the replica."""
 
     is_watched = False
     answers = False  # whether the replica answered when it was last asked or read
-    recent: tuple[Sample, ...] = ()  # those not older than MAX_LAG_SECONDS when the primary last answered
-    replayed_at = 0.0  # the earliest time at which the primary can have been where the replica is now
+    # The samples that were not older than MAX_LAG_SECONDS when the primary last answered.
+    recent: tuple[Sample, ...] = ()
+    # The replica has all changes that the primary had at this time on the process's clock.
+    replayed_at = 0.0
     samples: deque[Sample] = deque(maxlen=REMEMBERED)
     server = ""  # of the primary
 
 
 def begin() -> None:
-    """Start watching the replica in this process, if there is one."""
+    """Start to watch the replica in this process, if the service has a replica."""
     if ALIAS in connections.settings:
         _Known.is_watched, _Known.replayed_at = True, time.monotonic()
         threading.Thread(target=_follow, name="replica", daemon=True).start()
@@ -93,7 +95,7 @@ def _look_at_replica() -> None:
     if not _Known.answers:
         pool: Any = connections[ALIAS].pool  # type: ignore[attr-defined]  # the stubs lack it
         pool.open()
-        pool.check()  # its older connections are dead
+        pool.check()  # removes connections that broke while the replica was away
     found = _place(ALIAS)
     is_ours = found.follows and found.server == _Known.server
     if is_ours:

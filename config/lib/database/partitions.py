@@ -21,9 +21,9 @@ from config.lib.database import queries, statements
 
 log = structlog.get_logger("config.lib.database.partitions")
 AHEAD = timedelta(days=8)  # how far in advance partitions are made
-YOUNGEST = timedelta(days=7)  # `drop_partition` refuses to drop younger rows
+YOUNGEST = timedelta(days=7)  # the age that rows must have before `drop_partition` drops them
 EPOCH = date(1970, 1, 1)
-CLOCKS_DIFFER = timedelta(hours=1)  # the largest difference between the machines that make ids
+CLOCKS_DIFFER = timedelta(hours=1)  # the largest difference between the clocks of machines that make ids
 ROWS = 500
 
 
@@ -55,7 +55,7 @@ def beside(*ids: UUID) -> tuple[UUID, UUID]:
 
 
 def told_of(*ids: UUID) -> tuple[UUID, UUID]:
-    """Return the range of ids of the rows that were made since the earliest of these objects was made.
+    """Return the range of all ids that were made since the earliest of these ids, as its ends.
 
     The range is an hour wider at both ends, because the clocks of the machines that make ids differ.
     """
@@ -93,8 +93,8 @@ def drop(table: Partitioned, before: datetime, *, referring: Sequence[Partitione
     Rows of the default partition stay: see `delete_caught`. A drop waits only briefly for its lock, because
     all other statements on the table wait behind it. If it gives up, the next run tries again.
 
-    `referring` are the tables whose rows refer to rows of this table. A partition is kept while one of them
-    still has the partition of the same days.
+    `referring` are the tables whose rows refer to rows of this table. A partition is kept while one of these
+    tables still has its own partition of the same days.
     """
     dropped = 0
     while _tried(table, partial(_is_dropped, table, before, referring)):
@@ -153,7 +153,7 @@ def _existing(names: Iterable[str]) -> set[str]:
 
 
 def _ask(statement: str, table: Partitioned, *arguments: date) -> object:
-    """Return the result of one of the owner's functions."""
+    """Call a database function that belongs to the owner of the tables, and return its result."""
     found: object = queries.value(statement, [table.table, *arguments])
     return found
 

@@ -29,7 +29,7 @@ from config.lib.database.lag import ALIAS
 Read = TypeVar("Read")
 View = TypeVar("View", bound=Callable[..., Any])
 READS = Counter("checkout_replica_reads_total", "Pages and parts of files that a replica may serve", ["by"])
-# Errors of a query that conflicts with the replay of the log. The next query works.
+# Errors of a query that conflicts with the replay of the log. The replica itself still works.
 CONFLICTS = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
 LOOKING = frozenset({"GET", "HEAD"})
 _thread = threading.local()  # `primary`: the connection that becomes the default again after the block
@@ -52,7 +52,7 @@ def read_on_replica(call: Callable[[], Read], *, since: Callable[[], int] = int)
     `since` returns a position of the primary's log that the replica must have reached.
 
     If the replica fails during the call, the function is called again on the primary, so it must only read.
-    In a transaction on the primary, or inside another block, the function runs on the current connection.
+    In a transaction, or inside another `read_on_replica`, the function runs on the current connection.
     """
     if ALIAS not in connections.settings or _own() is not None or connection.in_atomic_block:
         return call()

@@ -1,4 +1,4 @@
-"""Values that a process reads from the database every few seconds, for callers that need them far more often."""
+"""Values that a process reads from the database every few seconds, but that callers need far more often."""
 
 import threading
 import time
@@ -37,9 +37,10 @@ class Fresh(Generic[Read]):
 
     def _anew(self) -> Read:
         began = time.monotonic()
-        with replica.primary():  # because all threads use the value
+        # All threads share the value, so it must not be an old one from the replica.
+        with replica.primary():
             value = self._read()
-        # If this is false, another thread's value is newer, or `read_anew` was called during the read.
+        # Do not store the value if another thread's value is newer, or if `read_anew` was called meanwhile.
         if began >= max(self._read_at, self._wanted_at):
             self._value, self._read_at = value, began
         return value

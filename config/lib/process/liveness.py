@@ -13,7 +13,7 @@ import structlog
 from config.lib.process import sampling
 
 log = structlog.get_logger("liveness")
-STILL_SECONDS = 60.0  # a thread without a sign for this long is stuck; no call to a third party takes so long
+STILL_SECONDS = 60.0  # a thread without a sign of life for this long is stuck; no call takes so long
 END_SECONDS = 120.0  # if a thread is stuck for this long, the process ends; other processes do its work
 FROZEN_SECONDS = 10.0  # if no check ran for this long, the whole process was stopped, not a single thread
 _signs: dict[str, float] = {}
@@ -21,7 +21,7 @@ _looked_at = time.monotonic()
 
 
 def watch(name: str = "") -> None:
-    """Watch a thread, by default the current one, from now on. Also counts as a sign of life."""
+    """Watch a thread, by default the current one, from now on. The call counts as a sign of life."""
     _signs[name or threading.current_thread().name] = time.monotonic()
 
 
@@ -51,7 +51,10 @@ def ages() -> dict[str, float]:
 
 @sampling.every_second
 def end_if_still() -> None:
-    """End this process if one of its threads is stuck, unless the whole process was stopped until now."""
+    """End this process if one of its threads is stuck.
+
+    If the whole process was suspended until now, count that as a sign of life of all its threads.
+    """
     global _looked_at
     now, before, _looked_at = time.monotonic(), _looked_at, time.monotonic()
     if now - before > FROZEN_SECONDS:

@@ -13,7 +13,7 @@ _tracer: Any = None  # set by `begin`
 
 
 def begin(part: str, version: str) -> None:
-    """Start sending this process's spans to OTEL_EXPORTER_OTLP_ENDPOINT. `part` names the process there."""
+    """Start to send this process's spans to OTEL_EXPORTER_OTLP_ENDPOINT. `part` is the process's name."""
     global _tracer
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.resources import Resource

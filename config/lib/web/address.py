@@ -9,7 +9,7 @@ from django.http import HttpRequest
 
 from config.lib import crypto
 
-_LONGEST = 64  # characters of an address with brackets, zone and port
+_LONGEST = 64  # the maximum length of an address with brackets, zone and port
 
 
 def caller_address(request: HttpRequest) -> str:
@@ -61,10 +61,10 @@ def networks_of(address: str) -> Networks:
 
 
 def caller_digests(purpose: str, address: str) -> dict[str, list[str]]:
-    """Return, for each column, the digests that a limit uses to count a caller's rows.
+    """Return the digests by which limits count a caller's rows, as a list for each column.
 
-    There is a digest for each lookup key. New rows get the first one. If the caller has no /48, the digests
-    for `site_digest` are empty.
+    Each list has a digest for each lookup key. New rows get the first one. If the address is not IPv6, the
+    digests for `site_digest` are empty.
     """
     found = networks_of(address)
     networks = crypto.keyed_digests(purpose, found.network)

@@ -23,9 +23,9 @@ Environ = dict[str, Any]
 StartResponse = Callable[..., Any]
 Application = Callable[[Environ, StartResponse], Iterable[bytes]]
 CLOSE = ("Connection", "close")
-OAUTH = ("/oauth/token", "/oauth/revoke")  # refusals there follow RFC 6749
+OAUTH = ("/oauth/token", "/oauth/revoke")  # their error responses follow RFC 6749
 SECONDS = 10.0  # the rest of a request must arrive within this time
-LONGEST_PARAMETERS = 256  # characters; a boundary has 70 at most
+LONGEST_PARAMETERS = 256  # characters of a content type's parameters; a boundary has 70 at most
 TOO_SLOW = "The request body did not arrive completely in time. Send it again."
 
 
@@ -33,8 +33,8 @@ class CountedBodies:
     """A WSGI wrapper that reads the whole body, chunked or not, before it calls the application.
 
     The limit is `largest` bytes. `larger` maps some paths to higher limits. A body over the limit is not
-    read, except for the beginning of a chunked body. The application refuses it because of CONTENT_LENGTH. A
-    response with `Connection: close` closes the connection.
+    read, except for the beginning of a chunked body. The application must refuse it because of its
+    CONTENT_LENGTH. A response with `Connection: close` closes the connection.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class CountedBodies:
         return body is not None and (is_chunked or len(body) == expected)
 
     def _read(self, environ: Environ, maximum: int) -> bytes | None:
-        """Return at most `maximum` bytes of the body, or None if it breaks off or takes too long."""
+        """Return at most `maximum` bytes of the body, or None if the read fails or takes too long."""
         with self._watch.over(environ.get("gunicorn.socket")) as in_time:
             try:
                 body: bytes = environ["wsgi.input"].read(maximum)
@@ -82,9 +82,9 @@ def length(environ: Environ) -> int:
 
 
 def _too_slow(environ: Environ, start: StartResponse) -> bytes:
-    """Start the response to a body that did not arrive, and return the response's body.
+    """Start the response to a request whose body did not arrive, and return the body of the response.
 
-    For OAuth clients, it follows RFC 6749.
+    For OAuth clients, the response follows RFC 6749.
     """
     number = request_id.kept(environ.get("HTTP_X_REQUEST_ID", ""))
     log.warning("slow_body", request_id=number)
@@ -98,8 +98,7 @@ def _too_slow(environ: Environ, start: StartResponse) -> bytes:
 def _content_type(environ: Environ) -> str:
     """Return the content type, with the boundary of a form, and without any other parameter.
 
-    All bodies are UTF-8. The decoders for some other charsets, and very long parameters, would take far
-    longer to process.
+    All bodies are UTF-8. Some other charsets and very long parameters would take far longer to process.
     """
     kind, parameters = environ.get("CONTENT_TYPE", "").partition(";")[::2]
     is_form = kind.strip().lower() == "multipart/form-data"
@@ -110,7 +109,7 @@ def _content_type(environ: Environ) -> str:
 def _close_on_request(environ: Environ, start_response: StartResponse) -> StartResponse:
     """Wrap start_response so that `Connection: close` closes the connection.
 
-    Gunicorn ignores that header, and has its own way to close a connection.
+    Gunicorn ignores this header in a response. It closes a connection only if `force_close` was called.
     """
     close = getattr(getattr(start_response, "__self__", None), "force_close", None)
 
@@ -124,7 +123,7 @@ def _close_on_request(environ: Environ, start_response: StartResponse) -> StartR
 
 
 def end_reading(connection: socket.socket | None) -> None:
-    """Stop reading from the client, so that neither a pending read nor the closing waits for it."""
+    """Stop reading from the client. This ends a pending read, and lets the connection close at once."""
     if connection is not None and not isinstance(connection, ssl.SSLSocket):
         with contextlib.suppress(OSError):
             connection.shutdown(socket.SHUT_RD)

@@ -3,11 +3,11 @@
 from django.http import HttpRequest
 from django.utils.deprecation import MiddlewareMixin
 
-LONGEST = 16 * 1024  # characters of the header; servers accept half of that in one line
+LONGEST = 16 * 1024  # characters of the header; servers usually accept only half as many
 
 
 class CookieMiddleware(MiddlewareMixin):
-    """Middleware that removes backslashes from the header, which our cookies never have.
+    """Middleware that removes backslashes from the header. Our own cookies never contain one.
 
     If the header is too long, it removes all cookies.
     """

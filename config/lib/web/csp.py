@@ -19,7 +19,7 @@ _Origins = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 class PolicyMiddleware:
-    """Middleware that sets each page's policy, which it caches. django-csp's would build it for each response."""
+    """Middleware that sets the policy of each page. It caches policies, unlike django-csp's middleware."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response
@@ -53,18 +53,18 @@ def _build_policy(update: _Origins, replace: _Origins) -> str:
 
 
 def allow_forms_to(response: HttpResponse, *urls: str) -> None:
-    """Allow the page's forms to be redirected to these URLs. Chromium blocks redirects to all other origins."""
+    """Allow redirects of the page's forms to these URLs. Chromium blocks redirects to all other origins."""
     found = {origins.origin_of(url) for url in urls}
     allow(response, {"form-action": sorted(found - {""})})
 
 
 def allow(response: HttpResponse, origins_of: Mapping[str, Sequence[str]]) -> None:
-    """Allow these origins, by directive, on this page."""
-    update = getattr(response, "_csp_update", {})  # read by the middleware
+    """Add origins to this page's policy. The keys of `origins_of` are directives."""
+    update = getattr(response, "_csp_update", {})  # the middleware reads this attribute
     response._csp_update = {**update, **origins_of}  # type: ignore[attr-defined]  # ours
 
 
 def allow_framing(response: HttpResponse) -> None:
-    """Allow our own pages, which have the same policy, to show this page in a frame."""
+    """Allow pages of our own origin to show this page in a frame."""
     response._csp_replace = {"frame-ancestors": ["'self'"]}  # type: ignore[attr-defined]  # ours
     response["X-Frame-Options"] = "SAMEORIGIN"

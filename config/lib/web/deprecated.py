@@ -1,4 +1,4 @@
-"""The table of deprecated calls with their end dates, and what responses say about it.
+"""The table of deprecated calls with their end dates, and the response headers that announce them.
 
 Rule docs.deprecation. No call is deprecated now.
 """
@@ -14,12 +14,12 @@ SHORTEST = timedelta(days=366)
 
 
 class TooSoon(Exception):
-    """A deprecated call would end before the months that merchants were promised."""
+    """A deprecated call would end earlier than merchants were promised."""
 
 
 @dataclass(frozen=True)
 class Deprecated:
-    """Calls whose path begins with `address`, with one method or all. `words` say what to use instead."""
+    """Calls whose path begins with `address`, with one method or any. `words` say what to use instead."""
 
     address: str
     since: datetime
@@ -32,7 +32,7 @@ class Deprecated:
             raise TooSoon(self.address)
 
     def holds_for(self, method: str, path: str) -> bool:
-        """Return whether a call is one of these calls."""
+        """Return whether a call with this method and path is deprecated by this row."""
         return path.startswith(self.address) and self.method in ("", method)
 
 

@@ -29,7 +29,7 @@ def environment(request: HttpRequest) -> dict[str, Any]:
 
 
 def refused(request: HttpRequest, exception: PermissionDenied) -> HttpResponse:
-    """Return the page for a refused action. It says which roles may act, or which merchant is chosen now."""
+    """Return the page for a refused action. It names the roles that may do it, or the chosen merchant."""
     facts = {name: getattr(exception, name, "") for name in ("who_may", "other_merchant")}
     return render(request, "403.html", facts, status=403)
 
@@ -40,7 +40,7 @@ def unread(request: HttpRequest, status: int) -> HttpResponse:
 
 
 def broken(request: HttpRequest) -> HttpResponse:
-    """Return the page for an internal error. Use only the request line, because the rest can be the cause.
+    """Return the page for an internal error. Read only the request line, as other parts can be the cause.
 
     If the database does not answer, the status is 503, so that a proxy or a script tries again soon.
     """

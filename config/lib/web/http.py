@@ -28,7 +28,8 @@ class Response(NamedTuple):
 def resolver() -> AbstractResolver:
     """Return a resolver for the running loop, with the system's settings. The caller must close it.
 
-    aiohttp shares one resolver without arguments between all loops, which fails if two threads start at once.
+    Without arguments, aiohttp would share one resolver between all loops. This fails if two threads start at
+    the same time.
     """
     return aiohttp.AsyncResolver(tries=None)
 
@@ -49,7 +50,7 @@ def request(
 ) -> Response:
     """Send a request; return the response if all of it arrives within `seconds`. Redirects are not followed.
 
-    Raises NoAnswer if it does not arrive in time, or if its body has more than `largest` bytes.
+    Raises NoAnswer if the response does not arrive in time, or if its body has more than `largest` bytes.
     """
     if seconds <= 0:
         raise NoAnswer("no time left")

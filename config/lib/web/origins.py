@@ -11,9 +11,9 @@ _AUTHORITY = re.compile(r"[^/?#]*")
 
 
 def split(url: str) -> SplitResult:
-    """Return the parts of a URL. Raises ValueError, also if its host is longer than DNS allows.
+    """Return the parts of a URL. Raises ValueError for an invalid URL or a host that is too long for DNS.
 
-    Without this check, Python would normalize the accents of a host of any length, in quadratic time.
+    Without the check of the length, Python would normalize a host of any length, in quadratic time.
     """
     authority = _AUTHORITY.match(url.partition("//")[2])
     if authority is not None and len(authority[0]) > LONGEST_NAME + len(":65535"):
@@ -21,7 +21,7 @@ def split(url: str) -> SplitResult:
     return urlsplit(url)
 
 
-@lru_cache(1024)  # each page of a shop asks for the same addresses
+@lru_cache(1024)  # all pages of a shop need the same origins
 def origin_of(url: str) -> str:
     """Return `scheme://host:port`, with the port only if it is given, or "" if the host is invalid in DNS."""
     try:

@@ -30,8 +30,8 @@ _INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
 class WithoutIndents(Extension):
     """Compile templates without their indents.
 
-    A page is sent uncompressed, and one byte in fifteen would be an indent. The line breaks still separate the
-    words.
+    A page is sent uncompressed, and one byte in fifteen would be an indent. The line breaks stay, so words
+    remain separate.
     """
 
     def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
@@ -63,19 +63,19 @@ def environment(**given: Any) -> Environment:
 
 
 def _macros_of(pages: Environment, name: str) -> dict[str, Macro]:
-    """Return a template's macros by name, for use as globals. A page would import them again for each payer."""
+    """Return a template's macros by name, for use as globals. An import would run again for each payer."""
     given = vars(pages.get_template(name).module)
     return {name: macro for name, macro in given.items() if isinstance(macro, Macro)}
 
 
 def said(words: str) -> Markup:
-    """Return a page's own words in the active language. HTML tags in them are not escaped."""
+    """Return a text of our pages, translated into the active language. Its HTML tags are not escaped."""
     return _translator_of(translation.get_language())(words)
 
 
 @cache
 def _translator_of(language: str | None) -> Callable[[str], Markup]:
-    """Return `said` for one language."""
+    """Return the function that translates texts of our pages into one language."""
 
     @cache  # a look-up in the catalogues costs ten times as much, and the pages have a fixed set of texts
     def said_in_it(words: str) -> Markup:

@@ -95,7 +95,10 @@ class RequestIdMiddleware:
 
 
 def _trace_of(request: HttpRequest) -> str:
-    """Return the `traceparent` of an API call. A merchant's backend copies it from our webhook to our API."""
+    """Return the `traceparent` header of an API call, or "" for other requests.
+
+    A merchant's backend can copy it from our webhook to its own call.
+    """
     is_api = request.path_info.startswith("/api/")
     given: str = request.headers.get("traceparent", "") if is_api else ""
     return given

@@ -22,7 +22,7 @@ HTMX = "django_htmx/htmx-2.min.js"
 
 
 class HashedStaticFiles(CompressedManifestStaticFilesStorage):
-    """Storage that keeps the plain name of a file that `make static` did not collect.
+    """Storage that uses the plain name of a file that `make static` did not collect, and raises no error.
 
     A page without styles is better than no page.
     """

@@ -20,10 +20,10 @@ from config.lib import locks
 from config.lib.database import limits
 
 LOCK_SECONDS = 3
-# In seconds. Statements have no limit, because building an index can take long. The wait for a lock has one,
-# because it also blocks the sessions that queue behind it.
+# In seconds; 0 means no limit. Statements have no limit, because an index can take long to build. Only the
+# wait for a lock has a limit, because other sessions queue behind it.
 LIMITS = {"lock_timeout": LOCK_SECONDS, "statement_timeout": 0, "idle_in_transaction_session_timeout": 0}
-LOOK_SECONDS = 0.5  # between two queries for the sessions that hold the lock
+LOOK_SECONDS = 0.5  # the pause between two queries for the sessions that hold the lock
 WAITED = """{what} waited {seconds} s for a lock that others hold, and {became}:
 {holders}
 {left} Run migrate again when they are through, or once you have ended them."""
@@ -47,7 +47,8 @@ class Command(migrate.Command):
             if is_owner:
                 with self._in_time(connection):
                     roles.grant(connection.alias)
-        if is_owner:  # in a transaction, because the service can be connected through a pooler
+        # A transaction is necessary, because the service's connection can go through a pooler.
+        if is_owner:
             with transaction.atomic(connection.alias, durable=True), self._in_time(connection):
                 limits.set_limits(using=connection.alias)
         return done
@@ -55,7 +56,8 @@ class Command(migrate.Command):
     def handle(self, *args: Any, **options: Any) -> None:
         """Run the migrations.
 
-        If a lock is not free within three seconds, raises a CommandError that names the sessions that hold it.
+        Raises CommandError if a lock is not free within three seconds. The error names the sessions that hold
+        the lock.
         """
         with self._in_time(connections[options["database"]]):
             super().handle(*args, **options)
@@ -70,7 +72,7 @@ class Command(migrate.Command):
 
     @contextlib.contextmanager
     def _in_time(self, connection: Any) -> Iterator[None]:
-        """Run the block with the limits of a migration. Raises CommandError if it waits too long."""
+        """Run the block with a migration's limits. Raises CommandError if it waits too long for a lock."""
         with _patient(connection) as pid, _watched(connection, pid) as holders:
             try:
                 yield
@@ -109,9 +111,9 @@ def _patient(connection: Any) -> Iterator[int]:
 
 @contextlib.contextmanager
 def _watched(connection: Any, pid: int) -> Iterator[list[str]]:
-    """Watch which sessions block a session; yield the latest list of them.
+    """Yield a list of the sessions that block the session `pid`.
 
-    A thread with a separate connection keeps the list up to date.
+    A thread with a separate connection keeps the list up to date. If no session blocks, the last list stays.
     """
     holders: list[str] = []
     ended = threading.Event()

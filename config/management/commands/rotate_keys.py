@@ -1,8 +1,8 @@
 """The command `manage.py rotate_keys`, which rewrites every value that needs a former key.
 
 The former keys are all keys of FIELD_KEYS except the first, and those of LOOKUP_KEY_FALLBACKS. The command
-can run while the service runs. It commits each batch, and skips values that already use the first keys. If a
-run is stopped, the next run therefore continues it. Rule secret.keys.
+can run while the service runs. It commits each batch, and skips values that already use the current keys. It
+can therefore be stopped and started again. Rule secret.keys.
 """
 
 from collections.abc import Callable, Iterator
@@ -35,13 +35,13 @@ def _sealed_again(sealed: str) -> str:
 
 
 def _number_again(stored: str) -> str:
-    """Return a value of a FindableTextField, rewritten for the first keys."""
+    """Return a value of a FindableTextField, digested and encrypted with the current keys."""
     sealed = stored[DIGEST_LETTERS:]
     return crypto.FindableTextField.digest(crypto.decrypt(sealed)) + _sealed_again(sealed)
 
 
 def _opt_in_again(stored: str) -> str:
-    """Return the digest of an address under the first key, followed by its unchanged ciphertext."""
+    """Return the digest of an email address under the current key, followed by the unchanged ciphertext."""
     sealed = stored[DIGEST_LETTERS:]
     return consent.email_digests(crypto.decrypt(sealed))[0] + sealed
 
@@ -69,7 +69,7 @@ class Place(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A value that needs a former key: its new form, the primary key of its row, and its old form."""
+    """The change of a value that needs a former key: new value, primary key of its row, old value."""
 
     new: str
     row: Any
