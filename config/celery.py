@@ -43,8 +43,8 @@ app = Celery("checkout", task_cls=OpenTask)
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.conf.include = ["config.probes"]
 app.autodiscover_tasks()
-# A worker must not put tasks back into the queue that it has received but not started. If the connection to
-# Redis is lost, this would fail and end the worker.
+# A worker must not return unstarted tasks to the queue. If the connection to Redis is lost, this would fail
+# and end the worker.
 Channel.do_restore = False
 
 app.conf.beat_schedule = {

@@ -52,7 +52,7 @@ def _state(reason: str, else_: str) -> tuple[HTTPStatus, bytes]:
 def _reason_not_ready() -> str:
     """Return why this process cannot serve, or "" if it can.
 
-    The database must answer and be open and, outside local, be the intended one.
+    The database must answer, and must not be closed. Outside `local`, it must also pass the startup checks.
     """
     try:
         queries.execute(statements.PING)

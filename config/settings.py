@@ -21,7 +21,7 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 class Environment(NamedTuple):
     """The features that an environment allows (rule environment.table)."""
 
-    sandbox: bool  # sandbox bank, test cards, SMS code shown on the page, helper API
+    sandbox: bool  # has the sandbox bank, test cards, SMS codes on the page, and the helper API
     loopback: bool  # webhook and return URLs may use http and loopback addresses; credentials are printed
 
 
@@ -60,14 +60,14 @@ FAIL_POINTS = env.optional("FAIL_POINTS")  # the folder where tests put files th
 if FAIL_POINTS and not LOCAL:
     _refuse("FAIL_POINTS is for tests on one machine.")
 
-WEBHOOK_LOOPBACK = env.boolean("WEBHOOK_LOOPBACK", LOCAL)  # webhooks may go to this machine, also over http
+WEBHOOK_LOOPBACK = env.boolean("WEBHOOK_LOOPBACK", LOCAL)  # webhooks may use http and go to this machine
 if WEBHOOK_LOOPBACK and not LOCAL:
     _refuse("WEBHOOK_LOOPBACK is for local alone: webhooks go to public addresses.")
 
 SECRET_KEY = env.text("SECRET_KEY")
 SECRET_KEY_FALLBACKS = env.words("SECRET_KEY_FALLBACKS")  # former keys, whose signatures are still accepted
-LOOKUP_KEY = env.text("LOOKUP_KEY", SECRET_KEY)  # key for the digests that the service searches rows by
-LOOKUP_KEY_FALLBACKS = env.former_lookup_keys(SECRET_KEY_FALLBACKS)  # former keys, also used in searches
+LOOKUP_KEY = env.text("LOOKUP_KEY", SECRET_KEY)  # for the digests by which the service finds rows
+LOOKUP_KEY_FALLBACKS = env.former_lookup_keys(SECRET_KEY_FALLBACKS)  # former keys, for rows with old digests
 FIELD_KEYS = env.words("FIELD_KEYS")
 if not FIELD_KEYS:
     raise ImproperlyConfigured("Set FIELD_KEYS to one or more Fernet keys, comma-separated, newest first.")
@@ -134,7 +134,7 @@ STRIPE_IS_LIVE = "_live_" in STRIPE_SECRET_KEY
 STRIPE_API = env.text("STRIPE_API", "https://api.stripe.com")
 STRIPE_SCRIPT = env.text("STRIPE_SCRIPT", "https://js.stripe.com/endive/stripe.js")
 SMS_SLOTS = env.integer("SMS_SLOTS", 8)  # SMS messages that a worker sends to the carrier at the same time
-SMS_MERCHANT_BUDGET = env.integer("SMS_MERCHANT_BUDGET", 5_000)  # SMS messages per day that led to no payment
+SMS_MERCHANT_BUDGET = env.integer("SMS_MERCHANT_BUDGET", 5_000)  # a day, of messages that led to no payment
 SMS_TOTAL_BUDGET = env.integer("SMS_TOTAL_BUDGET", 50_000)
 SMS_RANGE_BUDGET = env.integer("SMS_RANGE_BUDGET", 500)  # SMS messages per day to 10,000 adjacent numbers
 # Delay between a mate's payment and the reimbursement of the lead's card. Rule reimburse.delay.
@@ -142,9 +142,9 @@ REIMBURSEMENT_DELAY = timedelta(hours=env.integer("REIMBURSEMENT_HOURS", 0 if SA
 SANDBOX_REFUND_SECONDS = env.integer("SANDBOX_REFUND_SECONDS", 2)
 SANDBOX_KEY_SECONDS = env.integer("SANDBOX_KEY_SECONDS", 86_400)
 # How many threads of a process may wait for the provider at the same time.
-PROVIDER_SLOTS = env.integer("PROVIDER_SLOTS", 24)  # in a web process, for payers
-CAPTURE_SLOTS = env.integer("CAPTURE_SLOTS", 16)  # in a web process, for captures
-PUMP_SLOTS = env.integer("PUMP_SLOTS", 4)  # in a worker, for each of three kinds of operations
+PROVIDER_SLOTS = env.integer("PROVIDER_SLOTS", 24)  # threads of a web process, for payers' requests
+CAPTURE_SLOTS = env.integer("CAPTURE_SLOTS", 16)  # threads of a web process, for captures
+PUMP_SLOTS = env.integer("PUMP_SLOTS", 4)  # threads of a worker, for each of three kinds of operations
 PASSWORD_SLOTS = env.integer("PASSWORD_SLOTS", 1)  # passwords that a process hashes at the same time
 WEBHOOK_SLOTS = env.integer("WEBHOOK_SLOTS", 200)
 API_CALL_RETENTION = timedelta(days=env.integer("API_CALL_RETENTION_DAYS", 90))
@@ -154,7 +154,7 @@ if min(API_CALL_RETENTION, WEBHOOK_RETENTION) < partitions.YOUNGEST:
     _refuse(f"{_days} must be at least 7: nothing younger can be dropped.")
 PERSON_RETENTION = timedelta(days=env.integer("PERSON_RETENTION_DAYS", 760))  # after a person's last order
 ERASURES_FILE = env.optional("ERASURES_FILE")  # a file outside the database that lists erased people
-DATABASE_RESTORED = env.optional("DATABASE_RESTORED")  # operators change it each time they restore a snapshot
+DATABASE_RESTORED = env.optional("DATABASE_RESTORED")  # any new value after each restore of a snapshot
 METRICS_TOKEN = env.optional("METRICS_TOKEN")  # the bearer token for /metrics
 if METRICS_TOKEN and not LOCAL and len(METRICS_TOKEN) < 20:
     _refuse("METRICS_TOKEN must be 20 random characters or more.")
@@ -246,7 +246,7 @@ TEMPLATES: list[dict[str, Any]] = [
 ]
 FILE_UPLOAD_HANDLERS: list[str] = []  # no uploads; the view of a merchant's logo sets its own handler
 LOGO_PATH, LARGEST_UPLOAD = "/portal/settings/save", 512 * 1024
-DATA_UPLOAD_MAX_NUMBER_FIELDS = 250  # the longest list with checkboxes has a hundred
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 250  # our longest form has a hundred checkboxes
 DATA_UPLOAD_MAX_MEMORY_SIZE = 256 * 1024  # rule api.body_size
 CONTENT_SECURITY_POLICY = {  # rule secret.csp
     "DIRECTIVES": {
@@ -281,8 +281,8 @@ STORAGES = {"staticfiles": {"BACKEND": _PLAIN if LOCAL else "config.lib.web.stat
 _DATABASE = env.database("DATABASE_URL")
 _POOL_SIZE = env.integer("DATABASE_POOL", 16)  # 0: no pool, each thread opens a connection when it needs one
 _POOL = {"min_size": 1, "max_size": _POOL_SIZE, "timeout": 5} if _POOL_SIZE else False
-# If on, PostgreSQL keeps the plan of a statement after its fifth use in a connection, which halves its CPU.
-# Must be off behind a pooler that switches connections between transactions without prepared statements.
+# If this is on, PostgreSQL keeps a statement's plan after its fifth use in a connection, which halves its CPU
+# time. Turn it off if a transaction pooler is used that does not support prepared statements.
 _IS_PREPARED = env.boolean("DATABASE_PREPARE", False)
 _PREPARING = {"server_side_binding": True, "prepare_threshold": 5} if _IS_PREPARED else {}
 json_numbers.read_floats()
@@ -290,7 +290,7 @@ DATABASES = {
     "default": {
         **_DATABASE,
         "ENGINE": "django.db.backends.postgresql",
-        "CONN_HEALTH_CHECKS": True,  # a connection that died in the pool does not fail a request
+        "CONN_HEALTH_CHECKS": True,  # a request does not fail if its connection died in the pool
         "DISABLE_SERVER_SIDE_CURSORS": True,  # PgBouncer can run each statement on a different connection
         "OPTIONS": {**_DATABASE["OPTIONS"], "pool": _POOL, **_PREPARING},
     }
@@ -308,7 +308,7 @@ if _REPLICA:  # rules replica.*: only code that uses config.lib.database.replica
                 "min_size": 1,
                 "max_size": _POOL_SIZE or 1,
                 "timeout": bounded_connection.ANSWER_SECONDS,
-                "reconnect_timeout": 5,  # seconds; then the pool waits until a connection is requested again
+                "reconnect_timeout": 5,  # seconds; later, the pool connects only if a thread needs it
                 "connection_class": bounded_connection.BoundedConnection,
             },
         },
@@ -391,11 +391,10 @@ SANDBOX_PORTAL_URL = env.optional("SANDBOX_PORTAL_URL")
 # --- API -------------------------------------------------------------------------------------------------
 
 OAUTH2_PROVIDER_APPLICATION_MODEL = "portal.ApiClient"
-KEYS_RECORDED_BY = "portal.audit.record_of_key"  # records changes by an API key that owners should know about
+KEYS_RECORDED_BY = "portal.audit.record_of_key"  # this function records what an API key has changed
 OPERATORS_RECORDED_BY = "portal.operator_changes.record_settings"  # records an operator's changes of settings
-KEYS_APPROVED_BY = (
-    "portal.keys.may_approve_endpoint"  # decides if personal data may be sent to an endpoint set by a key
-)
+# This function decides whether personal data may be sent to an endpoint that an API key has set.
+KEYS_APPROVED_BY = "portal.keys.may_approve_endpoint"
 SCOPES = {
     "checkouts:read": "Read and list checkouts",
     "checkouts:write": "Create, capture and cancel checkouts",
@@ -404,7 +403,7 @@ SCOPES = {
     "webhooks:write": "Change the webhook subscription and rotate its secret",
     "customers:read": "See who opted in: name, number, e-mail",
 }
-PERSONAL_SCOPES = {"customers:read"}  # a key gets them only if an owner selects them
+PERSONAL_SCOPES = {"customers:read"}  # an API key gets these scopes only if an owner selects them
 OAUTH2_PROVIDER = {
     "ACCESS_TOKEN_EXPIRE_SECONDS": 3600,
     "SCOPES": SCOPES,
@@ -469,8 +468,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     **CELERY_TASK_PUBLISH_RETRY_POLICY,
 }
 CELERY_TASK_IGNORE_RESULT = True
-# Tasks are only wake-ups: a later run finds the same rows. Redis therefore keeps no copy of a task that a
-# worker has taken. With late acknowledgement, a worker would end if Redis went away while a task runs.
+# A lost task does no harm, because a later run finds the same rows. Redis therefore keeps no copy of a task
+# that a worker has taken. With late acknowledgement, a worker would end if Redis went away during a task.
 CELERY_TASK_ACKS_LATE = False
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_POOL = "threads"

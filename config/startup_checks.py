@@ -30,9 +30,9 @@ OLDEST = 160000  # PostgreSQL 16.0, in the format of server_version_num
 
 
 def require() -> None:
-    """Raise ImproperlyConfigured if the database fails a check, except in local. Log an error if it is closed.
+    """Raise ImproperlyConfigured if the database fails a check. Log an error if the database is closed.
 
-    Accept a database that does not answer now. It might be the right one, and /readyz checks it later.
+    Skip the checks in `local`. Accept a database that does not answer, because /readyz checks it later.
     """
     try:
         found = "" if settings.LOCAL else reason_not_to_start()
@@ -71,5 +71,5 @@ def _guards_missing() -> list[str]:
 
 
 def reason_closed() -> str:
-    """Return a sentence if the database is closed, or "". Raises Error if it does not answer."""
+    """Return the reason if the database is closed, else "". Raises Error if it does not answer."""
     return CLOSED if restore_guard.is_closed() else ""

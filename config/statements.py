@@ -21,7 +21,7 @@ SELECT tgname FROM pg_trigger WHERE NOT tgisinternal AND tgenabled IN ('O', 'A')
 """
 
 FIND_ROLE = "SELECT FROM pg_roles WHERE rolname = %s"
-# The verbs that triggers forbid on each table. A table that forbids DELETE can still allow UPDATE.
+# The SQL commands that triggers forbid on each table. A table that forbids DELETE can still allow UPDATE.
 FIND_FORBIDDEN_VERBS = """
 SELECT DISTINCT verb, tgrelid::regclass::text FROM pg_trigger, (VALUES ('DELETE', 8), ('UPDATE', 16)) verbs(verb, bit)
 WHERE tgfoid = 'append_only'::regproc AND tgtype & bit <> 0
@@ -40,8 +40,8 @@ FROM pg_stat_activity WHERE pid = ANY(pg_blocking_pids(%s))
 READ_SEALED = "SELECT {key}, {old} FROM {table} WHERE {rows} AND {key} > %s ORDER BY {key} LIMIT {limit}"
 READ_FIRST_SEALED = READ_SEALED.replace("AND {key} > %s ", "")
 WRITE_SEALED = "UPDATE {table} SET {column} = {new} WHERE {key} = %s AND {old} = %s"
-# The service's role may not change the digest of an opt-in. The owner of the tables provides a function for
-# it.
+# The service's role may not change the digest of an opt-in directly. It calls this function of the owner of
+# the tables.
 WRITE_OPT_IN = """
 SELECT FROM digest_opt_in_again(digest => left(%s, {letters}), opt_in => %s, former => left(%s, {letters})) AS is_done
 WHERE is_done

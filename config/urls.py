@@ -26,9 +26,9 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 class ApiUuid:
-    """Path converter for any segment. An invalid UUID becomes the nil UUID, which no row has.
+    """Path converter that accepts any segment. An invalid UUID becomes the nil UUID, which no row has.
 
-    The API therefore answers a malformed id like an unknown id.
+    The API therefore returns the same error for a malformed id as for an unknown id.
     """
 
     regex = "[^/]+"
@@ -63,7 +63,7 @@ merchant_api = [
 
 urlpatterns = [
     path("", front_page.front, name="front"),
-    # Browsers ask for this address when they show JSON.
+    # Browsers request this icon for JSON responses, which cannot name another one.
     path("favicon.ico", RedirectView.as_view(url="/static/img/favicon.svg", permanent=True)),
     path(".well-known/security.txt", security_txt.security_txt, name="security_txt"),
     path("security", security_txt.policy, name="security_policy"),

@@ -42,5 +42,5 @@ def add(_logger: object, _method: str, line: MutableMapping[str, Any]) -> Mutabl
 
 
 def announce(part: str) -> None:
-    """Log which part of the service starts, and in which version."""
+    """Log which part of the service starts. The log line also has the version."""
     structlog.get_logger("service").info("begins", part=part)

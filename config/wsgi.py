@@ -20,6 +20,7 @@ application = CountedBodies(
 version.announce("web")
 startup_checks.require()
 senders.require()
-list(get_resolver().url_patterns)  # imports the views now: a process's first payer must not wait for it
+# Import the views now, so that the first request of a process does not wait for the import.
+list(get_resolver().url_patterns)
 gc.collect()
 gc.freeze()  # loaded code lives as long as the process, so the collector can skip it

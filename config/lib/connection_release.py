@@ -4,6 +4,6 @@ from django.db import connection
 
 
 def begin() -> None:
-    """Return this thread's connection to the pool, except in a transaction. The next query takes a new one."""
+    """Return this thread's connection to the pool, unless a transaction is open. The next query takes one."""
     if not connection.in_atomic_block:
         connection.close()

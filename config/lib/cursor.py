@@ -38,7 +38,7 @@ def read_page(
     for the scope for which it is signed.
 
     Use `in_steps` for a partitioned table if the filter has no index, because most rows match it. The newest
-    days are then read first. Otherwise, PostgreSQL would also read the partitions of all older days.
+    days are then read first. Otherwise, PostgreSQL would also read whole partitions of older days.
     """
     at = None
     if cursor is not None:

@@ -1,7 +1,7 @@
 """Quotas: a maximum number of rows within a period.
 
-Callers must `lock` the counted keys before they count. Otherwise, concurrent transactions would not count each
-other's rows, and could exceed the maximum together.
+Callers must `lock` the counted keys before they count. Otherwise, concurrent transactions would not count
+each other's rows, and could exceed the maximum together.
 """
 
 from collections.abc import Sequence

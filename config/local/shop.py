@@ -137,7 +137,7 @@ class Shop:
             self.rows(fulfil, moment(), order_id)
 
     def look_up(self, order: Any) -> Any:
-        """Return an order's checkout. If its capture is overdue, capture the held money first."""
+        """Return an order's checkout. If the order is unfulfilled 30 s after the payment, capture first."""
         path = f"/checkouts/{order['checkout_uuid']}"
         checkout = self.api.call("GET", path)
         is_held = checkout["status"] in ("authorized", "captured") and not order["fulfilled_at"]

@@ -51,7 +51,7 @@ def register(
     *serializers: type[Serializer[Any]],
     direction: Literal["request", "response"] = "response",
 ) -> None:
-    """Add the objects of serializers that no view of the merchant API uses."""
+    """Add the objects of these serializers to the document, because no view of the merchant API uses them."""
     view = build_mocked_view("POST", "/", extend_schema(), registry)
     described: AutoSchema = view.schema
     for serializer in serializers:
@@ -64,7 +64,7 @@ def refer(thing: str) -> Schema:
 
 
 def json(media: Schema) -> Schema:
-    """Return the content of a body that is JSON."""
+    """Return the member `content` of a JSON body."""
     return {"application/json": media}
 
 

@@ -1,4 +1,4 @@
-"""The error table in the API's document: the envelope, its codes, and those that each operation returns."""
+"""The errors in the API's document: their envelope, all error codes, and the codes of each operation."""
 
 from collections.abc import Collection, Iterable
 from itertools import groupby
@@ -19,10 +19,8 @@ from portal.developer_docs.reference import ErrorCode
 Schema = dict[str, Any]
 ALL = ("missing_token", "invalid_token", "insufficient_scope", "rate_limited", "internal_error")
 ANY = (*ALL, "service_unavailable")
-ANYWHERE = (
-    "not_found",
-    "method_not_allowed",
-)  # no operation returns these codes, because no address or no method matches
+# No operation returns these codes. They mean that no operation has the address or the method.
+ANYWHERE = ("not_found", "method_not_allowed")
 WITH_BODY = ("invalid_json", "request_timeout", "payload_too_large", "unsupported_media_type")
 WITH_FIELDS = ("validation_failed",)
 WITH_CURSOR = ("invalid_cursor",)

@@ -15,7 +15,7 @@ from webhooks.models import EventType
 from webhooks.outbox import API_VERSION
 
 Schema = dict[str, Any]
-# The serializer of each event's `data` (rules event.*). None: an object that receivers can ignore.
+# The serializer of each event's `data` (rules event.*). None means that receivers can ignore `data`.
 DATA: dict[EventType, type[Serializer[Any]] | None] = {
     EventType.AUTHORIZED: AuthorizedDataOut,
     EventType.VOIDED: VoidedDataOut,
@@ -85,9 +85,9 @@ def listed_event() -> Schema:
 
 
 def schemas(registry: ComponentRegistry) -> Schema:
-    """Return the schemas of all envelopes, and `Event`, which is any of them, discriminated by `type`.
+    """Return the schemas of all event envelopes. The schema `Event` matches any of them, by its `type`.
 
-    Also register the schemas of their data.
+    Also register the schemas of the events' data.
     """
     components.register(registry, *filter(None, DATA.values()))
     names = {kind.value: event_name(kind) for kind in DATA}

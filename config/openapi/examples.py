@@ -1,7 +1,7 @@
 """The examples in the API's document, recorded from a real run of the API in examples.json.
 
-tests/config/openapi/test_schema.py repeats the run and compares the results. It says how to record them
-again.
+tests/config/openapi/test_schema.py repeats the run and compares the results. That file says how to record the
+examples again.
 """
 
 import functools
@@ -25,12 +25,12 @@ def _read_examples() -> dict[str, Any]:
 
 
 def request_example(name: str) -> Any:
-    """Return the body that was sent to the named operation, None if it had none."""
+    """Return the body that was sent to the named operation, or None if it has no body."""
     return _read_examples()["requests"].get(name)
 
 
 def response_example(name: str, status: int) -> Any:
-    """Return the body of the named operation's answer with this status, None if none is recorded."""
+    """Return the body of the named operation's answer with this status, or None if it is not recorded."""
     return _read_examples()["answers"].get(f"{name} {status}")
 
 

@@ -15,7 +15,7 @@ Schema = dict[str, Any]
 
 
 class FieldSchema(OpenApiSerializerFieldExtension):
-    """A field that describes itself."""
+    """The schema of a field that describes itself."""
 
     target_class = DescribedField
     match_subclasses = True
@@ -29,7 +29,7 @@ class FieldSchema(OpenApiSerializerFieldExtension):
 
 
 class ComputedSchema(OpenApiSerializerFieldExtension):
-    """A computed field, which the field or object that writes its value describes."""
+    """The schema of a computed field: that of the field or serializer that writes its value."""
 
     target_class = Computed
 
@@ -41,7 +41,7 @@ class ComputedSchema(OpenApiSerializerFieldExtension):
 
 
 class EnvelopeSchema(OpenApiSerializerFieldExtension):
-    """An event in the feed: one of those that are listed, one whose data is withheld, or one of a later type."""
+    """The schema of an event in the feed. Its data can be withheld, or its type can be added later."""
 
     target_class = Envelope
 
@@ -50,7 +50,7 @@ class EnvelopeSchema(OpenApiSerializerFieldExtension):
 
 
 class BearerScheme(OpenApiAuthenticationExtension):
-    """The client credentials in the document. Each operation names the scope that its view requires."""
+    """OAuth client credentials in the document. Each operation names the scope that its view requires."""
 
     target_class = "config.merchant_api.BearerAuthentication"
     name = "oauth2"

@@ -114,7 +114,11 @@ class EndpointSchema(AutoSchema):
         return described | {"content": components.json(media | components.example(example))}
 
     def _all_error_codes(self) -> set[str]:
-        """Return the error codes that every call can return, those that its shape implies, and its own."""
+        """Return all error codes of the call.
+
+        Some codes belong to every call. Others depend on the call's form, such as a body or a cursor. The
+        endpoint's row in the tables names the rest.
+        """
         endpoint = self._described_endpoint
         by_shape = {
             errors.WITH_BODY: self.method == "POST",
@@ -132,7 +136,7 @@ class EndpointSchema(AutoSchema):
 
 
 def described(endpoints: list[Any]) -> list[Any]:
-    """Return the endpoints that the tables name, in the tables' order. Preprocessing hook."""
+    """Return the endpoints that TABLES names, in the order of TABLES. Preprocessing hook."""
     order = list(ENDPOINTS)
     named = [row for row in endpoints if (row[3].cls, row[2]) in ENDPOINTS]
     return sorted(named, key=lambda row: order.index((row[3].cls, row[2])))

@@ -22,7 +22,7 @@ _RECIPE = re.compile(r" \(\[recipe\]\(#recipe-[\w-]+\)\)")
 
 
 class Section(NamedTuple):
-    """A section of a text, and the template that follows it, "" if there is none."""
+    """A section of the documentation. `beside` is the template that follows it, or "" if there is none."""
 
     anchor: str
     title: str
@@ -31,7 +31,7 @@ class Section(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Sections under one name in the contents."""
+    """The sections that the table of contents shows under one title."""
 
     title: str
     sections: list[Section]

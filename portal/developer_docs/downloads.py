@@ -1,4 +1,4 @@
-"""The files that the documentation offers for download: quick starts, receivers, vectors, the listener."""
+"""The documentation's downloads: quick starts, webhook receivers, test vectors, and listen.py."""
 
 import functools
 import re
@@ -56,12 +56,12 @@ def quick_starts() -> list[Program]:
 
 
 def receiving() -> list[Program]:
-    """Return the receivers in the order of the languages."""
+    """Return the webhook receivers in the order of the languages."""
     return _programs_of("receiver", SERVED_BY)
 
 
 def catching_up() -> list[Program]:
-    """Return the part of each receiver that fetches the events that no delivery has brought."""
+    """Return the webhook receivers, with only the code that fetches events whose delivery failed."""
     return [
         program._replace(code=found.group())
         for program in receiving()

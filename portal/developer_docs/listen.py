@@ -3,8 +3,8 @@
 
     python3 listen.py --base-url https://sandbox.example --forward http://localhost:3000/webhooks
 
-It asks for new events each second and posts them in the same way as real deliveries. It prints the secret
-with which it signs them. Your endpoint on the internet still gets its own deliveries. Rules listen.*
+It asks for new events each second and posts them in the same way as real deliveries. It signs them with a new
+secret, which it prints. Your endpoint on the internet still gets its own deliveries. Rules listen.*
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ TEST_ENVIRONMENTS = ("local", "sandbox")
 SECRET_PREFIX = "whsec_"
 POLL_SECONDS, LONGEST_PAUSE, PAGE = 1.0, 60.0, 200
 API_SECONDS, ATTEMPT_SECONDS = 10.0, 15.0
-SLOTS = 20  # the most attempts at the same time
+SLOTS = 20  # the maximum number of attempts at the same time
 MAX_ANSWER, MAX_READ = 16 * 1024, 16 * 1024 * 1024  # bytes of your server's answer, and of the API's
-# Like real deliveries, but shorter: when the attempts of a hold start, and the gaps between other attempts.
+# The schedule of attempts is like that of real deliveries, but shorter. For an event about a hold, it has the
+# seconds after the event's arrival. For any other event, it has the seconds between two attempts.
 URGENT, HOLD_SECONDS, MIN_GAP = "checkout.authorized", 120.0, 3.0
 URGENT_STARTS, PATIENT_GAPS = (0.0, 5.0, 25.0, 75.0), (5.0, 30.0, 120.0, 600.0)
 ENVIRONMENT = {
@@ -125,7 +126,7 @@ class Target:
         """
         connection = http.client.HTTPConnection(self.host, self.port)
         connection.sock = self._connected()
-        # A timer, because a timeout of the socket starts again with each byte of a slow answer.
+        # This needs a timer, because a socket's timeout starts again with each byte of a slow answer.
         ends_at = time.monotonic() + ATTEMPT_SECONDS
         ending = threading.Timer(ATTEMPT_SECONDS, end, [connection.sock])
         ending.daemon = True
@@ -145,7 +146,7 @@ class Target:
         raise TimeoutError
 
     def _connected(self) -> socket.socket:
-        """Return a connection to an address that was checked. The name can lead elsewhere by then."""
+        """Return a connection to the server. Check its addresses again, because they can have changed."""
         failed = OSError("no address")
         for family, kind, _, _, address in socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM):
             if not is_loopback(str(address[0])):
@@ -239,7 +240,7 @@ class Api:
     def _ask(self, path: str, body: dict[str, str] | None = None, **more: str) -> Any:
         """Return the answer to a request.
 
-        Raises HTTPError for a refusal, NoAnswer if another try can help.
+        Raises HTTPError if the API refuses the request, and NoAnswer if another try can help.
         """
         sent = None if body is None else json.dumps(body).encode()
         given = {"Content-Type": "application/json", "User-Agent": "listen.py", **more}
@@ -258,7 +259,7 @@ class Api:
 
 
 def check_scopes(given: str) -> None:
-    """Raise Stop if the client lacks the scope, or has more scopes, because its secret is on a laptop."""
+    """Raise Stop unless the client has exactly SCOPE. Its secret is on a laptop, so it must allow no more."""
     more = sorted({*given.split()} - {SCOPE})
     remedy = f"Make one in the portal, under Keys, that has only the scope {SCOPE}."
     if more:
@@ -274,7 +275,7 @@ def pause_of(refused: urllib.error.HTTPError) -> float:
 
 
 def said_by(refused: urllib.error.HTTPError) -> str:
-    """Return the message of a refusal, or else its status."""
+    """Return the message of an error response, or its status if it has no message."""
     with contextlib.suppress(*HTTP_ERRORS, ValueError, KeyError, TypeError):
         told = json.loads(refused.read(MAX_ANSWER))
         error = told["error"]
@@ -298,7 +299,7 @@ class Delivery(NamedTuple):
 
     event: dict[str, Any]
     came_at: float
-    ends_at: float  # no attempt starts at or after it
+    ends_at: float  # no attempt starts at this time or later
     due_at: float
     attempt: int = 1
 
@@ -313,7 +314,10 @@ def arrived(event: dict[str, Any], service_time: float) -> Delivery:
 
 
 def after_failure(delivery: Delivery, status: int | None, now: float) -> Delivery | None:
-    """Return the next attempt after a failure, None if there is none: the service's policy in short."""
+    """Return the next attempt after a failed one, or None if that was the last.
+
+    The policy is that of the service, with shorter times.
+    """
     if delivery.event["type"] == URGENT:
         may_change = status is None or status in (408, 429) or 500 <= status < 600
         if not may_change or delivery.attempt >= len(URGENT_STARTS):
@@ -396,7 +400,7 @@ def say(words: str) -> None:
 
 
 def listen(api: Api, forwarding: Forwarding, **query: str) -> None:
-    """Ask for new events each second, without end. Raises Stop."""
+    """Ask for new events each second, and forward them. Never return. Raises Stop."""
     while True:
         page = patiently(api.events, **query, limit=str(PAGE))
         for listed in page["events"]:
@@ -440,7 +444,7 @@ def run(given: argparse.Namespace) -> None:
     target, api = Target(given.forward), Api(given.base_url, given.client_id, given.client_secret)
     environment = patiently(api.environment)
     since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(api.now()))
-    patiently(api.events, limit="1")  # finds a wrong client before the program says that it listens
+    patiently(api.events, limit="1")  # raises Stop for wrong credentials
     secret = new_secret()
     say(f"Listening to {api.base_url} ({environment}), forwarding to {given.forward}. Ctrl-C ends it.")
     say(f"Signing secret: {secret}")

@@ -43,7 +43,7 @@ class Call(NamedTuple):
 
 
 class Group(NamedTuple):
-    """The calls of a tag."""
+    """The calls that have the same tag in the API's document."""
 
     anchor: str
     title: str
@@ -54,7 +54,7 @@ class Group(NamedTuple):
 class Refusal(NamedTuple):
     """A row of the error table with its cause and remedy.
 
-    `calls` or `returned_by` says which calls can return it.
+    `returned_by` is a phrase such as "Any POST". If it is empty, only `calls` can return the error.
     """
 
     code: str
@@ -82,7 +82,7 @@ def show_documentation(request: HttpRequest, *, read_reference: ReadReference) -
 
 @functools.cache
 def _render_html(read_reference: ReadReference, is_known: bool) -> str:
-    """Return the page for a stranger or, if `is_known`, with placeholders for a reader's names."""
+    """Return the page's HTML. If `is_known`, it has placeholders for the names of a signed-in reader."""
     return render_to_string("docs.html", _page_context(read_reference) | {"is_known": is_known})
 
 

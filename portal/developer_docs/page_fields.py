@@ -13,7 +13,7 @@ KINDS = {"date-time": "timestamp", "uuid": "UUID", "uri": "URL", "email": "e-mai
 
 
 class Row(NamedTuple):
-    """A field. `thing` names the object in it. If `by_state`, only some states have the field."""
+    """A field. `thing` names the object that it contains. If `by_state`, only some states have the field."""
 
     name: str
     kind: str
@@ -42,7 +42,7 @@ def rows(document: Schema, schema: Schema, within: str = "") -> list[Row]:
 
 
 def parameters(document: Schema, operation: Schema) -> list[Row]:
-    """Return the path, query and header parameters, except those that every call has."""
+    """Return the path, query and header parameters, except the request id and the checkout's id."""
     found = (_resolve_reference(document, parameter) for parameter in operation["parameters"])
     return [
         _field_row(
@@ -147,8 +147,8 @@ def _describe_range(low: int | None, high: int) -> str:
 
 
 def _object_name(schema: Schema) -> str:
-    """Return the name of the object in a field, without the suffix of an envelope; "" if there is none."""
-    held = schema["oneOf"][0] if "oneOf" in schema else schema  # the other one is null
+    """Return the name of the object in a field, without the suffix of an envelope, or "" if there is none."""
+    held = schema["oneOf"][0] if "oneOf" in schema else schema  # the second alternative is null
     return str(held.get("$ref", "")).rpartition("/")[2].removesuffix(WRAPPED)
 
 

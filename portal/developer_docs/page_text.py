@@ -16,7 +16,7 @@ _CODE = re.compile(r'<pre><code(?: class="language-(\w+)")?>(.*?)</code></pre>',
 _HEADING = re.compile(r"<h3>(.*?)</h3>")
 _APOSTROPHE = re.compile(r"(?<=\w)'(?!\w*')|^'(?=s\b)")
 FITS_A_LINE = 12  # characters of code that fit on a phone's line, even at twice the size
-# Without `html`, raw HTML in a text stays text.
+# With `html` off, HTML tags in a text are escaped.
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
@@ -50,7 +50,7 @@ def inline(text: str) -> SafeString:
 def block(text: str, title: str) -> SafeString:
     """Return paragraphs, lists and tables as HTML.
 
-    Wide parts can be scrolled separately, also by keyboard.
+    Wide tables and code blocks can be scrolled separately, also with the keyboard.
     """
     html = _CODE.sub(_code_block, _MARKDOWN.render(text)).replace("</table>", "</table></div>")
     html = _HEADING.sub(lambda found: f'<h3 id="{slug(found[1])}">{found[1]}</h3>', html)
@@ -65,7 +65,7 @@ def _code_block(found: re.Match[str]) -> str:
 
 
 def json(value: Any) -> str:
-    """Return a value as JSON over several lines, as examples show it."""
+    """Return a value as indented JSON."""
     return codec.dumps(value, indent=2, ensure_ascii=False)
 
 

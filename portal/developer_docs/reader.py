@@ -48,7 +48,7 @@ def without_names(example: str) -> str:
 def filled_in(page: str, who: Reader | None) -> str:
     """Return the page with the reader's names in place of placeholders.
 
-    Placeholders that are left become links to the keys.
+    Placeholders that are left become links to the portal's page of keys.
     """
     for placeholder, value in zip(PLACEHOLDER, who, strict=True) if who else ():
         page = page.replace(escape(placeholder), escape(value))

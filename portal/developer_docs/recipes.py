@@ -1,7 +1,7 @@
 """Recipes that produce, in the sandbox, the situations that a finished integration must handle.
 
-Tests follow each recipe. Each begins with a new checkout. A step's facts are values in its answer, by their
-paths.
+Tests run each recipe. A recipe begins with a new checkout. The `facts` of a step are the values that its
+answer must contain, by their path.
 """
 
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ _WEBHOOKS = "/api/merchant/v1/webhooks"
 
 
 class Call(NamedTuple):
-    """A call of the API, which recipes name by one word. `anchor` is its place on the page."""
+    """A call of the API, which recipes name by one word. `anchor` is its anchor on the documentation page."""
 
     method: str
     path: str
@@ -46,12 +46,12 @@ class Step(NamedTuple):
 
     @property
     def anchor(self) -> str:
-        """Return the call's place on the page."""
+        """Return the call's anchor on the documentation page."""
         return CALLS[self.call].anchor
 
     @property
     def sent(self) -> str:
-        """Return the body as JSON, "" if there is none."""
+        """Return the request's body as JSON, or "" if there is none."""
         return page_text.line(self.body) if self.body else ""
 
     @property
@@ -63,7 +63,7 @@ class Step(NamedTuple):
 class Recipe(NamedTuple):
     """A situation, why it matters, and the steps.
 
-    `card` is the test card that causes the situation, "" if any card will do.
+    `card` is the test card that causes the situation, or "" if the situation does not depend on the card.
     """
 
     anchor: str

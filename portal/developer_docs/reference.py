@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 Schema: TypeAlias = dict[str, Any]
-WRAPPED = "Response"  # ends the names of the envelopes of responses in the document
+WRAPPED = "Response"  # the suffix in the names of response envelopes
 
 
 class ErrorCode(NamedTuple):

@@ -46,7 +46,7 @@ class ChosenAlone(ActionForm):
 
 
 class AmongNewest(admin.ChoicesFieldListFilter):
-    """Filter that searches only the newest rows. Without this limit, a rare value needs the whole table."""
+    """Filter that searches only the newest rows. Otherwise, a rare value would need the whole table."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -58,7 +58,7 @@ class AmongNewest(admin.ChoicesFieldListFilter):
 
 
 def among_newest(request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-    """Limit a list to the newest rows of its model. In a list of one merchant, only its rows count."""
+    """Limit a list to the newest rows of its model or, in a list of one merchant, of this merchant."""
     merchant_uuid = _merchant_uuid(request)
     rows = queryset.model._default_manager.order_by("-pk")
     if merchant_uuid is not None:

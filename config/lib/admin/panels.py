@@ -1,4 +1,4 @@
-"""Panels on a row's page in the admin: the first rows that refer to the row, and links to all of them."""
+"""Panels on a row's page in the admin: the first rows that refer to the row, and links to complete lists."""
 
 import re
 from collections import Counter

@@ -84,7 +84,7 @@ class Time(Field[datetime, Any, str | None, Any]):
 
 
 class Known(Field[str, Any, str, Any]):
-    """One of the given words. The document says that the list is open, because more words can be added."""
+    """One of the given words. In the API's document, the list is open, because more words can be added."""
 
     def __init__(self, words: Iterable[str], **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -10,7 +10,7 @@ STATEMENT_SECONDS = 5.0
 
 
 class BoundedConnection(psycopg.Connection[Any]):
-    """A connection that closes, and raises an error, if an answer takes longer than `seconds`."""
+    """A connection that closes, and raises OperationalError, if an answer takes longer than `seconds`."""
 
     seconds = ANSWER_SECONDS
 

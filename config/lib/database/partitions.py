@@ -1,4 +1,4 @@
-"""Partitioned tables. The service only adds rows to them, and drops whole partitions after the retention time.
+"""Partitioned tables. The service only adds rows to them, and drops whole partitions after their retention.
 
 The time at the beginning of a row's UUIDv7 id decides its partition. Two functions of the tables' owner make
 and drop partitions. `make_partition` refuses days too far in the future, and `drop_partition`

@@ -109,7 +109,7 @@ def _content_type(environ: Environ) -> str:
 def _close_on_request(environ: Environ, start_response: StartResponse) -> StartResponse:
     """Wrap start_response so that `Connection: close` closes the connection.
 
-    Gunicorn ignores this header in a response. It closes a connection only if `force_close` was called.
+    Gunicorn ignores this header in a response, so this calls gunicorn's `force_close`.
     """
     close = getattr(getattr(start_response, "__self__", None), "force_close", None)
 
