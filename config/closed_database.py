@@ -17,8 +17,8 @@ RETRY_SECONDS = 30
 class ClosedMiddleware(MiddlewareMixin):
     """Middleware that answers 503 to API calls and payers while the database is closed.
 
-    In a restored database, an order whose money was taken can be unpaid or missing. This middleware runs
-    after those that set the payer's language and the headers.
+    In a restored database, an order whose money was taken can be missing or still marked as unpaid. This
+    middleware runs after those that set the payer's language and the headers.
     """
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:

@@ -1,4 +1,4 @@
-"""Read typed environment variables. Raise ImproperlyConfigured if one is missing or malformed."""
+"""Typed environment variables. If one is missing or malformed, the functions raise ImproperlyConfigured."""
 
 import os
 import sys

@@ -32,7 +32,10 @@ PATHS = ("/livez", "/readyz", "/metrics")
 
 
 def answer_probe(path: str, authorization: str) -> tuple[HTTPStatus, bytes]:
-    """Return the status and the body for one of PATHS, or a 404. `authorization` is the request's header."""
+    """Return the status and the body of the answer. `authorization` is the header of the request.
+
+    The status is 404 for a path that is not in PATHS, and for /metrics if the header does not allow it.
+    """
     match path:
         case "/livez":
             reason = ", ".join(liveness.standing_still())

@@ -37,8 +37,8 @@ HOURLY = {
     "webhooks.tasks.delete_personal": "Delete personal data",
     "webhooks.tasks.delete_old_events": "Delete old events",
 }
-# Operators can start a task that has a title from the admin. A task without a title takes too long for a web
-# request, so operators can only run it with a command.
+# In the admin, operators can start the tasks that have a title. A task without a title takes too long for a
+# web request, so a command runs it.
 CALENDAR = {
     "payments.tasks.mail_discrepancies": ("Mail discrepancies", crontab()),
     "checkout.tasks.end_links": ("End pay links", crontab()),

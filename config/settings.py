@@ -134,7 +134,7 @@ STRIPE_IS_LIVE = "_live_" in STRIPE_SECRET_KEY
 STRIPE_API = env.text("STRIPE_API", "https://api.stripe.com")
 STRIPE_SCRIPT = env.text("STRIPE_SCRIPT", "https://js.stripe.com/endive/stripe.js")
 SMS_SLOTS = env.integer("SMS_SLOTS", 8)  # SMS messages that a worker sends to the carrier at the same time
-SMS_MERCHANT_BUDGET = env.integer("SMS_MERCHANT_BUDGET", 5_000)  # a day, of messages that led to no payment
+SMS_MERCHANT_BUDGET = env.integer("SMS_MERCHANT_BUDGET", 5_000)  # SMS messages per day without a payment
 SMS_TOTAL_BUDGET = env.integer("SMS_TOTAL_BUDGET", 50_000)
 SMS_RANGE_BUDGET = env.integer("SMS_RANGE_BUDGET", 500)  # SMS messages per day to 10,000 adjacent numbers
 # Delay between a mate's payment and the reimbursement of the lead's card. Rule reimburse.delay.

@@ -7,7 +7,7 @@ from zoneinfo import available_timezones
 
 from config.lib.database import queries, statements
 
-# Names that Python lists but that are no IANA zones: the machine's own zone, and a placeholder for "not set".
+# Python lists these names, but they name no zone: one is the machine's own zone, the other means "not set".
 NO_ZONES = frozenset({"localtime", "Factory"})
 
 

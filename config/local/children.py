@@ -41,7 +41,7 @@ class Log:
         }
 
     def follow(self, name: str, lines: Iterable[bytes]) -> None:
-        """Write each line under the name until the stream ends."""
+        """Write each line, with the name of its process, until the stream ends."""
         prefix = self._prefixes[name].encode()
         for line in lines:
             write(prefix + line.rstrip(b"\r\n") + b"\n")

@@ -1,4 +1,4 @@
-"""PostgreSQL and Valkey for one folder, without system packages, a TCP port, or a process left behind."""
+"""PostgreSQL and Valkey for a local run. They need no system packages and no port, and end with the run."""
 
 import contextlib
 import fcntl

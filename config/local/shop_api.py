@@ -8,7 +8,7 @@ from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError
 
-DIRECTLY = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # uses no proxy
+DIRECTLY = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # no proxy: the service is local
 
 
 class CallFailed(Exception):

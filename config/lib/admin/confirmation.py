@@ -39,7 +39,7 @@ class Question:
     of_one: OfOne | None = None
 
     def about(self, shown: OperatorAdmin, rows: Sequence[Any]) -> "Question":
-        """Return the question for one row or for several. Its title ends with the question mark."""
+        """Return the question for one row or for several. Its title ends with a question mark."""
         if len(rows) != 1 or not self.one:
             return replace(self, title=f"{self.title}?")
         words: dict[str, Any] = {"title": self.one.format(shown.called(rows[0]))}

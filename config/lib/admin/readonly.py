@@ -1,4 +1,4 @@
-"""The base classes of all admin pages: cheap lists, links to related rows, read-only money and history."""
+"""The base classes of all admin pages: lists of limited cost, links to related rows, read-only pages."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -46,7 +46,7 @@ class ChangesForm(forms.ModelForm):
 
 
 class OperatorAdmin(admin.ModelAdmin):
-    """An admin with cheap lists, a search that uses indexes, and pages that link to all related rows."""
+    """An admin with lists of limited cost, a search that uses indexes, and links to all related rows."""
 
     form = ChangesForm
     action_form = lists.ChosenAlone
@@ -79,7 +79,7 @@ class OperatorAdmin(admin.ModelAdmin):
         return True
 
     def called(self, row: Any) -> str:
-        """Return the name of a row in a question."""
+        """Return the name of a row for the question of a confirmation."""
         return str(row)
 
     def column(self, name: Any) -> Any:
@@ -161,7 +161,8 @@ class OperatorAdmin(admin.ModelAdmin):
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> Any:
         row = kwargs.get("obj")
-        kwargs["form_url"] = request.get_full_path()  # after a reauthentication, the page has another address
+        # After a reauthentication, the browser can show another address, so the form names its own.
+        kwargs["form_url"] = request.get_full_path()
         context["adminform"].form.label_suffix = ""
         if row is not None:
             context.update(self._around(request, row))

@@ -40,7 +40,8 @@ class Fresh(Generic[Read]):
         # All threads share the value, so it must not be an old one from the replica.
         with replica.primary():
             value = self._read()
-        # Do not store the value if another thread's value is newer, or if `read_anew` was called meanwhile.
+        # Do not store the value if another thread has stored a newer one, or if `read_anew` was called
+        # during the read.
         if began >= max(self._read_at, self._wanted_at):
             self._value, self._read_at = value, began
         return value

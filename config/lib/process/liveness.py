@@ -13,7 +13,8 @@ import structlog
 from config.lib.process import sampling
 
 log = structlog.get_logger("liveness")
-STILL_SECONDS = 60.0  # a thread without a sign of life for this long is stuck; no third party takes so long
+# A thread without a sign of life for this long is stuck. No call to a third party takes so long.
+STILL_SECONDS = 60.0
 END_SECONDS = 120.0  # if a thread is stuck for this long, the process ends; other processes do its work
 FROZEN_SECONDS = 10.0  # if no check ran for this long, the whole process was stopped, not a single thread
 _signs: dict[str, float] = {}
