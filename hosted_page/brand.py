@@ -10,8 +10,8 @@ from hashlib import sha256
 
 from django.conf import settings
 
-# One sheet holds the tokens and the merchant's colour: a second sheet would cost a payer with bad reception
-# another request before the page is painted.
+# The tokens and the merchant's colour are in one style sheet. With a second sheet, a payer with bad reception
+# would wait for another request before the page is painted.
 # Comments and spaces that browsers do not need are removed, because a proxy might not compress the sheet.
 _COMMENT = re.compile(r"/\*[^*]*\*+(?:[^/*][^*]*\*+)*/")
 _SPACED = re.compile(r" ?([{};,]) ?")
@@ -46,7 +46,7 @@ _FROM_LMS = (
 
 
 def is_colour(words: str) -> bool:
-    """Return whether the text is a colour in the form that merchants write, such as "#A61C59"."""
+    """Return whether the text is a colour of six hexadecimal digits, such as "#A61C59"."""
     return _COLOUR.fullmatch(words) is not None
 
 
@@ -92,7 +92,8 @@ def is_faint(brand: str) -> bool:
 def _make_readable(rgb: Triple) -> Triple:
     """Return a linear RGB colour on which white or black text is readable.
 
-    A colour with a luminance between 0.178 and 0.26 is darkened, because neither is readable on it.
+    A colour with a luminance between 0.178 and 0.26 is darkened, because neither white nor black text is
+    readable on it.
     """
     luminance = _luminance_of(rgb)
     factor = 0.178 / luminance if 0.178 < luminance < 0.26 else 1.0

@@ -41,7 +41,7 @@ class LanguageMiddleware:
 def prefer(request: HttpRequest, locale: str) -> None:
     """Use the language of a locale for this request.
 
-    The language does not change if the service does not support it, or if the payer has chosen a language.
+    If the payer has chosen a language, or if the service does not support this one, nothing changes.
     """
     if locale and not _supported_language(request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, "")):
         translation.activate(

@@ -1,4 +1,7 @@
-"""When an order's pay links end, and their last day for text reminders (rule share.last_day)."""
+"""The end of an order's pay links, and the length of their last day, on which mates can be reminded.
+
+Rule share.last_day.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta

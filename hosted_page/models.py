@@ -54,7 +54,10 @@ class PayerSignIn(models.Model):
 
 
 class KnownBrowser(models.Model):
-    """A browser that remembers its payer's number. It stores a random token, and this row its hash."""
+    """A browser that remembers its payer's number.
+
+    The browser stores a random token, and the row stores the token's hash.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     token_digest = models.CharField(max_length=64, unique=True)
@@ -71,10 +74,11 @@ class KnownBrowser(models.Model):
 
 
 class SmsMessage(models.Model):
-    """An SMS message that is waiting or has ended. When it ends, its number and its text are deleted.
+    """An SMS message that waits to be sent or has ended.
 
-    The other fields stay, because the limits count them. The message of a code has the id of the code. A
-    message to a lead has the id of its LeadTold.
+    A message ends when it is sent, refused or out of date. Its number and its text are then deleted. The
+    other fields are kept, because the limits count them. The message with a sign-in code has the id of the
+    code. A message to a lead has the id of its notification (LeadTold).
     """
 
     class Kind(models.TextChoices):
@@ -127,7 +131,8 @@ class SmsMessage(models.Model):
     refusal = models.CharField(
         max_length=32, blank=True, help_text="Why the carrier did not accept or deliver it."
     )
-    alike: dict[str, list[str]]  # set for a new message: for each counted field, its digests
+    # Only a new message has this attribute. It maps each counted field to its digests, one for each key.
+    alike: dict[str, list[str]]
 
     class Meta:
         indexes: ClassVar = [
@@ -137,8 +142,8 @@ class SmsMessage(models.Model):
             models.Index("range_digest", "created_at", name="sms_range", condition=_COUNTED),
             models.Index("created_at", name="sms_counted", condition=_COUNTED),
             models.Index(fields=["checkout_uuid"]),
-            # Claiming a message uses this index too. With an index on `due_at`, each claim would add an entry
-            # to every index.
+            # The query that claims a message uses this index too. A claim changes `due_at`. If `due_at` were
+            # indexed, each claim would add an entry to every index of the table.
             models.Index("ends_at", name="sms_open", condition=models.Q(ended_at=None)),
         ]
 
@@ -235,7 +240,7 @@ class ShareTake(models.Model):
 
 
 class CspReport(models.Model):
-    """The number of reports that one kind of page violated its content security policy in one way.
+    """How often browsers reported the same violation of the content security policy on one kind of page.
 
     Rule card_page.reports.
     """
@@ -281,7 +286,10 @@ class OptInText(models.Model):
 
 
 class OptIn(models.Model):
-    """A person's opt-in, with the box's place and text. Append-only. The newest e-mail address is current."""
+    """A person's opt-in, with the place and the text of the box. Append-only.
+
+    The e-mail address of a person's newest opt-in is the current one.
+    """
 
     class Placement(models.TextChoices):
         SUCCESS_PAGE = "success_page"

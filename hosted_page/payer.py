@@ -25,7 +25,9 @@ from hosted_page.models import PayerSignIn
 
 LIFE = 15 * 60  # seconds after the cookie was last signed
 LONGEST = 2 * 60 * 60  # seconds after the sign-in
-AFTERWARDS = 60 * 60  # seconds during which the page says that a sign-in has ended (rule sign_in.said)
+# Seconds after the cookie was last signed. Until then, pages can say that the sign-in has ended (rule
+# sign_in.said).
+AFTERWARDS = 60 * 60
 KEPT = timedelta(hours=4)  # how long a row is kept; longer than LONGEST and AFTERWARDS together
 SIGN_INS = 5  # sign-ins without a code, per person and checkout or share; older ones are deleted
 BROWSER, SHOWN_CODE = "browser", "code"
@@ -53,14 +55,17 @@ def is_proven(request: HttpRequest, subject: UUID) -> bool:
 def signed_out(request: HttpRequest, subject: UUID) -> UUID | None:
     """Return the id of the person whose sign-in here has reached its time limit.
 
-    Return None if the sign-in is valid, or if it ended in any other way.
+    Return None if the sign-in is valid, if it ended in any other way, or if it ended too long ago.
     """
     found = _found(request, subject)
     return found.row.customer_uuid if found and not found.is_valid() else None
 
 
 def has_reached_longest(request: HttpRequest, subject: UUID) -> bool:
-    """Return whether the two-hour limit, rather than 15 idle minutes, ends or has ended this sign-in."""
+    """Return whether this sign-in ends, or has ended, because of the two-hour limit.
+
+    If not, it ends because the person did nothing for 15 minutes.
+    """
     found = _found(request, subject)
     return found is not None and found.longest_until < found.signed_at + LIFE
 
@@ -111,7 +116,7 @@ def _found(request: HttpRequest, subject: UUID) -> _Found | None:
 
 
 def _look_up(request: HttpRequest, subject: UUID) -> _Found | None:
-    """Read the row that the cookie names, without a query if the cookie is forged or too old."""
+    """Read the row that the cookie names. If the cookie is forged or too old, return None without a query."""
     cookie = request.COOKIES.get(cookie_name(subject.hex), "")
     sign_in = _open(cookie, subject, max_age=AFTERWARDS)
     row = _ROW.first(sign_in, subject) if sign_in else None
@@ -124,7 +129,7 @@ def _look_up(request: HttpRequest, subject: UUID) -> _Found | None:
 def _row(sign_in: UUID, subject: UUID) -> QuerySet[PayerSignIn]:
     """Return the query for a sign-in. It finds no row if the person is erased.
 
-    The condition is needed because an erasure might commit just before the sign-in's own transaction does.
+    This condition is needed because an erasure might commit just before the transaction of the sign-in.
     """
     known = Customer.objects.filter(pk=OuterRef("customer_uuid"), erased_at=None)
     return PayerSignIn.objects.filter(Exists(known), pk=sign_in, subject=subject)
@@ -153,8 +158,8 @@ def _signed_at(cookie: str) -> int:
 def begin(subject: UUID, customer_uuid: UUID, *, is_proven: bool) -> PayerSignIn:
     """Insert a sign-in. It can be used once `give` has sent its cookie to the browser.
 
-    A remembered person can begin a sign-in without a code with each request. Only the newest SIGN_INS of them
-    are kept.
+    A remembered person can begin any number of sign-ins without a code. Only the newest SIGN_INS of these are
+    kept.
     """
     made = PayerSignIn(subject=subject, customer_uuid=customer_uuid, is_proven=is_proven, began_at=Now())
     made.save(force_insert=True)
@@ -172,7 +177,7 @@ def give(request: HttpRequest, response: HttpResponse, sign_in: PayerSignIn) -> 
 
 
 def prolong(request: HttpRequest, response: HttpResponse, subject: UUID) -> None:
-    """Extend a valid sign-in to fifteen minutes from now, but never beyond two hours in all."""
+    """Extend a valid sign-in to fifteen minutes from now, but at most to two hours after it began."""
     if found := _signed_in(request, subject):
         _sign(response, subject, found.row.pk)
 
@@ -248,7 +253,7 @@ def await_code(response: HttpResponse, browser: str, shown_code: str) -> None:
 
 
 def shown_code(request: HttpRequest) -> str:
-    """Return the code to show on the page, "" if it was sent."""
+    """Return the code to show on the page, "" if it was sent as a text message."""
     try:
         code: str = signing.loads(
             request.COOKIES.get(cookie_name(SHOWN_CODE), ""), salt="shown-code", max_age=600

@@ -24,7 +24,7 @@ from hosted_page import language, payer
 from payments import disputes, open_operations
 
 SIGN_IN = "sign_in"  # query parameter that asks a person who has paid to sign in again
-LOOKS = "looks"  # query parameter of requests that the page makes without an act of the person
+LOOKS = "looks"  # query parameter of requests that the page makes automatically
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,10 @@ class PaymentTarget:
 
     @property
     def may_sign_in(self) -> bool:
-        """Whether codes are sent. Anyone can get one while the target can be paid, then only its payer."""
+        """Whether sign-in codes are sent for this target.
+
+        While the target can be paid, anyone can get a code. After the payment, only its payer can.
+        """
         return self.is_payable or self.is_of_payer_alone
 
     @property
@@ -92,7 +95,7 @@ class PaymentTarget:
         return customer_uuid if self.is_payable and is_lead == (self.share is None) else None
 
     def person(self, customer_uuid: UUID) -> Customer:
-        """Return the person with this id, including the phone number. Orders are read without it."""
+        """Return the person with this id, including the phone number, which the order's query leaves out."""
         return _PERSON.get(customer_uuid)
 
     def address(self, step: str = "") -> str:
@@ -114,8 +117,8 @@ class PaymentTarget:
         """Return whether this browser may see the page.
 
         A person who came through the group link must have claimed the share or paid it. A payment ends the
-        claim. After that, the payer can see the page while signed in, and for an hour after the sign-in has
-        ended. Later, the payer can sign in again at addresses that show the same page to everyone.
+        claim. The payer can then see the page until an hour after their sign-in was last extended. At any
+        time after the payment, every browser can see the sign-in page and send its forms.
         """
         if self.share is None or not self.group:
             return True
@@ -138,7 +141,7 @@ class PaymentTarget:
 
     @property
     def looks_url(self) -> str:
-        """Path that the page uses to reload itself. Such a request does not extend a sign-in."""
+        """Path that the page uses to reload itself. A request for this path does not extend a sign-in."""
         return self._with(LOOKS)
 
     def _with(self, query: str) -> str:
@@ -215,7 +218,10 @@ def for_page(view: TargetView) -> Callable[..., HttpResponse]:
 
 
 def for_return(view: TargetView) -> Callable[..., HttpResponse]:
-    """Decorate a view to which other pages return, and which then redirects. Like `for_page`."""
+    """Decorate a view to which the provider's pages return the payer, like `for_page`.
+
+    The view rarely shows a page, so the order is read without its lines.
+    """
     return require_safe(for_target(view, shows=False))
 
 
@@ -225,7 +231,7 @@ def for_form(view: TargetView) -> Callable[..., HttpResponse]:
 
 
 def _order_of(request: HttpRequest, rows: Prepared[Checkout]) -> PaymentTarget:
-    """Return the order in the address. If its time has passed, it lapses or expires first.
+    """Return the order that the address names. If it is past its deadline, it lapses or expires first.
 
     Raises Http404 if there is no such order.
     """
@@ -245,7 +251,8 @@ _PERSON = Prepared(lambda pk: Customer.objects.filter(pk=pk), UUID)
 
 def _whole_order(rows: CheckoutQuerySet) -> QuerySet[Checkout]:
     rows = rows.select_related("merchant", "payment", "lead", "group_link")
-    rows = rows.defer("lead__phone")  # no page shows the number, and reading it would decrypt it
+    # No page shows the lead's number, and reading it would cost time, because it is decrypted.
+    rows = rows.defer("lead__phone")
     return current_checkouts.with_read_at(prefills.with_locale(rows))
 
 

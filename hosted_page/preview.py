@@ -17,7 +17,7 @@ from payments import money
 from payments.models import Merchant
 
 CURRENCY = "GBP"
-LINES = (("Standing ticket, Blue Room", 4, 2250), ("Booking fee", 1, 550))  # of an invented order
+LINES = (("Standing ticket, Blue Room", 4, 2250), ("Booking fee", 1, 550))  # lines of the sample order
 
 
 def preview_page(request: HttpRequest, merchant: Merchant, *, name: str, colour: str) -> HttpResponse:

@@ -15,7 +15,7 @@ from hosted_page import payer
 from hosted_page.models import KnownBrowser
 
 LIFE = timedelta(days=30)  # after the code that verified the number; never extended
-MAX_BROWSERS = 5  # per number: one more browser replaces the oldest
+MAX_BROWSERS = 5  # per number; a further browser replaces the oldest one
 REMEMBER = "remember"  # name of the checkbox in the form
 TOKEN, TICKED = "known", "ticked"
 TICK_LASTS = 15 * 60
@@ -33,7 +33,7 @@ def recall(request: HttpRequest) -> KnownBrowser | None:
 def note_tick(request: HttpRequest, response: HttpResponse, subject: UUID) -> None:
     """Store in a cookie whether the checkbox was ticked when the code was requested.
 
-    The cookie is kept until the person enters the code.
+    The browser keeps the cookie until the person enters the code, at most 15 minutes.
     """
     name = payer.cookie_name(TICKED)
     if REMEMBER in request.POST:

@@ -4,12 +4,17 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-NARROWEST = 4.0  # per cent: a part of this width, with the gap next to it, is just visible on a phone
-LETTER = 7.0  # per cent: a narrower part has no room for a letter
+# In per cent of the bar. A part of this width, with the gap next to it, is just visible on a phone.
+NARROWEST = 4.0
+# The smallest width, in per cent of the bar, that has room for a letter.
+LETTER = 7.0
 
 
 class Part(NamedTuple):
-    """A person's part of the bar, in per cent of its width. A part with the width 0 is invisible."""
+    """One person's part of the bar: its start and its width in per cent of the bar, and its letter.
+
+    A part with the width 0 is invisible.
+    """
 
     x: str
     width: str
@@ -17,7 +22,9 @@ class Part(NamedTuple):
 
 
 def parts(people: Sequence[tuple[str, int]]) -> list[Part]:
-    """Return the parts of the bar for people, each given as a letter and an amount. They fill the bar.
+    """Return the part of each person. Together, the parts fill the bar.
+
+    A person is given as a letter and an amount.
 
     static/js/split.js draws the same widths in the browser.
     """

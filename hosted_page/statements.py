@@ -22,9 +22,9 @@ def _with_digests(template: str, names: tuple[str, ...], keys: int) -> str:
 _GOOD = """EXISTS (
     SELECT FROM payments_payment p WHERE p.subject = t.subject AND p.card_token = t.card_token
     AND (p.status NOT IN ('authorizing', 'declined') OR p.decline_reason = ANY(%(no_refusal)s)){more})"""
-# If only the site (a block of IPv6 addresses) of a try matches, the try stops counting only if its card paid.
-# A declined card of a neighbour must still count, because `declines.was_tried_by` finds the owner of a card
-# only by a try that counts.
+# Some tries match this one only by their site, a block of IPv6 addresses. They stop counting only if their
+# card paid. A neighbour's declined card must still count, because `declines.was_tried_by` finds the owner of a
+# card only by a try that counts.
 _PAID = """EXISTS (
     SELECT FROM payments_payment p WHERE p.subject = t.subject AND p.card_token = t.card_token
     AND p.status NOT IN ('authorizing', 'declined'))"""
@@ -50,9 +50,9 @@ SELECT now, (
     ORDER BY created_at DESC OFFSET %(site_before)s LIMIT 1
 ) FROM clock
 """.replace("{good}", _GOOD.replace("{more}", ""))
-# The statement does not see its own writes. It reads the limits as they were before, and leaves out good
-# cards by a condition. It does not stop counting a card that was only given up, because that card can still
-# be declined. If another transaction has locked a row, the next try updates it.
+# A statement does not see its own writes, so the limits are read as they were before, and a condition leaves
+# out the good cards. A card that the payer gave up still counts while its operation is open, because it can
+# still be declined. If another transaction has locked the row of a try, the next try updates that row.
 _COUNT_CARD = f""", ended AS (
     UPDATE hosted_page_cardtry SET is_counted = false WHERE id IN (
         SELECT id FROM hosted_page_cardtry t
@@ -68,7 +68,7 @@ _COUNT_CARD = f""", ended AS (
 
 @cache
 def compose_card_limits(keys: int, *, counts_card: bool) -> str:
-    """Return the statement that reads the limits on declined cards, for `keys` digests of each value.
+    """Return the statement that reads the limits on declined cards, with `keys` digests of each counted value.
 
     If `counts_card` is true, the statement also inserts a try and stops counting good cards.
     """
@@ -94,7 +94,7 @@ _SMS_COUNTED = {
 
 @cache
 def compose_sms_limits(keys: int) -> str:
-    """Return the statement that reads the limits on texts, for `keys` digests of each value."""
+    """Return the statement that reads the limits on texts, with `keys` digests of each counted value."""
     limits = ", ".join(_SMS_LIMIT.format(name=name, counted=of) for name, of in _SMS_COUNTED.items())
     template = f"""
 WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now) SELECT now, {limits} FROM clock
@@ -103,8 +103,8 @@ WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now) SELECT now, {limits
 
 
 # Both rows stay locked until the end of the transaction. The merchant's row is always locked first, to
-# prevent deadlocks. Only the first message of a day uses INSERT: with ON CONFLICT, it would lock an existing
-# row before it updates it, and PostgreSQL would log both.
+# prevent deadlocks. INSERT is used only for the first message of a day. For an existing row, INSERT with ON
+# CONFLICT would lock the row and then update it, and PostgreSQL would log both changes.
 SPEND_SMS_BUDGETS = """
 WITH counted AS (
     UPDATE hosted_page_smsday SET count = count + 1
@@ -143,8 +143,8 @@ END_SIGN_IN_CODES = """
 UPDATE hosted_page_signincode SET expires_at = %(now)s
 WHERE subject = %(subject)s AND browser_digest = %(browser)s AND expires_at > %(now)s RETURNING id
 """
-# Parallel requests wait for the row, and PostgreSQL then checks the condition again. Every try is therefore
-# counted.
+# Parallel requests wait until the row is unlocked, and PostgreSQL then checks the condition again. Every try
+# is therefore counted.
 COUNT_SIGN_IN_TRY = """
 UPDATE hosted_page_signincode
 SET tries = tries + 1, used_at = CASE WHEN %(is_right)s THEN clock_timestamp() END

@@ -1,4 +1,7 @@
-"""A split order's bill as the lead sees it: what each person bears, and the totals (rule share.borne)."""
+"""A split order's bill as the lead sees it: the amount that each person bears, and the totals.
+
+Rule share.borne.
+"""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -21,13 +24,15 @@ from hosted_page.group.last_day import LastDay
 from payments import disputes, money
 from payments.models import Dispute
 
-MANY = 9  # people: with this many or more, the bar shows no letters
-ROOM_FOR_YOU = 12  # per cent of the bar: a narrower part has no room for the word "You"
+# If this many people or more share the cost, the bar shows no letters.
+MANY = 9
+# The smallest width, in per cent of the bar, that has room for the word "You".
+ROOM_FOR_YOU = 12
 
 
 @dataclass(frozen=True)
 class Part:
-    """A person's part of the bar, in per cent of its width."""
+    """One person's part of the bar. `x` and `width` are its start and its width in per cent of the bar."""
 
     line: Line
     x: str
@@ -41,10 +46,10 @@ class Bill:
     """The bill that the page shows.
 
     - `seen`: a digest of the bill's state, from which an open page can see that the bill has changed
-    - `said_no`: the line of the declined share that the lead has not responded to yet
+    - `said_no`: the line of the declined share that the page asks the lead about, None if there is none
     - `disputed`: the status of the order's open or lost dispute, "" if there is none. During a dispute, no
       mate is asked to pay.
-    - `given_back`: the money that lost disputes returned, None if no dispute is lost
+    - `given_back`: texts about the money that lost disputes returned, None if no dispute is lost
     """
 
     bears: str
@@ -82,7 +87,7 @@ class Bill:
 
     @property
     def is_given_back(self) -> bool:
-        """Whether a dispute was lost, so that a bank has returned a payment for the order."""
+        """Whether a dispute was lost. A bank has then returned a payment for the order to a payer."""
         return self.given_back is not None
 
     @property
@@ -100,7 +105,10 @@ class Bill:
 
     @property
     def heading(self) -> str:
-        """Title of the page: the amount that the lead's bank returned, or else the amount that the lead bears."""
+        """Title of the page, with the amount that the lead bears.
+
+        If the lead's bank has returned money, the title has the returned amount instead.
+        """
         if self.own_back:
             return _("Your bank gave you {amount} back").format(amount=self.own_back)
         words = _("You’re covering {amount}") if self.is_given_back else _("You’re covering {amount} for now")
@@ -137,10 +145,12 @@ class Bill:
 def bill_of(checkout: Checkout, *, wrong: Wrong | None = None, known_no: str | None = None) -> Bill | None:
     """Return the bill of an order, None if the order is not split.
 
-    The order must have been read with `with_read_at`. Shares whose time has passed are ended first (rule
-    share.ends). `wrong` is shown next to its share. `known_no` is given if the page is already open: it is
-    the id of the declined share that the page asks about, or "". A newer decline is then shown as a note
-    under the badge, so that the lines of the open page do not move.
+    The order must have been read with `with_read_at`. Shares that are past their deadline are ended first
+    (rule share.ends). `wrong` is shown next to its share.
+
+    `known_no` is None for a new page. For a page that is already open, it is the id of the declined share
+    that the page asks the lead about, or "". On an open page, a newer decline is only a note under the badge,
+    so that the lines do not move.
     """
     now = current_checkouts.read_at(checkout)
     if not (shares := _shares_of(checkout, now)):
@@ -241,7 +251,10 @@ def _on_dispute(checkout: Checkout, all_lines: Sequence[Line], disputed: str) ->
 def _mates_money_sentence(
     checkout: Checkout, all_lines: Sequence[Line], borne: Borne, of_bank: OfBank
 ) -> str:
-    """Return the sentence about a lost or open dispute, otherwise about where the mates' money goes."""
+    """Return the sentence about the order's lost or open dispute.
+
+    Without a dispute, return the sentence about where the mates' money goes.
+    """
     if of_bank.back:
         return of_bank.back.words
     return _on_dispute(checkout, all_lines, of_bank.disputed) or _where_it_goes(checkout, all_lines, borne)
@@ -271,7 +284,7 @@ def _where_it_goes(checkout: Checkout, all_lines: Sequence[Line], borne: Borne) 
 
 
 def _labelled_sums(borne: Borne, outside: int, currency: str) -> list[dict[str, str]]:
-    """Return the amounts with their labels. They add up to the total."""
+    """Return the bill's amounts with their labels. The amounts add up to the order's total."""
     looks = {"mine": borne.yours, "out": borne.out, "paid": borne.paid}
     labels = {"mine": _("Yours"), "out": _("Still due"), "paid": _("Mates paid"), "ended": _("Refunded")}
     looks |= {"ended": outside} if outside else {}

@@ -27,8 +27,8 @@ from hosted_page.sms import invitations
 from payments import money
 from payments.models import Dispute, Operation
 
-# The look, tone, icon and words of each status. The look shows who bears the share, and whether the share is
-# open.
+# The look, tone, icon and words of a share's line for each status. The look shows who bears the share, and
+# whether the share is open.
 TOLD: dict[str, tuple[str, str, str, str | Promise]] = {
     ShareStatus.DRAFT: ("out", "still", "clock", gettext_lazy("Starts when confirmed")),
     ShareStatus.OPEN: ("out", "still", "dashes", gettext_lazy("Not paid yet")),
@@ -76,7 +76,7 @@ class OfBank:
     """What happened to an order's money outside the service: a dispute, or a refund at the provider.
 
     - `disputed`: the status of the order's open or lost dispute, "" if there is none
-    - `back`: the money that lost disputes returned, None if no dispute is lost
+    - `back`: texts about the money that lost disputes returned, None if no dispute is lost
     - `accounts`: the accounts of the order's cards, None if the statuses of the shares already say where the
       money is
     """
@@ -108,11 +108,11 @@ class Line:
     - `sent_to`: the masked number to which the link is texted
     - `remind_from`: when the next reminder can be sent, "" if it can be sent now
     - `is_waiting`: the text message to the mate is queued and not sent yet
-    - `went`: where a reimbursement is if the lead's card does not have it: "back" if the card returned it,
-      "owed" if it is owed again, "otherwise" if it was paid another way
+    - `went`: where a reimbursement is that is not on the lead's card: "back" if the card returned it, "owed"
+      if it is owed again, "otherwise" if it was paid another way. For all other lines, it is "".
     - `disputed`: the status of the order's open or lost dispute, "" if there is none. During a dispute, no
       mate is asked to pay.
-    - `may_change`: the mate declined, but may still pay
+    - `may_change`: the mate declined, but can still reopen the share and pay
     - `is_over`: no mate is asked to pay any more, because some of the order was refunded directly at the
       provider
     """
@@ -160,13 +160,13 @@ class Line:
 
     @property
     def has_more(self) -> bool:
-        """Whether the lead can take any action on the share."""
+        """Whether the lead can ask for the share again or cover it."""
         return self.may_be_asked_again or self.may_be_kept
 
     def back(self) -> "Line":
         """Return the line of a share whose reimbursement the lead's card returned.
 
-        The line still says that the mate has paid.
+        A screen reader still says that the mate has paid.
         """
         tone, icon, words = CAME_BACK
         line = replace(
@@ -176,9 +176,9 @@ class Line:
         return replace(line, spoken=spoken, seen=f"{self.seen} back", went="back")
 
     def otherwise(self, *, is_owed: bool) -> "Line":
-        """Return the line of a `reimbursed` share if the lead's card did not get the whole amount.
+        """Return the line of a `reimbursed` share of which the lead's card did not get the whole amount.
 
-        `is_owed` says whether the rest is still owed. If not, the rest was paid another way.
+        `is_owed` says that the missing amount is still owed to the lead. If false, it was paid another way.
         """
         words = TOLD[ShareStatus.PAID][-1] if is_owed else _("Paid back another way")
         hint = _("it is sent again, or paid another way") if is_owed else ""
@@ -190,7 +190,7 @@ class Line:
         return replace(self, icon="check", words=words, hint=hint, spoken=spoken, seen=seen, went=went)
 
     def now(self, *, waits_for: str, disputed: str, is_own_back: bool) -> "Line":
-        """Add the queued text message and the order's dispute to the line.
+        """Return the line with the state of the queued text message and of the order's dispute.
 
         During a dispute, the line offers no link. `waits_for` is the phone number of a text message that is
         queued and not sent yet, "" if there is none. `is_own_back` says that the lead's own bank has returned
@@ -311,7 +311,7 @@ def _share_line(
 
 
 def _link_fields(checkout: Checkout, share: PaymentRequest) -> dict[str, Any]:
-    """Return the fields of a line about the share's open link."""
+    """Return the values of a line's fields that describe the share's open link."""
     target, again_at = PaymentTarget(checkout, share), share.next_reminder_at
     return {
         "url": target.absolute(),

@@ -48,7 +48,7 @@ _ORDER, _SHARES = Prepared(_of_order, UUID), Prepared(_of_shares, UUID, read_at=
 
 @require_safe
 def live(request: HttpRequest) -> HttpResponse:
-    """Return the current bill, or 204 if it has not changed since the page got it (rule bill.live).
+    """Return the current bill, or status 204 if the page already shows it (rule bill.live).
 
     The response makes the page reload if the lead is signed out, or if the order is no longer captured.
     """
@@ -64,7 +64,7 @@ def live(request: HttpRequest) -> HttpResponse:
 
 
 def _has_seen(request: HttpRequest, checkout: Any) -> bool:
-    """Return whether the page shows the current bill. Shares whose time has passed are ended first."""
+    """End the shares that are past their deadline. Return whether the page shows the current bill."""
     shares: list[Any] = _SHARES.all(checkout.pk)
     if shares and mate_shares.end_all_late(checkout, shares, shares[0].read_at):
         shares = _SHARES.all(checkout.pk)
@@ -77,7 +77,8 @@ def _has_seen(request: HttpRequest, checkout: Any) -> bool:
 @for_target
 def _part(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     shown = bill.bill_of(target.checkout, known_no=request.GET.get("no", ""))
-    if shown is None or shown.is_given_back:  # other parts of the page change too
+    # A lost dispute also changes other parts of the page, so the whole page is loaded again.
+    if shown is None or shown.is_given_back:
         return HttpResponseClientRefresh()
     context = views.bill_context(target, shown) | {"refused": "", "asks": ""}
     return rendering.render_page(request, target, "_bill", context)
@@ -86,7 +87,7 @@ def _part(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 def _for_share(act: Callable[[HttpRequest, PaymentRequest], object]) -> Callable[..., HttpResponse]:
     """Return a view that applies `act` to the share that the lead's form names.
 
-    If the state of the share does not allow it, the page says why.
+    If the state of the share does not allow the action, the page says why.
     """
 
     @for_form
@@ -150,7 +151,10 @@ def send_link(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 @for_form
 def remind(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Remind all unpaid mates who can be reminded now, on the links' last day. Rule share.last_day."""
+    """On the links' last day, text a reminder to each unpaid mate who can be reminded now.
+
+    Rule share.last_day.
+    """
     if not views.is_lead(request, target):
         return views.signed_out(request, target)
     refused = _remind(request, target)
@@ -162,8 +166,8 @@ def remind(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 def _remind(request: HttpRequest, target: PaymentTarget) -> str:
     """Send each reminder that the page offers.
 
-    Return "" if all were sent. Otherwise, return one text with the names and the reasons of those that were
-    refused.
+    Return "" if all were sent. Otherwise, return one text with the name of each mate whose reminder was
+    refused, and the reason.
     """
     shown, refused = bill.bill_of(target.checkout), []
     offered = {line.id for line in shown.last_day.to_remind} if shown and shown.last_day else set()
@@ -188,7 +192,7 @@ def _send_link(
     except (MerchantSuspended, AllStopped):
         error = _("This shop is not taking payments now. Text the link later, or send it yourself.")
     except invitations.NotNow:
-        return None  # the page shows the share's current state
+        return None  # no error, because the page shows the share's current state
     else:
         return None
     return bill_lines.Wrong(str(share.pk), typed, error)

@@ -1,6 +1,6 @@
 """Collapsed lines of a bill for many people: similar shares become one line, which expands when tapped.
 
-The hidden lines keep their places on the bill, and an expanded fold shows them there.
+The collapsed line is called a fold. When it expands, the hidden lines appear in their places on the bill.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from checkout.states import ShareStatus
 from hosted_page.group.bill_lines import TOLD, Line
 from payments import money
 
-# For each look, how many similar shares there must be before they are collapsed into one line.
+# For each look, the number of shares from which they are collapsed into one line.
 MINIMUM = {"out": 7, "paid": 3}
 
 
@@ -38,9 +38,10 @@ class Fold:
 
 
 def collapse(checkout: Checkout, shares: Sequence[PaymentRequest], lines: Sequence[Line]) -> list[Fold]:
-    """Return one fold for each look, also for a look that is not collapsed now (`is_used` is false).
+    """Return one fold for each look in MINIMUM.
 
-    A page that was opened earlier might still show such a fold.
+    If a look has too few shares, `is_used` of its fold is false. The fold is still returned, because a page
+    that was opened earlier might show it.
     """
     return [_fold_lines(checkout, shares, lines, look) for look in MINIMUM]
 

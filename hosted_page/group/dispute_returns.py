@@ -20,8 +20,7 @@ PAID_ONCE = (*SHARE_PAID, ShareStatus.REFUNDED)
 class GivenBack:
     """Texts for the lead about the money that lost disputes returned.
 
-    - `own`: the amount of the lead's own payment that was returned. If it is "", the service still knows what
-      each person bears.
+    - `own`: the amount of the lead's own payment that was returned, "" if only mates' payments were returned
     - `badge`: who got the money, as a short label
     - `at`: when the dispute was closed
     - `words`: sentences that say how much of the mates' payments was returned, and that mates are no longer
@@ -65,9 +64,9 @@ def returned_money(
 def _returned_amounts(
     shares: Sequence[PaymentRequest], accounts: Accounts | None
 ) -> dict[PaymentRequest, int]:
-    """Return the amount that the lead's card has received and kept for each share.
+    """Map each paid share to the amount that the lead's card has received for it and not returned.
 
-    Amounts that the card returned do not count. Shares with an amount of 0 are left out.
+    Shares with an amount of 0 are left out.
     """
     if accounts is None:
         return {}
@@ -93,9 +92,9 @@ def _settlement_sentence(checkout: Checkout, came: Mapping[PaymentRequest, int])
 def _of_mate(checkout: Checkout, share: PaymentRequest, amount: int, *, is_borne: bool) -> str:
     """Return the sentence about the amount that a bank returned to a mate's card.
 
-    If the lead's bank returned no money, the sentence also says who bears the amount. It does not name the
-    mate: the card might be another person's, and a bank's decision concerns only the bank and the card
-    holder.
+    If the lead's bank returned no money (`is_borne`), the sentence also says who bears the amount. The
+    sentence does not name the mate. The card might be another person's, and a bank's decision concerns only
+    the bank and the card holder.
     """
     words = _("A bank has returned {amount} to a mate’s card.")
     words = words.format(amount=money.for_payer(amount, checkout.currency))

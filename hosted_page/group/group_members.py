@@ -16,8 +16,10 @@ from hosted_page.payment_target import lead_name
 from payments import money
 
 LEAD, PAID, TAKEN, FREE = "lead", "paid", "taken", "free"
-ROOM = 6  # per cent of the bar: a narrower part has no room for a letter
-MATES_TINTS = 5  # number of colours for mates; colour 2 is the first, in the order of the shares
+# The smallest width, in per cent of the bar, that has room for a letter.
+ROOM = 6
+# The mates have the colours 2 to 6, in the order of their shares. The sixth mate has colour 2 again.
+MATES_TINTS = 5
 
 
 @dataclass(frozen=True)
@@ -80,12 +82,12 @@ class Bill:
 
     @property
     def mine(self) -> Person | None:
-        """Share that this browser has claimed."""
+        """Share that this browser has claimed, None if it has claimed no share."""
         return next((person for person in self.people if person.is_mine), None)
 
 
 def bill_for_claim(checkout: Checkout, shares: Sequence[PaymentRequest], claim: str, now: datetime) -> Bill:
-    """Return the bill as it is shown in a browser with this claim."""
+    """Return the bill for one browser. `claim` is the digest that identifies the browser's claims, or ""."""
     asked = [share.amount for share in shares]
     own, name = checkout.amount - sum(asked), lead_name(checkout)
     amount = money.for_payer(own, checkout.currency)
@@ -123,8 +125,8 @@ def _person_of_share(
 def _visible_state(share: PaymentRequest, now: datetime) -> str:
     """Return the state of a share that the group may see (rule group.privacy).
 
-    A share that is neither paid nor open is shown as the lead's part. The group therefore does not see
-    that a mate declined.
+    Unless a share is paid, open or being paid, it is shown as the lead's part. The group therefore does not
+    see that a mate declined.
     """
     if share.status in SHARE_PAID:
         return PAID
@@ -142,7 +144,7 @@ def _is_equal(checkout: Checkout, asked: Sequence[int]) -> bool:
 def called(share: PaymentRequest, equal: Checkout | None = None) -> str:
     """Return what to call a share that has no name: its number on the bill.
 
-    If `equal` is given, say instead that the share is one of that order's equal shares.
+    If the order `equal` is given, return instead that this is one of the order's equal shares.
     """
     if equal is not None:
         return _("One of {count} equal shares").format(count=equal.people)

@@ -61,8 +61,8 @@ class Group:
 class Refused:
     """The reason why a share was not taken.
 
-    `kind` is "taken", "name" or "limit". `position` is the position of the share, and `typed` is the typed
-    name.
+    `kind` is "taken" (the share is not free), "name" (a name is missing) or "limit" (the network has taken
+    too many shares). `position` is the share's position. `typed` is the name that the person typed.
     """
 
     kind: str = ""
@@ -147,7 +147,7 @@ def _order_summary(group: Group, bill: Bill, closed: dict[str, Any] | None) -> s
 
 
 def _current_shares(group: Group) -> list[PaymentRequest]:
-    """End the shares whose time has passed, and return all shares."""
+    """End the shares that are past their deadline, and return all shares."""
     shares = current_checkouts.shares(group.checkout)
     if mate_shares.end_all_late(group.checkout, shares, current_checkouts.read_at(group.checkout)):
         return current_checkouts.shares(group.checkout)
@@ -181,7 +181,7 @@ def _closed_reason(group: Group, bill: Bill) -> dict[str, Any] | None:
 
 
 def _dispute_reason(dispute: Dispute) -> dict[str, Any]:
-    """Return the reason for an order with an open or lost dispute."""
+    """Return the reason why no share can be taken during an open dispute or after a lost one."""
     if dispute.status == Dispute.Status.LOST:
         given_back = _("A bank has returned a payment for this order.")
         heading, words = _("Shares can no longer be paid"), f"{given_back} {NOTHING_LEFT}"
@@ -217,8 +217,8 @@ def _asks_no_more(group: Group) -> dict[str, Any]:
 def _page_notice(request: HttpRequest, group: Group, bill: Bill, refused: Refused) -> dict[str, str] | None:
     """Return the notice at the top of the page, None if there is none.
 
-    It says that the network took too many shares, that another person took or paid the share, or that a share
-    was released.
+    The notice says one of three things: the network has taken too many shares, another person has taken or
+    paid the requested share, or a share was released.
     """
     if refused.kind == "limit":
         return {"tone": "stop", "icon": "alert", "title": _("No more shares for now"), "words": refused.words}
@@ -248,15 +248,16 @@ def _not_theirs(group: Group, bill: Bill, share: Person) -> dict[str, str] | Non
         if share.state == group_members.PAID:
             title = _("{share} is paid").format(share=share.of_whom)
             return {"tone": "done", "icon": "check", "title": title, "words": words}
-        # The share was paid and then refunded. Only its payer and the shop may know that, so the title does
-        # not say it.
+        # The share was paid and then refunded. The title does not say this, because only the payer and the
+        # shop may know it.
         title = _("Share {number}").format(number=share.position)
         return {"tone": "still", "icon": "check", "title": title, "words": words}
     return _just_taken(group, bill, share) if share.state == group_members.TAKEN else None
 
 
 def _just_taken(group: Group, bill: Bill, share: Person) -> dict[str, str]:
-    is_any_free = bill.of(group_members.FREE)  # if not, the page says below when to look again
+    # If no share is free, another part of the page says when one can become free.
+    is_any_free = bill.of(group_members.FREE)
     words = _("Take another, or ask {name}.").format(name=group.name) if is_any_free else ""
     title = _("{share} was just taken").format(share=share.of_whom)
     return {"tone": "move", "icon": "ring", "title": title, "words": words}
@@ -278,7 +279,7 @@ def _share_path(group: Group, position: int) -> str:
 @require_POST
 @for_group
 def take_share(request: HttpRequest, group: Group) -> HttpResponse:
-    """Take a free share for this browser and redirect to its steps, or show why it was not taken."""
+    """Take a free share for this browser and redirect to the share's page, or show why it was not taken."""
     position = _parse_number(request.POST.get("share", ""))
     name = clean_name(request.POST.get("name", ""))[:MAX_NAME].strip()
     browser = payer.browser_of(request)
@@ -317,10 +318,10 @@ def _take_share(request: HttpRequest, group: Group, position: int, name: str, br
 @require_safe
 @for_group
 def qr_page(request: HttpRequest, group: Group) -> HttpResponse:
-    """Show the group link as a QR code to hold up at the table, and who has taken a share.
+    """Show the group link as a QR code that mates can scan, and who has taken a share.
 
-    The page's script gets only the part that changes. If no share can be taken any more, redirect to the page
-    from which the code was opened, which says why.
+    An htmx request gets only the part of the page that changes. If no share can be taken any more, redirect
+    to the page from which the QR code was opened. That page says why.
     """
     bill = _bill_of(request, group, _current_shares(group))
     if not _may_come(group, bill):
@@ -344,7 +345,7 @@ def _may_come(group: Group, bill: Bill) -> bool:
 
 
 def _close_path(request: HttpRequest, group: Group) -> str:
-    """Return the address of the page from which the code was opened: the lead's page or the group page."""
+    """Return the address of the page from which the QR code was opened: the lead's page or the group page."""
     checkout = group.checkout
     is_lead = checkout.lead_id is not None and payer.customer_of(request, checkout.pk) == checkout.lead_id
     return PaymentTarget(checkout).address() if is_lead else group.path()

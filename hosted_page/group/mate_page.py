@@ -41,7 +41,7 @@ def show_page(request: HttpRequest, target: PaymentTarget, refused: Refused = NO
 
 
 def _expired_if_due(target: PaymentTarget, now: datetime) -> PaymentTarget:
-    """Expire a share whose time has passed, and return the current target."""
+    """End the share if it is past its deadline, and return the current target."""
     share = target.share
     if share is None or not mate_shares.end_all_late(target.checkout, [share], now):
         return target
@@ -49,9 +49,9 @@ def _expired_if_due(target: PaymentTarget, now: datetime) -> PaymentTarget:
 
 
 def _of_another(request: HttpRequest, target: PaymentTarget, now: datetime) -> PageStatus | None:
-    """Return the status to show at a share's pay link while another person has claimed the share.
+    """Return the status of a share that another person has claimed through the group link.
 
-    The other person claimed it through the group link. Return None if no other person has. Rule group.pays.
+    Return None if no other person has claimed the share. Rule group.pays.
     """
     share = target.share
     is_open = share is not None and share.status == ShareStatus.OPEN
@@ -83,7 +83,7 @@ def _render(request: HttpRequest, target: PaymentTarget, found: PageStatus, refu
 def _unpaid_again(target: PaymentTarget) -> dict[str, Any]:
     """Return the order's summary with the label "Total" if a dispute is open or lost, otherwise {}.
 
-    The usual label says that the lead has paid the total, which might not be true during a dispute.
+    The usual label says that the lead has paid the total. This might not be true once a dispute is open.
     """
     if target.checkout.status != Status.CAPTURED or not disputes.standing(target.checkout.pk):
         return {}
@@ -91,7 +91,10 @@ def _unpaid_again(target: PaymentTarget) -> dict[str, Any]:
 
 
 def _reconsider_context(target: PaymentTarget) -> dict[str, Any] | None:
-    """Return who still asks for a declined share, and until when. Return None if no one may ask for it."""
+    """Return the context of the form with which a mate reopens a declined share.
+
+    Return None if the share cannot be reopened.
+    """
     share, checkout = target.share, target.checkout
     may = share is not None and share_changes.may_reconsider(share, clock.now())
     if share is None or not may or not share_changes.may_be_asked(checkout):

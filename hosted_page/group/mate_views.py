@@ -52,7 +52,7 @@ def receipt(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 @for_form
 def decline(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Decline the share, or release it if it was claimed through the group link.
+    """Decline the share, or release the claim on it if the person came through the group link.
 
     Anyone who has the pay link may decline.
     """

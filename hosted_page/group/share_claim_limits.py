@@ -37,7 +37,7 @@ def admit(address: str) -> None:
 
 
 def _check_limit(taken: QuerySet[ShareTake], limit: Limit, now: datetime) -> None:
-    """Raise TooManyTakes if the limit is reached. It says when the next share can be taken."""
+    """Raise TooManyTakes if the limit is reached. The exception says when the next share can be taken."""
     times = taken.filter(created_at__gt=now - limit.within).order_by("-created_at")
     deciding = times.values_list("created_at", flat=True)[limit.maximum - 1 : limit.maximum].first()
     if deciding is not None:

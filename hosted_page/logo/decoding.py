@@ -7,10 +7,11 @@ from PIL import Image, ImageFile, ImageOps, JpegImagePlugin, PngImagePlugin
 
 MAX_BYTES = 256 * 1024
 MIN_SIDE, MAX_SIDE = 32, 1024  # pixels
-MAX_SCANS = 100  # of a JPEG: a scan can be tiny, but the decoder processes the whole picture for each scan
+# The maximum number of scans in a JPEG. Even for a tiny scan, the decoder processes the whole picture.
+MAX_SCANS = 100
 PNG, JPEG, SCAN = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"\xff\xda"
 # Pillow decompresses the text chunks of a PNG while it opens the file, before the service can check them.
-# Their maximum is therefore the maximum size of a file.
+# The decompressed text is therefore limited to the maximum size of a file.
 PngImagePlugin.MAX_TEXT_CHUNK = PngImagePlugin.MAX_TEXT_MEMORY = MAX_BYTES
 log = structlog.get_logger("hosted_page.logo")
 
@@ -62,8 +63,8 @@ def _check_size(found: ImageFile.ImageFile) -> None:
 
 def _without_metadata(found: ImageFile.ImageFile) -> Image.Image:
     upright: Image.Image = ImageOps.exif_transpose(found)
-    # For 16-bit greyscale, a direct conversion clips all values above 255, and most of the picture becomes
-    # white.
+    # A direct conversion of 16-bit greyscale clips all values above 255, so that most of the picture becomes
+    # white. The values are therefore divided first.
     if upright.mode.startswith("I"):
         upright = upright.point(lambda shade: shade / 256).convert("L")
     picture = upright.convert("RGBA")

@@ -18,18 +18,19 @@ WHITE, INK, PAPER, YELLOW = (
     (243, 245, 240),
     (255, 210, 31),
 )  # the same values as in tokens.css
-BRIGHT, DARK = (
-    211,
-    56,
-)  # greys: BRIGHT and lighter are invisible on white; DARK and darker are invisible on ink
-SOLID = 64  # alpha: with this value or more, a pixel counts as visible
+# On white, greys from BRIGHT upwards are invisible. On ink, greys from DARK downwards are invisible.
+BRIGHT, DARK = (211, 56)
+SOLID = 64  # the alpha value from which a pixel counts as visible
 MARK_HEIGHT = 36  # CSS pixels
-WIDEST = 2.75  # times the height: enough to read a name of a dozen letters
+# The greatest width of a mark, in multiples of its height. It is enough to read a name of a dozen letters.
+WIDEST = 2.75
 MARK_SCALES = (4, 3, 2)  # image pixels per CSS pixel, sharpest first
 MARK_BYTES = 16 * 1024  # bytes; small, because a payer with bad reception waits for the mark
-PADDING = 1 / 9  # of the mark's height: the space around a logo without its own background
+# The space around a logo without its own background, as a fraction of the mark's height.
+PADDING = 1 / 9
 CARD: Size = (1200, 630)  # pixels; chat apps show this size without cropping it
-CARD_LOGO: Size = (540, 330)  # remains visible if a chat app crops the card to a square in the middle
+# In pixels. A logo of this size remains visible if a chat app crops the card to a square in the middle.
+CARD_LOGO: Size = (540, 330)
 STRIPE, FRAME = 36, 60
 
 

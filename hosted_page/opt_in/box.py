@@ -36,7 +36,7 @@ def box_on(
         "asks_name": asks_name,
         "name": clean_name(prefill.name(target)) if asks_name and _is_lead(request, target) else "",
         "is_alone": False,
-        # The box is never ticked in advance. It is ticked only if the person has just sent it ticked.
+        # The box is never ticked in advance. It stays ticked only after a ticked form had another error.
         "is_ticked": bool(wrong) and "error_box" not in (wrong or {}),
         **dict.fromkeys(("email", "error", "error_box"), ""),
         **(wrong or {}),

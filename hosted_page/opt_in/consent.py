@@ -76,7 +76,8 @@ _WORDINGS = Prepared(_stored_wordings, UUID, str, str)
 
 def _default_wording(merchant: Merchant, language: str) -> OptInText:
     with transaction.atomic(durable=True):
-        version = _next_version(merchant)  # takes the lock: two pages might both create the default text
+        # This call locks the merchant, because two pages might create the default text at the same time.
+        version = _next_version(merchant)
         text = our_words(merchant, language)
         return _newest_wording(merchant, language) or OptInText.objects.create(
             merchant=merchant, version=version, language=language, text=text, is_ours=True

@@ -62,7 +62,11 @@ class OptedInDataOut(Out):
 def event_data(
     target: PaymentTarget, saved: OptIn, person: Customer | None, name: str, *, proven: Customer | None
 ) -> dict[str, Any]:
-    """Return the data of the event. It contains a phone number only for a `proven` person."""
+    """Return the data of the event.
+
+    `proven` is the person if they entered a code in this visit, otherwise None. Only the number of a `proven`
+    person is part of the data.
+    """
     return OptedInDataOut.write(
         {
             "customer_id": saved.person_id,

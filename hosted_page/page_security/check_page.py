@@ -87,7 +87,10 @@ def _show_card_page(request: HttpRequest) -> HttpResponse:
 
 
 def around() -> dict[str, Any]:
-    """Return the context around the card fields for the sample order, like steps.card_page.around."""
+    """Return the template context around the card fields for the sample order.
+
+    For a real order, steps.card_page.around returns this context.
+    """
     amount = money.for_payer(AMOUNT, CURRENCY)
     return {
         **_every_page(),

@@ -30,7 +30,7 @@ from payments.provider import CardPage, ProviderUnreachable
 
 log = structlog.get_logger("hosted_page.page_security.daily_check")
 SECONDS, SECONDS_EACH = 60.0, 10.0
-LARGEST = 256 * 1024  # bytes of a response
+LARGEST = 256 * 1024  # maximum bytes of a response
 MAX_CHANGES, MAX_LENGTH = 20, 300  # most changes that a discrepancy lists, and most characters of each
 # The headers that decide which code a page runs and who may embed or read it. A header that the service does
 # not send must also be missing from the live page.
@@ -104,7 +104,10 @@ class _Check:
         self._deadline = deadline
 
     def card_page(self, card: str | CardPage) -> None:
-        """Check a card page under our host. The provider checks a card page under its own host."""
+        """Check the card page if it is under our host.
+
+        If it is under the provider's host, the provider checks it.
+        """
         if isinstance(card, CardPage):
             self.page(card.template, check_page.check_address(check_page.CARD))
         elif origins.origin_of(card) == origins.origin_of(settings.BASE_URL):
@@ -205,9 +208,9 @@ def _own_answer(address: str) -> Mapping[str, str]:
 
 @cache
 def _build_application() -> BaseHandler:
-    """Return the application with its middlewares, but without a server's handler.
+    """Return the application with its middleware, but without the request handler of a web server.
 
-    That handler sends signals that would close this process's database connection.
+    Such a handler sends signals that would close this process's database connection.
     """
     handler = BaseHandler()
     handler.load_middleware()

@@ -23,13 +23,14 @@ from config.lib.web import address, bodies, origins
 from hosted_page.models import CspReport
 
 KEPT = timedelta(days=30)  # how long a row is kept after its last report
-LARGEST = 16 * 1024  # bytes of a request body
-MAX_REPORTS = 20  # per body; the rest is ignored
-MAX_ROWS = 200  # with a host; for a further host, the host with the fewest reports is counted as OTHER
+LARGEST = 16 * 1024  # maximum bytes of a request body
+MAX_REPORTS = 20  # per request body; further reports are ignored
+# The maximum number of rows with a host. For a new host, the row with the fewest reports is counted as OTHER.
+MAX_ROWS = 200
 OTHER, OURSELVES = "other", "this service"
 _CARD_FORM = re.compile(r"/bank/card/|/pay(?:/share/[^/]+|/g/[^/]+/\d+)?/card$|/pay/check$")
 _PORTAL = re.compile(r"/(?:portal|accounts|join)(?:/|$)")
-# The kinds of pages. PAGES has those that are recognised by the start of their path.
+# The kinds of pages. PAGES has the kinds that are recognised by the start of their path.
 CARD_FORM, PORTAL = "card form", "portal"
 PAGES = {"/bank/challenge": "bank's question", "/pay": "hosted page", "/admin": "operators"}
 DIRECTIVES = frozenset(
@@ -43,7 +44,8 @@ KEYWORDS = frozenset(("inline", "eval", "wasm-eval", "data", "blob", "self", "tr
 _EXTENSION = re.compile(r"[a-z-]*extension\b|about\b|chrome\b|resource\b|safari\b|moz\b", re.IGNORECASE)
 MAX_HOST = 100  # characters
 _HOST = re.compile(r"[a-z0-9._:-]+")
-LONG_LABEL = 12  # characters; a host label of this length with a digit might name a person or be a secret
+# A label of a host might name a person or be a secret if it has a digit and at least this many characters.
+LONG_LABEL = 12
 
 
 class Violation(NamedTuple):
@@ -109,7 +111,10 @@ def _of_reporting_api(body: Any) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _of_report_uri(body: Any) -> Iterator[tuple[str, str, str, str]]:
-    """Yield the same fields from a `report-uri` body, which contains one report."""
+    """Yield the page, directive, blocked address and source of the violation in a `report-uri` body.
+
+    The body contains one report.
+    """
     report = body.get("csp-report") if isinstance(body, dict) else None
     if not isinstance(report, dict):
         raise NotReports("application/csp-report is an object with csp-report.")
@@ -167,10 +172,10 @@ def _looks_random(label: str) -> bool:
 
 
 def record(violations: Iterable[Violation], now: datetime) -> None:
-    """Count violations, each in its row.
+    """Add each violation to the count in its row.
 
-    If the table is full, a new host replaces the host with the fewest reports. A sender of invented hosts can
-    therefore not keep out a real one.
+    If the table is full, a new host replaces the host with the fewest reports. Invented hosts can therefore
+    not keep out a real one.
     """
     counts = Counter(violations)
     for violation in sorted(counts):

@@ -44,7 +44,7 @@ def export_data(person: Person, merchant: Merchant | None = None) -> dict[str, A
 
 
 def _remembered_since(customer: Customer | None) -> list[str | None]:
-    """Return, for each browser that remembers the person's number, when it began to do so."""
+    """Return since when each browser has remembered the person's number."""
     known = KnownBrowser.objects.filter(phone=customer.phone) if customer and customer.phone else ()
     return [clock.iso(row.proven_at) for row in known]
 

@@ -29,9 +29,8 @@ class Person:
 
     customer: Customer | None
     known_as: Sequence[MerchantCustomer]
-    phone: str = (
-        ""  # for a person who never signed in: a mate who was asked to pay, or a customer sent by a merchant
-    )
+    # Only for a person who never signed in: a mate who was asked to pay, or a customer of a merchant.
+    phone: str = ""
 
     @property
     def led(self) -> QuerySet[Checkout]:

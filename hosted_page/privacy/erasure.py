@@ -45,10 +45,10 @@ class StillNeeded(Exception):
 
 
 def erase(person: Person, *, writes_down: bool = True, unless_since: datetime | None = None) -> None:
-    """Erase a person. Unless `writes_down` is false, record the erasure in a file outside the database.
+    """Erase a person. If `writes_down`, also record the erasure in a file outside the database.
 
-    Raises StillNeeded if something is still open, or if the person has placed an order since `unless_since`.
-    If the number signs in later, it belongs to a new person.
+    Raises StillNeeded if an order or a case of the person is open, or if the person has placed an order since
+    `unless_since`. A later sign-in with the same number creates a new person.
     """
     with transaction.atomic(durable=True):
         if person.customer is not None:
@@ -69,8 +69,9 @@ def erase(person: Person, *, writes_down: bool = True, unless_since: datetime | 
 def again() -> Iterator[tuple[str, list[str]]]:
     """After a restore, erase again all people whose erasure was recorded.
 
-    For each person found, yield the mark and the reasons that prevent the erasure. The reasons are empty if
-    the person was erased. A person who came back after their erasure is not erased.
+    For each recorded person in the database, yield the mark in the file and the reasons that prevent the
+    erasure. The reasons are empty if the person was erased. A person who came back after their erasure is not
+    erased.
     """
     marks = _written_down()
     for customer in batches.each(Customer.objects.filter(erased_at=None).exclude(phone=None)):
@@ -157,9 +158,9 @@ def _empty_opt_ins(person: Person) -> None:
 
 
 def _marks(person: Person) -> list[str]:
-    """Return keyed digests of the person's number and e-mail addresses.
+    """Return the marks of a person: keyed digests of their number and e-mail addresses.
 
-    Without the service's key, they do not identify anyone.
+    Without the service's key, the marks do not identify anyone.
     """
     addresses = {opt_in.email.lower() for opt_in in person.opt_ins if opt_in.email}
     phone = (person.customer.phone if person.customer else person.phone) or ""
@@ -174,9 +175,9 @@ def _digests(kind: str, value: str) -> list[str]:
 
 
 def _find(marks: dict[str, datetime], kind: str, value: str) -> tuple[str, datetime]:
-    """Return the newest mark of a number or address under any of the keys, and the time of the erasure.
+    """Return the mark of a number or address in the file, and the time of the erasure.
 
-    The time is NEVER if there is no mark.
+    There can be one mark for each lookup key. The newest one is returned. The time is NEVER if there is none.
     """
     found = [(marks.get(mark, NEVER), mark) for mark in _digests(kind, value)]
     erased_at, mark = max(found)

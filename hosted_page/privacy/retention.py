@@ -1,8 +1,8 @@
 """Retention of personal data: erase people 25 months after their last order, and card details later.
 
 Card details are erased once their payments can no longer be disputed. Each night, people are erased one after
-another until the time for it is used up. If a person cannot be erased yet, the others are still erased, and
-that person is tried again the next night. Rules privacy.retention, privacy.cards.
+another until a time limit is reached. If a person cannot be erased yet, the service tries again the next
+night, and continues with the other people. Rules privacy.retention, privacy.cards.
 """
 
 import time
@@ -23,8 +23,8 @@ from hosted_page.privacy.data_subjects import Person
 from payments.models import Payment
 
 log = structlog.get_logger("hosted_page.privacy")
-# A payment can be disputed for thirteen months. Until then, operators must be able to find a card by its last
-# 4 digits.
+# A payment can be disputed for thirteen months. During this time, operators must be able to find a card by
+# its last 4 digits.
 DISPUTES_LAST = timedelta(days=400)
 SECONDS = 600.0  # per night and kind of row, enough for tens of thousands of rows
 M = TypeVar("M", bound=Model)
@@ -53,7 +53,7 @@ def erase_old() -> int:
 
 
 def _for_a_while(rows: QuerySet[M]) -> Iterator[M]:
-    """Yield rows until all are processed or the time is used up. The next night continues."""
+    """Yield rows until there are no more, or until the time limit. The next night yields the others."""
     end = time.monotonic() + SECONDS
     return takewhile(lambda _: time.monotonic() < end, batches.each(rows))
 
@@ -75,7 +75,7 @@ def _old_addresses(before: datetime) -> QuerySet[MerchantCustomer]:
 def _with_old_cards(before: datetime) -> QuerySet[Customer]:
     """Return the erased customers who have card details and made no payment since `before`.
 
-    The query leaves out all others, so that they do not use up the time of a night.
+    The query leaves out all other customers, so that they do not use up the time of a night.
     """
     newer = Exists(Payment.objects.filter(subject=OuterRef("pk"), created_at__gte=before))
     led = Checkout.objects.filter(newer, lead=OuterRef("pk"))
@@ -86,8 +86,8 @@ def _with_old_cards(before: datetime) -> QuerySet[Customer]:
 
 def _erase_person(person: Person, before: datetime) -> bool:
     try:
-        # The erasure is not recorded in the file: in a restored database, this person is old enough to be
-        # erased again anyway.
+        # The erasure is not recorded in the file, because the retention also erases the person in a restored
+        # database.
         erasure.erase(person, writes_down=False, unless_since=before)
     except erasure.StillNeeded as needed:
         log.warning("person not erased", reasons=needed.reasons)

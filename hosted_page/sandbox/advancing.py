@@ -1,4 +1,4 @@
-"""Passing of time for one checkout: all its times move earlier, and its pumps process what is then due.
+"""Passage of time for one checkout: all its times move earlier, and its pumps process what is then due.
 
 Rule sandbox.advance.
 """
@@ -25,7 +25,8 @@ from payments.provider import ProviderUnreachable
 from payments.providers.sandbox import client
 from webhooks import outbox
 
-# The times that move: the checkout's own (OWN) and those of its other rows (MOVED). `updated_at` becomes now.
+# The times that move: the times of the checkout's row (OWN), and the times of its other rows (MOVED).
+# `updated_at` is set to the current time.
 OWN = (
     *("created_at", "expires_at", "payable_until", "authorized_at", "capture_before", "captured_at"),
     *("voided_at", "expired_at", "last_refund_at"),
@@ -49,17 +50,16 @@ MOVED: tuple[tuple[type[Model], str, tuple[str, ...]], ...] = (
     ),
     (SignInCode, "subject__in", ("created_at", "expires_at", "used_at")),
     (CardTry, "subject__in", ("created_at",)),
-    # PayerSignIn is missing: it belongs to a person's visit, and some of its times are in the browser's
-    # cookie.
+    # PayerSignIn is missing, because a sign-in belongs to a person's visit. Also, some of its times are in
+    # the cookie of the browser.
 )
 
 
 def advance(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> None:
     """Let `seconds` pass for a checkout. Raises Checkout.DoesNotExist, OperationInProgress."""
     Checkout.objects.only("pk").get(pk=checkout_uuid, merchant=merchant)
-    operation_recovery.finish_all_of(
-        checkout_uuid
-    )  # first, so that the times that these operations write move too
+    # The open operations are finished first, so that the times that they write move too.
+    operation_recovery.finish_all_of(checkout_uuid)
     _let_pass(merchant, checkout_uuid, seconds)
     _hear_the_bank(checkout_uuid)
     expiry.expire_one_if_due(checkout_uuid)
@@ -92,13 +92,14 @@ def _let_pass(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> None:
 def _hear_the_bank(checkout_uuid: UUID) -> None:
     """Let the sandbox bank process what is due on a checkout's payments, and record its notifications.
 
-    Otherwise this would happen only when beat next starts it.
+    Without this call, both would happen only when Celery beat next starts the tasks.
     """
     payments = list(Payment.objects.filter(checkout_uuid=checkout_uuid).values_list("pk", flat=True))
     for told in client.call_bank("tell", payments=payments):
         notifications.hear_message(told)
     for payment_uuid in Inquiry.objects.filter(payment__in=payments).values_list("payment", flat=True):
-        with suppress(ProviderUnreachable):  # the times have moved already, and the pump asks the bank again
+        # The times have already moved. If the bank cannot be reached, the pump asks it again later.
+        with suppress(ProviderUnreachable):
             sync.sync(payment_uuid)
 
 

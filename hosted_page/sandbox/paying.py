@@ -1,4 +1,4 @@
-"""Acts of a customer on our page and on the bank's, without a browser: sign in, split, pay, confirm."""
+"""Actions of a customer on our page and the bank's page, without a browser: sign in, split, pay, confirm."""
 
 import time
 from contextlib import suppress
@@ -21,7 +21,7 @@ from payments.models import Merchant, Operation, Payment
 from payments.provider import CardUse, Verdict
 from payments.providers.sandbox import bank, client
 
-LEA = "Lea"  # default name of a lead who splits: the page requires a name
+LEA = "Lea"  # default name of a lead who splits the order, because the page requires a name
 MATES = ("+447700900456", "+447700900457")
 PATIENCE = 5.0  # seconds to wait for the outcome of a challenge or of a share's payment
 
@@ -53,7 +53,7 @@ def pay(checkout: Checkout, wanted: dict[str, Any], *, cause: Cause) -> None:
 
 
 def pay_share(checkout: Checkout, wanted: dict[str, Any], *, cause: Cause) -> PaymentRequest:
-    """Pay the named share, or the first open one, and wait until it is paid or not.
+    """Pay the named share, or the first open one, and wait for the outcome.
 
     Raises CardDeclined, ShareNotOpen.
     """
@@ -95,7 +95,7 @@ def _card_token(subject: UUID, number: str) -> str:
 def _sign_in(checkout: Checkout, lead: Customer) -> None:
     """Make this person the lead, like a sign-in on the page.
 
-    An order that cannot be paid is not refused here, but by the payment that follows.
+    If the order cannot be paid, do nothing. The payment that follows then refuses the order.
     """
     if checkout.lead_id != lead.pk:
         with suppress(NotPayable, OperationInProgress):
@@ -143,7 +143,8 @@ def _answer_challenge(subject: UUID, *, is_confirmed: bool) -> Paid:
     client.call_bank("answer_challenge", key=found.pk, is_confirmed=is_confirmed)
     patience = Deadline.after(PATIENCE)
     while patience.left():
-        operation_recovery.finish_now(subject)  # has no effect while the pump has leased the operation
+        # This call has no effect while the pump has leased the operation.
+        operation_recovery.finish_now(subject)
         found.refresh_from_db()
         if found.ended_at is not None:
             is_confirmed = found.state == Operation.State.SUCCEEDED
@@ -155,9 +156,8 @@ def _answer_challenge(subject: UUID, *, is_confirmed: bool) -> Paid:
 def _await_end(share: PaymentRequest) -> None:
     patience = Deadline.after(PATIENCE)
     while patience.left():
-        operation_recovery.finish_all_of(
-            share.checkout_id
-        )  # has no effect while the pump has leased the operation
+        # This call has no effect while the pump has leased the operation.
+        operation_recovery.finish_all_of(share.checkout_id)
         share.refresh_from_db()
         if share.status != ShareStatus.PAYING:
             return

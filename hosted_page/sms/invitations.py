@@ -51,8 +51,8 @@ def send(share_uuid: UUID, *, phone: str, address: str) -> None:
         outbox.queue_message(
             Asked(kind, to, target, f"{invitation_text(share)} {_way_to_stop(to)}", ends_at, address)
         )
-        # A new number replaces an earlier one only when its text is sent. Until then, only the earlier number
-        # has the link.
+        # A new number replaces an earlier one only when the text to the new number is sent. Until then, only
+        # the earlier number has the link.
         share.phone, share.next_reminder_at = share.phone or to, now + BETWEEN
         share.save(update_fields=["phone", "next_reminder_at"])
 
@@ -88,9 +88,9 @@ def went_out(asked: SmsMessage) -> None:
 def take_back(asked: SmsMessage, *, may_be_out: bool) -> None:
     """Let the lead send the link again after a message that was not sent, or might not have been sent.
 
-    The share keeps its number if the message might have been sent (`may_be_out`), or if it is an earlier
-    number that already has the link. If the share has a new link now, a message that was requested with the
-    new link is not affected.
+    The share keeps its number if the message might have been sent (`may_be_out`). It also keeps an earlier
+    number, which already has the link. If the share has a new link now, a message with the new link is not
+    affected.
     """
     share = PaymentRequest.objects.filter(pk=asked.subject).first() if asked.kind in TO_MATES else None
     if share is None:

@@ -27,7 +27,7 @@ from payments import disputes, money, operator_stops
 A_RUN = 100  # most notifications per run
 PER_CHECKOUT = 4
 LIFE = timedelta(hours=1)  # a message that has not been sent after this time is never sent
-PAUSED = timedelta(hours=1)  # until the next check of an order that is being refunded or disputed
+PAUSED = timedelta(hours=1)  # time until the next check of an order that is being refunded or disputed
 Kind = LeadTold.Kind
 
 
@@ -63,8 +63,8 @@ def _next_check_at(
 ) -> datetime | None:
     """Return when to check the notification again, None to process it now.
 
-    While the order is paused, the notification is checked later. The notification about the end of the links
-    moves if a pause or a new link has moved that end.
+    While the order is paused, the notification is checked again after an hour. A notification about the end
+    of the links is checked again on their last day, which a pause or a new link can postpone.
     """
     if _is_paused(row, checkout):
         return now + PAUSED
@@ -93,8 +93,8 @@ def _queue_text(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest],
         return
     try:
         operator_stops.check(checkout.merchant)
-        # This message is not requested from a network address. In the limits, the order's id takes the place
-        # of the address.
+        # No network address requested this message. In the limits, the order's id is used instead of the
+        # address.
         asked = Asked(SmsMessage.Kind.LEAD, lead.phone, target, body, now + LIFE, str(checkout.pk))
         with transaction.atomic(savepoint=True):
             outbox.queue_message(asked, key=row.pk)
@@ -177,8 +177,8 @@ def is_wanted(message: SmsMessage) -> bool:
 def take_back(message: SmsMessage) -> None:
     """Requeue the notification of an unsent message if the order is paused or the notification is true.
 
-    It can be true again because a pause has ended. The notification gets a new id, because its next message
-    is a different message.
+    The notification can be true again because a pause has just ended. It gets a new id, because its next
+    message is a different message.
     """
     row = LeadTold.objects.select_related("checkout").filter(pk=message.pk).first()
     if row is not None and (_is_paused(row, row.checkout) or is_wanted(message)):

@@ -22,11 +22,11 @@ from hosted_page.sms import budgets, countries, stopped_numbers
 
 log = structlog.get_logger("hosted_page.sms.limits")
 
-GAP = timedelta(seconds=30)  # between two codes to one number
+GAP = timedelta(seconds=30)  # shortest time between two codes to one number
 PER_NUMBER = (Limit(5, timedelta(hours=1)), Limit(10, timedelta(days=1)))
 PER_ADDRESS = Limit(300, timedelta(hours=1))
-# The numbers of a range differ only in their last digits. Fraudsters who earn money from texts own whole
-# ranges of numbers.
+# The numbers of a range differ only in their last digits. The limit is needed because fraudsters who earn
+# money from texts own whole ranges of numbers.
 RANGE_DIGITS = 4
 RANGE_PERIOD = timedelta(days=1)
 INVITATIONS = 20  # per checkout; reminders do not count
@@ -104,7 +104,8 @@ def check_number(row: SmsMessage, found: Found) -> None:
     free_at = number_free_at(found)
     if free_at is not None:
         words = _("We cannot send more texts to this number now. Try again {when}, or use another number.")
-        if row.kind == Kind.RECEIPT:  # only the number that paid can get it: suggest no other
+        # Only the number that paid can get the receipt, so the text does not suggest another number.
+        if row.kind == Kind.RECEIPT:
             words = _("We cannot send more texts to this number now. Try again {when}.")
         raise TooManySmsMessages(words.format(when=waiting_times.until(free_at, found.now)))
 

@@ -14,8 +14,8 @@ from hosted_page.sms import budgets, limits
 
 SEND_SMS_MESSAGES = "hosted_page.tasks.send_sms_messages"
 Kind = SmsMessage.Kind
-# A single character outside GSM-7 splits a text of 160 characters into several of 67. Amounts contain such
-# spaces, and names contain such apostrophes.
+# If a text has one character outside GSM-7, it is split into parts of 67 characters instead of 160. Amounts
+# contain no-break spaces, and names contain curly apostrophes.
 PLAIN = str.maketrans({"\N{NO-BREAK SPACE}": " ", "\N{NARROW NO-BREAK SPACE}": " ", "’": "'"})
 
 
@@ -64,7 +64,8 @@ def put_for_payer(asked: Asked, *, key: UUID, is_payer: bool) -> None:
     """
     row = _new_message(asked, key)
     limits.check_country(asked.phone)
-    row.range_digest, row.alike["range_digest"] = "", []  # no range limit: SMS fraudsters do not pay orders
+    # The range limit is against SMS fraudsters. They do not pay orders, so it does not apply here.
+    row.range_digest, row.alike["range_digest"] = "", []
     _lock(row)
     found = limits.read_limits(row)
     row.created_at = row.due_at = found.now

@@ -45,7 +45,7 @@ def _is_signed(request: HttpRequest) -> bool:
     not the address that proxies pass on.
     """
     if settings.SMS_SENDER != settings.TWILIO_SMS_SENDER:
-        return False  # there is no key, so anyone could sign
+        return False  # no key of Twilio is configured, so no signature can be checked
     from twilio.request_validator import RequestValidator  # here, because the library is an optional extra
 
     address = settings.BASE_URL + request.get_full_path()

@@ -27,7 +27,7 @@ from payments.operator_stops import AllStopped, MerchantSuspended
 
 log = structlog.get_logger("hosted_page.sms.sending")
 LATE_AT_ONCE = 100
-AGAIN_AFTER = timedelta(seconds=5)  # if the carrier is overloaded or unreachable
+AGAIN_AFTER = timedelta(seconds=5)  # until the next try, if the carrier is overloaded or unreachable
 _carrier = Bulkhead(settings.SMS_SLOTS, queue=1, name="sms")  # only `stop` waits for a slot
 _is_stopped = threading.Event()
 
@@ -61,9 +61,9 @@ def _look() -> None:
 
 
 def claim() -> SmsMessage | None:
-    """Claim the due message that ends first, so that it is not due again.
+    """Claim the due message with the earliest `ends_at`, so that it is not due again, and return it.
 
-    Due messages that are no longer wanted are ended instead.
+    A due message that is no longer wanted is ended instead. Return None if no message is due.
     """
     while (message := _WAITING.take_oldest(_taken)) is not None and not _is_wanted(message):
         _drop(message)
@@ -88,7 +88,7 @@ def send(message: SmsMessage) -> None:
     failpoint.reach("sms_claimed", message.pk)
     try:
         senders.current_sender().send(message.phone or "", message.body or "", key=str(message.pk))
-    except Exception as error:  # also unexpected ones: the message might have been sent
+    except Exception as error:  # unexpected errors too: the message might have been sent
         _record_failure(message, error)
     else:
         end(message, is_sent=True)
@@ -124,9 +124,8 @@ def _drop(message: SmsMessage) -> None:
     Without a claim, it does not count as one of the lead's messages.
     """
     if message.kind == SmsMessage.Kind.LEAD:
-        lead_notifications.take_back(
-            message
-        )  # first: if the process dies here, the message ends later and is not sent
+        # The notification is requeued first. If the process then dies, `end_late` ends the message unsent.
+        lead_notifications.take_back(message)
     end(message, is_sent=False, is_taken=False)
 
 
@@ -148,7 +147,8 @@ def end(
 def _is_wanted(message: SmsMessage) -> bool:
     """Return whether to send a message that was just claimed.
 
-    It must be on time, it must still be true, and its merchant must be allowed to send texts.
+    The message must not be late, it must still be true, and its merchant must be allowed to send texts. A
+    number that has stopped texts gets only codes.
     """
     now = message.claimed_at
     if now is None or message.ends_at <= now:

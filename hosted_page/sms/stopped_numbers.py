@@ -1,8 +1,9 @@
 """Phone numbers that get only codes, because their owner stopped all other texts (rule sms.stop).
 
-Each invitation and reminder contains a link for stopping texts. To be short, the link has only half of the
-number's digest and a signature. It works as long as the key of both is configured. The service does not know
-the phone number of a stop, so it cannot convert a stop to another key.
+Each invitation and reminder contains a link for stopping texts. The link must be short, so it has only half of
+the number's digest, and a signature. The link works as long as the key of the digest and the signature is
+configured. The service does not store the stopped phone numbers, so it cannot calculate their digests with
+another key.
 """
 
 import base64
@@ -40,7 +41,7 @@ def count_under_former_keys() -> int:
     """Return how many stops can be found only with a former LOOKUP_KEY."""
     first, *former = crypto.lookup_key_marks()
     rows = SmsStop.objects.exclude(key_mark=first)
-    # A stop without a mark was written before marks existed, so it belongs to the oldest key.
+    # A row without a mark was written before marks existed, so it belongs to the oldest key.
     return (rows if former else rows.exclude(key_mark="")).count()
 
 
@@ -67,7 +68,7 @@ def show_stop_page(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def _read_link_token(token: str) -> tuple[str, str]:
-    """Return the number in a link and the mark of its key. Raises Http404 if the signature is invalid."""
+    """Return the half digest in a link, as stored, and its key's mark. Raises Http404 for an invalid signature."""
     try:
         plain = base64.b64decode(token.encode(), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
@@ -84,6 +85,6 @@ def _number(name: bytes) -> str:
 
 
 def _signatures_of(name: bytes) -> list[bytes]:
-    """Return the signatures of the name in a link under all keys. New links have the first one."""
+    """Return the signatures of the half digest `name`, one for each key. New links have the first one."""
     digests = crypto.keyed_digests("sms stop", name.hex())
     return [bytes.fromhex(digest)[:SIGNATURE_BYTES] for digest in digests]

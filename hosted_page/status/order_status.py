@@ -52,7 +52,8 @@ def order_status_of(checkout: Checkout, *, now: datetime, is_lead: bool) -> Page
 
     Only the lead sees card details, because anyone can have the link.
     """
-    if checkout.status == Status.CAPTURED:  # first: here, an open operation does not concern the payer
+    # This is checked first, because after the capture an open operation does not concern the payer.
+    if checkout.status == Status.CAPTURED:
         return _captured_status(checkout, now, is_lead)
     operation = open_operations.open_operation_of(checkout)
     if operation is not None and operation.kind == Operation.Kind.AUTHORIZE:
@@ -280,16 +281,19 @@ def _voided_status(checkout: Checkout, now: datetime, is_lead: bool) -> PageStat
 
 
 def _who_tells_why(shop: Merchant) -> str:
-    """Return the sentence about a cancellation.
+    """Return the sentence that says how the payer can learn why the shop cancelled the order.
 
-    It says "Ask" only if the page has a link to the shop's support.
+    The sentence tells the payer to ask the shop only if the page has a link to the shop's support.
     """
     words = _("Ask {shop} if you did not expect this.") if shop.support_url else _("{shop} can explain why.")
     return words.format(shop=shop.name)
 
 
 def _why_released(checkout: Checkout, *, is_cancelled: bool) -> str:
-    """Return why a hold was released. If a capture was tried, the reason is that it failed at the bank."""
+    """Return the sentence that says why a hold was released.
+
+    If the shop tried to capture the money, the sentence says that the bank did not take it in time.
+    """
     if is_cancelled:
         return _("{shop} cancelled this order at {time}.")
     if Operation.objects.filter(payment=checkout.payment_id, kind=Operation.Kind.CAPTURE).exists():
@@ -356,7 +360,7 @@ def _gave_back(checkout: Checkout, is_settled: bool) -> str:
 
 
 def show_refund(shown: PageStatus, bill: Bill | None) -> None:
-    """Show a payer the amount that returns to their card. The amount becomes the heading."""
+    """Add the refund to one card (`bill`) to the status page. The refunded amount becomes the heading."""
     shown.refund = bill
     if bill is not None and bill.goes_back:
         shown.heading = _("{amount} goes back to your card").format(amount=bill.goes_back)

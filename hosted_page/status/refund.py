@@ -1,4 +1,4 @@
-"""A refund as the owner of one card sees it: the amounts that the card bore, until all are refunded.
+"""A refund as the owner of one card sees it: the amounts that were taken from the card and returned to it.
 
 Rule page.refund.
 """
@@ -40,9 +40,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Bill:
-    """The amounts that a card bore and gets back.
+    """The amounts that were taken from a card and returned to it.
 
-    The rows add up to `left`, the amount that the card still bears.
+    The rows add up to `left`, the amount that has not been returned.
     """
 
     card: str
@@ -96,8 +96,8 @@ def _label(name: str) -> str:
 def _given_back(accounts: Accounts, card: Card, at: datetime | None, *, is_settled: bool) -> list[Move]:
     """Return the amounts that were or will be returned to a card.
 
-    They are refunds that were made directly at the provider, lost disputes, payments another way, and the
-    refund, which comes last.
+    They are, in this order: refunds made directly at the provider, amounts that lost disputes returned,
+    amounts paid back another way, and the refund itself.
     """
     parts = [
         part

@@ -54,7 +54,8 @@ def _ended_status(target: PaymentTarget, share: PaymentRequest, facts: dict[str,
     match share.status:
         case ShareStatus.DECLINED:
             words = _("You have not been charged. You don’t need to do anything else.")
-            if _is_left_to_lead(target.checkout):  # otherwise the lead's page does not show the shares
+            # If the lead does not cover the share, the lead's page does not show the shares.
+            if _is_left_to_lead(target.checkout):
                 words = _("You have not been charged. {name} can see that you said no.").format(**facts)
             return PageStatus("declined", _("You said no"), [words])
         case ShareStatus.EXPIRED:
@@ -115,7 +116,10 @@ def _nothing_now(words: str) -> PageStatus:
 
 
 def _paying_status(target: PaymentTarget, is_mate: bool, now: datetime) -> PageStatus:
-    """Return the status while the bank is asking the mate or has not answered, or takes the money."""
+    """Return the status of a share that is being paid.
+
+    Either the mate has to confirm with the bank, or the bank has not answered, or the money is being taken.
+    """
     found = open_operations.open_operation(target.subject)
     if found is None or found.kind != Operation.Kind.AUTHORIZE:
         words, title = _("This takes a moment."), _("Please don’t pay again.")
@@ -174,7 +178,7 @@ def _refunded_status(facts: dict[str, str], *, is_settled: bool) -> PageStatus:
 def _back_by_bank(target: PaymentTarget, share: PaymentRequest, back: int, is_mate: bool) -> PageStatus:
     """Return the status of a share whose mate got money back from their bank.
 
-    The page does not show anyone else whose payment it was.
+    If the viewer is not this mate, the page does not say whose payment was returned.
     """
     nothing = _("No more payments are needed.")
     if not is_mate:

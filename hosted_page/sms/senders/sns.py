@@ -20,7 +20,8 @@ TOO_MANY = 429
 THROTTLED = {"Throttled", "Throttling", "ThrottlingException", "RequestLimitExceeded", "KMSThrottling"}
 REASONS = {
     "OptedOut": "opted_out",
-    "InvalidParameter": "invalid_number",  # or an unknown sender: only SNS's error text differs
+    # SNS uses this code for an unknown sender too. Only its error text differs.
+    "InvalidParameter": "invalid_number",
     "InvalidParameterValue": "invalid_number",
     "ParameterValueInvalid": "invalid_number",
     "AuthorizationError": "not_allowed",

@@ -42,8 +42,8 @@ class TwilioSender:
     shows_codes = False
 
     def __init__(self) -> None:
-        # Use a new connection for each message: a reused connection can be dead, and the outcome would then
-        # be unknown.
+        # Use a new connection for each message. If a reused connection were dead, the outcome of the message
+        # would be unknown.
         http = TwilioHttpClient(pool_connections=False, timeout=senders.SECONDS, logger=_silent)
         self.client = Client(settings.TWILIO_ACCOUNT_SID, settings.TWILIO_AUTH_TOKEN, http_client=http)
 
