@@ -16,15 +16,16 @@ def _with_digests(template: str, names: tuple[str, ...], keys: int) -> str:
     return template
 
 
-# The limits on declined cards are read in one statement. The ORM needed three statements, twice for each
-# card, which cost as much as the rest of the page. A card is good if its payment is held or has gone further,
-# or if the reason of its decline does not count as a refusal.
+# The limits on declined cards are read in one statement, because they are checked twice for each card. With
+# the ORM, each check needed three statements, and both checks cost as much as the rest of the page.
+# A card is good if its payment is held or has gone further, or if the reason of its decline does not count as
+# a refusal by the bank.
 _GOOD = """EXISTS (
     SELECT FROM payments_payment p WHERE p.subject = t.subject AND p.card_token = t.card_token
     AND (p.status NOT IN ('authorizing', 'declined') OR p.decline_reason = ANY(%(no_refusal)s)){more})"""
 # Some tries match this one only by their site, a block of IPv6 addresses. They stop counting only if their
-# card paid. A neighbour's declined card must still count, because `declines.was_tried_by` finds the owner of a
-# card only by a try that counts.
+# card paid. A neighbour's declined card must still count, because `declines.was_tried_by` finds the owner of
+# a card only by a try that counts.
 _PAID = """EXISTS (
     SELECT FROM payments_payment p WHERE p.subject = t.subject AND p.card_token = t.card_token
     AND p.status NOT IN ('authorizing', 'declined'))"""
@@ -68,7 +69,7 @@ _COUNT_CARD = f""", ended AS (
 
 @cache
 def compose_card_limits(keys: int, *, counts_card: bool) -> str:
-    """Return the statement that reads the limits on declined cards, with `keys` digests of each counted value.
+    """Return the statement that reads the limits on declined cards, with `keys` digests of each value.
 
     If `counts_card` is true, the statement also inserts a try and stops counting good cards.
     """
@@ -94,7 +95,7 @@ _SMS_COUNTED = {
 
 @cache
 def compose_sms_limits(keys: int) -> str:
-    """Return the statement that reads the limits on texts, with `keys` digests of each counted value."""
+    """Return the statement that reads the limits on texts, with `keys` digests of each value."""
     limits = ", ".join(_SMS_LIMIT.format(name=name, counted=of) for name, of in _SMS_COUNTED.items())
     template = f"""
 WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now) SELECT now, {limits} FROM clock

@@ -145,7 +145,8 @@ def _item_date(item: Item, zone: ZoneInfo) -> str:
         return ""
     try:
         given = datetime.fromisoformat(start)
-        if given.tzinfo is None:  # the API refuses this for tickets; for others, do not guess the zone
+        # The API refuses tickets with such a time. For other items, the zone is not guessed.
+        if given.tzinfo is None:
             return ""
         at = given.astimezone(zone)
     except (ValueError, OverflowError):
@@ -169,7 +170,7 @@ def _babel_locale() -> str:
 
 
 def zone_of(checkout: Checkout) -> ZoneInfo:
-    """Return the order's time zone: the first item's that has one, or else the merchant's. Rule page.zone."""
+    """Return the time zone of the first item that has one, or else of the merchant. Rule page.zone."""
     named = ((item.custom_data or {}).get("time_zone") for item in checkout.bill)
     known = (zone for zone in named if isinstance(zone, str) and zone in clock.zones())
     return ZoneInfo(next(known, checkout.merchant.time_zone))
@@ -226,7 +227,10 @@ def _format_time(at: datetime, zone: ZoneInfo, pattern: str) -> SafeString:
 
 
 def _time_with_zone(at: datetime, zone: ZoneInfo, words: str) -> SafeString:
-    """Return a time as HTML, with its zone's letters for payers in another zone or without scripts."""
+    """Return a time as HTML, including its zone's letters.
+
+    The letters are for payers in another zone, and for browsers without scripts.
+    """
     local = at.astimezone(zone)
     ahead = round((local.utcoffset() or timedelta()).total_seconds()) // 60
     html = '<time datetime="{}" data-zone="{}">{}<span>\N{NO-BREAK SPACE}{}</span></time>'
@@ -249,7 +253,7 @@ def _zone_city(zone: ZoneInfo) -> str:
 
 
 def date_of(at: datetime, checkout: Checkout) -> str:
-    """Return a day and its month, without the year, for a date in the current or the previous year."""
+    """Return a recent date as its day and month, without the year."""
     return _format_in_language(at.astimezone(zone_of(checkout)), "d MMMM")
 
 

@@ -1,6 +1,7 @@
 """The pages of an order.
 
-One address shows the current state. An accepted POST redirects with status 303 (rule pay.honest_page).
+The address of an order always shows its current state. An accepted POST redirects with status 303 (rule
+pay.honest_page).
 """
 
 from dataclasses import dataclass, field
@@ -45,14 +46,8 @@ class Refused:
 
 
 NOTHING = Refused()
-ACTS = (
-    "bill",
-    "cancel_share",
-    "rename_share",
-    "ask_again",
-    "text_share",
-    "remind",
-)  # the steps whose addresses the bill's page needs
+# The steps whose addresses the bill's page needs.
+ACTS = ("bill", "cancel_share", "rename_share", "ask_again", "text_share", "remind")
 
 
 @for_page
@@ -145,7 +140,7 @@ def bill_context(target: PaymentTarget, shown: bill.Bill) -> dict[str, Any]:
 def _next_step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Show the next step.
 
-    The steps after the sign-in have their own addresses, so that the browser can go back.
+    The steps after the sign-in have their own addresses, so that the browser's Back button works.
     """
     customer_uuid = payer.customer_of(request, target.subject)
     if customer_uuid is None:
@@ -158,9 +153,9 @@ def _next_step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 def _of_lead(
     request: HttpRequest, target: PaymentTarget, found: order_status.PageStatus, refused: Refused
 ) -> dict[str, Any]:
-    """Return the part of the page that only the lead sees: the receipt, and the opt-in box if it is paid."""
+    """Return the context that only the lead gets: the receipt and, after the capture, the opt-in box."""
     return {
-        "bill_action": "",  # the whole page is live
+        "bill_action": "",  # no address, because the bill reloads with the rest of the page
         **of_receipt(request, target, found, refused),
         "box": box.box_on(request, target, refused.tick) if found.state == "confirmed" else None,
     }
@@ -178,7 +173,7 @@ def _way_out(checkout: Checkout, found: order_status.PageStatus) -> str:
 
 
 def _show_signed_in_elsewhere(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Say that another person has signed in since. An order has only one lead at a time."""
+    """Say that another person has signed in after this one. An order has only one lead at a time."""
     after, nothing = _("They signed in to this order after you."), order_status.nothing_paid(target.checkout)
     words = format_html("{} {}", nothing, after)
     own: dict[str, Any] = {
@@ -258,8 +253,8 @@ def colour_css(request: HttpRequest, colour: str) -> HttpResponse:
 
 def _serve_style_sheet(request: HttpRequest, colour: str) -> HttpResponse:
     response = HttpResponse(brand.sheet(colour), content_type="text/css; charset=utf-8")
-    # A page of another release can request a version that this release does not have. Do not cache the
-    # response then.
+    # A page of another release can request a version that this release does not have. The response to such a
+    # request must not be cached.
     if request.META["QUERY_STRING"] == brand.TOKENS_VERSION:
         patch_cache_control(response, public=True, max_age=31_536_000, immutable=True)
     return response

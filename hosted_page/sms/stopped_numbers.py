@@ -1,7 +1,7 @@
 """Phone numbers that get only codes, because their owner stopped all other texts (rule sms.stop).
 
-Each invitation and reminder contains a link for stopping texts. The link must be short, so it has only half of
-the number's digest, and a signature. The link works as long as the key of the digest and the signature is
+Each invitation and reminder contains a link for stopping texts. The link must be short, so it has only half
+of the number's digest, and a signature. The link works as long as the key of the digest and the signature is
 configured. The service does not store the stopped phone numbers, so it cannot calculate their digests with
 another key.
 """
@@ -68,7 +68,10 @@ def show_stop_page(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def _read_link_token(token: str) -> tuple[str, str]:
-    """Return the half digest in a link, as stored, and its key's mark. Raises Http404 for an invalid signature."""
+    """Return the half of a number's digest in a link, and the mark of its key.
+
+    Raises Http404 if the signature is invalid.
+    """
     try:
         plain = base64.b64decode(token.encode(), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
@@ -85,6 +88,6 @@ def _number(name: bytes) -> str:
 
 
 def _signatures_of(name: bytes) -> list[bytes]:
-    """Return the signatures of the half digest `name`, one for each key. New links have the first one."""
+    """Return the signatures of half a digest (`name`), one for each key. New links have the first one."""
     digests = crypto.keyed_digests("sms stop", name.hex())
     return [bytes.fromhex(digest)[:SIGNATURE_BYTES] for digest in digests]

@@ -1,4 +1,4 @@
-"""Context around the provider's card fields: order, held amounts, and why the last card was declined."""
+"""Context around the provider's card fields: the order, the held amounts, and the last card's decline."""
 
 from dataclasses import asdict
 from typing import Any
@@ -43,10 +43,10 @@ def around(target: PaymentTarget, person: Customer | None = None) -> dict[str, A
         "pay_label": _("Pay {amount}").format(amount=amount),
         "held_rows": held_rows,
         "held_note": _("If a mate never pays, you cover their share.") if held_rows else "",
-        "language": get_language(),  # language of this page, and of the provider's own words
+        "language": get_language(),  # language of this page, and of the provider's texts on it
         "languages": language.others(),
         "here": target.address("card"),  # after a change of language, the whole page is opened again
-        **dict.fromkeys(("stay", "leave")),  # for a browser in which no one is signed in
+        **dict.fromkeys(("stay", "leave")),  # defaults for a browser in which no one is signed in
         "notice": _decline_notice(target.subject, person),
         "leads_to": [target.checkout.cancel_url, settings.CHECKOUT_PAGE_URL],
     }

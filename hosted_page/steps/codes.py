@@ -26,9 +26,8 @@ from hosted_page.sms.limits import CodeJustAsked, TooManySmsMessages
 from hosted_page.sms.outbox import Asked
 from payments import operator_stops
 
-_HOST = urlsplit(
-    settings.CHECKOUT_PAGE_URL
-).hostname  # the last line of a text names the host, so that a phone fills in the code only there
+# The last line of a text names this host, so that a phone fills in the code only on this host's pages.
+_HOST = urlsplit(settings.CHECKOUT_PAGE_URL).hostname
 CODE_LIFE = timedelta(minutes=10)
 MAX_TRIES = 5
 _PURPOSE = "sign-in"  # purpose of the keyed digest of a code
@@ -208,7 +207,7 @@ def person_of(phone: str) -> Customer:
     """Return the person with a verified number. Create the person if the number is new.
 
     While LOOKUP_KEY is being replaced, two processes could store the same number with different digests, and
-    no constraint would prevent it. They therefore take a lock.
+    no constraint would prevent it. Each process therefore takes a lock.
     """
     digest, *former = FindableTextField.digests(phone)
     if former:

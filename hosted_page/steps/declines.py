@@ -1,8 +1,8 @@
 """Limits on declined cards per order, number and address, against card testing (rule pay.declines).
 
-A try is written in the transaction that begins the card's operation, so that parallel tries are all counted.
-A try counts until its card is known to be good, which the next try from the same number or address checks.
-The helper API has no such limits.
+A try is a row for one entered card. It is written in the transaction that begins the card's operation, so
+that parallel tries are all counted. A try counts until its card is known to be good. The next try from the
+same number or address checks this. The helper API has no such limits.
 """
 
 from datetime import datetime, timedelta
@@ -21,7 +21,7 @@ from payments.models import Payment
 
 # After a decline for one of these reasons, the same card can still work.
 SAME_CARD_MAY_DO = {"challenge_failed", "challenge_expired", "never_arrived"}
-# The bank did not refuse the card if the reason is one of these. The page does not show them.
+# These reasons mean that the bank did not refuse the card. The page does not show them.
 UNTOLD = {"another_card", "given_up", "order_ended"}
 PER_ORDER = Limit(5, timedelta(hours=1))
 PER_PHONE = Limit(10, timedelta(days=1))
@@ -105,15 +105,15 @@ def _decide(statement: str, given: _Given) -> None:
 
 
 def _limits() -> dict[str, Limit]:
-    """Return the limits by their names in the statement, in the order of its columns."""
+    """Map the name of each limit in the statement to the limit, in the order of the statement's columns."""
     return {"order": PER_ORDER, "phone": PER_PHONE, "address": PER_ADDRESS, "site": PER_ADDRESS.of_site()}
 
 
 def _asked(given: _Given) -> dict[str, Any]:
     """Return the parameters of the statement.
 
-    Each limit has two: its period (`within`), and how many newer tries come before the try that decides
-    (`before`).
+    Each limit has two parameters. `within` is its period. `before` is the number of newer tries to skip until
+    the try that decides.
     """
     return {
         "id": CardTry().pk,

@@ -13,7 +13,7 @@ __all__ = ["InvalidPhone", "example_phone", "parse_phone"]
 def parse_phone(text: str, merchant: Merchant) -> str:
     """Return the E.164 form of a mobile number in any common notation. Raises InvalidPhone.
 
-    If the page shows the codes instead of sending them, fictional numbers (+44 7700 900123) are valid too.
+    If the page shows the codes instead of sending them, fictional numbers (+44 7700 900123) are also valid.
     """
     return numbers.parse_number(text, merchant.country, also_fictional=senders.current_sender().shows_codes)
 

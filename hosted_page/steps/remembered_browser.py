@@ -21,7 +21,7 @@ def go_on(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 def end(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Forget the number in this browser, and ask for a number.
 
-    End this browser's sign-in here, and all its sign-ins that began without a code.
+    Also end this browser's sign-in to the order or share, and all its sign-ins that began without a code.
     """
     response = target.go()
     remembered_browsers.end(request, response)

@@ -55,7 +55,7 @@ def show_sign_in(
 def _offer_code(
     request: HttpRequest, target: PaymentTarget, number: str, error: str | TooManySmsMessages = ""
 ) -> HttpResponse:
-    """Offer to send a code to the number that the merchant sent. Without such a number, ask for one."""
+    """Offer to send a code to the merchant's `number` for the customer. If it is "", ask for a number."""
     if number:
         return show_prefilled(request, target, number, error=error)
     return show_phone(request, target, error=error)
@@ -129,7 +129,8 @@ def _phone_page(
 def is_asked(request: HttpRequest, target: PaymentTarget) -> bool:
     """Return whether to show the sign-in instead of the page that anyone can see.
 
-    The sign-in is shown if it is requested, and to a lead whose sign-in ended on the bill. Rule sign_in.said.
+    The sign-in is shown if the address requests it. It is also shown to the lead of a captured split order
+    whose sign-in has ended. Rule sign_in.said.
     """
     if SIGN_IN in request.GET:
         return target.may_sign_in
@@ -157,7 +158,7 @@ def _of_paid(target: PaymentTarget) -> dict[str, Any]:
     """Return the context values that differ for a person who returns to a paid order or share.
 
     The page of a paid order links to the shop and has no "cancel". At a group link, the page does not show
-    the amount of a paid share, because anyone might have opened it.
+    the amount of a paid share, because anyone with the link can open that page.
     """
     if not target.is_of_payer_alone:
         return {}
@@ -178,8 +179,8 @@ def _of_browser(request: HttpRequest, target: PaymentTarget) -> dict[str, Any]:
 def _signed_out(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
     """Return the notice for a person whose sign-in has ended, None if there is no notice.
 
-    It is shown while the order or share can be paid, and afterwards only to the person who paid. For a lead
-    who has not paid, it also shows the split, which is kept. Rule sign_in.said.
+    The notice is shown while the order or share can be paid, and afterwards only to the person who paid. For
+    a lead who has not paid, the notice also shows the lead's typed or saved split. Rule sign_in.said.
     """
     person = payer.signed_out(request, target.subject) if target.may_sign_in else None
     if person is None or (target.is_of_payer_alone and not target.is_paid_by(person)):
@@ -193,7 +194,7 @@ def _signed_out(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] |
 def _of_share(
     request: HttpRequest, target: PaymentTarget, share: PaymentRequest, wrong: dict[str, str] | None
 ) -> dict[str, Any]:
-    """Return the context of a share: who asks for it and until when, declining, and the opt-in box."""
+    """Return the context of a share's page: who asks until when, how to decline, and the opt-in box."""
     name, until = lead_name(target.checkout), summary.day(share.expires_at, target.checkout)
     return {
         "ask": {"name": name, "initial": name[:1].upper(), "until": until},
@@ -294,8 +295,8 @@ def send_code(
 ) -> HttpResponse:
     """Send a code, and redirect to the page that asks for it.
 
-    If no code can be sent, ask for the last code that was sent to this number, and show the error. If there
-    is no such code, call `ask`, which shows the `error` and asks for a number.
+    If no code can be sent, show the error and ask for the last code that was sent to this number. If there is
+    no such code, call `ask`, which shows the `error` and asks for a number.
     """
     if not target.may_sign_in:
         return target.go()
@@ -347,13 +348,14 @@ def code(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 def enter(
     request: HttpRequest, target: PaymentTarget, customer: Customer, sign_in: PayerSignIn
 ) -> HttpResponse:
-    """Give this browser a person's sign-in.
+    """Sign the person in on this browser, and redirect to the next step.
 
     For an order, the person becomes the lead. A share that the person claimed through the group link is
-    reserved for longer.
+    reserved for longer. To a paid order or share, only its payer is signed in.
     """
     if target.group:
-        with contextlib.suppress(ShareNotOpen):  # the page then redirects to the group page
+        # If the claim has ended, the page redirects to the group page.
+        with contextlib.suppress(ShareNotOpen):
             share_claims.hold_longer(target.subject, claim=payer.claim_of(request))
     response = target.go(_step_after(request, target, customer))
     if target.is_of_payer_alone and not target.is_paid_by(customer.pk):

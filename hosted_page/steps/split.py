@@ -102,7 +102,7 @@ def _script_values(checkout: Checkout) -> dict[str, Any]:
 
 
 def _mate_lines(form: SplitForm) -> list[dict[str, Any]]:
-    """Return the mates' lines for both ways to split. Each line says in which of them it is shown."""
+    """Return the mates' lines for both ways to split: equally (`is_equal`) and by own amounts (`is_own`)."""
     equal, own = min(form.people, split_amounts.MAX_PEOPLE) - 1, max(ROWS, len(form.rows))
     rows = form.rows + [Row(position) for position in range(len(form.rows) + 2, max(equal, own) + 2)]
     return [
@@ -135,7 +135,7 @@ def _remainder_in_words(amount: int, currency: str) -> str:
 
 
 def _own_shares(form: SplitForm) -> dict[str, Any]:
-    """Return the sum of the typed amounts, the rest for the lead, and the amount that is too much."""
+    """Return the lead's amount, the sum of all amounts, and by how much the sum exceeds the order."""
     checkout = form.checkout
     asked = sum(form.asked.values())
     left = checkout.amount - asked

@@ -17,7 +17,7 @@ from payments import money
 
 ALL, EQUAL, OWN = "all", "equal", "own"
 REDRAWS = frozenset(("add", "names", "show"))  # buttons that only show the form again
-ROWS = 2  # lines for own amounts that are shown at first
+ROWS = 2  # number of mates' lines that are shown at first, for own amounts
 MAX_MATES = split_amounts.MAX_PEOPLE - 1
 MAX_NAME = 60
 EXAMPLE = 2400  # amount in an error message, in minor units
@@ -131,7 +131,7 @@ class SplitForm:
 
     @property
     def bears(self) -> list[tuple[str, int]]:
-        """Amount that each person bears, the lead first. Each has a letter or number for the bar.
+        """Amount that each person bears, the lead first, with a letter or number for the bar.
 
         The list is empty if the mates' amounts exceed the order.
         """
@@ -198,7 +198,7 @@ class SplitForm:
         return ""
 
     def _amounts(self) -> list[tuple[int, int | None]]:
-        """Return the position and amount of each row that is filled in, None for an invalid amount."""
+        """Return the position and amount of each row that is filled in. An invalid amount is None."""
         return [
             (row.position, money.parse(row.amount, self.checkout.currency))
             for row in self.rows
@@ -211,7 +211,10 @@ class SplitForm:
 
 
 def _rows_to_show(names: Sequence[str], amounts: Sequence[str], *, more: bool) -> list[Row]:
-    """Return the typed lines. Add empty lines if there are fewer than two. There are at most nineteen."""
+    """Return the typed lines, at most nineteen.
+
+    Add empty lines if there are fewer than two, and one empty line if `more`.
+    """
     count = min(MAX_MATES, max(ROWS, len(names), len(amounts)) + (1 if more else 0))
     filled = [
         (names[index] if index < len(names) else "", amounts[index] if index < len(amounts) else "")

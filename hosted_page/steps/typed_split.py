@@ -60,9 +60,10 @@ def drop(request: HttpRequest, response: HttpResponse) -> None:
 
 
 def returned_split(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
-    """Return the bar and the sums of the split, typed or saved, that the lead gets back after the code.
+    """Return the bar and the sums of the lead's split, typed or saved, for the sign-in page.
 
-    Return None for a share, and for an order without a split.
+    They show a lead whose sign-in has ended that the split is kept. Return None for a share, and for an order
+    without a split.
     """
     if target.share is not None:
         return None
