@@ -23,15 +23,16 @@ from config.lib import batches, clock, crypto
 from config.lib.prepared import Prepared
 from hosted_page.models import PayerSignIn
 
-LIFE = 15 * 60  # seconds after the cookie was last signed
-LONGEST = 2 * 60 * 60  # seconds after the sign-in
-# Seconds after the cookie was last signed. Until then, pages can say that the sign-in has ended (rule
-# sign_in.said).
+LIFE = 15 * 60  # seconds from the last signature of the cookie until the sign-in ends
+LONGEST = 2 * 60 * 60  # seconds from the beginning of the sign-in until it ends at the latest
+# Seconds from the last signature of the cookie until it expires. Before that, pages can say that the sign-in
+# has ended (rule sign_in.said).
 AFTERWARDS = 60 * 60
 KEPT = timedelta(hours=4)  # how long a row is kept; longer than LONGEST and AFTERWARDS together
 SIGN_INS = 5  # sign-ins without a code, per person and checkout or share; older ones are deleted
 BROWSER, SHOWN_CODE = "browser", "code"
-# A browser's name in the form that token_urlsafe(16) makes. A forged name might not fit into a header.
+# The form of the names that token_urlsafe(16) makes. A forged name might have characters that are invalid in
+# a header, so names in another form are ignored.
 _NAME = re.compile(r"[A-Za-z0-9_-]{22}")
 _SUBJECT = re.compile(r"[0-9a-f]{32}")
 SALT = "payer sign-in"

@@ -35,7 +35,7 @@ def preview_page(request: HttpRequest, merchant: Merchant, *, name: str, colour:
 
 
 def _first_step(request: HttpRequest, merchant: Merchant) -> dict[str, Any]:
-    """Return the context of a payer's first step, without the order. Its forms return to the preview."""
+    """Return the context of a payer's first step, without the order. The forms return to the preview."""
     return {
         "action": request.path,
         "cancel_url_path": request.path,

@@ -144,8 +144,8 @@ END_SIGN_IN_CODES = """
 UPDATE hosted_page_signincode SET expires_at = %(now)s
 WHERE subject = %(subject)s AND browser_digest = %(browser)s AND expires_at > %(now)s RETURNING id
 """
-# Parallel requests wait until the row is unlocked, and PostgreSQL then checks the condition again. Every try
-# is therefore counted.
+# Parallel requests wait until the row is unlocked, and PostgreSQL then checks the condition again. Each of
+# the tries is therefore counted.
 COUNT_SIGN_IN_TRY = """
 UPDATE hosted_page_signincode
 SET tries = tries + 1, used_at = CASE WHEN %(is_right)s THEN clock_timestamp() END

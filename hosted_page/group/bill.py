@@ -261,7 +261,7 @@ def _mates_money_sentence(
 
 
 def _where_it_goes(checkout: Checkout, all_lines: Sequence[Line], borne: Borne) -> str:
-    """Return one sentence that says where the mates' money is or goes."""
+    """Return the sentence that says where the mates' money is, or where it will go."""
     card = summary.card_in_words(checkout.payment, is_theirs=True)
     if borne.out and borne.yours:
         words = _("Your own share is {yours}. When a mate pays, their share goes back to {card}.")

@@ -60,7 +60,7 @@ def decline(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     if target.group and target.share is not None:
         share_claims.release(target.subject, claim=claim)
         return group_page.go(target.group, left=target.share.position)
-    with contextlib.suppress(ShareNotOpen):  # the page shows the share's current state
+    with contextlib.suppress(ShareNotOpen):  # if it is not open, the page shows its current state
         mate_shares.decline(target.subject, claim)
     return target.go()
 
@@ -75,6 +75,6 @@ def release(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 @for_form
 def reconsider(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Open a declined share again. Anyone who has its link may do this."""
-    with contextlib.suppress(ShareNotOpen):  # the page shows the share's current state
+    with contextlib.suppress(ShareNotOpen):  # if it cannot be reopened, the page shows its current state
         share_changes.reconsider(target.subject)
     return target.go()

@@ -16,7 +16,7 @@ from payments.models import Logo, Merchant
 
 @dataclass(frozen=True)
 class Shown:
-    """A logo on a page: the address and the width of the mark in CSS pixels, and the URL of the card."""
+    """A logo for pages and chats: the small mark's address and width in CSS pixels, and the card's URL."""
 
     mark: str
     width: int

@@ -148,7 +148,7 @@ def tick(
 
 
 def erase_events(ticks: QuerySet[OptIn]) -> None:
-    """Delete the bodies of these opt-ins' events and stop sending them, because the person is erased."""
+    """Delete the bodies of these opt-ins' events and stop sending the events. The person is being erased."""
     ticked = set(ticks.values_list("checkout_uuid", "opted_in_at"))
     if ticked:
         events = lookup.events_about(*{order for order, _ in ticked}).filter(type=EventType.OPTED_IN)

@@ -191,7 +191,7 @@ def _script_integrity(script: PageScript) -> str:
 
 
 def _own_answer(address: str) -> Mapping[str, str]:
-    """Return the headers with which the application in this process responds, without using the network."""
+    """Return the headers of this process's own response for the address. The network is not used."""
     parts = urlsplit(address)
     environ: dict[str, Any] = {
         "PATH_INFO": parts.path,

@@ -25,7 +25,8 @@ from hosted_page.models import CspReport
 KEPT = timedelta(days=30)  # how long a row is kept after its last report
 LARGEST = 16 * 1024  # maximum bytes of a request body
 MAX_REPORTS = 20  # per request body; further reports are ignored
-# The maximum number of rows with a host. For a new host, the row with the fewest reports is counted as OTHER.
+# The maximum number of rows with a host. To make room for a new row, the row with the fewest reports is
+# deleted, and its reports are counted as OTHER.
 MAX_ROWS = 200
 OTHER, OURSELVES = "other", "this service"
 _CARD_FORM = re.compile(r"/bank/card/|/pay(?:/share/[^/]+|/g/[^/]+/\d+)?/card$|/pay/check$")
@@ -63,7 +64,7 @@ class NotReports(Exception):
 @csrf_exempt  # browsers send reports without any token
 @require_POST
 def receive_report(request: HttpRequest) -> HttpResponse:
-    """Count the reports of a body. Return 204 for every well-formed body."""
+    """Count the violations that a request reports. Return 204 for every well-formed request body."""
     if bodies.length(request.META) > LARGEST:
         return _refuse(413, f"Send at most {LARGEST} bytes.")
     if request.content_type not in READERS:

@@ -16,7 +16,7 @@ class Unknown(Exception):
 
 
 class SeveralPeople(Exception):
-    """Several people with a number have opted in with this address. Search for each by their number."""
+    """Several people with verified numbers have opted in with this address. Search for each by number."""
 
 
 @dataclass(frozen=True)

@@ -70,8 +70,8 @@ def again() -> Iterator[tuple[str, list[str]]]:
     """After a restore, erase again all people whose erasure was recorded.
 
     For each recorded person in the database, yield the mark in the file and the reasons that prevent the
-    erasure. The reasons are empty if the person was erased. A person who came back after their erasure is not
-    erased.
+    erasure. The reasons are empty if the person was erased. A person whose data is newer than the recorded
+    erasure is not erased.
     """
     marks = _written_down()
     for customer in batches.each(Customer.objects.filter(erased_at=None).exclude(phone=None)):

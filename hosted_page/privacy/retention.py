@@ -86,8 +86,8 @@ def _with_old_cards(before: datetime) -> QuerySet[Customer]:
 
 def _erase_person(person: Person, before: datetime) -> bool:
     try:
-        # The erasure is not recorded in the file, because the retention also erases the person in a restored
-        # database.
+        # The erasure is not recorded in the file. In a restored database, the person is old enough to be
+        # erased again by this task.
         erasure.erase(person, writes_down=False, unless_since=before)
     except erasure.StillNeeded as needed:
         log.warning("person not erased", reasons=needed.reasons)

@@ -71,7 +71,7 @@ def pay_share(checkout: Checkout, wanted: dict[str, Any], *, cause: Cause) -> Pa
 
 
 def _not_the_leads(checkout: Checkout) -> str:
-    """Return a card that is approved and is not the lead's card."""
+    """Return the number of a test card that is approved and is not the lead's card."""
     used = checkout.payment.card_last4 if checkout.payment else ""
     return next(number for number in MATES_CARDS if number[-4:] != used)
 
@@ -93,7 +93,7 @@ def _card_token(subject: UUID, number: str) -> str:
 
 
 def _sign_in(checkout: Checkout, lead: Customer) -> None:
-    """Make this person the lead, like a sign-in on the page.
+    """Make this person the lead, as a sign-in on the page does.
 
     If the order cannot be paid, do nothing. The payment that follows then refuses the order.
     """
@@ -133,7 +133,7 @@ def _mate_customer(checkout: Checkout) -> Customer:
 
 
 def _answer_challenge(subject: UUID, *, is_confirmed: bool) -> Paid:
-    """Answer the bank's challenge like the payer on the bank's page. Return the outcome.
+    """Answer the bank's challenge, as a payer does on the bank's page. Return the outcome.
 
     Raises OperationInProgress if the outcome is not known in time.
     """

@@ -78,7 +78,7 @@ def _is_paused(row: LeadTold, checkout: Checkout) -> bool:
     """Return whether the notification must wait until the order's dispute or refund has ended.
 
     While a dispute is open, a message must not ask the lead to do something that needs working links. While
-    the order is being refunded, no message is sent. If the refund fails, all these messages are sent.
+    the order is being refunded, no message is sent. If the refund fails, the waiting messages are sent.
     """
     is_disputed = row.kind != Kind.ALL_PAID and disputes.is_open(checkout.pk)
     return is_disputed or checkout.status == Status.REFUNDING
@@ -93,8 +93,8 @@ def _queue_text(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest],
         return
     try:
         operator_stops.check(checkout.merchant)
-        # No network address requested this message. In the limits, the order's id is used instead of the
-        # address.
+        # No person requested this message, so there is no network address. The limits count the order's id
+        # instead of an address.
         asked = Asked(SmsMessage.Kind.LEAD, lead.phone, target, body, now + LIFE, str(checkout.pk))
         with transaction.atomic(savepoint=True):
             outbox.queue_message(asked, key=row.pk)
@@ -166,7 +166,7 @@ def _fill_in(words: str, checkout: Checkout, about: list[PaymentRequest], name: 
 def is_wanted(message: SmsMessage) -> bool:
     """Return whether a message to a lead is still true.
 
-    If the same event has happened again, another message reports it, and this one is not wanted.
+    Return False if the same event has happened again, because another message then reports it.
     """
     row = LeadTold.objects.select_related("checkout").filter(pk=message.pk).first()
     if row is None or row.checkout.status != Status.CAPTURED:

@@ -28,7 +28,7 @@ from payments.operator_stops import AllStopped, MerchantSuspended
 log = structlog.get_logger("hosted_page.sms.sending")
 LATE_AT_ONCE = 100
 AGAIN_AFTER = timedelta(seconds=5)  # until the next try, if the carrier is overloaded or unreachable
-_carrier = Bulkhead(settings.SMS_SLOTS, queue=1, name="sms")  # only `stop` waits for a slot
+_carrier = Bulkhead(settings.SMS_SLOTS, queue=1, name="sms")  # queue=1, because only `stop` waits
 _is_stopped = threading.Event()
 
 

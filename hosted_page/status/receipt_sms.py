@@ -75,9 +75,9 @@ def _sign_in_link(target: PaymentTarget) -> str:
 
 
 def request_receipt(target: PaymentTarget, address: str) -> str:
-    """Queue the message, unless one is waiting or was sent. Return why it was refused, "" if it was not.
+    """Queue the message, unless one is waiting or was sent.
 
-    `address` is the caller's network address.
+    Return the reason if the message was refused, otherwise "". `address` is the caller's network address.
     """
     try:
         with transaction.atomic(durable=True):

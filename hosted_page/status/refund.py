@@ -40,9 +40,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Bill:
-    """The amounts that were taken from a card and returned to it.
+    """The amounts that were taken from a card, and those that return to it.
 
-    The rows add up to `left`, the amount that has not been returned.
+    The rows add up to `left`, the amount that does not return.
     """
 
     card: str

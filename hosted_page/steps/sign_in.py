@@ -55,7 +55,7 @@ def show_sign_in(
 def _offer_code(
     request: HttpRequest, target: PaymentTarget, number: str, error: str | TooManySmsMessages = ""
 ) -> HttpResponse:
-    """Offer to send a code to the merchant's `number` for the customer. If it is "", ask for a number."""
+    """Offer to send a code to `number`, which the merchant sent. If it is "", ask for a number."""
     if number:
         return show_prefilled(request, target, number, error=error)
     return show_phone(request, target, error=error)

@@ -42,8 +42,8 @@ class TwilioSender:
     shows_codes = False
 
     def __init__(self) -> None:
-        # Use a new connection for each message. If a reused connection were dead, the outcome of the message
-        # would be unknown.
+        # Use a new connection for each message, because a reused connection might be dead. The outcome of the
+        # message would then be unknown.
         http = TwilioHttpClient(pool_connections=False, timeout=senders.SECONDS, logger=_silent)
         self.client = Client(settings.TWILIO_ACCOUNT_SID, settings.TWILIO_AUTH_TOKEN, http_client=http)
 
