@@ -106,7 +106,7 @@ def _frame_context(
 def _show_bill(
     request: HttpRequest, target: PaymentTarget, found: order_status.PageStatus, refused: Refused
 ) -> HttpResponse:
-    """Show the bill. An open page that shows the order as held is reloaded, because the bill is another page."""
+    """Show the bill. If an open page still shows the order as held, reload it as the page of the bill."""
     shown = bill.bill_of(target.checkout, wrong=refused.number)
     if shown is None or rendering.wants_part(request):
         return HttpResponseClientRefresh()
