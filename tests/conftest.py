@@ -32,13 +32,15 @@ from tests.outages import KINDS, InDoubt, break_down
 from tests.outside import RETURNS, settle
 from tests.portal import people
 
-# In a run with several processes, the tests of a group run in one process. The tests of SHARING_A_SERVICE and
-# WITH_A_WORLD start the whole service and measure time. The gallery and half of the thirty seeds are separate
-# groups, because they take longer than all other tests.
+# In a run with several processes, all tests of a group run in the same process. The tests of
+# SHARING_A_SERVICE form one group and those of WITH_A_WORLD another, because they start the whole service and
+# measure time. The gallery (PICTURED) and every second test of `thirty_seeds` (BESIDE) form two more groups,
+# because they take longer than all other tests.
 SHARING_A_SERVICE = ("tests/browser/", "tests/journeys/")
 WITH_A_WORLD = ("tests/chaos/", "tests/races/")
 PICTURED = "tests/browser/test_gallery.py"
-# These tests search for the addresses that require a login. In one process, the search is done only once.
+# These tests first find all addresses that require a login. If they run in the same process, this search runs
+# only once.
 ASKING_EVERYWHERE = "tests/config/bounds/test_price.py::TestAddresses"
 BESIDE = re.compile(r"thirty_seeds\[\d*[02468]\]")
 
@@ -61,7 +63,8 @@ class Spread(LoadScopeScheduling):
 def pytest_configure(config: pytest.Config) -> None:
     """Make every second process import the test modules in reverse order.
 
-    The other processes have then already compiled many of the remaining modules.
+    Half of the processes therefore begin with the first module, and half with the last. Each half finds many
+    modules that the other half has already compiled.
     """
     number = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
     if int(number) % 2 and config.args == ["tests"]:
@@ -75,7 +78,7 @@ def pytest_in_one_order(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start the gallery and the thirty seeds first, because they take the longest."""
+    """Run the gallery and the tests named `thirty_seeds` first, because they take the longest."""
     items.sort(key=lambda item: not item.nodeid.startswith(PICTURED) and "thirty_seeds" not in item.name)
 
 
@@ -152,16 +155,17 @@ def _no_limits(settings: Settings) -> None:
 
 @pytest.fixture(autouse=True)
 def _open_as_far_as_anybody_asks() -> None:
-    """Cache that the database is open, so that tests that count queries do not see the query for it.
+    """Put into the restore guard's cache that the service is open.
 
-    The tests of the restore guard clear this cache.
+    Without the cached value, tests that count queries would also count the guard's query. The tests of the
+    restore guard clear this cache.
     """
     restore_guard._is_open._value, restore_guard._is_open._read_at = True, float("inf")
 
 
 @pytest.fixture(autouse=True)
 def _switches_read_anew() -> None:
-    """Clear the cache of operator stops, so that a stop of an earlier test has no effect."""
+    """Clear the cache of payments that operators stopped, so that an earlier test's stop has no effect."""
     operator_stops.read_anew()
 
 
@@ -183,7 +187,7 @@ def operator(client: Client) -> Client:
 
 
 class Api:
-    """A merchant's backend: it sends and receives JSON, with a token."""
+    """A merchant's backend: it sends and receives JSON, with an access token."""
 
     def __init__(self, merchant: Merchant, key: keys.NewClient | None = None) -> None:
         self.merchant, self.client = merchant, Client(enforce_csrf_checks=True)
@@ -256,7 +260,7 @@ def unpaid(acme: Merchant) -> Checkout:
 
 @pytest.fixture
 def pay() -> Callable[..., Checkout]:
-    """Return a function that pays a checkout with a test card, as Lea does, and returns the new checkout."""
+    """Return a function that pays a checkout with the lead's test card and returns the updated checkout."""
 
     def paid(checkout: Checkout, card: str = "4242424242424242") -> Checkout:
         token = bank.tokenise(subject=checkout.pk, number=card)
@@ -321,7 +325,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def in_doubt(unpaid: Checkout, pay: Callable[..., Checkout]) -> InDoubt:
-    """Return a function that starts an operation of a given kind, and lets its calls fail `times` times."""
+    """Return a function that starts an operation of a given kind, whose first `times` calls fail."""
 
     def brought(kind: str, mode: str = "down", times: int = 1) -> Operation:
         if kind == "refund":
@@ -357,7 +361,7 @@ def unclear(held: Checkout) -> Operation:
 
 @pytest.fixture
 def refunded(unpaid: Checkout, pay: Callable[..., Checkout]) -> Checkout:
-    """Return a refunded order. The bank returns the refund two seconds later, which has not happened yet."""
+    """Return a refunded order. The bank will return the refund later, when the test advances its time."""
     captures.capture(unpaid.merchant, pay(unpaid, RETURNS).pk, cause=CAUSE)
     refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
     settle(unpaid)

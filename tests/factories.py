@@ -41,7 +41,7 @@ class CustomerFactory(DjangoModelFactory[Customer]):
     class Meta:
         model = Customer
 
-    # Not in the range 07700 900xxx, because the people in the tests have numbers of that range.
+    # These numbers are outside the range 07700 900xxx, which the tests use for named people.
     phone = Sequence(lambda number: f"+4477009{number + 1000:05d}")
 
 
@@ -128,7 +128,7 @@ def record(operation: Operation, outcome: Outcome) -> Recorded:
 
 
 def make_late(checkout: Checkout) -> None:
-    """Move the deadline of a checkout to a second ago: the end of its hold, or of the time to pay."""
+    """Move a checkout's deadline to a second ago. For a held checkout, this is the end of the hold."""
     ago = clock.now() - timedelta(seconds=1)
     rows = Checkout.objects.filter(pk=checkout.pk)
     if checkout.status == "authorized":

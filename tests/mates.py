@@ -34,7 +34,7 @@ def pay(share: PaymentRequest, card: str = FINNS, mate: Customer | None = None) 
 def pump(checkout_uuid: UUID, rounds: int = 1) -> None:
     """Run the pump for a checkout `rounds` times.
 
-    Before each run, all open operations are made due, except those outside the service.
+    Before each run, all open operations are made due, except those that were settled outside the service.
     """
     for _ in range(rounds):
         of_checkout = Operation.objects.filter(payment__checkout_uuid=checkout_uuid, ended_at=None)

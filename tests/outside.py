@@ -1,4 +1,4 @@
-"""Helpers for what payers and banks do outside the service: disputes, returned refunds, direct refunds."""
+"""Helpers that simulate events outside the service: disputes, returned refunds, refunds in the dashboard."""
 
 from collections.abc import Callable
 
@@ -45,7 +45,7 @@ def balances(checkout: Checkout) -> dict[str, int]:
 
 
 def settle(checkout: Checkout) -> None:
-    """Let the bank settle all calls that it has accepted, but return no refund yet."""
+    """Let the bank settle all calls that it has accepted. It does not return any refund yet."""
     mates.pump(checkout.pk)
     Call.objects.filter(verdict=Verdict.PENDING).update(settles_at=clock.now())
     mates.pump(checkout.pk)
@@ -66,7 +66,7 @@ def reimburse(order: Checkout, pay: Callable[..., Checkout], amount: int = 3000)
 
 
 def come_back(*, is_told: bool = True) -> None:
-    """Let time pass at the bank, so that it returns refunds.
+    """Let three seconds pass at the bank, so that it returns refunds.
 
     With `is_told`, the bank notifies the service, which then reads the payments from the bank.
     """
@@ -87,7 +87,7 @@ def returned(checkout: Checkout) -> Operation:
 
 
 def refund_outside(payment: Payment | None, amount: int, *, is_pending: bool = False) -> str:
-    """Refund in the bank's dashboard, without the service, and return the bank's reference.
+    """Refund `amount` of a payment in the bank's dashboard, and return the bank's reference.
 
     The bank notifies the service, which then reads the payment from the bank.
     """

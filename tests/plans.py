@@ -35,7 +35,7 @@ def days(sql: str) -> set[str]:
 
 
 def since(moment: datetime) -> set[str]:
-    """Return the days from the day before `moment` on for which there are partitions, as YYYYMMDD."""
+    """Return the days that have partitions, as YYYYMMDD, beginning with the day before `moment`."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT relname FROM pg_class WHERE relispartition AND relkind = 'r'")
         found = {name[-8:] for (name,) in cursor.fetchall() if name[-8:].isdecimal()}

@@ -45,7 +45,7 @@ def before(database_url: str, folder: Path) -> Iterator[str]:
 
 @contextlib.contextmanager
 def of_a_run() -> Iterator[dict[str, str]]:
-    """Run PostgreSQL and PgBouncer for a program that would start its own PostgreSQL otherwise.
+    """Run PostgreSQL and PgBouncer for a program that otherwise starts its own PostgreSQL.
 
     Yield the program's environment variables. They are empty if THROUGH_PGBOUNCER is not set.
     """

@@ -1,4 +1,4 @@
-"""Checks that apply to all refused requests: the error envelope (rule api.error), and no changed row."""
+"""Checks that apply to all refused requests: the error envelope (rule api.error), and that no row changes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -48,7 +48,7 @@ def nothing_moves() -> Iterator[None]:
 
 
 def _rows() -> dict[str, str | None]:
-    """Map each of these tables to its rows as JSON, without the time of the last sync."""
+    """Map each money and event table to its rows as JSON, without the column `synced_at`."""
     tables = [model._meta.db_table for model in BOOKS]
     selects = [
         f"SELECT '{table}', jsonb_agg(to_jsonb(t) - 'synced_at' ORDER BY t)::text FROM {table} t"
@@ -82,7 +82,10 @@ def refused(answer: Any, status: int, code: str, *params: str | None) -> dict[st
 
 
 def _in_words(first: dict[str, Any], *more: dict[str, Any]) -> str:
-    """Return the expected `message`. It has the first detail, so that a log with only messages is useful."""
+    """Return the expected `message`: the first detail, and how many more there are.
+
+    The first detail is included so that a log which stores only messages is useful.
+    """
     named = f"{first['param']}: " if first["param"] else ""
     return f"{named}{first['message']}" + (f" {len(more)} more in details." if more else "")
 

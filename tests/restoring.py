@@ -1,4 +1,4 @@
-"""Restores the database to an earlier state in a test, but not the tables of the sandbox bank."""
+"""Restores the database to an earlier state in a test. The tables of the sandbox bank are not restored."""
 
 from datetime import datetime
 
@@ -40,7 +40,10 @@ class Backup:
                 cursor.execute(f"CREATE UNLOGGED TABLE restored_{table} AS SELECT * FROM {table}")
 
     def restore(self) -> None:
-        """Restore the rows, and mark the database as a different server, so that the service is closed."""
+        """Restore the rows.
+
+        Also record a different server in the database, so that the restore guard closes the service.
+        """
         with connection.cursor() as cursor:
             cursor.execute("SET LOCAL session_replication_role = replica")
             for table, columns in self.columns.items():

@@ -89,14 +89,14 @@ class Chances(NamedTuple):
     dispute: int = 0
     appeal: int = 0  # a lost dispute is won after all
     merchant: int = 1  # the merchant refunds the order
-    operator: int = 1  # an operator sends a refund again, or reverses a settlement outside
-    stale: int = 0  # a list arrives late
+    operator: int = 1  # an operator resends a refund, or reverses a settlement made outside the service
+    stale: int = 0  # a list that was requested from the provider arrives late
 
 
 class Reading(NamedTuple):
-    """A requested list of a card's refunds and disputes that has not arrived yet.
+    """The provider's list of a card's refunds and disputes, which was requested but has not arrived yet.
 
-    It has the facts from the time of the request.
+    It shows the state at the time of the request.
     """
 
     card: int
@@ -129,7 +129,7 @@ class Scope:
     amount: int = 3
     shares: tuple[int, ...] = (1,)
     is_paying: bool = False  # the shares are being paid at the start
-    disputed: tuple[int, ...] = (0,)  # possible amounts of disputes, minus the whole charge
+    disputed: tuple[int, ...] = (0,)  # possible amounts of a dispute, each minus the captured amount
     without: Break | None = None
 
 
@@ -138,8 +138,8 @@ class Card(NamedTuple):
 
     captured: int
     refunded: int
-    moving: int  # sent or pending, by anyone
-    others: int  # settled or pending, by others
+    moving: int  # refunds by anyone that are sent or pending
+    others: int  # refunds by others that are pending or settled
     withdrawn: int  # by open and lost disputes
     lost: int  # by lost disputes
     outside: int
@@ -171,7 +171,7 @@ def sum_cards(scope: Scope, state: State, view: str) -> list[Card]:
 
 
 def sum_reimbursed(state: State, share: int, states: tuple[str, ...] = NOT_FAILED) -> int:
-    """Return how much of a share was or can still be reimbursed to the lead by refunds or outside.
+    """Return the amount of a share that was or can still be reimbursed, by refunds or outside the service.
 
     Only refunds whose known state is in `states` are counted.
     """

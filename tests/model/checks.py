@@ -35,7 +35,7 @@ class Money:
 
 ALONE = Scope(Chances(), shares=())
 WITH_MATE = Scope(Chances())
-# Each scope allows only a few events, so that the check of all of them takes seconds.
+# Each scope allows only a few events, so that all scopes together are checked in seconds.
 SMALL = {
     "one card: dashboard refund, returned refund, dispute": replace(
         ALONE, left=Chances(come_back=1, others=1, dispute=1, appeal=1)
@@ -54,7 +54,7 @@ SMALL = {
     "a mate who is paying: dashboard refund": Scope(Chances(others=1), is_paying=True),
     "a mate who is paying: dispute": Scope(Chances(dispute=1, appeal=1), is_paying=True),
 }
-# These scopes combine several events or have two mates. The check of all of them takes minutes.
+# These scopes combine several events or have two mates. To check them all takes minutes.
 LARGE = {
     "one card: an event of every kind": replace(
         ALONE, left=Chances(slow=1, fail=1, come_back=1, others=1, dispute=1, appeal=1)

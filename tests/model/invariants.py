@@ -43,7 +43,10 @@ def find_problem(scope: Scope, state: State, is_last: bool) -> str:
 
 
 def _find_overpaid(scope: Scope, state: State, real: list[Card]) -> str:
-    """Return a sentence if the merchant loses more than others refunded and banks took, else ""."""
+    """Return a sentence if too much money was paid out, else "".
+
+    The merchant may lose only the refunds that are due, refunds by others, and money that disputes withdraw.
+    """
     due = scope.amount if state.status == "captured" else 0
     explained = sum(card.others + card.withdrawn for card in real)
     if sum(card.borne - card.moving for card in real) < due - explained:
@@ -55,7 +58,10 @@ def _find_overpaid(scope: Scope, state: State, real: list[Card]) -> str:
 
 
 def _find_rash_plan(state: State, known: list[Card]) -> str:
-    """Return the reason why a planned refund should not be planned, or "". Only known facts count."""
+    """Return the reason why a planned refund should not be planned, or "".
+
+    Only the facts in our database count, not those at the provider.
+    """
     planned = [0] * len(known)
     for row in state.refunds:
         if row.known == "planned":
@@ -102,15 +108,19 @@ def _is_at_rest(state: State) -> bool:
 
 
 def _find_at_rest(scope: Scope, state: State, known: list[Card]) -> str:
-    """Return a sentence if an order at rest is stuck, or if no operator can see a card's difference."""
+    """Return a sentence if an order at rest has a problem that nobody can solve, else "".
+
+    Either no one can act on the order, or a card bears more or less than its target and no operator can
+    correct it.
+    """
     held = {row.card for row in world.list_held(scope, state)}
     if not is_terminal(state, known) and not held and not world.can_refund(scope, state):
         return "The order is at rest, and neither the merchant nor an operator can do anything"
     for index, (card, target) in enumerate(zip(known, find_targets(scope, state, known), strict=True)):
         if card.borne > target and index not in held:
             return f"{name(index)} is owed £{card.borne - target}, and no operator learns of it".capitalize()
-        # A card gets more than disputes explain only if an operator settles its refund outside, and staff
-        # also refund it in the dashboard.
+        # Disputes do not explain every surplus. A card also gets too much if an operator settles its refund
+        # outside the service and staff refund it in the dashboard.
         is_explained = card.outside and scope.without != Break.NO_VERB
         if target - card.borne > card.withdrawn and not is_explained:
             return f"{name(index)} has got £{target - card.borne} too much, and there is no verb for it".capitalize()
@@ -120,7 +130,8 @@ def _find_at_rest(scope: Scope, state: State, known: list[Card]) -> str:
 def _find_uneven(scope: Scope, state: State, known: list[Card]) -> str:
     """Return a sentence if the accounts of a captured order at rest do not add up to the price, else "".
 
-    This check does not use the targets. An order with a refund that waits for an operator is not checked.
+    Unlike the other checks, this one does not use the cards' targets. It ignores an order that has a refund
+    waiting for an operator.
     """
     if state.status != "captured" or world.list_held(scope, state):
         return ""

@@ -45,15 +45,15 @@ class State(NamedTuple):
 
     row: str = "planned"
     key: int = 1
-    first: int = 0  # ticks since the key was first sent
-    last: int = 0  # ticks since the key was last sent
-    sendings: int = 0  # how often the key was sent
-    refusals: int = 0  # how many of these calls were refused
+    first: int = 0  # ticks since the first call with the key
+    last: int = 0  # ticks since the last call with the key
+    sendings: int = 0  # how many calls with the key were sent
+    refusals: int = 0  # how many of the calls with the key were refused
     calls: tuple[Call, ...] = ()
     memories: tuple[Memory, ...] = ()
     done: int = 0  # how often the money was refunded
     can_refuse: bool = True
-    left: int = 3  # how often a call can still be sent
+    left: int = 3  # how many calls can still be sent
 
 
 Steps = Iterator[tuple[str, State]]
@@ -127,7 +127,7 @@ class Keys:
             yield from self._answer(kept, call, "refused", f"{what} and is refused")
 
     def _answer(self, state: State, call: Call, result: str, what: str) -> Steps:
-        """Let the response be lost, be a server error, or arrive."""
+        """Yield the possible fates of the response: it is lost, it is a server error, or it arrives."""
         yield f"{what}. The answer is lost.", state
         if state.row != "unknown" or call.key != state.key:
             return
@@ -141,7 +141,10 @@ class Keys:
             yield f"{what}. The answer says so.", _renew(heard) if is_final else heard
 
     def _look_up(self, state: State) -> Steps:
-        """Ask the provider whether the refund exists. If it does not and enough time has passed, renew it."""
+        """Ask the provider whether the refund exists.
+
+        If the refund does not exist and enough time has passed, plan it again under a new key.
+        """
         age = state.first if self.without == KeyRule.LAST_AGE else state.last
         if state.done:
             yield "We look the refund up: it exists.", state._replace(row="succeeded")
@@ -168,7 +171,7 @@ def _remember(state: State, memory: Memory) -> tuple[Memory, ...]:
 
 
 def _tick(state: State) -> State:
-    """Let a tick pass. Old calls are lost. The provider forgets old keys and calls not carried out."""
+    """Let a tick pass. Calls that are too old are lost, and the provider forgets keys that are too old."""
     calls = tuple(call._replace(age=call.age + 1) for call in state.calls if call.age < MARGIN)
     memories = tuple(memory._replace(age=memory.age + 1) for memory in state.memories if memory.age < LIFE)
     first, last = min(state.first + 1, OLD), min(state.last + 1, OLD)

@@ -45,12 +45,12 @@ def spend(state: State, chance: str) -> Chances:
 
 
 def name(card: int) -> str:
-    """Return the name of the card in a story."""
+    """Return the card's name in the text of a counterexample."""
     return ("the lead's card", "the mate's card", "the second mate's card")[card]
 
 
 def describe(row: Refund) -> str:
-    """Return the name of the refund in a story."""
+    """Return the refund's name in the text of a counterexample."""
     if row.share:
         return f"the reimbursement of £{row.amount} to the lead's card"
     return f"the {'' if row.by_us else 'dashboard '}refund of £{row.amount} to {name(row.card)}"

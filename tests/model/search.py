@@ -65,7 +65,7 @@ def wander(model: Model[S], random: Random) -> Result[S]:
 
 
 def has_cycle(model: Model[S]) -> bool:
-    """Return whether some sequence of steps returns to an earlier state, and could go on forever."""
+    """Return whether a sequence of steps can return to an earlier state and thus repeat forever."""
     start = model.start()
     finished: set[S] = set()
     path = {start: iter(_moves(model, start))}
@@ -83,7 +83,7 @@ def has_cycle(model: Model[S]) -> bool:
 
 
 def _moves(model: Model[S], state: S) -> list[tuple[str, S]]:
-    """Return the steps that change the state. A repeated notification, for example, does not."""
+    """Return the steps that change the state. A repeated notification, for example, is left out."""
     return [(said, after) for said, after in model.steps(state) if after != state]
 
 

@@ -125,8 +125,8 @@ def find_targets(scope: Scope, state: State, known: list[Card]) -> list[int]:
 def find_wanted(scope: Scope, state: State, known: list[Card]) -> Wanted:
     """Return the refunds that the cards are owed, because they bear more than their targets.
 
-    A reimbursement is at most the part of its share that is not reimbursed yet. All reimbursements together
-    are at most the difference of the lead's card.
+    A reimbursement is at most the part of its share that is not reimbursed yet. The sum of all reimbursements
+    is at most the amount that the lead's card bears above its target.
     """
     targets = find_targets(scope, state, known)
     left = [card.borne - card.moving - target for card, target in zip(known, targets, strict=True)]
@@ -143,9 +143,9 @@ def find_wanted(scope: Scope, state: State, known: list[Card]) -> Wanted:
 
 
 def is_held(state: State, card: int, share: int) -> bool:
-    """Return whether only an operator may send the card's refund, or the share's reimbursement, again.
+    """Return whether only an operator may resend the card's refund, or the share's reimbursement.
 
-    This is the case if it was returned, or if it has failed and the days of retries are over.
+    This is the case if the refund was returned, or if it has failed and the days of retries are over.
     """
     part = 0 if share or state.status == "captured" else state.part
     purpose = (card, share, part)
@@ -165,7 +165,7 @@ def _is_automatic(scope: Scope, state: State, card: int, share: int) -> bool:
 
 
 def _close_shares(scope: Scope, state: State, known: list[Card], wanted: Wanted) -> tuple[int, ...]:
-    """Return the closed amount of each share: what the mate paid and no refund covers or will cover."""
+    """Return the closed amount of each share: what its mate paid, minus sent and planned reimbursements."""
     closed = []
     for share, before in enumerate(state.closed, start=1):
         after = known[share].captured - sum_reimbursed(state, share) - wanted.get((LEAD, share, 0), 0)
@@ -176,7 +176,7 @@ def _close_shares(scope: Scope, state: State, known: list[Card], wanted: Wanted)
 
 
 def sum_owed_to_lead(state: State, known: list[Card]) -> list[int]:
-    """Return what we owe the lead for each share: the amount captured, minus reimbursed, minus closed."""
+    """Return our debt to the lead for each share: captured, minus settled reimbursements, minus closed."""
     return [
         known[share].captured - sum_reimbursed(state, share, ("settled",)) - closed
         for share, closed in enumerate(state.closed, start=1)

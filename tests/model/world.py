@@ -77,7 +77,10 @@ def _late_lists(scope: Scope, state: State) -> Steps:
 
 
 def _read_late(scope: Scope, state: State, reading: Reading) -> State:
-    """Record a list that was requested earlier. Facts that were recorded after the request do not change."""
+    """Record a list of the provider's that was requested earlier.
+
+    The list does not overwrite facts that were recorded after the request.
+    """
     refunds, disputes = list(state.refunds), list(state.disputes)
     for index, row in enumerate(state.refunds):
         then = reading.refunds[index] if index < len(reading.refunds) else None
@@ -120,7 +123,7 @@ def _merchant(scope: Scope, state: State) -> Steps:
 
 
 def list_held(scope: Scope, state: State) -> list[Refund]:
-    """Return the refunds that only an operator may send, in the form in which they would be sent."""
+    """Return the refunds that only an operator may send, as planned refunds."""
     if is_disputed(state):
         return []
     wanted = find_wanted(scope, state, sum_cards(scope, state, KNOWN))

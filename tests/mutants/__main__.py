@@ -39,7 +39,7 @@ class Known:
 def main() -> int:
     """Run the tests on the mutants.
 
-    Returns 1 if a mutant has survived that is not listed as equivalent, or if a listed mutant was killed.
+    Returns 1 if an unlisted mutant survived or a mutant listed in `equivalent.py` was killed, else 0.
     """
     asked = _asked()
     KEPT.mkdir(parents=True, exist_ok=True)

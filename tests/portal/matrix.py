@@ -10,7 +10,7 @@ MANAGERS = "owner admin"
 
 
 class Row(NamedTuple):
-    """An address: its method, its roles, whether it needs a fresh proof, and the form to send."""
+    """An address: its method, its roles, whether it needs a fresh proof of identity, and the form to send."""
 
     method: str
     roles: str
@@ -90,5 +90,5 @@ ROWS: dict[str, Row] = {
     "portal_audit": Row("GET", MANAGERS),
     "portal_security": Row("GET", ALL),
 }
-# Addresses that do not belong to a merchant: each acts on the person who is signed in, or on no person.
+# Addresses that belong to no merchant. Most act on the person who is signed in.
 PERSONAL = ("accounts/", "join/")

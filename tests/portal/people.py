@@ -42,7 +42,7 @@ def set_up_app(user: User) -> str:
 def code(secret: str, *, later: int = 0) -> str:
     """Return the app's code for the current half minute, or for `later` half minutes after it.
 
-    The current half minute lasts at least two more seconds.
+    If the half minute ends within two seconds, the function first waits for the next one.
     """
     if time.time() % 30 > 28:
         time.sleep(2)

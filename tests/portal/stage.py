@@ -56,7 +56,7 @@ def browser(membership: Membership, *, is_fresh: bool = True) -> Client:
 
 
 def client_of(role: Role) -> Any:
-    """Return a fixture that provides a browser in which a person with this role for Acme is signed in."""
+    """Return a fixture: a browser in which a person with this role at Acme is signed in."""
 
     @pytest.fixture
     def client(acme: Merchant) -> Client:
@@ -114,7 +114,7 @@ def payout(merchant: Merchant, amount: int = 8709, reference: str = "po_1") -> B
 
 
 class Stage:
-    """One object for each kind of id in the portal's addresses."""
+    """A merchant with one object for each kind of id that occurs in the portal's addresses."""
 
     def __init__(self, merchant: Merchant) -> None:
         self.merchant = merchant

@@ -1,4 +1,4 @@
-"""Access to every address for every role, with the merchant's own objects and with another merchant's."""
+"""Which roles can use which address, with their merchant's objects and with another merchant's objects."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -169,7 +169,7 @@ class TestAddress:
         named = {part: uuid for part, uuid in ids.items() if f":{part}>" in path_of(name)}
         assert client.get(reverse(name, kwargs=named)).status_code in {200, 302, 405}
         after = everything()
-        after["AuditEntry"], before["AuditEntry"] = [], []  # an export adds an entry
+        after["AuditEntry"], before["AuditEntry"] = [], []  # an export may add an audit entry
         assert after == before
 
 

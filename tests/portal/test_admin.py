@@ -1,4 +1,7 @@
-"""The limits of an operator with some rights in the admin: no further rights, and no secrets."""
+"""Limits of an operator who is not a superuser.
+
+In the admin, this operator cannot gain further rights and cannot find out secrets.
+"""
 
 from typing import Any
 
@@ -26,7 +29,7 @@ ALL_RIGHTS = {"is_active": "on", "is_staff": "on", "is_superuser": "on"}
 
 @pytest.fixture
 def helper(client: Client) -> User:
-    """Return an operator with every right except those of a superuser, who has just proven their identity."""
+    """Return an operator who has all permissions and a fresh proof of identity, but is not a superuser."""
     helper = User.objects.create_user("helper@operators.example", people.PASSWORD, is_staff=True)
     helper.user_permissions.set(Permission.objects.all())
     return people.operate(client, helper)
@@ -153,8 +156,8 @@ class TestGuessing:
     def test_of_secrets_is_refused_on_every_list(self, client: Client, chief: User) -> None:
         """No list of the admin allows a lookup with which a person can guess a secret.
 
-        A request tests only the first lookup of each list, because the lists are many. `lookup_allowed` is
-        called for every lookup.
+        To save time, only the first lookup of each list is tested with a request. Calls of `lookup_allowed`
+        test all lookups.
         """
         people.operate(client, chief)
         for model, shown in admin.site._registry.items():
@@ -166,7 +169,10 @@ class TestGuessing:
 
 
 def guesses(model: type[Model]) -> list[str]:
-    """Return lookups by the beginning of a text in the row, or in a row that the row refers to."""
+    """Return a lookup by prefix for each field of the model.
+
+    For a reference to a user or customer, the lookup is by the prefix of their password or phone.
+    """
     found = []
     for field in model._meta.get_fields():
         if isinstance(field, Field) and not field.is_relation:

@@ -1,4 +1,4 @@
-"""Every page of the admin opens with few statements, for rows of every kind."""
+"""Every page of the admin opens and runs few SQL statements, for rows of every kind."""
 
 import html
 import itertools
@@ -60,14 +60,16 @@ from tests.portal import people, stage
 from webhooks.models import Attempt, Delivery, Endpoint, Event, EventType, Subscription
 
 pytestmark = pytest.mark.django_db
-MAXIMUM = 21  # statements; one of them counts the waiting rows for the menu
+MAXIMUM = 21  # SQL statements per page; one of them counts rows for the menu
 ROWS = 3  # rows that are opened from each list
-ODD = ("a%00b", "+".join(("%27%25-1", "x" * 5000, "0" * 32)))  # each word is searched for
+# Search texts. The admin searches for each word of a text separately.
+ODD = ("a%00b", "+".join(("%27%25-1", "x" * 5000, "0" * 32)))
 
 
 @pytest.fixture
 def operator(client: Client, monkeypatch: pytest.MonkeyPatch) -> Client:
-    monkeypatch.setattr(admin.site, "enable_nav_sidebar", False)  # it is the same on hundreds of pages
+    # The sidebar is the same on hundreds of pages. To render it each time would be slow.
+    monkeypatch.setattr(admin.site, "enable_nav_sidebar", False)
     people.operate(client)
     return client
 
@@ -80,7 +82,7 @@ def told(acme: Merchant) -> Subscription:
 
 @pytest.fixture
 def shared(acme: Merchant, told: Subscription, at: Callable[[str], Checkout]) -> Checkout:
-    """Return a split order. A mate has paid a share of it."""
+    """Return a split order of which a mate has paid a share."""
     return at("shared")
 
 
@@ -208,7 +210,7 @@ def _sending(acme: Merchant, told: Subscription) -> None:
 
 
 def opened(client: Client, address: str) -> str:
-    """Open a page; fail unless it exists and needs at most MAXIMUM statements."""
+    """Open a page and return its HTML. Fail unless it exists and runs at most MAXIMUM SQL statements."""
     with CaptureQueriesContext(connection) as asked:
         answer = client.get(address, follow=True)
     assert answer.status_code == 200, address

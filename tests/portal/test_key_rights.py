@@ -1,6 +1,6 @@
 """The scopes that each role can give an API key: no role gains a right through a key.
 
-The tests compare what a key can do.
+The tests use each key and check what it can do.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from webhooks.models import Event, EventType, Subscription
 
 pytestmark = pytest.mark.django_db
 EMAIL = "mo@customer.example"
-# Listed here a second time, so that the tests find errors in the portal's own table.
+# The portal's table, listed a second time, so that the tests find errors in it.
 MAY_GIVE = {
     "checkouts:read": "owner admin developer",
     "checkouts:write": "owner admin developer",
@@ -90,7 +90,7 @@ EFFECTS: dict[str, Callable[[Api], bool]] = {
 
 @pytest.fixture
 def order(acme: Merchant) -> Checkout:
-    """Return a captured order whose customer has opted in, with an endpoint that an owner has set."""
+    """Return a captured order whose customer has opted in. Its merchant has an approved endpoint."""
     stage.saved(acme)
     captured = stage.captured(acme)
     opt_in(acme)
@@ -104,12 +104,15 @@ def opt_in(merchant: Merchant) -> None:
 
 
 def known_secret(key: ApiClient, page: object) -> Api:
-    """Return the API as a person uses it to whom the page has shown the key's secret."""
+    """Return a client of the API that uses the key's secret, which the page shows."""
     return Api(key.merchant, keys.NewClient(key, secret_in(page)))
 
 
 def made_by(role: Role, merchant: Merchant, scope: str) -> Api | None:
-    """Make a key with this scope in the portal as a person with this role; return None if it is refused."""
+    """Create a key with this scope in the portal, as a person with this role.
+
+    Returns None if the portal refuses the key.
+    """
     scopes = [scope, "webhooks:read"] if scope == "customers:read" else [scope]
     browser = stage.browser(stage.person(merchant, role))
     page = browser.post("/portal/keys/new", {"name": "Mine", "scopes": scopes}, follow=True)
@@ -153,7 +156,7 @@ class TestScope:
 
 class TestRole:
     def test_counts_as_it_is_when_the_key_is_made(self, acme: Merchant) -> None:
-        """A person whose role changes before the form arrives gets no key with the scopes of the old role."""
+        """If a person's role changes before the form arrives, the scopes of the old role are refused."""
         admin = stage.person(acme, Role.ADMIN)
         Membership.objects.filter(pk=admin.pk).update(role=Role.DEVELOPER)
         with pytest.raises(keys.ScopeNotAllowed):

@@ -82,9 +82,10 @@ def test_in_a_form(client: Client, place: str, is_alone: bool) -> None:
 
 
 def _queries(names: tuple[str, ...], is_alone: bool) -> Iterator[str]:
-    """Yield queries with each odd text as the value of each parameter, or of all parameters at once.
+    """Yield query strings with the odd texts as values of the parameters.
 
-    For all parameters at once, the text is shortened, so that the query does not become longer.
+    With `is_alone`, each query has one parameter. Otherwise, each query has all parameters with the same text.
+    This text is shortened so that the query does not become too long.
     """
     for text in ODD:
         quoted = _quoted(text if is_alone else text[: 5000 // len(names)])

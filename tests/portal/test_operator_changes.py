@@ -23,7 +23,7 @@ RIGHTS = (
 
 @pytest.fixture
 def delegate(client: Client) -> Client:
-    """Return the browser of a person with every right about people who is not a superuser."""
+    """Return the browser of an operator who has all RIGHTS about people but is not a superuser."""
     user = User.objects.create_user("delegate@service.example", is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename__in=RIGHTS))
     people.operate(client, user)

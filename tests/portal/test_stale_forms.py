@@ -93,7 +93,7 @@ class TestStoredRequest:
     def test_runs_for_the_merchant_that_it_was_sent_for(
         self, owner: Membership, acme: Merchant, rival: Merchant
     ) -> None:
-        """Before the person gives the requested proof, they choose another merchant in another tab."""
+        """A person sends a form and must prove their identity, but first switches to another merchant."""
         client = stage.browser(owner, is_fresh=False)
         owner.user.set_password("a bill on the table")
         owner.user.save()

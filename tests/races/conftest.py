@@ -46,7 +46,7 @@ def fresh(acme: models.Merchant, pay: Callable[..., Checkout]) -> Callable[[str]
         return checkout
 
     def payment_in_doubt() -> Checkout:
-        """Hold a checkout at the bank. The response was lost, more than a minute ago."""
+        """Create a checkout that is held at the bank. The bank's response was lost more than a minute ago."""
         fault_injection.set_fault(verb="authorize", mode="done_then_reset", times=1)
         checkout = pay(factories.checkout(acme))
         rows = Operation.objects.filter(payment__checkout_uuid=checkout.pk)

@@ -35,7 +35,8 @@ from webhooks.models import Event
 LONG_AGO = "2020-01-01T00:00Z"
 DONE = "done"
 ENDS = ("captured", "voided", "expired")
-ENDING = ("capture", "cancel", "lapse", "watch", "fence")  # at least one of them ends a hold
+# If one of these actions takes part in a race about a hold, the hold must have ended afterwards.
+ENDING = ("capture", "cancel", "lapse", "watch", "fence")
 
 
 def capture(checkout: Checkout) -> Checkout:
@@ -76,7 +77,7 @@ def watch(checkout: Checkout) -> None:
 
 
 def notify(checkout: Checkout) -> None:
-    """Send the service a notification of every call that the bank received, and then run the pump and the syncs."""
+    """Notify the service of every call that the bank received. Then run the pump and sync all payments."""
     payments = list(Payment.objects.filter(checkout_uuid=checkout.pk).values_list("pk", flat=True))
     for call in Call.objects.filter(charge__payment__in=payments).select_related("charge"):
         verdict = Verdict(call.verdict)
@@ -173,7 +174,8 @@ def open_operations(checkout: Checkout) -> QuerySet[Operation]:
 
 def finish(checkout: Checkout) -> None:
     """Run the pumps until no operation is open, except authorizations that wait for the payer."""
-    tasks.expire_due()  # a rival's pump has skipped rows that another process had locked
+    # A rival's pump skips rows that another process has locked. Therefore the pump runs again here.
+    tasks.expire_due()
     for _ in range(10):
         if not open_operations(checkout).exclude(state=Operation.State.NEEDS_ACTION).exists():
             return
@@ -182,9 +184,9 @@ def finish(checkout: Checkout) -> None:
 
 
 def check(checkout: Checkout, answers: Sequence[Answer], *further_refusals: str) -> None:
-    """Run the pumps, and check that the race has one outcome with which all results agree.
+    """Run the pumps, and check that the race has exactly one outcome.
 
-    The bank's records and the events must agree with the outcome too.
+    The results of all rivals, the bank's records and the events must agree with it.
     """
     for answer in answers:
         assert answer.code in {DONE, *RIVALS[answer.rival].refusals, *further_refusals}, answers
@@ -209,7 +211,7 @@ def check(checkout: Checkout, answers: Sequence[Answer], *further_refusals: str)
 
 
 def _check_bank(checkout: Checkout) -> None:
-    """Check that at most one card bears the amount, and that the bank has no unwanted hold."""
+    """Check that at most one card bears the amount. Only a held checkout may have a hold at the bank."""
     payments = list(Payment.objects.filter(checkout_uuid=checkout.pk).values_list("pk", flat=True))
     charges = list(Charge.objects.filter(payment__in=payments))
     taken = [charge for charge in charges if charge.state == "captured"]

@@ -33,7 +33,7 @@ Fresh: TypeAlias = Callable[[str], Checkout]
 MERCHANTS = ("capture", "cancel", "lapse", "refund", "notify")
 PAYERS = ("pay", "cancel", "lapse", "notify")
 CHALLENGED = (*PAYERS, "confirm", "use another card")
-# The states in which both actions of a pair are possible, and the rivals in each state.
+# For each state of a checkout, the actions that race in pairs at the same moment.
 AT_ONCE: dict[str, tuple[str, ...]] = {
     "created": PAYERS,
     "challenged": CHALLENGED,
@@ -44,7 +44,8 @@ AT_ONCE: dict[str, tuple[str, ...]] = {
     "captured": MERCHANTS,
     "refund pending": MERCHANTS,
 }
-# The actions that lock the row at their start or after a call to the bank.
+# For each state, the actions that wait for the row lock in a queue. They take the lock at their start or
+# after a call to the bank.
 IN_LINE: dict[str, tuple[str, ...]] = {
     "created": ("pay", "cancel", "lapse"),
     "challenged": ("pay", "cancel", "lapse", "use another card"),
@@ -55,7 +56,7 @@ IN_LINE: dict[str, tuple[str, ...]] = {
     "captured": ("capture", "cancel", "lapse", "refund"),
 }
 WIDEST = {"payment in doubt", "not taken, in doubt"}
-# The actions that call the bank, with their states, and the rivals that run between the phases.
+# For each state and action that calls the bank, the rivals that run between two phases of the action.
 BETWEEN: dict[tuple[str, str], tuple[str, ...]] = {
     ("created", "pay"): (*PAYERS, "take over", "fence"),
     ("challenged", "pay"): (*CHALLENGED, "take over", "fence"),
@@ -78,7 +79,7 @@ ROUNDS_OF_ALL = 3
 def _right(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """After each test, prove the ledger and check that there is no discrepancy.
 
-    In the tests, a capture that finds another capture open waits only briefly.
+    During the test, a capture waits only 0.05 s for another open capture.
     """
     monkeypatch.setattr(captures, "JOIN_SECONDS", 0.05)
     yield
@@ -141,12 +142,12 @@ def queue(checkout: Checkout, *names: str) -> list[Answer]:
 
 
 def wait_for_queue_of(length: int) -> None:
-    """Wait until `length` connections wait for a lock. Each waits at most three seconds."""
+    """Wait until `length` connections wait for a lock. Fail if this takes more than 2.5 seconds."""
     wait_for(lambda: waiting_for_locks() == length, within=2.5)
 
 
 def come_between(patched: pytest.MonkeyPatch, phase: str, rival: str, checkout: Checkout) -> list[Answer]:
-    """Run a whole rival when the next action reaches this phase.
+    """Arrange that a rival runs from start to end when the next action reaches this phase.
 
     Returns a list to which the rival's result will be added.
     """

@@ -1,4 +1,7 @@
-"""Mates, the lead, the merchant and the pumps act on a share at once, and every card bears what it should."""
+"""Mates, the lead, the merchant and the pumps act on a share at once.
+
+Afterwards, every card must bear the correct amount.
+"""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor

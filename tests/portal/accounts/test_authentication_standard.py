@@ -27,7 +27,8 @@ from tests.portal.people import EMAIL, PASSWORD
 
 PAGE = (service.BASE_DIR / "docs" / "security-asvs.md").read_text()
 ROW = re.compile(r"^\| (\d\.\d\.\d+) \| ([12]) \| (.+) \| (.+) \| (.+) \|$", re.MULTILINE)
-# The number of requirements of levels 1 and 2 in each section. They come first in every section.
+# For each section, the number of its requirements of levels 1 and 2. In every section, these requirements
+# come before those of level 3.
 SECTIONS = {"6.1": 3, "6.2": 12, "6.3": 4, "6.4": 4, "6.5": 5, "6.6": 3, "6.8": 4}
 SECTIONS |= {"7.1": 3, "7.2": 4, "7.3": 2, "7.4": 5, "7.5": 2, "7.6": 2}
 NEW = "another bill on the table"

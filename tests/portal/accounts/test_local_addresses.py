@@ -23,14 +23,17 @@ def browser(request: pytest.FixtureRequest) -> Client:
 
 
 def link_of_mail() -> str:
-    """Return the path of the link in the last mail, which leads to the host where passkeys work."""
+    """Return the path of the link in the last mail. Fail unless the link's host is localhost."""
     (link,) = re.findall(r"http://\S+/(?:accounts/password/reset/key|join)/\S+", str(people.mails()[-1].body))
     assert link.startswith(f"{PORTAL}/"), link
     return str(link.removeprefix(PORTAL))
 
 
 def stays(answer: Any) -> str:
-    """Return where a response redirects; fail if that is another host, which would not have the session."""
+    """Return the path to which a response redirects.
+
+    Fail if it redirects to another host, because the session's cookie is not sent there.
+    """
     assert answer.status_code in (302, 303), answer.content.decode()
     assert answer["Location"].startswith("/"), answer["Location"]
     return str(answer["Location"])

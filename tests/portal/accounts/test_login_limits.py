@@ -175,7 +175,8 @@ class TestOthers:
         LoginAttempt.objects.filter(
             address_digest=LoginAttempt.objects.latest("created_at").address_digest
         ).delete()
-        monkeypatch.setattr(login_limits, "KNOWN", timedelta(0))  # that login was long ago
+        # The login from HOME no longer makes its address known.
+        monkeypatch.setattr(login_limits, "KNOWN", timedelta(0))
         assert Client().post("/accounts/login/code/", {"email": EMAIL}, REMOTE_ADDR=HOME).status_code == 200
 
     def test_nothing_that_was_typed_is_kept(self, lea: User) -> None:
@@ -195,7 +196,7 @@ class TestOthers:
 
 
 def at_once(act: Callable[[int], object], times: int = MANY) -> None:
-    """Call the function `times` times, a few calls in parallel, each on a separate database connection."""
+    """Call the function `times` times, several calls in parallel, each on its own database connection."""
 
     def acting(number: int) -> None:
         try:
@@ -214,7 +215,7 @@ class TestHundredAtOnce:
         yield people.join(MerchantFactory.create(name="Acme Tickets"))
 
     def looked_at(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-        """Return a list to which each password that is compared with the owner's is added."""
+        """Return a list to which the service's later comparisons add each password that they check."""
         compared: list[str] = []
         check = User.check_password
 

@@ -1,4 +1,7 @@
-"""New passwords that are refused: common ones, those with the person's own words, and the last four."""
+"""New passwords that are refused.
+
+A password is refused if it is common, contains words about the person, or is one of their last four.
+"""
 
 import time
 from datetime import timedelta

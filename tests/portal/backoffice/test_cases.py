@@ -1,4 +1,4 @@
-"""Cases that need a person. Each is shown as a sentence with the possible actions."""
+"""The cases that need an operator. Each is shown as a sentence with the possible actions."""
 
 from datetime import UTC, datetime
 

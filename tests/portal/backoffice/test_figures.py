@@ -1,4 +1,7 @@
-"""Figures from the database: the reconciliation's age, the holds that no endpoint accepted, their cost."""
+"""Figures from the database: the age of the last reconciliation, and holds whose event was not accepted.
+
+A hold counts if it ends soon and its merchant's endpoint has not accepted the event.
+"""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -46,7 +49,7 @@ def unheard() -> float:
 
 
 def answer(*statuses: int) -> None:
-    """Make the attempts that are due now, one after another, and let the endpoint answer these statuses."""
+    """For each status, make the next delivery attempt and let the endpoint respond with this status."""
     for status in statuses:
         Delivery.objects.filter(status="pending").update(next_attempt_at=clock.now())
         story.record(story.claim_one(), status)
@@ -105,7 +108,7 @@ class TestHoldsUnheard:
 
 class TestPlan:
     def test_reads_no_table_from_end_to_end(self, told: Checkout) -> None:
-        """Among 3,000 orders with old parked events, a query reads only the order whose hold ends soon."""
+        """With 3,000 other orders in the database, the queries read no table or index completely."""
         answer(400)
         mine = "original.checkout_uuid = %(checkout)s"
         of_hold = "original.event_id IN (SELECT id FROM webhooks_event WHERE checkout_uuid = %(checkout)s)"
@@ -126,7 +129,7 @@ class TestPlan:
             if '"webhooks_event"' in query["sql"] or '"webhooks_delivery"."event_id"' in query["sql"]
             for table in plans.scans(query["sql"])
         }
-        # Near midnight, the rows are in the partitions of two days.
+        # Near midnight, the test's rows can be in the partitions of two days.
         days = [f"_{clock.now() + timedelta(days=ahead):%Y%m%d}" for ahead in (-1, 0, 1)]
         few = (*days, "_pending", "_subscription")  # PostgreSQL skips the partitions of other days
         assert {table for table in read if not table.endswith(few)} == set()

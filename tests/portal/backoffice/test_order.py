@@ -1,4 +1,7 @@
-"""An order's page for operators: where the money is, what waits and what was done, within their rights."""
+"""An order's page for operators: where the money is, the work that waits, and the operations so far.
+
+Operators see only the parts that their rights allow.
+"""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -114,7 +114,7 @@ class TestPage:
         person = User.objects.create_user("x@example.com", is_staff=True, is_superuser=is_superuser)
         person.user_permissions.set(Permission.objects.filter(codename__endswith="_operation"))
         people.operate(client, person)
-        client.get(PAGE)  # the first request of a session also writes when it began
+        client.get(PAGE)  # a session's first request also stores its start time
         with CaptureQueriesContext(connection) as asked:
             assert client.get(PAGE).status_code == 200
         assert len(asked) <= 20

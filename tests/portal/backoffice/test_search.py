@@ -128,9 +128,10 @@ class TestFinding:
     def test_by_a_uuid_uses_an_index_that_begins_with_it(
         self, row: tuple[str, type[Model], str, str]
     ) -> None:
-        """The test looks for an index, because the query plan of a nearly empty table would prove little.
+        """Each column that the search uses is the first column of an index.
 
-        Deliveries are left out: only the partitions of their table have the index.
+        The test checks the indexes instead of query plans, because the plans for nearly empty tables prove
+        little. It leaves out deliveries, because only the partitions of their table have the index.
         """
         _, model, key, _ = row
         column = (model._meta.pk if key == "pk" else model._meta.get_field(key)).column  # type: ignore[union-attr]

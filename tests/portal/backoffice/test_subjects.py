@@ -1,4 +1,7 @@
-"""The facts about a row in a question: since when the row is in its state, and the amount, as in lists."""
+"""The facts about a row on the page that asks an operator to confirm an action.
+
+The page shows the row's amount and since when the row is in its state, in the same form as the lists.
+"""
 
 from datetime import timedelta
 

@@ -30,9 +30,10 @@ client = stage.client_of(Role.ADMIN)
 
 
 def filters(sql: str) -> str:
-    """Return the filters that the generic plan of a statement applies to the rows from an index.
+    """Return the filters with which the statement's generic plan discards rows after it has read an index.
 
-    The index of all attempts is dropped first, because it costs the same while there are no attempts.
+    The index of all attempts is dropped first. As long as the table is empty, the planner might choose it,
+    because it costs as little as the right index.
     """
     names = list(dict.fromkeys(re.findall(r"%\((\w+)\)s", sql)))
     asked = re.sub(r"%\((\w+)\)s", lambda found: f"${names.index(found[1]) + 1}", sql)

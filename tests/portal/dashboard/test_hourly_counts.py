@@ -24,7 +24,7 @@ class TestCounting:
         stage.captured(acme)
         cancelled = stage.hold(factories.checkout(acme))
         cancellations.cancel(acme, cancelled.pk, cause=CAUSE)
-        cancellations.cancel(acme, factories.checkout(acme).pk, cause=CAUSE)  # never held: not counted
+        cancellations.cancel(acme, factories.checkout(acme).pk, cause=CAUSE)  # not counted: never held
         hourly_counts.catch_up(clock.now())
         hours = list(PaymentHour.objects.all())
         assert sum(hour.captured_count for hour in hours) == 2
@@ -49,7 +49,7 @@ class TestCounting:
 
     @pytest.mark.parametrize("ahead", [None, timedelta(days=3)])
     def test_goes_on_where_it_stopped(self, acme: Merchant, ahead: timedelta | None) -> None:
-        """Counting continues even if a clock that was ahead has written an hour in the future."""
+        """Counting continues even if a fast clock has stored a row for a later hour."""
         captured = stage.captured(acme)
         hourly_counts.catch_up(clock.now())
         long_ago = clock.now() - timedelta(hours=5)

@@ -22,7 +22,7 @@ client = stage.client_of(Role.VIEWER)
 class TestStats:
     def test_days_are_the_merchants_own(self, acme: Merchant) -> None:
         acme.time_zone = "America/New_York"
-        # 22:00 or 23:00 in New York
+        # 03:00 UTC is still the previous day in New York: 22:00 or 23:00.
         midnight = datetime.now(UTC).replace(hour=3, minute=0, second=0, microsecond=0)
         PaymentHour.objects.create(
             merchant=acme, hour=midnight, currency="GBP", captured_count=3, captured_amount=300

@@ -77,7 +77,10 @@ def test_tells_of_all_at_once_when_the_mail_server_was_away_overnight(
 
 
 def let_pass(*, hours: int) -> None:
-    """Move all mails and parked deliveries back by this many hours. The mails get keys of an earlier day."""
+    """Simulate that hours pass: move the times of all mails and parked deliveries back.
+
+    The key of each mail also changes, so that the same mail can be sent again.
+    """
     ago = timedelta(hours=hours)
     OutboundEmail.objects.update(key=Concat(F("key"), Value(" before")), sent_at=F("sent_at") - ago)
     Delivery.objects.update(ended_at=F("ended_at") - ago)
@@ -129,7 +132,8 @@ def test_tells_the_next_day_of_holds_lost_after_the_mail(
     told = {"kind": "holds_lost", "key": "yesterday", "sent_at": clock.now()}
     OutboundEmail.objects.create(merchant=owner.merchant, **told)
     at("lapsed")
-    monkeypatch.setattr(trouble_mails, "LATELY", timedelta())  # it was lost hours ago
+    # The hold was lost longer ago than LATELY.
+    monkeypatch.setattr(trouble_mails, "LATELY", timedelta())
     (sent,) = look_and_send()
     assert "1 hold lapsed" in sent.body
 

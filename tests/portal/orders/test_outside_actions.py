@@ -54,7 +54,10 @@ CASES = [
 
 
 def act(checkout: Checkout, kind: str, *, is_told: bool = True) -> None:
-    """Act in the bank's dashboard. The service is notified, or finds the action by reconciliation."""
+    """Simulate an action of this kind in the bank's dashboard.
+
+    With `is_told`, the bank notifies the service. Otherwise, the reconciliation finds the action.
+    """
     assert checkout.payment_id is not None
     bank.call_bank("act_in_dashboard", kind=kind, payment=checkout.payment_id, amount=0)
     if not is_told:
@@ -89,7 +92,7 @@ class TestTheOrdersPage:
     def test_asks_for_no_capture_where_only_a_part_was_taken(
         self, at: Callable[[str], Checkout], words: Words
     ) -> None:
-        """The sandbox's bank captures all or nothing; other banks let a person choose an amount."""
+        """The test sets the captured amount, because the sandbox's bank captures only whole holds."""
         checkout = at("authorized")
         act(checkout, "capture")
         told = Discrepancy.objects.get(kind="outside_capture")

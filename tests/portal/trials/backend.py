@@ -78,7 +78,7 @@ class Refusing(Backend):
 
 
 def answer_directly(monkeypatch: pytest.MonkeyPatch, backend: Backend) -> None:
-    """Let the backend answer the attempts that the sandbox makes itself, without a network."""
+    """Pass the delivery attempts that the sandbox makes itself directly to the backend, without a network."""
 
     def answered(claimed: delivery.Claimed, body: bytes, _: float) -> Answer:
         status = backend.hear(orjson.loads(body))

@@ -34,7 +34,10 @@ pytestmark = pytest.mark.django_db
 
 
 def captured_first(api: Api, name: str, times: int = 1) -> Trial:
-    """Take a case's first step, capture before the event as a server that lists its holds, and step again."""
+    """Run a case whose server captures before the event arrives, because it has listed its holds.
+
+    Between the sandbox's first two steps, the server sends `times` captures.
+    """
     trial = backend.begin(api.merchant, name)
     trial_runs.step(trial)
     for _ in range(times):
@@ -157,7 +160,8 @@ class TestNothingLeftToSee:
         )
 
     def test_of_a_lapse(self, acme: Merchant, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(advancing, "advance", lambda *_: None)  # the server is faster than the sandbox
+        # The server captures before the sandbox makes the time pass.
+        monkeypatch.setattr(advancing, "advance", lambda *_: None)
         trial = captured_first(api, "lapse")
         assert trial.has_passed is False and trial.reason.startswith(
             "Your server listed its holds and captured"
@@ -183,7 +187,7 @@ class TestSlow:
 
     def test_passes_where_the_retry_alone_captures(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
         class Interrupted(Backend):
-            """A backend that does not finish its work if no one waits for the response."""
+            """A backend that does nothing at the first attempt, as if the sandbox had interrupted it."""
 
             def hear(self, event: dict[str, Any]) -> int:
                 self.got.append(event)
@@ -282,9 +286,9 @@ class TestRotate:
 @pytest.mark.rule("trial.reads")
 class TestRefund:
     def walk(self, api: Api, look: str, monkeypatch: pytest.MonkeyPatch) -> Trial:
-        """Run the case. In each turn, the bank's pumps run. After the refund failed, the server reads `look`.
+        """Run the case `refused`. Once the refund has failed, the server requests the path `look`.
 
-        Without a `look`, the time in which the server must read is over at once.
+        If `look` is empty, the server makes no request and its time for it ends immediately.
         """
         monkeypatch.setattr(verdicts, "LOOKS_WITHIN", verdicts.CALM if look else verdicts.LOOKS_WITHIN * 0)
 
@@ -321,7 +325,7 @@ class TestRefund:
 class TestDoubt:
     @staticmethod
     def finish(trial: Trial) -> None:
-        """Let the bank answer again, and let the pump send it an inquiry."""
+        """Let the bank respond again, and run the pump, which looks up the operation."""
         Charge.objects.update(silent_until=clock.now())
         mates.pump(order_of(trial).pk)
 

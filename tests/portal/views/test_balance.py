@@ -26,7 +26,7 @@ def lines(answer: Any) -> list[list[str]]:
 
 
 def charged(merchant: Merchant) -> BalanceEntry:
-    """Create the processor's balance entry for a captured order, as a part of a payout."""
+    """Create an entry of the processor's balance: a captured order that is part of a payout."""
     checkout = stage.captured(merchant)
     assert checkout.payment is not None
     payout = stage.payout(merchant)

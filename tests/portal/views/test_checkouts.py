@@ -44,7 +44,7 @@ class TestPages:
             return len(queries)
 
         stage.captured(acme)
-        cost()  # the first request of a session also writes when it began
+        cost()  # a session's first request also stores its start time
         few = cost()
         for _ in range(10):
             stage.captured(acme)

@@ -1,4 +1,7 @@
-"""The question before a key, a person or the endpoint is removed: in the page, or on a separate page."""
+"""The question that confirms the removal of a key, a person or the endpoint.
+
+It is asked within the page or on a separate page.
+"""
 
 import pytest
 from django.test import Client

@@ -183,7 +183,7 @@ class TestTestEvent:
     def test_counts_in_the_figures_of_a_page_that_shows_it(
         self, client: Client, acme: Merchant, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The figures include the response, even if it arrives while the page is rendered."""
+        """The page counts the response to a test event, even if it arrives while the page is rendered."""
         saved(acme)
         address = client.post("/portal/webhooks/test")["Location"].split("#")[0]
         found = webhooks._test_context

@@ -1,4 +1,4 @@
-"""The feed of events: its entries, their order, and the cursor, with which a caller never misses an event."""
+"""The feed of events: its entries, their order, and the cursor, which never skips an event."""
 
 import json
 import threading
@@ -33,7 +33,7 @@ SECOND, HOUR, DAY = timedelta(seconds=1), timedelta(hours=1), timedelta(days=1)
 
 
 def age(by: timedelta = 5 * SECOND) -> None:
-    """Move the `written_at` of all events into the past."""
+    """Move the `written_at` of all events back by this duration."""
     Event.objects.update(written_at=F("written_at") - by)
 
 
@@ -58,7 +58,7 @@ def after(api: Api, found: dict[str, Any], query: str = "") -> dict[str, Any]:
 
 
 def dated(event: Event, **facts: Any) -> Event:
-    """Set fields of an event, such as its times."""
+    """Set fields of an event, such as its times, and return the event."""
     Event.objects.filter(pk=event.pk).update(**facts)
     return event
 
@@ -170,7 +170,7 @@ class TestTheOrder:
         assert ids(page(api)) == [event.pk for event in made]
 
     def test_pages_neither_repeat_nor_miss_what_was_written_at_one_moment(self, api: Api) -> None:
-        """Check events that have the same `written_at`, as events have that are older than the column."""
+        """Check events that share one `written_at`. This happens to events that are older than the column."""
         made = [happen(api.merchant).pk for _ in range(7)]
         Event.objects.update(written_at=clock.now() - 5 * SECOND)
         found = page(api, "limit=2")
@@ -229,9 +229,9 @@ class TestTheBeginning:
         assert ids(page(api, "created_after=9999-12-31T23:59:59Z")) == []
 
     def test_leaves_out_nothing_that_is_noticed_later(self, api: Api) -> None:
-        """Check that an event that is written late is listed by the time when it was written.
+        """Check that the cursor also returns an event that is written long after it happened.
 
-        Here, a hold lapsed two days ago, and the event is written after the first call.
+        Here, the hold lapsed two days ago, but its event is written only after the first call.
         """
         found = page(api)
         noticed = dated(happen(api.merchant), created_at=clock.now() - 2 * DAY)
@@ -340,7 +340,8 @@ class TestAWriterWhoIsHeldOpen:
                     slow[reader] = happen(reader.merchant).pk
                 written.set()
                 while not go_on.wait(1):
-                    clock.now()  # run a query, because PostgreSQL ends a session that is idle for too long
+                    # PostgreSQL ends a session that is idle in a transaction. A query prevents this.
+                    clock.now()
             connection.close()
 
         writer = threading.Thread(target=write_slowly)
@@ -364,7 +365,7 @@ class TestAWriterWhoIsHeldOpen:
         assert seen == {reader: [slow[reader], quick[reader]] for reader in starts}
 
     def _older_id(self, reader: Api) -> UUID:
-        """Commit an event and return its id, which is a minute older than that of the uncommitted event."""
+        """Commit an event whose id is a minute older than the id of the uncommitted event; return this id."""
         made = UUID(int=clock.first_id(clock.now() - 60 * SECOND).int | uuid7().int & (1 << 80) - 1)
         body = json.dumps({"id": str(made)}).encode()
         now = clock.now()
