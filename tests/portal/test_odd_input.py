@@ -84,7 +84,7 @@ def test_in_a_form(client: Client, place: str, is_alone: bool) -> None:
 def _queries(names: tuple[str, ...], is_alone: bool) -> Iterator[str]:
     """Yield query strings with the odd texts as values of the parameters.
 
-    With `is_alone`, each query has one parameter. Otherwise, each query has all parameters with the same text.
+    With `is_alone`, each query has one parameter. Otherwise, each query has all parameters, with one text.
     This text is shortened so that the query does not become too long.
     """
     for text in ODD:

@@ -61,7 +61,10 @@ def aged(due: Delivery, days: float, *, status: str = "delivered") -> Delivery:
 
 
 def renamed(event_id: UUID, at: datetime) -> UUID:
-    """Change the ids of an event, its deliveries and their attempts to ids made at the time `at`."""
+    """Give an event, its deliveries and their attempts new ids that contain the time `at`.
+
+    Returns the event's new id.
+    """
 
     def made(old: UUID) -> UUID:
         return UUID(int=clock.first_id(at).int | old.int & (1 << 80) - 1)

@@ -1,4 +1,4 @@
-"""Connections to receivers: their targets and time limits, which of them are kept, and how they end."""
+"""Connections to receivers: their targets, their time limits, their reuse, and how they end."""
 
 import asyncio
 import gc
@@ -33,7 +33,10 @@ def run(scenario: Coroutine[Any, Any, Returned]) -> Returned:
 
 
 async def is_left(receiver: Receiver, count: int = 1) -> bool:
-    """Wait up to 2 s until `count` connections have ended. A deadline would end them later than that."""
+    """Wait until `count` connections have ended. Fail after 2 s.
+
+    Connections that end only at their deadline end later than that.
+    """
     async with asyncio.timeout(2):
         while receiver.left < count:
             await asyncio.sleep(0.005)
@@ -118,7 +121,8 @@ class TestConnecting:
 
         monkeypatch.setattr(targets, "is_allowed", judge)
         assert run(scenario()) == "could not connect"
-        assert 0 < len(judged) - 201 <= 36  # the resolver checks all 201 addresses; the rest are sockets
+        # The resolver checks all 201 addresses once. Each further check belongs to an attempt to connect.
+        assert 0 < len(judged) - 201 <= 36
 
     def test_to_several_addresses_where_nobody_listens_names_none(self) -> None:
         async def scenario() -> str:
@@ -246,7 +250,7 @@ class TestKeeping:
                 async with transport.open_pool(allow_loopback=True, tls=TLS) as pool:
                     url = f"http://127.0.0.1:{receiver.port}/"
                     answers = [await verdict(pool, url)]
-                    time.sleep(0.15)  # the loop is blocked
+                    time.sleep(0.15)  # blocks the event loop
                     answers.append(await verdict(pool, url))
                     return answers, receiver.connections
 

@@ -58,7 +58,10 @@ CLAIM = delivery.claim
 
 
 class SlowClaims:
-    """A replacement of `delivery.claim`. If `are_slow` is set, it returns only when `goes_on` is set."""
+    """A replacement for `delivery.claim`.
+
+    With `are_slow`, a claim that has found rows returns only once `goes_on` is set.
+    """
 
     def __init__(self) -> None:
         self.are_slow = False
@@ -165,7 +168,7 @@ class TestSending:
         sender.wake()
         assert within(10, lambda: Attempt.objects.filter(http_status=500).count() == 1)
         receiver.http_status = 200
-        time.sleep(1.01 - time.time() % 1)  # the signature changes each second
+        time.sleep(1.01 - time.time() % 1)  # wait for the next second, so that the signature changes
         Delivery.objects.update(next_attempt_at=clock.now())
         sender.wake()
         assert within(10, has_status(due, "delivered"))
@@ -204,7 +207,8 @@ class TestSending:
                 emit(holds, EventType.AUTHORIZED)
             sender.wake()
             assert within(10, lambda: urgent.at_once == 4)
-            time.sleep(1.2)  # the next check of the queue does not start more attempts either
+            # The sender checks the queue again. It must not start more attempts.
+            time.sleep(1.2)
             assert (sum(receiver.at_once for receiver in patient), urgent.at_once) == (6, 4)
 
     def test_a_delivery_that_cannot_be_signed_fails_alone(
@@ -227,7 +231,8 @@ class TestSending:
         self, receiving: Callable[..., Receiver], sender: delivery_sender.Sender
     ) -> None:
         receiver = receiving()
-        with transaction.atomic():  # emitting wakes the sender
+        # In one transaction, because the sender wakes when an event is committed.
+        with transaction.atomic():
             due = emit(subscribe(receiver.url), EventType.OPTED_IN)
             Event.objects.update(body=b"", body_deleted_at=clock.now())
         sender.wake()
@@ -324,7 +329,8 @@ class TestStopping:
         stopping = threading.Thread(target=sender.stop, args=[5])
         stopping.start()
         assert within(10, lambda: not sender.is_running())
-        time.sleep(0.5)  # a claim that was running when the sender was stopped still takes rows
+        # Wait until a claim that is still running has ended, because it could take the next delivery.
+        time.sleep(0.5)
         waiting = emit(other)
         time.sleep(0.3)
         receiver.released.set()

@@ -197,9 +197,9 @@ class TestTheEndOfAHold:
 @pytest.mark.rule("sandbox.advance")
 @pytest.mark.django_db(transaction=True)
 def test_time_that_passes_waits_for_an_attempt_that_ends(acme: Merchant) -> None:
-    """Check that deliveries are locked before attempts, as by a process that ends an attempt.
+    """Check that `outbox.advance` locks deliveries before attempts.
 
-    The opposite order would cause a deadlock.
+    A process that ends an attempt uses the same order. With the opposite order, the two would deadlock.
     """
     register(acme)
     checkout_uuid = uuid4()

@@ -171,10 +171,11 @@ def test_of_a_page_of_the_feed_are_in_the_order_of_an_index(api: Api, query: str
         api.get(f"events?{query}")
     (listed,) = (row["sql"] for row in asked if "written_at" in row["sql"])
     with connection.cursor() as database:
-        # Allow only an index scan in order, so that the statistics of other tests have no influence.
+        # Allow only ordered index scans, so that the statistics of other tests do not change the plan.
         for way in ("seqscan", "bitmapscan", "sort", "incremental_sort"):
             database.execute(f"SET LOCAL enable_{way} = off")
-        if query:  # with so few rows, PostgreSQL might also choose the other index
+        # With so few rows, PostgreSQL might choose the index without the type.
+        if query:
             database.execute("DROP INDEX event_written")
         database.execute(f"EXPLAIN {listed}")
         plan = [row[0].strip() for row in database.fetchall()]
@@ -204,7 +205,7 @@ def test_of_a_seldom_type_that_are_kept_for_all_values_take_its_index(api: Api, 
     with connection.cursor() as database:
         for way in ("seqscan", "bitmapscan", "sort", "incremental_sort"):
             database.execute(f"SET LOCAL enable_{way} = off")
-        # With so few rows, PostgreSQL might also choose these indexes.
+        # With so few rows, PostgreSQL might choose these indexes, which do not contain the type.
         database.execute("DROP INDEX attempt_listed, event_written")
         database.execute(f"EXPLAIN (GENERIC_PLAN) {kept}")
         plan = [row[0].strip() for row in database.fetchall()]

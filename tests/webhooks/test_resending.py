@@ -126,7 +126,10 @@ class TestResend:
 
 
 class TestAHold:
-    """`checkout.authorized` is sent again during its hold, without the confirmation for ended holds."""
+    """During its hold, `checkout.authorized` can be sent again without a confirmation.
+
+    Once the hold has ended, a confirmation is needed.
+    """
 
     def test_never_starts_after_its_window(self, acme: Subscription) -> None:
         due = parked(acme, EventType.AUTHORIZED)

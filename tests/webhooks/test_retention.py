@@ -121,7 +121,8 @@ class TestOldEvents:
         partitions_of(35)
         for _ in range(3):
             self.old(acme, 33)
-        today, gone = clock.now().date(), 5 * len(PARTITIONED)  # the partitions of 31 to 35 days ago
+        # For each table, the partitions of 31 to 35 days ago are dropped.
+        today, gone = clock.now().date(), 5 * len(PARTITIONED)
         with CaptureQueriesContext(connection) as asked:
             assert retention.drop_old() == gone
         assert not any(query["sql"].startswith("DELETE FROM webhooks_event ") for query in asked)
@@ -243,8 +244,12 @@ class TestEndedSubscriptions:
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("table", PARTITIONED, ids=lambda table: table.table)
 def test_of_a_day_that_somebody_reads_nothing_goes_before_what_refers_to_it(table: Partitioned) -> None:
-    """Check that if one partition cannot be locked, the rows to which its rows refer are not dropped."""
-    today, going = clock.now().date(), PARTITIONED.index(table)  # how many tables refer to this table
+    """Check that a day's partition is not dropped while a locked partition of that day refers to it.
+
+    Here, another session locks the partition of `table`. Only the tables that refer to `table` are dropped.
+    """
+    # `going` is the number of tables that refer to `table`.
+    today, going = clock.now().date(), PARTITIONED.index(table)
     for one in PARTITIONED:
         partitions.make(one, today - timedelta(days=32), today - timedelta(days=31))
     other = connection.copy()

@@ -13,7 +13,9 @@ from webhooks import delivery
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.rule("environment.liveness")]
 SENDER = "webhooks-sender"
-LONG = 3.0  # seconds: even an idle sender reports that it is alive every second
+# After this many seconds without a sign of life, a sender counts as hanging. Even an idle sender reports
+# that it is alive every second.
+LONG = 3.0
 
 
 def is_noticed() -> bool:
@@ -22,7 +24,7 @@ def is_noticed() -> bool:
 
 @contextmanager
 def going_on_after(goes_on: threading.Event) -> Iterator[None]:
-    """Check that the sender is reported as hanging after the block, but no longer once `goes_on` is set."""
+    """After the block, check that the sender is reported as hanging until `goes_on` is set."""
     try:
         yield
         wait_for(is_noticed, within=30)

@@ -160,7 +160,7 @@ class TestClaimAtOnce:
         for _ in range(20):
             emit(acme)
         with claiming_beside() as claim:
-            assert len(claim()) == 10  # the claim is not committed yet
+            assert len(claim()) == 10  # committed only at the end of the block
             rivals = emit(rival)
             claims = delivery.claim(slots=20, general_slots=20)
             assert [claimed.delivery_id for claimed in claims] == [str(rivals.pk)]
@@ -168,9 +168,9 @@ class TestClaimAtOnce:
         assert claimed_ids(slots=20, general_slots=20) == set()
 
     def test_a_claim_counts_what_was_taken_while_it_looked(self) -> None:
-        """Check that a claim takes its locks before it counts.
+        """Check that a claim first locks the endpoints and then counts their requests in flight.
 
-        It then counts the rows that another process has just claimed.
+        Its count therefore includes the rows that another process has just claimed.
         """
         acme = subscribe()
         for _ in range(20):
@@ -181,9 +181,9 @@ class TestClaimAtOnce:
         assert claims == [] and not claims.is_shared
 
     def test_a_claim_looks_past_holds_that_are_over_to_one_that_lives(self) -> None:
-        """Check a claim after an outage, when more endpoints have ended holds than there are slots.
+        """Check a claim after an outage, when there are more endpoints with ended holds than slots.
 
-        The claim must skip them, because only the sweep ends their deliveries.
+        The claim must skip the deliveries of ended holds. Only the sweep ends these deliveries.
         """
         for number in range(4):
             emit(subscribe(f"shop {number}"), EventType.AUTHORIZED, valid_for=100)

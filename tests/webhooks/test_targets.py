@@ -17,17 +17,17 @@ from webhooks import targets
 IPv4 = ipaddress.IPv4Address
 IPv6 = ipaddress.IPv6Address
 Address = IPv4 | IPv6
-# Where an IPv4 address can be inside an IPv6 address: the prefix, and the number of bits after the address.
+# The IPv6 addresses that contain an IPv4 address: the prefix, and the number of bits after the IPv4 address.
 CARRIERS = [
     ("::", 0),  # v4-compatible
     ("::ffff:0:0", 0),  # v4-mapped
     ("::ffff:0:0:0", 0),  # SIIT
     ("64:ff9b::", 0),  # NAT64
-    ("64:ff9b:1::", 0),  # a network's own NAT64
+    ("64:ff9b:1::", 0),  # NAT64 within one network
     ("2002::", 80),  # 6to4
     ("2001::", 64),  # Teredo's server
     ("2a00:1450::5efe:0:0", 0),  # ISATAP
-    ("2a00:1450::200:5efe:0:0", 0),  # ISATAP of a global IPv4 address
+    ("2a00:1450::200:5efe:0:0", 0),  # ISATAP with the bit for global IPv4 addresses
     ("fe80::5efe:0:0", 0),
 ]
 TEREDO_CLIENT = int(IPv6("2001:0:4136:e378::")), 0xFFFFFFFF  # Teredo inverts the bits of the client's address

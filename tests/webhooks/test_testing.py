@@ -1,4 +1,7 @@
-"""First attempts that the sandbox makes instead of the sender, at a real receiver."""
+"""First attempts of deliveries that the sandbox makes itself, instead of the sender.
+
+The receiver in these tests is a real HTTP server.
+"""
 
 import time
 

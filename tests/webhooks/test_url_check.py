@@ -32,7 +32,7 @@ class SilentNames(Names):
     def __init__(self) -> None:
         super().__init__(["1.1.1.1"])
         self.heard, self.may_answer = threading.Semaphore(0), threading.Event()
-        # The database connection of the calling thread, because a coroutine would get a different one.
+        # The calling thread's database connection. Inside a coroutine, Django would return a different one.
         self.caller = connections[DEFAULT_DB_ALIAS]
         self.connections: list[object] = []
 
@@ -54,9 +54,9 @@ def names(monkeypatch: pytest.MonkeyPatch) -> SilentNames:
 
 @pytest.fixture
 def check(names: SilentNames, transactional_db: None) -> Iterator[Callable[[Merchant], "Future[str]"]]:
-    """Yield a function that starts a URL check for a merchant in a separate thread.
+    """Yield a function that starts a URL check for a merchant in a separate thread, and returns its future.
 
-    The function returns once the name servers have been queried.
+    The function returns as soon as the check has queried the name servers.
     """
     with ThreadPoolExecutor(4) as pool:
 

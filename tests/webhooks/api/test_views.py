@@ -17,7 +17,10 @@ from webhooks.models import SigningSecret
 def test_that_somebody_else_is_changing_may_be_asked_for_again(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Check that a lock timeout is answered with 503 and Retry-After, as no card operation is involved."""
+    """Check that a lock timeout is answered with 503 and Retry-After.
+
+    The caller may repeat the request safely, because no money moves.
+    """
 
     def locked(*_: object, **__: object) -> NoReturn:
         raise OperationalError from psycopg.errors.LockNotAvailable()

@@ -26,7 +26,8 @@ STRICT = (
     *("--strict", "--erasableSyntaxOnly", "--noUncheckedIndexedAccess", "--skipLibCheck", "--types", "node"),
     *("--target", "es2022", "--module", "esnext", "--moduleResolution", "bundler"),
 )
-COMMANDS = {  # with -n, PHP reads no php.ini
+# With the option -n, PHP ignores the machine's php.ini.
+COMMANDS = {
     ".py": ["python3", "{file}"],
     ".mjs": ["node", "{file}"],
     ".ts": ["node", "{file}"],
@@ -34,7 +35,8 @@ COMMANDS = {  # with -n, PHP reads no php.ini
     ".sh": ["bash", "{file}"],
 }
 SERVERS = COMMANDS | {".php": ["php", "-n", "-S", "127.0.0.1:{port}", "{file}"]}
-# PHP's server cannot catch up in the background, so a second process does that.
+# PHP's web server runs nothing in the background. A second PHP process therefore looks for checkouts that no
+# delivery has brought.
 BESIDE = {".php": COMMANDS[".php"]}
 
 
@@ -163,8 +165,9 @@ def held_port(stack: ExitStack) -> str:
 def stopped_clock(now: int | None) -> dict[str, str]:
     """Return environment variables with which the clock of a process always shows `now`.
 
-    The dict is empty if `now` is None. The library is in Debian's package faketime. Its command `faketime` is
-    not used, because it would start the program as a child and leave the child behind when it is stopped.
+    The dict is empty if `now` is None. The variables load a library from Debian's package faketime. The
+    package's command `faketime` is not used: it runs the program as a child process, which survives when the
+    command is stopped.
     """
     if now is None:
         return {}
@@ -172,6 +175,6 @@ def stopped_clock(now: int | None) -> dict[str, str]:
         "LD_PRELOAD": "/usr/$LIB/faketime/libfaketime.so.1",
         "FAKETIME": f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d %H:%M:%S}",
         "TZ": "UTC",
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",  # waits are not affected
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",  # so that waits take their real time
         "FAKETIME_FORCE_MONOTONIC_FIX": "0",
     }

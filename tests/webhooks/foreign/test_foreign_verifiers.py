@@ -37,7 +37,7 @@ class Shop(NamedTuple):
     verifiers: Verifiers
 
     def receive(self) -> Case:
-        """Emit an event, wait for its delivery, and return the request that arrived and the first secret."""
+        """Emit an event, wait for its delivery, and return the received request with Acme's first secret."""
         expected = len(self.receiver.requests) + 1
         payload = {"merchant_order_id": "A-20417", "name": "Zoë 🎟", "amount": 100}
         outbox.emit(self.merchant, EventType.VOIDED, payload, at=clock.now())
@@ -138,8 +138,8 @@ class TestADelivery:
         assert shop.verdicts(received._replace(secret=rotated.signing_secret)) == ACCEPTED_BY_ALL
 
 
-# The vectors on which a library is more or less strict than our verifier (rule signing.verify). The service
-# never sends any of these headers.
+# For each library, the vectors that only the library or only our verifier accepts (rule signing.verify). The
+# service never sends such headers.
 LAX_TIMES = {"t has a zero before it", "an equals sign after t", "t and more", "t is milliseconds"}
 LAX_COMMAS = {"a comma at the end", "a comma at the start", "two commas", "a word among the entries"}
 DIFFERENT = {
@@ -156,9 +156,9 @@ DIFFERENT = {
 
 
 def is_judged_by_stripe(vector: Vector) -> bool:
-    """Return whether Stripe's library checks what the vector tests.
+    """Return whether Stripe's library checks the property that the vector tests.
 
-    Its verify_header does not parse the JSON, and it accepts times in the future.
+    The library's `verify_header` does not parse the JSON, and it accepts times in the future.
     """
     is_ahead = vector.timestamp is not None and vector.timestamp > vector.now
     return vector.verdict != "invalid_json" and not (
@@ -167,7 +167,10 @@ def is_judged_by_stripe(vector: Vector) -> bool:
 
 
 def disagreeing(verifiers: Verifiers, verifier: str, chosen: list[Vector]) -> set[str]:
-    """Return the names of the vectors, without their prefix, for which the verifier's verdict differs."""
+    """Return the vectors for which the verifier's verdict differs from the expected verdict.
+
+    The result has the vectors' names without their prefix.
+    """
     (now,) = {vector.now for vector in chosen}
     cases = [(v, Case(v.headers, v.body, secret)) for v in chosen for secret in v.secrets]
     answers = verifiers.accept([case for _, case in cases], now=now)[verifier]

@@ -22,7 +22,7 @@ ALL = STRIPE + STANDARD
 
 
 class Case(NamedTuple):
-    """A request that a receiver got, with header names in lower case, and the only secret of the receiver."""
+    """A request that a receiver got, with header names in lower case, and the receiver's only secret."""
 
     headers: Mapping[str, str]
     body: bytes
@@ -30,7 +30,7 @@ class Case(NamedTuple):
 
 
 class Verifiers:
-    """All verifiers. Those for Node run in one process, which reads cases and writes verdicts over pipes."""
+    """All verifiers. Those for Node share a process, which reads cases and writes verdicts over pipes."""
 
     def __init__(self, node: "subprocess.Popen[str]") -> None:
         self._node = node

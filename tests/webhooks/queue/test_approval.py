@@ -76,9 +76,10 @@ class TestWaiting:
         assert [one.attempt_number for one in claimed()] == [2]
 
     def test_holds_for_a_delivery_that_was_written_as_the_address_changed(self, acme: Merchant) -> None:
-        """Check a delivery that was written from the subscription's state before the change was committed.
+        """Check a delivery that is due although the endpoint's new address is not approved.
 
-        The claim checks the approval again.
+        The delivery was written before the change of the address was committed. The claim checks the approval
+        again and does not send it.
         """
         keep(acme, OURS, is_approved=True)
         late = opt_in(acme)
@@ -108,7 +109,7 @@ class TestWaiting:
         assert Delivery.objects.get(pk=fresh.pk).status == "pending"
 
     def test_ends_parked_after_a_week_also_with_a_due_time(self, acme: Merchant) -> None:
-        """Check a delivery that has a due time because the address changed while it was written."""
+        """Check a delivery that has a due time, because the address changed while it was being written."""
         keep(acme, OURS, is_approved=True)
         with_age(timedelta(days=8), opt_in(acme))
         Delivery.objects.update(next_attempt_at=clock.now())
@@ -125,7 +126,10 @@ class TestWaiting:
 
 
 def with_age(age: timedelta, waiting: Delivery) -> None:
-    """Replace a delivery and its event with copies that are `age` older, also by their ids."""
+    """Replace a delivery and its event with copies that are `age` older.
+
+    The ids of the copies contain the older time too.
+    """
     event = waiting.event
     old = clock.first_id(clock.now() - age)
     Event.objects.create(
@@ -159,7 +163,7 @@ class TestApproval:
 
 
 class TestKey:
-    """An API key can approve an endpoint only if every person who knows its secrets can approve one."""
+    """An API key can approve an endpoint only if all people who know its secrets can approve endpoints."""
 
     URL = {"url": "http://127.0.0.1:9/hooks", "event_types": ["*"]}
 
@@ -232,9 +236,9 @@ class TestPortal:
     def test_reads_the_role_again_after_the_address_was_checked(
         self, acme: Merchant, monkeypatch: pytest.MonkeyPatch, role: Role | None
     ) -> None:
-        """Check that the role is read again: the person can lose it while the address is checked.
+        """Check that the role is read again after the check of the address.
 
-        The owner of the address controls how long the check takes.
+        The owner of the address controls how long this check takes. During the check, the role can change.
         """
         admin = stage.person(acme, Role.ADMIN)
 

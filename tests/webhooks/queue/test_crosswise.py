@@ -89,7 +89,7 @@ def test_ending_a_subscription_never_waits_crosswise_for_a_void(monkeypatch: pyt
     ending = threading.Thread(target=end)
     ending.start()
     assert locked.wait(5)
-    with transaction.atomic():  # as a cancellation or a lapse does
+    with transaction.atomic():  # the same steps as in a cancellation or a lapse
         outbox.supersede_all({checkout: now})
         outbox.emit(acme.merchant, EventType.VOIDED, {}, at=now, checkout_uuid=checkout)
         go_on.set()

@@ -20,8 +20,8 @@ LOG = "webhooks/deliveries"
 CHECKOUT = UUID("01890000-0000-7000-8000-000000000001")
 MINUTE, HOUR = 60, 3600
 THREE_DAYS = (MINUTE, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 6 * HOUR, 12 * HOUR, 20 * HOUR, 31 * HOUR)
-# The seconds from the event to each retry for a hold. For other types, the seconds from the end of an attempt
-# to the start of the next one.
+# For `checkout.authorized`, the seconds from the event to each retry. For other types, the seconds from the
+# end of each attempt to the start of the next.
 SCHEDULES = {
     EventType.AUTHORIZED: (5, 25, 75),
     EventType.VOIDED: THREE_DAYS,

@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 from tests.webhooks.receivers.receiving import Behaviour, answering
 
-TIMEOUT = "timeout"  # the message continues with the deadline
+TIMEOUT = "timeout"  # the beginning of the message, before the deadline
 CLOSED = "the connection was closed before an answer"
 INVALID = "the answer was not valid HTTP"
 TOO_LONG = "the answer's headers are longer than 16 KiB"
 RECEIVED = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = RECEIVED + b"Transfer-Encoding: chunked\r\n\r\n"
 LONG = RECEIVED + b"Content-Length: 314572800\r\n\r\n"
-RESET = (socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # closing sends a RST
+RESET = (socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # closing then resets the connection
 
 
 class Hostility(NamedTuple):
@@ -33,7 +33,7 @@ class Hostility(NamedTuple):
 
 
 def forever(packet: bytes, *, after: bytes = b"", pause: float = 0.0) -> Behaviour:
-    """Write `packet` again and again: as fast as the sender reads it, or with a pause after each."""
+    """Write `after` once and then `packet` without end, with a pause of `pause` seconds after each packet."""
 
     async def behave(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(after)

@@ -115,9 +115,9 @@ def free_port() -> int:
 
 
 class Names(AbstractResolver):
-    """A name server that gives the answers in turn, and repeats the last one.
+    """A name server that returns each of `answers` once, in order, and then repeats the last.
 
-    For an empty list, the lookup fails. For None, it hangs.
+    If an answer is an empty list, the lookup fails. If it is None, the lookup hangs.
     """
 
     def __init__(self, *answers: list[str] | None) -> None:

@@ -65,7 +65,8 @@ class TestSlow:
                 async with transport.open_pool(allow_loopback=True, tls=TLS) as pool:
                     url = f"http://127.0.0.1:{receiver.port}/"
                     answer = await transport.post(pool, url, HEADERS, BODY, deadline_seconds=DEADLINE)
-                    while not receiver.left:  # the connection must be closed, although the pool stays open
+                    # The connection must end, although the pool stays open.
+                    while not receiver.left:
                         await asyncio.sleep(0.01)
                 return hostility.name, answer, receiver.connections
 

@@ -1,4 +1,4 @@
-"""Connections that are reused for the next delivery: for how long, and which bytes they can still contain."""
+"""Reused connections: how long they are kept, and how bytes left over from the last answer are handled."""
 
 import asyncio
 import itertools
@@ -21,9 +21,9 @@ HEAD, THANKS = OK[:-6], OK[-6:]
 
 
 def posts(behaviour: Behaviour, *, count: int = 2, settles: bool = False) -> tuple[list[str], int, int]:
-    """Send `count` POSTs one after the other; return the results and the numbers of connections and requests.
+    """Send `count` POSTs in turn; return their results, the number of connections and the number of requests.
 
-    With `settles`, each POST waits until the receiver has sent all its bytes.
+    With `settles`, the function waits after each POST until the receiver has sent all its bytes.
     """
 
     async def scenario() -> tuple[list[str], int, int]:
@@ -35,7 +35,8 @@ def posts(behaviour: Behaviour, *, count: int = 2, settles: bool = False) -> tup
                     answers.append(str(answer.http_status or answer.error_message))
                     while settles and receiver.busy:
                         await asyncio.sleep(0.01)
-                    await asyncio.sleep(0.01 if settles else 0)  # to read the bytes that have arrived
+                    # Let the event loop read the bytes that have arrived.
+                    await asyncio.sleep(0.01 if settles else 0)
             return answers, receiver.connections, len(receiver.requests)
 
     return transport.run(scenario())
@@ -53,7 +54,10 @@ def first(behaviour: Behaviour, then: Behaviour) -> Behaviour:
 
 
 def hanging_up_on_second(*packets: bytes, after: float = 0.0, with_reset: bool = False) -> Behaviour:
-    """Hang up on the second request after `after` seconds and these packets. Answer all other requests."""
+    """Answer all requests except the second.
+
+    On the second request, wait `after` seconds, send `packets`, and close or reset the connection.
+    """
     seen: list[None] = []
 
     async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -74,7 +78,7 @@ def hanging_up_on_second(*packets: bytes, after: float = 0.0, with_reset: bool =
 class TestKeeping:
     @pytest.fixture(autouse=True)
     def _patient(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Raise STALE_SECONDS, so that a pause of the machine does not change the results."""
+        """Raise STALE_SECONDS, so that a slow machine does not change the results."""
         monkeypatch.setattr(connections, "STALE_SECONDS", 60.0)
 
     def test_is_for_the_next_delivery(self) -> None:
@@ -85,7 +89,10 @@ class TestKeeping:
         assert posts(hanging_up_on_second(with_reset=with_reset)) == (["200", "200"], 2, 3)
 
     def test_a_receiver_that_hangs_up_over_every_request_gets_it_twice_at_most(self) -> None:
-        """Check this with several kept connections, because a receiver might process each request it gets."""
+        """Check the limit of two requests while the sender keeps several connections to the receiver.
+
+        More repetitions would be harmful, because a receiver might process each request that it gets.
+        """
 
         async def scenario() -> tuple[str | None, int]:
             async with receiving(late) as receiver:
@@ -106,7 +113,7 @@ class TestKeeping:
         assert transport.run(scenario()) == ("the connection was closed before an answer", 2)
 
     def test_what_the_receiver_drops_is_replaced_by_a_new_connection_not_by_another_kept_one(self) -> None:
-        """Check that no other kept connection is tried: a receiver that restarts drops all of them."""
+        """Check that no other kept connection is tried. A receiver that restarts drops all connections."""
         seen: set[asyncio.StreamWriter] = set()
 
         async def once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -133,8 +140,8 @@ class TestKeeping:
             2,
             3,
         )
-        # On a new connection, a 408 is the answer to the request. A 408 that does not close the connection is
-        # the answer too.
+        # In two cases, the 408 is the answer to the request: if the connection is new, and if the 408 does
+        # not close the connection.
         assert posts(answering(TOO_LATE), count=1) == (["408"], 1, 1)
         waiting = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n"
         assert posts(first(answering(OK), answering(waiting))) == (["200", "408"], 1, 2)
@@ -159,7 +166,10 @@ class TestKeeping:
         assert posts(slow) == (["200", "200"], 2, 2)
 
     def test_ends_when_the_answer_comes_before_the_request_has_gone(self) -> None:
-        """Check that the connection is not reused, because the next request would follow unsent bytes."""
+        """Check that the connection is not reused.
+
+        Its first request has unsent bytes, and the next request would be written after them.
+        """
 
         async def answer_unread(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             await reader.read(1)
@@ -244,7 +254,7 @@ class Wire(asyncio.Transport):
 
 
 class Exchange(NamedTuple):
-    """The status and body that were read from packets, and whether the connection was aborted by then."""
+    """A response's status and body, and whether its packets have caused the connection to be aborted."""
 
     status: int
     body: bytes
@@ -270,7 +280,7 @@ async def read(packets: Sequence[bytes], *, loses: bool = False) -> Exchange:
     while True:
         head, body = await connection.read()
         if head.code >= 200:
-            assert body.is_eof()  # no reader waits for the rest
+            assert body.is_eof()  # a reader must not wait for more bytes
             return Exchange(head.code, body.read_nowait(), is_aborted)
 
 
@@ -316,7 +326,10 @@ class TestAge:
     def test_ends_however_often_it_is_used_and_the_address_is_judged_again(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Check this with a delivery per second, forty times faster. The name later has another address."""
+        """Check the end of a connection that is used once a second. Here, time runs forty times as fast.
+
+        The new connection is refused, because the name then resolves to a forbidden address.
+        """
         monkeypatch.setattr(connections, "KEPT_SECONDS", connections.KEPT_SECONDS / 40)
         names = Names(["127.0.0.1"], ["10.9.8.7"])
 

@@ -32,7 +32,7 @@ class No(NamedTuple):
 
 
 class Bank(NamedTuple):
-    """A replacement of the API. Captures get `answers` in turn, and 200 after the last of them."""
+    """A replacement for the API. It answers captures with each of `answers` in turn, and then with 200."""
 
     url: str
     calls: list[str]
@@ -186,7 +186,7 @@ class TestReceiver:
         secret = signing.new_secret()
         running = start(receiver, [secret])
         bank.answers.append(No(504, "outcome_unknown", wait=20))
-        assert running.post(*signed("one", secret)).status == 500  # after this, the delivery is superseded
+        assert running.post(*signed("one", secret)).status == 500  # the last attempt of this delivery
         bank.held[:] = [
             held("young", 3, authorized_at="9999-01-01T00:00:00.000Z"),
             held("later", 2),

@@ -115,7 +115,8 @@ class TestHandshake:
         client.set_ciphers("ALL:@SECLEVEL=0")
         assert refused((server, client)) == HANDSHAKE_FAILED
         client.minimum_version = ssl.TLSVersion.TLSv1
-        assert posted((server, client)).http_status == 200  # the version was the reason for the refusal
+        # The refusal had no other reason than the version.
+        assert posted((server, client)).http_status == 200
 
     def test_that_is_answered_in_plain_http_is_refused(self) -> None:
         assert refused((None, TLS)) == HANDSHAKE_FAILED
