@@ -155,7 +155,7 @@ def _no_limits(settings: Settings) -> None:
 
 @pytest.fixture(autouse=True)
 def _open_as_far_as_anybody_asks() -> None:
-    """Put into the restore guard's cache that the service is open.
+    """Fill the restore guard's cache with the result that the service is open.
 
     Without the cached value, tests that count queries would also count the guard's query. The tests of the
     restore guard clear this cache.
@@ -165,7 +165,7 @@ def _open_as_far_as_anybody_asks() -> None:
 
 @pytest.fixture(autouse=True)
 def _switches_read_anew() -> None:
-    """Clear the cache of payments that operators stopped, so that an earlier test's stop has no effect."""
+    """Clear the cache of operators' payment stops, so that an earlier test's stop has no effect."""
     operator_stops.read_anew()
 
 

@@ -108,7 +108,7 @@ def _is_at_rest(state: State) -> bool:
 
 
 def _find_at_rest(scope: Scope, state: State, known: list[Card]) -> str:
-    """Return a sentence if an order at rest has a problem that nobody can solve, else "".
+    """Return a sentence if an order at rest has a problem that no one can solve, else "".
 
     Either no one can act on the order, or a card bears more or less than its target and no operator can
     correct it.

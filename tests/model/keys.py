@@ -127,7 +127,7 @@ class Keys:
             yield from self._answer(kept, call, "refused", f"{what} and is refused")
 
     def _answer(self, state: State, call: Call, result: str, what: str) -> Steps:
-        """Yield the possible fates of the response: it is lost, it is a server error, or it arrives."""
+        """Yield a step for each fate of the response: it is lost, it is a server error, or it arrives."""
         yield f"{what}. The answer is lost.", state
         if state.row != "unknown" or call.key != state.key:
             return

@@ -77,7 +77,7 @@ def _late_lists(scope: Scope, state: State) -> Steps:
 
 
 def _read_late(scope: Scope, state: State, reading: Reading) -> State:
-    """Record a list of the provider's that was requested earlier.
+    """Record the provider's list that was requested earlier.
 
     The list does not overwrite facts that were recorded after the request.
     """

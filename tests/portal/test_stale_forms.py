@@ -93,7 +93,10 @@ class TestStoredRequest:
     def test_runs_for_the_merchant_that_it_was_sent_for(
         self, owner: Membership, acme: Merchant, rival: Merchant
     ) -> None:
-        """A person sends a form and must prove their identity, but first switches to another merchant."""
+        """A form waits for a proof of identity, and the person switches to another merchant.
+
+        After the proof, the form is refused and does not run for that merchant.
+        """
         client = stage.browser(owner, is_fresh=False)
         owner.user.set_password("a bill on the table")
         owner.user.save()

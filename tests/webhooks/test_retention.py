@@ -246,7 +246,7 @@ class TestEndedSubscriptions:
 def test_of_a_day_that_somebody_reads_nothing_goes_before_what_refers_to_it(table: Partitioned) -> None:
     """Check that a day's partition is not dropped while a locked partition of that day refers to it.
 
-    Here, another session locks the partition of `table`. Only the tables that refer to `table` are dropped.
+    Here, another session locks the partition of `table`. Only partitions that refer to it are dropped.
     """
     # `going` is the number of tables that refer to `table`.
     today, going = clock.now().date(), PARTITIONED.index(table)

@@ -40,7 +40,7 @@ class TestNewSecret:
 class TestSign:
     @pytest.mark.rule("signing.header")
     def test_agrees_with_openssl(self) -> None:
-        # printf '1780000000.{"id": "evt_1"}' | openssl dgst -sha256 -hmac whsec_bm5u…
+        # The output of: printf '1780000000.{"id": "evt_1"}' | openssl dgst -sha256 -hmac whsec_bm5u…
         hexadecimal = "a9866806f2d2a0b85aa0c1d826cb9dcacd2fec2c447db2a69e5601002824e6b7"
         assert signing.sign([NEW], b'{"id": "evt_1"}', AT) == f"t={AT},v1={hexadecimal}"
 

@@ -175,7 +175,7 @@ class TestOthers:
         LoginAttempt.objects.filter(
             address_digest=LoginAttempt.objects.latest("created_at").address_digest
         ).delete()
-        # The login from HOME no longer makes its address known.
+        # HOME no longer counts as a known address, as if the login from it were long ago.
         monkeypatch.setattr(login_limits, "KNOWN", timedelta(0))
         assert Client().post("/accounts/login/code/", {"email": EMAIL}, REMOTE_ADDR=HOME).status_code == 200
 
@@ -215,7 +215,7 @@ class TestHundredAtOnce:
         yield people.join(MerchantFactory.create(name="Acme Tickets"))
 
     def looked_at(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-        """Return a list to which the service's later comparisons add each password that they check."""
+        """Return a list to which each password is added when the service checks it."""
         compared: list[str] = []
         check = User.check_password
 

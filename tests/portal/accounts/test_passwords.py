@@ -1,6 +1,7 @@
 """New passwords that are refused.
 
-A password is refused if it is common, contains words about the person, or is one of their last four.
+A password is refused if it is common, contains words about the person, or is one of the person's last four
+passwords.
 """
 
 import time

@@ -97,7 +97,7 @@ class TestLog:
         assert [step.words for step in shown.steps] == ["under way"]
 
     def test_as_curl_is_what_a_receiver_accepts(self, client: Client, acme: Merchant, held: Checkout) -> None:
-        """The page's curl command signs the body so that the receiver that merchants copy accepts it."""
+        """`signing.verify`, which merchants copy, accepts the signature of the page's curl command."""
         saved(acme)
         outbox.emit(acme, EventType.VOIDED, {"reason": "it's over"}, at=clock.now())
         delivery = stage.deliver(acme, 500)

@@ -187,7 +187,7 @@ class TestSlow:
 
     def test_passes_where_the_retry_alone_captures(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
         class Interrupted(Backend):
-            """A backend that does nothing at the first attempt, as if the sandbox had interrupted it."""
+            """A backend that makes no capture at the first attempt, as if the sandbox had interrupted it."""
 
             def hear(self, event: dict[str, Any]) -> int:
                 self.got.append(event)

@@ -1,4 +1,4 @@
-"""The balance: the sum of the movements, on the page and in the file."""
+"""The balance: the sum of the movements, on the page and in the CSV file."""
 
 import csv
 from typing import Any

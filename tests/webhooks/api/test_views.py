@@ -19,7 +19,7 @@ def test_that_somebody_else_is_changing_may_be_asked_for_again(
 ) -> None:
     """Check that a lock timeout is answered with 503 and Retry-After.
 
-    The caller may repeat the request safely, because no money moves.
+    The caller can safely repeat the request, because no card operation is involved.
     """
 
     def locked(*_: object, **__: object) -> NoReturn:

@@ -35,7 +35,7 @@ COMMANDS = {
     ".sh": ["bash", "{file}"],
 }
 SERVERS = COMMANDS | {".php": ["php", "-n", "-S", "127.0.0.1:{port}", "{file}"]}
-# PHP's web server runs nothing in the background. A second PHP process therefore looks for checkouts that no
+# PHP's web server has no background tasks. A second PHP process therefore looks for checkouts that no
 # delivery has brought.
 BESIDE = {".php": COMMANDS[".php"]}
 
