@@ -42,17 +42,17 @@ MAY: dict[str, frozenset[Role]] = {
     "cancel": HELPERS,
     "note": BUILDERS | HELPERS,
     "resend": BUILDERS | HELPERS,
-    "reveal": MANAGERS,  # the personal data of marketing.opted_in
+    "reveal": MANAGERS,  # show the personal data of a marketing.opted_in event
     "change_webhooks": BUILDERS,
-    "approve_endpoint": MANAGERS,  # for personal data
+    "approve_endpoint": MANAGERS,  # let the endpoint receive personal data
     "change_keys": BUILDERS,
     "change_team": MANAGERS,
     "change_settings": MANAGERS,
     "read_audit": MANAGERS,
 }
-CHOSEN = "merchant"  # session key: the merchant chosen by a person who belongs to several
-OPENED_FOR = "for_merchant"  # form field: the merchant for which the page with the form was opened
-OPENED_FOR_HEADER = "X-Merchant"  # header of htmx requests: the same merchant
+CHOSEN = "merchant"  # session key: the merchant that a person with several merchants has chosen
+OPENED_FOR = "for_merchant"  # form field: the merchant for which the form's page was opened
+OPENED_FOR_HEADER = "X-Merchant"  # the same value, in a header of each htmx request
 
 Params = ParamSpec("Params")
 View = Callable[Concatenate[HttpRequest, Membership, Params], HttpResponseBase]
@@ -106,7 +106,7 @@ class _Guard(NamedTuple):
     ) -> HttpResponseBase | None:
         """Return the response to send instead of the view's, or None if the view may run.
 
-        Raises as `requires` says.
+        Raises NotAllowed, OtherMerchant, ReauthenticationRequired.
         """
         if not may(membership, self.action):
             raise NotAllowed(membership, self.action)
@@ -132,11 +132,17 @@ def requires(
 ) -> Callable[[View[Params]], Guarded]:
     """Restrict a view to signed-in people whose role includes the action, and pass it their membership.
 
-    A `sensitive` POST requires proof of identity from the last five minutes. If the proof is missing, the
-    person is asked for it, and then the POST continues. If the view only accepts POST, `form_of` names the
-    page with its form, and a GET, such as after a login, is redirected to that page. `reads_form` is called
-    before the form is first read. A form that was opened for another merchant is refused, unless
-    `chooses_merchant` is set. Raises NotAllowed, OtherMerchant. Rules portal.roles, portal.stale_forms.
+    `sensitive`: a POST requires proof of identity from the last five minutes. If the proof is missing, the
+    person is asked for it, and then the POST continues.
+
+    `form_of`: the URL name of the page with the form, for a view that only accepts POST. Other requests, such
+    as a GET after a login, are redirected to that page.
+
+    `reads_form`: a function that is called with the request before any field of the form is read.
+
+    `chooses_merchant`: accept a form that was opened for another merchant, which is otherwise refused.
+
+    Raises NotAllowed, OtherMerchant. Rules portal.roles, portal.stale_forms.
     """
     guard = _Guard(action, sensitive, form_of, reads_form, chooses_merchant)
 
@@ -159,8 +165,8 @@ def requires(
 def _is_for_other_merchant(request: HttpRequest, membership: Membership) -> bool:
     """Return whether the page that sends the request was opened for a merchant other than the current one.
 
-    Our forms always name their merchant. A form without one is accepted only from a person with a single
-    merchant.
+    Our forms always name their merchant. A form that names no merchant counts as opened for another merchant
+    if the person belongs to several.
     """
     opened_for = request.headers.get(OPENED_FOR_HEADER, "")
     if request.method == "POST":
@@ -171,7 +177,7 @@ def _is_for_other_merchant(request: HttpRequest, membership: Membership) -> bool
 
 
 def _refuse_other_merchant(request: HttpRequest, membership: Membership) -> HttpResponseBase:
-    """Make htmx load the whole page again for the chosen merchant; raise OtherMerchant for other requests."""
+    """Make htmx reload the page, which then shows the current merchant. Raise OtherMerchant without htmx."""
     if getattr(request, "htmx", None):
         return HttpResponseClientRefresh()
     raise OtherMerchant(membership)
@@ -191,7 +197,7 @@ def _acting_membership(request: HttpRequest, ids: dict[str, Any]) -> Membership:
 
 
 def _logged_in(view: Guarded) -> Guarded:
-    """Wrap Django's login_required, so that an htmx request without a session redirects the whole page."""
+    """Require a login. If the request is from htmx, the login replaces the whole page, not a part of it."""
     asking: Guarded = login_required(view)
 
     @wraps(view)
@@ -205,9 +211,9 @@ def _logged_in(view: Guarded) -> Guarded:
 
 
 def to_login(htmx: HtmxDetails, *, otherwise: str) -> HttpResponseBase:
-    """Redirect the whole page to the login, which then leads back to the page.
+    """Redirect the browser from the page that sent the htmx request to the login.
 
-    If the page is not on this site, the login leads to `otherwise`.
+    After the login, the person returns to that page, or to the path `otherwise` if it is not on this site.
     """
     there = urlencode({"next": _page_around(htmx) or otherwise})
     return HttpResponseClientRedirect(f"{reverse('account_login')}?{there}")
@@ -224,7 +230,7 @@ def _page_around(htmx: HtmxDetails) -> str | None:
 
 
 def _to_page(name: str, ids: dict[str, Any]) -> HttpResponseBase:
-    """Redirect to the page of a form, with the same ids if that page takes them."""
+    """Redirect to the page with this URL name. Its URL gets the ids if it has parameters for them."""
     try:
         address = reverse(name, kwargs=ids)
     except NoReverseMatch:
@@ -273,7 +279,7 @@ def is_fresh(request: HttpRequest) -> bool:
 
 
 def proves_by_code(person: Any) -> bool:
-    """Return whether only a second factor counts as proof, which is true for operators who have one."""
+    """Return whether the person is an operator with a second factor: a password is not enough as proof."""
     return bool(person.is_staff and is_mfa_enabled(person))
 
 

@@ -48,7 +48,7 @@ def _may_do_everything(request: HttpRequest) -> bool:
 
 
 class PermissionsAdmin(OperatorAdmin):
-    """The base class of admins with permissions. One query reads permissions and their content types."""
+    """The base class of admins that give permissions. One query reads permissions and their content types."""
 
     def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.related_model is Permission:
@@ -73,7 +73,7 @@ class GroupAdmin(PermissionsAdmin):
 
 @admin.register(User)
 class UserAdmin(PermissionsAdmin):
-    """Only superusers give rights and change other operators."""
+    """The admin of people. Only superusers may give rights or change operators."""
 
     is_small = True
     list_display = ("email", "is_staff", "is_active", "disabled_for_disuse_at", "date_joined", "last_login")
@@ -87,7 +87,8 @@ class UserAdmin(PermissionsAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         if _may_do_everything(request):
             return self.readonly_fields
-        own = RIGHTS if obj is None else (*RIGHTS, "email")  # a new e-mail would take over the account
+        # By changing a person's e-mail, an operator could take over the account.
+        own = RIGHTS if obj is None else (*RIGHTS, "email")
         return (*self.readonly_fields, *own)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -152,7 +153,7 @@ class MembershipAdmin(OperatorAdmin):
 
 @admin.register(Invitation)
 class InvitationAdmin(ReadOnlyAdmin):
-    """Hides the token, because anyone with the link can take the role."""
+    """Shows who was invited, but not the token, because anyone with the link can take the role."""
 
     is_small = True
     list_display = ("email", "merchant", "role", "invited_by", "created_at", "expires_at", "ended_at")
@@ -189,7 +190,7 @@ class TrialAdmin(ReadOnlyAdmin):
 
 @admin.register(OutboundEmail)
 class OutboundEmailAdmin(ReadOnlyAdmin):
-    """Shows the kind of a mail. The text is private to us and its readers."""
+    """Shows the kind of a mail. Its text is hidden, because it is private to the recipient."""
 
     list_display = ("id", "merchant", "kind", "tries", "created_at", "next_try_at", "sent_at")
     search_fields = ("id",)
@@ -286,5 +287,5 @@ class UserSessionAdmin(ReadOnlyAdmin):
         return may and may_touch(request, obj.user if obj else None)
 
     def delete_model(self, request: HttpRequest, obj: UserSession) -> None:
-        """End the session: its key no longer works."""
+        """End the session, so that its key no longer works."""
         obj.end()

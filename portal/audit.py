@@ -67,8 +67,8 @@ ACTIONS: dict[str, str] = {
     "account_disabled": "Account disabled after 90 days without a login",
     "account_enabled": "Enabled their unused account again",
 }
-# Settings that identify the merchant to customers, or that decide where customers or money go. The texts are
-# those of the mail to the owners. Rule portal.sensitive_settings.
+# The settings that identify the merchant to customers, or that decide where customers or money go. The mail
+# to the owners contains these texts. Rule portal.sensitive_settings.
 SENSITIVE_SETTINGS = {
     "name": "the name that customers see",
     "shop_url": "the shop’s address",
@@ -81,7 +81,7 @@ SENSITIVE_SETTINGS = {
 
 
 def record(request: HttpRequest | None, membership: Membership, action: str, **facts: Any) -> AuditEntry:
-    """Write what a person did, and queue a mail to the owners if it is sensitive.
+    """Write what a person did into the audit log, and queue a mail to the owners if the action is sensitive.
 
     `request` is None in a task. Call this in the transaction of the change. `facts` holds ids and names,
     never a secret.
@@ -92,13 +92,13 @@ def record(request: HttpRequest | None, membership: Membership, action: str, **f
 
 
 def record_of_key(request: HttpRequest, caller: Caller, action: str, **facts: Any) -> AuditEntry:
-    """Write what an API key did, as `record` does for a person."""
+    """Write what an API key did into the audit log, as `record` does for a person."""
     entry = AuditEntry(merchant=caller.merchant, client_id=caller.client_uuid)
     return _write_entry(request, entry, action, facts)
 
 
 def record_of_operator(request: Any, merchant: Merchant, action: str, **facts: Any) -> AuditEntry:
-    """Write what an operator did to a merchant in the admin, as `record` does for the merchant's people."""
+    """Write what an operator did to a merchant into its audit log, as `record` does for a person."""
     entry = AuditEntry(merchant=merchant, user=request.user, is_operators=True)
     return _write_entry(request, entry, action, facts)
 
@@ -129,7 +129,7 @@ def _owners_mail_text(action: str, facts: dict[str, Any]) -> str:
 
 
 def record_of_person(request: HttpRequest | None, user: User, action: str, **facts: Any) -> None:
-    """Record a change of a person's account in the log of each of the person's merchants.
+    """Record an event of a person's account, such as a login, in the audit log of each of their merchants.
 
     `request` is None if a task made the change.
     """

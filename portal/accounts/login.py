@@ -17,8 +17,8 @@ from portal.accounts.password_slots import TooManyLogins
 from portal.mail import outbox
 from portal.models import User
 
-# Changes that people make to the security of their own account: allauth's mail template, and the action in
-# the audit log. Each change is recorded and mailed.
+# The changes that people make to the security of their own account. Each change is mailed with allauth's
+# template (the key), and recorded in the audit log as an action (the value).
 RECORDED = {
     "account/email/password_changed": "password_changed",
     "account/email/password_reset": "password_reset",
@@ -29,13 +29,15 @@ RECORDED = {
     "mfa/email/recovery_codes_generated": "recovery_codes_made",
 }
 NEW_PASSWORD = {"password_changed", "password_reset"}
-REFUSALS = {  # the error message, by the kind of the attempt and the fields of the reached limit
+# The key of the error message, by the kind of the attempt and the fields of the limit that was reached.
+REFUSALS = {
     ("password", login_limits.ACCOUNT): "code_by_mail",
     ("password", login_limits.PAIR): "password_locked",
     ("password", login_limits.ADDRESS): "address_locked",
     ("password_again", login_limits.ACCOUNT): "password_again_locked",
 }
-LIFETIMES = {  # seconds for which the code or link in a mail can be used, by the mail's template
+# For each mail template, how many seconds the code or link in the mail is valid.
+LIFETIMES = {
     "account/email/login_code": settings.ACCOUNT_LOGIN_BY_CODE_TIMEOUT,
     "account/email/password_reset_key": settings.PASSWORD_RESET_TIMEOUT,
 }
@@ -61,7 +63,7 @@ class AccountAdapter(DefaultAccountAdapter):
         return False
 
     def get_client_ip(self, request: HttpRequest) -> str:
-        """Return the caller's address that our limits and logs use."""
+        """Return the caller's IP address, found in the same way as for our limits and logs."""
         return address.caller_address(request)
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
@@ -73,7 +75,7 @@ class AccountAdapter(DefaultAccountAdapter):
         try:
             user: User | None = super().authenticate(request, **credentials)
         except TooManyLogins:
-            self._attempt.delete()  # no password was compared
+            self._attempt.delete()  # it does not count, because no password was compared
             raise
         if user is not None:
             login_limits.forgive(self._attempt)
@@ -107,9 +109,9 @@ class AccountAdapter(DefaultAccountAdapter):
         return sorted(methods, key=lambda method: method["id"] != "mfa_reauthenticate:webauthn")
 
     def pre_login(self, request: HttpRequest, user: User, **facts: Any) -> HttpResponse | None:
-        """Return a response if the correct password or code is not enough to log in.
+        """Return the response that stops a login after its correct password or code.
 
-        Return None if the login continues to the second factor.
+        Return None if the login continues with the second factor.
         """
         refusal: HttpResponse | None = super().pre_login(request, user, **facts)
         return refusal or unused_accounts.ask_for_proofs(request, user)
@@ -140,7 +142,8 @@ class AccountAdapter(DefaultAccountAdapter):
         The response time therefore does not reveal whether there is an account.
         """
         facts = {"base_url": settings.PORTAL_URL, "signup_url": "", "site": settings.MFA_TOTP_ISSUER}
-        facts |= {"test_mode": settings.SANDBOX} | context  # in a task, no request provides test_mode
+        # Templates get test_mode from the request, but a mail that a task queues has no request.
+        facts |= {"test_mode": settings.SANDBOX} | context
         message = self.render_mail(template_prefix, email, {"email": email} | facts)
         outbox.queue_mail(message, template_prefix, seconds=LIFETIMES.get(template_prefix))
 

@@ -25,7 +25,7 @@ class LoginForm(account.LoginForm):
 
     @property
     def wants_code_by_mail(self) -> bool:
-        """Whether for now only a code by e-mail is accepted, not a password."""
+        """Whether there were too many wrong passwords, so that only a code by e-mail is accepted for now."""
         return bool(self.has_error(NON_FIELD_ERRORS, "code_by_mail"))
 
 
@@ -48,7 +48,7 @@ class RequestLoginCodeForm(account.RequestLoginCodeForm):
 
 
 class ConfirmLoginCodeForm(account.ConfirmLoginCodeForm):
-    """The mailed code: three tries, counted across all requests."""
+    """The mailed code. It allows three tries, even if they are sent in parallel."""
 
     def clean_code(self) -> str:
         wrong = get_adapter().error_messages["incorrect_code"]
@@ -84,7 +84,7 @@ class SecondFactorForm(mfa.AuthenticateForm):
 
 
 class SecondFactorAgainForm(SecondFactorForm, mfa.ReauthenticateForm):
-    """The same form for a person who is logged in; it counts as fresh proof of identity."""
+    """A code from a person who is already logged in, as fresh proof of identity."""
 
     def save(self) -> None:
         mfa.ReauthenticateForm.save(self)

@@ -35,12 +35,13 @@ LIMITS: dict[str, tuple[Limit, ...]] = {
         _build_limit(PAIR, 10, HALF_HOUR),
         _build_limit(ADDRESS, 100, HOUR),
     ),
-    "password_again": (
-        _build_limit(ACCOUNT, 10, HALF_HOUR),
-    ),  # only logged-in people get here, so a stranger cannot use it up
+    # Only the person who is logged in can reach this limit; strangers cannot lock the account with it.
+    "password_again": (_build_limit(ACCOUNT, 10, HALF_HOUR),),
     "second_factor": (_build_limit(PAIR, 10, HALF_HOUR), _build_limit(ACCOUNT, 50, DAY)),
-    "passkey": (_build_limit(ADDRESS, 100, HOUR),),  # login with only a passkey: the account is unknown
-    "mailed_code": (_build_limit(ACCOUNT, 3, HOUR),),  # counted per mailed code instead of per account
+    # A login with only a passkey names no account.
+    "passkey": (_build_limit(ADDRESS, 100, HOUR),),
+    # The `account` of these attempts is the session and the mailed code.
+    "mailed_code": (_build_limit(ACCOUNT, 3, HOUR),),
     "code_mail": (
         _build_limit(PAIR, 5, HOUR),
         _build_limit(ACCOUNT, 20, HOUR),
@@ -49,7 +50,7 @@ LIMITS: dict[str, tuple[Limit, ...]] = {
     "reset_mail": (_build_limit(ACCOUNT, 5, HOUR), _build_limit(ADDRESS, 30, HOUR)),
 }
 GUESSES = ("password", "password_again", "second_factor")
-KEPT = 2 * DAY  # longer than any limit looks back
+KEPT = 2 * DAY  # how long attempts are stored, which is longer than the period of any limit
 KNOWN = 90 * DAY  # how long an address counts as known after a login from it
 
 
@@ -64,8 +65,7 @@ class TooMany(Exception):
 def spend(kind: str, *, account: str, address: str) -> LoginAttempt:
     """Count an attempt before it is made, so that parallel attempts are all counted. Raises TooMany.
 
-    `account` is the text that was typed, whether or not the account exists. The work is the same in both
-    cases.
+    `account` is the text that was typed. The function does the same work whether or not the account exists.
     """
     alike = {"account_digest": _account_digests(account), **network.caller_digests("login address", address)}
     attempt = LoginAttempt(kind=kind, **network.first(alike))
@@ -87,12 +87,12 @@ def is_spent(attempt: LoginAttempt) -> bool:
 
 
 def forgive(attempt: LoginAttempt) -> None:
-    """Delete a successful attempt, and failed attempts of the same kind, account and address."""
+    """Delete a successful attempt, and earlier attempts of the same kind, account and address."""
     _similar_attempts(attempt, PAIR).delete()
 
 
 def forgive_account(account: str) -> None:
-    """Delete all password and second-factor attempts for an account with a new password."""
+    """Delete all password and second-factor attempts for an account, after its password has changed."""
     LoginAttempt.objects.filter(kind__in=GUESSES, account_digest__in=_account_digests(account)).delete()
 
 
@@ -111,7 +111,10 @@ def _is_reached(limit: Limit, attempt: LoginAttempt) -> bool:
 def _counted_attempts(
     limit: Limit, attempt: LoginAttempt
 ) -> Iterator[tuple[QuerySet[LoginAttempt], quota.Limit]]:
-    """Yield the attempts that a limit counts, each with a quota: first for the address, then for its /48."""
+    """Yield the attempts that count towards a limit, with the quota for them.
+
+    If the limit is per address, also yield the attempts from the address's /48 network, with their quota.
+    """
     yield _similar_attempts(attempt, limit.per), limit.quota
     if "address_digest" in limit.per and attempt.site_digest:
         per = tuple(name.replace("address", "site") for name in limit.per)
@@ -129,7 +132,10 @@ def _account_digests(account: str) -> list[str]:
 
 
 def _is_spared(limit: Limit, kind: str, account: str, address: str) -> bool:
-    """Return whether the limit is waived for a known address, so that strangers cannot lock it out."""
+    """Return whether the limit is waived, because the account has logged in from this address recently.
+
+    Strangers who request many login codes for an account can therefore not lock its owner out.
+    """
     if kind != "code_mail" or limit.per != ACCOUNT:
         return False
     logins = AuditEntry.objects.filter(action="logged_in", created_at__gt=clock.now() - KNOWN)

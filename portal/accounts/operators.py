@@ -42,11 +42,11 @@ class Site(AdminSite):
         self.disable_action("delete_selected")  # rows can only be deleted one at a time
 
     def get_urls(self) -> list[Any]:
-        """Leave out view_on_site: no row has such a page, and matching its pattern is slow for long paths."""
+        """Leave out the URL view_on_site, which no row uses and whose pattern is slow on long paths."""
         return [found for found in super().get_urls() if getattr(found, "name", "") != "view_on_site"]
 
     def register(self, model_or_iterable: Any, admin_class: Any = None, **options: Any) -> None:
-        """Register only our pages, because those of libraries allow changes and let people guess secrets."""
+        """Register only our admin classes. Those of libraries allow changes, and let people guess secrets."""
         if admin_class is not None and issubclass(admin_class, OperatorAdmin):
             super().register(model_or_iterable, admin_class, **options)
 
@@ -75,11 +75,12 @@ class Site(AdminSite):
 
 
 def _respond(page: "partial[HttpResponseBase]", request: HttpRequest) -> HttpResponseBase:
-    """Return a page's response, and note a possible change.
+    """Return a page's response. A page that only shows data is read on a replica.
 
-    A page that only shows data is read on a replica.
+    After a request that can have changed data, store the log position that a replica must reach.
     """
-    request.user.has_perm(ANY)  # loads all rights now, on the primary, instead of later on the replica
+    # Load all rights of the person from the primary, before the page is read on the replica.
+    request.user.has_perm(ANY)
     answer = last_writes.response_after_writes(page, request, last_writes.OPERATORS)
     if _changes_something(request):
         last_writes.note_write(last_writes.OPERATORS)
@@ -91,9 +92,10 @@ def _changes_something(request: HttpRequest) -> bool:
 
 
 def _ask_for_proof(request: HttpRequest) -> NoReturn:
-    """Ask the operator for proof of identity. After it, the POST continues with the filters of its list."""
+    """Ask the operator for proof of identity. Then the POST continues, with the list's filters in its URL."""
     if not get_adapter().get_reauthentication_methods(request.user):
         raise PermissionDenied
-    # allauth continues a POST only if the address to return to has no query; the POST itself keeps its query.
+    # allauth continues a POST only if the path to return to has no query. The POST that continues keeps its
+    # own query.
     request.get_full_path = lambda **_: request.path  # type: ignore[method-assign]
     raise ReauthenticationRequired

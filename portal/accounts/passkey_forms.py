@@ -29,7 +29,8 @@ from portal import audit
 from portal.accounts import login_limits
 from portal.models import LoginAttempt, User
 
-LONGEST = 8 * 1024  # characters; a credential has a few hundred, or a few thousand with an attestation
+# Characters of a credential. Most have a few hundred; one with an attestation has a few thousand.
+LONGEST = 8 * 1024
 LONGEST_NAME = 60
 MAX_PASSKEYS = 10  # per person
 REFUSED = "This passkey did not work. Try again, or use another way to prove who you are."
@@ -121,13 +122,13 @@ class PasskeyForm(webauthn.AuthenticateWebAuthnForm):
 
 
 class PasskeyAgainForm(PasskeyForm, webauthn.ReauthenticateWebAuthnForm):
-    """The same form for a person who is logged in; it counts as fresh proof of identity."""
+    """A passkey from a person who is already logged in, as fresh proof of identity."""
 
 
 class PasskeyLoginForm(webauthn.LoginWebAuthnForm):
     """A passkey instead of e-mail and password.
 
-    The response is the same if the person does not exist.
+    The error for an unknown passkey is the same as for an invalid response.
     """
 
     credential = CredentialField()

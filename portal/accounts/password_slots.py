@@ -17,12 +17,15 @@ from config.lib.web import address
 # A hash takes a core for a quarter of a second. On two cores, 16 parallel logins raise the median of an API
 # read from 1.8 to 129 ms without this limit, and leave it at 1.8 ms with it (measured by
 # `make bench ARGS=logins`).
-QUEUE = 8  # waiters per slot: about as many as get a slot in two seconds, and few of a process's threads
-OF_A_NETWORK = 3  # logins that hash or wait at a time, so that one network cannot block all others
+# Logins that can wait for each slot. About as many get a slot within two seconds, and they occupy only a few
+# of the process's threads.
+QUEUE = 8
+OF_A_NETWORK = 3  # logins of one network that hash or wait at a time, so that others get slots too
 RETRY_SECONDS = 3
 SLOTS = Bulkhead(settings.PASSWORD_SLOTS, queue=QUEUE * settings.PASSWORD_SLOTS, name="passwords")
 PLACES = OneEach((1 + QUEUE) * settings.PASSWORD_SLOTS, each=OF_A_NETWORK)
-_network: ContextVar[str] = ContextVar("network", default="")  # of the request; "" for a command
+# The network of the current request; "" in a command.
+_network: ContextVar[str] = ContextVar("network", default="")
 
 
 class TooManyLogins(Busy):
@@ -30,7 +33,7 @@ class TooManyLogins(Busy):
 
 
 class PasswordHasher(PBKDF2PasswordHasher):
-    """Django's default hasher, with a slot for each hash. All its other methods call `encode`."""
+    """Django's default hasher, with a slot for each hash. Its other methods hash by calling `encode`."""
 
     def encode(self, password: str, salt: str, iterations: int | None = None) -> str:
         """Return the hash. Raises TooManyLogins."""

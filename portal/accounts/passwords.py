@@ -45,10 +45,11 @@ class MaximumLengthValidator:
 class CommonPasswordValidator(password_validation.CommonPasswordValidator):
     """Refuses a common or breached password.
 
-    Such a password is also refused in another case, repeated, or followed by digits and signs. Django's list
-    has 20,000 common passwords of all lengths. BREACHED has 20,000 passwords of 12 characters or more, in
-    lower case: the 4,300 most common ones, long phrases, long numbers, and passwords with at most three
-    different characters.
+    It also refuses such a password in capital letters, repeated, or followed by digits and signs.
+
+    Django's list has 20,000 common passwords of all lengths. BREACHED has 20,000 passwords of 12 characters
+    or more, in lower case: the 4,300 most common ones, long phrases, long numbers, and passwords with at most
+    three different characters.
     """
 
     def __init__(self) -> None:
@@ -94,7 +95,7 @@ class PreviousPasswordsValidator:
     def validate(self, password: str, user: User | None = None) -> None:
         """Raise ValidationError if the password is one of the last `count`.
 
-        Each comparison costs a hash, so a password that another validator refuses is not compared.
+        Each comparison costs a hash. Passwords that another validator refuses are therefore not compared.
         """
         if user is None or not _passes_others(password, user):
             return
@@ -122,7 +123,10 @@ class PreviousPasswordsValidator:
 
 
 def _simplified_forms(password: str) -> Iterator[str]:
-    """Yield the password as typed, in lower case, without last digits and signs, and the part it repeats."""
+    """Yield the password, its lower case, and its lower case without digits and signs at the end.
+
+    If the password repeats a part, as "abcabc" does, also yield the part: "abc".
+    """
     lower = password.casefold()
     without_tail = lower.rstrip(string.digits + string.punctuation)
     yield from (password, lower, without_tail)
@@ -145,7 +149,7 @@ def _context_words(user: User | None) -> Iterator[str]:
 
 
 def _merchant_names(user: User) -> list[str]:
-    """Return the names of the merchants that the person belongs to or is invited by."""
+    """Return the names of the merchants whose team the person belongs to or is invited to."""
     members = Membership.objects.filter(user=user.pk)
     invitations = Invitation.objects.filter(
         email__iexact=user.email, ended_at=None, expires_at__gt=clock.now()

@@ -22,22 +22,22 @@ from portal.models import User
 FACTORS = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
 CODES = (Authenticator.Type.TOTP, Authenticator.Type.RECOVERY_CODES)
 SET_UP = "mfa_activate_totp"  # the page where a person without a second factor sets one up
-LAST = "last_counter"  # in an authenticator's data: the half minute of the latest accepted code
+LAST = "last_counter"  # key in an authenticator's data: the half minute of the latest accepted code
 
 
 def is_missing(person: Any) -> bool:
-    """Return whether second factors are required here and the person has none.
+    """Return whether second factors are required in this environment and the person has none.
 
-    Recovery codes do not count as a factor, because they only replace one (MfaAdapter.is_mfa_enabled).
+    Recovery codes do not count as a factor, because they only replace a lost one (MfaAdapter.is_mfa_enabled).
     """
     return bool(settings.SECOND_FACTOR_REQUIRED and not is_mfa_enabled(person))
 
 
 def delete_codes_of_none(user: Any) -> None:
-    """Delete the recovery codes of a person without a second factor.
+    """Delete the recovery codes of a person who has no second factor any more.
 
-    The next factor comes with new codes. When an operator deletes a lost factor, the codes remain, and the
-    finder of the phone might have them.
+    Otherwise the codes would remain after an operator deletes the factor on a lost phone, and the finder of
+    the phone might have them. The person gets new codes with the next factor.
     """
     if not is_mfa_enabled(user):
         Authenticator.objects.filter(user=user).delete()

@@ -16,7 +16,7 @@ from django.http import HttpRequest, HttpResponse
 from config.lib import crypto
 
 PURPOSE = "session"
-DIGEST_LETTERS = 40  # 160 bits, which fit the columns of Django and allauth
+DIGEST_LETTERS = 40  # 160 bits; the columns of Django and allauth hold 40 characters
 
 
 def digest(secret: str) -> str:
@@ -25,7 +25,7 @@ def digest(secret: str) -> str:
 
 
 def _stored_key(secret: str) -> str:
-    """Return the session key of a cookie's secret.
+    """Return the session key under which the session of a cookie's secret is stored.
 
     While LOOKUP_KEY is being replaced, the session is also found by its digest under the previous key.
     """
@@ -71,7 +71,7 @@ class SessionMiddleware(DjangoSessionMiddleware):
         request.session = SessionStore.of_secret(request.COOKIES.get(settings.SESSION_COOKIE_NAME, ""))
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
-        """Replace the session key in Django's cookie by the secret.
+        """Replace the session key in Django's cookie with the secret.
 
         An empty cookie, which ends the session in the browser, stays empty.
         """

@@ -44,7 +44,8 @@ SYSTEMS = (
 )
 
 
-LIVE = "X-Live"  # header of a page's automatic refreshes; without JavaScript they have LOOKS in the query
+# The header of requests by which a page refreshes automatically. Without JavaScript, their query has LOOKS.
+LIVE = "X-Live"
 LIVE_UNDER = ("/admin/", "/portal/")
 
 
@@ -71,7 +72,7 @@ class SessionMiddleware:
 
 
 class Place(NamedTuple):
-    """A session in the list that its person sees."""
+    """A session in the list of a person's sessions."""
 
     pk: int
     browser: str
@@ -98,7 +99,9 @@ def sessions_of(request: HttpRequest, user: User) -> list[Place]:
 
 
 def end(request: HttpRequest, user: User, named: str = "") -> int:
-    """End the person's other session with the id `named`, or all others if `named` is empty.
+    """End the session with the id `named`, or all sessions of the person if `named` is empty.
+
+    The session of the request is never ended.
 
     Return the number of ended sessions.
     """
@@ -138,7 +141,7 @@ def delete_ended() -> None:
 
 
 def _move_session_row(request: HttpRequest) -> None:
-    """Move the session's row to its current key, which changes when SECRET_KEY is replaced."""
+    """Update the key in the session's UserSession row: Django changes it after SECRET_KEY was replaced."""
     former = session_store.digest(request.COOKIES[settings.SESSION_COOKIE_NAME])
     if former != _session_key(request):
         UserSession.objects.filter(session_key=former).update(session_key=_session_key(request))

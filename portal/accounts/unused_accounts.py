@@ -1,4 +1,4 @@
-"""Unused accounts: the warning, the end after 90 days without a login, and the way to enable them again.
+"""Unused accounts: they are warned, disabled after 90 days without a login, and can be enabled again.
 
 Rule portal.unused_accounts.
 """
@@ -19,11 +19,13 @@ from portal.accounts import sessions
 from portal.models import User
 
 STARTED_LOGIN = "account_login"  # session key under which allauth stores an unfinished login
-LIMIT = timedelta(days=90)  # without a login; counted from the day of joining if there was none
-NOTICE = timedelta(days=14)  # between the warning and the end
-AT_ONCE = 500  # accounts of each kind that one run of the task handles
+LIMIT = timedelta(days=90)  # since the last login, or since the person joined if there was no login
+NOTICE = timedelta(days=14)  # from the warning until the account is disabled
+AT_ONCE = 500  # the maximum number of people to warn, and of accounts to disable, in one run of the task
 DISABLED = f"This account is disabled because it was not used for {LIMIT.days} days. To use it again, "
-PROOFS = {  # required proofs by allauth's name: the message if one is missing, and the page to go to
+# The proofs that a disabled account needs, by allauth's name. The values are the message if the proof is
+# missing, and the page on which to give it.
+PROOFS = {
     "code": (f"{DISABLED}ask for a code by e-mail here.", "account_request_login_code"),
     "password": (f"{DISABLED}log in with your password now, or reset it.", "account_login"),
 }
@@ -41,7 +43,7 @@ def handle_due() -> None:
 def ask_for_proofs(request: HttpRequest, user: User) -> HttpResponse | None:
     """Return a redirect to the proof that a disabled account still lacks; None if the login can continue.
 
-    A disabled account needs a code by e-mail and the password, in either order, in one browser.
+    A disabled account needs both a code by e-mail and the password, in either order and in the same browser.
     """
     if user.disabled_for_disuse_at is None:
         return None
@@ -80,7 +82,8 @@ def _accounts_due(now: datetime) -> QuerySet[User]:
 @transaction.atomic(durable=True)
 def _warn_person(user: User, now: datetime) -> None:
     rows = _unused_since(now - LIMIT + NOTICE).filter(pk=user.pk, disuse_warned_at=None)
-    if rows.update(disuse_warned_at=now):  # unless the person has logged in since the list was read
+    # No row is updated if the person has logged in since the list was read.
+    if rows.update(disuse_warned_at=now):
         ends_at = max((user.last_login or user.date_joined) + LIMIT, now + NOTICE)
         get_adapter().send_mail("account/email/account_unused", user.email, {"ends_at": ends_at})
 
