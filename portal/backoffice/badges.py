@@ -1,4 +1,4 @@
-"""The operators' badges that the portal lacks: payments, operations, shares, merchants, discrepancies."""
+"""Badges that only operators see: payments, operations, shares, merchants, discrepancies."""
 
 from typing import Any
 
@@ -52,18 +52,21 @@ CLOSED = Badge("void", "check", "Closed")
 
 
 def of_checkout(checkout: Checkout) -> Badge:
-    """Return the portal's badge of a checkout. Its note is worded for readers who are not the merchant."""
+    """Return the portal's badge of a checkout, with the reason of a void worded for operators as its note."""
     note = VOIDED_BECAUSE.get(checkout.void_reason or "", "")
     return badges.of_checkout(checkout)._replace(note=note)
 
 
 def of_operation(operation: Operation) -> Badge:
-    """Return the badge of an operation's result. A settled refund that was returned has its own badge."""
+    """Return the badge of an operation's state. A settled refund that was returned has its own badge."""
     return CAME_BACK if outstanding_refund.has_come_back(operation) else OPERATION[operation.state]
 
 
 def of_merchant(merchant: Any) -> Badge:
-    """Return the badge of a merchant, which must have been read with its stops, as MerchantAdmin does."""
+    """Return the badge of a merchant: open or suspended.
+
+    The merchant must have been read with the annotations that MerchantAdmin adds.
+    """
     if merchant.is_suspended:
         return SUSPENDED
     return STOPPED_WITH_ALL if merchant.are_all_stopped else OPEN

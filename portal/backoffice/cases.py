@@ -1,4 +1,4 @@
-"""Open discrepancies as cases for a person: what happened, whose money, since when, and what can be done.
+"""Cases: the open discrepancies as operators see them, with their cause, amount, age and possible actions.
 
 Rule operator.page.
 """
@@ -25,10 +25,10 @@ from payments.models import Discrepancy, Dispute, Operation, Payment
 from portal.backoffice import ages, frame
 from portal.orders import reasons
 
-LISTED = 50  # cases that are read and counted
-SHOWN = 8  # cases that the overview and the operations page show in full
+LISTED = 50  # the maximum number of cases that are read and counted
+SHOWN = 8  # the maximum number of cases that a page shows in full
 URGENT_AFTER = timedelta(days=1)
-# The admin's actions that cases offer, and the words of their buttons.
+# The admin's actions that a case can have buttons for, and the words on the buttons.
 VERBS = {remedy.action: remedy.words for remedy in definitions.REMEDIES}
 REFUSED = (Operation.State.FAILED, Operation.State.DECLINED)
 OF_DISCREPANCIES = [remedy.action for remedy in definitions.REMEDIES if remedy.page == "discrepancy"]
@@ -36,9 +36,9 @@ OF_DISCREPANCIES = [remedy.action for remedy in definitions.REMEDIES if remedy.p
 
 @dataclass(frozen=True)
 class Verb:
-    """An admin action on one row, and the address of the page that asks for confirmation.
+    """A button: an admin action on one row, and the address of the page that asks to confirm it.
 
-    The action asks for a note before it changes a row.
+    The operator writes a note on that page before the action changes the row.
     """
 
     words: str
@@ -48,7 +48,7 @@ class Verb:
 
 @dataclass(frozen=True)
 class Case:
-    """An open discrepancy in words."""
+    """An open discrepancy with the texts and links that operators' pages show about it."""
 
     discrepancy: Discrepancy
     title: str
@@ -62,7 +62,7 @@ class Case:
     verbs: Sequence[Verb]
     why: str = ""
     dispute_uuid: UUID | None = None
-    difference: str = ""  # between the provider's amount and ours
+    difference: str = ""  # the difference between the provider's amount and ours
 
     @property
     def headline(self) -> str:
@@ -73,16 +73,17 @@ class Case:
 
     @property
     def reason(self) -> str:
-        """Return the cause, or the deadline for an answer.
+        """Return the sentence below the headline.
 
-        If neither is known, or the headline says it already, return what to do.
+        It is the cause or the deadline (`why`). If `why` is empty or the headline repeats it, the sentence says
+        what to do.
         """
         is_said = self.why.startswith(self.headline)
         return self.discrepancy.kind_entry.what_to_do if is_said or not self.why else self.why
 
     @property
     def decided_at(self) -> str:
-        """Return the address of the case on the operations page, which shows the oldest cases."""
+        """Return the link to the case on the operations page. It works for the oldest cases."""
         return f"{reverse('admin_operations')}#case-{self.discrepancy.pk}"
 
     @property
@@ -92,7 +93,10 @@ class Case:
 
 
 def open_cases(now: datetime, request: HttpRequest | None, order_uuid: UUID | None = None) -> list[Case]:
-    """Return the oldest open discrepancies, or those of one order, with the actions of this operator."""
+    """Return the oldest open discrepancies as cases, for all orders or one.
+
+    The cases have buttons for the actions that the request's operator may take; none without a request.
+    """
     rows: QuerySet[Any] = named(Discrepancy.objects.filter(closed_at=None).order_by("created_at"))
     if order_uuid is not None:
         rows = rows.filter(about=order_uuid)
@@ -102,15 +106,15 @@ def open_cases(now: datetime, request: HttpRequest | None, order_uuid: UUID | No
 def first(found: Sequence[Case], request: HttpRequest | None) -> Sequence[Case]:
     """Return the cases to show in full.
 
-    They are the oldest ones, or all if this operator cannot see the list of the others.
+    They are the oldest SHOWN cases. An operator who may not see the list of discrepancies gets all cases.
     """
     return found[:SHOWN] if request is None or frame.may_see(request, "payments.discrepancy") else found
 
 
 def lists_of(found: Sequence[Case], shown: Sequence[Case]) -> list[tuple[str, str]]:
-    """Return links to lists of all cases, if not all are shown.
+    """Return links to the lists of all discrepancies and disputes, or no links if all cases are shown.
 
-    If LISTED cases were found, there can be more cases, so the links show no numbers.
+    The links show how many there are. If LISTED cases were found, there can be more, so no number is shown.
     """
     if len(shown) == len(found):
         return []
@@ -124,7 +128,7 @@ def lists_of(found: Sequence[Case], shown: Sequence[Case]) -> list[tuple[str, st
 
 
 def named(rows: QuerySet[Discrepancy]) -> QuerySet[Discrepancy, Any]:
-    """Annotate discrepancies with order and deadline, and select their merchant, operation and payment."""
+    """Add what `case` needs to a query of discrepancies: orders, deadlines, merchants and payments."""
     told = Cast(KeyTextTransform("checkout", "facts"), UUIDField())
     about = Coalesce("operation__payment__checkout_uuid", told, "subject")
     found = rows.select_related("merchant", "operation__payment").annotate(about=about)
@@ -133,12 +137,12 @@ def named(rows: QuerySet[Discrepancy]) -> QuerySet[Discrepancy, Any]:
 
 
 def order_id_of(column: str) -> Subquery:
-    """Return a subquery for the merchant's id of the order with the UUID in `column`; null if unknown."""
+    """Return a subquery for the order id of the checkout whose UUID is in `column`; null if there is none."""
     return Subquery(Checkout.objects.filter(pk=OuterRef(column)).values("merchant_order_id")[:1])
 
 
 def case(row: Any, now: datetime, request: HttpRequest | None) -> Case:
-    """Return a discrepancy, which was read with `named`, as a case."""
+    """Return the case of a discrepancy. The row must have been read with `named`."""
     age, why = now - row.created_at, _reason_words(row)
     return Case(
         discrepancy=row,
@@ -158,9 +162,10 @@ def case(row: Any, now: datetime, request: HttpRequest | None) -> Case:
 
 
 def _reason_words(row: Any) -> str:
-    """Return the reason in words, or "" if it is unknown.
+    """Return a sentence about the cause of a discrepancy, or "" if it is unknown.
 
-    It is the bank's reason, the differing amounts, the deadline of a dispute, or the changes of a card page.
+    Depending on the kind, it contains both amounts, the deadline of a dispute, the changes of a card page, or
+    the bank's reason.
     """
     kind = row.kind_entry
     if kind is kinds.ANOTHER_AMOUNT:
@@ -217,7 +222,7 @@ def _available_verbs(row: Discrepancy, request: HttpRequest) -> Iterator[Verb]:
 
 
 def admin_of(row: Model) -> OperatorAdmin:
-    """Return the admin that is registered for a row's model. Its actions become verbs."""
+    """Return the admin that is registered for a row's model. Its actions are the buttons of cases."""
     return cast(OperatorAdmin, admin.site.get_model_admin(type(row)))
 
 

@@ -7,7 +7,7 @@ from django.apps import apps
 from config.lib.database import queries
 from portal import statements
 
-SMALLEST = 1000  # smaller estimates are not shown, because they are soon wrong
+SMALLEST = 1000  # smaller estimates are not shown, because they quickly become wrong
 
 
 def estimated_rows(models: Sequence[str]) -> dict[str, int]:

@@ -21,14 +21,14 @@ from portal.backoffice import queues
 from webhooks import lookup
 from webhooks.models import PARTITIONED, Delivery, EventType
 
-EVERY_SECONDS = 5  # between two reads, for all readers and processes together
-KEPT_SECONDS = 60  # older figures are not shown, even if no newer read succeeds
+EVERY_SECONDS = 5  # the minimum time between two reads by any of the processes
+KEPT_SECONDS = 60  # the time after which figures are discarded, even if newer ones cannot be read
 COUNTED = 1000  # the maximum number of rows that are counted
-SOON = timedelta(seconds=30)  # before a hold's end
+SOON = timedelta(seconds=30)  # a hold ends soon if it has less time left
 _TURN, _FIGURES = "metrics.turn", "metrics.figures"
 
 Figure: TypeAlias = tuple[str, str, float]  # a key of TABLE, the value of its label, the number
-# The label of each figure, and its description.
+# For each figure, the name of its label in /metrics ("" without a label), and the figure's description.
 TABLE = {
     "checkout_queue_oldest_seconds": ("queue", "How long the oldest row has been due"),
     "checkout_queue_late": ("queue", "1 while the oldest row has waited too long, else 0"),
@@ -87,8 +87,8 @@ def _unresolved_figures(now: datetime) -> Iterator[Figure]:
 def _count_unheard(now: datetime) -> int:
     """Count the holds that end soon and whose event the merchant's endpoint has not accepted.
 
-    Parked deliveries count too: an endpoint that refuses quickly uses up its attempts long before the hold
-    ends.
+    Holds with a parked delivery count too. If an endpoint refuses quickly, all attempts are used up, and the
+    delivery is parked, long before the hold ends.
     """
     holds = Checkout.objects.filter(status=Status.AUTHORIZED, capture_before__range=(now, now + SOON))
     ends = list(holds.values_list("pk", flat=True)[:COUNTED])

@@ -1,4 +1,4 @@
-"""The frame of every operators' page: the menu with counts of waiting rows, and the links to all records."""
+"""The frame of the operators' pages: the menu with counts of waiting rows, and the links to all records."""
 
 import itertools
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from django.utils.text import capfirst
 
 from portal.backoffice import estimates
 
-# The records by topic: their label, and the model in the admin.
+# The lists of the admin by topic: the label of each list, and its model.
 RECORDS: dict[str, Sequence[tuple[str, str]]] = {
     "Orders": (
         ("Checkouts", "checkout.checkout"),
@@ -58,7 +58,7 @@ MENU = (
 _WORDS = {model: words for rows in RECORDS.values() for words, model in rows}
 _LOOKED_AT = {"payments.discrepancy": "?state=open"}
 
-# Labels of other tables. Django would make their names from our class names.
+# The labels of tables that are not in RECORDS. Without a label, Django shows a name made from the class name.
 _TABLES = {
     "checkout.leadtold": "Texts to leads",
     "checkout.prefill": "Filled in for payers",
@@ -69,7 +69,7 @@ MAY_FIND = ("checkout.view_checkout", "checkout.view_customer", "payments.view_p
 
 
 class Link(NamedTuple):
-    """A link to a list, with the number of rows that wait for a person, and a note about the list."""
+    """A link to a page or list, with the number of rows that wait for a person, and a note."""
 
     words: str
     address: str
@@ -79,7 +79,7 @@ class Link(NamedTuple):
 
 
 def title_of_table(title: str) -> str:
-    """Return the label of a table for Django's title, such as "Api calls" or "Lead tolds (checkout)"."""
+    """Return our label for a table. `title` is Django's, such as "Api calls" or "Lead tolds (checkout)"."""
     name, bracket, more = title.partition(" (")
     return _labels_by_title().get(name, name) + bracket + more
 
@@ -97,9 +97,9 @@ def _labels_by_title() -> dict[str, str]:
 
 
 def by_topic(links: Sequence[Any]) -> list[tuple[str, list[Any]]]:
-    """Return links to lists by topic, in the order of the overview. Each link has Django's title.
+    """Return the links grouped by topic, in the order of RECORDS. Links without a topic come last.
 
-    Links without a topic come last.
+    The `title` of each link is Django's title of the list.
     """
     places = {
         words: (at, topic)
@@ -118,7 +118,10 @@ def by_topic(links: Sequence[Any]) -> list[tuple[str, list[Any]]]:
 
 
 def around_page(request: HttpRequest, in_doubt: int, open_cases: int) -> dict[str, Any]:
-    """Return the context for the frame of every operators' page. The arguments count waiting rows."""
+    """Return the template context of the frame.
+
+    `in_doubt` and `open_cases` are the numbers of operations and discrepancies that wait.
+    """
     return {
         "menu": menu(request, in_doubt, open_cases),
         "may_look": may_look(request),
@@ -142,14 +145,14 @@ def menu(request: HttpRequest, in_doubt: int, open_cases: int) -> list[list[Link
 
 
 def may_look(request: HttpRequest) -> bool:
-    """Return whether this operator may see operations in doubt and cases for a person."""
+    """Return whether this operator may see operations in doubt and cases (open discrepancies)."""
     return request.user.has_perm("payments.view_operation")
 
 
 def records(request: HttpRequest, in_doubt: int, open_cases: int, disputes: int) -> dict[str, list[Link]]:
-    """Return links to the records that this operator may see, by topic.
+    """Return links to the lists that this operator may see, by topic.
 
-    A note shows how many rows wait, or about how many rows there are.
+    The note of a link shows how many rows of the list wait. If no row waits, it estimates how many there are.
     """
     waiting = {
         "payments.operation": (in_doubt, "in doubt"),

@@ -1,7 +1,7 @@
 """The rows of the operators' lists of orders, discrepancies and merchants, and the words of their filters.
 
-Each list is made from one page of rows that the admin has read. Discrepancies are read again with their
-orders.
+The admin reads one page of rows, and this module adds what the list shows. Discrepancies are read again,
+together with their orders.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from portal.backoffice import ages, badges, cases, frame, order_badges
 from portal.backoffice.cases import Case
 from portal.badges import CHECKOUT, Badge
 
-# The labels of filters, by Django's title or by the field.
+# The labels of filters, by the field or by Django's title of the filter.
 FILTERS = {
     "payments.discrepancy.kind": "What is wrong",
     "opt in enabled": "Asks for marketing consent",
@@ -36,7 +36,10 @@ STATES = {str(state.label): CHECKOUT[state].words for state in Status}
 
 @dataclass(frozen=True)
 class Card:
-    """A card that paid for an order, and its first payment. `words` says how often it paid, if repeatedly."""
+    """A card that paid for an order, and its first payment.
+
+    `words` names the card, and says how often it paid if it paid more than once.
+    """
 
     words: str
     payment: UUID
@@ -46,7 +49,7 @@ class Card:
 class OrderRow:
     """An order in a list.
 
-    `more` is shown next to the order's badge. `by` and `cards` say how a search has found the order.
+    `more` is a second badge. `by` says how a search has found the order, and `cards` are its cards.
     """
 
     checkout: Checkout
@@ -64,7 +67,8 @@ class DiscrepancyRow:
 
     case: Case
     badge: Badge
-    address: str  # where it is decided; "" if it is closed, or this operator may not see the page
+    # The page on which an operator decides it; "" if it is closed, or if this operator may not see that page.
+    address: str
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,7 @@ def order(row: Checkout, more: Badge | None, by: str = "", payments: Sequence[Pa
 
 
 def cards(payments: Sequence[Payment]) -> list[Card]:
-    """Return the different cards of the payments."""
+    """Return the cards of the payments, each card once."""
     found: dict[str, list[Payment]] = {}
     for payment in payments:
         words = f"{payment.card_brand or ''} {payment.card_last4 or 'no card'}".strip()
@@ -102,7 +106,7 @@ def cards(payments: Sequence[Payment]) -> list[Card]:
 
 
 def discrepancies(found: Sequence[Discrepancy], request: HttpRequest) -> list[DiscrepancyRow]:
-    """Return one page of discrepancies in the given order."""
+    """Return the rows for one page of discrepancies, in the same order."""
     rows = cases.named(Discrepancy.objects.filter(pk__in=[row.pk for row in found]))
     named = {row.pk: row for row in rows.annotate(read_at=Now())}
     told = [cases.case(named[row.pk], named[row.pk].read_at, None) for row in found if row.pk in named]
@@ -127,7 +131,10 @@ def _on_operations() -> set[UUID]:
 
 
 def _decided_at(case: Case, shown: set[UUID], *, may_see_orders: bool) -> str:
-    """Return where a discrepancy is decided: on the operations page, its order's page, or its own page."""
+    """Return the page on which a discrepancy is decided.
+
+    It is the operations page if the discrepancy is `shown` there, else its order's page, else its own page.
+    """
     row = case.discrepancy
     if row.pk in shown:
         return case.decided_at
@@ -137,7 +144,7 @@ def _decided_at(case: Case, shown: set[UUID], *, may_see_orders: bool) -> str:
 
 
 def merchants(found: Sequence[Merchant], request: HttpRequest) -> list[MerchantRow]:
-    """Return one page of merchants."""
+    """Return the rows for one page of merchants."""
     return [MerchantRow(row, badges.of_merchant(row), host_of(row)) for row in found]
 
 
@@ -154,7 +161,7 @@ def title_of(spec: Any) -> str:
 
 
 def words_of(label: str, name: str, shown: str) -> str:
-    """Return the label of a filter's choice, worded like the badges of the list."""
+    """Return the words for a choice of the filter by the field `name`, in the words of the list's badges."""
     if label == "checkout.checkout":
         return STATES.get(shown, shown)
     return kinds.kind_named(shown).sentence if label == "payments.discrepancy" and name == "kind" else shown
@@ -164,7 +171,7 @@ def chosen(listed: Any) -> str:
     """Return the active filters of a list in words, such as "open only"."""
     found = []
     for spec in listed.filter_specs:
-        for choice in list(spec.choices(listed))[1:]:  # the first choice is all rows
+        for choice in list(spec.choices(listed))[1:]:  # the first choice, "All", does not filter
             if choice.get("selected"):
                 words = choice_of(spec, str(choice["display"]))
                 is_name = isinstance(spec, OfMerchant) or words.isupper()
@@ -173,9 +180,9 @@ def chosen(listed: Any) -> str:
 
 
 def choice_of(spec: Any, shown: str) -> str:
-    """Return the label of a filter's choice, worded like the badges of the list.
+    """Return the words for a choice of a filter, in the words of the list's badges.
 
-    Our own filters have no field, and keep their labels.
+    Filters that we have written ourselves have no field, and their choices stay unchanged.
     """
     field = getattr(spec, "field", None)
     return shown if field is None else words_of(field.model._meta.label_lower, field.name, shown)

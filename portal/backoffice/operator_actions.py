@@ -63,7 +63,7 @@ def _tell_outcome(request: HttpRequest, what: str, found: Operation) -> None:
 def run_pump(request: HttpRequest) -> HttpResponse:
     """Run a pump in this request, and show how long it took.
 
-    The service refuses while the database is closed, because a pump has no effect then.
+    The pump is not run while the service is closed after a restore, because it would have no effect.
     """
     name = request.POST.get("pump", "")
     if name not in pumps.TITLES:
@@ -95,7 +95,7 @@ def _tell_failure(request: HttpRequest, name: str, title: str, error: Exception)
 
 
 def log_action(request: HttpRequest, happened: str, title: str) -> None:
-    """Write an operator's action into the admin's log, which also has the operators' changes."""
+    """Write an operator's action into the admin's log, in which Django records changes of rows."""
     operator = cast(User, request.user)
     LogEntry.objects.create(
         user=operator, action_flag=CHANGE, object_repr=title[:200], change_message=f"{happened}."

@@ -30,7 +30,7 @@ from portal.orders.disputed import ON_THE_ORDER
 from portal.orders.order import Order
 from webhooks.models import Delivery, Subscription
 
-MAXIMUM = 50  # rows of a table; its list has all rows
+MAXIMUM = 50  # the rows that a table on the page shows at most; the admin's list has all of them
 HOLDS = "The bank holds {amount}{card}. It can be captured until {until}; then it is released."
 RELEASED = "No money has moved to the merchant: the hold of {amount}{card} was released."
 RELEASING = "No money has moved to the merchant: the hold of {amount}{card} is being released."
@@ -57,7 +57,7 @@ OUTSIDE = "Refund in the provider’s own dashboard"
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a table on the page: what it is, the card, the badge, the amount, the time, and a note."""
+    """A line of a table on the page. `what` names the row, such as "Refund R-1"."""
 
     row: Any
     what: str
@@ -74,7 +74,7 @@ class Line:
 
 
 class Page:
-    """The content of an order's page for this operator. Each part is read on first use.
+    """The content of an order's page for one operator. The rows of each section are read on first use.
 
     The checkout must have been read with `current_checkouts.with_read_at`.
     """
@@ -87,7 +87,7 @@ class Page:
 
     @property
     def may_run(self) -> bool:
-        """Return whether this operator may start the look-up of an operation."""
+        """Return whether this operator may look up an operation at the provider."""
         return bool(self.request.user.has_perm(MAY_RUN))
 
     @cached_property
@@ -107,7 +107,7 @@ class Page:
 
     @cached_property
     def more(self) -> Sequence[Badge]:
-        """Return the order's additional badges: operation in doubt, latest dispute, failed refund."""
+        """Return the additional badges: an operation in doubt, the latest dispute, a failed refund."""
         in_doubt = any(row.state in order_badges.STATES for row in self._operations)
         found = [order_badges.BADGES[order_badges.UNCLEAR]] if in_doubt else []
         found += [ON_THE_ORDER[Dispute.Status(row.status)] for row in self.disputes[:1]]
@@ -195,9 +195,9 @@ class Page:
 
     @property
     def given_back_title(self) -> str:
-        """Return the title of the table.
+        """Return the title of the table of refunds, disputes and bookings.
 
-        It does not say that money was returned, because a refund can fail.
+        The title does not say that money was returned, because a refund can fail.
         """
         return "Refunds, disputes" if self.disputes else "Refunds"
 
@@ -211,7 +211,7 @@ class Page:
 
     @property
     def untold(self) -> str:
-        """Return why no webhook was sent about the order, as far as that is known."""
+        """Return the likely reason why no webhook was sent about the order, as a sentence."""
         first = Subscription.objects.filter(merchant=self.checkout.merchant_id).aggregate(Min("created_at"))
         since = first["created_at__min"]
         if since is None:
@@ -224,7 +224,7 @@ class Page:
 
     @property
     def times(self) -> Sequence[tuple[str, datetime]]:
-        """Return when the order was made, held, captured and so on, without events that have not happened."""
+        """Return the times at which the order was made, held, captured and so on, with their labels."""
         is_held = self.checkout.status == Status.AUTHORIZED
         names = TIMES | ({"capture_before": "Hold ends"} if is_held else {})
         return [(words, at) for name, words in names.items() if (at := getattr(self.checkout, name))]
@@ -236,7 +236,7 @@ class Page:
 
     @property
     def place(self) -> str:
-        """Return where the money is: "hold", "shop" or "card", or "" if it has not moved or is elsewhere."""
+        """Return where the money is: "hold", "shop" or "card"; "" if it has not moved or is elsewhere."""
         is_elsewhere = self._cards and any(card.settled or card.outside for card in self._cards)
         if is_elsewhere or self._came_back or any(row.status != Dispute.Status.WON for row in self.disputes):
             return ""
@@ -258,30 +258,36 @@ class Page:
 
     @property
     def _cards(self) -> Sequence[Card]:
-        """Return the cards, or an empty list if the amounts follow from the order's and shares' statuses."""
+        """Return the sums that each card bears.
+
+        The list is empty if the statuses of the order and its shares already say where all money is.
+        """
         accounts = self.order.accounts if self._may_see(Booking) else None
         return list(accounts.cards.values()) if accounts else []
 
     @property
     def _came_back(self) -> int:
-        """Return the amount of returned refunds that was not paid out again, in minor units."""
+        """Return how much money of returned refunds was not refunded again yet, in minor units."""
         is_refunded = self.checkout.status == Status.REFUNDED
         return sum(max(0, card.borne) for card in self._cards) if is_refunded else 0
 
     @property
     def or_with(self) -> str:
-        """Return a sentence about where else the money can be, or "" if it is known to be at `place`."""
+        """Return a sentence about the other place where the money of a hold can be.
+
+        It is "" unless the capture of the hold is unresolved.
+        """
         return OR_WITH.get(self._unknown_kind, "") if self.place == "hold" else ""
 
     @property
     def _unknown(self) -> str:
-        """Return a sentence if it is unknown where the money of the order's own card is, else ""."""
+        """Return a sentence about the unresolved operation on the lead's card, or "" if there is none."""
         kind = self._unknown_kind
         return UNKNOWN[kind].format(amount=self.amount) if kind else ""
 
     @property
     def _unknown_kind(self) -> str:
-        """Return the kind of the unresolved operation on the order's own card, or ""."""
+        """Return the kind of the unresolved authorization or capture on the lead's card, or ""."""
         mine = [row.operation for row in self.unresolved if row.operation.payment.subject == self.checkout.pk]
         kinds = [row.kind for row in mine if row.state != Operation.State.PLANNED and row.kind in UNKNOWN]
         return kinds[0] if kinds else ""
@@ -294,7 +300,8 @@ class Page:
         refs = [refund.merchant_refund_ref for refund in self._refunds if refund.pk == row.refund_uuid]
         return Line(
             row,
-            " ".join([what, *refs]),  # the same name as in the table of refunds
+            # With its reference, a refund has the same name here as in the table of refunds.
+            " ".join([what, *refs]),
             badges.of_operation(row),
             self._money(row.amount),
             row.ended_at or row.created_at,

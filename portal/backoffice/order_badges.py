@@ -1,7 +1,7 @@
-"""An order's second badge, for facts that its state does not show.
+"""An order's second badge, which shows a failed refund, a dispute or an operation in doubt.
 
-The facts are a failed refund, a dispute and an operation in doubt. The badges are those of the merchant's
-portal. One statement reads them for all orders of a page.
+The badges of refunds and disputes are those of the merchants' portal. One statement reads the badges for all
+orders of a page.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,10 @@ BADGES: dict[str, Badge] = {FAILED: REFUND_FAILED, UNCLEAR: OPERATION[State.UNKN
 
 
 def badges_of(uuids: Sequence[UUID], request: HttpRequest) -> dict[UUID, Badge]:
-    """Return the second badge of each order, by the order's UUID, from rows that this operator may see."""
+    """Return the second badge of each order that has one, by the order's UUID.
+
+    Only rows that this operator may see are considered.
+    """
     parts = [rows for rows in _badge_queries(uuids) if _may_see(request, rows.model)]
     if not uuids or not parts:
         return {}

@@ -1,6 +1,6 @@
 """The figures and lists of the operators' overview.
 
-They take fewer than twenty statements, which read only open rows. Rule operator.page.
+Fewer than twenty statements read them, and each statement reads only open rows. Rule operator.page.
 """
 
 from collections.abc import Sequence
@@ -42,11 +42,11 @@ class UnresolvedOperation:
     verdict: str
     is_in_doubt: bool
     read_at: datetime
-    hold_ends: datetime | None = None  # only for a capture
+    hold_ends: datetime | None = None  # None if the operation is not a capture
 
     @property
     def said(self) -> str:
-        """Return what was done about the operation and what happens next, in words."""
+        """Return sentences about the operation: when it was sent, how often, and when the next try is."""
         tries = self.operation.attempts
         said = [
             f"Sent {_time_words(self.operation.created_at)}.",
@@ -58,7 +58,7 @@ class UnresolvedOperation:
 
     @property
     def _ending(self) -> str:
-        """Return a sentence about the end of a capture's hold (rule doubt.capture_after)."""
+        """Return a sentence about the end of the hold that a capture takes (rule doubt.capture_after)."""
         if self.hold_ends is None:
             return ""
         ends = f"The hold ends\N{NO-BREAK SPACE}{_time_words(self.hold_ends)}."
@@ -76,7 +76,7 @@ class UnresolvedOperation:
 class Board:
     """The data of the overview at the time `at`.
 
-    Lists have the oldest rows and their ages. `parked` counts up to `maximum`.
+    Each list contains only its oldest rows. `parked` is at most `maximum`.
     """
 
     at: datetime
@@ -100,17 +100,17 @@ class Board:
 
     @property
     def lists(self) -> list[tuple[str, str]]:
-        """Return links to lists of all discrepancies, if only the oldest are shown."""
+        """Return links to the lists of all discrepancies, or no links if all are shown."""
         return cases.lists_of(self.cases, self.first_cases)
 
     @property
     def breaches(self) -> int:
-        """Return how many open discrepancies say that money and states disagree."""
+        """Return how many open discrepancies were found by `manage.py prove_ledger`."""
         return sum(case.discrepancy.kind_entry.runbook == kinds.BROKEN for case in self.cases)
 
 
 def read_board(request: HttpRequest | None = None) -> Board:
-    """Return the current board, with the actions that this operator may take."""
+    """Return the current data of the overview, with the actions that the request's operator may take."""
     now = clock.now()
     unclear, open_cases = waiting_rows(now, request)
     return Board(
@@ -129,7 +129,7 @@ def read_board(request: HttpRequest | None = None) -> Board:
 def waiting_rows(
     now: datetime, request: HttpRequest | None
 ) -> tuple[list[UnresolvedOperation], list[cases.Case]]:
-    """Return the unresolved operations and the cases for a person, oldest first, in two statements."""
+    """Return the unresolved operations and the open cases, each oldest first. Two statements read them."""
     rows: QuerySet[Operation, Any] = Operation.objects.filter(state__in=Operation.OPEN).order_by("created_at")
     rows = rows.select_related("payment__merchant")
     order = Checkout.objects.filter(pk=OuterRef("payment__checkout_uuid"))
@@ -160,7 +160,7 @@ def unresolved(
     age = now - operation.created_at
     amount = money.display(operation.amount, operation.payment.currency)
     verdict = queues.verdict(age, operation_queue.PATIENT_FOR)
-    is_in_doubt = operation_queue.is_in_doubt(operation)  # false while the payer is being asked
+    is_in_doubt = operation_queue.is_in_doubt(operation)  # false while it waits for the payer
     ends = hold_ends if operation.kind == Operation.Kind.CAPTURE else None
     return UnresolvedOperation(
         operation, order_id, amount, ages.in_words(age), verdict, is_in_doubt, now, ends
@@ -181,7 +181,7 @@ def _failing_endpoints(now: datetime) -> list[tuple[Endpoint, str]]:
 def _parked_today(now: datetime) -> int:
     """Count the deliveries that were parked today and are not closed.
 
-    The query names all merchants, because the index begins with the merchant.
+    The query filters by all merchants, so that it can use an index that begins with the merchant.
     """
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     rows = Delivery.objects.filter(status=Delivery.Status.PARKED, closed_at=None, ended_at__gte=midnight)

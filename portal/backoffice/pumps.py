@@ -12,7 +12,7 @@ from config import schedule
 from webhooks import delivery_sender
 from webhooks.tasks import DRAIN_SECONDS
 
-# The pumps that an operator can run. Those that run every second come first.
+# The titles of the pumps that an operator can run, by the pump's name. Pumps that run every second are first.
 TITLES = {
     **schedule.PUMPS,
     **schedule.HOURLY,

@@ -28,9 +28,10 @@ SMS_MESSAGES = "hosted_page.tasks.send_sms_messages"
 MAILS = "portal.tasks.send_emails"
 BANK = "payments.providers.sandbox.tasks.send_notifications"
 
-SOON = timedelta(seconds=5)  # a pump starts every second, at the latest after three
-PACED = timedelta(minutes=1)  # an endpoint gets webhooks only as fast as it takes them
-A_DAY = timedelta(hours=24)  # the time that a provider can need for a refund
+# The maximum ages of rows that are not late.
+SOON = timedelta(seconds=5)  # a pump starts every second, or every three seconds at worst
+PACED = timedelta(minutes=1)  # webhooks and mails wait for endpoints and mail servers that respond slowly
+A_DAY = timedelta(hours=24)  # a provider can need a day for a refund
 FINE, LATE = "fine", "late"
 LATE_AFTER = f"{SOON.seconds} s"
 LATE_MEANS = (
@@ -59,7 +60,7 @@ def read_queues(now: datetime) -> list[Queue]:
 
 
 def verdict(age: timedelta, patience: timedelta) -> str:
-    """Return whether a wait is FINE or LATE."""
+    """Return LATE if rows have waited longer than `patience`, else FINE."""
     return LATE if age > patience else FINE
 
 
@@ -84,19 +85,26 @@ def _oldest_of(model: type[Model], column: str, **only: Any) -> Oldest:
 
 
 def _oldest_text(now: datetime) -> datetime | None:
-    """Return when the oldest SMS message became due. No replica has the messages with codes."""
+    """Return when the oldest SMS message became due.
+
+    The primary is read, because messages with codes are not copied to replicas.
+    """
     with replica.primary():
         return _oldest_of(SmsMessage, "due_at", ended_at=None)(now)
 
 
 def _oldest_refund(now: datetime) -> datetime | None:
-    """Return when the oldest open refund began. The query has no index, but few operations are open."""
+    """Return when the oldest open refund began.
+
+    The query has no index of its own, but it reads few rows, because few operations are open.
+    """
     of_refunds = Operation.objects.filter(kind=Operation.Kind.REFUND, refund_uuid__isnull=False)
     rows = of_refunds.filter(state__in=Operation.NOT_ENDED)
     return rows.order_by("created_at").values_list("created_at", flat=True).first()
 
 
-# The rows that wait, their pump, how long they can wait, and the function that finds the oldest row.
+# For each queue: its title, its pump, how long a row can wait, and the function that finds when the oldest
+# row became due.
 TABLE: tuple[tuple[str, str, timedelta, Oldest], ...] = (
     ("Operations to finish", FINISH_OPERATIONS, SOON, operation_queue.oldest),
     ("Holds to release", EXPIRE_DUE, SOON, lambda now: expiry.oldest(Status.AUTHORIZED)),

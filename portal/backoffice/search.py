@@ -23,7 +23,8 @@ from webhooks.models import Attempt, Delivery, Event
 SHOWN = 50
 MAX_TERM = 255
 LAST4_DIGITS, PHONE_DIGITS = 4, 7
-# The rows that a UUID can identify: label, model, indexed column of the UUID, and column of the order.
+# The rows that a UUID can identify: a label, the model, the column of the UUID (indexed), and the column with
+# the checkout's UUID.
 KEYS: Sequence[tuple[str, type[Model], str, str]] = (
     ("uuid", Checkout, "pk", "pk"),
     ("share", PaymentRequest, "pk", "checkout"),
@@ -46,7 +47,8 @@ KEYS: Sequence[tuple[str, type[Model], str, str]] = (
 class Found:
     """The results of a search: the newest orders first, and merchants.
 
-    `is_number` says that the search was for a phone number, and `is_cut` that older orders are not shown.
+    `is_number` is true if the term is a phone number. `is_cut` is true if older orders were found but are not
+    shown.
     """
 
     orders: Sequence[OrderRow]
@@ -56,20 +58,20 @@ class Found:
 
     @property
     def by(self) -> str:
-        """Return how all orders were found, or "" if they were found in several ways."""
+        """Return what all orders were found by, such as "order id"; "" if it is not the same for all."""
         return "" if self.ways else self.orders[0].by
 
     @property
     def ways(self) -> bool:
-        """Return whether the orders were found in several ways, or there are no orders."""
+        """Return whether the orders were not all found by the same id or number, or there are no orders."""
         return len({row.by for row in self.orders}) != 1
 
 
 def find_rows(term: str, request: HttpRequest) -> Found:
-    """Return the results for a term.
+    """Return the orders and merchants that match a term.
 
-    They are the orders that have exactly this id, reference, last 4 digits or number, and the merchants whose
-    name contains the term.
+    An order matches if one of its ids or references, the last 4 digits of a card, or a phone number is equal
+    to the term. A merchant matches if its name contains the term.
     """
     term = term.replace("\0", "").strip()[:MAX_TERM]
     found: dict[UUID, str] = {}
@@ -91,7 +93,7 @@ def find_rows(term: str, request: HttpRequest) -> Found:
 
 
 def _looked_up(term: str) -> Iterator[tuple[str, Sequence[UUID]]]:
-    """Yield the ways in which orders were found, each with the orders' ids."""
+    """Yield what orders were found by, such as "order id", and the UUIDs of the orders found by it."""
     if not term:
         return
     if uuid := _parse_uuid(term):
@@ -119,15 +121,15 @@ def _looked_up(term: str) -> Iterator[tuple[str, Sequence[UUID]]]:
 
 
 def _by_uuid(uuid: UUID) -> Iterator[tuple[str, Sequence[UUID]]]:
-    """Yield the orders of rows with this id, then the orders of discrepancies.
+    """Yield the orders of the rows with this UUID, then the orders of related discrepancies.
 
-    These are the discrepancy with this id, and the open discrepancies about the row with this id.
+    The related discrepancies are the one with this UUID, and the open ones about the row with this UUID.
     """
     yield from _with_key(uuid)
     told: QuerySet[Any, Any] = cases.named(
         Discrepancy.objects.filter(Q(pk=uuid) | Q(subject=uuid, closed_at=None)).order_by()
     )
-    # At most one discrepancy has this id, and at most one of each kind is open about the row with this id.
+    # These are few: one discrepancy with this UUID, and one open discrepancy of each kind about the row.
     found = list(told.values_list("about", "subject"))
     yield "discrepancy", [about for about, _ in found if about is not None]
     for subject in {subject for _, subject in found} - {uuid, None}:

@@ -1,4 +1,4 @@
-"""Describes the rows in an operator's question: orders, merchants, operations and discrepancies."""
+"""Describes the rows that an operator is asked about before an action changes them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from payments.models import Discrepancy, Merchant, Operation
 from portal.backoffice import badges, cases
 from portal.badges import Badge
 
-# The verb that describes how an operation ended, worded as on its badge.
+# The verb that says how an operation ended.
 ENDED = {
     Operation.State.FAILED: "failed",
     Operation.State.DECLINED: "declined",
@@ -25,7 +25,7 @@ ENDED = {
 
 @dataclass(frozen=True)
 class About:
-    """The description of a row in a question. A missing value is "" or None."""
+    """The description of a row that an operator is asked about. A missing value is "" or None."""
 
     title: str
     address: str
@@ -35,7 +35,7 @@ class About:
     order_uuid: UUID | None = None
     merchant: str = ""
     card: str = ""
-    difference: str = ""  # shown instead of the amount, as in lists
+    difference: str = ""  # if there is one, it is shown instead of the amount
     at: datetime | None = None
     happened: str = "since"  # what happened at that time
 

@@ -1,4 +1,4 @@
-"""The operators' pages: overview, search, operations, and the question of an action."""
+"""The operators' pages: overview, search, operations, and the question that confirms an action."""
 
 from typing import Any
 from uuid import UUID
@@ -25,9 +25,9 @@ MAY_LOOK = "payments.view_operation"
 @replica.readable
 @require_safe
 def overview(request: HttpRequest) -> HttpResponse:
-    """Show the search, the cases for a person, and links to all records.
+    """Show the search, the open cases, and links to all records.
 
-    The page loads the current state later.
+    The page then loads the current state (`now`) with a second request.
     """
     return _render_page(request, "overview", {"title": "Overview"})
 
@@ -36,7 +36,7 @@ def overview(request: HttpRequest) -> HttpResponse:
 @require_safe
 @permission_required(MAY_LOOK, raise_exception=True)
 def now(request: HttpRequest) -> HttpResponse:
-    """Show the current state, as a part of the overview."""
+    """Return the part of the overview that shows the current state."""
     return TemplateResponse(request, "operators/_now.html", {"board": overview_figures.read_board()})
 
 
@@ -58,7 +58,10 @@ def operations(request: HttpRequest) -> HttpResponse:
 @require_safe
 @permission_required(MAY_LOOK, raise_exception=True)
 def ask_question(request: HttpRequest, action: str, key: UUID) -> HttpResponse:
-    """Show the question of an action about one row: in place below the row, or on a separate page."""
+    """Ask the operator to confirm an action on one row.
+
+    The question is shown below the row if htmx requests it, or else on a separate page.
+    """
     row = _row_of_action(action, key)
     asked = _question_about(request, action, row)
     context = {
@@ -74,7 +77,10 @@ def ask_question(request: HttpRequest, action: str, key: UUID) -> HttpResponse:
 
 
 def _question_about(request: HttpRequest, action: str, row: Operation | Discrepancy) -> Any:
-    """Return the action's question about the row. Raises Http404 if the row or operator lacks the action."""
+    """Return the question that confirms an action on a row.
+
+    Raises Http404 if the action does not fit the row, or if the operator may not take it.
+    """
     if action not in cases.VERBS:
         raise Http404
     asked = confirmation.question_about(cases.admin_of(row), request, action, row)
