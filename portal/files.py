@@ -55,14 +55,16 @@ def csv_response(
 
 def csv_lines(rows: Iterable[Sequence[Any]]) -> str:
     """Return the rows as lines of CSV."""
-    writer = csv.writer(_Echo(), quoting=csv.QUOTE_ALL)  # some spreadsheets also split at semicolons
+    # All cells are quoted, because some spreadsheets also split lines at semicolons.
+    writer = csv.writer(_Echo(), quoting=csv.QUOTE_ALL)
     return "".join(writer.writerow([cell(value) for value in row]) for row in rows)
 
 
 def _yield_parts(source: Source, *, since: int) -> Iterator[str]:
-    """Yield the lines of BATCH rows at a time.
+    """Yield the file in parts of BATCH rows.
 
-    Keyset pagination avoids a long transaction and an offset that grows.
+    Each query begins after the last row of the previous part. This avoids a long transaction and a growing
+    offset.
     """
     key, ordered = source.key, source.rows.order_by(f"-{source.key}", "-pk")
     rows = ordered
@@ -81,7 +83,7 @@ def _yield_parts(source: Source, *, since: int) -> Iterator[str]:
 
 
 def cell(value: Any) -> Any:
-    """Return the content of a cell, with a quote before text that a spreadsheet would run as a formula."""
+    """Return the content of a cell. Text that a spreadsheet would run as a formula gets a quote before it."""
     if value is None:
         return ""
     if (

@@ -11,7 +11,7 @@ WORD = "canary"
 def reason_of_wrong_key() -> str:
     """Return a sentence that says what is wrong with the keys, or "" if they are right."""
     try:
-        # Celery imports this module before the models.
+        # The model cannot be imported at the top, because Celery imports this module before the models.
         planted = apps.get_model("portal", "Canary")._default_manager.first()
     except InvalidToken:
         return "FIELD_KEYS are not those that the database was written with."

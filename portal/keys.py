@@ -40,7 +40,7 @@ class ClientSecretHasher(BasePasswordHasher):
         return constant_time_compare(encoded, self.encode(password))
 
     def harden_runtime(self, password: str, encoded: str) -> None:
-        """Skip this step of Django's, because each check costs the same: one hash."""
+        """Do nothing. Django calls this to make all checks equally slow, which they are: one hash each."""
 
 
 class NewClient(NamedTuple):
@@ -59,7 +59,7 @@ class TooManyKeys(Exception):
 
 
 class ScopeNotAllowed(Exception):
-    """The person's role may not give a key one of these scopes. `roles` are the roles that may."""
+    """The person's role may not give a key one of these scopes. `roles` are the roles that may give all."""
 
     def __init__(self, scopes: Collection[str]) -> None:
         super().__init__(*scopes)
@@ -145,8 +145,8 @@ def rotate(by: Membership, client_uuid: UUID) -> NewClient:
 def stop_previous(by: Membership, client_uuid: UUID) -> ApiClient:
     """Stop a key's old secret, and delete all tokens of the key.
 
-    A token does not record for which of the two secrets it was issued. Raises ApiClient.DoesNotExist,
-    ScopeNotAllowed, access.NotAllowed.
+    All tokens are deleted, because a token does not record for which of the two secrets it was issued. Raises
+    ApiClient.DoesNotExist, ScopeNotAllowed, access.NotAllowed.
     """
     with transaction.atomic(savepoint=True):
         client = _lock_client(by, client_uuid)
@@ -202,7 +202,10 @@ def _lock_client(by: Membership, client_uuid: UUID) -> ApiClient:
 
 
 def _check_scopes(by: Membership, scopes: Collection[str]) -> None:
-    """Raise an error if the person's current role may not change keys, or not grant one of the scopes."""
+    """Check that the person's current role may change keys and grant all these scopes.
+
+    Raises access.NotAllowed, ScopeNotAllowed.
+    """
     access.recheck(by, "change_keys")
     if not grantable(by.role).issuperset(scopes):
         raise ScopeNotAllowed(scopes)

@@ -32,8 +32,9 @@ def _note(whose: UUID) -> None:
 
 
 def read_after_writes(call: Callable[[], Read], whose: UUID) -> Read:
-    """Call the function on the replica if the replica has reached the stored position.
+    """Call a function that only reads data.
 
+    It reads from the replica if the replica has reached the stored position, and otherwise from the primary.
     See config.lib.database.replica.
     """
     return replica.read_on_replica(call, since=partial(position, whose))
@@ -42,7 +43,7 @@ def read_after_writes(call: Callable[[], Read], whose: UUID) -> Read:
 def response_after_writes(
     view: "partial[HttpResponseBase]", request: HttpRequest, whose: UUID
 ) -> HttpResponseBase:
-    """Return a view's response, which is rendered on the replica if the view and the method allow that."""
+    """Return a view's response. It is read on the replica if the view and the request's method allow that."""
     if replica.may_read(view.func, request.method):
         return read_after_writes(lambda: _rendered(view()), whose)
     return view()
@@ -53,7 +54,7 @@ def _rendered(response: HttpResponseBase) -> HttpResponseBase:
 
 
 def position(whose: UUID) -> int:
-    """Return the stored log position, or 0 if there is no replica or no change."""
+    """Return the stored log position, or 0 if there is no replica or if no change was stored."""
     if lag.ALIAS not in connections.settings:
         return 0
     row = queries.row(statements.READ_LAST_WRITE, [whose])

@@ -19,7 +19,7 @@ from portal import pages
 from portal.models import Membership
 
 PER_PAGE = 50
-# Ids that are too long for people to read: order ids, and the request ids that the service generates.
+# Ids that are too long for people to read: UUIDs, and the request ids that the service generates.
 _LONG = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|(?<=req_)[0-9a-f]{32}")
 
 

@@ -75,8 +75,8 @@ class Case:
     def reason(self) -> str:
         """Return the sentence below the headline.
 
-        It is the cause or the deadline (`why`). If `why` is empty or the headline repeats it, the sentence says
-        what to do.
+        It is the cause or the deadline (`why`). If `why` is empty or the headline repeats it, the sentence
+        says what to do.
         """
         is_said = self.why.startswith(self.headline)
         return self.discrepancy.kind_entry.what_to_do if is_said or not self.why else self.why

@@ -15,8 +15,8 @@ from portal.templatetags.portal import span
 
 HEIGHT = 132  # pixels of the area for bars
 TOP = 22  # pixels above the bars, for the numbers
-LINE_TOP = TOP  # the line chart is as high as the bars next to it
-HALF = 46  # pixels for the bars above the line, and for the bars below it
+LINE_TOP = TOP  # the line chart is as high as the bar chart next to it
+HALF = 46  # pixels of the area above the middle line, and of the area below it
 LONGEST = 120.0  # seconds of a hold
 SHORTEST = 0.3
 MARKS = ((0.3, "≤ 0.3 s"), (1, "1 s"), (3, "3 s"), (10, "10 s"), (30, "30 s"), (120, "2 min"))
@@ -68,9 +68,9 @@ class Chart:
 
     @property
     def paths(self) -> list[tuple[str, str]]:
-        """Return one SVG path for each kind of bar, in a picture of width 100.
+        """Return one SVG path for each kind of bar. A coordinate system that is 100 wide is assumed.
 
-        A template that draws many bars one by one is slow.
+        Drawing each bar with a separate element would make the template slow.
         """
         drawn: dict[str, list[str]] = {}
         for bar in self.bars:
@@ -80,7 +80,10 @@ class Chart:
 
 
 def outcomes(picture: Picture) -> Chart:
-    """Return the chart of ended holds by day or hour: captured at the bottom, then cancelled, then lapsed."""
+    """Return the chart of ended holds by day or hour.
+
+    Each bar shows the captured holds at the bottom, above them the cancelled ones, and then the lapsed ones.
+    """
     slots = picture.slots
     maximum = max((slot.total for slot in slots), default=0)
     highest = max(slots, key=lambda slot: slot.total)
@@ -177,7 +180,7 @@ def holds(picture: Picture) -> Chart:
 def _scale_labels() -> list[Label]:
     """Return the labels of the scale.
 
-    The first label is at the edge, because in a narrow picture the second label is close to it.
+    The first label begins at the left edge, so that it does not touch the second one in a narrow picture.
     """
     (_, shortest), *longer = MARKS
     return [Label(0, 98, shortest, "start")] + [
@@ -217,14 +220,14 @@ def _answer_sentence(picture: Picture) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Return a share in percent, never 100 if something failed."""
+    """Return a share as text, such as "98.5 %". It is "100 %" only if the share is exactly 1."""
     if share is None:
         return "–"
     return "100 %" if share == 1 else f"{min(share * 100, 99.9):.1f} %"
 
 
 def _scale(seconds: float) -> float:
-    """Return a duration's place on the scale of holds, from 4 to 96 percent."""
+    """Return the horizontal position of a duration on the logarithmic scale, from 4 to 96 percent."""
     share = math.log(min(max(seconds, SHORTEST), LONGEST) / SHORTEST) / math.log(LONGEST / SHORTEST)
     return _round(4 + 92 * share)
 
@@ -242,10 +245,10 @@ def _round_up(maximum: int) -> int:
 
 
 def _labels_below(picture: Picture, y: float) -> list[Label]:
-    """Return the labels under a chart: every day of seven, every seventh day of thirty, or every sixth hour.
+    """Return the labels under a chart, each centred under its slot.
 
-    Each label is centred under its slot. The last slot always has one: "now" or "today". If its slot is
-    narrow, the label ends where the slot ends.
+    For 7 days every day has a label, for 30 days every seventh day, and for 24 hours every sixth hour. The
+    last slot always has a label: "now" or "today". For 30 days and 24 hours, it ends at the right edge.
     """
     every, words = {"24h": (6, "H:i"), "7d": (1, "D"), "30d": (7, "j M")}[picture.range]
     last = "now" if picture.range == "24h" else "today"

@@ -36,7 +36,7 @@ READ_AT = {  # the section of the documentation about each step
 
 @dataclass(frozen=True)
 class Step:
-    """A step of the integration, and how to do it. `at` is when it was done, if that is known."""
+    """A step of the integration, and how to do it. `at` is when it was done, or None if that is unknown."""
 
     name: str
     title: str
@@ -60,7 +60,7 @@ def has_captured(merchant: Merchant) -> bool:
 def checklist_of(merchant: Merchant, *, is_paid: bool | None = None) -> list[Step]:
     """Return the merchant's steps in their order.
 
-    A caller that knows whether the merchant has captured passes `is_paid`.
+    `is_paid` says whether the merchant has captured an order. It is looked up if the caller passes None.
     """
     made_at, tested_at = _made_at(merchant), _tested_at(merchant)
     token_at = _told(min, _token_at(merchant), made_at)
@@ -138,16 +138,16 @@ def checklist_of(merchant: Merchant, *, is_paid: bool | None = None) -> list[Ste
 def _told(
     which: Callable[[datetime, datetime], datetime], at: datetime | None, other: datetime | None
 ) -> datetime | None:
-    """Return a step's time, adjusted with `which` (min or max) so that it agrees with another step's time.
+    """Return the time `at` of a step, or the `other` step's time if it is earlier (min) or later (max).
 
-    Old tokens are deleted, and in the sandbox orders are moved into the past. Without the adjustment, a step
-    could seem to be done before the previous step.
+    Without this correction, a step could seem to be done before the previous step. The reasons are that old
+    tokens are deleted, and that the sandbox moves orders into the past.
     """
     return which(at, other) if at and other else at
 
 
 def _token_at(merchant: Merchant) -> datetime | None:
-    """Return when the oldest stored token was made, or when a key was last exchanged for one."""
+    """Return when the oldest stored token was made, or when a key was last used if no token is stored."""
     oldest = AccessToken.objects.filter(application__merchant=merchant).order_by("created").first()
     if oldest is not None:
         return cast("datetime", oldest.created)
@@ -158,7 +158,7 @@ def _token_at(merchant: Merchant) -> datetime | None:
 def _made_at(merchant: Merchant) -> datetime | None:
     """Return when the oldest order was made, according to its id.
 
-    The id does not change if the sandbox lets time pass for the order.
+    The id still has the true time after the sandbox has moved the order into the past.
     """
     rows = Checkout.objects.filter(merchant=merchant).order_by("created_at", "pk")
     oldest = rows.values_list("pk", flat=True).first()
@@ -183,7 +183,10 @@ def _tested_at(merchant: Merchant) -> datetime | None:
 
 
 def _delivered(merchant: Merchant, event_type: EventType, *, again: bool = False) -> list[UUID]:
-    """Return some of the latest attempts that were answered 2xx. With `again`, return only resent ones."""
+    """Return the ids of at most SENT_AGAIN recent attempts for events of this type that were answered 2xx.
+
+    With `again`, return only attempts that a person asked for.
+    """
     statement = statements.compose_answered_attempts(
         event_type, latest=LATEST, found=SENT_AGAIN, is_resent=again
     )
@@ -191,11 +194,11 @@ def _delivered(merchant: Merchant, event_type: EventType, *, again: bool = False
 
 
 def _taken_twice_at(merchant: Merchant) -> datetime | None:
-    """Return when an event was first answered 2xx a second time, after its order was captured.
+    """Return when a checkout.authorized was sent that the endpoint answered 2xx for the second time.
 
-    It is None if that has not happened.
+    Only an event that was sent again after its order was captured counts. Without one, the result is None.
     """
-    # An event is delivered twice only if a person asks for it.
+    # A delivered event is sent again only if a person asks for it.
     asked_for = _delivered(merchant, EventType.AUTHORIZED, again=True)
     if not asked_for:
         return None

@@ -34,8 +34,9 @@ READS_TOKEN = """sed 's/.*"access_token": *"\\([^"]*\\)".*/\\1/'"""
 class FirstDay:
     """The data of the home page until the first capture.
 
-    `request` is the example request for the `next` step, or "" if the step is done on a page. `done` and
-    `total` count the steps and the checklist's cases. `cases` is the number of cases.
+    `request` is the example request for the `next` step, or "" if the step is done on a page of the portal.
+    `total` is the number of steps and of the checklist's cases, and `done` is how many of them are done.
+    `cases` is the number of cases.
     """
 
     steps: Sequence[Step]
@@ -74,7 +75,7 @@ def first_day_of(merchant: Merchant) -> FirstDay:
 
 
 def _request_example(merchant: Merchant, name: str, key: ApiClient | None) -> str:
-    """Return the request for a step; values that only the merchant knows are shell variables."""
+    """Return the shell command for a step's request. It has variables for values that we do not know."""
     if name == "token":
         return _token_request(key.client_id if key else "$CLIENT_ID")
     if name == "checkout":
@@ -109,14 +110,13 @@ def _checkout_request(merchant: Merchant) -> str:
         "items": [ticket],
     }
     parts = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in order.items()]
-    body = ",\n      ".join(parts).replace(
-        ', "quantity"', f',\n{" " * 17}"quantity"'
-    )  # aligned with the item's first field
+    # `quantity` begins a line, and is aligned with the item's first field.
+    body = ",\n      ".join(parts).replace(', "quantity"', f',\n{" " * 17}"quantity"')
     return f"curl {_api_address()} \\\n  {AUTHORIZED} \\\n  {JSON} \\\n  -d '{{{body}}}'"
 
 
 def _capture_request(merchant: Merchant) -> str:
-    """Return a request that captures the newest held order. If no order is held, its id is a variable."""
+    """Return a request that captures the newest held order, or one with a variable if no order is held."""
     held = (
         Checkout.objects.filter(merchant=merchant, status=Status.AUTHORIZED).order_by("-created_at").first()
     )

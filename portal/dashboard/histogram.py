@@ -8,22 +8,25 @@ SLOTS = 60
 
 @dataclass(frozen=True)
 class Scale:
-    """A scale of SLOTS slots between two durations. Other durations go into the first or the last slot."""
+    """A logarithmic scale of SLOTS slots from the duration `low` to the duration `high`.
+
+    A duration below `low` is counted in the first slot, and one above `high` in the last slot.
+    """
 
     low: float
     high: float
 
     def counted(self, slots: Iterable[int]) -> list[int]:
-        """Return how often each slot occurs."""
+        """Return how often each slot of the scale occurs in `slots`."""
         counts = [0] * SLOTS
         for slot in slots:
             counts[min(max(slot, 0), SLOTS - 1)] += 1
         return counts
 
     def percentile(self, counts: Sequence[int], share: float) -> float | None:
-        """Return the duration that this share of the counts does not exceed, within 7 %.
+        """Return a percentile, such as the median for a share of 0.5, with an error of at most 7 %.
 
-        It is None without counts.
+        Return None if no duration was counted.
         """
         total = sum(counts)
         if not total:
@@ -38,7 +41,7 @@ class Scale:
 
     @property
     def sql(self) -> str:
-        """The slot as an SQL expression, to be formatted with the duration's expression as `{value}`."""
+        """The SQL expression for a duration's slot. Its `{value}` must be replaced by the duration."""
         logarithm = f"ln(greatest(({{value}})::float8, {self.low}))"
         return f"width_bucket({logarithm}, ln({self.low}), ln({self.high}), {SLOTS}) - 1"
 

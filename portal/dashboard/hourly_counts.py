@@ -19,12 +19,15 @@ from portal.dashboard.histogram import ANSWER_MS, HOLD_SECONDS
 from portal.models import DeliveryHour, PaymentHour
 
 HOUR = timedelta(hours=1)
-SETTLES = timedelta(minutes=5)  # how long after an hour's end its last row can be committed
-FARTHEST = timedelta(days=62)  # twice the longest range that is drawn, and a little more
+SETTLES = timedelta(minutes=5)  # how long after the end of an hour its last rows can still be committed
+FARTHEST = timedelta(days=62)  # how far back hours are counted: twice the longest range, and two days more
 
 
 class _Payments(NamedTuple):
-    """A row of COUNT_PAYMENTS: fields of a PaymentHour, except that the slots are not yet counted."""
+    """A row from COUNT_PAYMENTS, with the fields of a PaymentHour.
+
+    `hold_times` is still a list with the slot of each captured hold, not the number of holds in each slot.
+    """
 
     merchant_id: UUID
     currency: str
@@ -39,7 +42,10 @@ class _Payments(NamedTuple):
 
 
 class _Deliveries(NamedTuple):
-    """A row of COUNT_DELIVERIES: fields of a DeliveryHour, except that the slots are not yet counted."""
+    """A row from COUNT_DELIVERIES, with the fields of a DeliveryHour.
+
+    `durations` is still a list with the slot of each attempt, not the number of attempts in each slot.
+    """
 
     merchant_id: UUID
     delivered_count: int
@@ -58,12 +64,12 @@ def catch_up(now: datetime) -> int:
 def _open_hours(now: datetime) -> Iterator[datetime]:
     """Yield the hours to count, up to the current hour.
 
-    The first hour is the last counted one, or the hour of five minutes ago if that is earlier.
+    The first hour is the last counted one, because it was not over then. In the first five minutes of an
+    hour, the previous hour is also counted again.
     """
+    # Hours after `now` are ignored. They exist if the clock was ahead when they were counted.
     counted = [
-        model.objects.filter(hour__lte=now).aggregate(latest=Max("hour"))[
-            "latest"
-        ]  # if the clock was ahead, later hours exist
+        model.objects.filter(hour__lte=now).aggregate(latest=Max("hour"))["latest"]
         for model in (PaymentHour, DeliveryHour)
     ]
     begin = max(filter(None, counted), default=now - FARTHEST)
@@ -75,7 +81,7 @@ def _open_hours(now: datetime) -> Iterator[datetime]:
 
 
 def count(hour: datetime) -> None:
-    """Count one hour again, for every merchant."""
+    """Count one hour for all merchants, and replace earlier counts of it."""
     ends_at = hour + HOUR
     span = {
         "begins_at": hour,

@@ -20,13 +20,13 @@ from portal.templatetags.portal import when
 from webhooks import resending
 from webhooks.models import Delivery, Endpoint
 
-MAXIMUM = 1000  # rows that are counted
+MAXIMUM = 1000  # a larger number of rows is shown as "more than 1,000"
 LOOKS_BACK = timedelta(days=7)
 
 
 @dataclass(frozen=True)
 class Need:
-    """One thing to do: the event, the remedy, and the page for it."""
+    """A task of the merchant: what happened, what to do, and the page on which to do it."""
 
     icon: str
     tone: str
@@ -37,14 +37,14 @@ class Need:
 
 
 def parked(merchant: Merchant) -> QuerySet[Delivery]:
-    """Return the parked deliveries of the last seven days that wait for a person, without closed ones."""
+    """Return the deliveries that were parked in the last seven days, without those that a person closed."""
     return resending.parked_deliveries(merchant).filter(ended_at__gte=Now() - LOOKS_BACK)
 
 
 def failed_refunds(**of: Any) -> QuerySet[Refund]:
-    """Return the failed refunds that match `of`, if their checkout has no pending or settled refund.
+    """Return the failed refunds that match `of` and whose checkout has no pending or settled refund.
 
-    Refunds that were returned are left out, because we resolve them.
+    Refunds that settled and were returned later are left out, because operators resolve them.
     """
     tried_again = Refund.objects.filter(checkout=OuterRef("checkout"), status__in=["pending", "settled"])
     failed = Refund.objects.filter(~Exists(tried_again), status=Refund.Status.FAILED, **of)
@@ -60,13 +60,13 @@ def lost_holds(merchant: Merchant) -> QuerySet[Checkout]:
 
 
 def open_disputes(merchant: Merchant) -> QuerySet[Dispute]:
-    """Return the disputes that are not decided yet, in the order of the deadlines for their evidence."""
+    """Return the merchant's open disputes, the one with the earliest deadline for evidence first."""
     rows = Dispute.objects.filter(payment__merchant=merchant, status=Dispute.Status.OPEN)
     return rows.order_by(F("respond_by").asc(nulls_last=True), "pk")
 
 
 class Waiting:
-    """The items that wait for one merchant; each part is read once, and only when it is needed."""
+    """The problems that wait for one merchant. Each kind is read once, when it is first needed."""
 
     def __init__(self, merchant: Merchant) -> None:
         self.merchant = merchant
@@ -96,7 +96,7 @@ class Waiting:
 
     @cached_property
     def has_lost_holds(self) -> bool:
-        """Whether there are lost holds. Every page needs this for its menu, without the sums in `holds`."""
+        """Whether there are lost holds. The menu of every page needs this, but not the amounts in `holds`."""
         return lost_holds(self.merchant).exists()
 
     @cached_property
@@ -105,7 +105,10 @@ class Waiting:
         return list(open_disputes(self.merchant).select_related("payment")[: MAXIMUM + 1])
 
     def counts(self) -> dict[str, int]:
-        """Return the number of waiting items, by the name of the menu's page."""
+        """Return the counts that the menu shows, by the URL name of the menu entry.
+
+        The home page's count is the number of kinds of problems.
+        """
         things = (self.parked or self.failing, self.refunds, self.disputes, self.has_lost_holds)
         return {
             "portal_home": sum(bool(thing) for thing in things),

@@ -37,8 +37,8 @@ class Slot:
 class Totals:
     """The sums of a range, and histograms of the times from hold to capture and of the response times.
 
-    `hold` and `answer` return seconds, or None without data. Response times are read only for the range that
-    is drawn.
+    `hold` and `answer` return seconds, or None without data. Totals of a previous range have no response
+    times.
     """
 
     captured_count: int = 0
@@ -68,7 +68,11 @@ class Totals:
 
 @dataclass
 class Picture:
-    """The data that the home page draws: the totals of a range and of the previous range, and its slots."""
+    """The data of the home page's charts.
+
+    `now` has the totals of the time range, `before` those of the previous range. `slots` are its hours or
+    days.
+    """
 
     range: str
     currency: str
@@ -117,7 +121,7 @@ def _begins(now: datetime, count: int, step: timedelta) -> list[datetime]:
 
 
 class _Paid(NamedTuple):
-    """The outcomes of holds in a slot and currency. Slot 0 is the time before the range."""
+    """The outcomes of the holds in one slot and currency. Slot 0 is the whole previous range."""
 
     slot: int
     currency: str
@@ -130,7 +134,7 @@ class _Paid(NamedTuple):
 
 
 class _Sent(NamedTuple):
-    """The numbers of attempts in a slot. Slot 0 is the time before the range."""
+    """The numbers of delivery attempts in one slot. Slot 0 is the whole previous range."""
 
     slot: int
     delivered_count: int
@@ -138,7 +142,7 @@ class _Sent(NamedTuple):
 
 
 def _totals(paid: Sequence[_Paid], sent: Sequence[_Sent]) -> tuple[Totals, Totals]:
-    """Return the sums of the time before the range, and of the range."""
+    """Return the sums of the previous range, and of the range."""
     before, now = Totals(), Totals()
     for row in paid:
         totals = now if row.slot else before

@@ -25,7 +25,7 @@ POLICIES: dict[str, str] = {  # for event types with a special retry policy
     EventType.TEST: "A test event is sent once.",
 }
 SOON = timedelta(seconds=20)
-MAX_ATTEMPTS = 100  # the latest ones are shown; a delivery can be resent any number of times
+MAX_ATTEMPTS = 100  # only the latest attempts are shown, because a delivery can be resent without limit
 
 
 @dataclass(frozen=True)
@@ -56,15 +56,15 @@ class Shown:
     curl: str
     order: Checkout | None
     can_resend: bool
-    is_over: bool  # its event announced a hold that has ended
-    is_useful: bool  # sending it again can still have an effect
-    is_live: bool  # a response is due within seconds, so the page refreshes
+    is_over: bool  # the event announced a hold that has ended
+    is_useful: bool  # the merchant can still act on the event if it is sent again
+    is_live: bool  # an attempt is running or about to begin, so the page refreshes
 
 
 def delivery_details(
     merchant: Merchant, delivery: Delivery, *, number: int | None = None, reveal: bool = False
 ) -> Shown:
-    """Return a delivery with the attempt `number` or its latest attempt.
+    """Return the details of a delivery, with its attempt `number` or, without a number, its latest attempt.
 
     Personal data is included only if `reveal` is set.
     """
@@ -116,7 +116,7 @@ def is_over(delivery: Delivery) -> bool:
 def _is_live(delivery: Delivery, chosen: Attempt | None) -> bool:
     if delivery.status != Delivery.Status.PENDING or delivery.next_attempt_at is None:
         return False
-    # An attempt might have begun since the delivery was read.
+    # The chosen attempt can have begun after the delivery was read; then its number is higher than the count.
     is_latest = chosen is None or chosen.number >= delivery.attempt_count
     return is_latest and (
         delivery.lease_token is not None or delivery.next_attempt_at <= timezone.now() + SOON
@@ -194,7 +194,7 @@ def _list_steps(delivery: Delivery, attempts: list[Attempt]) -> list[Step]:
 
 
 def _scheduled_attempts(delivery: Delivery, ended_at: datetime) -> retries.Attempted:
-    """Return the input of the retry schedule, without the attempts that a person asked for."""
+    """Return what the retry schedule is calculated from. Attempts that a person asked for do not count."""
     return retries.Attempted(
         event_type=delivery.event.type,
         delivery_id=delivery.pk,
@@ -243,7 +243,7 @@ def _answer_text(attempt: Attempt | None) -> str:
 
 
 def _curl_command(url: str, delivery: Delivery, attempt: Attempt | None) -> str:
-    """Return the request as a shell command that signs it again with a secret that the reader sets."""
+    """Return shell commands that sign and send the request. The reader puts the signing secret in."""
     body = shlex.quote(delivery.event.plain_body.decode())
     lines: dict[str, Any] = {
         "Content-Type": "application/json",

@@ -27,7 +27,8 @@ OUTCOMES = (
     ("parked", "Parked"),
     ("waiting", "Waiting"),
 )
-KEYS = {"parked": "ended_at", "waiting": "next_attempt_at"}  # sort columns of the lists of deliveries
+# The sort columns, for those outcomes for which the list shows deliveries instead of attempts.
+KEYS = {"parked": "ended_at", "waiting": "next_attempt_at"}
 NONE = {
     "parked": "No parked deliveries",
     "waiting": "No waiting deliveries",
@@ -48,14 +49,15 @@ class Filters(forms.Form):
 
 
 def rows(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Any]:
-    """Return the attempts that match the filters, or the deliveries if parked or waiting ones are wanted."""
+    """Return the attempts that match the filters; for the outcomes parked and waiting, the deliveries."""
     outcome = asked.get("outcome")
     if outcome in KEYS:
         queued = Delivery.objects.filter(merchant=merchant, status=Delivery.Status.PENDING)
         waiting = (resending.parked_deliveries(merchant) if outcome == "parked" else queued).prefetch_related(
             "event"
         )
-        if outcome == "waiting":  # the queue's index begins with the subscription
+        # The index of waiting deliveries begins with the subscription.
+        if outcome == "waiting":
             waiting = waiting.filter(subscription__in=Subscription.objects.filter(merchant=merchant))
         return _filter_rows(waiting, merchant, asked, delivery="pk")
     tried = Attempt.objects.filter(merchant=merchant).prefetch_related("delivery__event")
@@ -84,7 +86,7 @@ def none_of(asked: dict[str, Any]) -> str:
 
 
 def none_says(asked: dict[str, Any]) -> str:
-    """Return the sentence below that heading."""
+    """Return the sentence below the heading of an empty list."""
     return SAYS.get(asked.get("outcome", ""), "The log shows all deliveries.")
 
 
@@ -96,7 +98,10 @@ def key(asked: dict[str, Any]) -> str:
 def _filter_rows(
     rows: QuerySet[Any], merchant: Merchant, asked: dict[str, Any], *, delivery: str
 ) -> QuerySet[Any]:
-    """Return the rows that match the other filters. `delivery` is the column with the delivery's id."""
+    """Return the rows that match the filters for text, event type and time.
+
+    `delivery` names the column of the rows that holds the delivery's id.
+    """
     if asked.get("q"):
         found = _matching_deliveries(merchant, asked["q"].strip())
         rows = rows.filter(**{f"{delivery}__in": found}) if found else rows.none()
@@ -144,7 +149,7 @@ def lines_of(merchant: Merchant, found: Sequence[Attempt | Delivery]) -> list[di
 
 
 def _is_whole(row: Attempt | Delivery) -> bool:
-    """Return whether delivery and event still exist. Their partition can be dropped between two reads."""
+    """Return whether the row's delivery and event exist: their partition can be dropped between two reads."""
     delivery = getattr(row, "delivery", None) if isinstance(row, Attempt) else row
     return hasattr(delivery, "event")
 
@@ -205,6 +210,6 @@ def _list_line(
 
 
 def _badge_of_line(row: Attempt | Delivery, delivery: Delivery, note: str) -> Badge:
-    """Return a line's badge, with a note; a closed delivery gets no note."""
+    """Return a line's badge with the note. The badge of a closed delivery has no note."""
     badge = badges.of_attempt(delivery, row) if isinstance(row, Attempt) else badges.of_delivery(delivery)
     return badge._replace(note=note) if note and delivery.closed_at is None else badge

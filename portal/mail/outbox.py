@@ -44,12 +44,13 @@ SUBJECTS = {
     "dispute_opened": "{merchant}: a customer disputes {amount}",
     "dispute_decided": "{merchant}: the dispute over {amount} is {status}",
 }
-DAILY: dict[str, Callable[[Merchant], QuerySet[Any]]] = {  # the rows that each kind counts
+# The kinds of mail that a merchant gets at most once a day. The mail says how many of these rows there are.
+DAILY: dict[str, Callable[[Merchant], QuerySet[Any]]] = {
     "deliveries_parked": merchant_tasks.parked,
     "holds_lost": merchant_tasks.lost_holds,
 }
-# By kind, the condition for rows that appeared after a time. A hold's end can be recorded later than its
-# `voided_at`, so the recorded change counts.
+# For each daily kind, the condition that a row appeared after a given time. A lapsed hold appears when the
+# service records its end as a change, which can be later than its `voided_at`.
 CAME_SINCE: dict[str, Callable[[datetime], Q | Exists]] = {
     "deliveries_parked": lambda at: Q(ended_at__gt=at),
     "holds_lost": lambda at: Exists(_ending_changes().filter(pk__gte=clock.first_id(at))),
@@ -75,14 +76,14 @@ def _ending_changes() -> QuerySet[Change]:
 
 
 def untold(merchant: Merchant, kind: str) -> QuerySet[Any]:
-    """Return the merchant's waiting rows that no mail of this daily kind has counted."""
+    """Return the merchant's rows of this daily kind that appeared after the last mail of the kind."""
     waiting = DAILY[kind](merchant)
     told = OutboundEmail.objects.filter(merchant=merchant, kind=kind).aggregate(at=Max("sent_at"))["at"]
     return waiting.filter(CAME_SINCE[kind](told)) if told else waiting
 
 
 def queue_mail(message: EmailMessage, kind: str, *, seconds: int | None) -> None:
-    """Queue a finished mail to one person. If `seconds` is given, the mail is not sent after that time."""
+    """Queue a complete mail to one person. After `seconds`, if given, the mail is no longer sent."""
     now = clock.now()
     OutboundEmail.objects.create(
         kind=kind,
@@ -113,7 +114,7 @@ _WAITING = Queue(lambda: OutboundEmail.objects.select_related("merchant"), "next
 
 
 def _lease_fields(email: OutboundEmail, now: datetime) -> dict[str, Any]:
-    """Return the changes to a mail that lease it, so that no other sender sends it too."""
+    """Return the new field values that lease a mail, so that no other process sends it at the same time."""
     return {"tries": email.tries + 1, "next_try_at": now + LEASE}
 
 
@@ -127,7 +128,8 @@ def _send_mail(email: OutboundEmail) -> bool:
     except NothingToTell:
         email.delete()  # so that a later mail can use its key
         return False
-    except Exception as error:  # of the mail server or the facts; the other mails are still sent
+    # The mail server or the facts can raise any exception. The other mails must still be sent.
+    except Exception as error:
         of = {"email": str(email.pk), "merchant": str(email.merchant_id or "")}
         log.error("mail not sent", **of, kind=email.kind, error=type(error).__name__)
         if email.tries < MAX_TRIES:
@@ -200,7 +202,7 @@ def _mail_context(email: OutboundEmail, merchant: Merchant) -> dict[str, Any]:
 def _of_dispute(dispute: Dispute, kind: str) -> dict[str, Any]:
     """Return the facts of a mail about a dispute.
 
-    Raises NothingToTell if the dispute's status has changed.
+    Raises NothingToTell if the dispute's status no longer fits the kind of the mail.
     """
     if (kind == "dispute_opened") != (dispute.status == Dispute.Status.OPEN):
         raise NothingToTell

@@ -19,12 +19,12 @@ from portal.models import OutboundEmail
 from portal.orders import reasons
 from webhooks.models import Delivery, Endpoint
 
-LONG = timedelta(hours=1)  # how long an endpoint fails before owners get a mail
-LATELY = timedelta(hours=1)  # how far the pump looks back; it runs every minute if a worker is up
+LONG = timedelta(hours=1)  # how long an endpoint must fail before the owners get a mail
+LATELY = timedelta(hours=1)  # how far each run looks back; runs are a minute apart, unless no worker is up
 
 
 def queue_trouble_mails(now: datetime) -> None:
-    """Queue the mails that are needed, each once."""
+    """Queue a mail about each new problem."""
     _failing_endpoints(now)
     _parked_deliveries(now)
     _failed_refunds(now)
@@ -82,14 +82,16 @@ def _lost_holds(now: datetime) -> None:
 
 
 def _tell_daily(now: datetime, kind: str, lately: QuerySet[Any]) -> None:
-    """Queue a mail, at most once a day, to each merchant with waiting rows that no mail has counted.
+    """Queue a mail of a daily kind to each merchant that has rows which appeared after its last such mail.
 
-    The function checks the merchants of `lately`, and the merchants that got such a mail in the last seven
-    days, because rows can have appeared after that mail.
+    A merchant gets at most one mail of the kind a day. `lately` are the merchants with rows of the last hour.
+    Merchants that got such a mail in the last seven days are also checked, because rows that appeared later
+    on the same day are still unreported.
     """
     mails = OutboundEmail.objects.filter(kind=kind, pk__gte=clock.first_id(now - merchant_tasks.LOOKS_BACK))
     today = f"{now:%Y-%m-%d}"
-    told = mails.filter(Q(key=today) | Q(next_try_at__isnull=False))  # a mail that waits will count all rows
+    # A mail that is not sent yet will count all rows, so no other one is queued.
+    told = mails.filter(Q(key=today) | Q(next_try_at__isnull=False))
     merchants = Merchant.objects.filter(Q(pk__in=lately) | Q(pk__in=mails.values("merchant")))
     for merchant in merchants.exclude(pk__in=told.values("merchant")):
         if outbox.untold(merchant, kind).exists():
