@@ -1,4 +1,4 @@
-"""Operators' changes to a merchant and its people: recorded in the merchant's audit log and mailed.
+"""Records operators' changes to a merchant and its people in the merchant's audit log, and mails about them.
 
 Rule operator.recorded.
 """
@@ -25,9 +25,10 @@ def record_settings(request: HttpRequest, merchant: Merchant, changed: list[str]
 
 
 def record_role(request: HttpRequest, membership: Membership, *, before: str) -> None:
-    """Record that an operator gave a person a role; `before` is the previous role, "" for a new person.
+    """Record that an operator gave a person a role. `before` is the previous role, or "" for a new person.
 
-    If the person had a role before, `team.take_rights` ends what the new role no longer allows.
+    If the person had a role before, `team.take_rights` ends invitations that the new role may not send, and
+    mails the owners about the person's keys.
     """
     facts = {"email": membership.user.email, "role": membership.role}
     audit.record_of_operator(request, membership.merchant, "role_changed", **facts)

@@ -59,9 +59,10 @@ def show_page(
 
 
 def place_of(path: str) -> str:
-    """Return the name of the menu entry for the path or for a path above it, or "" if there is none.
+    """Return the URL name of the menu entry to which a path belongs, or "" if it belongs to none.
 
-    The home page does not count as above other pages.
+    A path belongs to the entry with the same path or with the beginning of its path. Only the path of the
+    home page belongs to the home page.
     """
     places = {reverse(name): name for group in MENU for name, _, _ in group}
     home = reverse("portal_home")
@@ -75,7 +76,7 @@ def errors(form: Form) -> dict[str, str]:
 
 
 def is_asked_for(request: HttpRequest, part: str) -> bool:
-    """Return whether htmx requests only an element of the page whose id begins with `part`."""
+    """Return whether htmx requests only the element whose id begins with `part`, not the whole page."""
     htmx: HtmxDetails = request.htmx  # type: ignore[attr-defined]  # set by its middleware
     return bool(htmx) and (htmx.target or "").startswith(part)
 
@@ -92,9 +93,9 @@ class Question(NamedTuple):
 def ask_question(
     request: HttpRequest, membership: Membership, question: Question, *, here: str
 ) -> HttpResponse:
-    """Return a question that the person must confirm before the view acts.
+    """Return a page with a question that the person must confirm before the view acts.
 
-    An htmx request gets only the question. Other requests get a whole page.
+    If htmx requests only the question, the rest of the page is left out.
     """
     template = "portal/_question.html" if is_asked_for(request, "question") else "portal/question.html"
     context = {"question": question, "address": request.get_full_path(), "back": reverse(here)}
@@ -107,15 +108,15 @@ def hand_over(request: HttpRequest, membership: Membership, name: str, secret: s
 
 
 def handed_over(request: HttpRequest, membership: Membership, name: str) -> str:
-    """Return the stored secret and remove it from the session; "" if there is none."""
+    """Return the secret that `hand_over` stored and remove it from the session; "" if there is none."""
     sealed = request.session.pop(_shown_once(membership, name), "")
     return crypto.decrypt(sealed) if sealed else ""
 
 
 def _shown_once(membership: Membership, name: str) -> str:
-    """Return the session key of a secret.
+    """Return the session key for a secret that the page `name` shows once.
 
-    The key contains the merchant's id, so that the page of another merchant does not show the secret.
+    The key contains the merchant's id, so that a page of another merchant does not show the secret.
     """
     return f"shown_once_{name}_{membership.merchant_id}"
 

@@ -3,10 +3,10 @@
 from portal.dashboard.histogram import ANSWER_MS, HOLD_SECONDS, SLOTS
 from webhooks.models import EventType
 
-# The position that the log has reached. A stored position beyond it comes from another server, whose database
-# was restored here. It is ignored.
+# The current position of the database's log. A stored position can be higher if the database was restored
+# from another server's backup. Such a position is ignored.
 _LOG_POSITION = "pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint"
-# If two transactions run this at once, the second one waits for the first, and then stores a later position.
+# If two transactions run this at the same time, the second waits for the first, and stores a later position.
 NOTE_LAST_WRITE = f"""
 INSERT INTO portal_lastwrite (whose, position) VALUES (%s, {_LOG_POSITION})
 ON CONFLICT (whose) DO UPDATE SET position = {_LOG_POSITION}

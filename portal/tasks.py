@@ -16,7 +16,7 @@ from portal.trials import trial_runs
 
 EMAILS_KEPT = timedelta(days=90)
 
-# Functions of other modules that run as tasks without changes.
+# Tasks that only call a function of another module.
 send_emails = shared_task(outbox.send_due, name="portal.tasks.send_emails")
 run_trials = shared_task(trial_runs.run_due, name=trial_runs.RUN_TRIALS)
 delete_login_attempts = shared_task(login_limits.delete_old, name="portal.tasks.delete_login_attempts")
@@ -44,7 +44,7 @@ def write_emails() -> None:
 
 @shared_task
 def delete_old_emails() -> None:
-    """Delete mails and invitations older than 90 days, except mails that are due and open invitations."""
+    """Delete mails and invitations older than 90 days, except unsent mails and open invitations."""
     before = clock.now() - EMAILS_KEPT
     batches.delete(OutboundEmail.objects.filter(pk__lt=clock.first_id(before), next_try_at=None))
     batches.delete(Invitation.objects.filter(pk__lt=clock.first_id(before), expires_at__lt=clock.now()))

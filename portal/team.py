@@ -19,7 +19,8 @@ from portal.models import Invitation, Membership, Role, User
 
 LIFETIME = timedelta(days=7)
 MAX_OPEN = 50
-A_DAY = quota.Limit(50, timedelta(days=1))  # per merchant, with withdrawn invitations: each sent a mail
+# Invitations per merchant. Withdrawn ones count too, because each of them was mailed.
+A_DAY = quota.Limit(50, timedelta(days=1))
 TO_ONE = quota.Limit(3, timedelta(days=1))  # per merchant and invited address
 INVITED = "This person is invited already. Take the invitation back to send a new one."
 

@@ -66,7 +66,7 @@ class User(AbstractBaseUser, PermissionsMixin):
 
 
 class PreviousPassword(models.Model):
-    """The hash of one of a person's last passwords, the current one included (rule portal.passwords)."""
+    """The hash of the current password or of an earlier password of a person (rule portal.passwords)."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="previous_passwords")
@@ -141,7 +141,8 @@ class LoginAttempt(models.Model):
     address_digest = models.CharField(max_length=64)
     site_digest = quota.site_digest()
     created_at = models.DateTimeField()
-    alike: dict[str, list[str]]  # set on a new attempt: for each field, the digests that limits compare
+    # Set only on a new attempt: for each field, the digests that the limits compare.
+    alike: dict[str, list[str]]
 
     class Meta:
         indexes: ClassVar = [

@@ -118,8 +118,8 @@ class CheckoutNote(models.Model):
 class Trial(models.Model):
     """A run of a checklist case through the merchant's own integration, in the sandbox (`portal.trials`).
 
-    `evidence` holds the observations as the page shows them. It is kept when the deliveries and calls that it
-    names are deleted.
+    `evidence` holds the observations in the words of the page. It remains after the deliveries and calls that
+    it names are deleted.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -156,9 +156,9 @@ class Trial(models.Model):
 
 
 class LastWrite(models.Model):
-    """The position of the database's log after the last change by a merchant's people, or by operators.
+    """The position of the database's log after the latest change by a merchant's people, or by operators.
 
-    It is the position after the commit.
+    It is read after the transaction of the change was committed.
     """
 
     whose = models.UUIDField(primary_key=True, help_text="The id of the merchant. Zeros for the operators.")
@@ -169,7 +169,7 @@ class LastWrite(models.Model):
 
 
 class OutboundEmail(models.Model):
-    """A due or sent mail, to a merchant's people or to one person about their login.
+    """A mail to a merchant's people, or to one person about their login. It is due, or was sent.
 
     `key` makes it unique among the merchant's mails of its kind.
     """

@@ -20,7 +20,7 @@ from config.lib.web import address
 
 Parameters = dict[str, str]
 LONGEST = 2048  # characters of a parameter
-LONGEST_BASIC = 8192  # characters of id and secret, encoded
+LONGEST_BASIC = 8192  # characters of a Basic header's encoded id and secret
 CLIENT = ("client_id", "client_secret")
 _BASIC = "Send Basic and the base64 of client_id:client_secret."
 
@@ -37,9 +37,10 @@ class InvalidRequest(Exception):
 
 
 class Endpoint(NamedTuple):
-    """An endpoint: the parameters that it takes in addition to the client's credentials, and its action.
+    """An endpoint of the OAuth server.
 
-    The required parameter comes first.
+    `taken` are the parameters that it accepts in addition to the client's credentials, the required one
+    first.
     """
 
     taken: tuple[str, ...]
@@ -63,7 +64,7 @@ class Endpoint(NamedTuple):
             return refusal("temporarily_unavailable", 503, "Try again in a second.", Retry_After="1")
 
     def _limited(self, request: HttpRequest, parameters: Parameters) -> HttpResponse:
-        """Take the endpoint's action, unless this client has failed too often from this network."""
+        """Call `act`, unless too many requests with this client id from this network have failed."""
         client_id, networks = (
             parameters.get("client_id", ""),
             address.networks_of(address.caller_address(request)),
@@ -79,7 +80,11 @@ class Endpoint(NamedTuple):
 
 
 def invalid_client() -> HttpResponse:
-    """Return the same refusal for an unknown client and a wrong secret, so that a guess reveals no client."""
+    """Return the refusal for wrong credentials.
+
+    It is the same for an unknown client and for a wrong secret, so that it does not reveal whether a client
+    exists.
+    """
     here, other = ("test", "live") if settings.SANDBOX else ("live", "test")
     words = (
         "No client has this client_id and client_secret, or it is revoked. Copy both from the portal, under Keys. "
@@ -89,9 +94,9 @@ def invalid_client() -> HttpResponse:
 
 
 def refusal(error: str, status: int, words: str, **headers: str) -> HttpResponse:
-    """Return an error of RFC 6749 with a sentence that says what to do.
+    """Return an error response as RFC 6749 defines it. `words` say what the developer must do.
 
-    The sentence has only characters that section 5.2 allows.
+    Characters that section 5.2 does not allow in the sentence are replaced.
     """
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     allowed = words.translate({ord('"'): "'", ord("\\"): "/"}).encode("ascii", "replace").decode()
@@ -107,7 +112,7 @@ def too_large() -> HttpResponse:
 
 
 def _read_parameters(request: HttpRequest, taken: Sequence[str]) -> Parameters:
-    """Return the parameters of body and Basic header. Raises InvalidRequest."""
+    """Return the parameters from the body and from the Basic header. Raises InvalidRequest."""
     if request.META["QUERY_STRING"]:
         raise InvalidRequest("Send the parameters in the body, not in the URL.")
     found = _read_body(request, taken)
@@ -126,7 +131,10 @@ def _read_parameters(request: HttpRequest, taken: Sequence[str]) -> Parameters:
 
 
 def _read_body(request: HttpRequest, taken: Sequence[str]) -> Parameters:
-    """Return the known parameters of the body. Empty parameters count as omitted (RFC 6749, 3.2)."""
+    """Return the client's credentials and the `taken` parameters from the body, without empty ones.
+
+    Empty parameters count as omitted (RFC 6749, 3.2).
+    """
     wanted = f"{taken[0]}, client_id and client_secret"
     try:
         if request.content_type == "application/json":

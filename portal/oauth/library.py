@@ -45,7 +45,10 @@ class ClientScopes(BaseScopes):
 
 
 class Validator(OAuth2Validator):
-    """Accepts each of a client's two live secrets. The check takes the same time for an unknown client."""
+    """Accepts a client's current secret, and the previous one during a rotation.
+
+    The check takes the same time if the client is unknown.
+    """
 
     def authenticate_client(self, request: Any, *args: Any, **kwargs: Any) -> bool:
         request.client = CLIENT.first(request.client_id or "")

@@ -22,7 +22,7 @@ def _check_token_given(parameters: Parameters) -> None:
 
 
 def _delete_token(request: HttpRequest, parameters: Parameters) -> HttpResponse:
-    """Delete the token if it belongs to the client. The response to any other token is the same."""
+    """Delete the token if it belongs to the client. For any other token, return the same response."""
     request.oauth_parameters = parameters  # type: ignore[attr-defined]  # read by library.Core
     _, _, _, status = OAuthLibMixin().create_revocation_response(request)  # bypasses the library's view
     if status == 401:

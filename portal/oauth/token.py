@@ -41,7 +41,7 @@ def _issue_token(request: HttpRequest, parameters: Parameters) -> HttpResponse:
 
 
 def _other_scopes(parameters: dict[str, str]) -> str:
-    """Return a sentence with the scopes that an authenticated client lacks, and the scopes that it has."""
+    """Return a sentence about the requested scopes that the client does not have, and about those it has."""
     client = CLIENT.first(parameters["client_id"])
     own = client.scopes.split() if client is not None else []
     others = [

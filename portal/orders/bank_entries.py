@@ -19,7 +19,8 @@ from portal.orders.order import Order
 
 Account, Kind, Purpose, State = Posting.Account, Movement.Kind, Operation.Purpose, Operation.State
 Posted = defaultdict[UUID, list[Posting]]  # by transaction
-BANK: dict[str, tuple[str, str]] = {  # by kind: the title in progress or after a failure, and after success
+# For each kind of operation: the title while it is open or if it has failed, and the title after its success.
+BANK: dict[str, tuple[str, str]] = {
     Operation.Kind.AUTHORIZE: ("Holding {amount} on {card}", "The bank holds {amount} on {card}"),
     Operation.Kind.CAPTURE: ("Taking {amount} from {card}", "The bank took {amount} from {card}"),
     Operation.Kind.VOID: ("Releasing {amount} on {card}", "The bank released {amount} on {card}"),
@@ -29,7 +30,8 @@ OUTSIDE = (
     "Refunding {amount} to {card} in the bank’s dashboard",
     "{amount} was refunded to {card} in the bank’s dashboard",
 )
-BOOKED: dict[str, tuple[str, str]] = {  # by kind: the text of the booking, and of its reversal
+# For each kind of booking: the title of its entry, and the title of the entry that reverses it.
+BOOKED: dict[str, tuple[str, str]] = {
     Booking.Kind.SETTLED_OUTSIDE: (
         "{amount} was refunded another way: {card} could not take it",
         "The refund of {amount} another way was reversed",
@@ -46,7 +48,8 @@ ACCOUNTS = {
     Account.LEAD: "the lead",
     Account.OUTSIDE: "elsewhere",
 }
-MOVED: dict[str, str] = {  # the state to which an operation on the lead's card leads
+# The state that an order gets when an operation of this kind on the lead's card succeeds.
+MOVED: dict[str, str] = {
     Operation.Kind.AUTHORIZE: Status.AUTHORIZED,
     Operation.Kind.CAPTURE: Status.CAPTURED,
     Operation.Kind.VOID: Status.VOIDED,
@@ -65,7 +68,7 @@ NOT_SENT = {
 
 
 def bank_entries_of(order: Order, window: Window) -> Iterator[Entry]:
-    """Yield operations, returned refunds, disputes and bookings, with their postings."""
+    """Yield the entries of operations, returned refunds, disputes and bookings, with their postings."""
     checkout = order.checkout
     rows = Operation.objects.filter(
         payment__merchant=checkout.merchant_id, payment__checkout_uuid=checkout.pk
@@ -89,7 +92,7 @@ def bank_entries_of(order: Order, window: Window) -> Iterator[Entry]:
 
 
 def _posting_entry(at: datetime, title: str, lines: Sequence[Posting], text: str = "", **facts: Any) -> Entry:
-    """Return the entry for postings that no request of the service to the bank has caused."""
+    """Return the entry for postings that the bank or an operator has caused, not a request of the service."""
     said = f"{text} {_postings_sentence(lines)}".strip()
     return Entry(at=at, kind="bank", tone="still", icon="bank", title=title, text=said, facts=facts)
 
@@ -119,7 +122,7 @@ def _of_dispute(order: Order, dispute: Dispute, posted: Posted) -> Iterator[Entr
         else:
             yield _posting_entry(row.recorded_at, _moved_again(row), posted[row.pk], **facts)
     opened, first = f"The customer disputes {amount}", at_once[dispute.created_at]
-    # The dispute waits for an answer, and has not failed.
+    # The entry has the colour of something that waits, because the dispute waits for an answer.
     entry = _posting_entry(dispute.created_at, opened, first, TAKEN_BACK, **facts)
     yield replace(entry, tone="held", icon="alert")
     if dispute.closed_at is not None:
@@ -192,9 +195,9 @@ def _operation_title(checkout: Checkout, operation: Operation) -> str:
 
 
 def _operation_text(operation: Operation, posted: Sequence[Posting], *, has_come_back: bool) -> str:
-    """Return the reason of a failure or the current state, and the postings.
+    """Return sentences about an operation: why it failed or what its current state is, and its postings.
 
-    The reason why a refund was returned is in another entry.
+    If a refund was returned, the reason is left out here, because a separate entry reports it.
     """
     reason = "" if has_come_back else operation.reason
     text = NOT_SENT.get(reason) or reasons.said(reason) or UNDER_WAY.get(State(operation.state), "")
@@ -204,7 +207,7 @@ def _operation_text(operation: Operation, posted: Sequence[Posting], *, has_come
 
 
 def _part_of(checkout: Checkout, operation: Operation) -> str:
-    """Return the key of the entry that reports this ended operation, or "" if it has a separate entry."""
+    """Return the key of the other entry that reports this operation, or "" if none does."""
     has_failed = operation.state == State.FAILED
     if operation.kind == Operation.Kind.REFUND:
         is_all = operation.amount == checkout.amount and operation.refund_uuid

@@ -1,4 +1,4 @@
-"""The context of a checkout's page: where the money is, the order, the split in counts, the refunds."""
+"""The template context of a checkout's page: where the money is, the items, the shares and the refunds."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from portal import badges
 from portal.orders import disputed, endpoint_advice, outside_actions, reasons
 from portal.orders.order import Order
 
-MAX_REFUNDS = 50  # the newest; the timeline has all of them
+MAX_REFUNDS = 50  # the newest refunds are shown; the timeline has all of them
 
 
 def order_context(order: Order) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def _is_elsewhere(order: Order, came_back: int) -> bool:
 
 
 def _came_back(order: Order) -> int:
-    """Return the amount of returned refunds that was not refunded again yet, in minor units."""
+    """Return how much money of returned refunds was not refunded again yet, in minor units."""
     if order.accounts is None:
         return 0
     if order.checkout.status == Status.REFUNDED:
@@ -87,7 +87,10 @@ def _allowed_actions(order: Order) -> dict[str, bool]:
 
 
 def _hold_and_advice(order: Order) -> dict[str, Any]:
-    """Return the time left to capture a held order, and advice if the merchant's server was not notified."""
+    """Return the time left to capture a held order, and advice if the merchant's server was not notified.
+
+    Both are None for other orders.
+    """
     return {"hold": _hold_left(order.checkout), "advice": endpoint_advice.advice(order)}
 
 
@@ -110,7 +113,10 @@ def _place_of_money(checkout: Checkout) -> str:
 
 
 def _split_sums(order: Order) -> dict[str, Any] | None:
-    """Return counts and sums of the shares, without names or phone numbers; None if there are no mates."""
+    """Return how many mates there are and have paid, and the sums of their shares; None without mates.
+
+    Names and phone numbers are left out.
+    """
     if not order.checkout.has_mates:
         return None
     checkout, shares = order.checkout, order.shares

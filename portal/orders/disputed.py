@@ -14,7 +14,7 @@ from payments.models import Dispute
 from portal import badges
 from portal.badges import Badge
 
-# The customer's complaint to the bank for each reason of the provider, in the customer's words.
+# For each reason that the provider names, what the customer told the bank, in the customer's words.
 SAID = {
     "product_not_received": "I did not get what I paid for.",
     "product_unacceptable": "What I got is not what I paid for.",
@@ -38,14 +38,14 @@ ON_THE_ORDER = {
 
 
 def reason_in_words(reason: str) -> str:
-    """Return a dispute's reason as a sentence, also for a reason that we do not know."""
+    """Return a dispute's reason as a sentence. It quotes the bank's word if the reason is not in SAID."""
     if reason in SAID:
         return f"The customer’s reason: “{SAID[reason]}”"
     return f"The customer’s bank calls it “{reason.replace('_', ' ')}”."
 
 
 def dispute_context(row: Dispute) -> dict[str, Any]:
-    """Return a dispute's template context, which does not say to whom the card belongs."""
+    """Return a dispute's template context. It does not say whether the card is the lead's or a mate's."""
     send_by = (
         row.respond_by - ON_THE_WAY if row.respond_by and row.respond_by - ON_THE_WAY > clock.now() else None
     )

@@ -18,7 +18,10 @@ class Advice(NamedTuple):
 
 
 def advice(order: Order) -> Advice | None:
-    """Return the advice for a held order; None if its event was delivered, is being sent or was not tried."""
+    """Return advice if the merchant's endpoint has not accepted the event of a held order, else None.
+
+    It is also None while the event is being sent, and before its first attempt.
+    """
     checkout = order.checkout
     if checkout.status != Status.AUTHORIZED or checkout.capture_before is None:
         return None

@@ -25,7 +25,9 @@ VERBS = {
     "refund": "called refund",
     "read": "read the checkout",
 }
-REFUND_FAILED = "refund_failed"  # key of the entry; a state's key is its name, a share's its id
+# The key of the entry for a failed refund. Entries of other states have the state as key, and those of shares
+# the share's id.
+REFUND_FAILED = "refund_failed"
 WITH_ACTOR = (Status.CAPTURED, Status.VOIDED, Status.REFUNDING)  # states whose actor is shown
 
 Row = TypeVar("Row", bound=Model)
@@ -45,7 +47,7 @@ class Window:
         return list(rows.order_by(f"-{key}", "-pk")[: self.maximum])
 
     def has_all(self, found: Sequence[Model]) -> bool:
-        """Return whether the found rows are all rows that exist."""
+        """Return whether `found`, the rows in this range, are all rows that exist."""
         return self.before is None and len(found) < self.maximum
 
 
@@ -240,7 +242,7 @@ def of_split(order: Order) -> Iterator[Entry]:
 
 
 def _share_paid_entry(share: PaymentRequest, at: datetime, currency: str) -> Entry:
-    # A separate, later entry reports that the share was refunded.
+    # This entry does not say that the share was refunded, because a later entry reports that.
     goes = "was meant for" if share.status == ShareStatus.REFUNDED else "goes back to"
     return Entry(
         at=at,

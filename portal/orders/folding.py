@@ -15,7 +15,9 @@ from portal.templatetags.portal import time_of
 # The order of entries with the same time. A call makes the service send a request to the bank, the bank's
 # response changes the state, and then the merchant is notified.
 CAUSES = ("call", "bank", "state", "asks", "attempt", "split")
-ASKS_THE_BANK = "asks"  # a request to the bank that is still open, which a change of state has caused
+# In CAUSES, a request to the bank that is still open. A change of state has caused it, so it comes after the
+# state.
+ASKS_THE_BANK = "asks"
 
 
 def cause_first(entry: Entry) -> tuple[datetime, int]:
@@ -25,8 +27,9 @@ def cause_first(entry: Entry) -> tuple[datetime, int]:
 
 
 def told_once(newest_first: Sequence[Entry]) -> Sequence[Entry]:
-    """Return a page's entries, with entries that are part of another entry merged into it.
+    """Return the entries of a page for people, in which no fact is repeated.
 
+    An entry that is part of another entry on the page is merged into that entry. Repeated reads are combined.
     Each call is below the change of state that it caused.
     """
     oldest_first = list(reversed(newest_first))

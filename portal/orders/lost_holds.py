@@ -18,11 +18,11 @@ from portal.templatetags.portal import time_of
 from webhooks import lookup, retention
 from webhooks.models import Attempt, EventType
 
-MAX_ATTEMPTS = 20  # per event: more than its retry schedule has
+MAX_ATTEMPTS = 20  # the attempts that are read at most: more than the retry schedule has
 
 
 class Refused(NamedTuple):
-    """A response that captures got before the hold ended, and the number of these captures."""
+    """A response to calls of capture before the hold ended, and how many calls got it."""
 
     status: int
     error_code: str
@@ -62,7 +62,8 @@ def _capture_calls_sentence(checkout: Checkout, captures: QuerySet[ApiCall]) -> 
         tries = f"{_times_words(sum(one.times for one in refused))} with {codes}"
         return f"Your server called capture, and we answered {tries}. No capture was accepted"
     if Operation.objects.filter(payment=checkout.payment_id, kind=Operation.Kind.CAPTURE).exists():
-        return "Your server called capture, and no capture was accepted"  # the log of the call is deleted
+        # The log of the calls is already deleted, so their responses are unknown.
+        return "Your server called capture, and no capture was accepted"
     return ""
 
 
@@ -73,7 +74,7 @@ def _refused_captures(captures: QuerySet[ApiCall]) -> list[Refused]:
 
 
 def _missing_attempt_reason(checkout: Checkout, voided_at: datetime, ended: str) -> str:
-    """Return why a hold ended, if no attempt to notify the merchant is found."""
+    """Return why a hold ended for which no attempt to notify the merchant is found, as a sentence."""
     if (checkout.authorized_at or voided_at) < retention.kept_since():
         return f"No capture came, so {ended}. The log of that time is no longer kept."
     if lookup.deliveries_of(list(lookup.events_about(checkout.pk).values_list("pk", flat=True))).exists():

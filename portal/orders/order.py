@@ -26,9 +26,9 @@ ACTS = (kinds.OUTSIDE_CAPTURE.name, kinds.CAPTURED_ANOTHER_AMOUNT.name, kinds.OU
 
 
 def _acts_on(checkout: OuterRef, merchant: OuterRef) -> ArraySubquery:
-    """Return a subquery for the open actions on an order outside the service: kind, facts and `at`.
+    """Return a subquery for the actions that were taken on an order outside the service.
 
-    An action is open until an operator closes it.
+    Actions that an operator has closed are left out. Each action has `kind`, `facts` and `at`.
     """
     rows = Discrepancy.objects.filter(kind__in=ACTS, closed_at=None, merchant=merchant)
     of_order = rows.annotate(of=KeyTextTransform("checkout", "facts")).filter(of=Cast(checkout, TextField()))
@@ -66,7 +66,10 @@ class Order:
 
     @property
     def acts(self) -> list[dict[str, Any]]:
-        """The open actions on the order in the provider's dashboard: kind, facts, when we learned of it."""
+        """The actions that were taken on the order outside the service and that no operator has closed.
+
+        Each has `kind`, `facts`, and `at`: the time at which we learned of it.
+        """
         read: Any = self.checkout
         acts: list[dict[str, Any]] = read.acts
         return acts
@@ -115,7 +118,7 @@ class Order:
 
     @cached_property
     def postings(self) -> list[Posting]:
-        """The order's lines in the ledger, a few for each card."""
+        """The order's lines in the ledger, oldest first. There are a few for each card."""
         rows = Posting.objects.filter(checkout_uuid=self.checkout.pk, merchant=self.checkout.merchant_id)
         return list(rows.order_by("created_at", "pk"))
 

@@ -1,4 +1,4 @@
-"""Actions on an order outside this service: what each means, and what the merchant should do."""
+"""Actions that were taken on an order outside this service, and what the merchant should do about them."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -12,7 +12,7 @@ from portal.orders.order import Order
 
 RELEASED, TAKEN = kinds.OUTSIDE_VOID.name, kinds.OUTSIDE_CAPTURE.name
 TAKEN_OTHERWISE = kinds.CAPTURED_ANOTHER_AMOUNT.name
-# For each action: the texts for some statuses of the order, and the text for all other statuses.
+# For each kind of action: the texts for certain statuses of the order, and the text for all other statuses.
 MEANINGS: dict[str, tuple[Mapping[str, str], str]] = {
     RELEASED: (
         {
@@ -33,8 +33,8 @@ MEANINGS: dict[str, tuple[Mapping[str, str], str]] = {
         " gets the money back.",
     ),
 }
-# The text for an outside capture of a different amount than the order's. The service does not count it as the
-# order's capture, so a capture by the merchant would not find the money.
+# The text if a different amount than the order's was captured outside the service. The service does not count
+# this as the order's capture, so a capture by the merchant would not find the money.
 OF_ANOTHER_AMOUNT = (
     "The customer is charged, but not the order’s amount: a capture would not find that money. Do not fulfil the order."
     " Cancel it. We make sure that the customer gets the money back."
@@ -50,7 +50,10 @@ class Told(NamedTuple):
 
 
 def open_actions(order: Order) -> list[Told]:
-    """Return the open actions on an order outside the service, in words (rule portal.outside)."""
+    """Return texts about the actions on an order outside the service that are not closed.
+
+    Rule portal.outside.
+    """
     return [_describe_action(order, act["kind"], act["facts"]) for act in order.acts]
 
 
@@ -85,9 +88,9 @@ def _action_title(kind: str, facts: Mapping[str, Any]) -> str:
 
 
 def left(order: Order) -> dict[str, str]:
-    """Return the sum that was refunded in the bank's dashboard, and the rest of a captured order.
+    """Return how much of a captured order was refunded in the bank's dashboard, and how much is left.
 
-    The result is empty if no money was refunded there.
+    The result is empty for other orders, and if no money was refunded there.
     """
     if order.accounts is None or order.checkout.status != Status.CAPTURED:
         return {}
@@ -106,7 +109,7 @@ def left(order: Order) -> dict[str, str]:
 def refundable(order: Order) -> int:
     """Return the sum that a refund of a captured order would pay back, in minor units.
 
-    Money that is owed to the lead for a share is left out: it goes back to the mate.
+    Money of a mate that is still owed to the lead is not included, because a refund returns it to the mate.
     """
     accounts = order.accounts
     if accounts is None:

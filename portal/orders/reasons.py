@@ -7,5 +7,5 @@ __all__ = ["CLOSED", "may_pass", "said"]
 
 
 def may_pass(reason: str | None) -> bool:
-    """Return whether the same refund can succeed if it is sent again: the card can still take the money."""
+    """Return whether a refused refund can succeed if it is sent again: the card can still take the money."""
     return reason not in CARD_CANNOT_TAKE_IT

@@ -21,7 +21,7 @@ from portal.dashboard import merchant_tasks
 
 Row = TypeVar("Row", bound=Model)
 
-MAX_MATCHES = 1000  # maximum number of rows for each meaning that a search text can have
+MAX_MATCHES = 1000  # the maximum number of rows that match a text as order id, as request id and so on
 MAX_TYPED = 255
 THOUSANDS = re.compile(r"[0-9]{1,3}(,[0-9]{3}){1,3}(\.[0-9]{1,3})?")
 AMOUNT = re.compile(r"[0-9]{1,10}(\.[0-9]{1,3}|,[0-9]{1,2})?")
@@ -81,7 +81,7 @@ class Filters(Days):
 
 
 def typed(form: forms.Form) -> dict[str, str]:
-    """Return the filters of a valid form for the audit log, without empty ones."""
+    """Return the values of a valid form's filters as texts for the audit log, without empty filters."""
     return {name: str(value) for name, value in form.cleaned_data.items() if value}
 
 
@@ -119,7 +119,7 @@ def of_days(
 
 
 def chips(asked: dict[str, Any], currencies: Collection[str] = ()) -> list[Chip]:
-    """Return the active filters. If the found rows have only one currency, an amount is shown in it."""
+    """Return the active filters. The amount is shown with a currency if all found rows have the same one."""
     found = []
     if asked.get("q"):
         found.append(Chip(f"“{asked['q']}”", {"q": ""}))
@@ -190,7 +190,7 @@ def _of_state(merchant: Merchant, state: str) -> Q:
 
 
 def _at_least(value: Decimal) -> Q:
-    """Return the condition that an amount is at least `value` in its currency: 20.00 pounds, or 20 yen."""
+    """Return the condition that an order's amount is at least `value`, such as 20 pounds or 20 yen."""
     unusual: dict[int, list[str]] = {0: [], 3: []}
     for currency in money.currencies():
         if money.minor_digits(currency) in unusual:

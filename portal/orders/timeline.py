@@ -24,7 +24,7 @@ from portal.orders.search import parse_uuid
 from webhooks import lookup
 
 PER_PAGE = 500
-UNDER_WAY = (Status.AUTHORIZED, Status.REFUNDING)  # the page refreshes automatically
+UNDER_WAY = (Status.AUTHORIZED, Status.REFUNDING)  # in these states the page refreshes automatically
 UNKNOWN = {"customer": "By the customer", "user": "By a person", "client": "By a key"}
 
 
@@ -79,7 +79,7 @@ def _entries_of_page(order: Order, before: datetime | None) -> list[Entry]:
     told = partitions.told_of(checkout.pk)
     calls = ApiCall.objects.filter(merchant=checkout.merchant_id, checkout_uuid=checkout.pk, pk__range=told)
     called = window.of(calls)
-    # The creation is the first call. If this page is full of later calls, the creation is not on this page.
+    # The first call creates the checkout. It is not on this page if the page is full of later calls.
     has_create = bool(called) and entries.verb_of(called[-1]) == "create"
     changes = window.of(Change.objects.filter(checkout=checkout))
     found = [
@@ -96,7 +96,8 @@ def _entries_of_page(order: Order, before: datetime | None) -> list[Entry]:
 def _first_page_entries(found: Sequence[Entry]) -> Sequence[Entry]:
     """Return the entries of one page.
 
-    Entries with the same time stay on one page if they fit, because the next page begins before a time.
+    Entries with the same time are not split between two pages if they fit on one, because the next page has
+    only entries with an earlier time.
     """
     if len(found) <= PER_PAGE:
         return found
@@ -117,7 +118,7 @@ def _cursor_salt(checkout: Checkout) -> str:
 
 
 def as_json(order: Order, cursor: str = "") -> dict[str, Any]:
-    """Return a page of the timeline for programs and for support: all of its entries."""
+    """Return a page of the timeline as data for a JSON file. No entries are merged or left out."""
     checkout, story = order.checkout, _build_story(order, cursor, list)
     return {
         "checkout_uuid": str(checkout.pk),
