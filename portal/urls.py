@@ -88,9 +88,9 @@ portal = [
     path("/security", security.show_security, name="portal_security"),
 ]
 
-# The pages of allauth that are used, under the names that allauth looks for. People do not sign up or manage
-# e-mails here.
-_set_password = RedirectView.as_view(pattern_name="account_reset_password")  # a reset sets the first password
+# The pages of allauth that the service uses, under the names that allauth expects. There are no pages to sign
+# up or to manage e-mail addresses. A person without a password sets the first one by a password reset.
+_set_password = RedirectView.as_view(pattern_name="account_reset_password")
 accounts = [
     path("login/", account.login, name="account_login"),
     path("login/", account.login, name="account_signup"),  # never opened: allauth only reverses the name

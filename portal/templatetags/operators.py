@@ -16,9 +16,10 @@ register.filter(units.whole_ids)
 register.filter("filter_title", lists.title_of)
 register.filter("table_title", frame.title_of_table)
 register.filter(frame.by_topic)
-register.filter("uuid_end", lambda uuid: f"…{str(uuid)[-6:]}")  # UUIDs of the same time begin alike
+# The end of a UUID, because UUIDs from about the same time begin with the same digits.
+register.filter("uuid_end", lambda uuid: f"…{str(uuid)[-6:]}")
 
-# The functions that make the rows of lists with their own table, by model.
+# For each model whose list has a table of its own, the function that makes the rows of the table.
 ROWS: dict[str, Callable[[Sequence[Any], HttpRequest], Sequence[Any]]] = {
     "checkout.checkout": lists.orders,
     "payments.discrepancy": lists.discrepancies,
@@ -42,7 +43,7 @@ def operators_about(rows: Sequence[Any]) -> dict[str, Any]:
 
 @register.simple_tag(takes_context=True)
 def operators_rows(context: RequestContext, listed: Any) -> Sequence[Any]:
-    """Return the rows of the list's page for this operator."""
+    """Return the rows of the current page of a list, as this operator may see them."""
     return ROWS[listed.opts.label_lower](list(listed.result_list), context.request)
 
 
@@ -54,9 +55,9 @@ def operators_order(context: dict[str, Any], checkout: Any) -> order.Page:
 
 @register.simple_tag
 def operators_verbs(listed: Any, choices: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
-    """Return the actions that fit a row of this page, each with its index and label.
+    """Return the actions that fit at least one row of this page, each with its index and label.
 
-    If there is only one action and its label is one word, the label also names the rows.
+    If the list has only one action and its label is one word, the name of the rows is added to the label.
     """
     several = listed.opts.verbose_name_plural
     is_short = len(choices) == 1 and " " not in choices[0][1]
@@ -69,7 +70,7 @@ def operators_verbs(listed: Any, choices: Sequence[tuple[str, str]]) -> list[dic
 
 @register.simple_tag(takes_context=True)
 def operators_fits(context: RequestContext, listed: Any, row: Any) -> str:
-    """Return the indexes of the list's actions that fit a row."""
+    """Return the indexes of the list's actions that fit a row, separated by spaces."""
     actions = listed.model_admin.get_actions(context.request)
     fits = [index for index, name in enumerate(actions) if listed.model_admin.offers(name, row)]
     return " ".join(map(str, fits))
@@ -77,7 +78,7 @@ def operators_fits(context: RequestContext, listed: Any, row: Any) -> str:
 
 @register.simple_tag
 def operators_choice(spec: Any, shown: Any) -> str:
-    """Return the label of a filter's choice, worded like the badges of the list."""
+    """Return the words for a choice of a filter, in the words of the list's badges."""
     return lists.choice_of(spec, str(shown))
 
 

@@ -20,7 +20,7 @@ _SIGNED = re.compile(r"(?<![^ ])[−+][^ <&]{0,20}[0-9][^ <&]{0,6}(?![^ ])")
 _NAME = re.compile(r"\b([a-z]+\.)([a-z_]+\b:?)")
 _SLASH = re.compile(r"(?<=\w)/(?=\w)")
 
-HOLD_ENDS = 120  # seconds from a hold to its lapse; until then, tenths of a second are shown
+HOLD_ENDS = 120  # seconds from a hold to its lapse; up to this time, `offset` shows tenths of a second
 FITS_A_LINE = 24  # characters of an id that fit in a line
 
 register = template.Library()
@@ -40,7 +40,7 @@ def passkeys_elsewhere(context: dict[str, Any]) -> str:
 def when(moment: datetime | None, is_of_today: bool = True) -> str:
     """Write a time in the merchant's time zone: for today only the time of day, otherwise also the date.
 
-    `is_of_today` is false in a list that also has other days. In such a list, today is named too.
+    Pass False as `is_of_today` in a list that also has other days. It then begins with "Today" for today.
     """
     return _write_moment(moment, "H:i", is_of_today)
 
@@ -125,10 +125,10 @@ def whole_sums(words: str) -> SafeString:
 
 @register.filter
 def whole_names(words: str) -> SafeString:
-    """Return text as HTML in which an event's name goes to the next line together with its colon.
+    """Return text as HTML in which a line does not break between an event's name and the colon after it.
 
     `words` is text, or HTML without dots in its tags. A name that is too long for one line breaks after its
-    dot. Browsers would break it anywhere, even before the colon.
+    dot. Without this filter, browsers break it anywhere.
     """
     whole = r'<span class="name">\g<1><wbr>\g<2></span>'
     return mark_safe(_NAME.sub(whole, conditional_escape(words)))  # noqa: S308 - escaped before
@@ -149,7 +149,10 @@ def halves(email: str) -> tuple[str, str]:
 
 @register.simple_tag(takes_context=True)
 def query(context: dict[str, Any], parts: Mapping[str, str] | None = None, **changes: Any) -> str:
-    """Return this page's query with changes and without the cursor. An empty value removes a parameter."""
+    """Return the query of this page's URL with the changes, and without the cursor.
+
+    An empty value removes a parameter.
+    """
     asked: QueryDict = context["request"].GET.copy()
     asked.pop("cursor", None)
     for name, value in {**(parts or {}), **changes}.items():

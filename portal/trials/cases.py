@@ -10,18 +10,19 @@ GOOD = "4242424242424242"
 class Case(NamedTuple):
     """A case. `text` says what the sandbox does and what the merchant's server must do.
 
-    `card` pays the order.
+    `card` is the number of the test card that pays the order.
     """
 
     name: str
     title: str
     text: str
-    waits_for: str  # what the case needs to pass
+    waits_for: str  # what must happen before the case has passed
     then: str = ""  # what is required in addition to the capture, or ""
     card: str = GOOD
-    # Whether the sandbox takes over the first attempt of checkout.authorized.
+    # Whether the sandbox decides when the first attempt of checkout.authorized is made and how it ends.
     takes_first: bool = False
-    needs: EventType = EventType.AUTHORIZED  # the event that the case requires
+    # The event that the merchant's endpoint must get, in addition to checkout.authorized.
+    needs: EventType = EventType.AUTHORIZED
     begin_at: str = ""  # the URL name of the page that asks before the case begins, or ""
 
 

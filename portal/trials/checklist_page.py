@@ -47,13 +47,19 @@ class Shown:
 
     @cached_property
     def trouble(self) -> str:
-        """A sentence about the server's failures in the running trial and the next attempt, or ""."""
+        """A sentence about how often the merchant's server has failed in the running trial, or "".
+
+        It also says when the next attempt is.
+        """
         made = self.latest.checkout_uuid if self.latest and self.is_running else None
         return _failures_sentence(made, self.lines) if made else ""
 
     @cached_property
     def capture_by(self) -> datetime | None:
-        """The end of the hold in the running trial; None once the order is no longer held."""
+        """The time by which the server must capture in the running trial.
+
+        It is None if the order is not held, or if the case requires no capture.
+        """
         made = self.latest.checkout_uuid if self.latest and self.is_running and self.case.then else None
         if made is None:
             return None
@@ -62,7 +68,7 @@ class Shown:
 
     @property
     def until(self) -> datetime | None:
-        """The latest time at which the latest trial ends."""
+        """The time by which the latest trial ends, at the latest."""
         return self.latest.created_at + LONGEST if self.latest else None
 
     @property
@@ -97,7 +103,7 @@ class Progress:
 
     @property
     def counted(self) -> tuple[str, str]:
-        """The number of automatic steps and the number of cases that a person runs, in words."""
+        """The number of steps and the number of cases, both as words such as "three"."""
         return NUMBERS[len(self.steps)], NUMBERS[len(self.cases)]
 
     @property
@@ -125,9 +131,10 @@ class Progress:
 
 
 def checklist_with_cases(merchant: Merchant, *, is_own: bool = False) -> Progress:
-    """Return the merchant's checklist; in the sandbox, a case replaces the step with its name.
+    """Return the merchant's checklist, in the sandbox with cases.
 
-    With `is_own`, the cases pay the merchant's own order.
+    Steps that have the same name as a case are then left out. With `is_own`, the cases pay the merchant's own
+    order.
     """
     steps = checklist.checklist_of(merchant)
     if not settings.SANDBOX:
@@ -138,9 +145,9 @@ def checklist_with_cases(merchant: Merchant, *, is_own: bool = False) -> Progres
 
 
 def counted(merchant: Merchant) -> Progress:
-    """Return the checklist of a merchant without a capture, with only the data that its counts need.
+    """Return the checklist of a merchant that has never captured an order, for counting what is done.
 
-    The cases have no trials.
+    The trials of the cases are not read.
     """
     steps = checklist.checklist_of(merchant, is_paid=False)
     if not settings.SANDBOX:
@@ -163,9 +170,10 @@ def _shown_cases(merchant: Merchant, ticked: Mapping[str, datetime | None]) -> l
 
 
 def _failures_sentence(checkout_uuid: UUID, lines: Sequence[Mapping[str, Any]]) -> str:
-    """Return a sentence about the failures that the lines already show, or "" if they show no failure.
+    """Return a sentence about the server's failures, or "" if there is none.
 
-    A line is written a moment after the failure.
+    The lines of evidence are written a moment after a failure. Failures that they do not show yet are left
+    out, so that the sentence and the lines agree.
     """
     shown = {line["at"] for line in lines if line["tone"] == "stop"}
     events = list(lookup.events_about(checkout_uuid).values_list("pk", flat=True))

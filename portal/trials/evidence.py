@@ -45,7 +45,7 @@ class Seen:
     calls: Sequence[ApiCall]
     refund: Refund | None = None
     came_back_at: datetime | None = None  # when the refund was recorded as failed
-    signatures: int = 0  # of the first attempt, if the case is about signatures
+    signatures: int = 0  # how many secrets signed the first attempt; only counted in the case "rotate"
 
     def attempts_of(self, event_type: EventType) -> list[Attempt]:
         return [attempt for attempt in self.attempts if attempt.event_type == event_type]

@@ -14,13 +14,15 @@ from portal.trials.evidence import Seen
 from webhooks import outbox, resending, testing
 from webhooks.models import Delivery, EventType
 
-HOLD_OVER = 121  # seconds after the payment, when the hold has ended
-RETRY_AFTER = timedelta(seconds=4)  # after the attempt's end; the first retry is five seconds after the event
+HOLD_OVER = 121  # seconds of advanced time after which a hold has ended
+# How long the sandbox waits for a retry after the first attempt has ended. A retry is due five seconds after
+# the event.
+RETRY_AFTER = timedelta(seconds=4)
 
 
 @contextmanager
 def first_attempts(case: Case) -> Iterator[None]:
-    """Lease the first attempts of the events written in the block, if the case takes first attempts."""
+    """Let the sandbox make the first attempts for events that the block writes, if the case requires that."""
     if not case.takes_first:
         yield
         return
@@ -65,7 +67,10 @@ def _refuse_first(seen: Seen) -> bool:
 
 
 def _drop_first(seen: Seen) -> bool:
-    """Drop the first response. If no retry follows because the order was captured, send the event again."""
+    """Drop the response to the first attempt, as if it had been lost.
+
+    If no retry follows because the order was captured, send the event again.
+    """
     sent = _untried_delivery(seen)
     if sent is not None:
         testing.drop_first(sent.pk)

@@ -29,8 +29,8 @@ RUN_TRIALS = "portal.tasks.run_trials"
 PAYER = "+447700900123"
 LIMIT = quota.Limit(30, timedelta(hours=1))  # trials per merchant
 LEASE, PAUSE = timedelta(seconds=30), timedelta(seconds=1)
-MAX_STEPS = 50  # in one run of the pump
-KEPT = timedelta(days=2)  # for ended trials, except the latest trial of a case that passed
+MAX_STEPS = 50  # the maximum number of steps in one run of the pump
+KEPT = timedelta(days=2)  # how long ended trials are kept; the latest passed trial of each case stays
 RECENT = timedelta(hours=1)
 MADE = "trial-"  # prefix of the merchant_order_id of an order that the sandbox makes
 UNPAID = "The sandbox could not pay the order. Run it again; if it fails again, write to us."
@@ -54,7 +54,7 @@ class Begun(NamedTuple):
 def begin(merchant: Merchant, case: Case, user: User, order: UUID | None = None) -> Begun:
     """Begin a trial, or return the one that runs already. Raises CannotBegin. Call it in a transaction.
 
-    `order` is an unpaid order of the merchant. It is paid instead of an order that the sandbox makes.
+    `order` is an unpaid order of the merchant, which the trial pays. Without it, the sandbox makes an order.
 
     Rules trial.one, trial.bounds.
     """
@@ -83,7 +83,7 @@ def begin(merchant: Merchant, case: Case, user: User, order: UUID | None = None)
 
 
 def stop(merchant: Merchant, case: Case) -> bool:
-    """End a case's running trial as not passed. Return whether a trial ran.
+    """End a case's running trial as not passed. Return whether a trial was running.
 
     The trial's order stays unchanged.
     """
@@ -149,7 +149,8 @@ def step(trial: Trial) -> None:
     case = CASES[trial.case]
     try:
         verdict = _look_for_verdict(trial, _pay_order(trial, case))
-    except Exception as error:  # the pump tries again after the lease, until the trial has lasted too long
+    # The pump repeats the step after the lease. The trial fails when it has lasted too long.
+    except Exception as error:
         log.warning("trial", case=trial.case, trial=str(trial.pk), error=type(error).__name__, exc_info=True)
         is_late = clock.now() - trial.created_at > verdicts.LONGEST
         verdict = Verdict(False, UNPAID) if is_late else None

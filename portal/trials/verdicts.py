@@ -12,8 +12,8 @@ from webhooks.delivery import in_words
 from webhooks.models import Attempt, Delivery, EventType
 
 LONGEST = timedelta(minutes=15)
-LOOKS_WITHIN = timedelta(minutes=10)  # a server that lists changes does so every few minutes
-CALM = timedelta(seconds=5)  # if no second capture comes within this time, no second one is expected
+LOOKS_WITHIN = timedelta(minutes=10)  # how long a server may take to notice a change by listing orders
+CALM = timedelta(seconds=5)  # how long to wait for a second capture, which would fail the trial
 GIVES_AWAY = (
     "Answer 2xx once you have captured, and 5xx when you could not: with any other answer you lose the hold."
 )
@@ -41,7 +41,10 @@ def judge(seen: Seen) -> Verdict | None:
 
 
 def _without_capture(seen: Seen) -> Verdict | None:
-    """Return why no capture can follow; None while a capture is possible, or has happened."""
+    """Return the verdict of a failed trial if the order was not captured and cannot be captured any more.
+
+    Return None while a capture is possible, or if there was one.
+    """
     checkout = seen.checkout
     if checkout.status == Status.VOIDED and checkout.void_reason == "merchant_cancel":
         return Verdict(
@@ -90,9 +93,9 @@ def _judge_retry(seen: Seen) -> Verdict | None:
 
 
 def _captured_by_itself(seen: Seen, attempts: int = 1) -> datetime | None:
-    """Return when the server captured without waiting for the event, or None.
+    """Return when the server captured on its own, after at most this number of attempts; None if it did not.
 
-    A server that lists its holds can capture before the next attempt. The event is then superseded.
+    A server that lists its holds can capture before the event's next attempt. The event is then superseded.
     """
     sent = seen.delivery_of(EventType.AUTHORIZED)
     is_over = sent is not None and sent.status == Delivery.Status.SUPERSEDED
@@ -109,7 +112,10 @@ def _judge_retried(seen: Seen) -> Verdict | None:
 
 
 def _judge_resent(seen: Seen, second: Attempt | None, otherwise: str) -> Verdict | None:
-    """Judge an event that was sent again: it must be answered 2xx, and the order captured once."""
+    """Judge the attempt that sent the event again: it must be answered 2xx, and the order captured once.
+
+    `otherwise` completes the reason of a failure.
+    """
     if second is None or second.ended_at is None:
         return None
     if not second.is_delivered:
@@ -122,7 +128,7 @@ def _judge_resent(seen: Seen, second: Attempt | None, otherwise: str) -> Verdict
 
 
 def _judge_single_capture(seen: Seen, *, since: datetime) -> Verdict | None:
-    """Judge whether only one call captured the order, after a time without a second capture."""
+    """Fail the trial if two calls have captured the order. Pass it if only one has, CALM after `since`."""
     if len(seen.captures) > 1:
         what = "Your server captured twice: it took an event that came again for a new one."
         return Verdict(False, f"{what} Keep the ids of the events that you have seen, and skip those.")

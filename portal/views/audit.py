@@ -57,7 +57,7 @@ def _fields_of_entry(found: Sequence[AuditEntry]) -> dict[str, Any]:
 
 
 def _page_lines(found: Sequence[AuditEntry]) -> dict[str, Any]:
-    """Return the page's lines, with consecutive logins of one person from one place in one line."""
+    """Return the page's lines. Consecutive logins of a person from the same address and browser share one."""
     rows = []
     for is_same, group in groupby(found, key=_logged_in_as):
         same = list(group)

@@ -29,7 +29,8 @@ HEADING = (
     *("posted_at", "kind", "amount", "currency", "order_id", "checkout_uuid", "operation"),
     *("processor_fee", "processor_fee_currency", "payout"),
 )
-KINDS: dict[str, str] = {  # of movements and of bookings
+# The labels of the kinds of movements and of bookings.
+KINDS: dict[str, str] = {
     Movement.Kind.CAPTURED: "Captured",
     Movement.Kind.REFUNDED: "Refunded",
     Movement.Kind.REFUND_RETURNED: "Refund returned",
@@ -39,7 +40,8 @@ KINDS: dict[str, str] = {  # of movements and of bookings
     Booking.Kind.CLOSING: "Not owed to a lead any more",
 }
 TAKEN_BACK = "{}, reversed"  # the label of a booking's reversal
-# Movements that an operation made. A returned refund refers to an operation that did not make it.
+# The kinds of movements that an operation has caused. A returned refund also refers to an operation, the
+# refund, but that operation has not caused the return.
 OF_OPERATIONS = (Movement.Kind.CAPTURED, Movement.Kind.REFUNDED)
 
 

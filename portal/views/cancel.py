@@ -59,7 +59,7 @@ def cancel(request: HttpRequest, membership: Membership, checkout_uuid: UUID) ->
 
 
 def _go_back(request: HttpRequest, checkout_uuid: UUID) -> HttpResponse:
-    """Redirect to the order's page. An htmx request also loads the whole page."""
+    """Redirect to the order's page. If htmx sent the request, the whole page is loaded."""
     if pages.is_asked_for(request, "question"):
         return HttpResponseClientRedirect(reverse("portal_checkout", args=[checkout_uuid]))
     return redirect("portal_checkout", checkout_uuid)
@@ -82,21 +82,22 @@ def _cancel_order(
 
 
 def _refusal_sentence(refusal: Exception, checkout: Checkout) -> str:
-    """Return why the order was not cancelled. A database error that is not a locked row is raised again."""
+    """Return why the order was not cancelled. Raise a database error again, unless a row was locked."""
     if isinstance(refusal, OperationalError) and not locks.is_locked(refusal):
         raise refusal
     return _not_now(checkout) if isinstance(refusal, NotCancellable) else BUSY
 
 
 def _is_by(actor: str, checkout: Checkout) -> bool:
-    """Return whether this person cancelled the order, now or by an earlier tap."""
+    """Return whether this person cancelled the order, with this request or an earlier one."""
     return Change.objects.filter(checkout=checkout, to=Status.VOIDED, actor=actor).exists()
 
 
 def _record_cancel(request: HttpRequest, membership: Membership, checkout: Checkout) -> None:
     """Record who cancelled the order, once per order.
 
-    If a crash came between the cancel and the record, a repeated tap writes the record.
+    If the process crashed after the cancel and before the record, the person's next attempt writes the
+    record.
     """
     facts: dict[str, Any] = {"checkout": str(checkout.pk), "order": checkout.merchant_order_id}
     since = (checkout.voided_at or clock.now()) - CLOCKS

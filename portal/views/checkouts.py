@@ -25,7 +25,7 @@ from portal.models import Membership
 from portal.orders import detail, order, search, timeline
 from portal.orders.disputed import ON_THE_ORDER
 
-# The columns of the file.
+# The columns of the CSV file, each with the function that returns its value.
 COLUMNS: dict[str, Callable[[Checkout], Any]] = {
     "order_id": lambda row: row.merchant_order_id,
     "checkout_uuid": lambda row: str(row.pk),
@@ -69,7 +69,7 @@ def _list_context(
 
 
 def _extra_badges(found: Sequence[Checkout]) -> dict[UUID, Badge]:
-    """Return the additional badge of each order whose latest refund failed, or that has a dispute."""
+    """Return the additional badge of each order that has one: for a failed refund, or for a dispute."""
     failed = merchant_tasks.failed_refunds(checkout__in=found).values_list("checkout", flat=True)
     disputes = Dispute.objects.filter(checkout_uuid__in=[row.pk for row in found]).order_by("created_at")
     return dict.fromkeys(failed, badges.REFUND_FAILED) | {

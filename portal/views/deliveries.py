@@ -27,7 +27,7 @@ from portal.orders.search import parse_uuid
 from webhooks import resending, subscriptions
 from webhooks.models import Attempt, Delivery, Subscription
 
-# The question that a person must confirm before such a delivery is sent again.
+# For each refusal that a person can override: the name of the question that the person must confirm first.
 CONFIRMED: dict[type[resending.CannotResend], str] = {
     resending.HoldIsOver: "over",
     resending.AlreadyDelivered: "delivered",
@@ -35,7 +35,7 @@ CONFIRMED: dict[type[resending.CannotResend], str] = {
 
 
 class NothingChosen(Exception):
-    """The form names no deliveries. The message is a sentence for the person."""
+    """The form chooses no deliveries and no valid time span. The message is a sentence for the person."""
 
 
 @requires("view")
@@ -72,9 +72,9 @@ def _list_context(
 
 
 def _parked_context(merchant: Merchant, asked: dict[str, Any]) -> dict[str, Any]:
-    """Return the number of parked deliveries that can be sent again, and their time span.
+    """Return the number of parked deliveries that can be sent again, and the time span to resend.
 
-    The span is that of the filters, or the last seven days.
+    Deliveries of the filters' time span count. Without such a filter, those of the last seven days count.
     """
     since, until = asked.get("since"), asked.get("until")
     rows, maximum = merchant_tasks.parked(merchant), merchant_tasks.MAXIMUM
@@ -91,7 +91,7 @@ def _has_endpoint(merchant: Merchant) -> bool:
 
 @requires("view")
 def detail(request: HttpRequest, membership: Membership, delivery_uuid: UUID) -> HttpResponse:
-    """Show one attempt with its request and its answer, and every attempt of the delivery."""
+    """Show a delivery's attempts, and one of them with its request and response."""
     return _show_detail(request, membership, delivery_uuid)
 
 

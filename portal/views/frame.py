@@ -23,7 +23,8 @@ def menu(request: HttpRequest, membership: Membership) -> HttpResponse:
     """
     mine = Membership.objects.filter(user=membership.user).select_related("merchant").order_by("created_at")
     back = _came_from(request)
-    context = {"memberships": mine, "back": back, "mark": "true"}  # aria-current: no link is to this page
+    # The value of aria-current is "true" and not "page", because the marked entry is not this page.
+    context = {"memberships": mine, "back": back, "mark": "true"}
     return pages.show_page(
         request, membership, "portal/menu.html", context, here=pages.place_of(urlsplit(back).path)
     )
@@ -48,7 +49,7 @@ def _came_from(request: HttpRequest) -> str:
 
 
 def _is_page(path: str) -> bool:
-    """Return whether the menu can lead back to the path: it is a page of the portal, not the menu."""
+    """Return whether the path is a page of the portal other than the menu."""
     try:
         return path.startswith(PORTAL) and resolve(path).url_name != "portal_menu"
     except Resolver404:

@@ -1,4 +1,4 @@
-"""The page behind an invitation's link: opening the mailed link proves the address."""
+"""The page that an invitation's link opens. A person who opens the mailed link has proven the address."""
 
 from typing import Any
 
@@ -41,7 +41,10 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def _join_as(request: HttpRequest, token: str, invitation: Invitation, person: User) -> HttpResponse:
-    """Ask a person with an account to log in and to confirm. Raises Invitation.DoesNotExist."""
+    """Add a person with an account to the team, after a login and a confirmation.
+
+    Raises Invitation.DoesNotExist.
+    """
     if not request.user.is_authenticated:
         return redirect(f"{reverse('account_login')}?{urlencode({'next': request.path})}")
     is_other = request.user.pk != person.pk
@@ -54,7 +57,10 @@ def _join_as(request: HttpRequest, token: str, invitation: Invitation, person: U
 
 
 def _join_anew(request: HttpRequest, token: str, invitation: Invitation) -> HttpResponse:
-    """Ask for the password of a new account. Raises Invitation.DoesNotExist."""
+    """Ask for a password, then create an account and add the person to the team.
+
+    Raises Invitation.DoesNotExist.
+    """
     form = PasswordForm(request.POST or None, initial={"email": invitation.email})
     if request.method == "POST" and form.is_valid():
         person = User.objects.new_user(invitation.email, form.cleaned_data["password"])
@@ -62,7 +68,8 @@ def _join_anew(request: HttpRequest, token: str, invitation: Invitation) -> Http
             with transaction.atomic(durable=True):
                 person.save(force_insert=True)
                 membership = _accept_invitation(request, token, person)
-        except IntegrityError:  # a second tap: the first one created the person, who can log in now
+        # The person tapped twice. The first tap created the account, so the person can log in.
+        except IntegrityError:
             return redirect("account_login")
         login(request, person, backend="allauth.account.auth_backends.AuthenticationBackend")
         return _go_to_merchant(request, membership)

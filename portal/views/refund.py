@@ -31,7 +31,7 @@ DISPUTED: dict[str, str] = {
 
 
 class RefundForm(forms.Form):
-    """The step, the reason, and the reference, so that two taps start only one refund."""
+    """The step, the reason, and the refund's reference. Two taps with the same reference start one refund."""
 
     reason = forms.CharField(required=False, max_length=MAX_REASON, strip=True)
     ref = forms.RegexField(r"^portal_[0-9a-f-]{36}\Z", required=False)
@@ -40,7 +40,7 @@ class RefundForm(forms.Form):
 
 @requires("refund", sensitive=True)
 def refund(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
-    """Ask for the reason (step 1), show the amount for each card (step 2), then refund, once."""
+    """Ask for the reason (step 1), show the amount for each card (step 2), then refund the order."""
     read = order.read_order(membership.merchant, checkout_uuid)
     form = RefundForm(request.POST or None)
     asked = form.cleaned_data if form.is_bound and form.is_valid() else {}
@@ -82,7 +82,7 @@ def _refund_order(
 
 
 def _refusal_sentence(refusal: Exception, merchant: Merchant, checkout_uuid: UUID) -> str:
-    """Return why the order was not refunded. A database error that is not a locked row is raised again."""
+    """Return why the order was not refunded. Raise a database error again, unless a row was locked."""
     if isinstance(refusal, OperationalError) and not locks.is_locked(refusal):
         raise refusal
     if isinstance(refusal, NotRefundable):
@@ -95,7 +95,8 @@ def _refusal_sentence(refusal: Exception, merchant: Merchant, checkout_uuid: UUI
 def _record_refund(request: HttpRequest, membership: Membership, refund: Refund, checkout: Checkout) -> None:
     """Record who refunded the order, once per reference.
 
-    If a crash came between the refund and the record, a repeated tap writes the record.
+    If the process crashed after the refund and before the record, the person's next attempt writes the
+    record.
     """
     known = AuditEntry.objects.filter(merchant=membership.merchant, action="refund")
     ref = refund.merchant_refund_ref
@@ -114,7 +115,7 @@ def _not_now(status: str) -> str:
 
 
 def _amounts_by_card(checkout: Checkout) -> list[dict[str, str]]:
-    """Return the amount for each card: the sum that the card still bears. The lead's card is first."""
+    """Return the amount that each card gets back: the sum that it still bears. The lead's card is first."""
     accounts = cards.read_accounts(checkout, is_locked=False)
     found = sorted(accounts.cards.values(), key=lambda card: card is not accounts.lead)
     owed = [(card, card.owed(0)) for card in found]

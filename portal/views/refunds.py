@@ -21,7 +21,7 @@ from portal.models import Membership
 from portal.orders import reasons, search
 
 STATES = (("", "Any"), *((status, badges.REFUND[status].words) for status in Refund.Status.values))
-# The columns of the file.
+# The columns of the CSV file, each with the function that returns its value.
 COLUMNS: dict[str, Callable[[Refund], Any]] = {
     "refund_ref": lambda row: row.merchant_refund_ref,
     "order_id": lambda row: row.checkout.merchant_order_id,

@@ -42,7 +42,10 @@ def index(request: HttpRequest) -> HttpResponse:
 @require_POST
 @login_required
 def end_sessions(request: HttpRequest) -> HttpResponse:
-    """End the other session that `session` names, or all others. Raises ReauthenticationRequired."""
+    """End the session that the form's `session` names, or all sessions of the person except the current one.
+
+    Raises ReauthenticationRequired.
+    """
     if not access.is_fresh(request):
         raise ReauthenticationRequired
     person, named = _signed_in_person(request), request.POST.get("session", "")

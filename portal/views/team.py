@@ -35,7 +35,7 @@ WORDS: dict[str, str] = {
     "change_settings": "Change the settings",
     "read_audit": "Read the audit log",
 }
-MAKES_OWNERS = "Make a person an owner"  # only owners may: portal.team
+MAKES_OWNERS = "Make a person an owner"  # portal.team allows this only to owners
 GIVES_SCOPES = {  # portal.keys.grantable
     "refunds:write": "Make API keys that refund",
     "customers:read": "Make API keys that read customers’ data",

@@ -83,9 +83,9 @@ def _order_query(order: str) -> str:
 
 @requires("change_webhooks", sensitive=True)
 def rotate_and_run(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Ask whether to rotate the signing secret, then rotate it and begin the case of the rotation.
+    """Ask whether to rotate the signing secret, then rotate it and begin the case "rotate".
 
-    Old secrets continue to sign.
+    The old secret continues to sign for two hours.
     """
     case = CASES["rotate"]
     if not settings.SANDBOX:
@@ -102,7 +102,7 @@ def rotate_and_run(request: HttpRequest, membership: Membership) -> HttpResponse
 
 
 def _rotate_question(membership: Membership) -> Question:
-    """Return the question whether to rotate, or, if two secrets already sign, whether to send the order."""
+    """Return the question whether to rotate. If two secrets already sign, it asks only whether to begin."""
     with suppress(SubscriptionNotFound):
         if subscriptions.previous_sign_until(subscriptions.read_subscription(membership.merchant)):
             return ROTATED

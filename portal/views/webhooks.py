@@ -42,7 +42,8 @@ REFUSALS: dict[type[Exception], str] = {
     testing.TooManyTests: "Too many test events in an hour. Try again in an hour.",
 }
 HERE = "portal_webhooks"
-# Patterns for a receiver's function that checks a signature: its first line, and its other lines.
+# Patterns for the function of an example receiver that checks a signature: its first line, and its other
+# lines.
 CHECKS = re.compile(r"(def|function) verify\(")
 INSIDE = re.compile(r"$|\s|\{")
 ENDING = Question(
@@ -52,7 +53,8 @@ ENDING = Question(
     "A new endpoint gets a new secret.",
     "Remove it now",
 )
-RECEIVERS = {  # by the value of `code` in the URL: the file and the language
+# The example receivers: for each value of `code` in the URL, the file and the language.
+RECEIVERS = {
     "python": ("receiver.py", "Python"),
     "node": ("receiver.mjs", "Node"),
     "typescript": ("receiver.ts", "TypeScript"),
@@ -79,9 +81,8 @@ def configured(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 
 def _show_page(request: HttpRequest, membership: Membership, **more: Any) -> HttpResponse:
-    tested = _test_context(
-        request, membership
-    )  # read before the figures, so that the figures include the response that it shows
+    # The test event is read before the endpoint's figures, so that the figures include its response.
+    tested = _test_context(request, membership)
     subscription = _subscription_of(membership)
     context = {
         "subscription": subscription,
@@ -136,7 +137,7 @@ def _test_result(request: HttpRequest, membership: Membership) -> dict[str, Any]
 
 
 def _receiver_context(request: HttpRequest) -> dict[str, Any]:
-    """Return the receiver in the language that the URL names."""
+    """Return the code of the example receiver in the language that the URL names, and the other languages."""
     asked = request.GET.get("code", "")
     receiver = asked if asked in RECEIVERS else "python"
     name, _ = RECEIVERS[receiver]
@@ -151,7 +152,7 @@ def _receiver_context(request: HttpRequest) -> dict[str, Any]:
 
 @functools.cache
 def _checking_function(name: str) -> str:
-    """Return the function of a receiver's file that checks a signature."""
+    """Return the source of the function that checks a signature, from the file of an example receiver."""
     lines = (Path(receivers.__file__).parent / name).read_text().splitlines()
     first = next(at for at, line in enumerate(lines) if CHECKS.match(line))
     inside = itertools.takewhile(INSIDE.match, lines[first + 1 :])
@@ -167,7 +168,7 @@ def _subscription_of(membership: Membership) -> Subscription | None:
 
 
 def _test_context(request: HttpRequest, membership: Membership) -> dict[str, Any]:
-    """Return the test event that the URL names, with its response, or no event if the URL names no event."""
+    """Return the test event that the URL names, with its response. `test` is None if the URL names none."""
     named = search.parse_uuid(request.GET.get("tested", ""))
     rows = lookup.deliveries_of([named] if named else [])
     delivery = rows.filter(merchant=membership.merchant, event_type=EventType.TEST).first()
@@ -199,7 +200,8 @@ def _save_endpoint(request: HttpRequest, membership: Membership, url: str, chose
     """Save the endpoint. Return the secret of a new endpoint, or "" for a changed one. Raises Unfit."""
     checked = _check_endpoint_url(membership.merchant, url, chosen)
     with transaction.atomic(durable=True):
-        access.recheck(membership, "change_webhooks")  # the check of the URL can take seconds
+        # The role can have changed in the meantime, because the check of the URL can take seconds.
+        access.recheck(membership, "change_webhooks")
         is_approved = access.may(membership, "approve_endpoint")
         registered = subscriptions.save_subscription(
             membership.merchant, url=checked, event_types=_subscribed_types(chosen), is_approved=is_approved
@@ -221,7 +223,8 @@ def _check_endpoint_url(merchant: Merchant, url: str, chosen: Sequence[str]) -> 
     try:
         return url_check.checked(merchant, url)
     except (TargetRefused, TooManyChecks, Busy) as refused:
-        said = REFUSALS.get(type(refused)) or str(refused)  # the page calls the URL an address
+        said = REFUSALS.get(type(refused)) or str(refused)
+        # The messages say "URL", but this page calls it an address.
         raise Unfit({"url": said.replace("The URL", "The address")}) from refused
 
 

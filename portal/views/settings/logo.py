@@ -20,7 +20,8 @@ HERE = "portal_settings"
 def take_in_memory(request: HttpRequest) -> None:
     """Make Django keep the uploaded file in memory instead of on disk.
 
-    A request that continues after a proof of identity already has its files, which stay as they are.
+    Files that are already read, as in a request that continues after a proof of identity, stay where they
+    are.
     """
     if not hasattr(request, "_files"):
         request.upload_handlers = [MemoryFileUploadHandler(request)]

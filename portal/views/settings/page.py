@@ -26,7 +26,7 @@ from portal.models import Membership
 from portal.views.settings import logo, preview
 
 HERE = logo.HERE
-# The names of the fields on the page, to which the list of errors links.
+# The labels of the fields, for the list of errors, which links to the fields.
 LABELS = {
     "name": "Name",
     "brand_colour": "Colour",
@@ -60,13 +60,15 @@ def show_settings(request: HttpRequest, membership: Membership) -> HttpResponse:
     return _show_page(request, membership)
 
 
-@csrf_exempt  # checked in _save_changes: looking for the token here would parse a stranger's file
+# _save_changes checks the CSRF token. A check at this point would parse the file of a person who is not
+# logged in.
+@csrf_exempt
 @requires("change_settings", form_of=HERE, reads_form=logo.take_in_memory)
 def save_settings(request: HttpRequest, membership: Membership) -> HttpResponseBase:
-    """Save the settings with the logo and the opt-in's new words, or show them as typed, with a preview.
+    """Save the settings, the logo and a new wording of the opt-in, or show a preview of what was typed.
 
-    A change of a sensitive setting, such as the name, requires fresh proof of identity. A logo is saved
-    before that proof.
+    A change of a sensitive setting, such as the name, requires fresh proof of identity. The logo is saved
+    even if that proof is still missing.
     """
     return _save_changes(request, membership)
 
@@ -86,9 +88,9 @@ def _save_changes(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 
 def _read_logo(request: HttpRequest, errors: dict[str, str]) -> tuple[Drawn | None, dict[str, str]]:
-    """Return the logo that was sent, if there is one, and the form's errors.
+    """Return the uploaded logo, or None, and the form's errors.
 
-    A browser does not send a file again automatically, so the errors ask for it.
+    If the form has errors, they also ask for the file again, because browsers do not send it a second time.
     """
     try:
         drawn = logo.sent(request)
@@ -129,7 +131,7 @@ def _write_settings(request: HttpRequest, membership: Membership, wanted: dict[s
 
 
 def _write_wording(request: HttpRequest, membership: Membership, wording: Wording) -> int:
-    """Write a new version of the opt-in box's words and return its number.
+    """Write a new version of the opt-in's wording and return the version's number.
 
     Earlier versions stay unchanged.
     """
@@ -208,7 +210,10 @@ def _wordings_by_language(merchant: Merchant) -> dict[str, list[dict[str, Any]]]
 
 
 def _is_said_today(merchant: Merchant, text: OptInText) -> bool:
-    """Return whether a wording can be in use. Our wording is not used after the merchant's name changes."""
+    """Return whether a wording can be in use.
+
+    Our wordings contain the merchant's name. One with a previous name is not in use any more.
+    """
     return not text.is_ours or text.text == consent.our_words(merchant, text.language)
 
 
