@@ -27,8 +27,8 @@ def record_settings(request: HttpRequest, merchant: Merchant, changed: list[str]
 def record_role(request: HttpRequest, membership: Membership, *, before: str) -> None:
     """Record that an operator gave a person a role. `before` is the previous role, or "" for a new person.
 
-    If the person had a role before, `team.take_rights` ends invitations that the new role may not send, and
-    mails the owners about the person's keys.
+    If the person had a role before, end the invitations that the new role may not send, and mail the owners
+    about the person's keys (`team.take_rights`).
     """
     facts = {"email": membership.user.email, "role": membership.role}
     audit.record_of_operator(request, membership.merchant, "role_changed", **facts)

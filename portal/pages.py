@@ -61,8 +61,8 @@ def show_page(
 def place_of(path: str) -> str:
     """Return the URL name of the menu entry to which a path belongs, or "" if it belongs to none.
 
-    A path belongs to the entry with the same path or with the beginning of its path. Only the path of the
-    home page belongs to the home page.
+    A path belongs to the entry whose page has this path or a path above it. The home page does not count as
+    above other pages.
     """
     places = {reverse(name): name for group in MENU for name, _, _ in group}
     home = reverse("portal_home")

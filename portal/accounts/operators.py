@@ -77,7 +77,8 @@ class Site(AdminSite):
 def _respond(page: "partial[HttpResponseBase]", request: HttpRequest) -> HttpResponseBase:
     """Return a page's response. A page that only shows data is read on a replica.
 
-    After a request that can have changed data, store the log position that a replica must reach.
+    After a request that can have changed data, store the position of the database's log. A replica must have
+    reached this position before it serves operators again.
     """
     # Load all rights of the person from the primary, before the page is read on the replica.
     request.user.has_perm(ANY)

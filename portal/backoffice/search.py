@@ -58,12 +58,12 @@ class Found:
 
     @property
     def by(self) -> str:
-        """Return what all orders were found by, such as "order id"; "" if it is not the same for all."""
+        """Return the kind of id that all orders were found by, such as "order id"; "" if the kinds differ."""
         return "" if self.ways else self.orders[0].by
 
     @property
     def ways(self) -> bool:
-        """Return whether the orders were not all found by the same id or number, or there are no orders."""
+        """Return whether the orders were found by different kinds of ids, or there are no orders."""
         return len({row.by for row in self.orders}) != 1
 
 

@@ -138,10 +138,10 @@ def checklist_of(merchant: Merchant, *, is_paid: bool | None = None) -> list[Ste
 def _told(
     which: Callable[[datetime, datetime], datetime], at: datetime | None, other: datetime | None
 ) -> datetime | None:
-    """Return the time `at` of a step, or the `other` step's time if it is earlier (min) or later (max).
+    """Return the earlier (`which` is min) or later (max) of a step's time `at` and another step's time.
 
-    Without this correction, a step could seem to be done before the previous step. The reasons are that old
-    tokens are deleted, and that the sandbox moves orders into the past.
+    Without this correction, a step could seem to be done before the previous step, because old tokens are
+    deleted, and the sandbox moves orders into the past.
     """
     return which(at, other) if at and other else at
 
@@ -194,9 +194,10 @@ def _delivered(merchant: Merchant, event_type: EventType, *, again: bool = False
 
 
 def _taken_twice_at(merchant: Merchant) -> datetime | None:
-    """Return when a checkout.authorized was sent that the endpoint answered 2xx for the second time.
+    """Return the time of the earliest attempt that shows that the merchant handles an event twice, or None.
 
-    Only an event that was sent again after its order was captured counts. Without one, the result is None.
+    The attempt sent a checkout.authorized again after its order was captured, and was answered 2xx. An
+    earlier attempt of the same event had also been answered 2xx.
     """
     # A delivered event is sent again only if a person asks for it.
     asked_for = _delivered(merchant, EventType.AUTHORIZED, again=True)

@@ -82,7 +82,7 @@ def _lost_holds(now: datetime) -> None:
 
 
 def _tell_daily(now: datetime, kind: str, lately: QuerySet[Any]) -> None:
-    """Queue a mail of a daily kind to each merchant that has rows which appeared after its last such mail.
+    """Queue a mail of a daily kind to each merchant that has new rows since its last such mail.
 
     A merchant gets at most one mail of the kind a day. `lately` are the merchants with rows of the last hour.
     Merchants that got such a mail in the last seven days are also checked, because rows that appeared later

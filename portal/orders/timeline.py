@@ -96,8 +96,8 @@ def _entries_of_page(order: Order, before: datetime | None) -> list[Entry]:
 def _first_page_entries(found: Sequence[Entry]) -> Sequence[Entry]:
     """Return the entries of one page.
 
-    Entries with the same time are not split between two pages if they fit on one, because the next page has
-    only entries with an earlier time.
+    The next page has only entries with an earlier time. Entries with the same time are therefore kept on one
+    page if they fit.
     """
     if len(found) <= PER_PAGE:
         return found

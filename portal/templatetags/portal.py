@@ -40,7 +40,7 @@ def passkeys_elsewhere(context: dict[str, Any]) -> str:
 def when(moment: datetime | None, is_of_today: bool = True) -> str:
     """Write a time in the merchant's time zone: for today only the time of day, otherwise also the date.
 
-    Pass False as `is_of_today` in a list that also has other days. It then begins with "Today" for today.
+    Pass False as `is_of_today` in a list that also has other days. Times of today then begin with "Today".
     """
     return _write_moment(moment, "H:i", is_of_today)
 

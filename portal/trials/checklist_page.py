@@ -131,10 +131,9 @@ class Progress:
 
 
 def checklist_with_cases(merchant: Merchant, *, is_own: bool = False) -> Progress:
-    """Return the merchant's checklist, in the sandbox with cases.
+    """Return the merchant's checklist. In the sandbox, cases replace the steps that have the same names.
 
-    Steps that have the same name as a case are then left out. With `is_own`, the cases pay the merchant's own
-    order.
+    With `is_own`, the cases pay the merchant's own order.
     """
     steps = checklist.checklist_of(merchant)
     if not settings.SANDBOX:

@@ -93,9 +93,9 @@ def _judge_retry(seen: Seen) -> Verdict | None:
 
 
 def _captured_by_itself(seen: Seen, attempts: int = 1) -> datetime | None:
-    """Return when the server captured on its own, after at most this number of attempts; None if it did not.
+    """Return when the server captured before attempt number `attempts` + 1 of the event, or None.
 
-    A server that lists its holds can capture before the event's next attempt. The event is then superseded.
+    A server that lists its holds can capture without waiting for the event, which is then superseded.
     """
     sent = seen.delivery_of(EventType.AUTHORIZED)
     is_over = sent is not None and sent.status == Delivery.Status.SUPERSEDED
@@ -128,7 +128,10 @@ def _judge_resent(seen: Seen, second: Attempt | None, otherwise: str) -> Verdict
 
 
 def _judge_single_capture(seen: Seen, *, since: datetime) -> Verdict | None:
-    """Fail the trial if two calls have captured the order. Pass it if only one has, CALM after `since`."""
+    """Judge whether the server captured only once.
+
+    The trial fails at a second capture. It passes if no second capture has come within CALM after `since`.
+    """
     if len(seen.captures) > 1:
         what = "Your server captured twice: it took an event that came again for a new one."
         return Verdict(False, f"{what} Keep the ids of the events that you have seen, and skip those.")
