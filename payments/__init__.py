@@ -1,1 +1,1 @@
-"""Merchants and their money: the port to the provider, one call and its record, the ledger, discrepancies."""
+"""Merchants and their money: the port to the provider, operations, movements, the ledger, discrepancies."""

@@ -1,1 +1,1 @@
-"""Customers before a code proves them: how numbers are parsed, and the data that a merchant sent."""
+"""Customers' phone numbers, and the customer data that a merchant sends before a code proves the number."""

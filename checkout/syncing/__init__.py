@@ -1,1 +1,1 @@
-"""Follows the provider's books: reads those of one payment, and records here what moved."""
+"""Reads one payment from the provider's books, and records the movements that are missing here."""

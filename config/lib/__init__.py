@@ -1,1 +1,1 @@
-"""Tools without domain knowledge: they know neither merchants nor money."""
+"""Tools without domain knowledge: they do not know merchants or money."""

@@ -1,1 +1,1 @@
-"""What to read at the provider, and when: payments' books after a message and each night, and the balance."""
+"""Reads from the provider: one payment's books after a notification, all books each night, and the balance."""

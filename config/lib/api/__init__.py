@@ -1,1 +1,1 @@
-"""The merchant API's own kinds of field, view and description. They know neither merchants nor money."""
+"""The fields, views and descriptions of the merchant API that do not know merchants or money."""

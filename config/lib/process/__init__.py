@@ -1,1 +1,1 @@
-"""What a process does about itself: metrics, traces, signs of life."""
+"""Facts that each process reports about itself: metrics, traces, whether its threads still run."""

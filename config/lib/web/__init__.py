@@ -1,1 +1,1 @@
-"""HTTP below the level of any app: bodies, addresses, cookies, origins, request ids, error pages."""
+"""HTTP tools that all apps share: bodies, addresses, cookies, origins, request ids, error pages."""

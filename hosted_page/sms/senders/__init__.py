@@ -1,4 +1,4 @@
-"""The port to the SMS carrier, and its senders: the page instead of a carrier, Twilio, Amazon SNS."""
+"""The port to the SMS carrier, and its senders: Twilio, Amazon SNS, or none (the page shows the code)."""
 
 from functools import cache
 from typing import Protocol

@@ -1,1 +1,1 @@
-"""The queue as its users see it: its rows, its log, and the processes that share it."""
+"""The queue of deliveries: its rows, its log, and the processes that share it."""

@@ -1,1 +1,1 @@
-"""Receivers of every kind, and connections to them."""
+"""The receivers that merchants copy, hostile receivers, and connections to receivers."""

@@ -1,1 +1,1 @@
-"""What every adapter of the port must do: the same tests against each, through the desk of its provider."""
+"""Tests that every adapter must pass. A desk per provider acts as cardholder, bank and dashboard."""

@@ -1,1 +1,1 @@
-"""Stripe's things as the peer keeps them: intents, charges, refunds, disputes, accounts."""
+"""Stripe's objects in the peer: intents, charges, refunds, disputes, accounts."""
