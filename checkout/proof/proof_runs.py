@@ -33,16 +33,16 @@ class Step(NamedTuple):
     breaches: list[Breach]
 
 
-def begin(*, is_scheduled: bool = False, anew: bool = False) -> ProofRun:
+def begin(*, is_scheduled: bool = False, restart: bool = False) -> ProofRun:
     """Return the unfinished run to continue, or a new run if no unfinished run began in the last week.
 
-    With `anew`, an unfinished run is deleted and a new one begins. With `is_scheduled`, workers continue the
+    With `restart`, an unfinished run is deleted and a new one begins. With `is_scheduled`, workers continue the
     run automatically. A run that is already scheduled stays scheduled. Raises Busy.
     """
     with transaction.atomic(durable=True):
         now = clock.now()
         for run in ProofRun.objects.select_for_update(skip_locked=True, no_key=True).filter(ended_at=None):
-            if not anew and run.begun_at > now - GIVEN_UP:
+            if not restart and run.begun_at > now - GIVEN_UP:
                 run.is_scheduled |= is_scheduled
                 run.save(update_fields=["is_scheduled"])
                 return run

@@ -34,7 +34,7 @@ class TokenRequest(drf.Serializer[Any]):
 
 
 class TokenForm(TokenRequest):
-    """The same request as a form. With one name for both media types, generated clients would send JSON as a form."""
+    """The same request as a form."""
 
 
 class TokenOut(drf.Serializer[Any]):

@@ -16,22 +16,26 @@ QUIET_SECONDS = 10  # minimum time between two lines of progress
 
 class Command(BaseCommand):
     help = (
-        "Prove the ledger against the states; exits 1 and names the checkouts that break an invariant. It "
-        "may be stopped at any moment. The next run continues where it stopped."
+        "Check that the ledger agrees with the statuses. Exits with 1 and names the checkouts that break an "
+        "invariant. You can stop it at any time. The next run continues where it stopped."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--since-hours", type=float, help="only what has changed in the last N hours")
         parser.add_argument(
-            "--anew", action="store_true", help="start with the first checkout, even if a run was stopped"
+            "--since-hours", type=float, help="check only the checkouts changed in the last N hours"
+        )
+        parser.add_argument(
+            "--restart", action="store_true", help="start with the first checkout, even if a run was stopped"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
         hours: float | None = options["since_hours"]
         try:
-            told = self._prove_all(anew=options["anew"]) if hours is None else self._prove_changed(hours)
+            told = (
+                self._prove_all(restart=options["restart"]) if hours is None else self._prove_changed(hours)
+            )
         except proof_runs.Busy:
-            self.stderr.write("Another process is proving everything now.")
+            self.stderr.write("Another process is checking all checkouts now. Wait until it has ended.")
             sys.exit(3)
         except KeyboardInterrupt:
             self.stderr.write("Stopped. The next run continues from here.")
@@ -50,10 +54,10 @@ class Command(BaseCommand):
         checkouts, postings = ledger_proof.size(since)
         return f"{checkouts} checkouts, {postings} postings, changed in the last {hours:g} hours"
 
-    def _prove_all(self, *, anew: bool) -> str:
-        run, said_at = proof_runs.begin(anew=anew), time.monotonic()
+    def _prove_all(self, *, restart: bool) -> str:
+        run, said_at = proof_runs.begin(restart=restart), time.monotonic()
         if run.checkout_count:
-            self.stderr.write(f"continues: {run}, since {run.begun_at:%Y-%m-%d %H:%M} UTC")
+            self.stderr.write(f"Continuing: {run}, since {run.begun_at:%Y-%m-%d %H:%M} UTC")
         for step in proof_runs.steps(run):
             run = step.run
             self._print_breaches(step.breaches)

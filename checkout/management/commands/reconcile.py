@@ -14,24 +14,26 @@ from payments.models import Discrepancy
 from payments.provider import ProviderUnreachable
 
 UNREACHABLE = {
-    False: "The provider does not answer: nothing was compared.",
-    True: "The provider does not answer. The service stays closed; what was written is kept. Run it again.",
+    False: "The provider does not answer. No payment was compared. Try again later.",
+    True: "The provider does not answer. The service stays closed, and the rows written so far are kept. Run it again.",
 }
 
 
 class Command(BaseCommand):
-    help = "Read the provider's books of every payment that has changed; exits 1 and prints what does not add up."
+    help = (
+        "Read from the provider each payment that has changed there. Exits with 1 if there are discrepancies."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--since-hours",
             type=float,
-            help="how far to look back (else to the last complete run; with --repair to the end of our history)",
+            help="how far to look back (default: to the last complete run, or with --repair to our last record)",
         )
         parser.add_argument(
             "--repair",
             action="store_true",
-            help="after a restore: write again what the provider has moved and we have lost, then open the service",
+            help="after a restore: record again the movements that the database has lost, then open the service",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -48,15 +50,15 @@ class Command(BaseCommand):
     def _repair(self, since: datetime) -> None:
         if not restore_guard.is_closed():
             raise CommandError("The service is open: this database was not restored. Nothing was changed.")
-        self.stdout.write(f"Reading what the provider has had since {clock.iso(since)}.")
+        self.stdout.write(f"Reading the provider's payments since {clock.iso(since)}.")
         self._tell(repair.repair(since, self.stdout.write))
 
     def _tell(self, done: Repair) -> None:
         self.stdout.write(
-            f"{done.payments} payments written again, {done.synced} followed. The service is open."
+            f"{done.payments} payments recorded again, {done.synced} synchronised. The service is open."
         )
         self.stdout.write(
-            f"{len(done.unknown)} payments are of orders that are not in our books: each a discrepancy."
+            f"{len(done.unknown)} payments belong to orders that the database does not have. Each is a discrepancy."
         )
 
     def _reconcile(self, since: datetime | None) -> None:

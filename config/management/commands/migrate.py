@@ -24,12 +24,12 @@ LOCK_SECONDS = 3
 # wait for a lock has a limit, because other sessions queue behind it.
 LIMITS = {"lock_timeout": LOCK_SECONDS, "statement_timeout": 0, "idle_in_transaction_session_timeout": 0}
 LOOK_SECONDS = 0.5  # the pause between two queries for the sessions that hold the lock
-WAITED = """{what} waited {seconds} s for a lock that others hold, and {became}:
+WAITED = """{what} waited {seconds} s for a lock that these sessions hold, and {became}:
 {holders}
-{left} Run migrate again when they are through, or once you have ended them."""
-TAKEN_BACK = {"became": "was taken back", "left": "Nothing of it is done."}
+{left} Run migrate again when these sessions have ended, or end them."""
+TAKEN_BACK = {"became": "was rolled back", "left": "The migration changed nothing."}
 BROKE_OFF = {
-    "became": "broke off",
+    "became": "was stopped",
     "left": "The finished steps remain, and the next run continues from there.",
 }
 
@@ -83,7 +83,7 @@ class Command(migrate.Command):
 
     def _told(self, holders: list[str]) -> str:
         became = TAKEN_BACK if self._under_way and self._under_way.atomic else BROKE_OFF
-        found = "\n".join(f"  {line}" for line in holders) or "  no session that is still open"
+        found = "\n".join(f"  {line}" for line in holders) or "  (these sessions have ended)"
         what = str(self._under_way or "migrate")
         return WAITED.format(what=what, seconds=LOCK_SECONDS, holders=found, **became)
 

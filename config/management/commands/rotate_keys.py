@@ -77,7 +77,7 @@ class Change(NamedTuple):
 
 
 class Command(BaseCommand):
-    help = "Rewrite what needs a former key under the first of FIELD_KEYS and under LOOKUP_KEY."
+    help = "Rewrite all values that need a former key with the first of FIELD_KEYS and with LOOKUP_KEY."
 
     def handle(self, *args: Any, **options: Any) -> None:
         missed = 0
@@ -94,12 +94,12 @@ class Command(BaseCommand):
             raise CommandError(f"{missed} rows were changed at the same time. Run it again.")
         key_check.plant_again()
         self.stdout.write(
-            "All rows are under the first keys. docs/operate.md says when the former ones may go."
+            "All rows use the current keys. docs/operate.md says when you can remove the former keys."
         )
         if count := stopped_numbers.count_under_former_keys():
             self.stdout.write(
-                f"{count} numbers that want no texts are found only by a former LOOKUP_KEY: keep it in"
-                " LOOKUP_KEY_FALLBACKS, or they get texts again."
+                f"{count} numbers that have stopped texts are found only with a former LOOKUP_KEY. Keep it in"
+                " LOOKUP_KEY_FALLBACKS, or these numbers get texts again."
             )
 
     def _rotate(self, place: Place, conflicts: list[str]) -> int:
@@ -167,7 +167,9 @@ def _renewed(place: Place, row: Any, old: str) -> str:
         return place.renew(old)
     except InvalidToken:
         where = place.statement("{table}.{column}")
-        raise CommandError(f"None of FIELD_KEYS opens {where} of {row}. Add the key that does.") from None
+        raise CommandError(
+            f"No key in FIELD_KEYS can decrypt {where} of row {row}. Add the key that can."
+        ) from None
 
 
 def _write(place: Place, changes: list[Change], refused: list[str]) -> int:
@@ -192,4 +194,5 @@ def _write_all(place: Place, changes: list[Change]) -> int:
 def _conflict(place: Place, change: Change) -> str:
     found = queries.rows(place.statement(statements.FIND_SAME_DIGEST), [change.new])
     others = ", ".join(str(row) for (row,) in found)
-    return f"{place.statement('{table}.{column}')}: {change.row} and {others} have one value under two keys."
+    where = place.statement("{table}.{column}")
+    return f"{where}: {change.row} and {others} have the same value, digested with two keys."

@@ -9,7 +9,7 @@ from hosted_page.page_security import daily_check
 
 
 class Command(BaseCommand):
-    help = "Compare the live payment pages, their headers and their scripts with this release; exits 1 if they differ."
+    help = "Compare the live payment pages, their headers and scripts with this release. Exits with 1 if they differ."
 
     def handle(self, *args: Any, **options: Any) -> None:
         found = daily_check.run()

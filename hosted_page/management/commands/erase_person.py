@@ -10,16 +10,14 @@ from hosted_page.privacy.erasure import StillNeeded
 
 
 class Command(BaseCommand):
-    help = (
-        "Erase a person: name, number, addresses. Refused while something of theirs is open. docs/privacy.md"
-    )
+    help = "Erase a person's name, number and addresses. Refused while a payment of theirs is open. docs/privacy.md"
 
     def add_arguments(self, parser: CommandParser) -> None:
         whom = parser.add_mutually_exclusive_group(required=True)
-        whom.add_argument("--phone", default="", help="their number, as +447700900123")
-        whom.add_argument("--email", default="", help="the address that they have ticked")
+        whom.add_argument("--phone", default="", help="their number, such as +447700900123")
+        whom.add_argument("--email", default="", help="the e-mail address that they entered at an opt-in")
         whom.add_argument(
-            "--again", action="store_true", help="after a restore: everybody whom ERASURES_FILE names"
+            "--again", action="store_true", help="after a restore: erase everyone in ERASURES_FILE again"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -29,23 +27,29 @@ class Command(BaseCommand):
         try:
             erasure.erase(data_subjects.find_person(phone=options["phone"], email=options["email"]))
         except data_subjects.Unknown:
-            raise CommandError("Nobody is known by this. Nothing was changed.") from None
+            raise CommandError("No person has this number or address. Nothing was changed.") from None
         except data_subjects.SeveralPeople:
-            raise CommandError("Several people have ticked it. Erase each by their number.") from None
+            raise CommandError(
+                "Several people have entered this address. Erase each of them by number."
+            ) from None
         except StillNeeded as needed:
             lines = "\n  ".join(needed.reasons)
             raise CommandError(
-                f"Something of theirs is open. Try again when it has ended:\n  {lines}"
+                f"The person cannot be erased yet. Try again when these have ended:\n  {lines}"
             ) from None
         self.stdout.write("Erased.")
         if not settings.ERASURES_FILE:
-            self.stdout.write("ERASURES_FILE is not set: a restored database will know them again.")
+            self.stdout.write(
+                "ERASURES_FILE is not set. After a restore, the database will have this person again."
+            )
 
     def _again(self) -> None:
         if not settings.ERASURES_FILE:
-            raise CommandError("Set ERASURES_FILE to the file that names who was erased.")
+            raise CommandError("Set ERASURES_FILE to the file that lists the erased people.")
         if not Path(settings.ERASURES_FILE).exists():
-            raise CommandError(f"There is no {settings.ERASURES_FILE}. Is its disk mounted?")
+            raise CommandError(
+                f"The file {settings.ERASURES_FILE} does not exist. Check that its disk is mounted."
+            )
         found = list(erasure.again())
         needed = [(mark, reasons) for mark, reasons in found if reasons]
         self.stdout.write(f"{len(found) - len(needed)} erased again.")

@@ -8,13 +8,15 @@ from payments.models import Merchant
 
 
 class Command(BaseCommand):
-    help = "Print what we know of a person as JSON, of one merchant's orders alone with --merchant. docs/privacy.md"
+    help = (
+        "Print a person's data as JSON. With --merchant, only that of one merchant's orders. docs/privacy.md"
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         whom = parser.add_mutually_exclusive_group(required=True)
-        whom.add_argument("--phone", default="", help="their number, as +447700900123")
-        whom.add_argument("--email", default="", help="the address that they have ticked")
-        parser.add_argument("--merchant", help="a merchant's uuid")
+        whom.add_argument("--phone", default="", help="their number, such as +447700900123")
+        whom.add_argument("--email", default="", help="the e-mail address that they entered at an opt-in")
+        parser.add_argument("--merchant", help="the merchant's uuid")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -23,9 +25,11 @@ class Command(BaseCommand):
                 data_subjects.find_person(phone=options["phone"], email=options["email"]), merchant
             )
         except data_subjects.Unknown:
-            raise CommandError("Nobody is known by this.") from None
+            raise CommandError("No person has this number or address.") from None
         except data_subjects.SeveralPeople:
-            raise CommandError("Several people have ticked it. Export each by their number.") from None
+            raise CommandError(
+                "Several people have entered this address. Export each of them by number."
+            ) from None
         except (Merchant.DoesNotExist, ValueError):
-            raise CommandError("There is no such merchant.") from None
+            raise CommandError("No merchant has this uuid.") from None
         self.stdout.write(json.dumps(found, indent=2, ensure_ascii=False))

@@ -10,14 +10,16 @@ from payments.provider import ProviderUnreachable
 
 
 class Command(BaseCommand):
-    help = "Ask the provider, harmlessly, whether everything is there for taking money; exits 1 and prints what is not."
+    help = (
+        "Check, without moving money, that the provider is set up. Exits with 1 and prints what is missing."
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             missing = list(provider.current_provider().missing())
         except ProviderUnreachable:
             raise CommandError("The provider does not answer. Check the network, then try again.") from None
-        for sentence in missing or ["Nothing is missing: money can be taken."]:
+        for sentence in missing or ["Nothing is missing. Payments can be taken."]:
             self.stdout.write(sentence)
         if missing:
             sys.exit(1)

@@ -9,24 +9,24 @@ from portal import provisioning
 
 
 class Command(BaseCommand):
-    help = "Make a merchant with one API client and an owner's login; prints the credentials once."
+    help = "Create a merchant with an API key and an owner's login. Prints the credentials, which are shown only once."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name")
-        parser.add_argument("--email", required=True, help="of the owner")
+        parser.add_argument("--email", required=True, help="the owner's e-mail address")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
         name, email = options["name"].strip(), options["email"]
         if not 1 <= len(name) <= 120:
-            raise CommandError("The name needs 1 to 120 characters.")
+            raise CommandError("The name must have 1 to 120 characters.")
         try:
             validate_email(email)
             made = provisioning.create_merchant(name, email=email)
         except ValidationError:
             raise CommandError(f"{email} is not an e-mail address.") from None
         except provisioning.EmailTaken:
-            raise CommandError(f"{email} signs in already. Use another address.") from None
+            raise CommandError(f"A person already signs in with {email}. Use another address.") from None
         shown = {"merchant_uuid": str(made.merchant.pk), **made._asdict()}
         del shown["merchant"]
         if options["json"]:
@@ -34,4 +34,4 @@ class Command(BaseCommand):
             return
         for label, value in shown.items():
             self.stdout.write(f"{label:16} {value}")
-        self.stdout.write("Keep them: they cannot be shown again.")
+        self.stdout.write("Store the credentials now. They cannot be shown again.")

@@ -137,7 +137,7 @@ def heading(page: Page, text: str) -> None:
 
 
 def test_nothing_is_missing_at_the_provider(walk: Walk) -> None:
-    assert walk.all.service.command("check_provider") == "Nothing is missing: money can be taken.\n"
+    assert walk.all.service.command("check_provider") == "Nothing is missing. Payments can be taken.\n"
 
 
 @pytest.mark.rule("portal.second_factor", "portal.passkeys")

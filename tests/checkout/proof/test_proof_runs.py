@@ -101,7 +101,7 @@ class TestARun:
         assert (
             code == 0
             and said.endswith("\n7 checkouts, 0 postings\n")
-            and "continues: 4 checkouts" in complained
+            and "Continuing: 4 checkouts" in complained
         )
         assert all(one.last.int + 1 == two.first.int for one, two in itertools.pairwise(looked_at))
         assert (looked_at[0].first, looked_at[-1].last) == (ledger_proof.FIRST, ledger_proof.LAST)
@@ -135,13 +135,13 @@ class TestARun:
             run = proof_runs.begin()
             next(proof_runs.steps(run))
             ProofRun.objects.filter(pk=run.pk).update(begun_at=timezone.now() - age)
-            again = proof_runs.begin(anew=anew)
+            again = proof_runs.begin(restart=anew)
             assert (again.next_uuid, again.checkout_count) == (ledger_proof.FIRST, 0)
             assert ProofRun.objects.get() == again
 
     def test_says_to_begin_anew(self, seven: list[Checkout], small: int) -> None:
         next(proof_runs.steps(proof_runs.begin()))
-        code, said, complained = prove("--anew")
+        code, said, complained = prove("--restart")
         assert (code, complained) == (0, "") and said.endswith("\n7 checkouts, 0 postings\n")
 
     def test_stopped_by_hand_says_how_to_go_on(

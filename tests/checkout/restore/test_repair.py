@@ -272,8 +272,11 @@ class TestTheCommand:
         captures.capture(paid.merchant, paid.pk, cause=CAUSE)
         backup.restore()
         said = self.run()
-        assert "1 payments written again, 1 followed." in said
-        assert "0 payments are of orders that are not in our books" in said and not restore_guard.is_closed()
+        assert "1 payments recorded again, 1 synchronised." in said
+        assert (
+            "0 payments belong to orders that the database does not have" in said
+            and not restore_guard.is_closed()
+        )
 
     def test_changes_nothing_where_it_is_open(self, held: Checkout) -> None:
         with pytest.raises(CommandError, match="was not restored"):

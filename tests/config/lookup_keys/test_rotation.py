@@ -243,7 +243,7 @@ class TestTheSteps:
         said = io.StringIO()
         with pytest.raises(CommandError, match=r"1 rows need a former LOOKUP_KEY\. Keep it in"):
             call_command("rotate_keys", stdout=said, stderr=said)
-        words = f"checkout_customer.phone: {world.lea.pk} and {other.pk} have one value under two keys."
+        words = f"checkout_customer.phone: {world.lea.pk} and {other.pk} have the same value, digested with two keys."
         assert words in said.getvalue()
         assert codes.person_of(LEA) == world.lea, "the first of the two is the person"
         assert data_subjects.find_person(email=EMAIL) and data_subjects.is_named(FINN)
@@ -315,7 +315,9 @@ class TestAStop:
         assert "no texts" not in rotate()
         keys.are(NEW, OLD)
         Client().post(urlsplit(stopped_numbers.link(outbox.digest(AMY))).path)
-        assert "2 numbers that want no texts are found only by a former LOOKUP_KEY: keep it" in rotate()
+        assert (
+            "2 numbers that have stopped texts are found only with a former LOOKUP_KEY. Keep it" in rotate()
+        )
         assert SmsStop.objects.values("key_mark").distinct().count() == 3
 
     def test_of_an_old_link_is_of_the_old_key(self, keys: Keys, path: str) -> None:

@@ -144,7 +144,7 @@ class TestErasing:
 
     @pytest.mark.parametrize("arguments", [("--phone", "+447700900999"), ("--email", "no@example.com")])
     def test_nobody_is_known_by_it(self, arguments: tuple[str, str]) -> None:
-        with pytest.raises(CommandError, match="Nobody is known"):
+        with pytest.raises(CommandError, match="No person has this number"):
             run("erase_person", *arguments)
 
 

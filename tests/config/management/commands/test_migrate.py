@@ -101,7 +101,7 @@ def test_says_who_is_in_its_way_and_does_nothing() -> None:
             call_command("migrate", verbosity=0)
         assert 2.5 < time.monotonic() - began < 8
     said = str(told.value)
-    assert said.startswith("checkout.0003_later waited 3 s") and "Nothing of it is done." in said
+    assert said.startswith("checkout.0003_later waited 3 s") and "The migration changed nothing." in said
     assert widened() == set()
     assert limits() == usual
     call_command("migrate", verbosity=0)
@@ -117,7 +117,7 @@ def test_goes_on_where_one_that_has_no_transaction_broke_off() -> None:
         with pytest.raises(CommandError, match=r"checkout-report \(pid") as told:
             call_command("migrate", verbosity=0)
     said = str(told.value)
-    assert said.startswith("checkout.0003_later waited 3 s") and "broke off" in said
+    assert said.startswith("checkout.0003_later waited 3 s") and "was stopped" in said
     assert "The finished steps remain" in said and "Nothing" not in said
     assert widened() == {"checkout_customer"}
     call_command("migrate", verbosity=0)

@@ -40,7 +40,7 @@ def test_nothing_is_missing_where_all_is_done(set_up: Callable[..., None]) -> No
     set_up()
     printed = StringIO()
     call_command("check_provider", stdout=printed)
-    assert printed.getvalue() == "Nothing is missing: money can be taken.\n"
+    assert printed.getvalue() == "Nothing is missing. Payments can be taken.\n"
 
 
 def test_all_events_at_once_are_enough(set_up: Callable[..., None]) -> None:
