@@ -7,7 +7,7 @@ class BankConfig(AppConfig):
     name, label = "tests.bank", "remote_bank"
 
     def ready(self) -> None:
-        """Connect to the bank that the environment names. The bank's own process has no such name."""
+        """Send this process's bank calls to BANK_URL. The bank's own process runs without this variable."""
         from tests.bank import http_client
 
         if url := os.environ.get("BANK_URL"):

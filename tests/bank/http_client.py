@@ -1,4 +1,4 @@
-"""The client of a bank in another process: JSON over HTTP instead of calls in this process."""
+"""The client for a bank that runs in another process. It sends JSON over HTTP."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -35,7 +35,7 @@ class ServerError(http.NoAnswer):
 
 
 def connect(url: str, put: Callable[[Any, str, Any], None] = setattr) -> None:
-    """Send all calls of this process to the bank at that address. `put` replaces the calls."""
+    """Send this process's calls to the bank at `url`. `put` replaces an attribute, as setattr does."""
     put(client, "money", partial(_money, url))
     put(client, "call_bank", partial(_ask, url))
     put(client, "bank_address", lambda: url)

@@ -1,8 +1,8 @@
 """The sandbox bank as a separate process: `gunicorn --config python:tests.bank.process`.
 
-The bank has its own books (DATABASE_URL), and all other processes have BANK_URL. To web and workers, it is
-like a real provider: another machine on the network that can be slow, break off, or be down. `make chaos`
-runs it this way.
+The bank keeps its books in its own database (DATABASE_URL). All other processes reach it at BANK_URL. It
+behaves like a real provider on the network: it can be slow, break a connection, or be down. `make chaos` runs
+it this way.
 """
 
 import os
@@ -17,7 +17,8 @@ from django.utils.module_loading import import_string
 bind = f"127.0.0.1:{os.environ['BANK_PORT']}"
 wsgi_app = "tests.bank.process:application"
 worker_class = "gthread"
-threads = int(os.environ.get("BANK_THREADS", "32"))  # a call that hangs takes one
+# Each hanging call occupies a thread.
+threads = int(os.environ.get("BANK_THREADS", "32"))
 control_socket_disable = True
 SECONDS_BETWEEN_NOTIFICATIONS = 0.2
 
@@ -32,11 +33,10 @@ def post_worker_init(worker: Any) -> None:
 def _send_notifications() -> None:
     """Send due notifications again and again.
 
-    An error needs no other handling, because the bank's books remember what is due.
+    After a database error, the loop only opens a new connection: the bank's books still list what is due.
     """
-    send_due = import_string(
-        "payments.providers.sandbox.notifications.send_due"
-    )  # imported here, because models need loaded apps
+    # Imported here, because models can be imported only after Django has loaded the apps.
+    send_due = import_string("payments.providers.sandbox.notifications.send_due")
     while True:
         time.sleep(SECONDS_BETWEEN_NOTIFICATIONS)
         try:

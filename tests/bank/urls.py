@@ -1,6 +1,7 @@
-"""The service's addresses, and the bank's API for machines.
+"""The service's URLs, and the HTTP API through which other processes call the bank.
 
-The bank carries out a call, or fails as a real peer does.
+The bank answers a call, or fails as a real provider does: it hangs, breaks the connection, or returns an
+error.
 """
 
 import hmac
@@ -26,7 +27,8 @@ from tests.bank import http_client, pace
 
 Mode = Fault.Mode
 HANG_SECONDS = 20.0
-MONEY = frozenset({"authorize", "capture", "void", "refund", "look_up"})  # the calls that can fail
+# The calls that tests can make fail.
+MONEY = frozenset({"authorize", "capture", "void", "refund", "look_up"})
 _UUIDS = ("key", "payment", "account", "subject", "refund", "share")
 
 
@@ -61,7 +63,7 @@ def _serve(verb: str, arguments: dict[str, Any]) -> Any:
 
 
 def _typed(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Convert ids and times to their types."""
+    """Convert ids and times from JSON strings to UUID and datetime."""
     typed: dict[str, Any] = {
         name: UUID(value) if value and name in _UUIDS else value for name, value in arguments.items()
     }

@@ -31,24 +31,26 @@ SECTIONS = (
     "size",
     "portal",
 )
+# Only these variables of the caller's environment are kept. Others could change the figures.
 SHELLS = {
     "PATH",
     "HOME",
     "TMPDIR",
     "LANG",
-}  # all other variables are removed, as they could change the figures
+}
 FREE_OF_LIMITS = dict.fromkeys(("LIMIT_READS", "LIMIT_CREATES", "LIMIT_VERBS"), "1000000/second")
 
 
 def main() -> int:
-    """Run the sections in this process, with PostgreSQL and Valkey of the bench; return the exit code."""
+    """Start PostgreSQL and Valkey, run the sections in this process, and return the exit code."""
     parser = argparse.ArgumentParser(prog="tests.bench.api", description=__doc__)
     parser.add_argument("sections", nargs="*", metavar="section", help=f"of {', '.join(SECTIONS)}")
     asked = parser.parse_args().sections or list(SECTIONS)
     if unknown := set(asked) - set(SECTIONS):
         parser.error(f"unknown section {', '.join(sorted(unknown))}: there are {', '.join(SECTIONS)}")
     scale = float(os.environ.get("SCALE", "1"))
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the folder and the engines are cleaned up
+    # On SIGTERM, leave the `with` block, which stops the engines and deletes a temporary folder.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with _folder() as folder, _running(folder):
         import django
 
@@ -71,14 +73,14 @@ def _folder() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _running(folder: Path) -> Iterator[None]:
-    """Run PostgreSQL and Valkey, as durable as in production, and set this process's environment for them."""
+    """Run PostgreSQL and Valkey with durable writes, and set this process's environment for them."""
     kept = {name: text for name, text in os.environ.items() if name in SHELLS}
     variables = environment.of_run(kept | FREE_OF_LIMITS, folder)
     with engines.running(folder) as own, psycopg.connect(own.database_url, autocommit=True) as connection:
-        connection.execute("ALTER SYSTEM SET track_commit_timestamp = on")  # for the void lag
-        connection.execute(
-            "ALTER SYSTEM SET shared_preload_libraries = pg_stat_statements"
-        )  # for an order's costs
+        # The section `lag` reads the commit times of voids.
+        connection.execute("ALTER SYSTEM SET track_commit_timestamp = on")
+        # The sections `order` and `size` read the costs of statements.
+        connection.execute("ALTER SYSTEM SET shared_preload_libraries = pg_stat_statements")
         # Fewer checkpoints while the database is filled.
         connection.execute("ALTER SYSTEM SET max_wal_size = '4GB'")
     with engines.running(folder) as own:

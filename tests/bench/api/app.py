@@ -1,4 +1,4 @@
-"""The whole application in this process, called like by a web server, with its databases and callers."""
+"""Calls the whole application in this process, as a web server would, on behalf of simulated callers."""
 
 import io
 import json
@@ -42,7 +42,7 @@ _ENVIRON = {
 
 
 class Meter:
-    """The CPU seconds of the application in this process, without those of a caller's browser or backend."""
+    """Counts the CPU seconds of the application, without those of the simulated browser or backend."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -76,7 +76,7 @@ class Call(NamedTuple):
     content_type: str = "application/json"
 
     def made(self, handler: Application = application) -> Answer:
-        """Make the call. Raises RuntimeError for an unexpected status, as a refused call costs less."""
+        """Make the call. Raises RuntimeError for an unexpected status, because a refused call costs less."""
         path, _, query = self.path.partition("?")
         environ = {
             **_ENVIRON,
@@ -146,12 +146,12 @@ class Backend:
         return Call("POST", f"{API}/{path}", status, json.dumps(body).encode(), self.token)
 
     def create(self) -> Call:
-        """Return a call that creates an order of five lines."""
+        """Return a call that creates an order of five items."""
         return self.post("checkouts", order(), status=201)
 
 
 def order() -> dict[str, Any]:
-    """Return the request that creates an order of five lines, £450.00."""
+    """Return the body of a request that creates an order of five items for £450.00 in total."""
     lines = [factories.item(item_ref=f"ticket-{n}", custom_data={"event_id": "E-71"}) for n in range(5)]
     return factories.order(items=lines, total_amount=5 * 9000)
 
@@ -185,6 +185,6 @@ def log_to(path: Path) -> None:
 
 
 def warm(calls: Sequence[Call]) -> None:
-    """Make calls that are not measured."""
+    """Make the calls without measuring them."""
     for call in calls:
         call.made()

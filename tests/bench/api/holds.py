@@ -1,4 +1,4 @@
-"""Makes many open holds, with all their rows here and in the bank's books, so that voiding succeeds."""
+"""Makes many open holds. They also have rows in the bank's books, so that the bank can void them."""
 
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -35,7 +35,7 @@ FROM (VALUES (%s::timestamptz, %s::float, %s::int)) AS given (start, within, cou
     ) n
 WHERE c.id = n.id
 """
-# An order that is still held has waited at least until now.
+# The lag of an order that is still held is the time from its deadline until now.
 LAGS = """
 SELECT percentile_cont(ARRAY[0.5, 0.99, 1]) WITHIN GROUP (ORDER BY lag), count(*) FILTER (WHERE is_voided)
 FROM (
@@ -59,7 +59,7 @@ def make(merchant: Merchant, count: int) -> None:
 
 
 def spread(merchant: Merchant, count: int, *, start: datetime, within: float) -> None:
-    """Change the deadlines of the holds: spread them evenly over `within` seconds from `start` on."""
+    """Spread the deadlines of the holds evenly over `within` seconds, beginning at `start`."""
     with connection.cursor() as cursor:
         cursor.execute(SPREAD, [start, within, count, merchant.pk, ORDER])
 

@@ -1,9 +1,9 @@
 """Measures how late holds are voided, with a worker and a beat as in `make run`.
 
-10,000 holds end within twenty seconds. A checkout's `voided_at`, and the time of its entry in the history,
-are the deadline itself. The real time of the void is when the transaction that wrote the entry was committed.
-PostgreSQL returns this time as pg_xact_commit_timestamp of the row's xmin. The merchant has no webhook
-subscription here, so no webhooks are sent.
+10,000 holds lapse within twenty seconds. The lag is the time from a hold's deadline to the real void.
+A checkout's `voided_at` and its history entry do not record the real time: both record the deadline. The
+bench therefore reads when the transaction that wrote the history entry was committed, from the
+pg_xact_commit_timestamp of the row's xmin. The merchant has no webhook subscription, so no webhooks are sent.
 """
 
 import os
@@ -25,9 +25,9 @@ from tests.journeys import polling
 from tests.journeys.deployment import Deployment
 
 HOLDS = 10_000
-WITHIN = 20.0  # seconds in which they end
+WITHIN = 20.0  # seconds within which all holds lapse
 AHEAD = 5.0  # seconds from the change of the deadlines to the first deadline
-PATIENCE = 240.0  # seconds after the last deadline, after which the bench stops waiting
+PATIENCE = 240.0  # seconds that the bench waits after the last deadline
 PARTS = ("worker", "beat")
 P99, LONGEST = 0.25, 0.5  # seconds
 LOOK = 2.0  # seconds between two checks

@@ -1,9 +1,9 @@
 """Measures how late holds are voided during a sale.
 
-2,000 holds end within twenty seconds while 200 buyers a minute buy. The stage is that of `sale`, and the
-holds belong to its merchant, who is notified of each void. As in `lag`, the lag is the time from the deadline
-to the commit that voids the hold. The bank releases the cards after that, as fast as its pace and the
-workers' slots allow. The time of the releases is printed and has no budget.
+2,000 holds lapse within twenty seconds, while 200 buyers buy within a minute. The same processes run as in
+the section `sale`. The holds belong to the sale's merchant, who is notified of each void. As in `lag`, the
+lag is the time from the deadline to the commit that voids the hold. Afterwards, the bank releases the cards,
+as fast as its pace and the workers' slots allow. The time of the releases is printed and has no budget.
 """
 
 import time
@@ -13,15 +13,15 @@ from tests.bench.api import report, sale
 from tests.bench.sale import stage
 from tests.bench.sale.holding import Holding, Lags
 
-HOLDS, ENDING = 2_000, 20.0  # seconds in which they end
-BUYERS, WITHIN = 200, 60.0  # a third of the sale's rate
+HOLDS, ENDING = 2_000, 20.0  # ENDING: seconds within which all holds lapse
+BUYERS, WITHIN = 200, 60.0  # WITHIN: seconds; a third as many buyers as in `sale`
 P99 = 0.5  # seconds
-PATIENCE = 600.0  # seconds after which the bench stops waiting for the bank's releases
+PATIENCE = 600.0  # seconds that the bench waits for the bank's releases
 LOOK = 2.0  # seconds between two checks
 
 
 def run(folder: Path, scale: float) -> None:
-    """Print how late the holds were voided, and what the buyers saw during that time."""
+    """Print how late the holds were voided, and the figures of the buyers during that time."""
     place = folder / "lapse"
     place.mkdir()
     count, within = max(20, round(BUYERS * scale)), WITHIN * scale
@@ -29,7 +29,8 @@ def run(folder: Path, scale: float) -> None:
         sale.arrived(running, sale.WARM, 4.0, first=sale.LAST)
         report.progress("making holds")
         holding = Holding(running, max(100, round(HOLDS * scale)))
-        holding.spread(ahead=within / 3, within=ENDING * scale)  # the first buyers are at the bank by then
+        # The first hold lapses when the first buyers have reached the bank's page.
+        holding.spread(ahead=within / 3, within=ENDING * scale)
         figures = sale.measured(running, place, count, within, first=0)
         _tell(holding, holding.lags())
         sale.judge("lapse", figures)

@@ -24,9 +24,9 @@ from tests.bench.api.app import Backend, Call
 PEOPLE = 16
 PASSWORD = "a bill on the table"
 SECONDS = 10.0
-BUDGET = (
-    5.0  # times the reference; one hash takes one of two cores, and the login pages also use this process
-)
+# Maximum ratio to the reference. A hash occupies one of two cores, and this process also serves the login
+# pages.
+BUDGET = 5.0
 PAUSE = 0.01  # seconds between two reads
 FORM = "application/x-www-form-urlencoded"
 DJANGOS_OWN = ["django.contrib.auth.hashers.PBKDF2PasswordHasher"]
@@ -81,7 +81,7 @@ def _median(read: Call, seconds: float) -> float:
 
 @contextmanager
 def _logging_in() -> Iterator[list[int]]:
-    """Make each person log in repeatedly until the block ends; yield a list that contains each login."""
+    """Make each person log in repeatedly until the block ends; yield a list that grows with each login."""
     done, stop = list[int](), threading.Event()
     threads = [threading.Thread(target=_log_in, args=(number, done, stop)) for number in range(PEOPLE)]
     for thread in threads:
@@ -111,7 +111,7 @@ def _log_in(number: int, done: list[int], stop: threading.Event) -> None:
 
 
 def _login(number: int) -> Call:
-    """Return the call that logs in a person who has opened the page."""
+    """Open the login page, and return the call that submits the person's password."""
     page = Call("GET", "/accounts/login/", content_type=FORM).made()
     cookie = next(text.split(";")[0] for name, text in page.headers if name == "Set-Cookie")
     token = re.findall(r'name="csrfmiddlewaretoken" value="([^"]+)"', page.body.decode())[0]

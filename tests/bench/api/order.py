@@ -1,15 +1,15 @@
 """The costs of an order, from its creation to the confirmed page: commits, WAL and CPU, by statement.
 
-All buyers take a step before the first buyer takes the next. PostgreSQL's statistics about statements and
-about its log are read after each step, so they belong to that step. The bank and the pumps run in this
-process too, on one thread, and their CPU time counts. The buyer's browser and the merchant's backend also run
-here, but their CPU time does not count. The delivery of `checkout.authorized` is claimed and recorded, but
-not sent, because the merchant's machine would do that work.
+All buyers take a step before the first buyer takes the next. PostgreSQL's statistics of statements and of
+its write-ahead log (WAL) are read after each step, so that they cover only that step. The bank and the pumps
+also run in this process, on one thread, and their CPU time counts. The buyer's browser and the merchant's
+backend run here too, but their CPU time does not count. The delivery of `checkout.authorized` is claimed and
+recorded, but not sent, because the merchant's machine would do that work.
 
-On shared cores, the speed changes by a third within a second. Each step is therefore measured in three rounds
-of buyers, and the CPU time is that of the middle round. The CPU time of the bare view, just before and after
-the step, is printed next to it. Figures that are counted are the mean of all rounds, because the pages of an
-index are split only once in three hundred orders.
+On shared cores, the speed can change by a third within a second. Each step is therefore measured in three
+rounds of buyers, and the median CPU time is printed. Next to it is the CPU time of the bare view (see
+reference.py), measured just before and after the step. Commits and WAL bytes are the mean of all rounds,
+because an index page is split only once in three hundred orders.
 """
 
 import os
@@ -32,7 +32,8 @@ from tests.bench.api.statements import SAVEPOINTS
 from webhooks import delivery
 
 BUYERS = 100  # in a round
-WARM_UP, ROUNDS = 40, (41, 42, 43)  # the area codes of the buyers' numbers
+# Area codes of the buyers' phone numbers: one for the warm-up, and one for each round.
+WARM_UP, ROUNDS = 40, (41, 42, 43)
 REFERENCES = 50  # calls of the bare view before a step, and after it
 DETAILS = 6  # statements of a step that are printed, the most expensive first
 COMMITS, WAL_KILOBYTES, POSTGRES_MS, APPLICATION_MS = 20, 26.0, 20.0, 42.0
@@ -47,7 +48,7 @@ _LOG = """
 SELECT coalesce(sum(record_size), 0)::float, coalesce(sum(count) FILTER (WHERE kind = 'Transaction/COMMIT'), 0)::int
 FROM (SELECT "resource_manager/record_type" AS kind, count, record_size FROM pg_get_wal_stats(%s, %s, true)) records
 """
-# A log record about several pages counts for the first of them. Images of whole pages are left out.
+# A WAL record that refers to several pages is counted for the first page. Full-page images are not counted.
 _RELATIONS = """
 WITH blocks AS MATERIALIZED (SELECT * FROM pg_get_wal_block_info(%s, %s, false)),
     images AS (SELECT start_lsn, coalesce(sum(block_fpi_length), 0) AS size FROM blocks GROUP BY start_lsn)
@@ -70,7 +71,7 @@ class Cost(NamedTuple):
 
     step: Step
     commits: float
-    wal: float  # bytes, without images of whole pages
+    wal: float  # bytes, without full-page images
     app_ms: float
     bare_ms: float
     postgres_ms: float
@@ -78,7 +79,7 @@ class Cost(NamedTuple):
 
 
 class Orders:
-    """A number of buyers, and the merchant's backend."""
+    """The orders of one round: its buyers, and the merchant's backend."""
 
     def __init__(self, backend: Backend, area: int) -> None:
         self._backend, self._area = backend, area
@@ -130,7 +131,7 @@ class Orders:
 
 
 def run(folder: Path, scale: float) -> None:
-    """Print the costs per order and the most expensive statements of each step, then the totals and their budgets."""
+    """Print each step's costs per order and most expensive statements, then the totals and their budgets."""
     app.log_to(folder / "order.log")
     app.use("order")
     count = max(10, round(BUYERS * scale))
@@ -161,7 +162,7 @@ def run(folder: Path, scale: float) -> None:
 
 
 def _of_rounds(costs: Sequence[Cost]) -> Cost:
-    """Return the round with the median CPU time, but with the mean of the counted figures."""
+    """Return the cost of the round with the median CPU time, with the mean commits and WAL of all rounds."""
     commits, wal = (
         sum(each) / len(costs) for each in zip(*((cost.commits, cost.wal) for cost in costs), strict=True)
     )
@@ -207,7 +208,7 @@ def _cost(own: psycopg.Connection[Any], step: Step, count: int, bare: _Bare) -> 
 
 
 def _log_between(own: psycopg.Connection[Any], began: str, ended: str) -> tuple[float, int]:
-    """Return the bytes of the log records between two positions, and how many of them are commits."""
+    """Return the bytes and the number of commits in the WAL between two positions."""
     if began == ended:
         return 0.0, 0
     size, commits = own.execute(_LOG, [began, ended]).fetchone() or (0.0, 0)
@@ -215,8 +216,8 @@ def _log_between(own: psycopg.Connection[Any], began: str, ended: str) -> tuple[
 
 
 def _place(own: psycopg.Connection[Any]) -> str:
-    """Flush the log, and return its end. A position inside a record could not be used to read the log."""
-    # This statement flushes the log, and is not part of a transaction.
+    """Flush the WAL, and return its end. Reading cannot begin at a position inside a record."""
+    # The last argument flushes the WAL. The message itself is not part of a transaction.
     own.execute("SELECT pg_logical_emit_message(false, '', '', true)")
     (place,) = own.execute("SELECT pg_current_wal_flush_lsn()::text").fetchone() or ("",)
     return str(place)
@@ -236,7 +237,10 @@ def _seconds(pid: str, *, own: bool, ended: bool) -> float:
 
 
 def _by_order(found: Sequence[Any], count: int) -> Sequence[Any]:
-    """Return the costs per order of each statement of a step, except the statements of the measurement."""
+    """Return the costs per order of each statement of a step.
+
+    Leaves out savepoints, BEGIN, COMMIT, and the statements of the measurement, which run only a few times.
+    """
     are_ours = (row for row in found if row.calls >= count / 2)
     counted = [row for row in are_ours if not row.query.startswith((*SAVEPOINTS, "BEGIN", "COMMIT"))]
     return [

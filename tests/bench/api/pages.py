@@ -24,7 +24,8 @@ from tests.bench.api.app import Backend, Call
 from tests.bench.api.requests import Request
 
 BUDGET, MEAN = 8.0, 5.0
-BUDGETS = {"page: bill, nothing new": 3.0}  # each page that is visible asks every second and a half
+# Every visible page sends this request each 1.5 seconds, so its budget is lower.
+BUDGETS = {"page: bill, nothing new": 3.0}
 JOURNEY = ("page: phone", "page: code", "page: split", "page: held, 3 mates", "page: confirmed, 3 mates")
 CAUSE = Cause("bench")
 
@@ -70,7 +71,7 @@ def _order(backend: Backend) -> Checkout:
 
 
 def _checkout(backend: Backend, lead: Customer, step: str) -> Checkout:
-    """Return an order that has reached this step, with three mates."""
+    """Return an order at `step`: "split", "held" or "captured". Held and captured orders have three mates."""
     made = _order(backend)
     mate_shares.join(made.pk, lead)
     if step != "split":
@@ -84,7 +85,7 @@ def _checkout(backend: Backend, lead: Customer, step: str) -> Checkout:
 
 
 def _unchanged(checkout: Checkout) -> str:
-    """Return the address that an open page of the bill requests after it has seen the current state."""
+    """Return the URL that an open bill page polls when it already shows the current state."""
     seen = bill.seen(checkout, current_checkouts.shares(checkout), clock.now(), disputed="")
     return f"/pay/bill?id={checkout.pk}&seen={seen}&no="
 

@@ -25,8 +25,8 @@ from tests.bench.api.sides import Calls, Side
 HOME_MS, PAGE_MS, STATEMENTS = 100.0, 150.0, 20
 ROUNDS = 7
 BUDGET = 1.2  # maximum ratio of the time on the full database to the time on the empty one
-# No order has such an amount, so the query reads the whole log. An index of amounts would add a cost to each
-# order, which is more than it would save, because such a search is rare.
+# No order has such an amount, so the query reads all orders. An index of amounts would prevent this. But such
+# searches are rare, and the index would add a cost to every order.
 WALK = "/portal/checkouts?at_least=900000"
 
 
@@ -75,9 +75,8 @@ def _table(side: Side) -> dict[str, Calls]:
 def _paths(side: Side) -> dict[str, str]:
     merchant = side.backend.merchant
     some = _half_way(Checkout.objects.filter(merchant=merchant, status="captured"))
-    calls = ApiCall.objects.filter(merchant=merchant, method="POST").order_by(
-        "-id"
-    )  # calls of a year ago are deleted
+    # The newest calls, because calls of a year ago are deleted.
+    calls = ApiCall.objects.filter(merchant=merchant, method="POST").order_by("-id")
     request_id = calls.values_list("request_id", flat=True)[10]
     older, today = _older(side.backend), f"{clock.now():%Y-%m-%d}"
     return {
@@ -105,12 +104,12 @@ def _paths(side: Side) -> dict[str, str]:
 
 
 def _half_way(rows: QuerySet[Checkout]) -> Checkout:
-    """Return a checkout from the middle of the two years."""
+    """Return a checkout that is about a year old. The checkouts cover two years."""
     return rows.filter(created_at__lte=clock.now() - timedelta(days=365)).order_by("-created_at", "-id")[0]
 
 
 def _older(backend: Backend) -> str:
-    """Return the cursor of a page in the middle of the list, which a person reaches by opening page after page."""
+    """Return the pagination cursor of a page in the middle of the list of checkouts."""
     middle = _half_way(Checkout.objects.filter(merchant=backend.merchant))
     return cursor.write_cursor(
         f"portal-checkouts-created_at:{backend.merchant.pk}", middle.created_at, middle.pk

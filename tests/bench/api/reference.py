@@ -29,7 +29,7 @@ class _BareRequest(WSGIRequest):
 
 
 class BareHandler(WSGIHandler):
-    """The handler of this module's addresses, without middleware."""
+    """A WSGI handler for the URLs of this module, without middleware."""
 
     request_class = _BareRequest
 

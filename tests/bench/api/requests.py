@@ -19,13 +19,16 @@ from tests.bench.api.reference import BareHandler
 from tests.bench.api.statements import ProviderShare
 
 ROUNDS, REPEATED = 41, 20
-BATCH, REFERENCES = 5, 12  # sizes of the alternating batches: calls of a request, calls of the reference
-COUNTED = 9  # calls whose statements are counted; sometimes a call also reads the operators' switches again
+# A batch of 5 calls of a request follows a batch of 12 calls of the bare view.
+BATCH, REFERENCES = 5, 12
+# Calls of a request whose statements are counted. The result is their median, because some calls also read
+# the operators' switches again.
+COUNTED = 9
 Calls = Sequence[Call]
 
 
 class Request(NamedTuple):
-    """A row of the table: the budgets of a call, and the function that makes such calls."""
+    """A row of the table: a kind of request, its budgets, and a function that prepares a number of calls."""
 
     name: str
     cpu_budget: float
@@ -34,7 +37,7 @@ class Request(NamedTuple):
 
 
 class Merchant:
-    """A merchant that makes the calls in the order of the table, because some calls need earlier ones."""
+    """A merchant that prepares the calls. The table's order matters, because a refund needs a capture."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
@@ -71,7 +74,7 @@ class Merchant:
         return [self._take(checkout_uuid) for checkout_uuid in self._held]
 
     def cancel(self, times: int) -> Calls:
-        """Return calls that cancel orders, after holding a card for each order."""
+        """Hold a card for each of `times` orders, and return the calls that cancel them."""
         held = [self._pay() for _ in range(times)]
         return [self._backend.post(f"checkouts/{checkout_uuid}/cancel", {}) for checkout_uuid in held]
 
@@ -97,10 +100,10 @@ class Merchant:
 
 
 def run(folder: Path, scale: float) -> None:
-    """Print the medians, and next to them the smallest cost divided by the smallest cost of the bare view.
+    """Print the median ratios to the bare view, and the ratios of the smallest costs.
 
-    If other work uses the same cores, it slows the reference more than the requests, so the ratios are too
-    low. The printed load shows whether this is the case.
+    If other work uses the same cores, it slows the bare view more than the requests, so the median ratios are
+    too low. The printed load shows whether this is the case.
     """
     app.log_to(folder / "requests.log")
     app.use("requests")
@@ -131,7 +134,7 @@ def _milliseconds(costs: Sequence[float]) -> str:
 
 
 def _count(calls: Calls, share: ProviderShare) -> int:
-    """Return the usual number of statements of a call."""
+    """Return the median number of statements of a call."""
     counts = []
     for call in calls:
         with statements.recorded(share) as sent:
@@ -143,7 +146,7 @@ def _count(calls: Calls, share: ProviderShare) -> int:
 def _measure(
     backend: Backend, table: Sequence[Request], rounds: int, share: ProviderShare
 ) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
-    """Return the ratios and the CPU seconds of all rounds."""
+    """Return the ratios to the bare view and the CPU seconds, by request, of all rounds."""
     bare, bare_call = BareHandler(), Call("GET", f"/bare/{backend.merchant.pk}")
     ratios, costs = defaultdict[str, list[float]](list), defaultdict[str, list[float]](list)
     for number in range(rounds + 1):
@@ -160,10 +163,10 @@ def _measure(
 
 
 def _costs(calls: Calls, share: ProviderShare, reference: Callable[[], object]) -> tuple[float, float]:
-    """Return the CPU seconds of a call, without those of the provider, and the CPU seconds of the reference.
+    """Return the CPU seconds of one call, without those of the provider, and those of one reference call.
 
-    The two alternate in small batches, so that a slow moment of the machine affects both. The first call of
-    each batch is not measured, because the processor's caches still hold data of the other kind of call.
+    Batches of the two alternate, so that a slow moment of the machine affects both. The first call of each
+    batch is not measured, because the processor's caches still contain data of the previous batch.
     """
     bare = used = 0.0
     for start in range(0, len(calls), BATCH):
@@ -178,7 +181,7 @@ def _costs(calls: Calls, share: ProviderShare, reference: Callable[[], object]) 
 
 
 def _cpu(acts: Sequence[Callable[[], object]]) -> float:
-    """Return the CPU seconds that the whole process uses for the calls, including its other threads."""
+    """Make the calls; return the CPU seconds that the whole process, with all its threads, has used."""
     began = time.process_time()
     for act in acts:
         act()

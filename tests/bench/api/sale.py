@@ -1,4 +1,4 @@
-"""A sale that opens at ten: 600 buyers within a minute, from the first page to the confirmed page.
+"""Measures a sale: 600 buyers within a minute, each from the first page to the confirmed page.
 
 All parts are real and share the cores with the load: the proxy, two web processes, two workers, PostgreSQL,
 Valkey, TLS, a bank over HTTP that is slow and loses answers, and a shop that captures in its webhook.
@@ -23,15 +23,23 @@ from tests.bench.sale.buyers import Bought
 from tests.bench.sale.stage import Stage
 
 BUYERS, WITHIN = 600, 60.0
-WARM, LAST = 12, 5000  # how many buyers warm up, which are not measured, and the number of the first of them
-RATES, RATE_SECONDS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20), 20.0  # buyers a second; seconds for each rate
+# Twelve buyers, numbered from 5000, warm up the service. They are not measured.
+WARM, LAST = 12, 5000
+# The rates to try, in buyers a second, and how many seconds each lasts.
+RATES, RATE_SECONDS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20), 20.0
 Figure = tuple[str, float, float]  # name, value, budget
-PAGE_P95, HEARD_P95, CAPTURE_P99 = 0.3, 0.15, 0.3  # seconds; for pages and captures, without the bank's time
-ANSWERED_WITHIN = 8.0  # each capture must be answered within so many seconds, even if the bank is slow
-OF_THE_BANK = {"bank", "bank POST"}  # requests for the bank's pages, which are not ours
+# Budgets in seconds: for a page, from the hold to the shop's webhook, and for a capture. The time that the
+# bank takes for an authorization or a capture is not counted.
+PAGE_P95, HEARD_P95, CAPTURE_P99 = 0.3, 0.15, 0.3
+# Maximum seconds from a capture request to its response, even if the bank is slow.
+ANSWERED_WITHIN = 8.0
+# Requests for the bank's pages. Their times do not count as times of our pages.
+OF_THE_BANK = {"bank", "bank POST"}
 OF_THE_API = {"create"}
-_FACT = re.compile(r"(\w+)='?([^' ]*)'?")  # of a log line
-_WORD = re.compile(r"[a-z_]+")  # the last word is the value: `capture` in `Kind.CAPTURE`
+# A name='value' pair of a log line.
+_FACT = re.compile(r"(\w+)='?([^' ]*)'?")
+# The words of a logged value. The last word is the value: `capture` in `Kind.CAPTURE`.
+_WORD = re.compile(r"[a-z_]+")
 _STATUSES = "SELECT status, count(*)::int FROM checkout_checkout GROUP BY status"
 
 
@@ -60,7 +68,7 @@ def judge(what: str, figures: Sequence[Figure]) -> None:
 
 
 def _first_to_fail(running: Stage, place: Path, rates: Iterable[float], first: int) -> str:
-    """Increase the rate of buyers until a budget is missed; return a text with the rate and the misses."""
+    """Increase the rate of buyers until a budget is missed; describe that rate and the missed budgets."""
     for rate in rates:
         count = round(rate * RATE_SECONDS)
         figures = measured(running, place, count, RATE_SECONDS, first)
@@ -73,7 +81,7 @@ def _first_to_fail(running: Stage, place: Path, rates: Iterable[float], first: i
 
 
 def measured(running: Stage, place: Path, count: int, within: float, first: int) -> Sequence[Figure]:
-    """Run the sale with `count` buyers; print the use of the cores, and return the figures and budgets."""
+    """Run the sale with `count` buyers; print each part's share of the CPU, and return the figures."""
     report.progress(f"{count} buyers within {within:.0f} s")
     began, before = time.monotonic(), cores.used()
     bought = arrived(running, count, within, first)
@@ -91,7 +99,7 @@ def _are_kept(figures: Sequence[Figure]) -> bool:
 
 
 def arrived(running: Stage, count: int, within: float, first: int = 0) -> Sequence[Bought]:
-    """Run the sale with buyers that are numbered from `first`; return the buyers' results."""
+    """Run the sale with `count` buyers, numbered from `first`; return the buyers' results."""
     return asyncio.run(buyers.arrive(running.sale(first), count, within))
 
 
@@ -103,7 +111,7 @@ def _seen(running: Stage) -> dict[str, dict[str, Any]]:
 
 
 def _errors(place: Path) -> list[str]:
-    """Return the first errors in the logs of the service's processes, each cut to a readable length."""
+    """Return the first 20 errors in the logs of the service's processes, each cut to 4,000 characters."""
     lines = [
         f"{log.stem}: {line[:4000]}"
         for log in sorted(place.glob("*.log"))
@@ -114,7 +122,7 @@ def _errors(place: Path) -> list[str]:
 
 
 def _calls(place: Path) -> dict[tuple[str, str], tuple[str, float]]:
-    """Return the verdict of the first bank call of each kind for each order, and how many seconds it took."""
+    """Map (kind, order) to the verdict of the first bank call of that kind, and the seconds that it took."""
     found: dict[tuple[str, str], tuple[str, float]] = {}
     for line in (place / "web.log").read_text(errors="replace").splitlines():
         if "event='provider'" in line and "asked='call'" in line:
@@ -158,7 +166,7 @@ def _figures(running: Stage, bought: Sequence[Bought], place: Path) -> Sequence[
 def _steps(
     bought: Sequence[Bought], calls: dict[tuple[str, str], tuple[str, float]]
 ) -> dict[str, list[float]]:
-    """Return how many seconds each buyer's request of each step took, without the time of the bank."""
+    """Return the seconds of all requests, by step. The bank's time for the authorization is subtracted."""
     steps: dict[str, list[float]] = defaultdict(list)
     for one in bought:
         for step, seconds in one.requests:
@@ -181,7 +189,7 @@ def _row(step: str, times: list[float]) -> tuple[str, ...]:
 
 
 def _of(times: Iterable[float], part: int) -> float:
-    """Return a percentile."""
+    """Return the percentile `part` (1 to 99) of the times."""
     known = sorted(times)
     return statistics.quantiles(known, n=100, method="inclusive")[part - 1] if len(known) > 1 else sum(known)
 

@@ -25,14 +25,16 @@ from tests.bench.api.app import Backend, Call
 from tests.bench.api.statements import SAVEPOINTS
 from tests.bench.seed_load import loading
 
-FULL, EMPTY, MERCHANTS = 1_000_000, 2000, 6  # the empty one has enough to fill a page of each list
-# Both have this many checkouts in the last two months, so that a chart has the same number of bars for each.
+# Checkouts of the full and of the nearly empty database, which has enough to fill a page of each list.
+FULL, EMPTY, MERCHANTS = 1_000_000, 2000, 6
+# Both databases have so many checkouts in the last two months, so that their charts have equally many bars.
 DRAWN, DRAWN_OF = 6000, timedelta(days=60)
 LATELY = 20_000  # checkouts of the last hour in the full database
-# Calls of a request in a round, first those that are not measured. The driver prepares a statement at its
-# fifth use, and PostgreSQL plans it again for the next five uses.
+# Calls of a request in a round: 12 that are not measured, then 8 that are. The driver prepares a statement at
+# its fifth use, and PostgreSQL makes a new plan for each of the next five uses.
 WARMING, REPEATED = 12, 8
-GROWN = 1.15  # a statement is printed if it touches so many times the blocks that it touches when empty
+# A statement is printed if the full database multiplies the blocks that it touches by more than this.
+GROWN = 1.15
 Calls = Callable[[int], Sequence[Call]]
 _BLOCKS = """
 SELECT s.query, s.calls::float AS calls, (s.shared_blks_hit + s.shared_blks_read)::float AS blocks
@@ -41,7 +43,7 @@ FROM pg_stat_statements s JOIN pg_database d ON d.oid = s.dbid WHERE d.datname =
 
 
 class Side(NamedTuple):
-    """A database, and the backend of its first merchant, which has half of all orders."""
+    """The full or the nearly empty database, and the backend of its first merchant, who has most orders."""
 
     name: str
     backend: Backend
@@ -62,9 +64,9 @@ _filled: dict[str, Side] = {}
 
 
 def both(folder: Path, scale: float) -> tuple[Side, Side]:
-    """Return the full and the empty side. They are filled once for all sections.
+    """Return the full and the nearly empty database. Fill them if no earlier section has done so.
 
-    The variable SIZE is the number of checkouts of the full side.
+    The environment variable SIZE is the number of checkouts in the full database.
     """
     size = int(os.environ.get("SIZE", FULL))
     full = max(1000, round(size * scale))
@@ -101,7 +103,7 @@ def _fill(name: str, checkouts: int) -> Backend:
 
 
 def _refresh(name: str, lately: int) -> None:
-    """Add orders of the last hour, do the work of pumps and autovacuum, and print the size of the database."""
+    """Add orders of the last hour, do the work of pumps and autovacuum, and print the database's size."""
     now = clock.now()
     merchants = list(Merchant.objects.order_by("created_at").values_list("pk", flat=True))
     recent = Checkout.objects.filter(merchant__in=merchants, updated_at__gte=now - timedelta(hours=1)).count()
@@ -131,7 +133,7 @@ def _do(statement: str) -> list[tuple[Any, ...]]:
 
 
 def repeated(call: Call) -> Calls:
-    """Return a function that repeats a call."""
+    """Return a function that returns a list with `times` copies of the call."""
     return lambda times: [call] * times
 
 
@@ -160,7 +162,7 @@ def _cost(calls: Sequence[Call]) -> Cost:
 
 
 def cpu_seconds() -> float:
-    """Return the CPU seconds so far of this process, and of PostgreSQL's processes for its connections."""
+    """Return the CPU seconds that this process and its PostgreSQL backends have used so far."""
     pids = _do(
         "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend'"
     )
@@ -169,7 +171,7 @@ def cpu_seconds() -> float:
 
 
 def ratios(found: Costs, request: str) -> tuple[float, float]:
-    """Return the median ratio of full to empty over the rounds, for wall time and for CPU."""
+    """Return the median ratio of the full to the empty database over the rounds: wall time, then CPU time."""
     pairs = list(zip(found[request, "full"], found[request, "empty"], strict=True))
     wall = statistics.median(one.wall / other.wall for one, other in pairs)
     return wall, statistics.median(one.cpu / other.cpu for one, other in pairs)
@@ -181,7 +183,7 @@ def milliseconds(found: Costs, request: str, side: str) -> float:
 
 
 def print_blocks(tables: dict[Side, dict[str, Calls]]) -> None:
-    """Print how many PostgreSQL blocks each request touches, and the statements that touch more when full.
+    """Print how many blocks each request touches, and the statements that touch more in the full database.
 
     A look-up in an index touches one more block for each additional level of the index. From one million rows
     to ten million, an index gains at most one level, because each page refers to about two hundred others.

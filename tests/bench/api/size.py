@@ -1,8 +1,8 @@
 """Measures how the size of the tables affects all API requests and payer pages.
 
 The requests run on a full database and on one that is nearly empty. The section also measures how long the
-ledger proofs of the full database take. SIZE=3000000 sets its number of checkouts, and FOLDER=/var/tmp/bench
-keeps it for the next run.
+ledger proofs of the full database take. SIZE=3000000 sets the number of checkouts in the full database, and
+FOLDER=/var/tmp/bench keeps the databases for the next run.
 """
 
 import random
@@ -22,8 +22,8 @@ from tests.bench.api.sides import Calls, Side
 ROUNDS = 9
 BUDGET = 1.1
 HOUR_SECONDS = 2.0  # maximum time for the proof of one hour's changes
-COLD = 300  # orders that are read once
-RANGES = 20  # ranges of the full proof, to measure its speed
+COLD = 300  # orders that are each read once, to measure reads that are not cached
+RANGES = 20  # how many ranges of checkouts the bench proves, to measure the speed of the full proof
 
 
 def run(folder: Path, scale: float) -> None:
@@ -52,9 +52,8 @@ def _table(side: Side) -> dict[str, Calls]:
     backend, read = side.backend, _readable(side.backend)
     verbs = {request.name: request.calls for request in requests.Merchant(backend).table()}
     return verbs | {
-        "read": lambda times: (
-            [backend.get(f"checkouts/{random.choice(read)}")] * times
-        ),  # the first call warms the caches
+        # All calls of a batch read the same order, so the first call warms the caches.
+        "read": lambda times: [backend.get(f"checkouts/{random.choice(read)}")] * times,
         "list, 20 rows": lambda times: [backend.get("checkouts?limit=20")] * times,
         "cancel": requests.Merchant(backend).cancel,
         **{name: sides.repeated(call) for name, call in pages.calls(backend).items()},
@@ -72,7 +71,7 @@ def _readable(backend: Backend) -> Sequence[str]:
 def _read_first(backend: Backend) -> None:
     """Print the time to read orders that have not been read recently.
 
-    PostgreSQL has only some of them in memory.
+    PostgreSQL has only some of these orders in memory.
     """
     took = []
     for read in random.sample(_readable(backend), COLD):
@@ -85,7 +84,7 @@ def _read_first(backend: Backend) -> None:
 
 
 def _prove() -> None:
-    """Time the proof of the last hour, and some ranges of the full proof."""
+    """Print the time for the proof of the last hour, and the checkouts a second of the full proof."""
     since = clock.now() - timedelta(hours=1)
     ledger_proof.breaches(since)  # warms the caches for the measured run
     started, cpu = time.monotonic(), sides.cpu_seconds()

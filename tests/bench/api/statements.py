@@ -14,7 +14,7 @@ SAVEPOINTS = ("SAVEPOINT", "RELEASE SAVEPOINT", "ROLLBACK TO SAVEPOINT")
 
 
 class ProviderShare:
-    """Measures the calls to the provider. The provider runs in this process, but its CPU time is not ours."""
+    """Measures the CPU time of the sandbox provider in this process, so that it can be subtracted."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -43,7 +43,7 @@ class ProviderShare:
 
 @contextlib.contextmanager
 def recorded(share: ProviderShare | None = None) -> Iterator[list[str]]:
-    """Yield a list of all statements, except those of the provider. The list never has BEGIN and COMMIT."""
+    """Yield a list of the block's SQL statements, without the provider's, BEGIN, COMMIT and savepoints."""
     sent: list[str] = []
 
     def note(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> Any:

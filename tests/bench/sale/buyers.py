@@ -1,4 +1,4 @@
-"""The buyers of a sale, on one event loop. Each is a browser with cookies and with its own address."""
+"""The buyers of a sale, on one event loop. Each buyer has cookies and an IP address, as a browser does."""
 
 import asyncio
 import re
@@ -20,7 +20,7 @@ SPLIT_EVERY = 5  # every fifth buyer splits the order with two mates
 DONE = {"confirmed", "released", "expired", "declined", "cancelled"}
 _TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 _CODE = re.compile(r"<code>(\d{6})</code>")
-# The proxy forwards the host without its port. Outside this bench, the port is always 443.
+# The Referer has no port, because the proxy forwards the host without it. In production, the port is 443.
 _FROM_US = {"Referer": "https://localhost/"}
 _STATE = re.compile(r'data-state="(\w+)"')
 
@@ -42,7 +42,7 @@ class Bought:
 
 @dataclass(frozen=True)
 class Sale:
-    """The addresses for buyers, the shop's token to create their orders, and the number of the first buyer."""
+    """What buyers need: the service's URL and certificate, the shop's token, and the first buyer's number."""
 
     base_url: str
     certificate: str

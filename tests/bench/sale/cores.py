@@ -5,7 +5,7 @@ from collections import defaultdict
 from pathlib import Path
 
 TICKS = os.sysconf("SC_CLK_TCK")
-# Texts in the parts' command lines. The first that matches counts.
+# Maps a text in a process's command line to the part's name. The first text that matches decides.
 PARTS = {
     "tests.bank.process": "bank",
     "tests.bench.sale.shop": "shop",
@@ -19,14 +19,14 @@ PARTS = {
 
 
 def used() -> dict[str, float]:
-    """Return the CPU seconds of each part so far, including those of ended children."""
+    """Return the CPU seconds of each part so far, including its child processes that have ended."""
     found: dict[str, float] = defaultdict(float)
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             name = _part(folder)
             fields = (folder / "stat").read_text().rpartition(")")[2].split()
         except OSError:
-            continue  # it has ended
+            continue  # the process has ended
         if name:
             found[name] += sum(int(field) for field in fields[11:15]) / TICKS
     return dict(found)
@@ -40,7 +40,7 @@ def _part(folder: Path) -> str:
 
 
 def _postmaster(folder: Path) -> str:
-    """Return the command line of a PostgreSQL process's postmaster, which names the folder of its data."""
+    """Return the command line of the postmaster of a PostgreSQL process. It contains the data folder."""
     own = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
     if " -D " in own:
         return own

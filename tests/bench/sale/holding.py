@@ -1,4 +1,4 @@
-"""Holds of the sale's merchant that end during the sale, with their rows here and in the bank's books."""
+"""Makes holds that lapse during the sale, in the service's database and in the bank's books."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ from tests.bench.sale.stage import Stage
 from tests.chaos.world import World
 from tests.journeys.service import ROOT
 
-_BOOKS = ("bank_charge", "bank_call")  # in this order, because a call refers to its charge
+_BOOKS = ("bank_charge", "bank_call")  # in this order: a call refers to its charge
 _MERCHANT = "SELECT id::text FROM payments_merchant ORDER BY created_at DESC LIMIT 1"
 _HELD = "SELECT count(*)::int FROM checkout_checkout WHERE merchant_order_id = %s AND status = 'authorized'"
 _UNRELEASED = """
@@ -31,7 +31,7 @@ class Lags(NamedTuple):
 
 
 class Holding:
-    """A number of holds of the sale's merchant."""
+    """Open holds of the sale's merchant, and their state."""
 
     def __init__(self, running: Stage, count: int) -> None:
         self.count = count
@@ -42,7 +42,7 @@ class Holding:
         _copy_books(self._world)
 
     def spread(self, *, ahead: float, within: float) -> None:
-        """Spread the deadlines of the holds evenly over `within` seconds. The first is in `ahead` seconds."""
+        """Spread the holds' deadlines evenly over `within` seconds, beginning in `ahead` seconds."""
         start = self._world.rows("SELECT clock_timestamp()")[0][0] + timedelta(seconds=ahead)
         self._world.rows(holds.SPREAD, start, within, self.count, self._merchant, holds.ORDER)
 

@@ -1,6 +1,7 @@
 """Makes open holds of a merchant: `python -m tests.bench.sale.seeding <uuid> <count>`.
 
-It runs in the stage's environment. If the bank is a separate process, the holds must be copied into its books.
+The environment must be that of the stage. If the bank is a separate process, the caller must copy the holds
+into the bank's books.
 """
 
 import sys

@@ -19,8 +19,9 @@ from aiohttp import web
 
 from webhooks import signing
 
-PATIENCE = 20.0  # seconds for which it repeats a capture
-AGAIN = {409, 503, 504}  # retried: an operation is open, too many calls wait, the outcome is unknown
+PATIENCE = 20.0  # seconds for which the shop retries a capture
+# The shop retries if an operation is open (409), too many calls wait (503), or the outcome is unknown (504).
+AGAIN = {409, 503, 504}
 
 
 class Shop:

@@ -1,4 +1,4 @@
-"""The stage of a sale: the whole service as processes behind its proxy, a bank over HTTP, and a shop."""
+"""Starts everything that a sale needs: the service's processes behind the proxy, a bank over HTTP, a shop."""
 
 import contextlib
 import json
@@ -21,7 +21,7 @@ from tests.journeys import polling, service
 from tests.journeys.deployment import Part
 from tests.journeys.service import Service
 
-BANK_PACE = "0.8 3 0.01"  # seconds: p50, p99; and the share of answers that are lost
+BANK_PACE = "0.8 3 0.01"  # p50 and p99 in seconds, then the share of answers that are lost
 BANK_THREADS, BANK_CONNECTIONS = "150", "150"
 _LATE = """
 SELECT count(*)::int FROM checkout_checkout c JOIN payments_operation o ON o.payment_id = c.payment_id
@@ -36,7 +36,7 @@ SELECT count(*)::int FROM (
 
 @dataclass(frozen=True)
 class Stage:
-    """The running service, and the address of the shop, which returns its record of each order."""
+    """The running service, and the URL of the shop. The shop returns what it has recorded of each order."""
 
     world: World
     service: Service
@@ -49,7 +49,7 @@ class Stage:
         return Sale(self.service.base_url, self.certificate, self.token, first)
 
     def captured_late(self) -> int:
-        """Return how many captures began after the end of their hold."""
+        """Return how many captures began after their hold had lapsed."""
         return int(self.world.rows(_LATE)[0][0])
 
     def captured_twice(self) -> int:
@@ -59,10 +59,11 @@ class Stage:
 
 @contextlib.contextmanager
 def ready(folder: Path) -> Iterator[Stage]:
-    """Run all parts until the block ends."""
+    """Run the service, the bank and the shop until the block ends."""
     template.copy_to(folder)
     with (folder / template.CLUSTER / "postgresql.conf").open("a") as settings:
-        settings.write("track_commit_timestamp = on\n")  # for the lag of a void
+        # `holding.lags` reads when the voids were committed.
+        settings.write("track_commit_timestamp = on\n")
     template.copy_to(folder / "bank")
     make_env.write(folder, "localhost")
     (http, https), (shop_port, _) = service.free_ports(), service.free_ports()
@@ -84,7 +85,7 @@ def ready(folder: Path) -> Iterator[Stage]:
         nginx = proxy.command(folder, folder / ".tls", web=variables["PORT"], http=http, https=https)
         stack.enter_context(_tied(nginx))
         polling.until((folder / "nginx.pid").exists, within=10, what="nginx")
-        os.environ["REQUESTS_CA_BUNDLE"] = certificate  # for this process's own calls
+        os.environ["REQUESTS_CA_BUNDLE"] = certificate  # this process also calls the service
         stack.callback(os.environ.pop, "REQUESTS_CA_BUNDLE")
         world.make_whole()
         helper = stack.enter_context(service.clerk(variables))

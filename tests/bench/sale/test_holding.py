@@ -1,4 +1,4 @@
-"""If holds end during a small sale, all are voided, notified and released, and no buyer is affected."""
+"""Holds that lapse during a small sale are all voided and released, and no buyer is affected."""
 
 import asyncio
 from pathlib import Path
@@ -9,7 +9,9 @@ from tests.bench.sale import buyers, stage
 from tests.bench.sale.holding import Holding
 from tests.journeys import polling
 
-HOLDS, ENDING, LATE = 60, 3.0, 5.0  # LATE: seconds; other tests run at the same time
+# ENDING: seconds within which all holds lapse. LATE: the longest lag in seconds. It is generous, because
+# other tests run at the same time.
+HOLDS, ENDING, LATE = 60, 3.0, 5.0
 COUNT, WITHIN = 40, 16.0
 
 

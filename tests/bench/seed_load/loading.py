@@ -1,8 +1,8 @@
 """Fills the database with checkouts in final states, and with all their rows.
 
-Their money is in the ledger but not in the bank's books, because the checkouts are only read. The guards
-(triggers and foreign keys) are off during the load, because it would take hours with them. A test and the
-ledger proof check that the rows obey the guards.
+The money of the checkouts is in the ledger, but not in the bank's books, because the checkouts are only
+read. Triggers and foreign keys are off during the load, because it would take hours with them. A test and the
+ledger proof check that the rows obey them nevertheless.
 """
 
 import time
@@ -25,8 +25,8 @@ from webhooks.models import PARTITIONED
 from webhooks.outbox import API_VERSION
 
 CHUNK = 10_000  # checkouts in a transaction
-# By default, all checkouts are older than those that reconciliation compares with the provider, which has no
-# record of them.
+# By default, the checkouts are too old for reconciliation. It would compare them with the provider, which has
+# no record of them.
 FIRST, LAST = timedelta(days=730), timedelta(days=3)
 _SETTINGS = (
     "SET LOCAL statement_timeout = 0",
@@ -51,8 +51,9 @@ def load(
     """Make `wanted` checkouts for the merchants, by default for the oldest merchant; report the progress.
 
     The first merchant gets half of the orders. The other half is divided equally among all merchants. The
-    orders are spread evenly over the last two years, or between two times. Raises CannotLoad in production,
-    for an unknown or missing merchant, for no checkouts, and if the role may not switch off the guards.
+    orders are spread evenly over the last two years, or over the period `between`. Raises CannotLoad in
+    production, for an unknown or missing merchant, if `wanted` is less than 1, and if the database role may
+    not switch off triggers.
     """
     if settings.ENVIRONMENT == "production":
         raise CannotLoad("These orders never happened: they do not belong into production.")
@@ -64,7 +65,7 @@ def load(
         "begin": begin,
         "step": (end - begin) / wanted,
         "latest": max(end, now - LAST),
-        # Older events and calls have no partitions, as these were dropped.
+        # Older events and API calls would have no partition.
         "told_since": now - settings.WEBHOOK_RETENTION,
         "calls_since": now - settings.API_CALL_RETENTION,
         "merchants": owners,
@@ -82,7 +83,7 @@ def load(
 
 
 def _begin_sums_anew() -> None:
-    """Reopen the closed days of the ledger, because these orders are posted into them."""
+    """Reopen all closed days of the ledger, because the new orders have postings on those days."""
     with transaction.atomic():
         LedgerClosing.objects.all().delete()
         LedgerSum.objects.all().delete()
@@ -101,7 +102,7 @@ def _merchants(named: Sequence[UUID]) -> list[UUID]:
 
 
 def _load(told: dict[str, Any], wanted: int) -> Iterator[int]:
-    """Write the chunks, each in one transaction; after each, yield how many checkouts were written so far."""
+    """Write one chunk after another, and yield the number of checkouts written so far after each chunk."""
     for first, end in pairwise([*range(0, wanted, CHUNK), wanted]):
         _write(told | {"first": first, "last": end - 1})
         yield end
@@ -121,7 +122,8 @@ def _write(told: dict[str, Any]) -> None:
             cursor.execute(statement, told | times)
             if statement.lstrip().startswith("CREATE TEMP TABLE"):
                 table = statement.split()[3]
-                cursor.execute(f"ANALYZE {table}")  # otherwise each statement is planned for a few rows
+                # Without statistics, PostgreSQL plans the next statements for a table of a few rows.
+                cursor.execute(f"ANALYZE {table}")
         cursor.execute(f"DROP TABLE {past_orders.TOLD}")
         cursor.execute("SET LOCAL session_replication_role = DEFAULT")
 

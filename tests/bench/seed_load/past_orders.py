@@ -1,7 +1,7 @@
-"""The SQL that makes orders in final states with all their rows, a chunk at a time.
+"""The SQL that generates orders in final states, with all their rows, one chunk at a time.
 
 PostgreSQL generates the rows, because sending a row from Python takes ten times as long. Each id is a UUIDv7
-with the row's time, and every chunk is later than the previous chunk, as in a table that has grown.
+with the row's time, and every chunk is later than the previous chunk, as in a table that grew over time.
 """
 
 GOODS = """(VALUES
@@ -12,7 +12,7 @@ GOODS = """(VALUES
     (4, 'Postage', 'shipping', 395, NULL)
 ) AS goods (number, name, category, price, custom_data)"""
 
-# A UUIDv7 of that moment, so that rows of one moment are close together in every index.
+# Returns a UUIDv7 with the given time, so that rows of about the same time are close together in every index.
 _ID = """
 CREATE OR REPLACE FUNCTION pg_temp.id_of(at timestamptz) RETURNS uuid LANGUAGE sql VOLATILE AS $$
     SELECT encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid())
@@ -163,7 +163,7 @@ SELECT pg_temp.id_of(moment), merchant_id, client_id, checkout_id, 'POST',
     'req_' || replace(gen_random_uuid()::text, '-', ''), answer, '', moment
 FROM moves WHERE path IS NOT NULL AND moment >= %(calls_since)s ORDER BY n, moment
 """
-# Each event was delivered at the first attempt, except for one in fifty, which failed once first.
+# Each event was delivered at the first attempt, except one in fifty, which was delivered at the second.
 _TOLD = """
 CREATE TEMP TABLE told AS
 SELECT n, pg_temp.id_of(moment) AS id, merchant_id, subscription_id, checkout_id, reference,
@@ -199,7 +199,7 @@ SELECT overlay(id::text PLACING number::text FROM 36)::uuid, merchant_id, id, nu
 FROM told, generate_series(1, attempts) AS number WHERE subscription_id IS NOT NULL ORDER BY n, moment
 """
 FUNCTIONS = (_ID, _SPAN)
-TOLD = "moments, lines, orders, moves, told"  # a chunk's temporary tables
+TOLD = "moments, lines, orders, moves, told"  # the temporary tables of a chunk
 CHUNK = (
     *(_MOMENTS, _LINES, _ORDERS, _CHECKOUTS, _BILLS, _PAYMENTS, _OPERATIONS, _MOVEMENTS, _POSTINGS, _REFUNDS),
     *(_MOVES, _CHANGES, _CALLS, _TOLD, _EVENTS, _DELIVERIES, _ATTEMPTS),

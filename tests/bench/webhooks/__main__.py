@@ -20,7 +20,7 @@ from tests.bench.webhooks import figures, stage
 from tests.bench.webhooks.figures import Figure
 
 ENDPOINTS = 100
-# `pages` must run first, because it copies the database, which the other sections make large.
+# `pages` must run first, because it copies the database, and the other sections fill the database.
 SECTIONS = {
     "pages": "pages",
     "latency": "latency",
@@ -32,7 +32,7 @@ SECTIONS = {
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the named sections and print the table. Return 0 if all bounds are met, else 1."""
+    """Run the named sections and print the table. Return 0 if all bounds are met, else 1, or 2 for a wrong name."""
     if unknown := set(arguments) - set(SECTIONS):
         sys.stderr.write(f"No such section: {', '.join(sorted(unknown))}. There are {', '.join(SECTIONS)}.\n")
         return 2
@@ -66,7 +66,8 @@ def _measure(chosen: Sequence[str], folder: Path, scale: float) -> list[Figure]:
 
 
 def _end(number: int, _: object) -> None:
-    sys.exit(128 + number)  # the exception leaves every `with` block, so that all child processes are stopped
+    # The exception SystemExit leaves every `with` block, so that all child processes are stopped.
+    sys.exit(128 + number)
 
 
 if __name__ == "__main__":

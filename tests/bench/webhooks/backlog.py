@@ -21,7 +21,7 @@ Row = TypeVar("Row", bound=Model)
 
 
 class Pattern(NamedTuple):
-    """An event and its delivery, as the product writes them."""
+    """An event and its delivery, as the service writes them. Backlogs consist of copies of these rows."""
 
     event: Event
     delivery: Delivery
@@ -36,39 +36,40 @@ def subscribe(addresses: Sequence[str], name: str = "Acme Tickets") -> list[Merc
 
 
 def retire(merchants: Sequence[Merchant]) -> None:
-    """End the merchants' subscriptions, so that no retry disturbs the next measurement."""
+    """End the merchants' subscriptions, so that no retries disturb the next measurement."""
     for merchant in merchants:
         subscriptions.end(merchant)
 
 
 def emit_once(merchants: Sequence[Merchant], event_type: EventType = EventType.VOIDED) -> None:
-    """Emit one event for each merchant, so that connections to the endpoints are open."""
+    """Emit one event for each merchant, so that the worker opens connections to the endpoints."""
     for merchant in merchants:
         with transaction.atomic():
             emitter.emit(merchant, event_type)
 
 
 def fill(merchants: Sequence[Merchant], count: int, types: Sequence[EventType] = (EventType.VOIDED,)) -> None:
-    """Make `count` deliveries, to the merchants in turn, due at the same moment, and wake the senders."""
+    """Write `count` deliveries that are all due now, to the merchants in turn, and wake the workers."""
     with transaction.atomic():
         patterns = [_pattern(merchant, event_type) for event_type in types for merchant in merchants]
         copies = (_copy(patterns[number % len(patterns)]) for number in range(count))
         while batch := list(islice(copies, BATCH)):
             Event.objects.bulk_create([pattern.event for pattern in batch])
             Delivery.objects.bulk_create([pattern.delivery for pattern in batch])
-        with connection.cursor() as cursor:  # autovacuum would do this if the rows were added slowly
+        # Autovacuum would update the statistics if the rows were added slowly.
+        with connection.cursor() as cursor:
             cursor.execute("ANALYZE webhooks_event, webhooks_delivery")
         wakeup.after_commit(subscriptions.DELIVER_DUE)
 
 
 def await_end(worker: Worker, merchants: Sequence[Merchant], *, within: float = 60) -> None:
-    """Return when no delivery of the merchants is pending any more and all results are recorded."""
+    """Return when no delivery of the merchants is pending, so that all results are recorded."""
     pending = Delivery.objects.filter(merchant__in=merchants, status=Delivery.Status.PENDING)
     worker.until(lambda: not pending.exists(), within=within, what="the record of the last delivery")
 
 
 def _pattern(merchant: Merchant, event_type: EventType) -> Pattern:
-    """Return the rows that the product writes for such an event. Their transaction is rolled back."""
+    """Emit such an event, roll it back, and return its rows, of which copies are made later."""
     with transaction.atomic():
         event = Event.objects.get(pk=emitter.emit(merchant, event_type))
         pattern = Pattern(event, event.deliveries.get())

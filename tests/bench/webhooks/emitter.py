@@ -1,4 +1,4 @@
-"""Emits events as verbs do, in a separate process: `python -m tests.bench.webhooks.emitter`."""
+"""Emits events as the service does, in a separate process: `python -m tests.bench.webhooks.emitter`."""
 
 import os
 import threading
@@ -17,7 +17,7 @@ LEAD_SECONDS = 0.3
 
 @dataclass
 class Paced:
-    """An open loop: each event starts at a fixed time, even if earlier events are not finished."""
+    """Emits events at fixed times, even if earlier events are not finished (an open loop)."""
 
     merchants: list[Any]
     types: list[str]
@@ -50,10 +50,11 @@ class Paced:
         from django.db import transaction
 
         place = number % len(self.merchants)
-        turn = number // len(self.merchants) + number  # each merchant gets all types
+        # The shift by one after each round makes every merchant get events of all types.
+        turn = number // len(self.merchants) + number
         moments: list[int] = []
         with transaction.atomic():
-            # This is the first callback after COMMIT. It runs before the workers are woken.
+            # Registered first, so that it runs right after COMMIT, before the workers are woken.
             transaction.on_commit(lambda: moments.append(time.time_ns()))
             event_id = emit(self.merchants[place], self.types[turn % len(self.types)])
         self.committed.append((event_id, moments[0], place))
@@ -81,7 +82,7 @@ def emit(merchant: Any, event_type: str) -> str:
 def paced(merchants: list[str], types: list[str], rate: float, count: int) -> dict[str, Any]:
     """Emit `count` events at `rate` a second, to the merchants in turn.
 
-    Return the time at which each event was committed, and the largest delay of an event.
+    Return the time at which each event was committed, and the emitter's largest delay behind its schedule.
     """
     from payments.models import Merchant
 

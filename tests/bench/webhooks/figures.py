@@ -50,7 +50,7 @@ def against(
 ) -> Figure:
     """Return a figure as a multiple of its reference.
 
-    Pass `ratio` if it is not value / reference.
+    `ratio` replaces value / reference as the multiple.
     """
     multiple = value / reference if ratio is None else ratio
     line = (name, _shown(value, unit))
@@ -77,7 +77,7 @@ def table(figures: Sequence[Figure]) -> str:
 
 
 def progress(words: str) -> None:
-    """Print the current step, separately from the table."""
+    """Print the current step to standard error, separately from the table."""
     sys.stderr.write(f"  … {words}\n")
     sys.stderr.flush()
 

@@ -1,4 +1,4 @@
-"""Measures how a hanging endpoint affects another, and the load on an endpoint that has recovered."""
+"""Measures how a hanging endpoint delays another endpoint, and the load on an endpoint after it recovers."""
 
 import time
 from collections.abc import Iterator
@@ -15,15 +15,16 @@ SECONDS = 10
 RUNS = 5
 DUE = 5_000
 DOWN_SECONDS = 3.0
-BUSY_SECONDS = 1.0  # how long a busy receiver takes for a response after it has recovered
-MINIMUM = 50  # minimum number of requests in the first ten seconds, as the endpoint must get its webhooks
+BUSY_SECONDS = 1.0  # response time of the slower receiver after its recovery
+# A recovered endpoint must get at least so many requests in the first ten seconds.
+MINIMUM = 50
 SECOND = 1_000_000_000
 
 
 def measure(stage: Stage) -> Iterator[Figure]:
-    """Measure by how much a hanging endpoint raises another's p99, and the load after a recovery.
+    """Measure how much a hanging endpoint raises another endpoint's p99, and the load after a recovery.
 
-    The bounds are 1.5 × for the p99, and 10 requests in flight and 50 a second after a recovery.
+    The bound for the p99 is 1.5 ×. The bounds after a recovery are 10 requests in flight and 50 a second.
     """
     alone, beside = [], []
     for run in range(1, RUNS + 1):
@@ -39,7 +40,7 @@ def measure(stage: Stage) -> Iterator[Figure]:
 
 
 def _flow(stage: Stage, *, is_one_hanging: bool) -> pacing.Flow:
-    """Send 20 events a second to one endpoint, with or without 500 that wait for a hanging endpoint."""
+    """Send 20 events a second to one endpoint. Optionally, 500 more events wait for a hanging endpoint."""
     hanging, healthy = backlog.subscribe(stage.addresses([HANGING, HEALTHY]))
     stage.receiver.ask("behave", endpoint=HANGING, status=200, seconds=HANG_SECONDS)
     with stage.worker() as worker:
@@ -61,7 +62,10 @@ def _flow(stage: Stage, *, is_one_hanging: bool) -> pacing.Flow:
 
 
 def _recovery(stage: Stage) -> Iterator[Figure]:
-    """Measure two recoveries, and return the worse figures. One receiver answers at once, the other takes a second."""
+    """Measure two recoveries, and yield the worse figures.
+
+    One receiver answers immediately after its recovery, and the other receiver takes a second.
+    """
     in_flight, in_a_second, in_all = [], [], []
     for seconds in (0.0, BUSY_SECONDS):
         figures.progress(f"isolation: an endpoint recovers with {DUE} due and answers after {seconds:g} s")
@@ -75,7 +79,7 @@ def _recovery(stage: Stage) -> Iterator[Figure]:
 
 
 def _recovered(stage: Stage, seconds: float) -> tuple[int, list[int]]:
-    """Return the most requests in flight, and the times of arrival, in the first 10 s after the recovery."""
+    """Return the maximum of requests in flight, and all times of arrival, in the 10 s after a recovery."""
     (merchant,) = backlog.subscribe(stage.addresses([RECOVERED]))
     stage.receiver.ask("behave", endpoint=RECOVERED, status=200, seconds=HANG_SECONDS)
     stage.receiver.ask("reset")

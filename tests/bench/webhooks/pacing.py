@@ -15,9 +15,9 @@ MIXED = (EventType.AUTHORIZED, EventType.VOIDED)
 
 @dataclass(frozen=True)
 class Flow:
-    """The results for the events of the observed merchants."""
+    """The measured delays of all events, except those of a merchant that is left out."""
 
-    delays: Sequence[float]  # ms from the commit to the first byte of the first attempt
+    delays: Sequence[float]  # ms from the commit to the first byte at the receiver
     missing: int
     latest: float  # the largest delay of the emitter behind its schedule, in ms
 
@@ -26,7 +26,7 @@ class Flow:
 
 
 def flow(stage: Stage, merchants: Sequence[Merchant], *, rate: float, count: int, without: int = -1) -> Flow:
-    """Emit `count` events of mixed types, to the merchants in turn. Ignore the merchant at index `without`."""
+    """Emit `count` events to the merchants in turn, and measure all but those of `merchants[without]`."""
     told = stage.emitter.ask(
         "paced",
         merchants=[str(merchant.pk) for merchant in merchants],
@@ -41,7 +41,7 @@ def flow(stage: Stage, merchants: Sequence[Merchant], *, rate: float, count: int
 
 
 def _first_bytes(stage: Stage, events: set[str]) -> dict[str, int]:
-    """Wait until all events have arrived, at most PATIENCE_SECONDS; return when each first arrived."""
+    """Wait at most PATIENCE_SECONDS for all events. Return each one's first arrival in ns since the epoch."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         arrived: dict[str, int] = {}

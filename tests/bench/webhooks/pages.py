@@ -19,7 +19,7 @@ SHORT, LONG = 1_000, 1_000_000
 TIMES, WARM = 150, 10
 PATH = "webhooks/deliveries?limit=50"
 OLD, MIDDLE = LONG_AGO * 0.6, 0.5
-# Filters, and where in the log the deep page begins, as a share (0 is the oldest entry).
+# Maps a filter to the position of its deep page in the log: 0 is the oldest entry, 1 the newest.
 FILTERS = {
     "": MIDDLE,
     "&status=delivered": MIDDLE,
@@ -28,7 +28,8 @@ FILTERS = {
     f"&event_type={EventType.TEST.value}": OLD,
     f"&status=failed&event_type={EventType.VOIDED.value}": OLD,
 }
-# The product writes these rows, and the long logs repeat them: the answer's status, the events' types.
+# The deliveries that the service makes: the receiver's HTTP status, the events' types. The logs consist of
+# copies of their rows.
 WRITTEN = (
     (200, (EventType.AUTHORIZED, EventType.VOIDED)),
     (404, (EventType.VOIDED, EventType.TEST)),
@@ -36,9 +37,9 @@ WRITTEN = (
 
 
 def measure(stage: Stage) -> Iterator[Figure]:
-    """Compare a page of a log of 1,000,000 with one of a log of 1,000. The bound is 1.2 × in wall time."""
+    """Compare pages of a log of 1,000,000 attempts with those of a log of 1,000. The bound is 1.2 ×."""
     merchant = _write_patterns(stage)
-    connection.close()  # a database that has a connection cannot be copied
+    connection.close()  # a database with open connections cannot be copied
     with contextlib.ExitStack() as stack:
         readers = []
         for name, count in (("log_short", SHORT), ("log_long", stage.scaled(LONG, minimum=2 * SHORT))):
@@ -55,7 +56,7 @@ def measure(stage: Stage) -> Iterator[Figure]:
 
 
 def _write_patterns(stage: Stage) -> Merchant:
-    """Make the product deliver events to a receiver that accepts or refuses them; return the merchant."""
+    """Make the service deliver the events of WRITTEN, to have rows to copy; return the merchant."""
     (merchant,) = backlog.subscribe(stage.addresses([0]), "Pages")
     with stage.worker() as worker:
         for status, kinds in WRITTEN:
@@ -76,7 +77,7 @@ def _await_log(worker: Worker, merchant: Merchant, status: int, count: int) -> N
 
 @contextlib.contextmanager
 def _reader(stage: Stage, name: str) -> Iterator[Clerk]:
-    """Run a reader on a copy of the database until the block ends, then drop the copy."""
+    """Run a reader process on a copy of the database until the block ends, then drop the copy."""
     url = stage.variables["DATABASE_URL"]
     own = urlsplit(url).path.strip("/")
     with psycopg.connect(url.replace(f"/{own}?", "/postgres?"), autocommit=True) as server:
@@ -87,7 +88,7 @@ def _reader(stage: Stage, name: str) -> Iterator[Clerk]:
 
 
 def _compared(readers: Sequence[Clerk], name: str, paths: Sequence[str], times: int) -> Iterator[Figure]:
-    """Measure the paths with both readers in turn, so that other work on the machine affects both."""
+    """Request a page alternately from both readers, so that other work on the machine affects both."""
     wall: list[list[float]] = [[], []]
     cpu: list[list[float]] = [[], []]
     for number in range(WARM + times):

@@ -24,7 +24,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Clerk:
-    """A module of this package as a process. It reads requests and writes responses as lines of JSON."""
+    """A child process that runs a module of this package. Requests and responses are lines of JSON."""
 
     def __init__(self, module: str, variables: Mapping[str, str], log: Path, *arguments: str) -> None:
         self._log = log
@@ -41,7 +41,7 @@ class Clerk:
             )
 
     def ask(self, verb: str, **asked: Any) -> Any:
-        """Call a function of the process by its name, and return the result."""
+        """Call a function in the child process by its name, and return the result."""
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write(json.dumps([verb, asked]) + "\n")
         self._process.stdin.flush()
@@ -63,7 +63,7 @@ def serve(verbs: Mapping[str, Callable[..., Any]]) -> None:
 
 
 class Worker:
-    """The worker of `make run`: one process, with its log in a file."""
+    """A worker process as in `make run`, with its log in a file."""
 
     def __init__(self, command: Sequence[str], variables: Mapping[str, str], log: Path) -> None:
         self._log = log
@@ -80,9 +80,9 @@ class Worker:
         self.until(lambda: b" ready." in log.read_bytes(), within=START_SECONDS, what="the worker's start")
 
     def until(self, is_so: Callable[[], bool], *, within: float, what: str) -> None:
-        """Return when the condition is true.
+        """Wait until the condition is true.
 
-        Raises RuntimeError with the end of the log if that takes too long.
+        Raises RuntimeError with the end of the log if that takes too long or the worker has ended.
         """
         deadline = time.monotonic() + within
         while not is_so():
@@ -113,7 +113,7 @@ class Worker:
 
 
 class CpuTrace:
-    """A worker's CPU time, readable for any moment during the `with` block."""
+    """Samples a worker's CPU time during the `with` block, so that it can be read for any period."""
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker

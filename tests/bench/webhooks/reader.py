@@ -1,4 +1,4 @@
-"""A log of deliveries in a separate database, and requests for its pages in this process.
+"""Fills a separate database with a log of deliveries, and requests pages of the log in this process.
 
 `python -m tests.bench.webhooks.reader` answers lines of JSON.
 """
@@ -13,10 +13,11 @@ import django
 from tests.bench.webhooks import processes
 
 DAYS = 29
-LONG_AGO = 0.2  # only the oldest part of the log, of this share, has failed attempts and test events
+# Only the oldest fifth of the log has failed attempts and test events.
+LONG_AGO = 0.2
 PAGE = 50
 AT = "%(start)s::timestamptz + n * %(step)s::interval"
-# Each row is a copy of one that the product has written, with its own id and time, oldest first.
+# Each row is a copy of a row that the service has written, with a new id and time. The oldest comes first.
 COPY = """
 INSERT INTO {table} ({columns})
 SELECT {expressions} FROM generate_series(1, %(count)s) n
@@ -30,7 +31,7 @@ ORDER BY n
 
 
 class Reader:
-    """A merchant's backend that reads the log."""
+    """Fills the log of one merchant, and requests its pages through the API."""
 
     def __init__(self) -> None:
         self._api: Any = None
@@ -47,7 +48,7 @@ class Reader:
         self._api = Api(Merchant.objects.get(pk=merchant))
 
     def cursor(self, share: float) -> str:
-        """Return the cursor of a page that begins at this share of the log (0 is the oldest entry)."""
+        """Return the cursor of a page that begins at this position in the log (0 is the oldest entry)."""
         from config.lib import cursor
         from webhooks.models import Attempt
 
@@ -59,7 +60,7 @@ class Reader:
         return quote(str(found))
 
     def get(self, path: str) -> dict[str, float]:
-        """Make one request, which must return a full page; return how many milliseconds it took."""
+        """Request a page, which must be full; return the milliseconds of wall time and of CPU time."""
         wall, cpu = time.perf_counter_ns(), time.process_time_ns()
         answer = self._api.get(path)
         cpu, wall = time.process_time_ns() - cpu, time.perf_counter_ns() - wall
@@ -88,7 +89,7 @@ def _fill(merchant: str, count: int, times: dict[str, Any]) -> None:
     parameters = {"count": count, "long_ago": int(count * LONG_AGO), **times}
     patterns = {name: _pattern(merchant, *kind) for name, kind in _kinds().items()}
     with connection.cursor() as cursor:
-        # The foreign keys of the copies need no check.
+        # This switches off the checks of foreign keys. The copies refer to each other correctly.
         cursor.execute("SET session_replication_role = replica")
         for place, model in enumerate((Event, Delivery, Attempt)):
             ids = {name: rows[place] for name, rows in patterns.items()}
@@ -109,7 +110,7 @@ def _kinds() -> dict[str, tuple[Any, int]]:
 
 
 def _pattern(merchant: str, event_type: Any, status: int) -> tuple[Any, Any, Any]:
-    """Return the ids of an event, its delivery and its attempt, as the product has written them."""
+    """Return the ids of an event, its delivery and its attempt, which the service has written."""
     from webhooks.models import Attempt
 
     rows = Attempt.objects.filter(merchant_id=merchant, http_status=status, delivery__event__type=event_type)
@@ -134,16 +135,15 @@ def _copy_of(model: Any) -> str:
 
 
 def _id(kind: str) -> str:
-    """Return the SQL for a UUIDv7 of the row's time. It is the same in every table that names the row."""
+    """Return the SQL for the UUIDv7 of the n-th row of this kind. Every table computes the same id for it."""
     milliseconds = f"(extract(epoch FROM {AT}) * 1000)::bigint"
     rest = f"substr(md5(n::text || '{kind}'), 1, 15)"
     return f"(lpad(to_hex({milliseconds}), 12, '0') || '70008' || {rest})::uuid"
 
 
 if __name__ == "__main__":
-    if hasattr(
-        os, "sched_setaffinity"
-    ):  # the compared readers share a core, because two cores can differ in speed
+    # The two readers that are compared share a core, because two cores can differ in speed.
+    if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     django.setup()

@@ -1,7 +1,7 @@
 """A receiver of webhooks with TLS and HTTP/1.1 keep-alive. It uses little CPU time.
 
-`python -m tests.bench.webhooks.receiver <certificate> <key>` answers lines of JSON. Each endpoint has its
-own port, as each merchant has its own host.
+`python -m tests.bench.webhooks.receiver <certificate> <key>` answers lines of JSON. Each endpoint has its own
+port, because merchants' endpoints are on different hosts.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ class Endpoint:
         self.waiting: set[Connection] = set()
 
     def behave(self, status: int, seconds: float) -> None:
-        """Set the answer for future requests, and send it at once on connections that wait for one."""
+        """Set the answer to future requests, and send it immediately to requests that wait for an answer."""
         self.answer, self.seconds = _answer(status), seconds
         for connection in list(self.waiting):
             connection.answer()
@@ -46,12 +46,12 @@ class Log:
         self.keep = 0
 
     def reset(self, keep: int) -> None:
-        """Empty the log. From then on, also store the complete text of the first `keep` requests."""
+        """Empty the log, and store the complete text of the next `keep` requests."""
         self.arrivals, self.kept, self.keep = [], [], keep
 
 
 class Connection(asyncio.Protocol):
-    """A connection, with one request after the other."""
+    """A keep-alive connection that carries one request after another."""
 
     def __init__(self, endpoint: Endpoint, log: Log) -> None:
         self._endpoint, self._log = endpoint, log
@@ -113,7 +113,7 @@ class Receiver:
         self._endpoints: list[Endpoint] = []
 
     async def open(self, count: int) -> list[int]:
-        """Open `count` more endpoints; return the ports of all."""
+        """Open `count` more endpoints; return the ports of all endpoints."""
         for _ in range(count):
             endpoint = Endpoint(len(self._endpoints))
             server = await asyncio.get_running_loop().create_server(
@@ -169,5 +169,5 @@ def _answer(status: int) -> bytes:
 
 
 if __name__ == "__main__":
-    gc.disable()  # a pause here would count as a delay of the measured code
+    gc.disable()  # a pause of the receiver would count as a delay of the service
     asyncio.run(main(*sys.argv[1:]))

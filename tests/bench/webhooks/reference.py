@@ -1,4 +1,4 @@
-"""The reference: a bare aiohttp loop that sends requests signed beforehand, and stores no results.
+"""The reference: a bare aiohttp loop that sends requests which are already signed, and stores no results.
 
 `python -m tests.bench.webhooks.reference` answers lines of JSON. It uses one session, keep-alive and TLS.
 """
@@ -14,11 +14,11 @@ import yarl
 
 from tests.bench.webhooks import processes
 
-OWN = ("host", "content-length")  # the headers that aiohttp writes automatically
+OWN = ("host", "content-length")  # headers that aiohttp adds
 
 
 class Request(NamedTuple):
-    """A request as it was received, ready to be sent again."""
+    """A request of a worker that the receiver has stored, ready to be sent again."""
 
     url: yarl.URL
     headers: dict[str, str]

@@ -1,4 +1,4 @@
-"""The stage of every measurement: engines that write to the disk, a receiver, an emitter and workers."""
+"""Starts what every measurement needs: durable PostgreSQL and Valkey, a receiver, an emitter and workers."""
 
 import contextlib
 import os
@@ -11,14 +11,15 @@ from config.deploy import make_env
 from config.local import engines, environment, run
 from tests.bench.webhooks.processes import ROOT, Clerk, Worker
 
-INHERITED = ("PATH", "HOME", "TMPDIR", "LANG")  # other variables can belong to another run
+# Only these variables are inherited. Others could be settings of another run.
+INHERITED = ("PATH", "HOME", "TMPDIR", "LANG")
 UNLIMITED = "1000000/second"
 Arrival = tuple[str, int, int]  # event, nanoseconds since the epoch, endpoint
 
 
 @dataclass(frozen=True)
 class Stage:
-    """The place of a measurement. `scale` makes it smaller, for a trial."""
+    """The running processes of a measurement. `scale` makes it smaller, for a trial."""
 
     folder: Path
     variables: Mapping[str, str]
@@ -65,7 +66,7 @@ class Stage:
 
 @contextlib.contextmanager
 def ready(folder: Path, *, endpoints: int, scale: float) -> Iterator[Stage]:
-    """Set up all parts in the folder, with a migrated, empty database, and this process's environment."""
+    """Start all processes with a migrated, empty database, and set this process's environment."""
     make_env.write(folder, "localhost")
     certificate, key = (str(folder / ".tls" / name) for name in ("public.pem", "private.pem"))
     kept = {name: os.environ[name] for name in INHERITED if name in os.environ}
@@ -75,7 +76,7 @@ def ready(folder: Path, *, endpoints: int, scale: float) -> Iterator[Stage]:
         variables |= {"DATABASE_URL": own.database_url, "REDIS_URL": own.redis_url}
         plan = run.plan(folder, variables["PORT"])
         subprocess.run(plan.seed, env=variables, cwd=ROOT, check=True)
-        # No pool here, because a database can be copied only if no connection to it is open.
+        # No connection pool, because a database with open connections cannot be copied.
         os.environ.update(variables | {"DJANGO_SETTINGS_MODULE": "config.settings", "DATABASE_POOL": "0"})
         receiver = Clerk("receiver", variables, folder / "receiver.log", certificate, key)
         stack.callback(receiver.end)

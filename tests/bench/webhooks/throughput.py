@@ -1,7 +1,7 @@
 """Measures how fast a worker sends a backlog, and the CPU time of a delivery.
 
-The reference is a bare loop that sends the same bytes as fast as it can. There are so many endpoints that the
-limit for each endpoint (40 a second after a burst) does not limit the worker.
+The reference is a bare loop that sends the same bytes as fast as it can. The worker sends to so many
+endpoints that the limit for each endpoint (40 a second after a burst) does not slow it down.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,9 +16,10 @@ from tests.bench.webhooks.stage import Stage
 ENDPOINTS = 100
 DELIVERIES = 20_000
 ROUNDS = 5
-IN_FLIGHT = 120  # parallel requests of the reference, as many as a worker has without urgent deliveries
+# Parallel requests of the reference: as many as a worker's slots for deliveries that are not urgent.
+IN_FLIGHT = 120
 KEPT = 2_000
-SLOWEST = 50  # deliveries a second; the bench gives up if the worker is slower
+SLOWEST = 50  # deliveries a second; if the worker is slower, the bench gives up
 
 
 class Cost(NamedTuple):
@@ -29,7 +30,7 @@ class Cost(NamedTuple):
 
 
 def measure(stage: Stage) -> Iterator[Figure]:
-    """Measure the deliveries a second, of wall time and of CPU time, and the CPU time relative to the loop's.
+    """Measure the deliveries a second, and the CPU time of a delivery as a multiple of the bare loop's.
 
     The bounds are 1,000 deliveries a second and 2.3 × the CPU time of the loop.
     """
@@ -52,7 +53,7 @@ def measure(stage: Stage) -> Iterator[Figure]:
 
 
 def _drain(stage: Stage, worker: Worker, merchants: Sequence[Merchant], count: int) -> Cost:
-    """Measure the middle 80 % of a backlog. The connections are already open."""
+    """Send a backlog over open connections; return the cost of a delivery, measured in its middle 80 %."""
     stage.receiver.ask("reset")
     backlog.emit_once(merchants)
     stage.await_arrivals(worker, len(merchants), within=30)

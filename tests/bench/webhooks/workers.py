@@ -1,4 +1,8 @@
-"""Measures how much more four workers send than one if they mostly wait, which shows whether claims block."""
+"""Compares the throughput of four workers with that of one worker.
+
+The endpoints are slow, so the workers mostly wait. If four workers are hardly faster than one, they block
+each other when they claim deliveries.
+"""
 
 import contextlib
 from collections.abc import Iterator, Sequence
@@ -10,13 +14,13 @@ from tests.bench.webhooks.stage import Stage
 
 ENDPOINTS = 100
 ANSWER_SECONDS = 1.0
-SECONDS = 15  # the backlog is as large as the slots can send in this time
+SECONDS = 15  # how long the slots need to send the backlog
 PER_WORKER = 120  # slots for deliveries that are not urgent
 WORKERS = 4
 
 
 def measure(stage: Stage) -> Iterator[Figure]:
-    """Measure how many times as much four worker processes claim as one. The bound is at least three times."""
+    """Measure the throughput of four workers as a multiple of one worker's. It must be at least 3."""
     merchants = backlog.subscribe(stage.addresses(range(ENDPOINTS)))
     rates = {count: _rate(stage, merchants, count) for count in (1, WORKERS)}
     for count, rate in rates.items():
@@ -25,7 +29,7 @@ def measure(stage: Stage) -> Iterator[Figure]:
 
 
 def _rate(stage: Stage, merchants: Sequence[Merchant], workers: int) -> float:
-    """Return the deliveries a second in the middle of a backlog. The endpoints answer after one second."""
+    """Return the deliveries a second in the middle 60 % of a backlog. Endpoints answer after one second."""
     count = stage.scaled(workers * PER_WORKER * SECONDS, minimum=workers * PER_WORKER * 3)
     figures.progress(f"workers: {count} deliveries, {workers} at work")
     stage.receiver.ask("calm")
