@@ -24,7 +24,7 @@ from tests.journeys.service import Service
 
 PHONE: ViewportSize = {"width": 375, "height": 812}
 
-expect.set_options(timeout=15_000)  # on a busy machine, a late answer is not a fault
+expect.set_options(timeout=15_000)  # milliseconds; long, because the machine can be busy
 
 
 @pytest.fixture(scope="package")
@@ -44,7 +44,7 @@ def order(service: Service) -> Iterator[Order]:
 
 @pytest.fixture(scope="module")
 def desk(service: Service) -> Iterator[Desk]:
-    """Yield a merchant with traffic and a listening endpoint, and prove the ledger at the end."""
+    """Yield a merchant with many orders and a webhook endpoint, and prove the ledger at the end."""
     with receiver.listening() as endpoint:
         yield Desk(service, endpoint)
     service.prove_ledger()

@@ -60,7 +60,7 @@ class Desk:
         return 200
 
     def order(self, name: str) -> str:
-        """Create an order of £95.50, and remember it under a name."""
+        """Create an order of £95.50, and store its UUID under a name."""
         self._number += 1
         order = factories.order(**bill() | {"merchant_order_id": f"A-{self._number}"})
         self.uuids[name] = str(self.merchant.post("checkouts", order).json()["data"]["checkout_uuid"])
@@ -73,7 +73,7 @@ class Desk:
         return uuid
 
     def lose(self, name: str, attempts: int = 1) -> None:
-        """Let a hold lapse after at least this many attempts at the endpoint have failed."""
+        """Hold an order, wait for this many failed attempts at the endpoint, and let the hold lapse."""
         uuid = self.pay(name)
         polling.until(
             lambda: len(self.receiver.of("checkout.authorized", uuid)) >= attempts or None,
@@ -84,7 +84,7 @@ class Desk:
         self.merchant.awaited(uuid, "voided", within=20)
 
     def _trade(self) -> None:
-        """Make some orders that succeed. Then let the endpoint fail, so that a hold is lost."""
+        """Make orders in many states. Finally, make the endpoint fail, so that a hold lapses."""
         shares = [{"name": name, "amount": 2387} for name in ("Finn", "Priya", "نور")]
         split = self.pay("split", shares=shares)
         self.merchant.awaited(split, "captured", within=20)
@@ -119,7 +119,7 @@ class Desk:
         return page
 
     def is_there(self, page: Page, wanted: str) -> bool:
-        """Load the checklist again, and return whether it shows an element. This needs no script."""
+        """Load the checklist again, and return whether the page has an element that matches `wanted`."""
         return bool(self.at(page, "/portal/checklist").locator(wanted).count())
 
 
@@ -128,13 +128,14 @@ def _checkout(name: str) -> Callable[[Desk, Page], Page]:
 
 
 def _case(name: str, shows: str) -> Callable[[Desk, Page], Page]:
-    """Run a case of the checklist while the endpoint answers 500, unless the result is already shown."""
+    """Return a function that runs a checklist case while the endpoint answers 500, and shows the result."""
 
     def bring(desk: Desk, page: Page) -> Page:
         desk.at(page, "/portal/checklist")
         wanted = f"#case-{name} {shows}"
         if not page.locator(wanted).count():
-            desk.receiver.answer_with(500)  # the visit of another page might have set the endpoint to capture
+            # An earlier visit might have made the endpoint capture orders (see `_happened`).
+            desk.receiver.answer_with(500)
             page.click(f"#case-{name} button")
             polling.until(lambda: desk.is_there(page, wanted) or None, within=90, what=f"the case {name}")
         return page
@@ -159,9 +160,9 @@ def _refund(step: int) -> Callable[[Desk, Page], Page]:
 
 
 def _cancel(desk: Desk, page: Page) -> Page:
-    """Open the confirmation on the order's page.
+    """Open the confirmation for a cancellation, on the page of an unpaid order.
 
-    The order is unpaid, because a hold would end after two minutes.
+    A held order would not do, because its hold would lapse after two minutes.
     """
     _checkout("unpaid")(desk, page)
     page.click("text=Cancel the order")
@@ -170,7 +171,7 @@ def _cancel(desk: Desk, page: Page) -> Page:
 
 
 def _happened(name: str, what: str, shows: str) -> Callable[[Desk, Page], Page]:
-    """Change a captured order at the bank, and open its page once the page shows the change."""
+    """Return a function that changes a captured order at the bank, and shows the change on its page."""
 
     def bring(desk: Desk, page: Page) -> Page:
         if name not in desk.uuids:
@@ -190,7 +191,7 @@ def _happened(name: str, what: str, shows: str) -> Callable[[Desk, Page], Page]:
 
 
 def _first_day(desk: Desk, page: Page) -> Page:
-    """Open the home page of another merchant that has not captured anything yet."""
+    """Open the home page of a new merchant that has no captured orders yet."""
     new = desk.service.new_merchant("Brand New")
     page.context.clear_cookies()
     desk.sign_in(page, new)
@@ -210,7 +211,7 @@ def _personal(desk: Desk, page: Page) -> Page:
 
 
 def _wrong(path: str, wrong: str, field: str, button: str) -> Callable[[Desk, Page], Page]:
-    """Submit an invalid value in a form, and show the form with its error."""
+    """Return a function that submits an invalid value, and shows the form with its error."""
 
     def shown(desk: Desk, page: Page) -> Page:
         desk.at(page, path)
@@ -259,7 +260,7 @@ def _menu_open(desk: Desk, page: Page) -> Page:
     return page
 
 
-# The pages, and each of their states that looks different.
+# Maps each page and each visibly different state of it to the function that opens it.
 PAGES: dict[str, Callable[[Desk, Page], Page]] = {
     "50 home": _path("/portal"),
     "50 home, 24 hours": _path("/portal?range=24h"),
@@ -309,4 +310,4 @@ PAGES: dict[str, Callable[[Desk, Page], Page]] = {
     "00 front page": _path("/"),
     "64 nothing there": _path("/portal/checkouts/01a1ff87-30a0-763f-ad37-2dcca246cbf9"),
 }
-NEEDS_SCRIPT = {"63 menu, open on a phone"}  # without a script, the menu is a page
+NEEDS_SCRIPT = {"63 menu, open on a phone"}  # without JavaScript, the menu is a separate page

@@ -25,7 +25,8 @@ MATES = (
     *("Leo", "Ida", "Max", "Eva", "Tom", "Ada", "Ben", "Gus", "Kim"),
 )
 NEVER_ASK_AGAIN = "document.addEventListener('htmx:beforeRequest', (event) => event.preventDefault())"
-numbers = count(200_000)  # a number gets at most one code in 30 seconds
+# Phone numbers. Each payer gets a new one, because a number gets at most one code in 30 seconds.
+numbers = count(200_000)
 COUNT_NOTHING = """
 from hosted_page.models import ShareTake, SmsMessage
 SmsMessage.objects.filter(is_counted=True).update(is_counted=False)
@@ -35,7 +36,7 @@ ShareTake.objects.all().delete()
 
 @dataclass
 class Stage:
-    """A merchant with a long bill, whose payers have their own phone numbers."""
+    """A merchant, and methods that bring a payer's browser to a page. Each payer has a new phone number."""
 
     service: Service
     open_page: Callable[..., Page]
@@ -43,7 +44,8 @@ class Stage:
 
     def __post_init__(self) -> None:
         self.merchant = self.service.new_merchant("Acme Tickets")
-        self.service.command("shell", "-c", COUNT_NOTHING)  # all payers of all stages share one address
+        # All payers of all stages have the same IP address. Without this, they would exceed its limits.
+        self.service.command("shell", "-c", COUNT_NOTHING)
 
     def order(self, **changes: Any) -> Order:
         return Order(self.service, self.merchant, self.merchant.create(**bill() | changes))
@@ -207,7 +209,8 @@ def _silent(stage: Stage, state: str) -> Page:
     if state == "silent":
         order.grow_older(60)
         at(page, "silent")
-    page.evaluate(NEVER_ASK_AGAIN)  # otherwise the bank recovers before the picture
+    # Stop the page's updates. Otherwise, it would show the bank's recovery before the picture is taken.
+    page.evaluate(NEVER_ASK_AGAIN)
     order.let_the_bank_fail(times=0)
     return page
 
@@ -277,7 +280,8 @@ def _refunding(stage: Stage) -> Page:
     stage.merchant.refund(order.checkout_uuid)
     page.goto(order.url)
     at(page, "refunding")
-    page.evaluate(NEVER_ASK_AGAIN)  # otherwise the refund fails before the picture
+    # Stop the page's updates. Otherwise, it would show the failed refund before the picture is taken.
+    page.evaluate(NEVER_ASK_AGAIN)
     return page
 
 
@@ -327,7 +331,7 @@ def _link_ended(stage: Stage) -> Page:
 
 
 def offers(stage: Stage) -> Page:
-    """Open the page with the merchant's opt-in box that a link in a mail leads to."""
+    """Open the merchant's opt-in page through the link that a merchant can send to a customer."""
     order = stage.order()
     link = stage.merchant.call("GET", f"merchant/v1/checkouts/{order.checkout_uuid}/opt-in-link").json()
     page = stage.open_page()

@@ -31,7 +31,7 @@ rows.update(created_at=clock.now() - timedelta(days=3), mailed_at=clock.now())
 rows = Discrepancy.objects.filter(kind="another_amount", closed_at=None)
 rows.update(created_at=clock.now() - timedelta(hours=20))  # the page has the oldest ones
 """
-# Everything about the order whose refund failed happened three days ago.
+# Moves everything about the order whose refund failed three days into the past.
 EARLIER = """
 from datetime import timedelta
 from django.db.models import F
@@ -91,7 +91,7 @@ class Office:
         self.service.command("shell", "-c", EARLIER.format(**self.uuids))
 
     def pay(self, name: str, card: str = "4242424242424242") -> str:
-        """Create an order of £95.50, hold its amount on a card, and store the order under a name."""
+        """Create an order of £95.50, hold its amount on a card, and store its UUID under a name."""
         self._number += 1
         order = factories.order(**bill() | {"merchant_order_id": f"NF-{self._number}"})
         self.uuids[name] = str(self.merchant.post("checkouts", order).json()["data"]["checkout_uuid"])
@@ -159,7 +159,7 @@ def _of(path: str, name: str) -> Callable[[Office, Page], Page]:
 
 
 def _question(office: Office, page: Page) -> Page:
-    """Open the question that confirms an action: below its row, or on a separate page without JavaScript."""
+    """Open the form that confirms an action: below the row, or without JavaScript on a separate page."""
     office.at(page, "/admin/operations/")
     page.click("a:text-is('Settled outside') >> nth=0")
     page.wait_for_selector("form.ask")
@@ -175,7 +175,7 @@ def _question_page(office: Office, page: Page) -> Page:
 
 
 def _confirm(office: Office, page: Page) -> Page:
-    """Open the confirmation of an action that was chosen on the row's own page."""
+    """Open the confirmation of an action that the operator has chosen on an order's page."""
     office.pay("to cancel")
     office.at(page, f"/admin/checkout/checkout/{office.uuids['to cancel']}/change/")
     page.click(".heading-rest form button")
@@ -184,7 +184,7 @@ def _confirm(office: Office, page: Page) -> Page:
 
 
 def _in_doubt(office: Office, page: Page) -> Page:
-    """Open an order whose capture the bank has not answered, with the folded part open."""
+    """Open an order whose capture is in doubt, and expand the section with all fields."""
     uuid = office.leave_in_doubt()
     office.at(page, f"/admin/checkout/checkout/{uuid}/change/")
     page.click(".all-fields > summary")
@@ -220,7 +220,7 @@ def _menu_open(office: Office, page: Page) -> Page:
     return page
 
 
-# The pages, and each of their states that looks different.
+# Maps each page and each visibly different state of it to the function that opens it.
 PAGES: dict[str, Callable[[Office, Page], Page]] = {
     "70 overview": _overview,
     "71 operations": _operations,
@@ -237,4 +237,4 @@ PAGES: dict[str, Callable[[Office, Page], Page]] = {
     "75 confirm": _confirm,
     "76 menu, open on a phone": _menu_open,
 }
-NEEDS_SCRIPT = {"76 menu, open on a phone"}  # without a script, the menu is a page
+NEEDS_SCRIPT = {"76 menu, open on a phone"}  # without JavaScript, the menu is a separate page

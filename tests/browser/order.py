@@ -1,4 +1,4 @@
-"""An order that is paid in a browser, as the merchant reads it and as the bank's books list it."""
+"""An order that is paid in a browser, and its state at the service and in the bank's books."""
 
 import json
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ inquiries.open_about([payment])
 
 @dataclass(frozen=True)
 class Order:
-    """An unpaid order of £90.00, seen from the merchant's side and from the bank's."""
+    """An order that begins unpaid: its state at the service and in the bank's books, and the bank's actions."""
 
     service: Service
     merchant: Merchant
@@ -82,12 +82,12 @@ class Order:
         return [row for row in rows if row["fields"][field] in wanted]
 
     def comes_to(self, *charges: str) -> None:
-        """Fail unless the order is held and its charges soon have these states. A release takes a moment."""
+        """Fail unless the order is held and its charges get these states within 10 s. A release takes time."""
         assert self.status() == "authorized"
         polling.until(lambda: self.charges() == list(charges), within=10, what=f"charges {charges}")
 
     def grow_older(self, seconds: int) -> None:
-        """Move the start of the order's open operations back, because no test can wait for ten minutes."""
+        """Make the order's open operations older, so that no test has to wait for ten minutes."""
         self.service.command("shell", "--command", OLDER.format(checkout=self.checkout_uuid, seconds=seconds))
 
     def be_disputed(self, place: int = 1) -> None:
@@ -114,9 +114,9 @@ class Order:
             self.service.command("shell", "--command", command)
             older = kept.read()
         page.context.add_cookies([{"name": name, "value": older, "url": self.url}])
-        # A number gets at most one code in 30 seconds.
+        # Make the sent codes older too, because a number gets at most one code in 30 seconds.
         self.service.command("shell", "--command", NO_TEXT_JUST_NOW)
 
     def let_the_bank_fail(self, *, times: int) -> None:
-        """Let the bank answer this many authorizations and look-ups with a 500. With 0, it works again."""
+        """Make the bank's next `times` authorizations and look-ups fail with a 500. With 0, end the fault."""
         self.service.command("shell", "--command", FAULT.format(times=times))

@@ -1,4 +1,4 @@
-"""From the demo shop's Buy button to its ticket, as a customer with a phone."""
+"""A customer with a phone buys tickets in the demo shop and pays for them."""
 
 import re
 from collections.abc import Callable
@@ -12,8 +12,8 @@ from tests.journeys.service import Service
 
 pytestmark = pytest.mark.journey
 
-CARD_PAGE = re.compile("Pay (by card|£)")  # the lead's and a mate's
-_numbers = count(900_350)  # not the numbers of the gallery
+CARD_PAGE = re.compile("Pay (by card|£)")  # the headings for a lead and for a mate
+_numbers = count(900_350)  # different from the phone numbers of the gallery
 WITH_AND_WITHOUT = [
     pytest.param(True, id="with script"),
     pytest.param(False, id="without script", marks=pytest.mark.long),
@@ -71,7 +71,7 @@ class TestBuying:
     def test_ends_with_tickets_in_the_shop(
         self, service: Service, open_page: Callable[..., Page], accessible: Visit, script: bool
     ) -> None:
-        look = accessible if script else nothing  # axe is a script itself
+        look = accessible if script else nothing  # axe needs JavaScript
         page = open_page(java_script_enabled=script)
         buy(page, service, look)
         sign_in(page, look)
@@ -92,7 +92,7 @@ class TestBuying:
         assert moment(page, "Money held") <= moment(page, "Captured")
         service.prove_ledger()
 
-    @pytest.mark.long  # `make test` also refunds in the portal
+    @pytest.mark.long  # `make test` covers refunds through the portal
     def test_refunds_from_the_order_page(
         self, service: Service, open_page: Callable[..., Page], accessible: Visit
     ) -> None:

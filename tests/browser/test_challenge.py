@@ -1,4 +1,4 @@
-"""The bank asks the payer to confirm (3-D Secure). Each way to answer, leave or return ends correctly."""
+"""The bank asks the payer to confirm (3-D Secure). The payer confirms, refuses, leaves or returns."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ ASKS = "4000002500003155"
 
 @pytest.fixture
 def another_tab() -> Iterator[Callable[[Page], Page]]:
-    """Yield a function that opens a second tab of the browser; an error on its console fails the test."""
+    """Yield a function that opens a second tab. An error on the tab's console fails the test."""
     complaints: list[str] = []
 
     def listen(line: ConsoleMessage) -> None:
@@ -70,7 +70,7 @@ class TestTheAnswer:
         for fact in ("Sandbox Bank", "Acme Tickets", "Visa ending 3155", "£90.00", "No real money moves."):
             expect(page.locator("body")).to_contain_text(fact)
         if script:
-            accessible(page)  # axe is a script itself
+            accessible(page)  # axe needs JavaScript
         confirm(page)
         heading(page, "Held, not taken yet")
         order.comes_to("held")
@@ -111,7 +111,7 @@ class TestTheAnswer:
         is_asked_for_a_card(tab, "You did not answer your bank in time.")
         accessible(tab)
         heading(finn, "Your mobile number")
-        confirm(page)  # it is too late, and the page says so
+        confirm(page)  # the payer confirms too late
         is_asked_for_a_card(page, "You did not answer your bank in time.")
         assert (order.status(), order.charges()) == ("created", ["voided"])
         pay(tab, GOOD)
@@ -127,7 +127,7 @@ class TestAnotherWay:
         page.go_back()
         pay(page, GOOD)
         heading(page, "Held, not taken yet")
-        page.go_back()  # the page does not ask for a card again
+        page.go_back()  # this must not show the card form again
         heading(page, "Held, not taken yet")
         order.comes_to("held", "voided")
 
@@ -172,7 +172,8 @@ class TestAnotherWay:
         go_to_the_challenge(page, order)
         tab = another_tab(page)
         tab.goto(order.url)
-        tab.click("#another-card", delay=1_500)  # a slow tap, during which the page updates itself
+        # The tap lasts so long that the page updates itself during it.
+        tab.click("#another-card", delay=1_500)
         pay(tab, GOOD)
         heading(tab, "Held, not taken yet")
         confirm(page)
@@ -211,17 +212,18 @@ class TestTwice:
             re.compile("Is this you|Confirm with your bank"), timeout=10_000
         )
         if page.inner_text("h1") == "Confirm with your bank":
-            page.click("#confirm")  # the second tap was sent before the bank answered the first
+            # The second request arrived before the bank had answered the first one.
+            page.click("#confirm")
         heading(page, "Is this you?")
         page.dblclick("button:has-text('Confirm £90.00')")
         heading(page, "Held, not taken yet")
         if script:
-            order.comes_to("held")  # the second tap was never sent
+            order.comes_to("held")  # the script has suppressed the second tap
         else:
             polling.until(lambda: self.ended(order).count("held") == 1, within=10, what="one hold")
 
     def ended(self, order: Order) -> list[str]:
-        """Return the charges, or an empty list while one of them still waits for an answer."""
+        """Return the states of the charges, or an empty list while a charge waits for the payer's answer."""
         charges = order.charges()
         return [] if "challenged" in charges else charges
 

@@ -12,7 +12,8 @@ from tests.journeys.service import Service
 
 pytestmark = pytest.mark.journey
 LEA, FINN = "07700 900501", "07700 900502"
-# Some browsers keep a page in memory although the page forbids it, and show it again as it was.
+# Some browsers keep a page in memory although its headers forbid this, and show its old state again. This
+# event simulates such a return.
 OUT_OF_MEMORY = "dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true}))"
 
 
@@ -77,7 +78,7 @@ def test_back_leads_to_the_step_before_and_what_is_changed_there_counts(
     expect(page.locator(".held-rows")).to_have_count(0)
     pay(page, GOOD)
     heading(page, "Held, not taken yet")
-    page.go_back()  # back to the card page, after the payment
+    page.go_back()  # after the payment, the payer goes back to the card page
     expect(page.locator("#number")).to_have_count(0)
     heading(page, "Held, not taken yet")
     assert order.charges() == ["held"]
@@ -94,7 +95,8 @@ def test_a_second_tab_shows_what_the_first_has_done(order: Order, open_page: Cal
     first.click("button.button-main")
     pay(first, GOOD)
     heading(first, "Held, not taken yet")
-    second.click("button.button-main")  # it is too late to pay, so the page shows the current state
+    # The order is already paid, so the second tab shows its state.
+    second.click("button.button-main")
     heading(second, "Held, not taken yet")
     assert order.charges() == ["held"]
 
@@ -154,7 +156,7 @@ def test_the_link_on_another_phone(order: Order, open_page: Callable[..., Page])
 
 
 def paid_meanwhile(page: Page, number: str, state: str) -> Page:
-    """Return a card form that the browser had in memory while the order or share was paid in another tab."""
+    """Pay in another tab, and return the first tab, whose card form the browser shows again from memory."""
     page.wait_for_selector("#number")
     other = page.context.new_page()
     other.goto(page.url)

@@ -10,8 +10,9 @@ from tests.browser.order import Order
 from tests.browser.test_buying import GOOD, bears, heading, pay
 
 pytestmark = pytest.mark.journey
-_numbers = count(603)  # a number gets at most one code in 30 seconds
-PLACES_TO_STAND = 60  # more elements than any page has
+# Phone numbers. Each payer gets a new one, because a number gets at most one code in 30 seconds.
+_numbers = count(603)
+PLACES_TO_STAND = 60  # more than the elements of any page that take the focus
 
 
 def go_to(page: Page, selector: str) -> None:
@@ -55,7 +56,7 @@ def test_the_keyboard_alone_pays(order: Order, open_page: Callable[..., Page]) -
     page.keyboard.press("ArrowUp")
     go_to(page, "#your-name")
     page.keyboard.type("Lea")
-    page.keyboard.press("Enter")  # continues with the chosen split, not with "All mine"
+    page.keyboard.press("Enter")  # this must choose "Continue", not "All mine"
     heading(page, "Pay by card")
     go_to(page, "#number")
     page.keyboard.type(GOOD)
@@ -72,7 +73,7 @@ def test_the_keyboard_alone_pays(order: Order, open_page: Callable[..., Page]) -
 
 
 def test_twice_as_large_still_fits(order: Order, open_page: Callable[..., Page]) -> None:
-    """Use 320 pixels with letters of twice the size, which equal 640 pixels at 200 % (WCAG 1.4.4, 1.4.10)."""
+    """With letters of twice the size, the page still fits a window of 640 pixels (WCAG 1.4.4, 1.4.10)."""
     page = open_page()
     page.set_viewport_size({"width": 640, "height": 800})
     page.goto(order.url)

@@ -26,15 +26,16 @@ FOLDER = Path(".local") / "screenshots"
 SHOTS = ((320, "light"), (375, "light"), (375, "dark"), (1280, "light"), (1280, "dark"), (1920, "light"))
 LOOKED_AT = ((375, "light"), (375, "dark"), (1280, "light"), (1280, "dark"))
 LANGUAGES = ("en-GB", "de-DE", "es-ES", "fr-FR", "it-IT", "nl-NL")
-ELSEWHERE = ((320, "light"), (375, "light"), (1280, "light"))  # other languages differ only in their words
+# Sizes for languages other than English. Only their texts differ, so fewer pictures are enough.
+ELSEWHERE = ((320, "light"), (375, "light"), (1280, "light"))
 LONGEST, TWICE = "de-DE", 188
 
 
 @pytest.fixture(scope="module")
 def sheets(browser: Browser) -> Iterator[list[tuple[str, str]]]:
-    """Yield a list for the pictures, by kind and state.
+    """Yield a list to which tests add the (kind, name) of each picture that they take.
 
-    At the end, write one sheet with all pictures of each kind.
+    At the end, write one overview for each kind (language, width, theme), with all pictures of this kind.
     """
     FOLDER.mkdir(parents=True, exist_ok=True)
     taken: list[tuple[str, str]] = []
@@ -61,7 +62,7 @@ def _write_sheet(browser: Browser, kind: str, names: list[str]) -> None:
 
 @pytest.fixture(scope="module")
 def take(sheets: list[tuple[str, str]]) -> Callable[[Page, str, str], None]:
-    """Return a function that takes a page's picture."""
+    """Return a function that saves a picture of a page and adds it to `sheets`."""
 
     def taking(page: Page, name: str, kind: str) -> None:
         page.screenshot(path=FOLDER / f"{name} {kind}.png", full_page=True)
@@ -93,7 +94,7 @@ def test_a_state_reads_well(
 
 
 def has_room_for_letters_of_twice_the_size(page: Page) -> None:
-    """Fail if the page cuts a word or is too wide on a phone of 375 pixels with letters twice as large."""
+    """Fail if the page cuts a word or is too wide at half a phone's width, as with letters twice as large."""
     appear(page, TWICE, "light")
     page.wait_for_timeout(50)
     assert page.evaluate("document.documentElement.scrollWidth") <= TWICE
@@ -120,7 +121,7 @@ def test_a_page_of_the_operators_reads_well(
 
 
 def look(page: Page, take: Callable[[Page, str, str], None], name: str, language: str) -> None:
-    """Take a page's picture at every size and theme.
+    """Take pictures of a page at every size and theme.
 
     Fail if an element is cut, too small or too wide, or if axe finds a fault.
     """

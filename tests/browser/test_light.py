@@ -1,4 +1,4 @@
-"""The cost of a page on a slow network, and whether its layout stays still."""
+"""Limits for a page: its bytes, the files that delay its first paint, and its layout shifts."""
 
 import gzip
 from collections.abc import Callable
@@ -16,8 +16,8 @@ pytestmark = pytest.mark.journey
 MAX_BYTES = 60 * 1024
 MAX_BEFORE_PAINT = 4
 MAX_SHIFT = 0
-# The files that the first paint waits for, in addition to the page. It does not wait for scripts, which are
-# deferred, or for pictures. A style sheet in the body delays only the elements that follow it.
+# The files, other than the page, that delay the first paint. Deferred scripts and pictures do not delay it. A
+# style sheet in the body delays only the elements below it.
 BLOCKING = """performance.getEntriesByType("resource")
   .filter(it => it.renderBlockingStatus === "blocking").map(it => it.name)"""
 TEXTS = ("Stylesheet", "Script")
@@ -30,7 +30,7 @@ SHIFTS = """() => new Promise(done => {
 
 
 class Wire:
-    """The transfers of a page that is loaded with an empty cache."""
+    """Records the bytes that a page transfers. The browser's cache is off."""
 
     def __init__(self, page: Page) -> None:
         self.kinds: dict[str, str] = {}
@@ -48,7 +48,7 @@ class Wire:
         self.sizes[event["requestId"]] = event["encodedDataLength"]
 
     def compressed(self) -> int:
-        """Return the number of bytes that are sent with compressed static files, as outside `local`."""
+        """Return the bytes that would be sent with compressed static files, as outside `local`."""
         sent = self.sizes.values()
         return sum(sent) - sum(self._saved(request) for request in self.sizes if self.kinds[request] in TEXTS)
 
@@ -100,9 +100,9 @@ def test_each_step_is_light_and_stands_still(service: Service, open_page: Callab
 
 
 def is_light(page: Page, address: str) -> int:
-    """Check size, blocking files and layout shifts of the first view of an address with an empty cache.
+    """Load a page with an empty cache. Fail if its bytes, blocking files or layout shifts exceed the limits.
 
-    Return the number of bytes without compression.
+    Return the number of bytes as this server sends them, without compression.
     """
     wire = Wire(page)
     page.goto(address)

@@ -1,4 +1,4 @@
-"""Lighthouse's scores for the pages that payers see first and stay on, with a slow phone and network."""
+"""Lighthouse scores of the pages that payers see first or longest, on a slow phone and a slow network."""
 
 import json
 import os
@@ -22,7 +22,7 @@ LIGHTHOUSE = Path(__file__).with_name("lighthouse") / "node_modules" / "lighthou
 MINIMUM = {"performance": 95, "accessibility": 95, "best-practices": 95}
 RUNS = 3
 TRIES = 3
-# This error means that the browser's trace has no beginning. Lighthouse measured no page, and must run again.
+# Lighthouse reports this error if the browser's trace is incomplete. The test then runs Lighthouse again.
 NO_TRACE = "NO_NAVSTART"
 
 
@@ -54,7 +54,7 @@ def scored(url: str, report: Path, cookies: str) -> dict[str, float]:
 
 
 def asked_for(folder: Path) -> str:
-    """Return the addresses that every run has loaded in addition to the page."""
+    """Return the names of the files that every run has loaded."""
     each = [json.loads(report.read_text())["audits"]["network-requests"] for report in folder.glob("*.json")]
     assert len(each) == RUNS
     listed = [{item["url"].split("/")[-1] for item in audit["details"]["items"]} for audit in each]

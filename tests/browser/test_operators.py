@@ -28,9 +28,9 @@ def page(office: Office, open_page: Callable[..., Page]) -> Page:
 
 
 def verb(page: Page, words: str = "Close with a note") -> str:
-    """Return the selector of a row's verb.
+    """Return the selector of the link in the row ROW that starts an action.
 
-    It uses the row's id, which an automatic update does not change.
+    The selector is the link's id, which stays the same when the page updates automatically.
     """
     return "#" + (page.locator(ROW).locator(f"a:text-is('{words}')").get_attribute("id") or "")
 

@@ -69,7 +69,7 @@ class TestFinding:
     @pytest.mark.long
     def test_filters_work_without_script(self, desk: Desk, owner: Callable[..., Page]) -> None:
         page = desk.at(owner(java_script_enabled=False), "/portal/checkouts")
-        page.click("text=More filters")  # they are folded on a phone
+        page.click("text=More filters")  # on a phone, filters are collapsed
         page.select_option("#state", "lapsed")
         page.click("button:text-is('Filter')")
         expect(page.locator(".table-checkouts tbody tr")).to_have_count(1)
@@ -135,8 +135,8 @@ class TestDeliveries:
         expect(opened).to_be_hidden()
 
     def test_event_is_sent_again_and_arrives(self, desk: Desk, owner: Callable[..., Page]) -> None:
-        # The test makes its own order. The desk's order is sent again after a minute, and an earlier test has
-        # let the endpoint answer.
+        # The test makes a new order. The event of the desk's own order could already be delivered: the service
+        # retries it after a minute, and an earlier test has made the endpoint succeed.
         desk.receiver.answer_with(500)
         desk.lose("sent again")
         page = desk.at(owner(), f"/portal/deliveries?q={desk.uuids['sent again']}&event_type=checkout.voided")

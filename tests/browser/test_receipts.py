@@ -18,7 +18,7 @@ TONES = """["--done", "--still-tint", "--m1"]
 
 @pytest.fixture
 def stage(service: Service, open_page: Callable[..., Page]) -> Stage:
-    """Return a stage. Its payers have the time zone of London, which is also the zone of their tickets."""
+    """Return a stage whose payers are in the time zone of their tickets, Europe/London."""
     return Stage(service, lambda **options: open_page(**{"timezone_id": "Europe/London"} | options))
 
 
@@ -52,7 +52,8 @@ def test_nothing_moves_when_somebody_stays(stage: Stage) -> None:
     page.fill("#email", "lea@mail.example")
     page.click(".offers button")
     expect(page.locator(".offers [role=status]")).to_be_visible()
-    page.wait_for_timeout(1500)  # the way back appears within a second and disappears after five
+    # The button would appear within a second, and disappear after five seconds.
+    page.wait_for_timeout(1500)
     assert not page.is_visible("#stay")
 
 
@@ -115,9 +116,9 @@ def test_what_comes_back_to_this_card_is_said_first(stage: Stage, accessible: Vi
 
 @pytest.mark.long
 def test_paper_is_light_where_the_screen_is_dark(stage: Stage) -> None:
-    """Print with the light colours of tokens.css.
+    """A page is printed in the light colours, even if the screen uses the dark colours.
 
-    A badge in the dark colours would be printed as a black bar.
+    In the dark colours, a badge would be printed as a black bar.
     """
     page = stage.confirmed(mates=2)
     page.click(".group-more > summary >> nth=0")

@@ -1,4 +1,4 @@
-"""The way to the held page: what a payer types and taps, and what happens if something goes wrong."""
+"""A payer's steps up to the held page: what the payer types and taps, and what happens after mistakes."""
 
 from collections.abc import Callable
 
@@ -44,7 +44,7 @@ def test_a_mistyped_card_number_is_not_sent(order: Order, open_page: Callable[..
     expect(page.locator("#number")).to_be_focused()
     expect(page.locator("#number")).to_have_value("4242 4242 4242 4241")
     expect(page.locator("[name=code]")).to_have_value("123")
-    page.click("#pay")  # it can be tapped again
+    page.click("#pay")  # a second tap does not send the number either
     assert "POST" not in posts
     page.fill("#number", GOOD)
     expect(page.locator("#number-error")).to_be_hidden()
@@ -138,7 +138,7 @@ def test_alone_and_returning_it_is_three_fields_and_three_taps(
 def test_a_number_that_the_shop_has_sent_is_one_field_less(
     order: Order, open_page: Callable[..., Page], accessible: Callable[[Page], None], script: bool
 ) -> None:
-    """A payer who types the number has five fields (number, code, and three of the card) and four taps."""
+    """A payer whose number the shop has not sent fills in five fields: number, code, and three of the card."""
     number = "07700 900708" if script else "07700 900709"
     customer = {"phone": number, "name": "Lea Fontaine", "locale": "en"}
     page = open_page(java_script_enabled=script)
@@ -190,7 +190,7 @@ def test_a_sign_in_that_ends_is_said_and_put_off_and_what_was_typed_stays(
         expect(page.locator(".stay")).to_be_hidden()
 
     put_off()
-    put_off()  # after the 15th minute: this is the 28th
+    put_off()  # the sign-in has been renewed, so it lasts longer than 15 minutes
     order.sign_in_grows_older(page, 15 * 60 + 1)
     page.click("#continue")
     heading(page, "Your mobile number")
@@ -269,7 +269,7 @@ def test_letters_twice_as_large_fit_a_phone_at_every_step(
 
 
 ORDER_ID = "10674455-2026-11-25-120417"
-# How many digits are shown before the sign that marks the cut, and whether the end is complete.
+# How many digits of the order number are visible before the ellipsis, and whether its end is not cut off.
 READ = """() => {
   const [head, tail] = [...document.querySelectorAll(".band-number")].find(it => it.checkVisibility()).children;
   const band = document.querySelector(".band-merchant small").getBoundingClientRect();

@@ -32,7 +32,7 @@ SECTIONS = {
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the named sections and print the table. Return 0 if all bounds are met, else 1, or 2 for a wrong name."""
+    """Run the named sections and print the table. Return 0 if all bounds are met, 1 or 2 if not."""
     if unknown := set(arguments) - set(SECTIONS):
         sys.stderr.write(f"No such section: {', '.join(sorted(unknown))}. There are {', '.join(SECTIONS)}.\n")
         return 2

@@ -5,13 +5,14 @@ import io
 from PIL import Image
 from playwright.sync_api import Page, ViewportSize
 
-MIN_TARGET = 24  # pixels each way (WCAG 2.2, 2.5.8)
+MIN_TARGET = 24  # minimum width and height in pixels (WCAG 2.2, 2.5.8)
 TOO_SMALL = """least => [...document.querySelectorAll("a, button, summary, input:not([type=hidden]):not([type=radio])")]
   .filter(it => it.checkVisibility() && !it.closest("p, .hint, .spoken"))
   .map(it => [it.getBoundingClientRect(), it.outerHTML.slice(0, 120)])
   .filter(([box]) => box.width && (box.width < least || box.height < least)).map(([box, is]) => is)"""
 # Finds text that overflows its box, and boxes that leave the page. It skips the admin's tables, because they
-# scroll, and the order's title in the band and on its folded line, because it is cut on purpose.
+# scroll. It also skips the order's title in the page's band and in the collapsed order, because the title is
+# shortened there on purpose.
 CUT = """() => [...document.querySelectorAll("h1, h2, p, li, dd, dt, button, a, label, span, strong, bdi, summary")]
   .filter(it => it.checkVisibility())
   .filter(it => !it.closest(".spoken, .skip, svg, .panel-rows, .results, .band small, .order-name"))
@@ -21,12 +22,13 @@ CUT = """() => [...document.querySelectorAll("h1, h2, p, li, dd, dt, button, a, 
     return box.width && (hides || box.right > innerWidth + 1 || box.left < -1);
   }).map(it => it.outerHTML.slice(0, 160))"""
 SIZES = (375, 1280)
-AT_400_PERCENT: ViewportSize = {"width": 320, "height": 256}  # 1280 by 1024 (WCAG 1.4.10)
+# The size of a window of 1280 by 1024 pixels at 400 % zoom (WCAG 1.4.10).
+AT_400_PERCENT: ViewportSize = {"width": 320, "height": 256}
 
 APART = "* {line-height: 1.5 !important; letter-spacing: .12em !important; word-spacing: .16em !important}"
 
-# Finds controls without a visible outline, current items that differ from their neighbours in no line and no
-# letter, and drawings that do not contrast with the background.
+# Finds controls without a visible border, current items that only a colour distinguishes from their
+# neighbours, and drawings that do not contrast with the background.
 UNSEEN = """() => {
   const ground = document.createElement("i");
   ground.style.background = "Canvas";
@@ -77,14 +79,14 @@ MOVING = """() => [...document.querySelectorAll("*")].filter(it => ["", "::befor
   const lasts = style.transitionDuration.split(",").some(one => parseFloat(one) > 0);
   return lasts || (style.animationName !== "none" && parseFloat(style.animationDuration) > 0);
 })).map(it => it.outerHTML.slice(0, 160))"""
-# The progress bar, and a line of the page below it.
+# The box of a progress bar, and two pixels of the page below the bar.
 BAR = """() => {
   const bar = [...document.querySelectorAll("progress")].find(it => it.checkVisibility() && it.value > it.max / 5);
   const box = bar?.getBoundingClientRect();
   return box && {x: box.x + scrollX, y: box.y + scrollY, width: box.width, height: box.height + 2};
 }"""
-# Every element that can take the focus. A focused element needs an outline and an uncovered part (WCAG 2.4.7,
-# 2.4.11).
+# The elements that can take the focus. While an element has the focus, it needs an outline or shadow, and
+# other elements must not cover it completely (WCAG 2.4.7, 2.4.11).
 PLACES = "a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0']"
 HIDDEN_FOCUS = """places => [...document.querySelectorAll(places)]
   .filter(it => it.checkVisibility({visibilityProperty: true}) && !it.disabled && it.tabIndex >= 0)
@@ -111,7 +113,7 @@ def colours(page: Page) -> list[str]:
         page.emulate_media(
             forced_colors="active",
             color_scheme="dark" if scheme == "dark" else "light",
-            reduced_motion="reduce",  # a running transition would return a colour between two states
+            reduced_motion="reduce",  # during a transition, colours are between two states
         )
         found += [f"{scheme}: {it}" for it in page.evaluate(UNSEEN)]
         found += [f"{scheme}: an empty bar of progress"] * _is_blank(page)
@@ -143,7 +145,7 @@ def reflow(page: Page) -> list[str]:
     """Return elements that are cut, too wide, too small to touch, or hidden while focused, at 400 %."""
     before = page.viewport_size
     page.set_viewport_size(AT_400_PERCENT)
-    page.keyboard.press("Tab")  # after a key press, the browser shows the focus
+    page.keyboard.press("Tab")  # from now on, the browser draws focus outlines
     wide = page.evaluate("document.documentElement.scrollWidth")
     found = [f"{wide} pixels wide"] * (wide > AT_400_PERCENT["width"])
     found += [f"cut: {it}" for it in page.evaluate(CUT)]
@@ -170,7 +172,7 @@ ALL = {"colours": colours, "motion": motion, "reflow": reflow, "spacing": spacin
 
 def all_is_well(page: Page) -> None:
     """Run all checks at the width of a phone and of a desktop, and fail if they find a fault."""
-    page.wait_for_load_state("load")  # right after a click, the new page may have no body
+    page.wait_for_load_state("load")  # right after a click, the page might have no body yet
     for width in SIZES:
         page.set_viewport_size({"width": width, "height": 812})
         found = {check: run(page) for check, run in ALL.items()}

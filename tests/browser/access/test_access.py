@@ -1,4 +1,4 @@
-"""The main pages with a screen reader, a keyboard, forced colours, reduced motion, 400 % and wide spacing."""
+"""Accessibility of the main pages: screen reader, keyboard, colours, motion, 400 % zoom, text spacing."""
 
 from collections.abc import Callable, Iterator
 
@@ -14,8 +14,8 @@ pytestmark = [pytest.mark.journey, pytest.mark.long]
 PORTAL = ("home", "checkouts", "checkout", "webhooks")
 Found = dict[str, dict[str, list[str]]]
 
-# The text that a screen reader reads on each page, between the test band and the languages at the foot. The
-# two lines of the band come first.
+# The text that a screen reader reads on each page, without the parts that all pages share (see PAGE). The
+# first two lines are the banner at the top of the page.
 READ = {
     "phone": """
 text: Acme Tickets Order {order}
@@ -302,7 +302,7 @@ contentinfo
 
 @pytest.fixture(scope="module")
 def found(service: Service, browser: Browser) -> Iterator[Found]:
-    """Yield the text that a screen reader reads of each page, and the faults that each check finds on it."""
+    """Yield, for each page, the text that a screen reader reads and the faults that each check finds."""
     seen: Found = {}
 
     def look(name: str, page: Page) -> None:

@@ -1,4 +1,4 @@
-"""The text that a screen reader gets of a page, in reading order, from Chromium's accessibility tree."""
+"""Returns what a screen reader reads on a page, in order, from Chromium's accessibility tree."""
 
 from __future__ import annotations
 
@@ -114,9 +114,9 @@ class _Tree:
         return lines + _line(text)
 
     def _flat(self, node: Node) -> list[Node]:
-        """Return the nodes inside a node.
+        """Return the children of a node.
 
-        Boxes that have no meaning for a reader are replaced by their contents.
+        A child that a screen reader does not announce is replaced by its own children.
         """
         found: list[Node] = []
         for pk in node.get("childIds", ()):

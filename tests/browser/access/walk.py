@@ -1,4 +1,4 @@
-"""Visits to the payers' pages and to the portal, which call a function on each page."""
+"""Visits the payers' pages and the portal's main pages, and calls a function on each page."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ Look = Callable[[str, Page], None]
 
 
 def payers(service: Service, browser: Browser, look: Look) -> None:
-    """Visit the pages of an order with two mates: one opens his own link, one the group link."""
+    """Visit the pages of an order with two mates: one opens a pay link, the other opens the group link."""
     stage = Stage(service, lambda: _open(browser))
     order = stage.order()
     page = stage.come(order)

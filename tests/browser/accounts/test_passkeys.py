@@ -127,7 +127,8 @@ def test_an_operator_acts_with_a_passkey(service: Service, open_page: Callable[.
     olga.page.wait_for_url("**/admin/")
     olga.go("/accounts/2fa/passkeys/add/")
     olga.press("Add a passkey")
-    olga.press("Use your passkey")  # from here on, only the passkey is accepted as proof
+    # From here on, Olga can confirm her identity only with the passkey.
+    olga.press("Use your passkey")
     olga.page.wait_for_url("**/codes/")
     service.command("shell", "--command", LONG_AGO)
     uuid = service.command("shell", "--command", MERCHANT_OF.format(merchant.owner[0])).split()[-1]

@@ -20,7 +20,7 @@ Merchant.objects.filter(pk=merchant).update(brand_colour="{brand}", **ways)
 
 
 def brand(stage: Stage, words: str, colour: str, brand: str = "#A61C59") -> Stage:
-    """Give the stage's merchant a logo with these words, a colour, and shop addresses."""
+    """Give the stage's merchant a logo with these words in `colour`, a brand colour, and shop URLs."""
     facts = {"words": words, "colour": colour, "brand": brand}
     client_id = stage.merchant.credentials.client_id
     stage.service.command("shell", "-c", BRAND.format(client_id=client_id, **facts))

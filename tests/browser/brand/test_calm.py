@@ -1,4 +1,4 @@
-"""Positions on a page: languages in even lines, fields below their checkbox, words near their buttons."""
+"""Layout of payers' pages: rows of language buttons, fields below their checkbox, text near its button."""
 
 from collections.abc import Callable
 

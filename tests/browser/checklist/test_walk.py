@@ -18,7 +18,7 @@ WITHIN = 60_000
 
 
 class Shop:
-    """A merchant's server that handles events once, repeats captures in doubt, and lists changed orders."""
+    """A merchant's server. It ignores repeated events, retries captures in doubt, and lists changed orders."""
 
     def __init__(self, service: Service, endpoint: Receiver) -> None:
         self.merchant: Merchant = service.new_merchant("Acme Tickets")

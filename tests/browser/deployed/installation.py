@@ -1,4 +1,4 @@
-"""An installation in sandbox or production: engines, processes, an nginx that terminates TLS, and its peers.
+"""Runs the service as in sandbox or production: databases, processes, nginx with TLS, Stripe's double.
 
 It runs in a separate network, in which the ports are always free.
 """
@@ -63,15 +63,16 @@ http {{
 """
 
 
-Start: TypeAlias = Callable[..., None]  # takes a process's name, command, variables
+# Starts a process: start(name, *command, **variables).
+Start: TypeAlias = Callable[..., None]
 
 
 @dataclass(frozen=True)
 class Installation:
     """A running installation.
 
-    `key_hash` is the hash of the key that browsers trust. `carrier` has the SMS messages that were sent in
-    production.
+    `key_hash` is the hash of the TLS key that browsers must trust. `carrier` records the SMS messages, which
+    are sent only in production.
     """
 
     service: Service
@@ -86,7 +87,7 @@ class Installation:
 
 @contextlib.contextmanager
 def running(folder: Path, kind: str) -> Iterator[Installation]:
-    """Yield a running installation of an environment, with its files in the folder."""
+    """Yield a running installation of the environment `kind`, which is "sandbox" or "production"."""
     template.copy_to(folder)
     with contextlib.ExitStack() as stack:
         key_hash = _write_certificate(folder)
@@ -128,7 +129,7 @@ def running(folder: Path, kind: str) -> Iterator[Installation]:
 
 
 def _variables(folder: Path, kind: str, own: engines.Engines, stripe: Remote) -> dict[str, str]:
-    """Return the settings of an operator. In production, they include those for Stripe and Twilio."""
+    """Return the variables that an operator sets. In production, they include those for Stripe and Twilio."""
     variables = environment.keys(folder) | {
         "ENVIRONMENT": kind,
         "BASE_URL": f"https://{SERVICE}",

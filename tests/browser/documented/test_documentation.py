@@ -14,9 +14,10 @@ from tests.browser.test_light import Wire
 from tests.journeys.service import Service
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
-TOO_SMALL_ALONE = TOO_SMALL.replace(".hint", ".hint, pre, .prose li")  # not for links in a sentence or code
+# Links in code or in a sentence of a list need no minimum size.
+TOO_SMALL_ALONE = TOO_SMALL.replace(".hint", ".hint, pre, .prose li")
 CUT_ALONE = CUT.replace(".spoken,", ".spoken, pre,")  # code scrolls
-MAX_BYTES = 400 * 1024  # of the whole page as served here, uncompressed
+MAX_BYTES = 400 * 1024  # of the page and all its files, uncompressed
 Open = Callable[..., Page]
 
 

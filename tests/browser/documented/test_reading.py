@@ -14,14 +14,14 @@ CUT = """() => [...document.querySelectorAll("pre")].filter(pre => pre.checkVisi
   .filter(pre => pre.scrollWidth > pre.clientWidth).map(pre => pre.textContent.slice(0, 80))"""
 SMALLER = """() => [...document.querySelectorAll(".scroll td")].filter(cell =>
   getComputedStyle(cell).fontSize !== getComputedStyle(document.querySelector(".prose p")).fontSize).length"""
-# The indent of each line of code, and where the wrapped parts of the line begin.
+# For each line of code: its indent, its height, and the left edges of its wrapped parts.
 LINES = """id => [...document.querySelectorAll(`#${id} .line`)].filter(line => line.checkVisibility()).map(line => {
   const range = document.createRange(), words = line.textContent.search(/\\S/);
   range.selectNodeContents(line);
   const lefts = [...range.getClientRects()].map(box => Math.round(box.left));
   return {indent: words, height: line.clientHeight, lefts: [...new Set(lefts)]};
 })"""
-TALL = 30  # pixels: two lines of code are taller
+TALL = 30  # pixels; a line of code that wraps is taller
 
 
 def opened(service: Service, open_page: Open, anchor: str = "", **options: object) -> Page:
@@ -37,7 +37,7 @@ def box(page: Page, words: str) -> FloatRect:
 
 
 def tap(page: Page, at: FloatRect) -> None:
-    """Tap as a finger does, without scrolling the place into view first."""
+    """Click in the middle of the box. Playwright's own click would scroll the box into view first."""
     page.mouse.click(at["x"] + at["width"] / 2, at["y"] + at["height"] / 2)
 
 

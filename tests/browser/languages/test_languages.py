@@ -20,9 +20,10 @@ AS_SENT = "fetch(location.href).then(answer => answer.text())"
 
 
 def fits(page: Page) -> None:
-    """Fail if the page cuts a word or is too wide, on a narrow phone or with letters of twice the size.
+    """Fail if the page cuts a word or is too wide, on a narrow phone or at half the width of a phone.
 
-    At twice the size, the band takes at most 15 % of a screen that is half as wide and half as high.
+    Half the width is equivalent to letters of twice the size. There, the band at the top of the page must
+    take at most 15 % of half the height.
     """
     for width in (320, TWICE):
         page.set_viewport_size({"width": width, "height": 812})

@@ -1,4 +1,4 @@
-"""One click removes deliveries that cannot be sent again from the badge and from the list."""
+"""One click closes all deliveries that are too late to send, so that list and badge omit them."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.journey, pytest.mark.long]
 
 
 def waiting(page: Page) -> dict[str, int]:
-    """Return the number of waiting items in each place, as the menu's badges show it."""
+    """Return the numbers in the menu's badges, by the first word of the menu item."""
     marked = page.locator("#side-nav a", has=page.locator(".waiting-count")).all_text_contents()
     return {place: int(number) for place, number, *_ in (words.split() for words in marked)}
 
@@ -27,9 +27,9 @@ def test_close_them_takes_what_is_too_late_from_badge_and_list(
         held = [merchant.held(), merchant.held()]
         for uuid in held:
             (first,) = endpoint.awaited("checkout.authorized", uuid)[:1]
-            merchant.log_of(first.event_id, length=1, within=15)  # it waits for its next attempt
+            merchant.log_of(first.event_id, length=1, within=15)  # the first attempt has failed
         ended = merchant.call("DELETE", "merchant/v1/webhooks/subscription")
-    assert ended.status_code == 204  # the pending deliveries are parked
+    assert ended.status_code == 204  # this has parked the pending deliveries
     for uuid in held:
         merchant.advance(uuid, 121)
         merchant.awaited(uuid, "voided", within=20)

@@ -1,4 +1,4 @@
-"""The portal's distances as look/ draws them, and its pages with letters of twice the size."""
+"""Distances on the portal's pages, and the pages with letters of twice the size."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -48,9 +48,9 @@ def test_chips_are_apart_from_each_other_and_from_what_they_filter(
 
 @pytest.mark.parametrize("path", ["checkouts", "refunds", "deliveries", "requests", "audit"])
 def test_filters_stand_on_one_line_at_a_desk(desk: Desk, page: Page, path: str) -> None:
-    """Filters that do not fit on one line are on several, each with a common foot.
+    """Filters are aligned at the bottom of their line. If one line is too short, there are several lines.
 
-    No filter touches its neighbour or leaves the page.
+    Filters keep a distance from each other and from the page's edge.
     """
     page.set_viewport_size({"width": 1280, "height": 812})
     desk.at(page, f"/portal/{path}")
@@ -66,7 +66,8 @@ def test_filters_stand_on_one_line_at_a_desk(desk: Desk, page: Page, path: str) 
 def test_letters_twice_as_large_fit_a_phone(desk: Desk, open_page: Callable[..., Page], name: str) -> None:
     page = PAGES[name](desk, desk.sign_in(open_page(may_fail=True)))
     page.evaluate("document.documentElement.style.fontSize = '200%'")
-    page.evaluate("document.querySelector('.table-roles')?.remove()")  # this table may scroll
+    # The table of roles is removed, because it is allowed to scroll.
+    page.evaluate("document.querySelector('.table-roles')?.remove()")
     page.wait_for_timeout(50)
     assert page.evaluate("document.documentElement.scrollWidth") <= 375
     assert page.evaluate(CUT) == []

@@ -1,4 +1,4 @@
-"""The scripts that browsers run, refuse and report on the payment pages."""
+"""Which scripts browsers run on the payment pages, which ones they block, and what they report."""
 
 import re
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from tests.journeys import polling
 from tests.journeys.service import Service
 
 pytestmark = pytest.mark.journey
-# The addresses of script elements, and of everything that was loaded as a script.
+# The URLs of all script elements, and of all resources that were loaded as scripts.
 RAN = """() => [
   ...[...document.scripts].map((script) => script.src || "inline"),
   ...performance.getEntriesByType("resource")

@@ -1,4 +1,4 @@
-"""Gallery states: browsers that return, a split that is refused, and pages that belong to no order."""
+"""Gallery states: a remembered browser, an expired sign-in, a refused split, and pages without an order."""
 
 from collections.abc import Callable
 
@@ -30,7 +30,7 @@ Merchant.objects.filter(pk=merchant).update(time_zone="{zone}")
 
 
 def printed(stage: Stage, code: str) -> str:
-    """Run code with the service's own settings, and return its output."""
+    """Run Python code in a shell of the service, and return its output."""
     return stage.service.command("shell", "--no-imports", "-c", code).strip()
 
 
@@ -73,7 +73,7 @@ def _signed_out(stage: Stage) -> Page:
 
 
 def _split_refused(stage: Stage) -> Page:
-    """Show the server's error about a split that no script has checked."""
+    """Submit an invalid split past the page's script, and show the error that the server returns."""
     page = stage.at_the_split()
     split(page, 3)
     page.fill("#amount-2", "100")

@@ -34,7 +34,7 @@ def _just_taken(stage: Stage) -> Page:
 
 
 def _some_have_come(stage: Stage, names: tuple[str, ...] | None = None) -> Table:
-    """Return a shared order for which Finn has paid his share and Priya has taken one."""
+    """Return a shared order. Finn has paid his share, and Priya has taken hers but not paid."""
     table = laid(stage, names) if names else laid(stage)
     table.pay("Finn").context.close()
     table.take("Priya").context.close()
@@ -90,7 +90,7 @@ def _all_paid(stage: Stage) -> Page:
 
 
 def _refunded(stage: Stage) -> tuple[Table, Page]:
-    """Return a split order that was refunded, and the page of the mate who had paid."""
+    """Return a refunded shared order, and the page of the mate who had paid a share."""
     table = laid(stage)
     mate = table.pay("Finn")
     table.look(BACK)
@@ -131,11 +131,11 @@ def _paused_share(stage: Stage) -> Page:
 
 
 def _given_back(table: Table, place: int = 1) -> Page:
-    """Return the lead's page after the payer at this place on the bill has won a dispute."""
+    """Return the lead's page after the payer in line `place` of the bill has won a dispute."""
     table.order.be_disputed(place)
     until(table.lead, ".paused")
     table.order.decide_the_dispute(is_won=False, place=place)
-    # Waiting until .paused is gone is not enough, because a page that is still loading has no elements.
+    # Waiting until .paused is gone is not enough: a page that is still loading has no elements at all.
     return until(table.lead, ".group-state .tone-still")
 
 

@@ -1,4 +1,4 @@
-"""A paid order of £95.50 that several people share equally, six by default, and the actions of its payers."""
+"""A captured order of £95.50 that several people share, six by default, and the actions of its payers."""
 
 from dataclasses import dataclass
 
@@ -8,13 +8,13 @@ from tests.browser.gallery import FINNS, GOOD, Stage, at, give_card
 from tests.browser.order import Order
 
 NAMES = ("Finn", "Priya", "نور", "Sam", "")
-AMOUNTS = {2: "31.83", 5: "15.91"}  # of each mate, by the number of mates
+AMOUNTS = {2: "31.83", 5: "15.91"}  # each mate's amount, by the number of mates
 BACK = ".group-line[data-status=reimbursed]"
 
 
 @dataclass(frozen=True)
 class Table:
-    """The order and its lead's page. A mate is identified by the place on the bill, from 2 on."""
+    """A shared order, and its lead's page. `place` is a mate's line on the bill; the first mate has line 2."""
 
     stage: Stage
     order: Order
@@ -38,7 +38,7 @@ class Table:
         return page
 
     def take(self, name: str) -> Page:
-        """Return the page of a mate who has taken this share by the group link."""
+        """Take the share with this name through the group link, and return the mate's page."""
         page = self.come()
         page.click(f"button.free:has-text('{name}')")
         expect(page.locator(".group-kept")).to_be_visible()
@@ -53,7 +53,7 @@ class Table:
         at(page, "declined").context.close()
 
     def keep(self, place: int) -> None:
-        """Let the lead pay a share herself."""
+        """Let the lead stop asking this mate, and pay the share herself."""
         line = self.line(place)
         line.locator(".group-more > summary").click()
         form = line.locator("details:has(> form[action*=cancel-share])")
@@ -62,13 +62,13 @@ class Table:
         expect(line).to_have_attribute("data-status", "cancelled")
 
     def look(self, selector: str = ".group-bears", count: int = 1) -> Page:
-        """Load the lead's page until it shows this many elements, and return it."""
+        """Reload the lead's page until `count` elements match the selector, and return the page."""
         self.lead.goto(self.order.url)
         return until(self.lead, selector, count)
 
 
 def laid(stage: Stage, names: tuple[str, ...] = NAMES) -> Table:
-    """Return a shared order for which no mate has done anything yet."""
+    """Split an order, pay and capture it, and return it. The mates have done nothing yet."""
     order = stage.order()
     page = stage.at_the_split(order)
     page.check("#split-own")
@@ -87,7 +87,7 @@ def laid(stage: Stage, names: tuple[str, ...] = NAMES) -> Table:
 
 
 def until(page: Page, selector: str, count: int = 1) -> Page:
-    """Reload a page until it shows this many elements, because not every page updates automatically."""
+    """Reload a page until `count` elements match the selector. Not every page updates automatically."""
     for _ in range(40):
         if page.locator(selector).count() == count:
             return page

@@ -1,4 +1,4 @@
-"""The group's bill on Lea's phone: it shows a mate's action at once, and no control moves while she taps."""
+"""The group's bill on Lea's phone: it soon shows a mate's action, and no control moves while she taps."""
 
 import re
 import time
@@ -13,7 +13,7 @@ from tests.browser.test_buying import Visit
 from tests.journeys.service import Service
 
 pytestmark = pytest.mark.journey
-SEEN_WITHIN = 2.5  # seconds: two, plus what a busy machine adds
+SEEN_WITHIN = 2.5  # seconds; two are promised, and a busy machine adds some
 EVERY = 1_500  # milliseconds between two requests of an open page
 HIDE = """isHidden => {
   Object.defineProperty(document, "hidden", {value: isHidden, configurable: true});
@@ -103,7 +103,7 @@ def test_asks_nothing_while_nobody_sees_it_and_nothing_more_can_happen(stage: St
     lea.wait_for_timeout(2 * EVERY)
     assert asked, "it asks while it is seen"
     lea.evaluate(HIDE, True)
-    lea.wait_for_timeout(500)  # earlier requests are answered
+    lea.wait_for_timeout(500)  # wait for responses to earlier requests
     asked.clear()
     at(stage.mate_pays(finn), "share_paid")
     lea.wait_for_timeout(2 * EVERY)
@@ -112,7 +112,8 @@ def test_asks_nothing_while_nobody_sees_it_and_nothing_more_can_happen(stage: St
     expect(lea.locator("h1")).to_have_text(
         "You’re covering £91.50, your own share", timeout=SEEN_WITHIN * 1000
     )
-    expect(lea.locator("#status")).not_to_have_attribute("data-live", "")  # the money is back on her card
+    # Once the share is back on her card, nothing can change any more, so the page stops updating.
+    expect(lea.locator("#status")).not_to_have_attribute("data-live", "")
     lea.wait_for_timeout(500)
     asked.clear()
     lea.wait_for_timeout(2 * EVERY)
@@ -295,9 +296,9 @@ def test_she_renames_and_he_changes_his_mind(stage: Stage, accessible: Visit) ->
 
 
 def bill_of(stage: Stage, order: Order, mates: int = 2) -> Page:
-    """Return Lea's page of a paid order that mates share.
+    """Split, pay and capture an order, and return Lea's page of its bill.
 
-    She reloads it, because it does not update without script.
+    The page is reloaded, because without JavaScript it does not update automatically.
     """
     lea = stage.held(order, mates=mates)
     stage.merchant.capture(order.checkout_uuid)

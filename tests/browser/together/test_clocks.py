@@ -13,7 +13,8 @@ from tests.journeys.service import Service
 
 pytestmark = pytest.mark.journey
 PLACE = "it => it.getBoundingClientRect().top"
-# Finds times of day in main that have no time zone next to them, although the reader is in another zone.
+# Finds times of day in the main part of the page that need a time zone next to them, but have none. A time in
+# the reader's own zone needs none.
 ZONELESS = r"""() => {
   const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
   const found = {read: 0, zoneless: []};
@@ -31,7 +32,7 @@ ZONELESS = r"""() => {
 
 
 def names_zones(page: Page) -> None:
-    """Fail if the page shows no time of day, or shows one without a zone that the reader needs."""
+    """Fail if the page shows no time of day, or a time whose zone the reader cannot know."""
     page.wait_for_load_state("load")
     found = page.evaluate(ZONELESS)
     assert found["read"] and found["zoneless"] == [], (page.url, found)
@@ -120,7 +121,7 @@ def test_the_card_page_says_the_end_and_the_split_is_there_after_a_new_code(
 
 
 def sign_in(page: Page, number: str) -> None:
-    """Sign in with a number and its code."""
+    """Sign in with a phone number and the code that it gets."""
     page.fill("#phone", number)
     page.click("button.button-main")
     page.fill("#code", page.inner_text(".notice code"))
@@ -173,8 +174,8 @@ def test_a_ticket_to_new_york_that_is_bought_in_london_names_the_zone_of_each_ti
 
 
 def ends_in(page: Page, time: str) -> None:
-    """Let time pass until the page says when the sign-in ends."""
-    page.wait_for_load_state("load")  # the script's timer is running
+    """Move the page's clock forward, and fail unless the page then says when the sign-in ends."""
+    page.wait_for_load_state("load")  # now the script has started its timer
     page.clock.fast_forward(time)
     expect(page.locator(".stay")).to_be_visible()
     expect(page.locator(".stay")).to_contain_text("You are signed in until")

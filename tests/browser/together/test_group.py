@@ -15,7 +15,7 @@ pytestmark = pytest.mark.journey
 
 @pytest.fixture
 def lea(service: Service, open_page: Callable[..., Page]) -> Page:
-    """Return the lead's page of a captured order of £95.50 in equal shares, of which one has no name."""
+    """Return the lead's page of a captured order of £95.50 with three mates. One mate's share has no name."""
     stage = Stage(service, open_page)
     order = stage.order()
     page = stage.come(order)
@@ -108,7 +108,8 @@ def test_the_lead_copies_the_words_that_she_sees(lea: Page) -> None:
     lea.context.grant_permissions(["clipboard-read", "clipboard-write"])
     button = lea.locator(".one-link [data-copy]")
     assert lea.evaluate("!navigator.share")
-    expect(button).to_have_class("button button-main")  # the main button if a browser cannot share
+    # In a browser that has no share sheet, this is the main button.
+    expect(button).to_have_class("button button-main")
     button.scroll_into_view_if_needed()
     before = button.bounding_box()
     button.click()
@@ -131,12 +132,13 @@ navigator.share = what => {
 
 @pytest.mark.long
 def test_the_share_sheet_gets_the_words_that_she_sees_and_may_be_shut(lea: Page) -> None:
-    """If she closes the sheet, the page and its console show no error (`open_page` checks the console)."""
+    """If she closes the share sheet, neither the page nor its console (see `open_page`) shows an error."""
     lea.add_init_script(SHEET)
     lea.reload()
     button = lea.locator(".one-link [data-share]")
     expect(button).to_be_visible()
-    expect(lea.locator(".one-link [data-copy]")).to_have_class("button")  # only one is the main button
+    # The main button is the one that opens the share sheet.
+    expect(lea.locator(".one-link [data-copy]")).to_have_class("button")
     button.click()
     shown = lea.locator(".one-link-box strong").inner_text()
     assert "£23.87 each" in shown

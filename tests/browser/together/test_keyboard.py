@@ -1,4 +1,4 @@
-"""Use of only the keyboard: a mate takes and pays a share, and the lead asks again and keeps a share."""
+"""Only with the keyboard, a mate takes and pays a share, and the lead asks again and keeps a share."""
 
 import pytest
 from playwright.sync_api import Page, expect

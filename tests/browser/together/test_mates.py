@@ -91,14 +91,15 @@ def test_amounts_that_are_too_much_are_marked(
 
 
 def split(page: Page, look: Visit, *, script: bool) -> None:
-    """Split by amounts with two mates. At first, the amounts exceed the order."""
+    """Split by amounts with two mates. The first amounts add up to more than the order, and are corrected."""
     page.check("#split-own")
     page.fill("#your-name", "Lea")
     for position, (name, amount) in enumerate((("Finn", "24"), ("Amy", "80.00")), start=2):
         page.fill(f"#name-{position}", name)
         page.fill(f"#amount-{position}", amount)
     tally = page.locator("[data-tally]")
-    if script:  # without a script, the server reports this error: tests/hosted_page/steps/test_split.py
+    # Without JavaScript, the server reports this error (see tests/hosted_page/steps/test_split.py).
+    if script:
         expect(tally).to_contain_text("£14.00 too much")
         expect(page.locator(".lower")).to_be_visible()
     look(page)

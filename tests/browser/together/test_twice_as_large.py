@@ -1,4 +1,4 @@
-"""On the pages of a group on a phone, the band leaves enough room if letters are twice as large."""
+"""With letters of twice the size, the band at the top takes little of a phone's screen on a group's pages."""
 
 from collections.abc import Callable
 
