@@ -58,7 +58,7 @@ inquiries.open_about([payment])
 
 @dataclass(frozen=True)
 class Order:
-    """An order that begins unpaid: its state at the service and in the bank's books, and the bank's actions."""
+    """An order that begins unpaid: its state in the service and in the bank's books, and bank actions."""
 
     service: Service
     merchant: Merchant
@@ -82,7 +82,7 @@ class Order:
         return [row for row in rows if row["fields"][field] in wanted]
 
     def comes_to(self, *charges: str) -> None:
-        """Fail unless the order is held and its charges get these states within 10 s. A release takes time."""
+        """Fail unless the order is held and its charges get these states within 10 s. Releases take time."""
         assert self.status() == "authorized"
         polling.until(lambda: self.charges() == list(charges), within=10, what=f"charges {charges}")
 

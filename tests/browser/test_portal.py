@@ -135,8 +135,8 @@ class TestDeliveries:
         expect(opened).to_be_hidden()
 
     def test_event_is_sent_again_and_arrives(self, desk: Desk, owner: Callable[..., Page]) -> None:
-        # The test makes a new order. The event of the desk's own order could already be delivered: the service
-        # retries it after a minute, and an earlier test has made the endpoint succeed.
+        # The test makes a new order. The event of the desk's own order could already be delivered: the
+        # service retries it after a minute, and an earlier test has made the endpoint succeed.
         desk.receiver.answer_with(500)
         desk.lose("sent again")
         page = desk.at(owner(), f"/portal/deliveries?q={desk.uuids['sent again']}&event_type=checkout.voided")

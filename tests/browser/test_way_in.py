@@ -138,7 +138,7 @@ def test_alone_and_returning_it_is_three_fields_and_three_taps(
 def test_a_number_that_the_shop_has_sent_is_one_field_less(
     order: Order, open_page: Callable[..., Page], accessible: Callable[[Page], None], script: bool
 ) -> None:
-    """A payer whose number the shop has not sent fills in five fields: number, code, and three of the card."""
+    """A payer without a prefilled number fills in five fields: number, code, and three card fields."""
     number = "07700 900708" if script else "07700 900709"
     customer = {"phone": number, "name": "Lea Fontaine", "locale": "en"}
     page = open_page(java_script_enabled=script)

@@ -11,7 +11,7 @@ from tests.journeys.service import clerk
 
 
 class Emitter:
-    """A process that creates merchants and emits events. It carries out one command after the other."""
+    """A process that creates merchants and emits events. It carries out one command at a time."""
 
     def __init__(self, process: "subprocess.Popen[str]", pool: ThreadPoolExecutor) -> None:
         self._process, self._pool = process, pool

@@ -69,7 +69,8 @@ class Endpoint:
         try:
             await self._wait(post, reader)
         finally:
-            # This is before the response, because the sender can send another request as soon as it has it.
+            # A sender that has the response can send its next request immediately, so this request must no
+            # longer be counted by then.
             self.at_once -= 1
         writer.write(f"HTTP/1.1 {self.status(post)} As told\r\nContent-Length: 0\r\n\r\n".encode())
         await writer.drain()

@@ -1,4 +1,4 @@
-"""The table of faults: what breaks, for how long, and a plot that always runs into the fault."""
+"""The table of faults: what breaks, for how long, and a plot (see stories.py) that always meets the fault."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -14,9 +14,9 @@ VERBS = ("authorize", "capture", "void", "refund")
 class Fault(NamedTuple):
     """A fault that a test causes.
 
-    `strike` causes the fault. Unless another part of the system makes the repair, it also repairs the damage
-    before it returns. `plot` names a story that always runs into the fault. A fault with `is_apart` never
-    runs at the same time as a fault without it.
+    `strike` causes the fault. If the system cannot repair the damage automatically, `strike` also repairs it
+    before it returns. `plot` names a plot of stories.py whose calls always meet the fault. A fault with
+    `is_apart` never runs at the same time as a fault without it.
     """
 
     strike: Callable[[World, Random], None]
@@ -70,7 +70,7 @@ def _crash_postgres(world: World, chance: Random) -> None:
 
 
 def _reach(point: str, act: str = "kill") -> Callable[[World, Random], None]:
-    """Return a strike that arms a fail point and returns when a process has reached it."""
+    """Return a function that arms a fail point, and waits until a process has reached it."""
 
     def strike(world: World, chance: Random) -> None:
         world.arm(point, act)
@@ -84,10 +84,9 @@ def _reach(point: str, act: str = "kill") -> Callable[[World, Random], None]:
 
 
 def _bank(mode: str, verbs: Sequence[str] = VERBS) -> Callable[[World, Random], None]:
-    """Return a strike that makes one to three calls of a random verb fail."""
-    max_times = (
-        1 if mode == "void_refused_once" else 3
-    )  # after a second refusal, the next retry would be later than the end of the run
+    """Return a function that makes the bank fail one to three calls of one of the verbs, chosen at random."""
+    # After two refused voids, the next retry would be later than the end of the run.
+    max_times = 1 if mode == "void_refused_once" else 3
 
     def strike(world: World, chance: Random) -> None:
         world.set_fault(chance.choice(verbs), mode, chance.randint(1, max_times))
@@ -96,9 +95,9 @@ def _bank(mode: str, verbs: Sequence[str] = VERBS) -> Callable[[World, Random], 
 
 
 def _asleep(point: str, mode: str = "") -> Callable[[World, Random], None]:
-    """Return a strike after which a process that reaches the fail point sleeps longer than its lease.
+    """Return a function that makes a process sleep at the fail point, for longer than its lease.
 
-    If `mode` is given, this fault of the bank makes a process reach the point.
+    If `mode` is given, the function also sets this fault of the bank, so that a process reaches the point.
     """
 
     def strike(world: World, chance: Random) -> None:
@@ -141,8 +140,8 @@ MODES = (
     "notify_first",
 )
 
-# Fail points at which a process sleeps past its lease. Each has the bank's fault that makes a process reach
-# the point, or "" if this needs no fault, and a plot that reaches the point.
+# Fail points at which a process sleeps longer than its lease. The values are the bank's fault that leads a
+# process to the point ("" if none is needed), and a plot that reaches the point.
 SLEEPS = {
     "before_call.authorize": ("", "captured"),
     "before_call.capture": ("", "shared"),

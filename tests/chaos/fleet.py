@@ -21,8 +21,8 @@ from tests.journeys.deployment import Part
 from tests.journeys.service import ROOT
 
 START_SECONDS = 60
-END_SECONDS = 20  # in which a worker must finish its current requests and end
-# The environment of a process with a wrong time of day. Its monotonic clock stays right.
+END_SECONDS = 20  # the time in which a worker must finish its requests and end
+# The variables of a process whose time of day is wrong. Its monotonic clock is correct.
 WRONG_CLOCK = {"DONT_FAKE_MONOTONIC": "1", "PYTHONPATH": f"{ROOT / 'tests' / 'chaos' / 'clock_off'}:{ROOT}"}
 
 

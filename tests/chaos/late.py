@@ -1,6 +1,6 @@
-"""A worker that is paused after it gets responses to its deliveries, and before it records them.
+"""Pauses a worker after it has received responses to its deliveries, and before it records them.
 
-When it continues, other workers have leased its deliveries.
+When the worker continues, other workers have leased its deliveries, so its results come too late.
 """
 
 import time
@@ -10,13 +10,13 @@ from tests.chaos.world import World
 from tests.journeys import polling
 
 WITHIN = 20.0
-A_WHILE = 0.7  # seconds in which a worker would record a result, if the record were not refused
+A_WHILE = 0.7  # seconds; long enough for a worker to record a result
 
 
 def stop_before_it_records(world: World, load: Load, worker: str) -> None:
     """Pause the worker when it has received one response, and then send the responses to its other requests.
 
-    The worker's requests must already fill the endpoints.
+    All requests that the endpoints hold must be from this worker.
     """
     endpoint = load.endpoints[0]
     first = endpoint.posts[0]
@@ -31,7 +31,7 @@ def stop_before_it_records(world: World, load: Load, worker: str) -> None:
 
 
 def continue_in_vain(world: World, load: Load, worker: str) -> None:
-    """Resume the worker while other workers' attempts are in flight. Check that its records change no row."""
+    """Resume the worker while other workers' attempts are in flight. Check that no late result is kept."""
     ids = [load.delivery_of(post.event_id) for post in load.endpoints[0].posts[:2]]
     before = load.attempts(), load.deliveries()
     for delivery_id in ids:

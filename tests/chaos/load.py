@@ -17,8 +17,9 @@ from webhooks import retries
 
 AUTHORIZED, VOIDED = "checkout.authorized", "checkout.voided"
 BOTH = (AUTHORIZED, VOIDED)
-CAP, CAP_URGENT = 10, 20  # the most requests in flight at an endpoint (rule delivery.fair)
-SIGNED_WITHIN = 10.0  # the most seconds between the signature's time and the arrival, by a correct clock
+CAP, CAP_URGENT = 10, 20  # maximum requests in flight at an endpoint (rule delivery.fair)
+# Maximum seconds between the time in a signature and the arrival of its POST by a correct clock.
+SIGNED_WITHIN = 10.0
 DELIVERIES = """
 SELECT event_id::text, status, attempt_count FROM webhooks_delivery WHERE merchant_id = ANY(%s::uuid[])
 """
@@ -62,7 +63,7 @@ class Load:
             self._merchants.append(made["merchant_uuid"])
 
     def emit(self, count: int, *event_types: str, every: float = 0.0) -> "Future[list[str]]":
-        """Start to emit events to all endpoints in turn, all at once or one `every` seconds."""
+        """Start to emit `count` events to the endpoints in turn, `every` seconds apart or without pauses."""
         if AUTHORIZED in event_types:
             self._cap = CAP_URGENT
         emitted = self._emitter.ask(
@@ -76,7 +77,7 @@ class Load:
         return emitted
 
     def held(self, count: int, *, within: float = 10) -> None:
-        """Return once the endpoints hold `count` requests in total."""
+        """Wait until `count` requests in total are open at the endpoints."""
         polling.until(
             lambda: sum(one.at_once for one in self.endpoints) >= count,
             within=within,
@@ -105,7 +106,7 @@ class Load:
         return {(row[0], row[1]): (row[2], row[3], row[4]) for row in self._rows(ATTEMPTS, self._merchants)}
 
     def lost(self) -> set[Sent]:
-        """Return the attempts that were closed because their worker's lease expired or it was stopped."""
+        """Return the attempts that were closed as `worker_lost`, without a result from their worker."""
         return {sent for sent, (_, _, error) in self.attempts().items() if error == "worker_lost"}
 
     def posts(self) -> list[Sent]:
@@ -178,7 +179,7 @@ class Load:
         return [float(row[0]) for row in self._rows(LOST_AFTER, self._merchants)]
 
     def violations(self) -> list[str]:
-        """Describe each condition that does not hold. An attempt may be lost before it is sent."""
+        """Return a description of each violation. Lost attempts are allowed, even if they never arrived."""
         return sorted([*self._lost_events(), *self._log(), *self._posts(), *self._receivers()])
 
     def _lost_events(self) -> Iterator[str]:
@@ -189,7 +190,7 @@ class Load:
                 yield f"{event_id}: is {status}"
 
     def _log(self) -> Iterator[str]:
-        """Check each delivery's attempts: numbered from 1, all ended, and only the last one delivered."""
+        """Yield violations: attempts must be numbered from 1 and ended, and only the last one may succeed."""
         numbers = defaultdict(list)
         for (event_id, number), (has_ended, _, _) in self.attempts().items():
             numbers[event_id].append(number)
@@ -205,7 +206,7 @@ class Load:
                 yield f"{event_id}: attempt {number} of {len(numbers[event_id])} ended {http_status} {error}"
 
     def _posts(self) -> Iterator[str]:
-        """Check that each POST is one attempt in the log, and that only lost attempts have not arrived."""
+        """Yield violations: each POST must be one attempt in the log. Only lost attempts may have no POST."""
         attempts, counted = self.attempts(), Counter(self.posts())
         for (event_id, number), times in counted.items():
             if times > 1 or (event_id, number) not in attempts:
@@ -230,6 +231,6 @@ class Load:
 
 @contextlib.contextmanager
 def loading(emitter: Emitter, rows: Rows, *, endpoints: int) -> Iterator[Load]:
-    """Yield a load with its own endpoints."""
+    """Run new endpoints until the block ends, and yield a load that uses them."""
     with endpoint.listening(endpoints) as listening:
         yield Load(emitter, listening, rows)

@@ -50,7 +50,7 @@ class Result(NamedTuple):
 
 
 class Chaos:
-    """Runs faults of a table against a world."""
+    """Runs the faults of a table (see faults.py) against a running service."""
 
     def __init__(
         self, faults: Mapping[str, Fault], world: World, service: Service, receiver: Receiver

@@ -1,4 +1,4 @@
-"""What a merchant and a customer do with one checkout, and the responses, which must stay true afterwards."""
+"""Plots: what a merchant and a customer do with one checkout. All successful responses must stay true."""
 
 import threading
 from collections.abc import Callable
@@ -28,7 +28,7 @@ class Story:
         self.checkout_uuid = ""
 
     def tell(self, plot: str) -> None:
-        """Act out one of PLOTS."""
+        """Create the checkout, and make the calls of one of PLOTS."""
         self.checkout_uuid = self.backend.create()
         PLOTS[plot](self)
 
@@ -53,7 +53,7 @@ class Story:
         self._keep("advance", self.backend.advance(self.checkout_uuid, 121))
 
     def at_once(self, *acts: Callable[[], None]) -> None:
-        """Run several acts at the same time."""
+        """Make several calls at the same time."""
         threads = [threading.Thread(target=act) for act in acts]
         for thread in threads:
             thread.start()

@@ -133,8 +133,8 @@ class Crash:
         return bool(self.ended_at)
 
 
-# The crashes that happen together. A process that dies in one of these crashes (web or worker) is not needed
-# for the work that the others have left.
+# The fail points that are tested together. If a crash kills a process (web or worker), another process can
+# still finish the work that the other crashes have left.
 WEB = [point for point in CRASHES if not point.endswith((".void", ".refund"))]
 WORKER = [[point for point in CRASHES if point.endswith(kind)] for kind in (".void", ".refund")]
 

@@ -16,13 +16,15 @@ from tests.journeys.service import Service
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
 MANY = 100
-READERS = 2  # with more readers, the times would measure the load on this test's own process
+# With more readers, the measured times would include the load of this test's own process.
+READERS = 2
 USUAL_SECONDS = 3.0
 HANGING_SECONDS = 8.0
 ANSWERED_WITHIN = 8.0  # rule capture.eight_seconds
 MARGIN = 2.0  # seconds, because the machine can be busy
 READ_P99 = 0.25
-FACTOR = 3  # on a busy machine, reads may take this many times as long as without the fault
+# Maximum ratio of the time of a read during the fault to the time without it, on a busy machine.
+FACTOR = 3
 RECOVERED_WITHIN = 60.0
 BUSY, UNKNOWN = (503, "service_unavailable"), (504, "outcome_unknown")
 BEGUN = """
@@ -38,7 +40,7 @@ WHERE l.kind = 'capture' AND l.verdict = 'succeeded' AND c.payment = ANY(%s)
 
 @pytest.fixture
 def hanging(whole: tuple[World, Service]) -> Iterator[tuple[World, Service]]:
-    """Yield the world. At the end, end the bank's faults."""
+    """Yield the running service. At the end, remove the bank's faults and prove the ledger."""
     world, service = whole
     yield world, service
     world.end_faults("capture")

@@ -16,7 +16,7 @@ from tests.journeys.merchant import Json, Merchant, refusal
 from tests.journeys.service import ROOT, Service
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
-SLOW_CARD = "4000000000000341"  # each call takes two seconds
+SLOW_CARD = "4000000000000341"  # each call to the bank for this card takes two seconds
 PAYERS, CAPTURES, MANY = 10, 6, 16
 CAPTURE_SECONDS = 8.0
 MANY_NAMES, PROCESSES, NAME_SECONDS = 48, 2, 3.0
@@ -37,7 +37,7 @@ STILL_THERE = "SELECT count(*) FROM hosted_page_smsmessage WHERE phone IS NOT NU
 
 @pytest.fixture
 def peers(whole: tuple[World, Service]) -> Iterator[tuple[World, Merchant]]:
-    """Yield the world and a new merchant. At the end, end the bank's faults."""
+    """Yield the running service and a new merchant. At the end, remove faults and prove the ledger."""
     world, service = whole
     polling.until(world.is_ready, within=60, what="the web")
     yield world, service.new_merchant()
@@ -175,7 +175,7 @@ class TestASilentCarrier:
             alive = [requests.get(f"{merchant.base_url}/livez", timeout=60) for _ in range(10)]
             captured = [capture(merchant, one)() for one in held[1:]]
             merchant.cancel(held[0])
-            merchant.at_rest(held[0])  # a worker has released the hold
+            merchant.at_rest(held[0])  # wait until a worker has released the hold
             assert world.rows(AT_CARRIER)[0][0] == SMS_SLOTS * WORKERS, "the carrier was silent no more"
         assert [one.status_code for one in alive + captured] == [200] * (len(alive) + CAPTURES)
         polling.until(lambda: world.rows(NOT_ENDED)[0][0] == 0, within=40, what="the end of every text")

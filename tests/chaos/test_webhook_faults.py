@@ -1,4 +1,4 @@
-"""Faults during deliveries. The test decides when leases end."""
+"""Faults during deliveries. To save time, the tests end leases early."""
 
 from collections.abc import Iterator
 
@@ -26,7 +26,7 @@ def emitter(whole: tuple[World, Service]) -> Iterator[Emitter]:
 
 @pytest.fixture
 def world(whole: tuple[World, Service]) -> Iterator[World]:
-    """Yield the world. At the end, resume all workers that are paused."""
+    """Yield the running service. At the end, resume all paused workers."""
     yield whole[0]
     for worker in WORKERS:
         whole[0].thaw(worker)
@@ -41,7 +41,7 @@ def load(world: World, emitter: Emitter) -> Iterator[Load]:
 
 
 def held_by_worker(world: World, load: Load, count: int) -> None:
-    """Fill the endpoint with requests of one worker, and then resume the other worker."""
+    """Emit `count` events. Fill the endpoint with one worker's requests while the other worker is paused."""
     world.freeze("second worker")
     load.endpoints[0].hold()
     load.emit(count, AUTHORIZED).result()
@@ -56,7 +56,8 @@ class TestValkeyFlushed:
         for worker in WORKERS:
             world.freeze(worker)
         load.emit(40, *BOTH).result()
-        world.flush_redis()  # this also deletes all wake-up messages, which no worker has received yet
+        # This also deletes the wake-up messages, which the paused workers have not received.
+        world.flush_redis()
         for worker in WORKERS:
             world.thaw(worker)
         load.ended(within=ENDS_WITHIN)

@@ -1,4 +1,4 @@
-"""Faults during deliveries in real time, with leases of 30 seconds and a minute without beat."""
+"""Faults during deliveries in real time: leases last 30 seconds, and for a minute there is no beat."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -44,7 +44,7 @@ def fleet(_fleet: tuple[Fleet, Emitter]) -> Fleet:
 def new_load(fleet: Fleet, _fleet: tuple[Fleet, Emitter]) -> Iterator[Callable[[int], Load]]:
     """Yield a function that creates a load with the given number of endpoints.
 
-    At the end, check that the endpoints have received all events, and what the log of attempts says.
+    At the end, fail if events were lost or the log of attempts is wrong (see `Load.violations`).
     """
     with ExitStack() as stack:
         made: list[Load] = []
@@ -77,7 +77,7 @@ def is_repeated_as_planned(load: Load) -> None:
 
 
 class TestMinute:
-    """A minute of several faults at the same time, to save time."""
+    """Several faults that are tested during the same minute, to save time."""
 
     def test_without_a_beat_in_which_the_leases_of_a_stopped_and_a_killed_worker_run_out(
         self, fleet: Fleet, new_load: Callable[[int], Load]
@@ -141,7 +141,8 @@ class TestClockOff:
         load = new_load(2)
         refuse_some(load)
         for one in load.endpoints:
-            one.seconds = 1.5  # so that each worker finds deliveries that the other has leased
+            # Responses are slow, so that each worker finds deliveries that the other worker has leased.
+            one.seconds = 1.5
         fleet.kill("two")
         fleet.start_workers("off", clock=clock)
         assert fleet.seconds_ahead("off") == pytest.approx(float(clock.rstrip("s")), abs=10)

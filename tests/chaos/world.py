@@ -66,7 +66,8 @@ class World(Deployment):
         if books is not None:
             self.parts["bank"] = _bank(variables, books)
         self.alone = threading.Lock()  # held during a fault that must not overlap with another such fault
-        self._keeper = ThreadPoolExecutor(1)  # it starts Redis, which ends together with its starting thread
+        # This thread starts Redis, because Redis ends together with the thread that has started it.
+        self._keeper = ThreadPoolExecutor(1)
         self._is_over = threading.Event()
         self._changing = threading.Lock()
         self._connections = threading.local()
@@ -130,7 +131,7 @@ class World(Deployment):
             os.kill(connection.info.backend_pid, signal.SIGKILL)
 
     def arm(self, point: str, act: str) -> None:
-        """Let the next process that reaches the fail point do what `act` says: kill, raise, or sleep 3."""
+        """Make the next process that reaches the fail point do what `act` says: kill, raise, or sleep 3."""
         assert point.partition(".")[0] in failpoint.POINTS
         fresh = self._points / f".{point}.new"
         fresh.write_text(act)

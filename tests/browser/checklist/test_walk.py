@@ -18,7 +18,7 @@ WITHIN = 60_000
 
 
 class Shop:
-    """A merchant's server. It ignores repeated events, retries captures in doubt, and lists changed orders."""
+    """A merchant's server: it ignores repeated events, retries captures in doubt, and reads changes."""
 
     def __init__(self, service: Service, endpoint: Receiver) -> None:
         self.merchant: Merchant = service.new_merchant("Acme Tickets")

@@ -14,7 +14,7 @@ BACK = ".group-line[data-status=reimbursed]"
 
 @dataclass(frozen=True)
 class Table:
-    """A shared order, and its lead's page. `place` is a mate's line on the bill; the first mate has line 2."""
+    """A shared order, and its lead's page. `place` is a mate's line on the bill, from 2 on."""
 
     stage: Stage
     order: Order

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.journey
 
 @pytest.fixture
 def lea(service: Service, open_page: Callable[..., Page]) -> Page:
-    """Return the lead's page of a captured order of £95.50 with three mates. One mate's share has no name."""
+    """Return the lead's page of a captured order of £95.50 with three mates. One share has no name."""
     stage = Stage(service, open_page)
     order = stage.order()
     page = stage.come(order)

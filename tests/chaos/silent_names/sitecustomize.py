@@ -1,4 +1,4 @@
-"""Makes a process use only the name server at SILENT_NAMES, as host:port. It never answers."""
+"""Makes a process use only the name server at SILENT_NAMES (host:port), which never answers."""
 
 import os
 from typing import Any

@@ -1,6 +1,6 @@
-"""The payers that the sandbox's helper API acts for, in a process whose provider is Stripe.
+"""Makes the sandbox's helper API work in a process whose provider is Stripe.
 
-Their cards and their answers to 3-D Secure are sent to the double of Stripe's API.
+The payers' cards and their answers to 3-D Secure are sent to the peer, which is the double of Stripe's API.
 """
 
 import urllib.request
@@ -24,9 +24,9 @@ CARDS = {
 
 
 def connect(address: str) -> None:
-    """Let the payers of this process's helper API pay at the peer.
+    """Make this process's helper API pay at the peer.
 
-    After a 3-D Secure challenge, they are redirected to an address that does not exist.
+    After a 3-D Secure challenge, payers are redirected to an address that does not exist.
     """
     client.call_bank = partial(_ask, Remote(address))
     paying.CardUse = partial(CardUse, return_url="https://pay.example/back")  # type: ignore[attr-defined,assignment]
@@ -48,11 +48,11 @@ def _answer(peer: Remote, key: UUID, is_confirmed: bool) -> None:
 
 
 def _advance(peer: Remote, payments: list[UUID], seconds: int) -> None:
-    """Have no effect, because the peer settles refunds at once."""
+    """Do nothing, because the peer settles refunds immediately."""
 
 
 def _tell(peer: Remote, payments: list[UUID]) -> list[Notification]:
-    """Return no notifications, because the peer sends its own."""
+    """Return no notifications, because the peer sends them itself."""
     return []
 
 

@@ -17,12 +17,11 @@ from tests.payments.stripe_peer import remote
 from tests.payments.stripe_peer.remote import Remote
 
 SECONDS_BETWEEN_MESSAGES = 0.3
-PATHS = EVERY | {
-    "look_up": ("GET", "/v1/payment_intents/[^/]+|/v1/refunds.*")
-}  # narrower than in the conformance tests, so that no fault affects the lists that tests read
+# Look-ups have fewer paths than in the conformance tests, so that no fault affects the lists that tests read.
+PATHS = EVERY | {"look_up": ("GET", "/v1/payment_intents/[^/]+|/v1/refunds.*")}
 HANGS, SLOW = 12.0, 9.0  # seconds; both are longer than any call's timeout
 STATES = {"requires_capture": "held", "requires_action": "challenged", "succeeded": "captured"}
-# For each verb, a plot that always runs into the verb's faults.
+# For each verb, a plot (see stories.py) that always calls the verb and so meets its faults.
 PLOTS = {
     "register": "captured",
     "authorize": "captured",

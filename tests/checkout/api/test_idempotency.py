@@ -124,7 +124,7 @@ class TestRepeats:
 
 
 def age(**ago: float) -> None:
-    """Make every key as old as the keyword arguments of timedelta say."""
+    """Make every key this old. The keyword arguments are those of timedelta."""
     at = timezone.now() - timedelta(**ago)
     for key in IdempotencyKey.objects.all():
         made = UUID(int=clock.first_id(at).int | key.pk.int & (1 << 80) - 1)
@@ -204,9 +204,8 @@ class TestIdempotencyKey:
     ) -> None:
         path = f"checkouts/{held.pk}/{verb}"
         first = api.post(path, idempotency_key="k")
-        IdempotencyKey.objects.update(
-            status=None, body=None
-        )  # as if its process had died before it stored the response
+        # Simulate that the process died before it stored the response.
+        IdempotencyKey.objects.update(status=None, body=None)
         age(seconds=89)
         with nothing_moves():
             waiting = api.post(path, idempotency_key="k")
@@ -329,7 +328,7 @@ class TestIdempotencyKey:
     def test_that_was_taken_over_keeps_the_later_answer(
         self, api: Api, held: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A call that takes longer than 90 seconds does not overwrite the response of the next call."""
+        """A call that takes longer than 90 seconds does not overwrite the response of the call that took over."""
         path, capture = f"checkouts/{held.pk}/capture", captures.capture
         answers = []
 

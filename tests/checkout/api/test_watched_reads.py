@@ -1,4 +1,4 @@
-"""Reads that are recorded: only reads of orders that the sandbox watches."""
+"""The service records reads only of orders that the sandbox watches."""
 
 import pytest
 from pytest_django.fixtures import Settings

@@ -1,4 +1,4 @@
-"""Changes to shares: the lead renames a share, asks again or keeps it, and a mate reconsiders a decline."""
+"""Changes to shares: the lead renames, asks again or pays a share herself; a mate takes back a decline."""
 
 from collections.abc import Callable
 from datetime import timedelta

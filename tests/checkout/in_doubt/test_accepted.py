@@ -1,4 +1,4 @@
-"""Operations that the provider accepts and confirms later, and acts of others before ours."""
+"""Operations that the provider confirms later, and actions of others that come before our operation."""
 
 from collections.abc import Callable
 from datetime import timedelta

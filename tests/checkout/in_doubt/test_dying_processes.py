@@ -25,7 +25,7 @@ class Died(BaseException):
 
 @pytest.fixture
 def dying(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Let the process die before or after its call to the provider, and then end its lease."""
+    """Return a function that lets a process die before or after its call, and then ends its lease."""
 
     def die(verb: Callable[[], object], *, after_call: bool) -> None:
         perform = operations.perform

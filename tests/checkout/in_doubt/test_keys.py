@@ -58,7 +58,7 @@ def keys(refund: Operation) -> list[Operation]:
 
 
 def test_refund_that_waited_for_a_day_keeps_its_key_after_its_first_timeout(reimbursement: Operation) -> None:
-    """The age of a key counts from the time at which it was first sent, not planned."""
+    """The age of a key is counted from the first call with it, not from the planning of the refund."""
     pass_time(reimbursement, hours=23, minutes=2)
     break_down("refund", "down")
     for _ in range(3):
@@ -121,7 +121,7 @@ def test_new_key_waits_for_the_life_of_the_old_one_and_an_hour_after_its_last_se
 def test_reimbursement_in_doubt_does_not_hold_up_the_rest_of_a_refund(
     unpaid: Checkout, reimbursement: Operation
 ) -> None:
-    """The provider repeats a stored error for a day. The lead gets the other 7000 at once."""
+    """The reimbursement of 2000 is in doubt for a day. The lead gets the other 7000 at once."""
     break_down("refund", "replayed_500")
     pump()
     refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
@@ -190,7 +190,7 @@ class TestNewKey:
 
 
 def test_restored_database_does_not_know_the_last_sending(reimbursement: Operation) -> None:
-    """The refund was sent again in the lost time, and the provider might still carry out that call."""
+    """The refund might have been sent again after the backup, and the provider might still carry it out."""
     break_down("refund", "down")
     pump()
     pass_time(reimbursement, hours=26)

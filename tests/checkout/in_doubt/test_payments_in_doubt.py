@@ -194,7 +194,7 @@ class TestWhatNeverArrived:
     ) -> None:
         if pays_again:
             pay(unpaid, OTHER)
-        operations.perform(lost, deadline=Deadline.after(8))  # the call arrives late
+        operations.perform(lost, deadline=Deadline.after(8))  # simulate that the lost call arrives now
         late = Charge.objects.get(payment=lost.payment_id)
         assert late.state == "held"
         pump()

@@ -29,7 +29,7 @@ Meanwhile = Callable[[Callable[[], None]], None]
 
 @pytest.fixture
 def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
-    """Make the next look-up return "not found", and call `happens` during the look-up."""
+    """Return a function that makes the next look-up call `happens` and then return "not found"."""
 
     def asleep(happens: Callable[[], None]) -> None:
         real = operations.look_up

@@ -30,10 +30,11 @@ from tests.refusals import nothing_moves
 pytestmark = pytest.mark.django_db
 LONG, ODD, WRONG = "x" * 5000, "a\x00b\ud800\x1b", {"a": [1]}
 STRANGE: list[Any] = [LONG, ODD, WRONG, None, 7, True, b"\xff"]
+# These values are tested with every verdict.
 SOME = [
     ODD,
     *(pytest.param(value, marks=pytest.mark.long) for value in (LONG, WRONG)),
-]  # values that are tested with every verdict
+]
 State = Operation.State
 KINDS = ["authorize", "capture", "void", "refund", "look_up"]
 Change = Callable[[Outcome], Any]
@@ -61,7 +62,7 @@ class Mouth:
 
 @pytest.fixture
 def says(monkeypatch: pytest.MonkeyPatch) -> SaidOf:
-    """Change the provider's responses to the next calls of a kind before the service reads them."""
+    """Return a function that changes the provider's responses to the next calls of a kind."""
 
     def changed(kind: str, change: Change, times: int = 1) -> None:
         mouth = Mouth(kind, change, times)

@@ -20,16 +20,17 @@ from tests.payments.providers.conformance.desk import Goes
 from tests.payments.providers.conformance.stripe import FAULTS, INTENT, PATHS, StripeDesk, times_of
 
 T = TypeVar("T")
-ONE_INTENT = f"{INTENT}/[^/]+"  # the first request of a sync; the test reads only lists
+# The path of a sync's first request. Faults on this path do not affect the tests, which read only lists.
+ONE_INTENT = f"{INTENT}/[^/]+"
 
 
 def pick(found: Sequence[T], which: int) -> T | None:
-    """Return an element of the sequence, or None if the sequence is empty."""
+    """Return the element at `which` modulo the length, or None if the sequence is empty."""
     return found[which % len(found)] if found else None
 
 
 class Bank(Protocol):
-    """What others can do at a provider.
+    """Actions of payers, of a merchant's staff and of banks at a provider, and faults of the provider.
 
     `which` selects an object. If no object exists, a method has no effect.
     """
@@ -230,7 +231,8 @@ class StripeBank:
         for number, found in enumerate(self._disputes()):
             if found.status not in ("won", "lost"):
                 self._decide(found, is_won=bool(number % 2))
-        for found in self._disputes():  # disputes that were inquiries before
+        # The inquiries that were decided have become disputes. Decide these too.
+        for found in self._disputes():
             if found.status == "needs_response":
                 self._decide(found, is_won=False)
 

@@ -1,7 +1,7 @@
 """Errors that a proof would miss if it only checked that our records agree with each other.
 
 The tests write these errors into the records of a random test run. They use only orders without disputes,
-bookings and refunds by others, because the targets of the cards of such orders are exact.
+bookings and refunds by others, because the amount that each card must bear is certain there.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ WITHDRAWN = (
 
 
 def missed(checkout: Checkout) -> list[str]:
-    """Return the names of the errors that the proof does not find. The records do not change."""
+    """Write each error into the records and undo it; return the names of the errors that the proof missed."""
     return [name for name, sql in _fitting(checkout) if not _is_found(checkout, sql)]
 
 

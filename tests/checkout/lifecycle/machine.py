@@ -43,12 +43,13 @@ REFUSALS = (
     mate_shares.ShareNotOpen,
 )
 UNCLEAR = (captures.OutcomeUnknown, captures.ProviderRefused, CallerDied)
-TO_REST = (11, 4, 15, 60, 60, 650, 650, 3700, 90_000, 700, 700)  # seconds; abandoned payments end last
+# How many seconds pass in each step after the last event. Abandoned payments are the last to end.
+TO_REST = (11, 4, 15, 60, 60, 650, 650, 3700, 90_000, 700, 700)
 scripts = st.lists(st.sampled_from(Happens), max_size=2)
 
 
 class Lifecycle(RuleBasedStateMachine):
-    """A machine whose rules are events. After each event, the reference must allow the changes.
+    """Each rule is an event. After it, checkouts may have changed only as the reference model allows.
 
     No rule has a precondition. A precondition could depend on how long a step takes, and Hypothesis could
     then not repeat a run. A rule that finds no object to act on has no effect.
@@ -68,7 +69,7 @@ class Lifecycle(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         try:
-            if sys.exc_info()[0] is None:  # otherwise a step has failed already
+            if sys.exc_info()[0] is None:  # only if no step has failed
                 self._come_to_rest()
         finally:
             transaction.savepoint_rollback(self.savepoint)
@@ -90,7 +91,7 @@ class Lifecycle(RuleBasedStateMachine):
         is_refunded: bool,
         shares: list[int],
     ) -> UUID:
-        """Create a checkout and run the actions `acts` on it. The script is for the last action."""
+        """Create a checkout and run the actions `acts` on it. `script` is for the calls of the last action."""
         expiry = clock.now() + timedelta(minutes=minutes) if minutes else None
         checkout = factories.checkout(self.merchant, merchant_expires_at=expiry)
         self.states[checkout.pk] = "created"
@@ -251,7 +252,7 @@ class Lifecycle(RuleBasedStateMachine):
     def _do(
         self, verb: str, checkout: UUID, call: Callable[[], object], script: list[Happens] | None = None
     ) -> None:
-        """Call the verb, and check that the result and the moves are those that the reference expects."""
+        """Run the action, and check that its result and the status changes are what the reference expects."""
         seen = observed.see(checkout, self.states[checkout])
         self._script(script)
         still = all(observed.due(each, verb) == (True, []) for each in (seen, observed.later(seen)))
@@ -268,7 +269,7 @@ class Lifecycle(RuleBasedStateMachine):
             assert (is_refused, [move[1:] for move in moves]) in right, (verb, seen)
 
     def _let(self, pump: Callable[[], object], script: list[Happens]) -> None:
-        """Run a pump, and check that it makes only moves that need no request."""
+        """Run a pump, and check that it makes only status changes that need no request."""
         self._script(script)
         with contextlib.suppress(CallerDied):
             pump()
@@ -280,9 +281,9 @@ class Lifecycle(RuleBasedStateMachine):
         self.bank.heard.clear()
 
     def _moves(self) -> Moves:
-        """Return the moves since the last call.
+        """Return the status changes since the last call.
 
-        Each move must be allowed and must start from the checkout's last state.
+        Fails unless each change is allowed and begins with the checkout's previous status.
         """
         rows = Change.objects.filter(checkout__in=self.states).exclude(origin="").order_by("pk")
         moves: Moves = list(rows.values_list("checkout_id", "origin", "to")[self.moves_seen :])

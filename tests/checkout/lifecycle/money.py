@@ -60,7 +60,7 @@ class Money(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         try:
-            if sys.exc_info()[0] is None:  # otherwise a step has failed already
+            if sys.exc_info()[0] is None:  # only if no step has failed
                 self._come_to_rest()
         finally:
             transaction.savepoint_rollback(self.savepoint)
@@ -190,7 +190,7 @@ class Money(RuleBasedStateMachine):
     def _come_to_rest(self) -> None:
         """End the faults, let time pass until all work is finished, and check the money.
 
-        Then decide the disputes, and do it again.
+        Then decide all disputes, let time pass again, and check the money again.
         """
         self.bank.go_right()
         self._let_it_end()

@@ -55,7 +55,7 @@ def later(seen: Seen) -> Seen:
 
 
 def due(seen: Seen, verb: str, *, is_confirmed: bool = True) -> tuple[bool, list[tuple[str, str]]]:
-    """Return whether the action must be refused, and the moves that must follow."""
+    """Return whether the action must be refused, and the status changes that must follow."""
     found, is_let_in = reference.answer(seen, verb)
     path = [seen.state, found]
     if is_let_in and is_confirmed:

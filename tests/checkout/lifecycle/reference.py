@@ -28,7 +28,7 @@ class Seen:
     """The facts about a checkout when an action begins. Ages are in seconds."""
 
     state: str
-    age: float  # since it was created, or since the hold if it is held
+    age: float  # since the hold, or if the checkout is not held, since its creation
     payable_for: float
     open_kind: str = ""  # the kind of the open card operation
     open_age: float = 0.0

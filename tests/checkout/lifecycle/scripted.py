@@ -29,7 +29,7 @@ from payments.provider import (
 
 
 class Happens(StrEnum):
-    """The effect on the next call."""
+    """What happens to a call."""
 
     ANSWERED = "answered"
     ANSWER_LOST = "answer lost: it was done"
@@ -136,7 +136,7 @@ class ScriptedProvider:
         raise ForgedNotification
 
     def movements(self, payment: Payment) -> Books:
-        """Return the capture and the refunds of a payment. This call can fail as the script says, too."""
+        """Return the capture and the refunds of a payment. The script can make this call fail too."""
         if self._next() not in (Happens.ANSWERED, Happens.REFUSED, Happens.ASKED):
             raise ProviderUnreachable
         charge = self.charges.get(payment.pk)

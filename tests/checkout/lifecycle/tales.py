@@ -1,4 +1,4 @@
-"""Notifications that can reach the service, true and false. It trusts none of them and asks the provider."""
+"""True and false notifications. The service trusts none of them, and asks the provider instead."""
 
 from enum import StrEnum
 from uuid import uuid4
