@@ -135,7 +135,7 @@ class TestDeliveries:
         expect(opened).to_be_hidden()
 
     def test_event_is_sent_again_and_arrives(self, desk: Desk, owner: Callable[..., Page]) -> None:
-        # The test makes a new order. The event of the desk's own order could already be delivered: the
+        # The test makes a new order, because the event of the desk's order could already be delivered. The
         # service retries it after a minute, and an earlier test has made the endpoint succeed.
         desk.receiver.answer_with(500)
         desk.lose("sent again")

@@ -7,9 +7,9 @@ from tests.chaos.stories import Story
 from tests.chaos.world import World
 from tests.journeys.receiver import Receiver
 
-# Two kinds of operation may be open at the end of a run: a refund under whose key the provider has stored a
-# server error, and an authorization that never arrived. The provider could still carry them out. The service
-# looks them up for a day or two and gives them no new key, so that they cannot happen twice.
+# Two kinds of operation may be open at the end of a run. One is a refund under whose key the provider has
+# stored a server error. The other is an authorization that never arrived. The provider could still carry them
+# out. The service looks them up for a day or two and gives them no new key, so that they cannot happen twice.
 RESTLESS = """
 WITH open AS (
   SELECT o.kind, o.state, o.reason, o.attempts, o.next_attempt_at, p.checkout_uuid, (

@@ -106,7 +106,7 @@ def _inside(field: dict[str, Any], things: dict[str, Any]) -> set[str]:
 
 class TestOptedIn:
     def test_has_the_fields_of_its_table(self) -> None:
-        """The OpenAPI document has exactly these fields."""
+        """The OpenAPI document lists exactly these fields for the data of the opt-in event."""
         things = described.document()["components"]["schemas"]
         fields = things["OptedInData"]["properties"]
         parts = {name: _inside(field, things) for name, field in fields.items()}

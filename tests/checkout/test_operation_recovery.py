@@ -157,7 +157,7 @@ class TestARefusalOfARepeatedCall:
     def test_counts_only_if_nothing_was_accepted(self, in_doubt: InDoubt) -> None:
         """The bank accepted the first call, which is pending. It therefore refuses the second call."""
         operation = in_doubt("void", "pending_for_ever")
-        Operation.objects.filter(pk=operation.pk).update(state="unknown")  # as if the answer had been lost
+        Operation.objects.filter(pk=operation.pk).update(state="unknown")  # simulate a lost response
         break_down("void", "forgets_keys")
         pump()
         operation.refresh_from_db()

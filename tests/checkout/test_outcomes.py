@@ -76,7 +76,7 @@ def test_a_charge_after_the_end_is_reported_once_however_the_service_learns_of_i
 
 @pytest.fixture
 def bank_answers(monkeypatch: pytest.MonkeyPatch) -> Answer:
-    """Make the bank return this outcome for every call of a verb, without doing anything."""
+    """Return a function that makes the bank answer each call of a verb with an outcome, without effect."""
 
     def answers(verb: str, outcome: Outcome) -> None:
         call = fault_injection.call_with_faults

@@ -104,9 +104,8 @@ class TestAFailure:
         self, held: Checkout, fail: Callable[[str], None], caplog: pytest.LogCaptureFixture
     ) -> None:
         make_late(held)
-        fail(
-            "event_written"
-        )  # the first failure is that of the whole batch, the second that of this checkout
+        # The pump fails twice: first for the whole batch, then for this checkout alone.
+        fail("event_written")
         fail(f"event_written.checkout.voided.{held.pk}")
         tasks.expire_due()
         of_all, alone = lines(caplog)

@@ -1,7 +1,8 @@
 """Measures a sale: 600 buyers within a minute, each from the first page to the confirmed page.
 
-All parts are real and share the cores with the load: the proxy, two web processes, two workers, PostgreSQL,
-Valkey, TLS, a bank over HTTP that is slow and loses answers, and a shop that captures in its webhook.
+All parts are real and share the cores with the buyers: the proxy with TLS, two web processes, two workers,
+PostgreSQL and Valkey. The bank is called over HTTP, is slow, and loses answers. The shop captures each order
+in its webhook.
 """
 
 import asyncio

@@ -51,9 +51,10 @@ def load(
     """Make `wanted` checkouts for the merchants, by default for the oldest merchant; report the progress.
 
     The first merchant gets half of the orders. The other half is divided equally among all merchants. The
-    orders are spread evenly over the last two years, or over the period `between`. Raises CannotLoad in
-    production, for an unknown or missing merchant, if `wanted` is less than 1, and if the database role may
-    not switch off triggers.
+    orders are spread evenly over the last two years, or over the period `between`.
+
+    Raises CannotLoad in production, for an unknown or missing merchant, if `wanted` is less than 1, or if the
+    database role may not switch off triggers.
     """
     if settings.ENVIRONMENT == "production":
         raise CannotLoad("These orders never happened: they do not belong into production.")

@@ -1,7 +1,7 @@
 """The SQL that generates orders in final states, with all their rows, one chunk at a time.
 
 PostgreSQL generates the rows, because sending a row from Python takes ten times as long. Each id is a UUIDv7
-with the row's time, and every chunk is later than the previous chunk, as in a table that grew over time.
+with the row's time. Every chunk is later than the previous chunk, as in a table that grew over time.
 """
 
 GOODS = """(VALUES

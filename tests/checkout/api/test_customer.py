@@ -116,7 +116,7 @@ class TestWhatIsGivenBack:
         assert not [word for word in OF_LEA if word in kept + refused.content.decode()]
 
     def test_is_not_to_be_guessed_from_the_key(self, api: Api, settings: Settings) -> None:
-        """The digest is keyed. From a plain digest, anyone could find the phone number by trying all of them."""
+        """The digest is keyed. With a plain digest, anyone could find the number by trying all numbers."""
         key = {"idempotency_key": "k"}
         assert api.post("checkouts", order(customer=LEA), **key).status_code == 201
         digest = IdempotencyKey.objects.get().request_digest

@@ -328,7 +328,7 @@ class TestIdempotencyKey:
     def test_that_was_taken_over_keeps_the_later_answer(
         self, api: Api, held: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A call that takes longer than 90 seconds does not overwrite the response of the call that took over."""
+        """A call that lasts longer than 90 seconds does not overwrite the response of its successor."""
         path, capture = f"checkouts/{held.pk}/capture", captures.capture
         answers = []
 

@@ -91,7 +91,7 @@ class Lifecycle(RuleBasedStateMachine):
         is_refunded: bool,
         shares: list[int],
     ) -> UUID:
-        """Create a checkout and run the actions `acts` on it. `script` is for the calls of the last action."""
+        """Create a checkout and run the actions `acts` on it. `script` is for the last action's calls."""
         expiry = clock.now() + timedelta(minutes=minutes) if minutes else None
         checkout = factories.checkout(self.merchant, merchant_expires_at=expiry)
         self.states[checkout.pk] = "created"

@@ -45,7 +45,8 @@ def stripe(running_peer: Remote, monkeypatch: pytest.MonkeyPatch) -> Iterator[St
         def anew() -> StripeDesk:
             running_peer.switch("clear")
             desk = StripeDesk(running_peer, shop)
-            layer.close()  # settings that are overridden 300 times in each other exceed the recursion limit
+            # End the previous override of the settings: 300 nested ones would exceed the recursion limit.
+            layer.close()
             layer.enter_context(override_settings(**desk.settings))
             monkeypatch.setattr(provider, "current_provider", lambda: desk.provider)
             return desk

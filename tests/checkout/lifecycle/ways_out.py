@@ -74,7 +74,7 @@ def _is_allowed(verb: Callable[[], object]) -> bool:
 
 
 def unexplained(checkout: Checkout) -> list[str]:
-    """Return a line for each card that does not bear its target and has no open discrepancy.
+    """Return a line for each card that does not bear what it should and has no open discrepancy.
 
     If a card bears too little because of disputes, this is the merchant's loss and needs no discrepancy.
     """

@@ -1,4 +1,4 @@
-"""The deadline is compared with the database's clock after the row is locked, not when the call arrived."""
+"""A deadline is checked by the database's clock once the row is locked, not when the call arrives."""
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -81,23 +81,23 @@ def given_more(lead: int, mate: int, purpose: str = "refund_part") -> str:
 
 # Manipulations that a proof would miss if it only checked that our records agree with each other.
 BLIND_SPOTS = [
-    Tampering(  # a mate's part of a refund that was sent to the lead's card
+    # A mate's part of a refund was sent to the lead's card.
+    Tampering(
         {"ledger_card_got_too_much", "ledger_card_still_bears"},
         "split refunded",
         f"UPDATE payments_movement SET payment_id = %(payment)s WHERE checkout_uuid = %(checkout)s"
         f" AND kind = 'refunded'; UPDATE payments_operation SET payment_id = %(payment)s WHERE {REFUND}",
     ),
-    Tampering(  # money that was shifted between cards
+    # Money was shifted between the refunds of the two cards.
+    Tampering(
         {"ledger_card_got_too_much", "ledger_card_still_bears"}, "split refunded", given_more(1000, -1000)
     ),
     Tampering({"ledger_share_not_planned"}, "shared", WITHDRAWN),
     Tampering({"ledger_refund_not_planned"}, "refunding", WITHDRAWN),
 ]
-UNBALANCED = (  # a posting to an account that no movement posts to
-    ONE
-    + copy(
-        "payments_posting", f"{MINE} AND account = 'provider'", id="gen_random_uuid()", account="'outside'"
-    )
+# A posting to an account that no movement posts to.
+UNBALANCED = ONE + copy(
+    "payments_posting", f"{MINE} AND account = 'provider'", id="gen_random_uuid()", account="'outside'"
 )
 TAMPERINGS = [
     Tampering({"ledger_unbalanced"}, "captured", UNBALANCED),

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def brought(at: Callable[[str], Checkout]) -> Callable[[str], Checkout]:
-    """Bring Acme's checkout to the given status, which can include shares that mates have paid."""
+    """Return a function that brings Acme's checkout to a status. Some statuses include paid shares."""
 
     def to(status: str) -> Checkout:
         if status not in ("reimbursed", "unreimbursed refunded", "split refunded"):

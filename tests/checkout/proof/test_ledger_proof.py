@@ -96,7 +96,7 @@ SELECT gen_random_uuid(), 'refund_returned', gen_random_uuid(), '{{}}', now(), '
 """
 
 
-# Old reimbursements, and the balance entries of old captures. Their ids end like the ids of the orders.
+# Old reimbursements, and balance entries of old captures. They refer to the old rows, whose id is `old`.
 REIMBURSED = """
 INSERT INTO payments_operation (id, payment_id, kind, purpose, amount, state, reference, reason, action_url, share_uuid,
     attempts, actor, request_id, created_at, ended_at)
@@ -188,7 +188,7 @@ class TestPlans:
     def test_of_what_has_changed_read_no_table_from_end_to_end(self, old_business: datetime) -> None:
         with CaptureQueriesContext(connection) as queries:
             assert ledger_proof.breaches(since=old_business) == []
-        # test_references.py tests these statements
+        # The statements of REFERENCES are left out, because test_references.py tests them.
         beginnings = tuple(reference.sql[:60] for reference in statements.REFERENCES)
         asked = [
             query["sql"]

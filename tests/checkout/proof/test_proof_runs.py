@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("money.proof")]
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> int:
-    """Make each range have two checkouts, and return this number."""
+    """Make each range contain two checkouts, and return 2."""
     monkeypatch.setattr(ledger_proof, "SIZE", 2)
     return 2
 
@@ -233,10 +233,10 @@ class TestMemory:
     def test_is_that_of_one_range_however_many_there_are(
         self, acme: Merchant, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Most checkouts break an invariant here, so memory would grow if all breaches were kept in it."""
+        """Many checkouts break an invariant here, so memory would grow if the proof kept all breaches."""
         monkeypatch.setattr(ledger_proof, "SIZE", 50)
         monkeypatch.setattr(reporting, "report", lambda *_, **__: None)
-        peak(acme, 50)  # loads the objects that are loaded only once
+        peak(acme, 50)  # the first run loads objects that later runs reuse
         few, many = peak(acme, 150), peak(acme, 1000)
         assert many < 2 * few, "all that is found would be five times as much"
 

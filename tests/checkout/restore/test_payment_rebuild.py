@@ -71,7 +71,7 @@ class TestARefundThatWasLost:
 
 @pytest.mark.rule("restore.refund")
 class TestARefundWhoseKeyWasReplaced:
-    """A refund that got a new key in the lost time, because the provider vouched that it never arrived."""
+    """A refund that got a new key after the backup, because the provider vouched that it never arrived."""
 
     def test_is_the_one_that_was_open(
         self, order: Checkout, shares: list[PaymentRequest], began: datetime
@@ -111,7 +111,7 @@ class TestARefundWhoseKeyWasReplaced:
 def mates_pumped_to_the_refund(order: Checkout) -> Backup:
     """Run the pump until the lead's reimbursement has an unknown outcome, and let a day pass.
 
-    Returns a backup that is made then.
+    Returns a backup that is made after that day.
     """
     for _ in range(10):
         mates.pump(order.pk)
@@ -174,7 +174,7 @@ class TestSharesThatWereLost:
     def test_count_as_paid_whatever_they_had_come_to_before(
         self, order: Checkout, shares: list[PaymentRequest], began: datetime, status: str
     ) -> None:
-        """In the lost time, the mate reconsidered or the lead asked again, and the mate paid."""
+        """After the backup, the mate took back the decline or the lead asked again, and the mate paid."""
         share = {"declined": mate_shares.decline, "cancelled": mate_shares.cancel}[status](shares[0].pk)
         backup = Backup()
         {"declined": share_changes.reconsider, "cancelled": share_changes.ask_again}[status](share.pk)

@@ -60,7 +60,7 @@ class TestACaptureThatWasLost:
 
     @pytest.mark.rule("restore.open")
     def test_that_was_under_way(self, in_doubt: InDoubt, began: datetime) -> None:
-        """The bank captured in the lost time, and a look-up finds the capture."""
+        """The bank captured after the backup, and a look-up finds the capture."""
         capture = in_doubt("capture")
         backup = Backup()
         mates.pump(capture.payment.checkout_uuid)
@@ -88,7 +88,7 @@ class TestACaptureThatWasLost:
 
 class TestTwoCardsForOneOrder:
     def test_the_one_that_was_captured_counts(self, unpaid: Checkout, pay: Pay, began: datetime) -> None:
-        """The first card waited for the payer to confirm. In the lost time, the payer used another card."""
+        """The first card waited for the payer to confirm. After the backup, the payer used another card."""
         pay(unpaid, mates.CHALLENGED)
         backup = Backup()
         paid = pay(unpaid, "5555555555554444")
@@ -305,7 +305,7 @@ class TestTheCommand:
 def test_share_that_was_paid_and_reimbursed_in_the_lost_time_is_no_surplus(
     unpaid: Checkout, pay: Callable[..., Checkout]
 ) -> None:
-    """The lead's card is synced first. A share was reimbursed to it whose payment is not synced yet."""
+    """The repair finds the lead's reimbursement before it finds the mate's payment that was reimbursed."""
     (share,) = mates.split(unpaid, 3000)
     captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
     backup, began = Backup(), clock.now()

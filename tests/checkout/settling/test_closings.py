@@ -95,9 +95,9 @@ class TestOfASplit:
     def test_a_mates_part_after_a_dispute_was_lost(
         self, unpaid: Checkout, pay: Callable[..., Checkout], whose: str
     ) -> None:
-        """If the mate lost no dispute, the returned refund is still owed to the mate's card.
+        """If the merchant lost a dispute of the lead, the returned refund is still owed to the mate's card.
 
-        If the mate got the money by a dispute, the amount is owed no longer.
+        If the merchant lost a dispute of the mate, the mate has the money, so nothing is owed.
         """
         self.begin(unpaid, pay)
         settle(unpaid)

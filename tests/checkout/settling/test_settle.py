@@ -113,7 +113,7 @@ class TestACapturedOrder:
     def test_ends_the_share_that_is_being_paid_when_staff_refund_it(
         self, unpaid: Checkout, pay: Callable[..., Checkout], is_confirmed: bool
     ) -> None:
-        """The mate confirms after the refund. No money is taken, and the pay link does not open again."""
+        """The mate answers the bank after the refund. No money is taken, and the share does not reopen."""
         (share,) = mates.split(unpaid, 3000)
         order = captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
         mates.pay(share, mates.CHALLENGED)
@@ -129,7 +129,7 @@ class TestACapturedOrder:
 
     @pytest.mark.rule("doubt.unknown", "sync.outside")
     def test_does_not_report_too_much_while_a_refund_is_in_doubt(self, captured: Checkout) -> None:
-        """Only refunds that the provider has accepted count, because this one might never have arrived."""
+        """Refunds count once the provider has accepted them. The refund in doubt might never have arrived."""
         outside.refund_outside(captured.payment, 4500, is_pending=True)
         fault_injection.set_fault(verb="refund", mode="down", times=1)
         fault_injection.set_fault(verb="look_up", mode="down", times=1)
@@ -389,7 +389,7 @@ class TestAFailure:
     def test_after_an_appeal_is_reported_until_the_card_has_the_money(
         self, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
-        """The dispute had settled the refund. The bank decides it again, and the card cannot take a refund."""
+        """A lost dispute had settled the refund. On appeal, the mate loses, but his card takes no refund."""
         (share,) = mates.split(unpaid, 3000)
         captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
         mates.pay(share, mates.ACCOUNT_CLOSED)

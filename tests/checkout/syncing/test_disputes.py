@@ -32,7 +32,8 @@ class TestARefundWhileItStands:
     @pytest.mark.rule("dispute.no_refund")
     def test_is_refused_with_the_dispute(self, captured: Checkout, api: Api) -> None:
         found = dispute(captured.payment)
-        for status in ("open", "lost"):  # a lost dispute took the whole amount that the card bore
+        # After a lost dispute, nothing is left to refund, because the dispute took the whole amount.
+        for status in ("open", "lost"):
             with nothing_moves():
                 answer = api.post(f"checkouts/{captured.pk}/refund", {"merchant_refund_ref": "r-1"})
             error = refused(answer, 409, "not_refundable")
@@ -182,7 +183,7 @@ class TestAMatesLink:
 
 
 def earlier(found: Dispute, **days: int) -> None:
-    """Make the given times of a dispute earlier, each by a number of days."""
+    """Move the named times of a dispute into the past, each by a number of days."""
     moved = {name: F(name) - timedelta(days=count) for name, count in days.items()}
     Dispute.objects.filter(pk=found.pk).update(**moved)
 

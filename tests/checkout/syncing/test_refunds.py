@@ -85,8 +85,8 @@ def test_under_the_key_of_one_that_is_known_is_not_ours(
 ) -> None:
     """A second refund that names our operation is not recorded as ours.
 
-    The account's owner can name our operation in their refund. Or the provider carried out an expired key
-    again.
+    Either the account's owner has named our operation in a refund, or the provider has carried out a call
+    again after its key had expired.
     """
     mates.give_back(captured)
     ours = Operation.objects.get(purpose="refund_part")
