@@ -1,4 +1,4 @@
-"""All routes of the URL resolver, and requests to them without a login."""
+"""Lists all routes of the URL resolver, and sends requests to them without a login."""
 
 import functools
 import re
@@ -17,7 +17,7 @@ from config.lib.web.bodies import CountedBodies
 TOKEN = "a" * 32  # CSRF token, sent as cookie and as header, so that a POST passes the CSRF check
 LOGINS = ("/accounts/login/", "/admin/login/")
 NOT_ALLOWED = 405
-# Values for the variable parts of a path, if no object has to exist.
+# Values for the variable parts of a path, by converter, for a path that need not lead to an existing object.
 ANY = {"uuid": "00000000-0000-0000-0000-000000000000", "str": "x", "path": "x", "int": "1", "slug": "x"}
 ANY["api_uuid"] = ANY["uuid"]
 
@@ -40,7 +40,8 @@ def routes() -> list[str]:
 def path(route: str, known: Mapping[str, str] = MappingProxyType({})) -> str:
     """Return a path for a route. `known` maps prefixes of routes to paths of existing objects."""
     begun = next((known[part] + route.removeprefix(part) for part in known if route.startswith(part)), route)
-    plain = re.sub(r"\(\?(?:P<\w+>|:)(\w+)\|[^)]*\)", r"\1", begun)  # the first alternative of a group
+    # Replace each group of alternatives by its first alternative.
+    plain = re.sub(r"\(\?(?:P<\w+>|:)(\w+)\|[^)]*\)", r"\1", begun)
     plain = re.sub(r"\(\?P<\w+>[^)]*\)", "1", plain)
     found = "/" + re.sub(r"<(\w+):\w+>", lambda part: ANY[part[1]], plain.removesuffix("$"))
     assert resolve(found).route.removeprefix("^") == route, f"Say what leads to {route}."
@@ -59,9 +60,9 @@ def _application() -> CountedBodies:
 
 
 def asking(method: str, path: str, body: str = "", **headers: str) -> Callable[[], Any]:
-    """Return a function that sends the request and returns the response. It can be called once.
+    """Return a function that sends the request and returns the response. It can be called only once.
 
-    The headers are encoded as a WSGI server passes them on.
+    The UTF-8 bytes of each header value are decoded as Latin-1, as a WSGI server decodes them.
     """
     sent = {"Cookie": f"csrftoken={TOKEN}", "X-CSRFToken": TOKEN} | headers
     environ = RequestFactory().generic(method, path, body).environ

@@ -20,8 +20,8 @@ from portal.accounts import login_forms, passkey_forms
 from tests.config import addresses
 
 PRODUCT = ("checkout", "config", "hosted_page", "payments", "portal", "webhooks")
-# These modules read only our own files, the arguments of a command, or environment variables. The webhook
-# receivers do not run here, but at merchants.
+# Modules that read no untrusted input: they read our own files, the arguments of a command, or environment
+# variables. The webhook receivers are examples that run at merchants, not in this service.
 OURS = (
     *(
         "/config/local/",
@@ -33,7 +33,7 @@ OURS = (
     *("/management/", "/migrations/", "/webhooks/receivers/"),
 )
 NAMED = re.compile(r"^(\w+) = re\.compile\(", re.M)
-# Modules whose forms look up a user or edit a row. Only their fields are tested.
+# Modules whose forms look up a user or edit a row. For these forms, only the fields are tested.
 WITH_A_ROW = (login_forms.__name__, passkey_forms.__name__, merchants_admin.__name__)
 
 PARSES = re.compile(
@@ -47,7 +47,7 @@ Act = Callable[[str], object]
 
 @functools.cache
 def sources() -> dict[str, str]:
-    """Return the source of the product's modules by file name, without those in OURS."""
+    """Map the file name of each product module to its source. Leave out the paths that OURS lists."""
     root = Path(settings.BASE_DIR)
     every = (path for folder in PRODUCT for path in (root / folder).rglob("*.py"))
     named = {str(path.relative_to(root)): path for path in every}
@@ -64,14 +64,17 @@ def parsing() -> set[str]:
 def unnamed() -> list[str]:
     """Return the modules with a regular expression that `expressions` misses.
 
-    It finds only those that are assigned to a name at the top of a module.
+    `expressions` finds only those that a module compiles and assigns to a name at the top level.
     """
     every = re.compile(r"\bre\.\w+\(")
     return [name for name, text in sources().items() if len(every.findall(text)) != len(NAMED.findall(text))]
 
 
 def expressions() -> Iterator[tuple[str, Act]]:
-    """Yield a name and a function for each regular expression and each of its methods that the code uses."""
+    """Yield each method that the code calls on a regular expression: a label, and a function of a text.
+
+    The function applies the method to the text.
+    """
     for module, source in sources().items():
         for name in NAMED.findall(source):
             expression = getattr(importlib.import_module(module[:-3].replace("/", ".")), name)
@@ -91,9 +94,9 @@ def _used(expression: re.Pattern[str], way: str) -> Act:
 
 
 def routes() -> Iterator[tuple[str, Act]]:
-    """Yield a matching function for each route with a variable part.
+    """Yield each route with a variable part, and a function that matches a text against the route.
 
-    The function matches a text after the fixed beginning of the route.
+    The function puts the fixed beginning of the route before the text.
     """
     written = {str(pattern.pattern): pattern for _, pattern in addresses.below(get_resolver().url_patterns)}
     for part, pattern in written.items():
@@ -130,7 +133,7 @@ def fields() -> Iterator[tuple[str, Act]]:
 
 
 def lists_without_an_end() -> list[str]:
-    """Return the list fields that do not check their maximum length before their items."""
+    """Return the names of list fields without a maximum length that is checked before the items."""
     return [
         name
         for name, field in _taken()
@@ -151,7 +154,7 @@ def _run(field: Any, text: str) -> None:
 
 
 def _below(base: type[Any]) -> Iterator[type[Any]]:
-    """Yield all subclasses of a class that the product defines."""
+    """Yield the subclasses of a class, direct and indirect, that the product's modules define."""
     for found in base.__subclasses__():
         if found.__module__.startswith(PRODUCT):
             yield found

@@ -1,4 +1,4 @@
-"""The CPU time that a call takes on this thread, and its growth.
+"""Measures the CPU time of a call on this thread, and its growth with the length of the input.
 
 Tests compare ratios within one run, and never absolute times.
 """
@@ -12,9 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 from tests.config.bounds.shapes import Shape
 
-MINIMUM = 0.003  # CPU seconds that the half-size texts must take before a high ratio counts
-ROUNDS = 30  # maximum repetitions of a measurement, because other load on the machine makes calls slower
-MAX_GROWTH = 2.5  # largest growth of the CPU time for a text of double length
+# Minimum CPU seconds for the half-size texts. If they take less, a ratio that is too high does not count.
+MINIMUM = 0.003
+# Maximum number of repetitions. Measurements are repeated because other load on the machine slows calls down.
+ROUNDS = 30
+# Maximum factor by which the CPU time may grow if the text is twice as long.
+MAX_GROWTH = 2.5
 
 
 def cpu(act: Callable[[], object]) -> float:
@@ -35,16 +38,17 @@ def lowest(measure: Callable[[], float], *, enough: float) -> float:
 
 
 def growth(act: Callable[[str], object], shape: Shape, size: int) -> float:
-    """Return the ratio of the CPU time for a text of this size to that for a text of half the size.
+    """Return the CPU time for a text of this size, divided by the CPU time for a text of half the size.
 
-    Each call gets a different text, so that it cannot use results of an earlier call. If the ratio is too
-    high, the measurement is repeated. If the time is too short for the clock, each measurement then uses
-    twice as many texts. Other load and large memory allocations can only make a call slower, so the ratio is
-    that of the lowest times.
+    Each call gets a different text, so that it cannot use results of an earlier call. If the ratio is over
+    MAX_GROWTH, the measurement is repeated. If the half-size texts took less than MINIMUM, the next
+    measurement uses twice as many texts. Other load and memory allocations can only make a call slower, so
+    the lowest times are compared.
     """
     pieces = shape.pieces(size) // 2
     counts = itertools.cycle(range(pieces, pieces // 2, -1))
-    act(shape.times(next(counts)))  # work that only the first call does
+    # The first call does extra work, such as filling caches, which is not measured.
+    act(shape.times(next(counts)))
     half = whole = math.inf
     times = 1
     with _uncollected():
@@ -52,7 +56,7 @@ def growth(act: Callable[[str], object], shape: Shape, size: int) -> float:
             some = list(itertools.islice(counts, times))
             half = min(half, _sum(act, [shape.times(count) for count in some]))
             whole = min(whole, _sum(act, [shape.times(2 * count) for count in some]))
-            # `half` is 0 if the clock of a virtual machine stops, which happens sometimes.
+            # The clock of a virtual machine sometimes stops. `half` is then 0.
             if half > 0 and whole <= MAX_GROWTH * half:
                 break
             if half < MINIMUM:
@@ -68,7 +72,7 @@ def _sum(act: Callable[[str], object], texts: Sequence[str]) -> float:
 def _uncollected() -> Iterator[None]:
     """Disable the garbage collector until the block ends.
 
-    A collection can start during any call, and takes longer because of the objects of other tests.
+    A collection can start during any call. Objects that other tests have left make it slower.
     """
     gc.disable()
     try:

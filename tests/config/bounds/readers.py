@@ -52,7 +52,7 @@ from tests.webhooks.receivers.test_kept_connections import read
 from webhooks import connections, signing, targets, transport
 from webhooks.models import Delivery, Event
 
-# Maximum characters of a header, the request line, an address, a form, a response and the body of a call.
+# Maximum number of characters in a header, a request line, a URL, a form, a response and an API call's body.
 HEADER, LINE, ADDRESS, FORM, ANSWER, BODY = 7_900, 4_000, 2_048, 32 * 1024, 32 * 1024, 256 * 1024
 NOBODY, UTC = UUID(int=0), ZoneInfo("UTC")
 
@@ -76,7 +76,7 @@ def _suppress(refusal: type[Exception], act: Callable[[str], object]) -> Callabl
 
 
 def _asked(*, method: str = "GET", is_secure: bool = False, **headers: str) -> Any:
-    """Return a request with headers as a WSGI server passes them on: their bytes decoded as Latin-1."""
+    """Return a request whose header bytes are decoded as Latin-1, as a WSGI server decodes them."""
     names = {name.replace("_", "-"): value.encode().decode("latin-1") for name, value in headers.items()}
     return RequestFactory(REMOTE_ADDR="10.0.0.1").generic(method, "/", secure=is_secure, headers=names)
 
@@ -86,9 +86,9 @@ def _answered(request: HttpRequest) -> HttpResponse:
 
 
 def _content_type(text: str) -> None:
-    """Parse a content type as a request does.
+    """Parse a content type as the service does.
 
-    The server shortens it first, because Django's parser is slow for long parameters.
+    Our WSGI application shortens the header first, because Django's parser is slow for long parameters.
     """
     for kind in ("multipart/form-data;", "text/plain;", ""):
         known = bodies._content_type({"CONTENT_TYPE": f"{kind}{text}"})
@@ -170,7 +170,7 @@ def _answer(text: str) -> None:
 
 
 def _said(text: str) -> None:
-    """Read each field of a provider's answer. Providers promise no maximum length for them."""
+    """Read the text as each field of a provider's response. Providers state no maximum length for a field."""
     for readers in (safe_answers.OUTCOME, safe_answers.REFUND, safe_answers.DISPUTE):
         for read_field in readers.values():
             read_field(text)

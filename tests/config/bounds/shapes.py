@@ -33,7 +33,7 @@ class Filled(NamedTuple):
 
 
 class Made(NamedTuple):
-    """Pieces that differ, each of about `length` characters."""
+    """A text that `made` builds from a number of pieces, each of about `length` characters."""
 
     length: int
     made: Callable[[int], str]
@@ -49,13 +49,12 @@ PIECES = (
     *("a", "A", "é", "1", "0", "1 ", "+1", "-", ".", "a.", "1.", "-a.", " ", "a ", "\t", "\n", "\r\n"),
     *("%", "%41", "%2F", "%00", "\\", '\\"', '"', "'", ";", "a=b; ", "a=&", "&", "=", ",", "1,", ":", "::"),
     *("/", "/a1", "a/", "[", "]", "{", "(", "?a=", "#", "@", "a@", "<", "\x00", "٣", "€", "İ"),
-    *(
-        "\N{COMBINING GRAVE ACCENT BELOW}\N{COMBINING GRAVE ACCENT}",
-        "%CC%96%CC%80",
-    ),  # combining marks that Unicode normalization reorders
+    # Combining marks that Unicode normalization reorders.
+    *("\N{COMBINING GRAVE ACCENT BELOW}\N{COMBINING GRAVE ACCENT}", "%CC%96%CC%80"),
     *("bearer ", "whsec_", "token", "token=", "fr-fr-", "gzip,", "t=1,", "v1=", "pay/share/", "0x", "GMT "),
 )
-# The texts, also with an end that does not match, so that an expression backtracks.
+# Each piece, repeated, both without and with an end that does not match. The end makes a regular expression
+# backtrack.
 TEXTS = tuple(Filled(piece, after=end) for piece in PIECES for end in ("", "!"))
 ADDRESSES = tuple(
     Filled(piece, before, "!") for piece in PIECES for before in ("https://", "https://a.example/")
@@ -90,7 +89,8 @@ ANSWERS = (
     Filled("a", f"{OK}Content-Length: 9999999\r\n\r\n"),
 )
 
-# The fields of our pages, of the login and of the bank, and the values that make a page read all of them.
+# The form fields of the hosted page, the login, the sandbox bank and the token endpoint. CHOSEN has the
+# values that make a page read all of its fields.
 FIELDS = (
     *(
         "phone",

@@ -1,4 +1,4 @@
-"""On every path, a body that is too large is refused because of its length, before any code reads it."""
+"""On every path, a body whose Content-Length is too large is refused before any code reads the body."""
 
 from typing import Any
 

@@ -1,6 +1,7 @@
 """A request without a login costs little more CPU time than a plain refusal.
 
-Input of double length takes about double the CPU time.
+A plain refusal is the response to a path that does not exist. Input of double length takes about double the
+CPU time.
 """
 
 import functools
@@ -31,7 +32,8 @@ from tests.config.bounds.readers import ADDRESS, HEADER, LINE, PARSED, READERS, 
 from tests.hosted_page.logo import files
 from tests.portal import people
 
-MAXIMUM = 50  # times the CPU of a plain refusal
+# Maximum CPU time of a request, as a multiple of the CPU time of a plain refusal.
+MAXIMUM = 50
 # Under these prefixes, a request without a login is redirected to the login page or answered with 401. All
 # other paths are open.
 NEED_A_LOGIN = (
@@ -39,8 +41,8 @@ NEED_A_LOGIN = (
     *("/accounts/password/change/", "/accounts/reauthenticate/", "/accounts/sessions/"),
     "/accounts/login/passkey/",
 )
-# Open paths that return 404 in this test: returns from a card page and pages of the daily check, which need a
-# signature, mails that were not sent, and paths that do not exist.
+# Open paths that return 404 in this test. The returns from a card page and the page of the daily check need a
+# signature. The mail was not sent. The other paths do not exist.
 NOTHING_THERE = [
     *("pay/paid", "pay/share/<str:token>/paid", "mail/<str:name>", "api", "oauth", "(?:api|oauth)/"),
     "pay/check",
@@ -52,7 +54,8 @@ READ = (
     *("Idempotency-Key", "If-Modified-Since", "If-None-Match", "Origin", "Range", "Referer", "User-Agent"),
     *("X-Forwarded-For", "X-Forwarded-Proto", "X-Request-Id", "Cookie", "Content-Type"),
 )
-# It only reads text that orjson has accepted as JSON. test_strict_json tests both together.
+# This expression reads only text that orjson has accepted as JSON. test_strict_json tests orjson and the
+# expression together.
 BEHIND_ANOTHER = "config/lib/strict_json.py _TOKEN.finditer"
 
 
@@ -66,14 +69,15 @@ class Stranger:
     """A client without a login. Its changes are rolled back, so that each request finds the same database."""
 
     def __init__(self) -> None:
-        addresses.asking("POST", "/api/nothing")()  # work that only the first request does
+        # The first request does extra work, which is not measured.
+        addresses.asking("POST", "/api/nothing")()
         self._found = transaction.savepoint()
         self._plain = self._refusal()
 
     def times(self, *asked: str, **headers: str) -> float:
-        """Return how many times the CPU time of a plain refusal a request takes.
+        """Return the CPU time of a request, divided by the CPU time of a plain refusal.
 
-        A result over MAXIMUM is measured again, together with new refusals.
+        If the result is over MAXIMUM, the request and the refusal are measured again.
         """
         times = self._cost(*asked, **headers) / self._plain
         if times > MAXIMUM:
@@ -100,7 +104,7 @@ def closed() -> dict[str, str]:
 def known(acme: Merchant, at: Callable[[str], Checkout], pay: Callable[..., Checkout]) -> dict[str, str]:
     """Return paths of existing objects, keyed by route prefix.
 
-    They are shares, the bank's pages, an invitation, a logo, and links in messages.
+    The objects are shares, the bank's pages, an invitation, a logo, and links in messages.
     """
     Merchant.objects.update(opt_in_enabled=True)
     shared, asked = at("shared"), factories.checkout(acme)
@@ -157,14 +161,13 @@ class TestAddresses:
 
     @pytest.mark.long
     def test_cost_little_more_than_a_plain_refusal(self, open_ones: dict[str, str]) -> None:
-        """One path of each kind that needs a login is tested too, because its body is read before the refusal."""
+        """One path under each prefix that needs a login is included. Its body is read before the refusal."""
         first = [next(path for path in closed().values() if path.startswith(begun)) for begun in NEED_A_LOGIN]
         stranger, dear = Stranger(), {}
         for path in (*open_ones.values(), *first, *ELSEWHERE):
             for content_type, made in shapes.BODIES:
-                body = made(
-                    body_limits._size_limit_of(path.partition("?")[0])
-                )  # a larger body is refused unread
+                # A larger body would be refused without being read.
+                body = made(body_limits._size_limit_of(path.partition("?")[0]))
                 headers = {"Content-Type": content_type}
                 dear[path, content_type[:60], body[:60]] = stranger.times("POST", path, body, **headers)
         assert {asked: times for asked, times in dear.items() if times > MAXIMUM} == {}
@@ -182,7 +185,7 @@ Named = Iterable[tuple[str, Reader]]
 
 
 def _steep(named: Named) -> dict[tuple[str, shapes.Filled], float]:
-    """Return the readers and texts for which the CPU time grows by more than MAX_GROWTH, with the growth."""
+    """Return the growth of the CPU time for each reader and text where it is over MAX_GROWTH."""
     fed = ((name, filled, reader) for name, reader in named for filled in reader.texts)
     grown = {(name, filled): price.growth(reader.act, filled, reader.size) for name, filled, reader in fed}
     return {fed: times for fed, times in grown.items() if times > price.MAX_GROWTH}
@@ -193,11 +196,11 @@ def _fed(acts: Iterable[tuple[str, found.Act]], size: int, texts: tuple[shapes.F
 
 
 class TestTwiceAsMuch:
-    """A text of double length costs at most two and a half times as much CPU to read."""
+    """Reading a text of double length takes at most 2.5 times the CPU time."""
 
     @pytest.fixture(autouse=True)
     def _told_to_nobody(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Disable logging, because refusals are logged, and the log also reads the text."""
+        """Disable logging. A refusal is logged, and the log's filters would also take time for the text."""
         monkeypatch.setattr(logging.root.manager, "disable", logging.CRITICAL)
 
     def test_is_asked_of_everything_that_reads(self) -> None:

@@ -1,8 +1,8 @@
 """No value that gives access is in the database in clear text (rule secret.at_rest).
 
 `CREDENTIALS` lists the columns that hold such a value, and how each stores it. If a new column is named like
-a credential, the test fails until the column is listed. The third test collects real secrets outside the
-database, and searches for each in the text of all tables.
+a credential, the test fails until the column is listed. `test_no_secret_is_stored_in_clear_text` collects
+real secrets from cookies, pages, emails and API responses, and searches for them in the text of all tables.
 """
 
 import re
@@ -96,7 +96,7 @@ _NAMES = re.compile(
 
 
 def columns() -> Iterator[tuple[str, "models.Field[object, object]"]]:
-    """Yield every column that can hold text or bytes, by app, model and field."""
+    """Yield `app.Model.field` and the field for each text or binary column without fixed choices."""
     for model in apps.get_models():
         for field in model._meta.concrete_fields:
             is_text = isinstance(
@@ -118,10 +118,8 @@ def test_each_column_that_is_named_like_one_is_listed() -> None:
 @pytest.mark.parametrize("name", [name for name, how in CREDENTIALS.items() if how == ENCRYPTED])
 def test_what_is_listed_as_encrypted_is(name: str) -> None:
     field = dict(columns())[name]
-    by_library = {
-        "mfa.Authenticator.data",
-        "sessions.Session.session_data",
-    }  # encrypted by our adapter and our serializer
+    # Our MFA adapter and our session serializer encrypt these columns.
+    by_library = {"mfa.Authenticator.data", "sessions.Session.session_data"}
     assert name in by_library or isinstance(field, EncryptedTextField | FindableTextField)
 
 
@@ -165,7 +163,7 @@ def mailed() -> Iterator[str]:
 
 
 def of_backends(merchant: Merchant) -> Iterator[str]:
-    """Yield the secrets of a merchant's backend, and the secret that proves a webhook."""
+    """Yield the secrets of a merchant's backend: client secrets, an access token and a signing secret."""
     api = Api(merchant)
     yield api.key.client_secret
     yield api.token
@@ -188,7 +186,8 @@ def of_payers(unpaid: Checkout) -> Iterator[str]:
     card = {"number": "4242424242424242", "expiry": "08 / 49", "code": "123"}
     payer.client.get(payer.client.post(payer.get("/card")["Location"], card)["Location"])
     for name, cookie in payer.client.cookies.items():
-        if cookie.value and name != "card_given":  # of the sandbox bank, which has only test cards
+        # The cookie card_given belongs to the sandbox bank, which has only test cards.
+        if cookie.value and name != "card_given":
             yield cookie.value
     for share in PaymentRequest.objects.all():
         yield share.token

@@ -12,8 +12,9 @@ from django.db.migrations.loader import MigrationLoader
 from tests.house.migrations import offences
 
 pytestmark = pytest.mark.rule("environment.migrations")
-FIRST = ("0001_initial", "0002_sql")  # they create the tables, so no earlier release uses them
-# If a migration without a transaction fails in the middle and is run again, these statements fail.
+# The migrations that create an app's tables. No earlier release uses these tables.
+FIRST = ("0001_initial", "0002_sql")
+# Statements that fail if a migration without a transaction stops in the middle and is run again.
 ONCE = re.compile(
     r"CREATE (?:TRIGGER|FUNCTION|VIEW|TABLE)|ALTER TABLE \S+ ADD (?:COLUMN|CONSTRAINT (?!.*USING INDEX))",
     re.IGNORECASE,
@@ -41,7 +42,7 @@ def test_later_migrations_lock_and_break_nothing(monkeypatch: pytest.MonkeyPatch
 
 
 def faults(loader: MigrationLoader, key: tuple[str, str]) -> Iterator[str]:
-    """Yield the statements of a migration that block or break a running process, or that fail in a second run."""
+    """Yield the statements of a migration that block or break running processes, or fail in a second run."""
     migration = loader.graph.nodes[key]
     state = loader.project_state(key, at_end=False)
     with connection.schema_editor(collect_sql=True, atomic=migration.atomic) as editor:
@@ -104,7 +105,7 @@ def test_what_locks_nothing_is_let_be(statement: str) -> None:
 
 
 def test_an_index_is_made_anew_where_a_migration_that_broke_off_is_run_again() -> None:
-    """PostgreSQL keeps an unfinished index, and refuses to create another index with the same name."""
+    """An unfinished index is dropped first: PostgreSQL keeps it, and refuses another index of this name."""
     drop = 'DROP INDEX CONCURRENTLY IF EXISTS "a"'
     make = 'CREATE UNIQUE INDEX CONCURRENTLY "a" ON "payments_operation" ("kind")'
     assert list(offences([drop, make])) == []

@@ -17,7 +17,7 @@ from django.apps import apps
 pytestmark = pytest.mark.long
 ROOT = Path(__file__).resolve().parents[3]
 NAME = "round_trip"
-# The parts of a schema, each as a list of texts. Extensions and their functions do not count.
+# Queries that return each part of a schema as texts. They leave out the functions of extensions.
 MADE_OF = {
     "columns": """
         SELECT format('%I.%I %s %s null=%s default=%s identity=%s', table_name, column_name, ordinal_position,
@@ -66,7 +66,7 @@ MigrationExecutor(connection).migrate([(label, None) for label in {labels}])
 
 
 def run(database_url: str, script: str) -> None:
-    """Run a script in a process of the service that uses this database."""
+    """Run a script with `manage.py shell`, in a process that uses this database."""
     command = (sys.executable, "manage.py", "shell", "--no-imports", "-c", script)
     variables = os.environ | {"DATABASE_URL": database_url}
     done = subprocess.run(command, env=variables, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -20,10 +20,11 @@ OF_SESSIONS = re.compile(
     r"pg_(try_)?advisory_(un)?lock|\bLISTEN\b|\bPREPARE\b|DECLARE \w+ CURSOR|WITH HOLD|CREATE TEMP|"
     r"execute\(f?\"SET (?!LOCAL)|\.iterator\(|set_config\([^)]*false\)|prepare=True|prepare_threshold"
 )
-# Tests that change a session setting. The pool would pass the connection to the next test, which would then
-# wait 100 ms instead of 3 s for a lock.
+# Statements with which a test changes a session setting. If the test did not reset it, the next test could
+# get the same connection from the pool, and then wait 100 ms for a lock instead of 3 s.
 SET_BY_A_TEST = re.compile(r"cursor\.execute\(\"SET (?!LOCAL|CONSTRAINTS)(\w+)")
-# Migrations bypass the pooler. Statements are prepared only if DATABASE_PREPARE allows it.
+# The files that use features of sessions. `migrate` bypasses the pooler. The settings prepare statements only
+# if DATABASE_PREPARE allows it.
 SESSIONS = {"config/management/commands/migrate.py", "config/settings.py"}
 
 

@@ -1,4 +1,4 @@
-"""The models of tables that SQL files create have the columns of these tables."""
+"""SQL files create some tables. The models of these tables have exactly the same columns."""
 
 import pytest
 from django.db import connection, models

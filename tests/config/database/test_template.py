@@ -27,9 +27,9 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """Use small template databases in a folder of this test; return the list of those that were made.
+    """Replace template databases by small stubs in a folder of this test; return a list.
 
-    Making one takes 0.3 s.
+    Each stub takes 0.3 s to make. Its folder is then in the list.
     """
     made: list[Path] = []
 

@@ -1,7 +1,7 @@
 """A complete installation, as an operator makes it.
 
-It has an empty folder, production's packages, an unprivileged user, nginx and PgBouncer. It needs no container
-engine. Instead, it runs the commands of the Dockerfile, of the containers and of the units directly.
+It starts in an empty folder, with production's packages, an unprivileged user, nginx and PgBouncer. It needs
+no container engine, because it runs the commands of the Dockerfile, the containers and the units directly.
 """
 
 import contextlib
@@ -24,7 +24,8 @@ from config.local.servers import VALKEY_SOCKET
 from tests.config.deploy import package, proxy
 
 NOBODY = 65534
-SERVICE = "checkout_service"  # the service's role; the engine's own role is the owner
+# The service's database role. The tables belong to another role, the default one of the local PostgreSQL.
+SERVICE = "checkout_service"
 AS_NOBODY: dict[str, Any] = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.getuid() == 0 else {}
 
 
@@ -46,14 +47,12 @@ class Installation:
             else:
                 shutil.copy(place, self.home / path)
         for words in package.said("RUN"):
-            bare = {
-                "PATH": os.defpath,
-                "HOME": str(self.kept),
-            }  # the system's Python, which every user may run
+            # With this PATH, the command uses the system's Python, which every user may run.
+            bare = {"PATH": os.defpath, "HOME": str(self.kept)}
             subprocess.run(words.split(), cwd=self.home, env=bare, check=True)
 
     def words(self, command: list[str]) -> list[str]:
-        """Return a container's command with the paths and the port of this machine."""
+        """Return a container's command with the paths and the port of this installation."""
         moved = {
             "python": str(self.home / ".venv/bin/python"),
             "/var/lib/checkout/beat": str(self.kept / "beat"),
@@ -203,7 +202,7 @@ def get(made: Installation, path: str, **more: Any) -> requests.Response:
 
 
 class Backend:
-    """A merchant's backend, created by the command of docs/operate.md."""
+    """The backend of a new merchant, which is created with the `create_merchant` command."""
 
     def __init__(self, made: Installation, owner: str = "lea@acme.example") -> None:
         self._made = made

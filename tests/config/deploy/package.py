@@ -1,4 +1,4 @@
-"""Readers of the Dockerfile, compose.yaml and the systemd units, for the tests that check or run them."""
+"""Functions that read the Dockerfile, compose.yaml and the systemd units, for the tests of these files."""
 
 import json
 import re

@@ -20,7 +20,7 @@ def text(name: str) -> str:
 
 
 def block(name: str, words: str) -> str:
-    """Return the commands of the one block of a page that contains these words."""
+    """Return the commands of the code block that contains these words. The page must have exactly one."""
     (found,) = [typed for _, typed in BLOCK.findall(text(name)) if words in typed]
     return textwrap.dedent(found)
 
@@ -48,9 +48,8 @@ def installed(own: engines.Engines, folder: Path) -> Path:
     sockets = own.database_url.partition("host=")[2]
     sql = heredoc(block("install.md", "CREATE ROLE"), "SQL").replace("$OWNER", "a" * 48)
     sql = sql.replace("$SERVICE", "b" * 48)
-    sql = sql.replace(
-        "CREATE ROLE checkout LOGIN", "CREATE ROLE service LOGIN"
-    )  # `checkout` is the engine's role
+    # The local PostgreSQL already has a role `checkout`.
+    sql = sql.replace("CREATE ROLE checkout LOGIN", "CREATE ROLE service LOGIN")
     with psycopg.connect(f"postgresql://checkout@/postgres?host={sockets}", autocommit=True) as connection:
         connection.execute("DROP DATABASE checkout")
         for statement in filter(None, map(str.strip, sql.split(";\n"))):

@@ -24,7 +24,7 @@ KEPT = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 def command(kept: Path, tls: Path, *, web: str, http: str, https: str) -> list[str]:
     """Return the command that starts nginx, which writes its logs to `kept`.
 
-    `web`, `http` and `https` are ports: that of the web processes, and the two of the proxy.
+    `web` is the port of the web processes. `http` and `https` are the ports of the proxy.
     """
     given = package.compose()["services"]["proxy"]["environment"] | {
         "WEB": f"127.0.0.1:{web}",

@@ -1,4 +1,4 @@
-"""The installed package, with production's packages, an unprivileged user, nginx and PgBouncer."""
+"""The service, installed with production's packages, an unprivileged user, nginx and PgBouncer."""
 
 import json
 import re
@@ -18,8 +18,10 @@ from tests.config.deploy import installation, package, pages
 from tests.config.deploy.installation import Backend, Installation, free_port, get, until
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
-MAX_MEGABYTES = 400  # maximum size of production's packages, which now have 390; a third is compiled modules
-IDLE_CONNECTIONS = 32  # connections to web that nginx keeps open, as its configuration says
+# Maximum size of production's packages. They take 390 MB now, and compiled modules are a third of it.
+MAX_MEGABYTES = 400
+# Maximum number of idle connections to web that nginx keeps open (`keepalive` in its configuration).
+IDLE_CONNECTIONS = 32
 SLOW_CALLERS = 48
 
 
@@ -88,7 +90,7 @@ class TestInstallation:
         whole.manage("prove_ledger")
 
     def test_forgets_a_person(self, whole: Installation) -> None:
-        """The erasure calls a function of the owner, because the service's role may not change some columns."""
+        """The erasure calls a function of the owner: the service's role may not change some columns."""
         backend = Backend(whole, "amy@acme.example")
         uuid = backend("POST", "merchant/v1/checkouts", factories.order())["checkout_uuid"]
         backend("POST", f"sandbox/v1/checkouts/{uuid}/pay", {"phone": "+447700900321"})
@@ -119,9 +121,9 @@ class TestInstallation:
 
     @pytest.mark.rule("environment.metrics")
     def test_tells_nobody_outside_how_it_does(self, whole: Installation) -> None:
-        """A process shows its metrics on its port to callers with the token.
+        """On its own port, a process shows its metrics to callers that send the token.
 
-        Through the proxy, the page is 404.
+        Through the proxy, /metrics returns 404.
         """
         token = {"Authorization": f"Bearer {whole.variables['METRICS_TOKEN']}"}
         own = f"http://127.0.0.1:{whole.variables['PORT']}/metrics"
@@ -142,7 +144,7 @@ class TestInstallation:
             assert 'request: "GET' not in said, "nginx was asked before web was there, and quotes what failed"
 
     def test_is_healthy_while_it_answers(self, whole: Installation) -> None:
-        """The image's health check passes if the process answers. It fails if the process is gone or silent."""
+        """The image's health check passes if the process answers, and fails if it is gone or silent."""
         probe = whole.words(json.loads(package.said("HEALTHCHECK")[0].partition("CMD ")[2]))
 
         def probed(port: str) -> int:
@@ -157,9 +159,9 @@ class TestInstallation:
             assert probed(str(silent.getsockname()[1])) == 1
 
     def test_lets_no_slow_body_wait_in_a_thread_of_web(self, whole: Installation) -> None:
-        """The proxy passes on a request only when it has all of it.
+        """The proxy passes on a request only after it has received the whole body.
 
-        Until then, web does not even see a connection.
+        Until then, the proxy opens no connection to web for it.
         """
         host, port = whole.url.removeprefix("https://").split(":")
         trusting = ssl.create_default_context(cafile=whole.certificate)
@@ -208,6 +210,6 @@ class TestInstallation:
 
 
 def connections(port: int) -> int:
-    """Return the number of connections that callers have to a port of this machine."""
+    """Return the number of established connections to a port of this machine."""
     rows = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
     return sum(row[1].endswith(f":{port:04X}") and row[3] == "01" for row in rows)

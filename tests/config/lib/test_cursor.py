@@ -35,7 +35,7 @@ DAYS = (0, 0.2, 0.9, 1.1, 1.2, 6.9, 7.1, 8, 20, 29)
 
 @pytest.fixture
 def tried(acme: Merchant) -> QuerySet[Attempt]:
-    """Create attempts over a month, and as many that the filter excludes; return the filtered queryset."""
+    """Create attempts over a month, half of which a filter excludes; return the filtered queryset."""
     now = clock.now()
     for days in DAYS:
         at = now - timedelta(days=days)

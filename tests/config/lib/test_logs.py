@@ -22,7 +22,8 @@ def test_has_the_value_of_an_enumeration(in_words: bool) -> None:
     given = logs._formatter_settings(in_words)
     formatter = structlog.stdlib.ProcessorFormatter(processors=given["processors"])
     record = logging.LogRecord("provider", logging.INFO, "", 0, "", None, None)
-    record.msg = {"event": "provider", "verdict": Said.YES, "kind": Kind.A}  # as structlog passes on a line
+    # structlog passes a log line to the formatter in this form.
+    record.msg = {"event": "provider", "verdict": Said.YES, "kind": Kind.A}
     record._logger, record._name = logging.getLogger(), "info"
     words = formatter.format(record)
     assert "succeeded" in words and "Said" not in words and "Kind" not in words

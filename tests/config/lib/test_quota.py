@@ -8,7 +8,7 @@ from config.lib import quota
 
 @pytest.mark.django_db
 def test_an_empty_digest_locks_no_rows() -> None:
-    """Callers with an IPv4 address have no site. With a lock, all of them would wait for each other."""
+    """All callers with an IPv4 address have an empty site digest. A lock on it would make them wait."""
     with transaction.atomic():
         quota.lock_digests("card", "a", "", "b", "")
         with connection.cursor() as cursor:

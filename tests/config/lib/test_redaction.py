@@ -1,4 +1,4 @@
-"""A log never contains an address that is a secret, whichever code writes the line."""
+"""No log line contains a secret address, no matter which code writes the line."""
 
 import io
 import logging
@@ -52,7 +52,8 @@ def written() -> Iterator[io.StringIO]:
     """Yield the output of the service's log handler, set up as in a process of the service."""
     stream = io.StringIO()
     console = {"class": "logging.StreamHandler", "formatter": "lines", "stream": stream}
-    gunicorn = Logger(Config())  # as the server does before it loads the service
+    # gunicorn creates its logger before it loads the service.
+    gunicorn = Logger(Config())
     logging.config.dictConfig(settings.LOGGING | {"handlers": {"console": console}})
     stream.gunicorn = gunicorn  # type: ignore[attr-defined]
     yield stream
@@ -159,11 +160,11 @@ class TestSecretAddress:
     def test_has_a_rule_whatever_route_it_is_of(self) -> None:
         """Each route with a free text part is listed as secret, or as one whose parts may be in the log."""
         shown = {
-            "admin/",  # primary keys, which operators see
-            "api/merchant/v1/",  # uuids in any form
+            "admin/",  # contains primary keys, which operators may see
+            "api/merchant/v1/",  # contains only UUIDs, in any spelling
             "api/sandbox/v1/",
-            "mail/",  # files, only in local
-            "api/docs/",  # our files, which are public
+            "mail/",  # contains file names, and exists only in local
+            "api/docs/",  # contains names of public files
         }
         free = [route for route in addresses.routes() if "<str:" in route or "(?P<" in route]
         unruled = [

@@ -54,7 +54,8 @@ def test_is_not_sent_of_what_was_undone(is_queued: Callable[[str], bool]) -> Non
 
 @pytest.mark.rule("pump.wake_up")
 def test_waits_for_no_silent_redis(silent: Celery, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wakeup, "_sender", None)  # this test gets its own sender, because it hangs
+    # The sender will hang, so this test gets its own.
+    monkeypatch.setattr(wakeup, "_sender", None)
     monkeypatch.setattr(wakeup, "current_app", silent)
 
     def ask() -> None:

@@ -1,4 +1,4 @@
-"""The question that an action of the admin asks before it does anything."""
+"""The question that the admin asks an operator before it runs an action."""
 
 import pytest
 from django.contrib import admin

@@ -1,4 +1,4 @@
-"""The links on an admin page to the rows that refer to the page's row."""
+"""The links on the admin page of a row. They lead to the lists of rows that refer to this row."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ class TestReferring:
     def test_of_every_admin_leads_by_an_index(self) -> None:
         """Each column that a link filters by is the first column of an index in the database.
 
-        A partial index counts only if it leaves out only the rows without a value. For a partitioned table,
+        A partial index counts only if its condition is that the column is not null. For a partitioned table,
         each partition must have the index.
         """
         with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""The admin shows every model but no secret, and cannot change money or history."""
+"""The admin shows every model, but no secrets. It cannot change money or history."""
 
 import pytest
 from django.apps import apps

@@ -1,4 +1,4 @@
-"""A serializer writes a row as the API sends it, with the fields of its state."""
+"""A response serializer writes a row as the API sends it. The row's status decides which fields it has."""
 
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -13,7 +13,7 @@ AT = datetime(2026, 6, 1, 18, 30, 0, 123_456, UTC)
 
 
 class DoorOut(Out):
-    """A door, which has a key while it is closed, and a guest while a person is inside."""
+    """An example: a door that always has a key while it is closed, and that can have a guest at any time."""
 
     status = Known(("open", "closed"))
     key = drf.CharField(required=False)

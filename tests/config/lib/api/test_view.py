@@ -13,7 +13,10 @@ SECONDS = 10
 
 
 class Asked(Serializer[Any]):
-    """A serializer for an amount up to the limit in its context. It waits for `others`, if there are any."""
+    """A serializer for an amount up to the limit in its context.
+
+    If the context has the barrier `others`, the validation waits for the other threads.
+    """
 
     amount = fields.Integer(minimum=1, maximum=100)
     reason = fields.Text(required=False)

@@ -17,6 +17,7 @@ def standby(one_standby: Standby, transactional_db: None) -> Iterator[Standby]:
     with named(one_standby.url):
         one_standby.catch_up()
         yield one_standby
-        if not one_standby.is_running:  # a failed test has left it stopped
+        # A failed test can leave the replica stopped.
+        if not one_standby.is_running:
             one_standby.start()
         one_standby.resume()

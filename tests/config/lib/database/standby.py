@@ -1,4 +1,4 @@
-"""A streaming replica of the tests' PostgreSQL. It is made by pg_basebackup, from the same wheel."""
+"""A streaming replica of the tests' PostgreSQL, made with the pg_basebackup of the same Python package."""
 
 import inspect
 import os
@@ -26,7 +26,7 @@ NAME = "checkout-replica"
 
 
 class Standby:
-    """A replica that tests can stop or freeze. They can also pause its replay. It logs every statement."""
+    """A replica that tests can stop, freeze or pause. It logs every statement that it receives."""
 
     def __init__(self, folder: Path, sockets: Path) -> None:
         self.folder, self.sockets = folder, sockets
@@ -52,7 +52,7 @@ class Standby:
     def start(self) -> None:
         """Start the replica from a new copy of the primary.
 
-        A replica that was killed under load might not be able to continue from its position in the log.
+        A replica that was killed under load might not be able to continue from where it stopped.
         """
         shutil.rmtree(self.folder / "postgres", ignore_errors=True)
         self._copy()
@@ -88,7 +88,7 @@ class Standby:
             return cursor.fetchone()[0] if cursor.description else None  # type: ignore[index]
 
     def pause(self) -> None:
-        """Stop the replay of the log, so that the replica does not get later commits."""
+        """Pause the replay of the write-ahead log, so that the replica does not show later commits."""
         self.ask("SELECT pg_wal_replay_pause()")
         wait_for(lambda: bool(self.ask("SELECT pg_get_wal_replay_pause_state() = 'paused'")))
 
@@ -98,9 +98,8 @@ class Standby:
     def catch_up(self) -> None:
         """Wait until the replica has all commits, and until this process has noticed that."""
         with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT pg_logical_emit_message(true, 'tests', '')"
-            )  # its position is after all earlier writes
+            # The position of this message in the write-ahead log is after all earlier writes.
+            cursor.execute("SELECT pg_logical_emit_message(true, 'tests', '')")
             cursor.execute("SELECT pg_current_wal_insert_lsn()::text")
             (position,) = cursor.fetchone()
         wait_for(lambda: bool(self.ask(f"SELECT pg_last_wal_replay_lsn() >= '{position}'")), within=20)
@@ -109,8 +108,8 @@ class Standby:
     def _is_read(self) -> bool:
         """Return whether the replica has reached the position that a read requires.
 
-        This position can be after all writes of the test, because the primary also writes on its own, for
-        example in a vacuum. If this process knows no older position, a read requires the current one.
+        The required position can be later than all writes of the test, because the primary also writes on its
+        own, for example in a vacuum.
         """
         lag.measure_lag()
         wanted = lag.wanted()
@@ -146,7 +145,7 @@ def running() -> Iterator[Standby]:
 
 
 def _ensure_connection() -> Any:
-    """Return Django's original function that connects.
+    """Return Django's original `ensure_connection` method.
 
     Django's test framework replaces it with one that refuses databases that were added after the start.
     """

@@ -39,7 +39,7 @@ FILES = {"portal_checkouts_csv", "portal_refunds_csv", "portal_balance_csv", "po
 OF_ACCESS = re.compile(
     r'FROM "(django_session|auth_\w+|account_\w+|mfa_\w+|usersessions_\w+|portal_membership|portal_user)"'
 )
-# Statements that write. A query that locks a row and also reads the time begins with WITH.
+# Statements that write. A query that begins with `WITH found AS MATERIALIZED` only locks and reads.
 WRITING = re.compile(r"^\s*(INSERT|UPDATE|DELETE|WITH(?! found AS MATERIALIZED))\b", re.IGNORECASE)
 
 
@@ -52,9 +52,9 @@ def path(name: str, ids: dict[str, Any]) -> str:
 
 @contextmanager
 def asked_by(standby: Standby, but_for: str = "nothing") -> Iterator[list[bool]]:
-    """Yield a list. When the block has ended, it contains whether the replica has served a read in the block.
+    """Yield a list. After the block, its only element says whether the replica served a read in the block.
 
-    Fail if the replica gets a query for a table in OF_ACCESS other than `but_for`.
+    Fail if the replica gets a query for a table that OF_ACCESS matches. The table `but_for` is allowed.
     """
     standby.catch_up()
     found: list[bool] = []
@@ -142,9 +142,9 @@ def test_of_an_operator_with_few_rights_reads_them_on_the_primary(
 
 @pytest.mark.rule("replica.own_writes")
 def test_that_changes_something_notes_it_last(standby: Standby, acme: Merchant) -> None:
-    """The position of a person's last write is recorded after all writes of the request, except the session.
+    """A request that writes records its position in the log last. Only the session is saved later.
 
-    The replica might lack later writes. For the session this does not matter, as it is read on the primary.
+    The replica might lack what is written after this position. Sessions are always read on the primary.
     """
     own = Stage(acme)
     for name, row in ROWS.items():

@@ -1,6 +1,6 @@
 """Reads on a real replica.
 
-A page shows all changes that its reader has made, and the primary is read if anything fails.
+A page shows all changes that its reader has made. If a read on the replica fails, the primary serves it.
 """
 
 import socket
@@ -117,7 +117,8 @@ class TestRead:
     def test_leaves_to_the_primary_what_all_threads_go_by(self, standby: Standby) -> None:
         restore_guard._is_open.read_anew()
         with counted() as by:
-            assert replica.read_on_replica(restore_guard.is_closed) is False  # it is read on the primary
+            # All threads use this value, so it is read on the primary.
+            assert replica.read_on_replica(restore_guard.is_closed) is False
         assert by == BY_REPLICA
         restore_guard._is_open._value, restore_guard._is_open._read_at = True, float("inf")
 
@@ -191,7 +192,8 @@ class TestOwnWrites:
             lea.post("/portal/keys/new", {"name": "Another", "scopes": "checkouts:read"})
         words = {"a file": "Exported a file", "a login": "Logged in", "a key": "Made an API key"}[act]
         page = (fresh if act == "a login" else lea).get("/portal/audit").content.decode()
-        assert page.count(words) == 2  # one of them is in the filter
+        # The words occur once in the filter and once in the list.
+        assert page.count(words) == 2
 
     def test_of_operators_are_seen_by_operators(
         self, standby: Standby, client: Client, acme: Merchant
@@ -210,7 +212,7 @@ class TestOwnWrites:
     def test_of_another_server_count_for_nothing(self, standby: Standby, lea: Client, acme: Merchant) -> None:
         """Log positions that were recorded on another server are ignored.
 
-        After a restore into a new cluster, recorded positions can be ones that the log reaches in a year.
+        After a restore into a new cluster, a recorded position can be far ahead of the new cluster's log.
         """
         stage.save(lea, country="FR")
         with connection.cursor() as cursor:
@@ -290,7 +292,8 @@ class TestAway:
             assert replica.read_on_replica(read) is False
         lock.join()
         assert by == BY_PRIMARY
-        assert replica.read_on_replica(is_there)  # without a pause, because the replica itself works
+        # The replica itself works, so the next read uses it at once.
+        assert replica.read_on_replica(is_there)
 
 
 def _lock(table: str) -> None:

@@ -1,4 +1,4 @@
-"""A value that is refreshed every few seconds is never much older. No caller waits for another caller's read."""
+"""A cached value is at most a few seconds old. A caller does not wait while another caller refreshes it."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +13,7 @@ SECONDS = 3.0
 
 
 class Source:
-    """The source of a value: a number that a test can raise. A test can also hold up a read."""
+    """The source of a cached number. A test can change the number, and can delay a read."""
 
     def __init__(self) -> None:
         self.number = self.readings = 0
@@ -80,7 +80,7 @@ def test_one_reads_while_the_others_go_by_what_was_read(
 
 @pytest.mark.rule("operator.stop")
 def test_what_is_too_old_is_used_by_nobody(number: Fresh[int], source: Source, clock: list[float]) -> None:
-    """If two callers come at once after a long pause, the second one does not get the old value either."""
+    """If two callers ask at the same time after a long pause, both get the new value."""
     number()
     source.number, clock[0] = 1, clock[0] + SECONDS + GRACE
     source.hold_up()

@@ -1,4 +1,4 @@
-"""The probe names the threads that are stuck, and their process ends after two minutes."""
+"""If a thread is stuck for a minute, the probe names it. After two minutes, its process ends."""
 
 import os
 import threading

@@ -1,4 +1,4 @@
-"""The address of a request is read from every form in which a proxy can write it."""
+"""The caller's address is read correctly in every form in which a proxy can write it."""
 
 from typing import Any
 

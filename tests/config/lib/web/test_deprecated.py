@@ -1,4 +1,4 @@
-"""Every response to a deprecated call announces the deprecation, at least twelve months before the end."""
+"""Responses to a deprecated call announce its end, at least twelve months before it is removed."""
 
 from datetime import UTC, datetime, timedelta
 
