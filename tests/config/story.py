@@ -1,4 +1,4 @@
-"""One run through the whole API. Its requests and responses are the examples of the API's document."""
+"""One run through the whole API. Its requests and responses become the examples in the API document."""
 
 import json
 import re
@@ -55,7 +55,7 @@ ORDER = {
     "customer": {"phone": "+447700900123", "name": "Lea Fontaine", "locale": "en-GB"},
     "items": [TICKETS, FEE, DISCOUNT],
 }
-# Loopback, because tests do not use DNS.
+# Tests do not use DNS, so the receiver is on this machine. The examples show the second URL instead.
 RECEIVER, SHOWN_RECEIVER = "http://127.0.0.1:9001/webhooks", "https://shop.example/webhooks"
 ENDPOINT = {"url": RECEIVER, "event_types": ["checkout.authorized", "checkout.voided"]}
 OPT_IN = {
@@ -71,7 +71,8 @@ OPT_IN = {
         "text_version": 1,
     },
 }
-# Values that differ in every run, and their replacements before runs are compared. Secrets are never stored.
+# Values that differ in every run. They are replaced before two runs are compared. The values that SECRETS
+# matches are replaced even before they are stored.
 VOLATILE = (
     (r"/pay/offers/[\w:-]+", "/pay/offers/TOKEN"),
     (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "UUID"),
@@ -100,21 +101,21 @@ def as_text(examples: dict[str, Any]) -> str:
 
 
 def comparable(text: str) -> Any:
-    """Return the parts of the examples that are equal in all runs."""
+    """Return the examples with a placeholder for each value that differs between runs."""
     for pattern, word in VOLATILE:
         text = re.sub(pattern, word, text)
     return json.loads(text)
 
 
 class Story:
-    """A recorder of requests and responses. It stores the first one for each name, status and code."""
+    """A recorder of requests and responses. It stores the first one for each name, status or error code."""
 
     def __init__(self, api: Api) -> None:
         self.api = api
         self.kept: dict[str, dict[str, Any]] = {"requests": {}, "answers": {}, "errors": {}, "events": {}}
 
     def call(self, name: str, method: str, path: str, body: Any = None, **headers: str) -> Any:
-        """Send a call. Store an error under its code, and a successful response under the name."""
+        """Send a call. Store an error under its code, or a success with its request under the name."""
         raw = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         prefix = "" if path.startswith("/") else "/api/merchant/v1/"
         names = {header.replace("_", "-"): value for header, value in headers.items()}
@@ -137,7 +138,7 @@ class Story:
         return answer
 
     def tell(self) -> dict[str, Any]:
-        """Run the whole story and return what was stored."""
+        """Send all calls, and return the stored requests, responses, errors and events."""
         self._get_token()
         self._register()
         paid = self._pay()
@@ -253,7 +254,7 @@ class Story:
         opted_in = OPT_IN | {"order": {**OPT_IN["order"], "checkout_uuid": paid}}  # type: ignore[dict-item]
         outbox.emit(self.api.merchant, EventType.OPTED_IN, opted_in, at=timezone.now())
         outbox.emit(self.api.merchant, EventType.TEST, {}, at=timezone.now())
-        # The feed leaves out the newest second, in which other transactions might still write.
+        # The feed leaves out events of the last second, because open transactions might still add others.
         written_before = F("written_at") - timedelta(seconds=5)
         Event.objects.update(written_at=written_before)
         self.call("list_events", "GET", "events?limit=1")

@@ -1,4 +1,4 @@
-"""Every limit by address counts an IPv6 address by its /64, and a /48 has ten times that limit."""
+"""Limits per address count all IPv6 addresses of a /64 as one. A /48 gets ten times the limit of a /64."""
 
 from collections.abc import Callable
 from functools import partial
@@ -28,7 +28,8 @@ from tests.factories import CustomerFactory
 from tests.portal.oauth.test_token import credentials
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("limit.address")]
-MAXIMUM = 2  # of each limit by address, in these tests
+# In these tests, each limit allows this many tries.
+MAXIMUM = 2
 OF_LOGINS = [
     (kind, number)
     for kind, of_kind in login_limits.LIMITS.items()
@@ -52,7 +53,10 @@ def passes(act: Callable[[], object], refusal: type[Exception]) -> bool:
 
 
 class Tries:
-    """A method for each limit by address. It makes one try, and returns whether the limit allowed it."""
+    """A method for each limit per address. It returns a function that makes one try from an address.
+
+    The function returns whether the limit allowed the try.
+    """
 
     def __init__(self, acme: Merchant, patch: pytest.MonkeyPatch, settings: Settings) -> None:
         self.acme, self.patch, self.settings = acme, patch, settings
@@ -132,7 +136,7 @@ def attempt(
 
 
 def address(network: int, *, site: int = 1, host: int = 1) -> str:
-    """Return an address in the numbered /64 of a /48."""
+    """Return an IPv6 address: `site` is the number of its /48, `network` that of the /64 in it."""
     return f"2001:db8:{site:x}:{network:x}::{host:x}"
 
 

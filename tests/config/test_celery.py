@@ -36,7 +36,10 @@ def test_beat_starts_every_task_of_ours_and_nothing_else() -> None:
 def test_what_was_taken_is_not_put_back_over_a_lost_connection(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A worker once crashed because it tried to return a message to Redis over a lost connection."""
+    """A worker that has lost its connection does not try to return a message to Redis.
+
+    A worker once crashed because it tried.
+    """
 
     def gone(*_: object) -> None:
         raise redis.exceptions.ConnectionError("gone")
@@ -54,13 +57,14 @@ def test_what_was_taken_is_not_put_back_over_a_lost_connection(
 def test_beat_ends_although_the_exit_of_its_signal_was_lost_in_a_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without the fix, beat continued to run in this case but sent no tasks."""
+    """Beat ends even if the exception of its signal handler is lost. It once ran on without sending tasks."""
     turns = iter(["its next"])
 
     def signalled(*_: object, **__: object) -> None:
-        """Do the same as Celery's handler of SIGTERM, but without SystemExit, as if a finalizer dropped it."""
+        """Act like Celery's SIGTERM handler, but without SystemExit, as if a finalizer had dropped it."""
         beat.sync()
-        monkeypatch.setattr(liveness, "watch", lambda: next(turns))  # succeeds once and then raises
+        # `watch` now succeeds once, and raises StopIteration at the next call.
+        monkeypatch.setattr(liveness, "watch", lambda: next(turns))
 
     monkeypatch.setattr(liveness, "watch", lambda: None)
     monkeypatch.setattr(signals.beat_init, "receivers", [])
@@ -74,11 +78,11 @@ def test_beat_ends_although_the_exit_of_its_signal_was_lost_in_a_turn(
 
 @pytest.mark.django_db(transaction=True)
 class TestTheTickers:
-    """While Redis is down, only the worker's own threads start a pump."""
+    """Timers in the worker start a pump. While Redis is down, no message can start one."""
 
     @pytest.fixture
     def silence(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-        """Make the bank not answer refunds until the yielded event is set."""
+        """Make the bank wait with its answer to a refund until the yielded event is set."""
         speaks = threading.Event()
 
         def refund(*_: object) -> Outcome:
@@ -91,7 +95,7 @@ class TestTheTickers:
 
     @pytest.fixture
     def ticking(self, silence: threading.Event, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-        """Run the tickers of the pump that waits for the provider, faster than usual."""
+        """Run the tickers of the pump that finishes operations, with shorter intervals than usual."""
         app.loader.import_default_modules()
         monkeypatch.setattr(delivery_sender, "wake", lambda: None)
         for name, value in {"GLANCE": 0.02, "RHYTHM": 0.05, "PUMPS": (FINISH_OPERATIONS,)}.items():

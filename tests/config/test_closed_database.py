@@ -49,7 +49,7 @@ class TestTheMark:
         assert restore_guard.is_closed()
 
     def test_tables_that_were_made_anew_close_it(self) -> None:
-        """If a dump is restored into the same cluster, the tables are created again."""
+        """A database whose tables were created again is closed. A restore of a dump creates them again."""
         with connection.cursor() as cursor:
             cursor.execute("ALTER TABLE payments_databasemark RENAME TO before")
             cursor.execute("CREATE TABLE payments_databasemark AS SELECT * FROM before")

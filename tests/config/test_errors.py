@@ -1,4 +1,4 @@
-"""The error table has every code with its status, and no error response has a text of a framework."""
+"""The error table lists every code with its status. Error responses contain no text of a framework."""
 
 import functools
 import json
@@ -47,7 +47,7 @@ RAISED: dict[str, list[Exception]] = {
     "too_many_ticks": [TooManyTicks()],
 }
 WRONG: list[Any] = [None, True, 1, -1.5, "", "x", "x" * 3000, "\x00", [], [None], [{}], {}, {"x": {}}]
-# Phrases of frameworks and their libraries.
+# Phrases that occur in error texts of frameworks and libraries, but never in ours.
 FOREIGN = (
     *("This field", "Ensure", "valid choice", "valid boolean", "Invalid data", "Expected a", "No data provided"),
     *("Not found.", "Method \"", "Unsupported media", "Malformed", "parse error", "Authentication credentials"),
@@ -193,7 +193,7 @@ class TestWords:
 
     @pytest.mark.rule("api.own_words")
     def test_of_every_refusal_are_ours(self, api: Api, held: Checkout) -> None:
-        """Each call is sent with a wrong method, content type, body, query string and header."""
+        """Each call is sent with wrong methods, content types, bodies, queries and headers."""
         seen: set[str] = set()
         for answer in _attacks(api, held):
             assert answer.status_code != 500, answer.request
@@ -283,7 +283,7 @@ def _wrong_bodies(
 
 
 def _wrongly_filled(document: dict[str, Any], part: dict[str, Any], example: Any) -> Iterator[dict[str, Any]]:
-    """Yield copies of the example, in each of which one field, which can be nested, is missing or wrong."""
+    """Yield copies of the example. In each copy, one field is missing or wrong. It can be a nested field."""
     name = part.get("$ref", "").rpartition("/")[2]
     known = document["components"]["schemas"].get(name, part).get("properties", {})
     for field, kind in known.items():

@@ -1,6 +1,6 @@
-"""The headers of every response prevent caching, block access to devices, and keep secrets out of the referrer.
+"""The headers of responses: no caching, no access to devices, and no secret address as referrer.
 
-Forms still work on pages that send no referrer.
+Forms on pages that send no referrer still work.
 """
 
 import re
@@ -14,7 +14,8 @@ from payments import provider
 from tests.conftest import Api
 
 pytestmark = pytest.mark.django_db
-SECRETS = (  # one token in forty has no digit; such a token can be recognized only by its path
+# The tokens here have no digit, as one real token in forty. They can be recognized only by their path.
+SECRETS = (
     "/pay/share/kXcvWq_e-ZtRtmLbgAyfHw",
     "/pay/share/kXcvWq_e-ZtRtmLbgAyfHw/qr.svg",
     "/pay/g/kXcvWq_e-ZtRtmLbgAyfHw",
@@ -45,7 +46,7 @@ class TestCaches:
         assert said == "public, max-age=300" if address == "/api/docs" else "no-store" in said
 
     def test_keep_no_redirect_and_no_refusal(self, client: Client, unpaid: Checkout) -> None:
-        """The middleware or view that sends these responses does not set a caching header."""
+        """Responses are not cached even if the view or middleware that sends them sets no caching header."""
         answers = (
             client.get(f"/pay/card?id={unpaid.pk}"),
             client.get("/accounts/password/set/"),
@@ -89,7 +90,7 @@ class TestReferrer:
 
 
 class TestFormOfNoOrigin:
-    """Browsers send `null` as the origin of a form if its page must not be a referrer."""
+    """Forms on pages with the policy `no-referrer`. Browsers send them with the origin `null`."""
 
     def test_is_taken_with_its_token(self, at: Callable[[str], Checkout]) -> None:
         share = at("shared").payment_requests.get(status="open")

@@ -1,4 +1,4 @@
-"""Each key of the service: what it protects, and how it is replaced."""
+"""The keys of the service: which data each key protects, and how it is replaced."""
 
 import pytest
 from allauth.usersessions.models import UserSession
@@ -21,9 +21,9 @@ FRESH = "a-key-that-nobody-had-before-0123456789-0123456789-01"
 
 
 def kept_sessions() -> str:
-    """Return the stored sessions, both unchanged and decoded with the signing key.
+    """Return the stored sessions, once as they are and once with the signature removed and unpacked.
 
-    A thief of the database might also know that key.
+    A thief of the database can do the same.
     """
     with connection.cursor() as cursor_:
         cursor_.execute("SELECT session_data FROM django_session")
@@ -34,7 +34,7 @@ def kept_sessions() -> str:
 
 
 class Plain(signing.JSONSerializer):
-    """A serializer that returns a session in its stored form."""
+    """A serializer that does not decrypt a session, but returns its stored bytes as text."""
 
     def loads(self, data: bytes) -> str:
         return data.decode("latin-1")

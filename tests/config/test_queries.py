@@ -1,4 +1,4 @@
-"""Each address of the API refuses unknown query parameters, and treats a missing body as an empty object."""
+"""Each API call refuses unknown query parameters, and treats a missing body as an empty object."""
 
 from typing import Any
 from uuid import UUID

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.rule("environment.roles")
 def test_the_owner_is_asked_for_at_an_address_of_their_own(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The service's address can be a pooler's, so its port and password are not used for the owner."""
+    """The owner never connects with the service's port and password, which can be those of a pooler."""
     service = connection.settings_dict | {"HOST": "pgbouncer", "PORT": "6432", "PASSWORD": "of the service"}
     monkeypatch.setattr(connection, "settings_dict", service)
     settings.DATABASE_OWNER = {"USER": "owner", "HOST": "postgres", "OPTIONS": {}}
@@ -58,7 +58,7 @@ def grant_a_clerk(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_service_may_do_to_a_table_what_its_triggers_let_it(
     table: str, verbs: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows that other rows refer to are never deleted, but they can change."""
+    """The role may update rows that other rows refer to, but may not delete them."""
     grant_a_clerk(monkeypatch)
     with connection.cursor() as cursor:
         cursor.execute(

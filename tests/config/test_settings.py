@@ -172,7 +172,7 @@ class TestLookupKeys:
         assert self.read(LOOKUP_KEY="new", LOOKUP_KEY_FALLBACKS="old, older") == ("new", ["old", "older"])
 
     def test_follow_the_secret_key_where_none_is_named(self) -> None:
-        """A new SECRET_KEY would otherwise change all digests at once."""
+        """Without LOOKUP_KEY, SECRET_KEY is used. Rows under a former SECRET_KEY are still found."""
         replaced = {"SECRET_KEY": "new", "SECRET_KEY_FALLBACKS": "old"}
         assert self.read(LOOKUP_KEY="", **replaced) == ("new", ["old"])
         assert self.read(LOOKUP_KEY="", LOOKUP_KEY_FALLBACKS="older", **replaced) == ("new", ["older", "old"])

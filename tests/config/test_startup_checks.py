@@ -1,4 +1,4 @@
-"""Outside local, the service runs only on the intended database. Otherwise it says why in one sentence."""
+"""Outside local, the service starts only on the intended database, or says in one sentence why not."""
 
 import runpy
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def _hosted(settings: Settings) -> Iterator[None]:
-    """Set up a sandbox with a valid database: the role has its limits, and the canary row uses this run's keys."""
+    """Set up a sandbox with a valid database: with the role's limits, and a canary row under these keys."""
     settings.LOCAL, settings.ENVIRONMENT = False, "sandbox"
     Canary.objects.all().delete()
     Canary.objects.create(sealed=key_check.WORD, digest=crypto.keyed_digest(key_check.WORD, key_check.WORD))
@@ -48,12 +48,12 @@ def _connection_stays(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def said(asked: str, instead: str) -> AbstractContextManager[None]:
-    """Replace a part of every SQL statement until the block ends."""
+    """Replace the text `asked` in every SQL statement by `instead` until the block ends."""
     return connection.execute_wrapper(lambda execute, sql, *more: execute(sql.replace(asked, instead), *more))
 
 
 def refused(words: str) -> None:
-    """Check that each kind of process refuses to start with this sentence, and that the probe returns it."""
+    """Fail unless web and worker refuse to start, and the probe fails, with a sentence with these words."""
     with pytest.raises(ImproperlyConfigured) as raised:
         startup_checks.require()
     sentence = str(raised.value)
@@ -179,7 +179,7 @@ def test_the_web_looks_before_it_serves() -> None:
 
 
 def test_the_web_has_its_views_before_it_serves() -> None:
-    """The first payer of each process would otherwise wait a quarter of a second for the imports."""
+    """A process imports its views before it serves. Otherwise its first payer would wait a quarter second."""
     clear_url_caches()
     runpy.run_path(str(Path(startup_checks.__file__).with_name("wsgi.py")))
     assert "url_patterns" in vars(get_resolver())

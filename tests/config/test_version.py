@@ -1,4 +1,4 @@
-"""The command, the first line of the log and the list of changes name the same version."""
+"""The `version` command, the first line of the log and CHANGELOG.md name the same version."""
 
 import subprocess
 import sys
@@ -32,7 +32,7 @@ def test_is_what_the_command_says() -> None:
 
 @pytest.fixture
 def _unknown() -> Iterator[None]:
-    """Clear the cached version before each test."""
+    """Clear the cached version before and after the test."""
     version.running.cache_clear()
     yield
     version.running.cache_clear()

@@ -1,4 +1,4 @@
-"""The links on the front page. Only on a developer's machine, there is a link to the demo shop."""
+"""The links on the front page. The link to the demo shop exists only on a developer's machine."""
 
 import pytest
 from django.test import Client

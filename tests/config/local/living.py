@@ -13,12 +13,13 @@ def processes_in(folder: Path) -> list[str]:
             if (process / "cwd").readlink().is_relative_to(folder):
                 found.append((process / "cmdline").read_text().replace("\0", " "))
         except OSError:
-            continue  # the process ended or belongs to another user
+            # The process has ended, or belongs to another user.
+            continue
     return found
 
 
 def within(seconds: float, holds: Callable[[], bool]) -> bool:
-    """Return whether the condition becomes true within this many seconds."""
+    """Wait until the condition is true; return False if it is still false after this many seconds."""
     deadline = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > deadline:

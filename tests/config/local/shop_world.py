@@ -30,11 +30,13 @@ class Service:
     def __init__(self) -> None:
         self.url = ""
         self.calls: list[tuple[str, Any, str | None]] = []
-        self.refusals: dict[str, list[tuple[int, str]]] = {}  # errors to return, keyed by the end of a path
+        # The errors to return for paths that end with the key: status and error code, one for each call.
+        self.refusals: dict[str, list[tuple[int, str]]] = {}
         self.secret, self.is_subscribed, self.status = signing.new_secret(), False, "created"
 
     def take(self, asked: http.server.BaseHTTPRequestHandler, content: bytes) -> Reply:
-        if "sort=updated_at" not in asked.path:  # the shop reads this feed automatically, at any time
+        # The shop polls the list of changes in the background. These calls are not recorded.
+        if "sort=updated_at" not in asked.path:
             key = asked.headers.get("Idempotency-Key")
             self.calls.append((asked.path, json.loads(content or b"null"), key))
         status, answer = self.answer(asked.path)
@@ -64,7 +66,7 @@ class Service:
 
 
 class Customer:
-    """The browser of a shop's customer. It also sends the shop its webhooks."""
+    """The browser of a customer of the shop. It also sends webhooks to the shop, as the service does."""
 
     def __init__(self, service: Service, port: int, folder: Path) -> None:
         self.service, self.port, self.folder = service, port, folder
@@ -107,7 +109,7 @@ def authorized(order_id: str) -> bytes:
 def open_shop(
     service: Service, folder: Path, until: str = "subscribed to webhooks at "
 ) -> Iterator[Customer]:
-    """Run a shop on a free port until the block ends. Yield its customer once the log contains `until`."""
+    """Run a shop on a free port until the block ends. Yield a customer once the log contains `until`."""
     with http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as probe:
         port = probe.server_port
     variables = {"BASE_URL": service.url, "SHOP_PORT": str(port)}

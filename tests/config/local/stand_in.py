@@ -1,4 +1,4 @@
-"""A local run with small stubs in place of its services: `stand_in.py FOLDER [more stubs to run]`."""
+"""Does the same as `make run`, with small stubs as its services: `stand_in.py FOLDER [MORE_STUBS]`."""
 
 import sys
 from pathlib import Path

@@ -57,13 +57,13 @@ def test_reads_no_more_files_than_it_lists_mails(folder: Path, monkeypatch: pyte
 
 def test_lists_the_newest_first(client: Client, folder: Path) -> None:
     written: set[Path] = set()
-    backends = [
-        EmailBackend(file_path=str(folder)) for _ in range(3)
-    ]  # all exist at the same time, because each then writes its own file
+    # All backends exist at the same time, so that each of them writes its own file.
+    backends = [EmailBackend(file_path=str(folder)) for _ in range(3)]
     for number, backend in enumerate(backends):
         backend.send_messages([mail(f"Mail {number}", "text")])
         (new,) = set(folder.iterdir()) - written
-        os.utime(new, (number, number))  # the file system's clock does not change for milliseconds
+        # Files that are written within a few milliseconds can get the same time from the file system.
+        os.utime(new, (number, number))
         written.add(new)
     shown = client.get("/mail").context["mails"]
     assert {mail.subject for mail in shown} == {"Mail 0", "Mail 1", "Mail 2"}

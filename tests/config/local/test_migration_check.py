@@ -1,4 +1,4 @@
-"""A database of `make run` whose migrations have been rewritten since they were applied."""
+"""`make run` refuses a database if an applied migration has been rewritten since."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def reset() -> None:
 
 @pytest.fixture
 def _new(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the SQL migration of payments look new. It is not run, because the tests' database already has it."""
+    """Mark the SQL migration of payments as not applied, and replace the command that would apply it."""
     reset()
     monkeypatch.setattr(migration_check, "call_command", lambda *_, **__: None)
 
@@ -72,7 +72,7 @@ class TestMigrate:
 
 @pytest.fixture
 def _older() -> Iterator[None]:
-    """Mark the tests' database, for all processes, as made by another `0001_initial` of payments."""
+    """Mark the tests' database as made by a different `0001_initial` of payments. All processes see it."""
     with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as server:
         server.execute('COMMENT ON TABLE django_migrations IS \'{"payments.0001_initial": "another"}\'')
         yield

@@ -32,7 +32,8 @@ ports = pytest.fixture(free_ports)
 @contextmanager
 def started(folder: Path, *others: str, **variables: object) -> Iterator["subprocess.Popen[str]"]:
     """Start stand_in.py in the folder. If it is still running when the block ends, kill it."""
-    (folder / "sandbox.json").unlink(missing_ok=True)  # a killed run does not remove it
+    # A run that was killed leaves this file behind.
+    (folder / "sandbox.json").unlink(missing_ok=True)
     mine = {name: text for name, text in os.environ.items() if name in {"PATH", "HOME", "TMPDIR", "LANG"}}
     mine |= {"PYTHONPATH": str(ROOT)} | {name: str(text) for name, text in variables.items()}
     with subprocess.Popen(

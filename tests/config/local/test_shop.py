@@ -30,7 +30,7 @@ def customer(opened: Customer) -> Customer:
 
 
 def signature_of(secret: str, body: bytes, at: str) -> str:
-    """Return a signature without the use of our own signer, so that a test can make it wrong in any way."""
+    """Return a webhook signature. Unlike our signer, it accepts any value for the time `at`."""
     digest = hmac.new(secret.encode(), at.encode() + b"." + body, hashlib.sha256).hexdigest()
     return f"t={at},v1={digest}"
 
@@ -123,7 +123,7 @@ class TestOrderPage:
 
 
 def test_is_ready_when_it_is_subscribed(tmp_path: Path) -> None:
-    """The shop is ready only when it can sell.
+    """The shop reports that it is ready only after it has subscribed to webhooks.
 
     `make run` waits for that before it prints its addresses.
     """
@@ -164,7 +164,7 @@ class TestBuying:
 class TestRefunding:
     @pytest.fixture
     def page(self, customer: Customer) -> str:
-        """Return the path of the page of a captured order."""
+        """Create a captured order; return the path of its page in the shop."""
         order_id = customer.buy()["merchant_order_id"]
         customer.deliver(authorized(order_id))
         customer.service.status = "captured"

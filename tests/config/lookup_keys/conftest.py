@@ -1,4 +1,4 @@
-"""Fixtures for a database with rows that were written under the old key."""
+"""A fixture that makes the process write rows under the old lookup key."""
 
 import pytest
 from pytest_django.fixtures import Settings

@@ -8,7 +8,7 @@ EMAIL, HOME = "lea@example.com", "192.0.2.7"
 
 
 class Keys:
-    """The lookup keys of this process. It writes under the first one."""
+    """The lookup keys of this process. It writes digests under the first key, and looks up under all."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

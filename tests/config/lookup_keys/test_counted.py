@@ -1,6 +1,6 @@
-"""While LOOKUP_KEY is replaced, the rows that limits count are found under all keys.
+"""While LOOKUP_KEY is replaced, a limit counts the rows that were written under any of the keys.
 
-A limit therefore does not start again from zero.
+The count therefore does not start again from zero.
 """
 
 from datetime import timedelta
@@ -29,8 +29,8 @@ from tests.conftest import Api
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("secret.keys")]
 
 
-# Each of these functions adds one row to the count of a limit, under the current keys. It raises if two rows
-# are already counted under any key.
+# Each of these functions adds one row to the count of a limit, under the current keys. It raises an exception
+# if the limit has already counted two rows, under any key.
 def log_in() -> None:
     login_limits.spend("password", account=EMAIL, address=HOME)
 
@@ -65,7 +65,7 @@ def text(phone: str = LEA, address: str = HOME) -> None:
 
 
 def text_another() -> None:
-    """Send an SMS message to an adjacent phone number, from a different address."""
+    """Queue an SMS message to a neighbouring phone number. The request comes from a new address."""
     sent = SmsMessage.objects.count()
     text(f"{LEA[:-1]}{sent}", f"198.51.100.{sent}")
 

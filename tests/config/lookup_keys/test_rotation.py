@@ -1,4 +1,4 @@
-"""LOOKUP_KEY is replaced in steps. At each step every row is found, and no person gets a second row."""
+"""LOOKUP_KEY is replaced in steps. After each step, every row is found, and each person has one row."""
 
 import ast
 import io
@@ -66,9 +66,10 @@ COLUMNS = {
     "portal_loginattempt.address_digest": LOOKED_UP,
     "portal_loginattempt.site_digest": LOOKED_UP,
 }
-# The purpose of each digest, and the module that makes it. hosted_page_smsstop.number is half of the digest
-# `sms`.
-OF_NETWORKS = "network.caller_digests"  # config.lib.web.address makes the digests of a caller's networks
+# The call with which config.lib.web.address makes the digests of a caller's networks.
+OF_NETWORKS = "network.caller_digests"
+# Each module that makes a digest, and the purpose of the digest. hosted_page_smsstop.number is half of a
+# digest with the purpose `sms`.
 PURPOSES = {
     ("config/lib/web/address.py", "purpose"),
     ("checkout/api/idempotency.py", "'request'"),
@@ -126,7 +127,7 @@ class TestTheInventory:
 
 
 def purposes(tree: ast.AST) -> Iterator[str]:
-    """Yield the purpose of each kind of digest that a module makes."""
+    """Yield the source text of the purpose argument in each call that makes a digest."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             called = ast.unparse(node.func)
@@ -157,7 +158,7 @@ class World:
         tick(self.order, None, EMAIL)
 
     def check(self) -> None:
-        """Check that every row is found, and that no row is found twice."""
+        """Fail unless every row is found exactly once under the current keys."""
         assert key_check.reason_of_wrong_key() == ""
         assert codes.person_of(LEA) == self.lea and Customer.objects.count() == 1
         assert (
@@ -222,7 +223,7 @@ class TestTheSteps:
         world.check()
 
     def test_take_new_rows_while_they_go_on(self, keys: Keys, world: World) -> None:
-        """New rows are found, although one process writes under the old key and another under the new one."""
+        """Rows are found that one process writes under the old key, and another under the new key."""
         keys.are(NEW, OLD)
         mia = codes.person_of("+447700900321")
         keys.are(OLD, NEW)
@@ -236,7 +237,7 @@ class TestTheSteps:
         assert Customer.objects.count() == 3
 
     def test_report_a_number_that_two_rows_have(self, keys: Keys, world: World) -> None:
-        """There are two rows if a process without the new key ran at the same time as one that uses it."""
+        """A number has two rows if one process uses the new key, and another does not know this key."""
         keys.are(NEW)
         other = codes.person_of(LEA)
         keys.are(NEW, OLD)
@@ -254,9 +255,9 @@ class TestTheSteps:
 class TestTwoProcesses:
     @pytest.mark.django_db(transaction=True)
     def test_make_one_person_of_a_number(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """One process writes under the old key, the other under the new one.
+        """Two processes create the same customer, one under the old key and one under the new key.
 
-        The second process waits for the first, and then finds its row.
+        The second process waits for the first, and then finds the row of the first.
         """
         mine = threading.local()
 
@@ -294,7 +295,7 @@ class TestTwoProcesses:
 class TestAStop:
     @pytest.fixture
     def path(self, keys: Keys) -> str:
-        """Return the path of a link that was sent under the old key."""
+        """Return the path of a link to stop texts that was sent under the old key."""
         return urlsplit(stopped_numbers.link(outbox.digest(FINN))).path
 
     def test_holds_under_the_next_key_and_keeps_its_link(self, keys: Keys, path: str) -> None:

@@ -1,4 +1,4 @@
-"""Metric series for `promtool test rules`. For each alert, with one series it must fire, and with one not.
+"""Metric series for `promtool test rules`. Each alert must fire with one series, and must not with another.
 
 A series is written in promtool's notation, with one value per 15 s: `0+5x40` rises by 5 forty times.
 """
@@ -9,7 +9,7 @@ from tests.config.monitoring import rules
 
 
 class Series(NamedTuple):
-    """The values of a metric for which the alert must fire, and for which not. `within` is in seconds."""
+    """Values with which an alert must fire within some seconds (`bad`), or must not fire (`good`)."""
 
     bad: dict[str, str]
     good: dict[str, str]
@@ -128,7 +128,7 @@ SERIES: dict[str, Series] = {
 
 
 def tests(file: str) -> dict[str, Any]:
-    """Return promtool's test file: each alert fires in time, not too early, and not for good values."""
+    """Return promtool's test file. Each alert must fire in time, not too early, and not with good values."""
     found = []
     for rule in rules.RULES:
         series = SERIES[rule["alert"]]

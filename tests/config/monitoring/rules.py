@@ -11,7 +11,7 @@ HERE = Path(__file__).resolve().parents[3] / "config" / "monitoring"
 Rule = dict[str, Any]
 RULES: list[Rule] = yaml.safe_load((HERE / "alerts.yml").read_text())["groups"][0]["rules"]
 NAMES = [rule["alert"] for rule in RULES]
-# The alerts whose threshold is a duration, in seconds.
+# Each alert whose threshold is a duration, and this threshold in seconds.
 SECONDS = {
     "BeatGone": 120,
     "WorkerStandsStill": 60,
@@ -30,7 +30,7 @@ def lasts(rule: Rule) -> int:
 
 
 def written(factor: float = 1.0) -> str:
-    """Return the rules as Prometheus reads them, with all times multiplied by the factor."""
+    """Return the text of a rules file for Prometheus, with all times multiplied by the factor."""
     rules = copy.deepcopy(RULES)
     for rule in rules:
         expression = _SPAN.sub(

@@ -1,4 +1,4 @@
-"""The files of the alerts and of the dashboard are valid, also according to Prometheus' own tools."""
+"""The alert rules and the dashboard use only existing metrics, and each alert has a runbook."""
 
 import json
 import re
@@ -37,7 +37,7 @@ def test_ask_for_nothing_that_is_not_told() -> None:
 
 @pytest.mark.long
 class TestHour:
-    """Alerts that take too long for a test in real time. `promtool test rules` runs them on given series."""
+    """The real durations of the alerts. `promtool test rules` simulates hours of given values."""
 
     def test_fires_in_its_time_and_not_before(self, tmp_path: Path) -> None:
         (tmp_path / "hours.json").write_text(json.dumps(hours.tests(str(rules.HERE / "alerts.yml"))))

@@ -1,8 +1,8 @@
 """A real Prometheus watches the service. Without a fault, no alert fires. Each fault makes its alerts fire.
 
-During the faults, the durations in the rules are divided by twenty. Other times are not changed. For example,
-an alert about a hold that no merchant was notified of can fire only in the hold's last 30 s, figures are read
-every five seconds, and the status of an operation counts as unknown only after its first minute.
+During the faults, the durations in the rules are divided by twenty. The times of the service are not changed.
+For example, the service reads its figures every five seconds, and counts an operation as unresolved only
+after a minute. The alert about a hold whose merchant was not notified can fire only in the hold's last 30 s.
 """
 
 import time
@@ -21,7 +21,8 @@ pytestmark = [pytest.mark.journey, pytest.mark.long, pytest.mark.rule("environme
 FAST = 1 / 20
 CALM_SECONDS = 600
 FIRES_WITHIN, ENDS_WITHIN = 75.0, 90.0
-GIVEN_UP_WITHIN = 100.0  # a hold's last attempt starts 75 s after its event
+# Seconds until the webhook about a hold is parked. Its last attempt starts 75 s after the event.
+GIVEN_UP_WITHIN = 100.0
 AGE_OPERATIONS = """
 from datetime import timedelta
 from django.db.models import F
@@ -70,9 +71,9 @@ def whole_again(world: World) -> None:
 
 
 def stop_a_thread(world: World) -> None:
-    """Make a thread of a worker hang before it calls the bank.
+    """Make a thread of the worker hang before it calls the bank.
 
-    Redis is stopped, so that the worker's own threads start the pump.
+    Redis is stopped, so that one of the worker's own threads runs the pump and hangs.
     """
     world.whole.stop_redis()
     (Path(world.whole.parts["worker"].variables["FAIL_POINTS"]) / "before_call.refund").write_text("sleep 20")
@@ -87,7 +88,7 @@ def open_the_database(world: World) -> None:
 
 
 def fill_the_pool(world: World) -> None:
-    """Lock a table, and make more callers wait for it than the pool has connections."""
+    """Lock a table, and start more callers that wait for the lock than the pool has connections."""
     world.hold("payments_merchant")
     world.call_in_parallel(24, "merchant/v1/checkouts")
 
@@ -106,7 +107,7 @@ def mend_the_bank(world: World) -> None:
 
 
 def hang_the_bank(world: World) -> None:
-    """Make the bank hang, and send more payers than there are slots."""
+    """Make the bank hang, and start more payments than the service has slots for calls to it."""
     uuids = [world.merchant.create() for _ in range(12)]
     world.set_fault("hang", "authorize")
     for uuid in uuids:
@@ -125,9 +126,10 @@ def nobody_tells(world: World) -> None:
 
 
 def untaken(status: int) -> Callable[[World], None]:
-    """Return a function that causes a fault: the merchant answers webhooks with this status.
+    """Return a function that makes the merchant answer every webhook with this status.
 
-    When the webhook about a hold is parked, the hold is advanced to its last half minute.
+    The function waits until the webhook about a hold is parked. It then advances the hold to its last half
+    minute.
     """
 
     def refuse(world: World) -> None:
@@ -157,7 +159,7 @@ def leave_in_doubt(world: World) -> None:
 
 
 def give_up(world: World) -> None:
-    """Repair the bank, and give up the operation as an operator does. Its status would be unknown for a day."""
+    """Repair the bank, and give up the operations that would otherwise stay in doubt for a day."""
     mend_the_bank(world)
     world.service.command("shell", "--command", GIVE_UP)
 
@@ -234,7 +236,7 @@ def watching(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[World, 
 
 
 def test_is_silent_for_ten_calm_minutes(watching: tuple[World, Prometheus, Prometheus]) -> None:
-    """This test runs first, before anything is broken."""
+    """This test runs first, before a test causes the first fault."""
     _, real, _ = watching
     time.sleep(CALM_SECONDS)
     assert real.ever_fired() == set()

@@ -21,7 +21,7 @@ from tests.journeys.receiver import Receiver
 from tests.journeys.service import Service
 
 TOKEN = "nobody-guesses-this-token"
-# Small limits, which a few callers use up.
+# Sizes of the pool and the bulkheads that a few callers can use up.
 SMALL = {"DATABASE_POOL": "4", "PROVIDER_SLOTS": "2", "CAPTURE_SLOTS": "2"}
 SET_FAULT = """
 from payments.providers.sandbox import fault_injection
@@ -69,7 +69,7 @@ class Prometheus:
 
 @contextlib.contextmanager
 def prometheus(folder: Path, ports: dict[str, str], factor: float, every: str) -> Iterator[Prometheus]:
-    """Run Prometheus with the files of config/monitoring, but with a test's addresses and times * `factor`."""
+    """Run Prometheus with the files of config/monitoring, with a test's ports and times * `factor`."""
     folder.mkdir()
     told = yaml.safe_load((rules.HERE / "prometheus.yml").read_text())
     told["global"] = {"scrape_interval": every, "evaluation_interval": every, "scrape_timeout": every}
@@ -99,7 +99,7 @@ def prometheus(folder: Path, ports: dict[str, str], factor: float, every: str) -
 
 
 class World:
-    """The service, its faults, and a merchant with a constant flow of orders."""
+    """The service, methods that cause faults in it, and a merchant with a constant flow of orders."""
 
     def __init__(self, whole: Deployment, helper: Service, shop: Receiver) -> None:
         self.whole, self.service, self.shop = whole, helper, shop
@@ -116,7 +116,7 @@ class World:
                 self.merchant.refund(self.merchant.captured())
 
     def call_in_parallel(self, callers: int, path: str, body: Any = None) -> None:
-        """Start this many callers, which each request a path of the API in a loop."""
+        """Start this many callers. Each of them requests the API path again and again."""
 
         def ask() -> None:
             with requests.Session() as http:
@@ -135,17 +135,17 @@ class World:
         self._is_crowd_over.set()
 
     def set_fault(self, mode: str, *verbs: str, times: int = 100_000) -> None:
-        """Make the sandbox bank fail from now on. `times=0` ends this."""
+        """Make calls of the sandbox bank fail in this mode from now on. `times=0` ends the fault."""
         wanted = verbs or ("authorize", "capture", "void", "refund", "look_up")
         self.service.command("shell", "--command", SET_FAULT.format(verbs=wanted, mode=mode, times=times))
 
     def is_parked(self, checkout_uuid: str) -> bool:
-        """Return whether the webhook about a hold is parked."""
+        """Return whether the webhook about the checkout's hold is parked."""
         (status,) = self.whole.one_row(OF_HOLD, checkout_uuid)
         return bool(status == "parked")
 
     def hold(self, table: str) -> None:
-        """Lock a table, so that no one can read it, until `let_go`."""
+        """Lock a table until `let_go` is called. In between, no one can read the table."""
         self._holder = psycopg.connect(self.whole.engines.database_url)
         self._holder.execute("SET lock_timeout = 0")
         self._holder.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
@@ -171,7 +171,7 @@ class World:
 
 @contextlib.contextmanager
 def running(folder: Path) -> Iterator[tuple[World, dict[str, str]]]:
-    """Run the service with its metrics; yield it and the port of each of Prometheus' jobs."""
+    """Run the service with metrics; yield it, and the port of each job in Prometheus' configuration."""
     with deployment.running(folder) as (whole, helper), receiver.listening() as shop:
         probes = service.free_ports()
         ports = dict(zip(("worker", "beat"), probes, strict=True))

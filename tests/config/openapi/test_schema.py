@@ -1,4 +1,4 @@
-"""The API's document and the API agree: addresses, codes, examples, and real responses."""
+"""The API document agrees with the API: its paths, error codes, examples and real responses."""
 
 import os
 import threading
@@ -141,9 +141,9 @@ class TestExamples:
         )
 
     def test_of_a_type_that_is_added_would_fit_the_feed_too(self, document: dict[str, Any]) -> None:
-        """A new type of event fits the feed's schema, even if the schema is closed.
+        """An event of a new type is valid in the feed's schema, even if the schema forbids unknown fields.
 
-        An event of a current type with an unknown field does not fit the closed schema.
+        An event of a current type with an unknown field is not valid in that schema.
         """
         listed = document["components"]["schemas"]["ListedEvent"]["properties"]["event"]
         told = examples.event_example("checkout.voided")
@@ -182,7 +182,7 @@ def _examples(document: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Any]]:
 
 
 class TestAnswers:
-    """Real responses fit the document, which names every field."""
+    """Real responses are valid in the document's schemas, and have no field that these do not define."""
 
     def fits(self, document: dict[str, Any], answer: Any, name: str) -> dict[str, Any]:
         part = described.response_schema(document, name, answer.status_code)
@@ -226,7 +226,7 @@ class TestAnswers:
         self.fits(document, api.get("checkouts"), "list_checkouts")
 
     def _advance(self, api: Api, checkout: Checkout) -> Any:
-        """Let two minutes pass, so that the refund settles."""
+        """Advance the checkout by two minutes, so that its refund settles."""
         path = f"/api/sandbox/v1/checkouts/{checkout.pk}/advance"
         for _ in range(2):
             answer = api.client.post(
@@ -235,7 +235,7 @@ class TestAnswers:
         return answer
 
     def _read(self, document: dict[str, Any], api: Api, checkout: Checkout) -> str:
-        """Read the checkout, compare its fields with the table of its state, and return the state."""
+        """Read the checkout, check that its fields are those of its status, and return the status."""
         answer = api.get(f"checkouts/{checkout.pk}")
         found = self.fits(document, answer, "read_checkout")["data"]
         status = Status(found["status"])

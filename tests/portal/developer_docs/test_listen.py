@@ -41,7 +41,7 @@ class TestTheFile:
         answer = Client().get("/api/docs/listen.py")
         assert answer.status_code == 200 and answer["Content-Type"] == "text/x-python; charset=utf-8"
         assert answer.content == SOURCE.read_bytes()
-        # Python 3.9 can parse it, and it needs only modules that Python 3.9 and all later versions have.
+        # Python 3.9 can parse the script. It imports only modules that every version since Python 3.9 has.
         tree = ast.parse(SOURCE.read_text(), feature_version=(3, 9))
         imports = [node for node in tree.body if isinstance(node, ast.Import)]
         names = {alias.name for node in imports for alias in node.names}
@@ -167,7 +167,7 @@ class TestWhere:
 
 class TestPolicy:
     def starts(self, told: dict[str, Any], status: int | None) -> list[float]:
-        """Return the time of each attempt, in seconds after the first, if all attempts fail at once."""
+        """Return when each attempt starts, in seconds after the first, if every attempt fails immediately."""
         delivery: listen.Delivery | None = listen.arrived(told, time.time())
         assert delivery is not None
         first, found = delivery.due_at, list[float]()

@@ -19,7 +19,7 @@ from tests.portal.developer_docs.test_listen import SOURCE, event
 from tests.serving import Reply, serving
 from webhooks import signing
 
-# The script of the process: listen.py with short intervals.
+# The script that the separate process runs: listen.py with short intervals.
 QUICK = """
 import sys
 sys.path.insert(0, {folder!r})
@@ -33,14 +33,16 @@ sys.exit(listen.main())
 class Stub:
     """A stub of the API and of the local server.
 
-    It first sends the responses that a test has set, and then regular ones.
+    It first sends the responses that a test has set. After these, it sends successful responses.
     """
 
     def __init__(self) -> None:
         self.environment, self.scope = "sandbox", "webhooks:read"
         self.events: list[dict[str, Any]] = []
-        self.answers: list[tuple[int, dict[str, str]]] = []  # the first responses of the API's event feed
-        self.at_home: list[int] = []  # the first statuses of the local server; all later ones are 200
+        # The first responses of the API's event feed: status and headers.
+        self.answers: list[tuple[int, dict[str, str]]] = []
+        # The first statuses that the local server returns. All later ones are 200.
+        self.at_home: list[int] = []
         self.asked: list[str] = []
         self.posts: list[tuple[dict[str, str], bytes]] = []
 
@@ -84,7 +86,7 @@ def stub() -> Iterator[tuple[Stub, str]]:
 
 
 class Running:
-    """listen.py in a separate process, and what it prints."""
+    """listen.py in a separate process, and the lines that it prints."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self.process, self.said = process, list[str]()
@@ -97,7 +99,7 @@ class Running:
             self._lines.put(line)
 
     def until(self, words: str) -> str:
-        """Return the next line that contains these words. It must come within ten seconds."""
+        """Read lines until one contains these words; return it. Each must come within ten seconds."""
         while True:
             line = self._lines.get(timeout=10)
             self.said.append(line)
@@ -114,7 +116,8 @@ def listening(url: str, forward: str, *, secret: str = "sk_1") -> Iterator[Runni
             "CHECKOUT_BASE_URL": url,
             "CHECKOUT_CLIENT_ID": "client",
             "CHECKOUT_CLIENT_SECRET": secret,
-            "HTTP_PROXY": "http://127.0.0.1:9",  # must not be used for this machine
+            # listen.py must not use this proxy, because it calls only addresses of this machine.
+            "HTTP_PROXY": "http://127.0.0.1:9",
         },
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

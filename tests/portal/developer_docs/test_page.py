@@ -1,4 +1,4 @@
-"""The documentation page has every anchor that other pages link to, and contains no URL of another host."""
+"""The documentation page has every anchor that is linked to, and loads nothing from another host."""
 
 import re
 from html.parser import HTMLParser
@@ -14,7 +14,7 @@ from tests.conftest import Api
 
 
 class Page(HTMLParser):
-    """The anchors, addresses and inline code of a page."""
+    """The anchors, the linked addresses, and the inline scripts and styles of a page."""
 
     def __init__(self, html: str) -> None:
         super().__init__()

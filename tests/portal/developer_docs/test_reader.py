@@ -1,4 +1,4 @@
-"""Signed-in readers see their own client id in the examples, and no one else does."""
+"""The examples in the documentation show a signed-in reader their own client id, and no one else's."""
 
 import pytest
 from django.conf import settings
@@ -46,7 +46,8 @@ class TestReader:
     @pytest.mark.rule("docs.own_key")
     def test_has_a_page_that_no_cache_keeps(self, acme: Merchant) -> None:
         client = signed_in(acme)
-        assert client.get("/api/docs")["Cache-Control"] == "public, max-age=300"  # there is no key yet
+        # The merchant has no key yet, so the page is the same for everyone.
+        assert client.get("/api/docs")["Cache-Control"] == "public, max-age=300"
         keys.create_client(acme, "Till")
         own = client.get("/api/docs")
         assert own["Cache-Control"] == "private, no-store" and "Cookie" in own["Vary"]

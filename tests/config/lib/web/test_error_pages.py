@@ -1,4 +1,4 @@
-"""The pages for our errors, and for addresses that do not exist."""
+"""The pages that people see after an internal error, or at an address that does not exist."""
 
 from typing import Any, NoReturn
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 
 def opened(checkout: Checkout, fault: Exception, method: str = "get") -> Any:
-    """Return the response to a payer while every statement fails with this error."""
+    """Return the response to a payer while every SQL statement fails with this error."""
 
     def fail(*_: Any) -> NoReturn:
         raise fault

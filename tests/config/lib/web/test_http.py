@@ -51,7 +51,7 @@ def peer(act: Peer) -> Iterator[tuple[str, list[bytes]]]:
 
 
 def nobody() -> str:
-    """Return a URL of this machine where no process listens."""
+    """Return a URL with a port of this machine on which no process listens."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         return f"http://127.0.0.1:{server.getsockname()[1]}"
 
@@ -123,8 +123,8 @@ class TestPost:
     ) -> None:
         """Two threads that send their first request at the same time both get an answer.
 
-        At its first use, aiohttp creates state that all its event loops share. In this test, that takes half a
-        second, as on a busy machine.
+        At its first use, aiohttp creates state that all its event loops share. In this test, that takes half
+        a second, as on a busy machine.
         """
         shared = aiohttp.resolver._DNSResolverManager
         make = shared._init

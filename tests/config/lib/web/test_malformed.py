@@ -15,14 +15,14 @@ from config.lib.web.bodies import TOO_SLOW, CountedBodies
 
 
 class BrokenOff(io.BytesIO):
-    """A body whose connection breaks."""
+    """A request body that cannot be read, because its connection has broken off."""
 
     def read(self, *_: Any) -> bytes:
         raise OSError
 
 
 def late(path: str, body: io.BytesIO, **environ: str) -> tuple[str, dict[str, str], dict[str, Any]]:
-    """Return the status, the headers and the content of the response to a body that is not complete."""
+    """Send a body that does not arrive completely; return the response's status, headers and content."""
     told: list[Any] = []
     application = CountedBodies(lambda *_: pytest.fail("It must not be called."), largest=100)
     sent = {"PATH_INFO": path, "CONTENT_LENGTH": "30", "wsgi.input": body, **environ}

@@ -1,4 +1,4 @@
-"""Pages state the digest of each script and style sheet, so that browsers load only files that we released."""
+"""Pages state the digest of each script and style sheet, so that browsers load only released files."""
 
 import base64
 import hashlib
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.rule("card_page.integrity")
 ELEMENT = re.compile(r"<(?:script|link)\b[^>]*>")
 ADDRESS = re.compile(r'(?:src|href)="/static/([^"?]+\.(?:js|css))"')
 INTEGRITY = re.compile(r' integrity="(sha256-[^"]{44})"')
-# Scripts of Django's lists and forms, which Django's templates load.
+# Scripts of Django's admin. Django's own templates load them, so they have no integrity attribute.
 FRAMEWORKS = "admin/js/"
 
 
@@ -32,7 +32,7 @@ def digest(content: bytes) -> str:
 
 @pytest.fixture(autouse=True)
 def _fresh() -> Iterator[None]:
-    """Clear the cache of HTML elements before and after the test, because they depend on the settings."""
+    """Clear the cached HTML elements before and after each test, because they depend on the settings."""
     for found in (static_files.script, static_files.stylesheet):
         found.cache_clear()
     yield
@@ -52,7 +52,7 @@ def gathered(settings: Settings, tmp_path: Path) -> Path:
 
 
 def loaded(page: str) -> Iterator[tuple[str, str]]:
-    """Yield each static file that a page loads, with its integrity."""
+    """Yield the name of each static file that a page loads, and its integrity attribute."""
     for element in ELEMENT.findall(page):
         if address := ADDRESS.search(element):
             integrity = INTEGRITY.search(element)
@@ -98,7 +98,7 @@ class TestGatheredFiles:
             assert integrity == digest((gathered / address).read_bytes())
 
     def test_have_the_bytes_of_the_release_if_they_are_scripts_of_payers(self, gathered: Path) -> None:
-        """The daily check compares the served scripts with the source files."""
+        """The daily check compares the scripts that payers get with the source files, byte by byte."""
         for script in inventory.SCRIPTS:
             if script.is_ours:
                 assert static_files.delivered(script.name) == static_files.released(script.name)

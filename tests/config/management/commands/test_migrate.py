@@ -1,4 +1,4 @@
-"""A migration that does not get a lock is undone or can be continued. Its session has its own limits."""
+"""If a migration does not get a lock, it is rolled back, or can be continued later."""
 
 import os
 import re
@@ -60,7 +60,7 @@ def limits() -> tuple[Any, ...]:
 def later(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> Iterator[None]:
-    """Add a later migration to checkout. The parameter says whether it runs in a transaction."""
+    """Add a later migration to the app checkout. The parameter says whether it runs in a transaction."""
     package = tmp_path / "later_migrations"
     package.mkdir()
     package.joinpath("__init__.py").touch()
@@ -76,7 +76,7 @@ def later(
 
 
 def widened() -> set[str]:
-    """Return the tables that have the column of the later migration."""
+    """Return the tables to which the later migration has added its column."""
     return {
         table
         for (table,) in rows("SELECT table_name FROM information_schema.columns WHERE column_name = 'later'")
@@ -126,7 +126,7 @@ def test_goes_on_where_one_that_has_no_transaction_broke_off() -> None:
 
 @pytest.fixture
 def two_roles() -> Iterator[dict[str, str]]:
-    """Yield the environment variables of an installation with two roles. `migrate` creates the service's role."""
+    """Let `migrate` create the service's role; yield the variables of an installation with two roles."""
     owner = os.environ["DATABASE_URL"]
     variables = os.environ | {
         "DATABASE_OWNER_URL": owner,

@@ -47,14 +47,15 @@ class Keys:
 def keys(settings: Settings) -> Iterator[Keys]:
     before = settings.FIELD_KEYS
     keys = Keys(settings)
-    Canary.objects.all().delete()  # it was created under the key of the test run
+    # The canary row was created under the key of the test run, which the tests here replace.
+    Canary.objects.all().delete()
     keys.are(FIRST)
     yield keys
     keys.are(*before)
 
 
 class Kept:
-    """One value of each kind that is stored encrypted, with a method that reads all of them."""
+    """Rows with one value of each kind that is stored encrypted. `read` returns all the values."""
 
     def __init__(self, api: Api, captured: Checkout) -> None:
         self.merchant: Merchant = api.merchant
@@ -116,7 +117,8 @@ def rotate() -> str:
 def test_leaves_nothing_that_needs_the_old_key(
     kept: Kept, keys: Keys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rotate_keys, "ROWS", 1)  # so that there are several batches
+    # With one row in each batch, the command works in several batches.
+    monkeypatch.setattr(rotate_keys, "ROWS", 1)
     before = kept.read()
     assert len(before) > 8
     keys.are(SECOND, FIRST)

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).parent
-# The sandbox's document contains all of production's document, and also the helper calls.
+# The sandbox's API document has everything that production's document has, and also the helper calls.
 ENVIRONMENT = {
     "ENVIRONMENT": "sandbox",
     "SUPPORT_EMAIL": "support@checkout.example",
