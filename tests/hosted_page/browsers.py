@@ -1,4 +1,4 @@
-"""Test browsers for payers' pages: a lead's, a mate's, and a lead's after the bank has sent a challenge."""
+"""Test browsers of payers: of a lead, of a mate, and of a lead to whom the bank has sent a challenge."""
 
 import re
 from typing import Any
@@ -35,7 +35,7 @@ class Payer:
         self.post("/code", code=self.code())
 
     def pay(self, number: str = "4242424242424242", **split: Any) -> Any:
-        """Sign in, choose the split or pay it all, enter a card at the bank, and return to the page."""
+        """Sign in, choose the split or pay it all, enter a card at the bank, and go back to the page."""
         self.sign_in()
         self.client.post(f"/pay/split?id={self.checkout.pk}", split or {"split": "all"})
         bank = self.get("/card")["Location"]
@@ -50,7 +50,7 @@ def words(answer: Any) -> str:
 
 
 def shown_code(answer: Any) -> str:
-    """Return the code that the page shows, "" if the page shows no code."""
+    """Return the code that the page shows, or "" if it shows no code."""
     return "".join(re.findall(r"<code>(\d{6})</code>", words(answer)))
 
 
@@ -94,7 +94,8 @@ class Asked(Payer):
         paid = self.pay(ASKS)
         assert paid.status_code == 303
         self.question: str = paid["Location"]
-        self.bank_form = f"/bank/card/{CardSession.objects.get().pk}"  # still open in the previous tab
+        # The address of the bank's card page, which is still open in another tab.
+        self.bank_form = f"/bank/card/{CardSession.objects.get().pk}"
 
     def answer(self, value: str) -> Any:
         return self.client.post(self.question, {"answer": value})

@@ -39,7 +39,7 @@ def amy(order: Checkout) -> PaymentRequest:
 
 @pytest.fixture
 def carrier(monkeypatch: pytest.MonkeyPatch) -> Network:
-    """Return a test double of the SMS network."""
+    """Replace the SMS network by a test double, and return the double."""
     made = Network()
     monkeypatch.setattr(senders, "current_sender", lambda: made)
     return made
@@ -47,6 +47,6 @@ def carrier(monkeypatch: pytest.MonkeyPatch) -> Network:
 
 @pytest.fixture
 def network(carrier: Network, order: Checkout) -> Network:
-    """Return a test double of the SMS network, without the texts that were sent for the sign-ins."""
+    """Delete the texts that the sign-ins have queued; return the test double of the SMS network."""
     SmsMessage.objects.all().delete()
     return carrier

@@ -9,7 +9,8 @@ from tests import factories
 from tests.hosted_page.browsers import Payer
 
 pytestmark = pytest.mark.django_db
-PHONE = [f"hosted_page/{name}" for name in ("frame", "step", "sign_in")]  # style sheets of the first step
+# The style sheets of the first step, in which the payer enters a phone number.
+PHONE = [f"hosted_page/{name}" for name in ("frame", "step", "sign_in")]
 
 
 def sheets(page: str) -> list[str]:

@@ -1,6 +1,6 @@
-"""The limits have the values in docs/contract.md.
+"""The limits in the code have the values that docs/contract.md states.
 
-All other tests use the values from the code.
+All other tests take the values from the code.
 """
 
 from datetime import timedelta

@@ -24,7 +24,7 @@ from tests.house import messages
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("page.language")]
 PLACEHOLDER = re.compile(r"%\(\w+\)s|\{\w*\}")
 TAG = re.compile(r"<[^>]*>")
-# The attributes that people read or hear are those in READ, and every data-* attribute that is not in NAMES.
+# People read or hear the attributes in READ, and all data-* attributes except those in NAMES.
 READ = {"alt", "aria-label", "content", "placeholder", "title"}
 NAMES = {"data-state", "data-status"}
 DECLINED = "4000000000000002"
@@ -69,16 +69,18 @@ class Reader(Client):
 
 
 def english_of(language: str) -> Iterator[tuple[str, bool, re.Pattern[str]]]:
-    """Yield each English message that has a translation, with a pattern that matches it with any values.
+    """Yield each translated English message, whether it has several words, and a pattern that matches it.
 
-    The second item of each tuple says whether the message has more than one word.
+    The pattern matches the message with any values in its placeholders.
     """
     for message in messages.read(language):
         ids = [message.id] if isinstance(message.id, str) else list(message.id)
         for said in filter(None, ids):
             bare = html.unescape(TAG.sub("", said))
             if said in messages.forms(message) or len(PLACEHOLDER.sub("", bare).strip()) < 3:
-                continue  # too short: "{count}p" would match every word that ends with p
+                # Skip a message that is the same in both languages, or that is too short. For example,
+                # "{count}p" would match any word that ends with p.
+                continue
             filled = ".{1,80}?".join(re.escape(part) for part in PLACEHOLDER.split(bare))
             is_long = len(re.findall(r"[^\W\d]+", PLACEHOLDER.sub("", bare))) > 1
             yield said, is_long, re.compile(rf"(?<!\w){filled}(?!\w)" if is_long else filled)

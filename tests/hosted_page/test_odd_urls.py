@@ -1,4 +1,4 @@
-"""URLs of merchants: each URL that the API accepts works on every page, and the API refuses all others."""
+"""Every merchant's URL that the API accepts works on every page. The API refuses all other URLs."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ URLS = [
 
 
 def works(api: Api, checkout_uuid: str) -> None:
-    """Check every page that contains the merchant's URLs, to the bank and back to the merchant."""
+    """Open every page that contains the merchant's URLs, up to the bank's page, then cancel the order."""
     lea = Payer(Checkout.objects.get(pk=checkout_uuid))
     assert lea.get().status_code == 200
     lea.sign_in()

@@ -55,10 +55,12 @@ def test_have_plain_names_in_local(unpaid: Checkout) -> None:
 @pytest.mark.rule("secret.cookies")
 @pytest.mark.parametrize("name", ["Łukasz", "\N{SNOWMAN}" * 22, "x", "a" * 23, "é" * 22])
 def test_a_name_that_we_have_not_made_is_never_sent_back(unpaid: Checkout, name: str) -> None:
-    sent = f"payer_browser={name}".encode().decode("latin-1")  # as an HTTP server passes it on
+    # An HTTP server passes on the bytes of a header as Latin-1 text.
+    sent = f"payer_browser={name}".encode().decode("latin-1")
     answer = Client().post(f"/pay/phone?id={unpaid.pk}", {"phone": PHONE}, headers={"cookie": sent})
     assert answer.status_code == 303
-    answer.cookies.output().encode("latin-1")  # fails if a server cannot write the header
+    # This fails if a server could not write the header.
+    answer.cookies.output().encode("latin-1")
     assert re.fullmatch(r"[A-Za-z0-9_-]{22}", answer.cookies["payer_browser"].value)
 
 

@@ -1,4 +1,4 @@
-"""The payer's pages if the merchant has sent a number, a name or a locale."""
+"""The pages of a payer whose phone number, name or locale the merchant has sent with the order."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ def prove(payer: Payer) -> None:
 
 
 def wait() -> None:
-    """Let half a minute pass since the last text was requested."""
+    """Make the sent texts old enough that another text can be requested."""
     SmsMessage.objects.update(created_at=timezone.now() - limits.GAP)
 
 
@@ -164,7 +164,7 @@ class TestTheCode:
         assert IS_IT not in words(finn.get()) and finn.post("/prefilled").status_code == 404
 
     def test_is_of_its_own_order(self, acme: Merchant, lea: Payer, unpaid: Checkout) -> None:
-        """An order without a number sends no text, even if another order has a number."""
+        """For an order without a number, no text is sent, even if another order has a number."""
         assert Payer(unpaid).post("/prefilled")["Location"] == f"/pay?id={unpaid.pk}"
         assert not SmsMessage.objects.exists()
 

@@ -1,4 +1,4 @@
-"""Remembered browsers: the payer has agreed that the browser remembers their number."""
+"""Remembered browsers: with the payer's consent, the service remembers the number of a browser."""
 
 import json
 from datetime import timedelta
@@ -24,14 +24,14 @@ STILL = "Is this still you?"
 
 
 def remembered(payer: Payer, phone: str = PHONE) -> Payer:
-    """Sign in with the checkbox ticked, and return the payer."""
+    """Sign in with the checkbox "remember" ticked, and return the payer."""
     payer.post("/phone", phone=phone, remember="yes")
     payer.post("/code", code=payer.code())
     return payer
 
 
 def elsewhere(payer: Payer) -> Payer:
-    """Return the payer's browser at another order of the merchant."""
+    """Return the payer's browser on the page of another, new order of the merchant."""
     other = Payer(factories.checkout(payer.checkout.merchant))
     other.client = payer.client
     return other
@@ -97,11 +97,12 @@ class TestAKnownBrowser:
 
     @pytest.mark.rule("known.opens")
     def test_opens_nothing_that_is_paid(self, order: Checkout) -> None:
-        """A remembered browser still needs a code for the links and the receipt of a paid order.
+        """In a remembered browser, a payer still needs a code to see the links and receipt of a paid order.
 
-        `order` is Lea's own order, split and paid.
+        `order` is the payer's own order, which is split and paid.
         """
-        SmsMessage.objects.all().delete()  # otherwise the number would get no further code yet
+        # Otherwise the number would have to wait before it gets another code.
+        SmsMessage.objects.all().delete()
         there = Payer(order)
         there.client = remembered(elsewhere_alone(order)).client
         assert "Your mobile number" in words(there.get(sign_in="1"))
@@ -125,7 +126,8 @@ class TestAKnownBrowser:
     def test_is_one_of_five_of_a_number(self, unpaid: Checkout) -> None:
         browsers = []
         for _ in range(remembered_browsers.MAX_BROWSERS + 1):
-            SmsMessage.objects.all().delete()  # otherwise the number would get no further code yet
+            # Otherwise the number would have to wait before it gets another code.
+            SmsMessage.objects.all().delete()
             browsers.append(remembered(elsewhere_alone(unpaid)))
         assert KnownBrowser.objects.count() == remembered_browsers.MAX_BROWSERS
         first, second = elsewhere(browsers[0]), elsewhere(browsers[1])
@@ -184,5 +186,5 @@ class TestAKnownBrowser:
 
 
 def elsewhere_alone(checkout: Checkout) -> Payer:
-    """Return a new browser at a new order of the same merchant."""
+    """Return a new browser on the page of a new order of the same merchant."""
     return Payer(factories.checkout(checkout.merchant))

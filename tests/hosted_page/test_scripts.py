@@ -1,7 +1,7 @@
-"""The names in payers' scripts, and the functions that the scripts call.
+"""The names that payers' scripts define, and the functions that they call.
 
-All scripts of a page share one scope, so no two may define the same name. The pages must also work on older
-phones.
+All scripts of a page share one scope, so two scripts must not define the same name. Older phones do not have
+some functions, so the scripts must work without them.
 """
 
 import re

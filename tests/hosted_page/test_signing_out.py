@@ -1,4 +1,4 @@
-"""The end of a sign-in. After it, the cookie is useless in its own and in any other browser."""
+"""After the end of a sign-in, its cookie is useless in every browser, even if it was copied."""
 
 from datetime import timedelta
 from typing import Any
@@ -37,14 +37,14 @@ def copied_client(client: Client) -> Client:
 def code_for(browser: Payer) -> str:
     """Return the code that was sent to a person who is still signed in.
 
-    The page of that person shows another step, without the code.
+    It is read from the cookie, because this person's page shows a later step, without the code.
     """
     shown: str = signing.loads(browser.client.cookies["payer_code"].value, salt="shown-code")
     return shown
 
 
 def is_in(browser: Payer) -> bool:
-    """Return whether a person is signed in in this browser to an order that is not paid yet."""
+    """Return whether this browser is signed in. Its order must not be paid yet."""
     return bool(browser.get("/split").status_code == 200)
 
 
@@ -246,14 +246,14 @@ class TestASignIn:
         assert is_in(other) and not is_in(signed_in)
 
     def test_does_not_begin_without_its_row(self, signed_in: Payer) -> None:
-        """A cookie without its row signs no one in. A row can be missing after a restore of the database."""
+        """A cookie signs no one in if its row is missing, for example after a restore of the database."""
         PayerSignIn.objects.all().delete()
         assert not is_in(signed_in)
 
     @pytest.mark.rule("privacy.erase", "privacy.export")
     @pytest.mark.parametrize("is_late", [False, True])
     def test_ends_with_the_erasure_of_its_person(self, signed_in: Payer, *, is_late: bool) -> None:
-        """After the erasure, a sign-in is invalid, even if its row was written during it (`is_late`)."""
+        """After a person's erasure, a sign-in is invalid, even if its row was written late (`is_late`)."""
         person = data_subjects.find_person(phone="+447700900123")
         assert len(data_export.export_data(person)["signed_in_since"]) == 1
         Checkout.objects.update(lead=None)

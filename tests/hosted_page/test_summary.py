@@ -17,7 +17,7 @@ SUMMER = datetime(2026, 7, 1, 19, 5, 2, tzinfo=UTC)
 
 
 def billed(checkout: Checkout, **changes: Any) -> None:
-    """Replace the bill of the order by one line, with these changes."""
+    """Replace the lines of the order's bill by one default line with these changes."""
     Bill.objects.filter(pk=checkout.pk).update(lines=[factories.line(**changes)])
 
 

@@ -1,4 +1,4 @@
-"""Which tables are empty after a crash of PostgreSQL, and which are not (rule sign_in.crash)."""
+"""Which tables PostgreSQL empties after a crash, and which it keeps (rule sign_in.crash)."""
 
 import pytest
 from django.db import connection, models

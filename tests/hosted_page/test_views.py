@@ -107,9 +107,9 @@ class TestThePagesGuards:
     def test_forms_may_lead_to_the_provider_where_its_card_page_has_an_origin_of_its_own(
         self, lea: Payer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The policy lets forms redirect to the origin of the provider's card page.
+        """The page's policy allows forms to redirect to the origin of the provider's card page.
 
-        Chromium blocks a form that redirects to an origin that the policy does not contain.
+        Otherwise Chromium would block the redirect.
         """
         monkeypatch.setattr(SandboxProvider, "page_origins", ("https://cards.example",))
         first = lea.get()
@@ -160,7 +160,7 @@ class TestThePagesGuards:
 
 
 class TestCapturedWhileItIsRead:
-    """Another process captures an order after a page has read it and before the page reads its shares."""
+    """Another process captures the order while a page is made: between the reads of order and shares."""
 
     @pytest.fixture
     def split(self, lea: Payer, monkeypatch: pytest.MonkeyPatch) -> Payer:

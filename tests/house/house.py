@@ -18,23 +18,27 @@ from typing import TypeGuard
 
 ROOT = Path(__file__).resolve().parents[2]
 APPS = ("checkout", "config", "hosted_page", "payments", "portal", "webhooks")
-MAX_MODULES = 20  # in a folder, without its __init__.py and apps.py
+# Maximum number of modules in a folder. __init__.py and apps.py do not count.
+MAX_MODULES = 20
 MAX_LINES = 400
-MAX_OF_VIEW = 15  # lines from `def` on, without the docstring
-MAX_OF_FUNCTION = 25  # lines of any other function of the product, counted in the same way
+# Maximum lines of a view, and of any other function of the product. Lines count from `def` on, without the
+# docstring.
+MAX_OF_VIEW = 15
+MAX_OF_FUNCTION = 25
 MAX_TEMPLATE_LINES = 80
 MAX_TEMPLATE_WIDTH = 160
-PORTAL = "static/css/portal"  # its files take all sizes from tokens.css, except the breakpoints
-# Longer files with one topic each. The second is one file because merchants download it.
+# The style sheets in this folder take all sizes from tokens.css, except the breakpoints.
+PORTAL = "static/css/portal"
+# Files that may be longer than MAX_LINES, because each has one topic. Merchants download the second file.
 LONGER = {"config/settings.py": 500, "portal/developer_docs/listen.py": 480}
-# Functions that return a table, because each row needs a query. They may be longer than MAX_OF_FUNCTION,
+# Functions that only return a table, which they build with queries. They may be longer than MAX_OF_FUNCTION,
 # because a long table is still easy to read.
 TABLES = {
     "portal/dashboard/checklist.py checklist_of": "the checklist: a step of five lines each",
     "portal/deliveries/log.py delivery_details": "what the delivery's page shows: a field a line",
 }
-# Modules that have their own cursor or SQL. The statements of all other modules are in `statements` modules, and
-# `queries` runs them.
+# Modules that may have a cursor or SQL, each with the reason. The SQL of all other modules is in `statements`
+# modules, and `queries` runs it.
 OWN_SQL = {
     "config/lib/database/queries.py": "runs the statements",
     "config/lib/prepared.py": "runs Django's SQL",
@@ -48,8 +52,9 @@ OWN_SQL = {
 }
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 REQUESTS = ("HttpRequest", "Request")
-WEIGHT = 100  # a module with so many lines needs its own test file, tests/<folder>/test_<name>.py
-# Files or folders that are covered by the tests of the modules that use them.
+# A module with at least this many lines needs its own test file, tests/<folder>/test_<name>.py.
+WEIGHT = 100
+# Names of modules or folders that need no test file. The tests of the modules that use them cover them.
 PLAIN = {"models", "statements", "urls"}
 # Modules without a test file of their name, each with the test file that covers them.
 SHOWN_BY = {
@@ -75,7 +80,8 @@ SHOWN_BY = {
     "payments/providers/sandbox/adapter.py": "payments/providers/conformance/test_verbs.py",
     "payments/providers/stripe/intents.py": "payments/providers/conformance/test_verbs.py",
 }
-SAYS = frozenset(  # functions that return a text in the payer's language
+# Functions that return a text in the payer's language.
+SAYS = frozenset(
     ("_", "gettext", "gettext_lazy", "gettext_noop", "ngettext", "ngettext_lazy", "pgettext", "pgettext_lazy")
 )
 _SIZE = re.compile(r"\drem\b")
@@ -98,7 +104,7 @@ def problems(root: Path = ROOT) -> Iterator[str]:
 
 
 def packages(root: Path = ROOT) -> Iterator[tuple[str, str]]:
-    """Yield each package, and the first line of its docstring, without commands and template tags."""
+    """Yield each package with the first line of its docstring. Leave out commands and template tags."""
     for folder in sorted({path.parent for path in _modules(root)}):
         if not {"management", "templatetags"} & set(folder.parts):
             said = ast.get_docstring(ast.parse((folder / "__init__.py").read_text())) or ""
@@ -153,7 +159,7 @@ def _of_words(name: str, tree: ast.AST) -> Iterator[str]:
 
 
 def _of_transactions(name: str, tree: ast.AST) -> Iterator[str]:
-    """Yield each `atomic` without an argument that says if it can be a part of a larger transaction."""
+    """Yield each `transaction.atomic` that has neither the argument `durable` nor `savepoint`."""
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     stated = {
         id(call.func) for call in calls if {key.arg for key in call.keywords} & {"durable", "savepoint"}
@@ -168,7 +174,7 @@ def _of_transactions(name: str, tree: ast.AST) -> Iterator[str]:
 
 
 def _of_sql(name: str, tree: ast.AST) -> Iterator[str]:
-    """Yield the lines with SQL or a cursor of a module that should have none, and needless places in OWN_SQL."""
+    """Yield lines with SQL or a cursor in modules outside OWN_SQL, and modules in OWN_SQL without them."""
     lines = [node.lineno for node in ast.walk(tree) if _is_sql(node)]
     if name in OWN_SQL and not lines:
         yield f"{name} needs no place in OWN_SQL."

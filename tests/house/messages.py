@@ -22,13 +22,15 @@ ROOT = Path(__file__).resolve().parents[2]
 LOCALES = ROOT / "config" / "locale"
 CODE = ("hosted_page", "payments/providers")
 PAGES = tuple(f"templates/{folder}/*.html" for folder in page_templates.FOLDERS)
-ERROR_PAGES = "templates/*.html"  # in Django's template language
+# The error pages use Django's template language. All other pages of payers use Jinja2.
+ERROR_PAGES = "templates/*.html"
 KEYWORDS = {**DEFAULT_KEYWORDS, "gettext_lazy": None, "gettext_noop": None, "ngettext_lazy": (1, 2)}
 KEYWORDS |= {"pgettext_lazy": ((1, "c"), 2)}
-# Options of Jinja2. `trimmed` is as in the service, and `silent: false` raises an error for an invalid page.
+# Options of Jinja2. The service also sets `trimmed`. With `silent: false`, an invalid page raises an error.
 OPTIONS = {"trimmed": "true", "silent": "false"}
 WIDTH = 110
-INDENTS = re.compile(r"^ +", re.MULTILINE)  # a template's indents are not valid in Python
+# Indents of a template are removed, because the extractor reads the template's text as Python.
+INDENTS = re.compile(r"^ +", re.MULTILINE)
 # A fixed date, so that the same words always compile to the same bytes.
 NO_DATE = datetime(2000, 1, 1, tzinfo=UTC)
 UNSAID = tuple(
@@ -50,7 +52,7 @@ def main() -> None:
 
 
 def collect() -> Catalog:
-    """Return every message of the payer's pages, untranslated."""
+    """Return a catalogue of all messages of the payer's pages, without translations."""
     found = Catalog(project="checkout", version="1", msgid_bugs_address="", fuzzy=False)
     for messages, context in _messages():
         found.add(messages, context=context)
@@ -100,7 +102,7 @@ def forms(message: Message) -> list[str]:
 
 
 def written(catalogue: Catalog) -> bytes:
-    """Return the catalogue as text, without dates and line numbers.
+    """Return the content of the catalogue's file, without dates and line numbers.
 
     Line numbers would change with every line of code.
     """

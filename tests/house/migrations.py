@@ -1,6 +1,6 @@
-"""The limits on what a migration may do to tables of a running service, checked in its SQL.
+"""Checks a migration's SQL for statements that would disturb a running service.
 
-The previous release and this one run side by side on the new schema, and no table may be locked for long.
+During an upgrade, the previous release also runs on the new schema. No table may be locked for long.
 """
 
 import re
@@ -14,7 +14,7 @@ _ON = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 VOLATILE = r"(?:gen_random_uuid|uuid\w*|random|clock_timestamp|nextval)\s*\("
-# The forbidden parts of a statement, and what to do instead.
+# Patterns of forbidden statements, each with the reason, and what to write instead.
 OFFENCES: tuple[tuple[str, str], ...] = (
     (r"CREATE (?:UNIQUE )?INDEX (?!CONCURRENTLY)", "builds an index under a lock: CREATE INDEX CONCURRENTLY"),
     (r"DROP INDEX (?!CONCURRENTLY)", "drops an index under a lock: DROP INDEX CONCURRENTLY"),
@@ -64,7 +64,7 @@ AGAIN = "stays as an index that is not valid where it breaks off: DROP INDEX CON
 
 
 def offences(statements: Sequence[str], *, allowed: Sequence[str] = ()) -> Iterator[str]:
-    """Yield what is wrong with a migration's statements.
+    """Yield a message for each statement of a migration that is not allowed.
 
     Statements that contain one of the texts in `allowed` are ignored. So are statements on a table that the
     same migration has created, because no process uses it yet.

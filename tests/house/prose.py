@@ -1,7 +1,8 @@
-"""Checks of the project's English, for `make check`: docs, docstrings, comments, texts of pages, and commit subjects.
+"""Checks the English of docs, docstrings, comments, pages and commit subjects, for `make check`.
 
-Each mark is an expression that a reader has to read twice, or a synonym of a plainer word. A single mark can be
-right, so the limits are rates. A text without marks can still be hard to read: the checks do not replace a reader.
+Each mark is an expression that a reader has to read twice, or a synonym of a plainer word. A single mark can
+be right, so the limits are rates. A text without marks can still be hard to read, so the checks do not
+replace a reader.
 """
 
 import ast
@@ -14,16 +15,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-MAX_MARKS = 20  # per 10,000 words of the whole project
-MAX_MARKS_OF_FILE = 60  # per 10,000 words of a file with at least MIN_WORDS
+# Maximum marks per 10,000 words of the whole project, and of a file with at least MIN_WORDS words.
+MAX_MARKS = 20
+MAX_MARKS_OF_FILE = 60
 MIN_WORDS = 100
 MAX_SUBJECT = 72  # characters
-FIRST_COMMIT = "dd900fcdb8bf"  # subjects after it are checked
+# Only the subjects of commits after this one are checked.
+FIRST_COMMIT = "dd900fcdb8bf"
 NOT_READ = ("migrations", "node_modules")
 MARKS = tuple(
     re.compile(pattern, re.IGNORECASE)
+    # The comment after a pattern has the plain words to use instead.
     for pattern in (
-        r"\balone\b(?! in\b)",  # only (here and below: the plain word to use)
+        r"\balone\b(?! in\b)",  # only
         r"\banew\b|\bonce more\b(?! than)",  # again
         r"\b(?:who|what|which)ever\b",  # the noun: the payer, a process, a row
         r"\bbesides?\b",  # next to, in addition to
@@ -41,11 +45,12 @@ MARKS = tuple(
     )
 )
 NO_IMPERATIVE = re.compile(r"[a-z]|\w+(?:ing|ed|es)\b|(?:A|An|The|This|It|What|Who|If|Of|In)\b")
-VERBS = ("Bring", "Feed", "Embed", "Need", "Seed", "Speed")  # imperatives that look like other forms
+# Imperatives that NO_IMPERATIVE takes for another form of a verb.
+VERBS = ("Bring", "Feed", "Embed", "Need", "Seed", "Speed")
 
 
 def problems(root: Path = ROOT) -> Iterator[str]:
-    """Yield a sentence for each file with too many marks, and one if the whole project has too many."""
+    """Yield a message for each file with too many marks, and a last one if the project has too many."""
     marks = words = 0
     for path in _files(root):
         text = READERS[path.suffix](path.read_text())
@@ -59,7 +64,7 @@ def problems(root: Path = ROOT) -> Iterator[str]:
 
 
 def subject_problems(root: Path = ROOT, first: str = FIRST_COMMIT) -> Iterator[str]:
-    """Yield each commit subject after `first` that is not a short imperative. Without a history, yield nothing."""
+    """Yield a message for each commit subject after `first` that is too long or not an imperative."""
     asked = ["git", "log", "--no-merges", "--format=%s", f"{first}..HEAD"]
     listed = subprocess.run(asked, cwd=root, capture_output=True, text=True, check=False).stdout
     for subject in listed.splitlines():

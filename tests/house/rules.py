@@ -1,4 +1,4 @@
-"""`make rules`: every rule of docs/contract.md, with the code that names it and the tests that prove it.
+"""`make rules`: lists each rule of docs/contract.md, with the code that names it and the tests that prove it.
 
 A rule is one line of the contract, which begins with the rule's id. A docstring or comment names a rule with
 the word "Rule" and the id, several rules with "Rules" and the ids, and a whole topic with `capture.*`. A test
@@ -21,13 +21,14 @@ SUFFIXES = {".py", ".html", ".txt", ".css", ".js", ".mjs", ".md"}
 _ID = r"[a-z_]+\.(?:\*|[a-z0-9_]*[a-z0-9])"
 _RULE = re.compile(rf"^- `({_ID})`: .", re.MULTILINE)
 _OUTSIDE = re.compile(r"\b(?:SPEC|DESIGN|INTERFACE|LOOK)(?:\.md\b|(?:\.md)?,?(?: part)? [0-9])")
-_BETWEEN = r"[\s#*]"  # a reference can continue in the next line of a comment
+# The characters between the words of a reference, which can continue in the next line of a comment.
+_BETWEEN = r"[\s#*]"
 _NAMED = re.compile(rf"\b[Rr]ules?{_BETWEEN}+(`?{_ID}`?(?:(?:,|,?{_BETWEEN}+and){_BETWEEN}+`?{_ID}`?)*)")
 
 
 @dataclass
 class Rule:
-    """The places that name a rule: code, its tests, and other files such as docs and helpers of tests."""
+    """The places that name a rule: code, the rule's tests, and other files (docs and other test files)."""
 
     code: list[str] = field(default_factory=list)
     beside: list[str] = field(default_factory=list)
@@ -36,7 +37,7 @@ class Rule:
 
 @dataclass
 class Map:
-    """The contract's rules, and a sentence for each problem with them or with a place that names them."""
+    """The contract's rules, and a message for each problem with a rule or with a place that names one."""
 
     rules: dict[str, Rule]
     problems: list[str]
@@ -49,7 +50,8 @@ def read(root: Path = ROOT) -> Map:
         text, place = path.read_text(), path.relative_to(root).as_posix()
         for name in sorted(_named_in(text)):
             _put(found, name, place, is_test=False)
-        if path != root / CONTRACT:  # the contract itself names the specification
+        # Only the contract may refer to the specification, which is not in the repository.
+        if path != root / CONTRACT:
             found.problems += [
                 f"{place} refers to {words}, which is not here." for words in _OUTSIDE.findall(text)
             ]
@@ -62,7 +64,7 @@ def read(root: Path = ROOT) -> Map:
 
 
 def _contract(text: str) -> Map:
-    """Return the rules of the contract. The places that name them are added later."""
+    """Return the rules in the contract's text. The caller adds the places that name them."""
     ids = _RULE.findall(text)
     odd = [line for line in re.findall(r"^- .*", text, re.MULTILINE) if not _RULE.match(line)]
     twice = [name for name, times in Counter(ids).items() if times > 1]
@@ -114,7 +116,7 @@ def _ids(mark: ast.AST) -> list[str]:
 
 
 def main() -> None:
-    """Print each rule whose id begins with an argument, or all rules. With --check, print the problems."""
+    """Print the rules whose ids begin with the arguments, or all rules. With --check, print the problems."""
     found, wanted = read(), tuple(sys.argv[1:])
     if "--check" in wanted:
         print("\n".join([*found.problems, f"{len(found.rules)} rules."]))

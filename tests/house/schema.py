@@ -1,6 +1,6 @@
-"""`make schema`: writes docs/schema.sql, which has the tables of our apps as PostgreSQL describes them.
+"""`make schema`: writes docs/schema.sql, the schema of our apps' tables as pg_dump describes it.
 
-With `--check`, it only compares, and fails if the file does not match the migrations.
+With `--check`, it writes nothing, and fails if the file does not match the migrations.
 """
 
 import importlib.util
@@ -20,12 +20,12 @@ HEAD = """-- The schema of our tables, functions and triggers. `make schema` wri
 """
 OF_LIBRARIES = ("account_*", "auth_*", "cache", "django_*", "mfa_*", "oauth2_provider_*")
 OF_A_DAY = "*_20[0-9][0-9][0-9][0-9][0-9][0-9]"
-# Lines that are not about the schema: session settings, owners, comments, and a word that is random each time.
+# Lines of a dump that are not about the schema: settings, comments, and commands with a random word.
 _NOISE = re.compile(r"--|SET |SELECT pg_catalog|\\(?:un)?restrict ")
 
 
 def main() -> int:
-    """Write the file, or with `--check` return 1 if it would change."""
+    """Write the file. With `--check`, write nothing, and return 1 if the file would change."""
     text = HEAD + "".join(_statements(_dumped()))
     if "--check" not in sys.argv[1:]:
         PLACE.write_text(text)
@@ -55,7 +55,7 @@ def _dumped() -> str:
 
 
 def _statements(dump: str) -> Iterator[str]:
-    """Yield the lines of a dump without noise, and without consecutive empty lines."""
+    """Yield the lines of a dump that are about the schema. Join consecutive empty lines into one."""
     was_empty = False
     for line in dump.splitlines():
         is_empty = not line.strip()

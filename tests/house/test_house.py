@@ -21,7 +21,8 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.long  # `make check` runs the same check each time
+# `make check` runs the same check, so it is not needed in every test run.
+@pytest.mark.long
 def test_this_one_is_in_order() -> None:
     assert list(house.problems()) == []
 

@@ -1,4 +1,4 @@
-"""The checks of the project's English read each kind of text, and report a problem beyond each limit."""
+"""The checks of the project's English read each kind of text, and report each limit that is exceeded."""
 
 import subprocess
 from pathlib import Path

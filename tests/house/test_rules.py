@@ -21,7 +21,10 @@ class TestPay:
 
 
 def write(root: Path, path: str, text: str) -> None:
-    """Write a file with RULE replaced by a word that this test file itself must not contain."""
+    """Write a file in which RULE and OUTSIDE are replaced by the words that they represent.
+
+    With the words themselves, `make rules` would find references in this test file.
+    """
     (root / path).parent.mkdir(parents=True, exist_ok=True)
     (root / path).write_text(
         text.replace("RULE", "Rule").replace("RuleS", "Rules").replace("OUTSIDE", "SP" + "EC")

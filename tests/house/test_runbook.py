@@ -1,4 +1,4 @@
-"""The discrepancy runbook has a topic for each anchor that a kind names, and the texts of the kinds."""
+"""The runbook has a topic for each anchor that a kind of discrepancy names, and shows each kind's texts."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The bill of a split order as the lead sees it: what she bears, each person's share, and live updates."""
+"""The bill of a split order as the lead sees it: what she pays, each person's share, and live updates."""
 
 import re
 from collections.abc import Callable
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 
 
 def sums(page: str) -> list[str]:
-    """Return the three totals in the order of the page."""
+    """Return the three totals of the bill, in the order in which the page shows them."""
     return re.findall(r'<dd class="amount">([^<]+)</dd>', page)
 
 
@@ -81,7 +81,7 @@ class TestALateShare:
 
 
 def parts(page: str) -> list[tuple[str, str, str, str]]:
-    """Return the parts of the bar: look, width in per cent, letters and icon."""
+    """Return the parts of the bar that shows the shares: look, width in per cent, letters and icon."""
     found = re.findall(
         r'<svg class="look-(\w+) person-\d+" x="[\d.]+%" width="([\d.]+)%"(.*?)</svg>', page, re.S
     )

@@ -38,7 +38,7 @@ def row(page: str, share: PaymentRequest) -> tuple[str, str]:
 
 
 def kept(line: str) -> str:
-    """Return the time until which a line says that a share is kept, with its date if that is tomorrow."""
+    """Return the time until which a share is reserved, as the line shows it."""
     return line.partition("Taken kept until ")[2][:40]
 
 

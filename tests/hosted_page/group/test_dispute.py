@@ -1,4 +1,4 @@
-"""The bill, the links and the texts of a split order, during and after a dispute of one of its payments."""
+"""The bill, the links and the texts of a split order while a payment is disputed, and afterwards."""
 
 import re
 from datetime import timedelta
@@ -51,7 +51,7 @@ def offered(page: str) -> list[str]:
 
 
 def main(answer: Any) -> str:
-    """Return the main part of a page, without the head and the frame."""
+    """Return the HTML of a page from its <main> element on."""
     return words(answer).partition("<main")[2]
 
 
@@ -135,9 +135,9 @@ class TestTheBill:
     def test_of_a_lost_one_does_not_say_who_bears_a_share(
         self, lead: Payer, finn: Mate, order: Checkout
     ) -> None:
-        """After a lost dispute of the lead's payment, the bill does not say who bears a share.
+        """After a lost dispute of the lead's payment, the bill does not say who covers which share.
 
-        The lead's bank has returned the whole amount to the lead's card.
+        The lead covers nothing, because her bank has returned the whole amount to her card.
         """
         finn.post("/decline")
         found = disputed(order)

@@ -1,4 +1,4 @@
-"""The pages of a split order after a lost dispute, when a bank has returned a payment for good."""
+"""The pages of a split order after a lost dispute. The payer's bank has returned the payment for good."""
 
 from datetime import timedelta
 
@@ -22,7 +22,7 @@ pytestmark = [
 
 
 def lose(paid: Checkout | PaymentRequest) -> None:
-    """Dispute the payment of an order or a share, and let the merchant lose the dispute."""
+    """Dispute the payment of an order or a share, and decide the dispute against the merchant."""
     paid.refresh_from_db()
     decide(dispute(paid.payment), is_won=False)
 

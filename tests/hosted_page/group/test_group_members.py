@@ -1,4 +1,4 @@
-"""The people on a bill as anyone with the group link may see them."""
+"""The people and shares of a bill, as they are shown to anyone who has the group link."""
 
 import re
 from itertools import pairwise
@@ -20,7 +20,7 @@ ZOE = "z" * 64
 
 @pytest.fixture
 def shares(order: Checkout) -> list[PaymentRequest]:
-    """Return shares to which the lead has given no names."""
+    """Remove the names from the order's shares, and return the shares."""
     order.payment_requests.update(name="")
     return list(order.payment_requests.order_by("position"))
 

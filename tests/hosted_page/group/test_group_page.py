@@ -323,7 +323,7 @@ class TestTheCode:
 
 @pytest.mark.rule("group.link")
 def test_nothing_is_taken_or_refused_by_who_only_looks(zoe: Guest) -> None:
-    """A GET request does not take or decline a share: chat apps open each link that they deliver."""
+    """A GET request must not take or decline a share, because chat apps open each link in a message."""
     for step in ("/take", "/2/decline", "/2/release", "/2/reconsider", "/2/phone"):
         assert zoe.get(step).status_code == 405, step
     assert {row.status for row in PaymentRequest.objects.all()} == {"open"}

@@ -1,4 +1,4 @@
-"""The last day of the links: on the bill, the lead can remind all unpaid mates with one tap."""
+"""On the last day of the pay links, the lead can remind all unpaid mates with one tap on the bill."""
 
 from datetime import timedelta
 from urllib.parse import urlsplit
@@ -35,7 +35,7 @@ def ends_in(**left: int) -> None:
 
 
 def said(page: str) -> str:
-    """Return the text of the offer, "" if the page has no offer."""
+    """Return the text of the offer to remind the mates, or "" if the page has none."""
     return text(page.partition('class="last-day"')[2].partition("</section>")[0])
 
 

@@ -52,7 +52,7 @@ def chunk(kind: bytes, content: bytes) -> bytes:
 
 
 def claiming(wide: int, high: int) -> bytes:
-    """Return a PNG of a few bytes whose header states this size."""
+    """Return a small PNG file whose header claims this width and height."""
     header = struct.pack(">IIBBBBB", wide, high, 8, 6, 0, 0, 0)
     rows = zlib.compress(b"\0" * (4 * 64 + 1) * 64)
     parts = (chunk(b"IHDR", header), chunk(b"IDAT", rows), chunk(b"IEND", b""))
@@ -60,7 +60,7 @@ def claiming(wide: int, high: int) -> bytes:
 
 
 def with_text(unpacked: int, pieces: int = 1) -> bytes:
-    """Return a PNG that also contains `pieces` compressed texts of `unpacked` bytes each."""
+    """Return a logo that also contains `pieces` compressed texts. Each has `unpacked` bytes when unpacked."""
     words = chunk(b"zTXt", b"Comment\0\0" + zlib.compress(b"a" * unpacked))
     whole = logo()
     at = whole.index(b"IDAT") - 4

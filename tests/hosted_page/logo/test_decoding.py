@@ -1,4 +1,4 @@
-"""Decoding of uploaded logos: which files are accepted. All other files are refused before decoding."""
+"""The decoding of uploaded logos: which files are accepted, and which are refused before decoding."""
 
 import io
 from typing import Any
@@ -13,7 +13,8 @@ from tests.hosted_page.logo import files
 pytestmark = pytest.mark.rule("brand.logo_read")
 KIND = "Use a PNG or JPEG of at most 256 KB."
 DAMAGED = "This picture is damaged. Save it again as a PNG or JPEG."
-RED = (254, 0, 0)  # red after JPEG compression
+# The colour that red (255, 0, 0) has after JPEG compression.
+RED = (254, 0, 0)
 
 
 def refused(content: bytes) -> str:
@@ -23,7 +24,7 @@ def refused(content: bytes) -> str:
 
 
 def turned() -> bytes:
-    """Return a JPEG that is rotated by 90 degrees. Its Exif data contains the orientation and the maker."""
+    """Return a JPEG whose Exif data says that it is rotated by 90 degrees, and names the camera's maker."""
     exif = Image.Exif()
     exif[0x0112], exif[0x010F] = 6, "Lea's phone"
     return files.written(Image.new("RGB", (200, 100), "red"), "JPEG", exif=exif)

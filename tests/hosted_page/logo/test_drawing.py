@@ -1,4 +1,4 @@
-"""Drawing of a logo: the mark next to the merchant's name, and the card that chat apps show."""
+"""The images that are made from a logo: for the merchant's name on pages, and for previews in chat apps."""
 
 import pytest
 from PIL import Image

@@ -1,4 +1,4 @@
-"""A merchant's logo: storing, showing on payers' pages, serving, and deleting it."""
+"""A merchant's logo is stored, shown on payers' pages, served as a file, and deleted."""
 
 import pytest
 from django.db import connection
@@ -19,7 +19,8 @@ from tests.hosted_page.browsers import Payer
 from tests.hosted_page.group.test_group_page import Guest
 from tests.hosted_page.logo import files
 
-NEW = ("logo", "shop_url")  # values that card pages opened before an upgrade do not have
+# Values that are missing in a card page's session if the page was opened before an upgrade.
+NEW = ("logo", "shop_url")
 pytestmark = pytest.mark.django_db
 
 

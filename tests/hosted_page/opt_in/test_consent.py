@@ -35,7 +35,7 @@ def shop(acme: Merchant) -> Merchant:
 
 @pytest.fixture
 def lea(shop: Merchant, unpaid: Checkout) -> Payer:
-    """Return Lea's browser. Finn has a share of £20.00. Lea has paid, and the merchant has captured."""
+    """Return Lea's browser. Lea has paid, the merchant has captured, and Finn has a share of £20.00."""
     payer = Payer(Checkout.objects.get(pk=unpaid.pk))
     payer.sign_in()
     fields = {"split": "own", "name": ["Finn"], "amount": ["20"], "your_name": "Lea"}
@@ -59,7 +59,7 @@ def told() -> list[dict[str, Any]]:
 
 
 class TestALink:
-    """The link to the marketing box, for the merchant's mail or app."""
+    """The link to the checkbox for marketing. The merchant puts it into its emails or its app."""
 
     def link(self, api: Api, lea: Payer, query: str = "?placement=email_link") -> Any:
         return api.get(f"checkouts/{lea.checkout.pk}/opt-in-link{query}").json()

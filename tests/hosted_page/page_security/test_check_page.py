@@ -1,4 +1,4 @@
-"""Payment pages without an order, for the daily check."""
+"""The payment pages that the daily check opens. They belong to no order."""
 
 from collections.abc import Callable
 

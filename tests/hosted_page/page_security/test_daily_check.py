@@ -1,4 +1,4 @@
-"""The daily check, with a network that can change the responses that browsers get."""
+"""The daily check of the payment pages. In these tests, the network can change the responses."""
 
 from collections.abc import Callable
 from io import StringIO
@@ -26,7 +26,7 @@ HTML, SCRIPT = "text/html", "text/javascript"
 
 
 class Network:
-    """The network between the service and a browser.
+    """The network between the service and the daily check, which acts like a browser.
 
     `change` is called with each response whose content type starts with `kind`, and can alter it.
     """

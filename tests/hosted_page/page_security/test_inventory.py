@@ -48,7 +48,7 @@ def named_in(environment: Environment, name: str) -> Iterator[str]:
 
 
 def templates_in(tree: nodes.Template, *kinds: type[nodes.Node]) -> Iterator[str]:
-    """Yield the names in a template's statements of these kinds, such as `extends` and `include`."""
+    """Yield the template names in a template's statements of these kinds: `extends` or `include`."""
     for part in tree.find_all(kinds):
         match part:
             case (
@@ -102,7 +102,7 @@ def test_documentation_shows_the_table() -> None:
 
 @pytest.fixture
 def rendered(monkeypatch: pytest.MonkeyPatch) -> Rendered:
-    """Return the rendered pages, by template."""
+    """Return a dict that collects the HTML of all rendered pages, keyed by template name."""
     pages: Rendered = defaultdict(list)
     render = Template.render
 
@@ -116,7 +116,7 @@ def rendered(monkeypatch: pytest.MonkeyPatch) -> Rendered:
 
 
 def names_of(page: str) -> set[str]:
-    """Return a page's scripts by their names in the inventory. Fail if the page contains any other code."""
+    """Return the names that a page's scripts have in the inventory. Fail if the page has any other code."""
     content = page_content.read_content(page)
     assert content.other == []
     names = set()
@@ -134,7 +134,8 @@ def walk_of_lead(lea: Payer) -> None:
     lea.post("/code", code=lea.code())
     other = Payer(factories.checkout(lea.checkout.merchant))
     other.client = lea.client
-    other.get()  # renders the page for a remembered browser
+    # This request renders the page for a remembered browser.
+    other.get()
     lea.get("/split")
     lea.post("/split", split="own", name=["Finn", "Amy"], amount=["20", "30"], your_name="Lea")
     bank = lea.get("/card")["Location"]
@@ -169,7 +170,8 @@ def walk_elsewhere(merchant: Merchant, lea: Payer) -> None:
     known = Payer(factories.checkout(merchant, customer={"phone": "+447700900999"}))
     known.get()
     known.post("/prefilled")
-    Payer(known.checkout).post("/prefilled")  # another browser has to wait before it can request a code
+    # Another browser must wait before it can request a code. This renders the page that says it.
+    Payer(known.checkout).post("/prefilled")
     Client().get(f"/pay/{stopped_numbers.link(outbox.digest('+447700900456')).partition('/pay/')[2]}")
 
 

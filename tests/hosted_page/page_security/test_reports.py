@@ -1,4 +1,4 @@
-"""Counting of browsers' reports about violations of a page's policy, including false reports."""
+"""The counts of reports that browsers send about violations of a page's policy. Some reports are false."""
 
 import json
 import logging
@@ -140,7 +140,7 @@ class TestBounds:
         assert CspReport.objects.get(blocked="other").count == 8
 
     def test_invented_hosts_keep_no_real_one_out(self) -> None:
-        """A host that is reported repeatedly keeps its row, however many other hosts are invented."""
+        """A host that is reported again and again keeps its row, even if many invented hosts are reported."""
         real = reports.Violation("card form", "script-src", "evil.example")
         for first in range(0, 3 * reports.MAX_ROWS, reports.MAX_ROWS):
             invented = range(first, first + reports.MAX_ROWS)

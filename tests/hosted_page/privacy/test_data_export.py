@@ -1,4 +1,4 @@
-"""Data export: only the person's own data, and for a merchant only what that merchant may see."""
+"""A data export has only the person's own data. One for a merchant has only what the merchant may see."""
 
 import json
 from typing import Any
@@ -33,10 +33,10 @@ class TestExport:
         assert len(self.export("--merchant", str(order.merchant.pk))["orders"]) == 1
 
     def test_has_nobody_elses_card(self, unpaid: Checkout, lea: Customer) -> None:
-        """The export contains no card of a previous lead or of another payer of a share.
+        """The export of Lea's data contains only the cards with which she paid.
 
-        The card of the first lead is declined, and Lea becomes the lead. Another person pays a share that was
-        sent to Lea's number.
+        The card of a previous lead was declined, and Lea became the lead. Another person paid a share that
+        was sent to Lea's number. The export leaves out these two cards.
         """
         give_card(unpaid, CustomerFactory.create(), "4000000000000002")
         give_card(unpaid, lea, "4000000000009995")

@@ -1,4 +1,4 @@
-"""Erasure: a person's data is erased, and the records of payments stay."""
+"""The erasure of a person's data. The records of payments stay."""
 
 import json
 from collections.abc import Callable
@@ -307,10 +307,10 @@ class TestWhatMerchantsHaveSaid:
 
     @pytest.mark.rule("privacy.export")
     def test_is_told_to_its_person_alone(self, acme: Merchant, lea: Customer) -> None:
-        """The export contains the data that merchants sent about its person, and about no one else.
+        """The export of Lea's data contains what merchants sent about her, but nothing about other people.
 
-        Lea is the lead of two orders. The merchant sent Mia's number and name with one of them, and only a
-        name with the other.
+        Lea is the lead of two orders. With the first, the merchant sent Mia's number and name. With the
+        second, it sent only a name.
         """
         mias, hers = self.said(acme, phone="+447700900999", name="Mia"), self.said(acme, name="Leo")
         Checkout.objects.filter(pk__in=[mias.pk, hers.pk]).update(lead=lea)

@@ -28,7 +28,7 @@ OLD, DISPUTED = timedelta(days=761), timedelta(days=401)
 def let_pass(time: timedelta) -> None:
     """Make all rows older by this time. Their ids still contain the real time of creation.
 
-    The update runs without triggers, because the table of opt-ins is append-only.
+    The triggers are disabled during the update, because they forbid changes to opt-ins.
     """
     with connection.cursor() as cursor:
         ago = f"interval '{time.total_seconds()} seconds'"
@@ -46,7 +46,7 @@ def let_pass(time: timedelta) -> None:
 
 @pytest.fixture
 def _ids_tell_no_age(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let queries by id find all rows, because the ids say that the rows of a test are new."""
+    """Let queries for old ids find all rows. The real ids show that a test's rows are new."""
     monkeypatch.setattr(clock, "first_id", lambda at: UUID(int=2**128 - 1))
 
 

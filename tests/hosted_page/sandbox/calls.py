@@ -1,4 +1,4 @@
-"""Calls of the helper API."""
+"""Sends calls to the sandbox helpers."""
 
 from typing import Any
 

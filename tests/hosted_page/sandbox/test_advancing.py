@@ -1,4 +1,4 @@
-"""The sandbox action "advance": it lets time pass for one checkout."""
+"""The sandbox helper `advance`, which lets time pass for one checkout."""
 
 import json
 from datetime import datetime, timedelta
@@ -39,7 +39,7 @@ def earlier(before: str, after: str) -> float:
 
 
 def story(checkout: Checkout) -> list[tuple[datetime, str]]:
-    """Return all events with a time in the order's history, sorted by time."""
+    """Return the time and a label of each recorded change, call, operation and share, sorted by time."""
     told = [(row.created_at, f"{row.origin} to {row.to}") for row in checkout.changes.all()]
     told += [(row.created_at, f"{row.method} {row.path}") for row in ApiCall.objects.all()]
     told += [(row.created_at, row.kind) for row in Operation.objects.all()]

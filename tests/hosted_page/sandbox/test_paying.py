@@ -1,4 +1,4 @@
-"""Sandbox actions that act for a customer without a browser: pay, split, confirm."""
+"""The sandbox helpers `pay`, `split` and `confirm`, which act for a customer without a browser."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""SMS budgets of a merchant, of all merchants and of a number range, and the limit of an address.
+"""The SMS budgets of a merchant, of all merchants and of a number range, and the limit per IP address.
 
 Texts do not count once their order or share is paid.
 """
@@ -216,7 +216,8 @@ def test_of_ten_at_once_no_more_than_a_limit_are_sent(
     save, together = SmsMessage.save, threading.Barrier(10)
 
     def dawdle(row: SmsMessage, **how: Any) -> None:
-        time.sleep(0.02)  # without a lock, the other threads have counted by then
+        # Without a lock, the other threads would count the texts during this pause, and miss this one.
+        time.sleep(0.02)
         save(row, **how)
 
     def put(kind: SmsMessage.Kind, phone: str, address: str) -> bool:

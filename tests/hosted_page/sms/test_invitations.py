@@ -1,4 +1,4 @@
-"""Texts with a share's link after the lead has asked again, which creates a new link."""
+"""Texts with a share's link, after the lead has asked the mate again. The share then has a new link."""
 
 import pytest
 
@@ -14,9 +14,9 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("share.bends", "sms.invita
 
 @pytest.fixture
 def taken(lead: Payer, finn: Mate, network: Network) -> SmsMessage:
-    """Return the first text to Finn, claimed for sending.
+    """Return the first text to Finn, which a worker has claimed but not sent yet.
 
-    Since then, Finn has declined, and Lea has asked him again.
+    After the claim, Finn has declined, and Lea has asked him again.
     """
     ask(lead, finn.share)
     text = sending.claim()

@@ -1,4 +1,4 @@
-"""Texts that notify leads: what they say, and when they are not sent."""
+"""Texts that notify leads about their mates: what they say, and when they are not sent."""
 
 import threading
 import time
@@ -30,7 +30,7 @@ LEAS = "+447700900123"
 
 
 def texts(network: Network) -> list[str]:
-    """Run the pump, send the texts, and return all texts that the lead has got so far."""
+    """Queue and send the due texts; return all texts that the lead has received so far."""
     tasks.tell_leads()
     send_all()
     return [text for phone, text in network.sent.values() if phone == LEAS]
@@ -114,9 +114,9 @@ class TestAllHavePaid:
     def test_is_no_text_where_the_lead_keeps_the_last_share(
         self, finn: Mate, lead: Payer, order: Checkout, network: Network
     ) -> None:
-        """The lead gets no text after she chooses to cover the last unpaid share.
+        """The lead gets no text "Your mates have paid" if she herself covers the last unpaid share.
 
-        No mate has paid at that moment, and she sees the change on the page.
+        She sees the change on the page.
         """
         finn.pay()
         mates.settled(finn.share)
@@ -199,7 +199,8 @@ class TestNothingIsTold:
             return find_words(row, checkout, shares)
 
         def dawdle(row: SmsMessage, **how: Any) -> None:
-            time.sleep(0.2)  # without a lock, the other worker has counted by then
+            # Without a lock, the other worker would count the texts during this pause, and miss this one.
+            time.sleep(0.2)
             save(row, **how)
 
         def work(_: int) -> None:

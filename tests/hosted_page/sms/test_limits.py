@@ -104,6 +104,7 @@ class TestLimits:
         codes.send_code(PaymentTarget(unpaid), "+447700900456", "a browser", "192.0.2.1")
         tasks.delete_old_sms_messages()
         assert SignInCode.objects.count() == SmsMessage.objects.count() == 1
-        settings.PAY_LINK_LIFETIME = -timedelta(days=2)  # makes every row too old
+        # With this negative lifetime, every row is old enough to be deleted.
+        settings.PAY_LINK_LIFETIME = -timedelta(days=2)
         tasks.delete_old_sms_messages()
         assert SignInCode.objects.count() == SmsMessage.objects.count() == 0

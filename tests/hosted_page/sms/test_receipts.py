@@ -51,7 +51,7 @@ def message(acme: Merchant) -> SmsMessage:
 def signature(address: str, fields: Mapping[str, str], key: str = KEY) -> str:
     """Return the signature that Twilio's reference defines.
 
-    It signs the address, followed by the name and value of each field, sorted by name.
+    The signed text is the address, followed by the name and value of each field, sorted by name.
     """
     signed = address + "".join(name + fields[name] for name in sorted(fields))
     return base64.b64encode(hmac.new(key.encode(), signed.encode(), hashlib.sha1).digest()).decode()
@@ -73,7 +73,7 @@ def told(status: str, **more: str) -> dict[str, str]:
 
 
 def call(message: SmsMessage, fields: dict[str, str], signed: str | None = None) -> Any:
-    """Send a callback, without a cookie or a sign-in."""
+    """Send a callback to the service as Twilio does, without a cookie or a sign-in."""
     path = f"/sms/twilio/{message.pk}"
     headers = {"X-Twilio-Signature": signature(BASE + path, fields) if signed is None else signed}
     return Client(enforce_csrf_checks=True).post(path, urlencode(fields), FORM, headers=headers)

@@ -97,7 +97,7 @@ class TestACode:
         assert emptied() == [True] and rows()[0].sent_at is None
 
     def test_that_ends_first_is_sent_first(self, unpaid: Checkout, acme: Merchant, carrier: Network) -> None:
-        """The text that ends first is sent first, so that a code does not wait behind a reminder."""
+        """The text that expires first is sent first, so that a code does not wait behind a reminder."""
         for checkout, phone in ((unpaid, PHONE), (factories.checkout(acme), "07700 900456")):
             Payer(checkout).post("/phone", phone=phone)
         SmsMessage.objects.filter(checkout_uuid=unpaid.pk).update(ends_at=timezone.now() + timedelta(days=1))
@@ -223,7 +223,7 @@ class TestAStop:
 
 
 class TestAStrangersNumber:
-    """A stranger's number, entered at a paid, split order. Only the lead gets codes there."""
+    """A stranger's number is entered at a paid split order, where only the lead may get a code."""
 
     @pytest.fixture
     def order(self, unpaid: Checkout) -> Checkout:
@@ -355,7 +355,8 @@ class TestASilentCarrier:
         payers = [Payer(factories.checkout(acme)) for _ in range(self.PEOPLE)]
         for number, payer in enumerate(payers):
             assert payer.post("/phone", phone=f"07700 9001{number:02}").status_code == 303
-            tasks.send_sms_messages()  # a worker runs this task; it must not wait
+            # This is the task of a worker. It must return without waiting for the carrier.
+            tasks.send_sms_messages()
         polling.until(lambda: len(silent.given) == 4, within=10, what="the senders at the carrier")
         assert SmsMessage.objects.filter(claimed_at=None).count() == self.PEOPLE - 4, "no more wait for it"
         for payer in payers[:10]:

@@ -1,4 +1,7 @@
-"""Texts to leads that waited for a refund or a dispute: the refund has failed, or the dispute is won."""
+"""Texts to leads that are held back during a refund or a dispute.
+
+They are sent after the refund has failed, or the dispute is won.
+"""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""The status page of an order. While the outcome is unknown, it says only what the service knows."""
+"""The status page of an order. While the outcome of a payment is unknown, the page states no outcome."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,6 +1,6 @@
-"""Changes to payers' money that were made outside the service, as payers see them.
+"""What payers see after their money was moved outside the service.
 
-These are refunds in the bank's dashboard, disputes, and bookings.
+Examples are refunds in the bank's dashboard, disputes, and bookings.
 """
 
 from datetime import timedelta
@@ -116,9 +116,9 @@ class TestADispute:
     def test_that_took_all_leaves_nothing_of_it_to_the_refund(
         self, lead: Payer, finn: Mate, order: Checkout, settings: Settings
     ) -> None:
-        """After a lost dispute of the whole order, a refund returns no money to the lead.
+        """After a lost dispute about the lead's whole payment, a refund returns no money to the lead.
 
-        The mate gets the mate's payment back.
+        The mate, who has paid a share, still gets this payment back.
         """
         settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
         finn.pay()

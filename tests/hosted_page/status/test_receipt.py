@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("page.receipt")]
 
 
 def receipt(page: str) -> list[str]:
-    """Return the texts of the receipt on a page, in the order of the page."""
+    """Return the texts of a page's receipt, in the order in which the page shows them."""
     part = page.partition('class="part receipt"')[2].partition("</section>")[0]
     return [text.strip() for text in re.findall(r">([^<>]+)<", part) if text.strip()]
 

@@ -1,4 +1,4 @@
-"""The receipt by text: who can request it, how often it is sent, and what its link opens."""
+"""The receipt by text message: who can request it, how often it is sent, and what its link opens."""
 
 import re
 from datetime import timedelta
@@ -55,9 +55,9 @@ def link(carrier: Network, phone: str = LEAS) -> str:
 
 
 def come_back(client: Client, address: str, phone: str) -> Any:
-    """Open the link, request a code, enter it, and return the last page.
+    """Open the link, request a code and enter it; return the page that the link then opens.
 
-    If the page shows no code, enter 000000.
+    If the page shows no code, 000000 is entered instead.
     """
     path = urlsplit(address).path
     query = f"?{urlsplit(address).query}" if "id=" in address else ""

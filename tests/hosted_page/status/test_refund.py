@@ -67,9 +67,9 @@ class TestTheLead:
     def test_who_has_not_got_a_share_yet_gets_the_whole(
         self, lead: Payer, finn: Mate, order: Checkout, settings: Settings
     ) -> None:
-        """If a mate's payment has not reached the lead's card yet, the lead gets the whole amount back.
+        """The lead gets the whole amount back if the mate's payment has not reached the lead's card yet.
 
-        The mate gets the mate's payment back.
+        The mate also gets the money for the share back.
         """
         settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
         finn.pay()
@@ -85,7 +85,7 @@ class TestTheLead:
     ) -> None:
         """While the outcome of a mate's reimbursement is unknown, the page shows no amounts.
 
-        It is not known yet whether the lead's card keeps the reimbursement.
+        The amounts depend on whether the reimbursement reaches the lead's card.
         """
         settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
         finn.pay()
@@ -123,7 +123,7 @@ class TestAMate:
 @pytest.mark.rule("pay.honest_page", "refund.returned")
 @pytest.mark.usefixtures("posted")
 class TestWhatCameBackAfterItWasSettled:
-    """A returned refund: the bank has the money, and each payer's page is only about the payer's own card."""
+    """A refund was returned by a payer's card. Each payer's page says only what concerns their own card."""
 
     def test_of_a_mates_card_is_told_to_the_mate(self, lead: Payer, finn: Mate, order: Checkout) -> None:
         finn.pay(RETURNS)

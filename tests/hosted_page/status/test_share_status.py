@@ -1,4 +1,4 @@
-"""The status page of a share as its mate sees it."""
+"""The status page of a share, as the mate sees it who pays this share."""
 
 import pytest
 from django.test import Client

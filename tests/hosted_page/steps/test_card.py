@@ -65,7 +65,7 @@ class TestDeclinedCards:
 
 @pytest.fixture
 def at_card(lea: Payer) -> str:
-    """Return the address of the bank's card page for Lea, who is signed in."""
+    """Sign Lea in, and return the address of the bank's card page for her."""
     lea.sign_in()
     lea.post("/split", split="all")
     address: str = lea.get("/card")["Location"]

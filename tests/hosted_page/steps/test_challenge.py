@@ -28,7 +28,8 @@ def lea(unpaid: Checkout) -> Asked:
 
 
 def charges() -> list[str]:
-    tasks.finish_operations()  # performs the planned releases
+    # The task releases the holds whose release is planned.
+    tasks.finish_operations()
     return list(Charge.objects.order_by("pk").values_list("state", flat=True))
 
 

@@ -1,4 +1,4 @@
-"""Codes by SMS: who gets one, how often, and what they are valid for."""
+"""Sign-in codes by SMS: who gets a code, how often, and for what it is valid."""
 
 import re
 from collections.abc import Callable

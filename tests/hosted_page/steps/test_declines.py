@@ -1,6 +1,6 @@
-"""Limits on declined cards, against card testing.
+"""Limits on declined cards, so that criminals cannot test stolen cards here.
 
-Declined cards are counted per phone number and per address, across all orders.
+Declined cards are counted per phone number and per IP address, across all orders.
 """
 
 import threading
@@ -179,7 +179,8 @@ def test_of_ten_at_once_no_more_than_the_limit_are_tried(monkeypatch: pytest.Mon
 
     def dawdle(template: str, given: Any) -> None:
         decide(template, given)
-        time.sleep(0.05)  # without a lock, the other threads have read the count by then
+        # Without a lock, the other threads would read the count during this pause.
+        time.sleep(0.05)
 
     def tried(phone: str, address: str) -> bool:
         connection.ensure_connection()
@@ -210,7 +211,8 @@ def test_of_good_cards_the_tries_count_no_more(acme: Merchant) -> None:
         ("declined", "another_card", False),
         ("declined", "do_not_honor", True),
         ("authorizing", "", True),
-        ("authorizing", "never_arrived", True),  # given up, but its bank can still decline it
+        # The operation was given up, but the card's bank can still decline it.
+        ("authorizing", "never_arrived", True),
     ):
         tried = admit(lea, "tok", "192.0.2.1")
         factories.bare_checkout(acme, tried.subject)
@@ -226,13 +228,14 @@ def test_of_good_cards_the_tries_count_no_more(acme: Merchant) -> None:
             decline_reason=reason,
         )
         declines.check(PaymentTarget(Checkout(pk=uuid4())), lea, "192.0.2.1")
-        admit(Customer(phone="+447700900999"), "tok", "192.0.2.1").delete()  # another person's next try there
+        # Another person tries a card from the same address, which updates the counts of the address.
+        admit(Customer(phone="+447700900999"), "tok", "192.0.2.1").delete()
         tried.refresh_from_db()
         assert tried.is_counted == is_counted, (status, reason)
 
 
 def admit(person: Customer, token: str, address: str) -> CardTry:
-    """Count a card for a new order in a transaction, as the service does. Return the try."""
+    """Count a person's try to pay a new order with a card, as the service does; return its row."""
     target = PaymentTarget(Checkout(pk=uuid4()))
     with transaction.atomic():
         declines.admit(target, person, token, address)

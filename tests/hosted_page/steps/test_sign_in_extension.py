@@ -1,4 +1,4 @@
-"""The end of a sign-in on pages that stay open: the lead's bill, a receipt, an order in progress."""
+"""The sign-in can end while a page is open: the lead's bill, a receipt, or an order in progress."""
 
 import html
 import re
@@ -30,7 +30,7 @@ Pass = Callable[[int], None]
 
 @pytest.fixture
 def let_pass(monkeypatch: pytest.MonkeyPatch) -> Pass:
-    """Return a function that moves the clock of the sign-ins forward. Its calls add up."""
+    """Return a function that moves the clock of the sign-ins forward by some seconds. Its calls add up."""
     now, passed = time.time, [0]
 
     def later(seconds: int) -> None:
@@ -71,7 +71,8 @@ class TestTheBill:
         assert "You are signed out" in page and "Sign in again to see this page." in page
         assert PHONE_STEP in page and STRANGER not in page and "Finn" not in page
         assert lead.post("/stay").status_code == 403
-        SmsMessage.objects.all().delete()  # otherwise the number would get no further code yet
+        # Otherwise the number would have to wait before it gets another code.
+        SmsMessage.objects.all().delete()
         lead.sign_in()
         assert "You’re covering" in words(lead.get())
 
@@ -140,7 +141,8 @@ class TestAShareThatWasPaidByTheGroupsLink:
         guest.take(2)
         guest.pay(2)
         assert mates.settled(PaymentRequest.objects.get(position=2)) == "reimbursed"
-        SmsMessage.objects.all().delete()  # otherwise the number would get no further code yet
+        # Otherwise the number would have to wait before it gets another code.
+        SmsMessage.objects.all().delete()
         return guest
 
     @pytest.mark.parametrize("status", ["captured", "refunding", "refunded"])

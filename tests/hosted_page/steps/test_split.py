@@ -41,7 +41,7 @@ def _is_chosen(page: str, way: str) -> bool:
 
 
 def blamed(page: str) -> list[str]:
-    """Return the ids of the fields that the notice above the form is about."""
+    """Return the ids of the fields that the page marks as the cause of the error above the form."""
     fields = re.findall(r"<input[^>]*>", page)
     marked = [field for field in fields if 'aria-invalid="true" aria-describedby="not-saved"' in field]
     return ["".join(re.findall(r' id="([^"]+)"', field)) for field in marked]
@@ -62,9 +62,9 @@ class TestTheChoice:
         assert shares(lea.checkout) == []
 
     def test_in_fields_enter_does_not_take_all_of_it(self, lea: Payer) -> None:
-        """Pressing Enter in a field does not choose "All mine".
+        """If the lead presses Enter in a field, the form does not send "All mine".
 
-        When Enter is pressed, a browser activates the form's first button.
+        A browser then activates the first button of the form. This button must therefore have no name.
         """
         form = words(lea.get("/split")).partition('<form class="split"')[2]
         first = re.findall(r"<button[^>]*>", form)[0]
@@ -240,7 +240,7 @@ def test_what_an_earlier_lead_sent_changes_nothing_of_the_next_ones(
 ) -> None:
     """A form that the previous lead sent does not change the split of the new lead.
 
-    After Lea's form is validated and before it is saved, Finn signs in and saves a split with Amy.
+    After Lea has sent her form and before it is saved, Finn signs in and saves a split with Amy.
     """
     finn, is_valid = Payer(lea.checkout), SplitForm.is_valid
 
@@ -258,11 +258,11 @@ def test_what_an_earlier_lead_sent_changes_nothing_of_the_next_ones(
 
 @pytest.mark.rule("split.minimum")
 class TestTheStepsInWhichACardCanBeCharged:
-    """The steps of the amounts that a card can be charged. The order is £90.00."""
+    """The provider can charge only multiples of a step. The order here is £90.00."""
 
     @pytest.fixture(autouse=True)
     def whole_pounds(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Set steps of £1.00, and a minimum between two steps. The higher step then becomes the minimum."""
+        """Set a step of £1.00 and a minimum of £1.30, so that the smallest possible amount is £2.00."""
         rule = AmountRule(minimum=130, step=100)
         monkeypatch.setattr(SandboxProvider, "amount_rule", lambda _, currency: rule)
 

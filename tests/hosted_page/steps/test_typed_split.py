@@ -1,4 +1,4 @@
-"""A sign-in that ends while the lead fills in the split."""
+"""The lead's sign-in ends while the lead fills in the split. The split is not lost."""
 
 import re
 from typing import Any
@@ -20,14 +20,15 @@ def lea(unpaid: Checkout) -> Payer:
     """Return the browser of a signed-in payer who can request another code."""
     found = Payer(unpaid)
     found.sign_in()
-    SmsMessage.objects.all().delete()  # otherwise the number would get no further code yet
+    # Otherwise the number would have to wait before it gets another code.
+    SmsMessage.objects.all().delete()
     return found
 
 
 def send_too_late(lea: Payer, monkeypatch: pytest.MonkeyPatch, **typed: Any) -> Any:
     """Send the split after the sign-in has ended, and return the next page.
 
-    The sign-in has ended only for these two requests.
+    The sign-in counts as ended only during these two requests.
     """
     with monkeypatch.context() as patched:
         patched.setattr(payer, "LIFE", -1)

@@ -1,6 +1,6 @@
-"""Test doubles of carriers, on this machine.
+"""Test doubles of SMS carriers.
 
-A plain HTTP server passes each request to a double, and sends the double's response.
+An HTTP server on this machine passes each request to a double, and sends the double's response.
 """
 
 import contextlib
@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qsl
 
-HANGS = 20.0  # seconds, or less if the double is closed earlier
+# Maximum seconds for which a double with the fault `hang` does not respond.
+HANGS = 20.0
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Answer:
 class Double:
     """A carrier that responds with the result of `act`.
 
-    If `fault` is `hang` or `reset`, the carrier instead does not respond, or resets the connection.
+    If `fault` is `hang`, the carrier does not respond. If it is `reset`, the carrier resets the connection.
     """
 
     act: Callable[[Request], Answer]

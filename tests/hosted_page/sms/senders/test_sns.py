@@ -75,7 +75,7 @@ def failure(phone: str = LEA) -> tuple[type[NotSent], str]:
 
 
 def attributes(form: dict[str, str]) -> dict[str, str]:
-    """Return the message's attributes from the numbered form fields that the reference of SNS defines."""
+    """Return the message's attributes by name. SNS gets each of them as two numbered form fields."""
     names = {name: value for name, value in form.items() if name.endswith(".Name")}
     return {value: form[name.replace(".Name", ".Value.StringValue")] for name, value in names.items()}
 

@@ -1,7 +1,7 @@
 """A test double of Twilio's Messages resource. It follows Twilio's reference and checks every field.
 
-The reference is API 2010-04-01, "Create a Message". The phone numbers that fail are those for Twilio's test
-credentials.
+The reference is API 2010-04-01, "Create a Message". Messages fail for the phone numbers that also fail with
+Twilio's test credentials.
 """
 
 import base64
