@@ -1,9 +1,11 @@
 """A process that runs many commands of manage.py: `python -m tests.journeys.clerk`.
 
-It runs in the environment of a running service. It reads the arguments of one command per line, as a JSON
-array, and writes the result on one line. Starting Django for each command would take longer than the journeys
-themselves. `["make_merchants", "100"]` prints a JSON list of merchants without passwords, because the secure
-hash of a password takes most of a second.
+It has the environment variables of a running service. It reads one command per line, as a JSON array of
+arguments, and writes the command's result on one line. Starting Django for each command would take longer
+than the tests themselves.
+
+`["make_merchants", "100"]` prints a JSON list of merchants. It uses a fast hash for their passwords, because
+the secure hash of a password takes most of a second.
 """
 
 import contextlib
@@ -29,7 +31,7 @@ def _run(arguments: list[str]) -> dict[str, Any]:
     try:
         if arguments[0] == "make_merchants":
             return {"exit_code": 0, "printed": json.dumps(_make_merchants(int(arguments[1])))}
-        # Redirected, so that text that the command's code prints is not taken for a result line.
+        # Without the redirection, text that the command prints would be read as a result line.
         with contextlib.redirect_stdout(printed):
             call_command(*arguments, stdout=printed, stderr=printed)
     except CommandError as error:

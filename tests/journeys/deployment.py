@@ -1,6 +1,6 @@
-"""Web, worker and beat as separate processes with their own PostgreSQL and Redis.
+"""Web, worker and beat as separate processes (parts), with a separate PostgreSQL and Redis.
 
-A test can therefore break one of them.
+A test can kill or stop any of these, without an effect on other tests.
 """
 
 import contextlib
@@ -22,11 +22,12 @@ from tests.journeys import polling, service
 from tests.journeys.service import ROOT, Service
 
 PARTS = ("web", "worker", "beat")
-SILENT_SECONDS = 600  # longer than a test; a restart of Redis ends the silence
+# Seconds for which a silent Redis does not answer. No test takes so long, and a restart of Redis ends it.
+SILENT_SECONDS = 600
 
 
 class Part(NamedTuple):
-    """A process of the deployment: its command, its environment, and the folder of its code."""
+    """How a process of the deployment is started: its command, environment variables and working folder."""
 
     command: Sequence[str]
     variables: Mapping[str, str]
@@ -34,7 +35,10 @@ class Part(NamedTuple):
 
 
 class Deployment:
-    """Runs the commands of `make run`. Each process ends with the thread that started it."""
+    """A service that tests can break. It runs the commands of `make run` as separate processes.
+
+    Each process ends with the thread that started it.
+    """
 
     def __init__(self, folder: Path, own: engines.Engines, variables: Mapping[str, str]) -> None:
         self.engines = own
@@ -67,7 +71,7 @@ class Deployment:
             )
 
     def kill(self, part: str) -> None:
-        """Kill a part and its children with SIGKILL."""
+        """Kill the process of a part, and its child processes, with SIGKILL."""
         process = self._running.pop(part)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -80,7 +84,7 @@ class Deployment:
         process.wait(40)
 
     def ended(self, part: str, *, within: float) -> int:
-        """Wait until a part ends without being stopped, and return its exit code."""
+        """Wait until the process of a part ends on its own, and return its exit code."""
         return self._running.pop(part).wait(within)
 
     def stop_redis(self) -> None:
@@ -98,15 +102,15 @@ class Deployment:
             connection.flushall()
 
     def one_row(self, statement: str, *parameters: str) -> Any:
-        """Run a statement and return its only row, for data that no API shows."""
+        """Run an SQL statement and return its only row. Tests use it for data that no API shows."""
         with psycopg.connect(self.engines.database_url) as connection:
             (row,) = connection.execute(statement, parameters).fetchall()
         return row
 
     def start_anew(self, variables: Mapping[str, str], **of_part: Mapping[str, str]) -> None:
-        """Restart all parts with more environment variables, and return when all of them answer.
+        """Restart all parts with additional environment variables, and return when all of them answer.
 
-        `variables` is for all parts. `of_part` has more variables for single parts, by the part's name.
+        All parts get `variables`. `of_part` maps the name of a part to more variables for this part only.
         """
         for name, part in list(self.parts.items()):
             self.kill(name)
@@ -115,7 +119,7 @@ class Deployment:
         self.make_whole()
 
     def make_whole(self) -> None:
-        """Start or repair all parts that do not run, and return when all of them answer."""
+        """Start the parts that do not run, repair Redis, and return when web and worker answer."""
         if not self._is_redis_whole:
             self.engines.stop_redis()
             self.engines.start_redis()
@@ -133,11 +137,11 @@ class Deployment:
         return False
 
     def group(self, part: str) -> int:
-        """Return the process group of a running part: the process and its children."""
+        """Return the id of the process group of a running part, which contains its child processes."""
         return self._running[part].pid
 
     def are_alive(self) -> bool:
-        """Return whether all started parts still run."""
+        """Return whether no started part has ended on its own."""
         return all(process.poll() is None for process in self._running.values())
 
     def end(self) -> None:
@@ -151,7 +155,7 @@ class Deployment:
 
 @contextlib.contextmanager
 def running(folder: Path) -> Iterator[tuple[Deployment, Service]]:
-    """Run a deployment and a clerk until the block ends."""
+    """Run a deployment, and a clerk process for manage.py commands, until the block ends."""
     template.copy_to(folder)
     port, shop_port = service.free_ports()
     variables = environment.of_run(service.bare_environment(PORT=port, SHOP_PORT=shop_port), folder)
@@ -159,7 +163,7 @@ def running(folder: Path) -> Iterator[tuple[Deployment, Service]]:
         engines.running(folder, durable=False) as own,
         pooler.before(own.database_url, folder) as database_url,
     ):
-        # The configuration of PgBouncer that is tested does not support prepared statements.
+        # If the tests run through PgBouncer, they use its configuration without prepared statements.
         may_prepare = database_url == own.database_url
         variables |= {"DATABASE_URL": database_url, "DATABASE_PREPARE": str(may_prepare).lower()}
         variables["REDIS_URL"] = own.redis_url

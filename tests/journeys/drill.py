@@ -1,6 +1,6 @@
-"""The service with its own bank, and with a PostgreSQL that archives its log.
+"""The service with a separate sandbox bank, and with a PostgreSQL that archives its write-ahead log.
 
-A test can lose the machine of this PostgreSQL and restore the database from the archive.
+A test can destroy the data of this PostgreSQL, and then restore the database from a backup and the archive.
 """
 
 import contextlib
@@ -24,7 +24,8 @@ from tests.journeys import polling, service
 from tests.journeys.deployment import Deployment, Part
 from tests.journeys.service import Service
 
-PAGE = "operate.md"  # the tests run the commands of this page, with paths of this machine
+# The tests run the commands of this page, with paths of this machine.
+PAGE = "operate.md"
 RESTORED_TO = re.compile(r"recovery_target_time = '.*'")
 CHARGES = """
 SELECT c.payment::text, c.subject::text, c.state,
@@ -37,7 +38,7 @@ FROM bank_charge c
 class Charge(NamedTuple):
     """A charge in the bank's books.
 
-    `borne` is the captured amount that has not been refunded, and `captures` is the number of captures.
+    `borne` is the captured amount minus the refunds. `captures` is the number of captures.
     """
 
     payment: str
@@ -48,7 +49,7 @@ class Charge(NamedTuple):
 
 
 class Machine:
-    """A machine with PostgreSQL, in a folder. Its `database_url` stays the same after a restore."""
+    """A folder in place of a machine with PostgreSQL. A restore does not change its `database_url`."""
 
     def __init__(self, folder: Path, sockets: Path, held: int) -> None:
         self._place = servers.Place(folder, sockets, held, durable=True)
@@ -60,7 +61,8 @@ class Machine:
         )
         for path in (folder / "archive", self._backup, self._settings):
             path.mkdir(mode=0o700)
-        with (self._cluster / "postgresql.conf").open("a") as settings:  # as in Debian's file
+        # Debian's postgresql.conf includes a folder in the same way.
+        with (self._cluster / "postgresql.conf").open("a") as settings:
             settings.write(f"include_dir = '{self._settings}'\n")
         archiving = self._here(pages.block(PAGE, "archive_command"))
         assert "archive_timeout = 60" in archiving
@@ -98,7 +100,7 @@ class Machine:
         self.server.stop()
 
     def lose(self) -> None:
-        """Kill the server and delete its data, with the part of the log that was not archived."""
+        """Kill the server and delete its data, including the log that is not archived yet."""
         pid = int((self._cluster / "postmaster.pid").read_text().splitlines()[0])
         os.kill(pid, signal.SIGKILL)
         self.server.stop()
@@ -122,7 +124,7 @@ class Machine:
 
 
 class Drill(Deployment):
-    """A deployment that can lose the machine of its database. Its bank has a separate database."""
+    """A deployment that can lose its database. The sandbox bank runs separately, with its own database."""
 
     def __init__(
         self,
@@ -140,7 +142,7 @@ class Drill(Deployment):
         self.parts["bank"] = Part(command, apart)
 
     def lose_the_machine(self) -> None:
-        """Lose all processes, the data in Redis, and the database. Only the bank is not affected."""
+        """Kill all processes, and delete the data of Redis and of the database. Only the bank is kept."""
         for part in set(self._running) - {"bank"}:
             self.kill(part)
         self.machine.lose()
@@ -149,7 +151,7 @@ class Drill(Deployment):
         self.flush_redis()
 
     def start_again(self) -> None:
-        """Start all parts that do not run, and return when web answers, ready or not."""
+        """Start all parts that do not run. Return when web answers /readyz, with any status."""
         for part in set(self.parts) - set(self._running):
             self.start(part)
         polling.until(lambda: self.readyz() is not None, within=60, what="an answer of web")
@@ -161,7 +163,7 @@ class Drill(Deployment):
         return None
 
     def rows(self, statement: str, *parameters: Any, of_bank: bool = False) -> list[tuple[Any, ...]]:
-        """Run a statement and return its rows, for data that no API shows."""
+        """Run an SQL statement and return its rows. Tests use it for data that no API shows."""
         address = self._books.database_url if of_bank else self.machine.database_url
         with psycopg.connect(address, autocommit=True) as connection:
             cursor = connection.execute(statement, parameters or None)
@@ -174,7 +176,7 @@ class Drill(Deployment):
 
 @contextlib.contextmanager
 def running(folder: Path) -> Iterator[tuple[Drill, Service]]:
-    """Run the service, its bank and a clerk until the block ends."""
+    """Run the service, its bank, and a clerk process for manage.py commands, until the block ends."""
     template.copy_to(folder / "machine")
     template.copy_to(folder / "bank")
     port, bank_port = service.free_ports()

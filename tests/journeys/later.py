@@ -1,4 +1,4 @@
-"""A simulated next release: a copy of this release with new columns in some models, and their migrations."""
+"""A simulated next release: a copy of this release with new columns in some models and with migrations."""
 
 import shutil
 from pathlib import Path
@@ -7,8 +7,9 @@ from config import version
 from tests.config.deploy import package
 
 _major, _minor, _ = version.VERSION.split(".")
-NEXT = f"{_major}.{int(_minor) + 1}.0"  # the version of the next release
-# For each app that an order writes to, the model that it writes most often.
+# The version number of the simulated next release.
+NEXT = f"{_major}.{int(_minor) + 1}.0"
+# Models that get a new column: for each app that stores orders, the model whose rows are written most often.
 WIDENED = {"checkout": "Checkout", "payments": "Operation", "webhooks": "Endpoint"}
 FIELD = 'models.CharField(max_length=10, default="", db_default="")'
 COLUMN = """
@@ -40,8 +41,8 @@ class Migration(migrations.Migration):
 def write(folder: Path) -> list[str]:
     """Write the next release into a folder; return the names of its new migrations in order.
 
-    The migrations only add to the schema, because a release must not do more. They add a column with a
-    database default, and create an index CONCURRENTLY.
+    A migration may only add to the schema. These migrations add a column with a database default, and create
+    an index CONCURRENTLY.
     """
     for path in filter(lambda one: (package.ROOT / one).is_dir(), package.shipped()):
         shutil.copytree(

@@ -18,7 +18,8 @@ from tests import factories
 from tests.journeys import polling
 
 Json = dict[str, Any]
-PATIENCE = 20.0  # timeout of the HTTP client in seconds; tests that need faster answers check that separately
+# Timeout of the HTTP client in seconds. Tests that require faster responses measure the time themselves.
+PATIENCE = 20.0
 
 
 @dataclass(frozen=True)
@@ -32,13 +33,14 @@ class Credentials:
 class Merchant:
     """A merchant's backend with its own token.
 
-    The methods for single operations return the answer's `data`, and fail if the service refuses the request.
+    Methods such as `read`, `pay` and `capture` return the `data` of the response. They fail if the service
+    refuses the request.
     """
 
     def __init__(self, base_url: str, credentials: Credentials, ca: str = "") -> None:
         self.base_url, self.credentials = base_url, credentials
         self.owner = ("", "")  # the email and password of the merchant's portal user
-        self.longest = 0.0  # duration of the slowest call, in seconds
+        self.longest = 0.0  # the duration of the slowest call, in seconds
         self._http = requests.Session()
         self._http.trust_env, self._http.verify = False, ca or True
         grant = {"grant_type": "client_credentials", **vars(credentials)}
@@ -48,11 +50,11 @@ class Merchant:
 
     @property
     def headers(self) -> dict[str, str]:
-        """Return the headers that authorize a request, for requests that this object does not send."""
+        """Return the authorization header, for requests that a test sends without this object."""
         return {"Authorization": str(self._http.headers["Authorization"])}
 
     def call(self, method: str, path: str, body: Json | None = None) -> requests.Response:
-        """Send a request to `/api/<path>` and return the answer, even if it is an error."""
+        """Send a request to `/api/<path>` and return the response, even if it is an error."""
         began = time.monotonic()
         answer = self._http.request(method, f"{self.base_url}/api/{path}", json=body, timeout=PATIENCE)
         self.longest = max(self.longest, time.monotonic() - began)
@@ -91,7 +93,7 @@ class Merchant:
         return ref
 
     def subscribe(self, url: str, *event_types: str) -> str:
-        """Subscribe a URL to the given events, or to all events, and return the signing secret."""
+        """Subscribe a URL to these event types, or to all if none is given; return the signing secret."""
         asked = {"url": url, "event_types": list(event_types) or ["*"]}
         return str(_content(self.post("webhooks/subscription", asked), 201)["signing_secret"])
 
@@ -99,7 +101,7 @@ class Merchant:
         return _content(self.post("webhooks/secret/rotate", {"revoke_previous": revoke_previous}))
 
     def log_of(self, event_id: str, *, length: int, within: float = 5) -> list[Json]:
-        """Wait until the delivery log has `length` attempts of an event, and return them, newest first."""
+        """Wait until the delivery log has `length` attempts for an event; return them, newest first."""
 
         def logged() -> list[Json] | None:
             found = _content(self.call("GET", f"merchant/v1/webhooks/deliveries?event_id={event_id}"))
@@ -151,7 +153,7 @@ class Merchant:
 
     @contextmanager
     def answered_within(self, seconds: float) -> Iterator[None]:
-        """Check that each call in the block is answered in less than `seconds`."""
+        """Fail unless each call in the block is answered in less than `seconds`."""
         self.longest = 0.0
         yield
         assert self.longest < seconds, f"A call took {self.longest:.1f} s."
@@ -164,7 +166,7 @@ def _content(answer: requests.Response, status: int = 200) -> Json:
 
 
 def refusal(answer: requests.Response) -> tuple[int, str]:
-    """Return the status and code of an error."""
+    """Return the HTTP status and the error code of a response."""
     return answer.status_code, answer.json()["error"]["code"]
 
 

@@ -1,4 +1,4 @@
-"""A merchant's webhook endpoint: an HTTP server that verifies and records deliveries, and answers as set."""
+"""A merchant's webhook endpoint: an HTTP server that verifies, records and answers deliveries."""
 
 import threading
 import time
@@ -15,7 +15,7 @@ from webhooks import signing
 
 @dataclass(frozen=True)
 class Arrival:
-    """One POST as it arrived, with a valid signature."""
+    """One delivery that has arrived with a valid signature."""
 
     arrived_at: float
     headers: dict[str, str]

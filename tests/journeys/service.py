@@ -28,8 +28,8 @@ END_SECONDS = 10  # rule environment.run
 class Service:
     """A running service.
 
-    `shop_url` is empty if there is no demo shop. `ca` is the file of the CA of the service's certificate, or
-    empty if the service does not use https.
+    `shop_url` is empty if there is no demo shop. `ca` is the file with the CA that issued the service's
+    certificate. It is empty if the service does not use https.
     """
 
     base_url: str
@@ -38,7 +38,7 @@ class Service:
     ca: str = ""
 
     def command(self, *arguments: str) -> str:
-        """Run a command of manage.py, check that it exits with 0, and return its output."""
+        """Run a command of manage.py in the clerk process, fail unless it succeeds, and return its output."""
         assert self.clerk.stdin is not None and self.clerk.stdout is not None
         self.clerk.stdin.write(json.dumps(arguments) + "\n")
         self.clerk.stdin.flush()
@@ -55,12 +55,12 @@ class Service:
         return merchant
 
     def prove_ledger(self) -> None:
-        """Check that the ledger agrees with the statuses. A failure names the checkouts."""
+        """Fail unless the ledger agrees with the statuses. The error names the checkouts."""
         self.command("prove_ledger")
 
 
 def bare_environment(**more: str) -> dict[str, str]:
-    """Return the basic variables of the shell, without the engines and keys of this test run."""
+    """Return the shell's basic environment variables, without this test run's databases and keys."""
     kept = {name: text for name, text in os.environ.items() if name in {"PATH", "HOME", "TMPDIR", "LANG"}}
     return kept | {"PYTHONPATH": str(ROOT)} | more
 
@@ -77,7 +77,7 @@ def free_ports() -> tuple[str, str]:
 def clerk(
     variables: Mapping[str, str], *, module: str = "tests.journeys.clerk"
 ) -> Iterator["subprocess.Popen[str]"]:
-    """Run a clerk process with these environment variables until the block ends."""
+    """Run a process that executes manage.py commands (the clerk) until the block ends."""
     command = children.tied([sys.executable, "-m", module], by=signal.SIGTERM)
     with subprocess.Popen(
         command, env=dict(variables), cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -91,7 +91,7 @@ def clerk(
 def running(folder: Path) -> Iterator[Service]:
     """Run the program of `make run` with its files in the folder until the block ends.
 
-    Check afterwards that no process and no sandbox file is left.
+    Fail afterwards if one of its processes still runs, or if its sandbox file still exists.
     """
     with pooler.of_a_run() as more:
         with _running(folder, more) as started:

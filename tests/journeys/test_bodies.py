@@ -22,7 +22,7 @@ MANY = 120_000_000
 LARGEST = 256 * 1024
 MULTIPART = "multipart/form-data; boundary=x"
 FILE = b'--x\r\nContent-Disposition: form-data; name="a"; filename="a"\r\n\r\n'
-# The addresses that accept a POST without a login: pages, forms, the API, read-only pages and missing pages.
+# Paths to which anyone can send a POST without a login. Some of them refuse every POST, or do not exist.
 OPEN = [
     *("/pay", "/pay/phone", "/pay/language", "/pay/share/x/phone", "/pay/g/x/take", "/pay/offers/x", "/bank/card/x"),
     *("/accounts/login/", "/accounts/password/reset/", "/join/x", "/portal", "/admin/login/", "/mail"),
@@ -90,7 +90,8 @@ class TestTooLarge:
         with connected(service) as connection:
             connection.sendall(head(service, "/pay/phone", Content_Type=MULTIPART, Content_Length=str(MANY)))
             pieces = itertools.chain([FILE], itertools.repeat(b"x" * 65_536, MANY // 65_536))
-            assert send(connection, pieces) < MANY / 4  # only the socket buffers of the kernel are filled
+            # The service reads nothing: the data that is sent only fills the socket buffers of the kernel.
+            assert send(connection, pieces) < MANY / 4
             assert kept() == before
 
     @pytest.mark.parametrize(
@@ -185,7 +186,10 @@ class TestAPeerThatDawdles:
             assert "200 OK" not in answer_of(connection)
 
     def test_and_does_not_hang_up_is_not_waited_for(self, service: Service) -> None:
-        """Check against a bug: the thread that accepts connections waited 2 s for each such client."""
+        """A client that does not close its connection delays no one else.
+
+        Because of a bug, the thread that accepts connections once waited 2 s for each such client.
+        """
         with ExitStack() as held:
             for _ in range(40):
                 connection = held.enter_context(connected(service))

@@ -1,8 +1,8 @@
-"""The database machine is lost under load, and the database is restored to an earlier time.
+"""The machine of the database is lost under load, and the database is restored to an earlier time.
 
-The bank is not affected. `make drill` loses the last five minutes, and the long tests lose one minute. No
-matter which requests were answered in the lost time, no card is charged or refunded twice, and no captured
-order is reported as voided.
+The bank keeps its data. The last minute before the loss is not restored, or the last five minutes in
+`make drill`. Whatever happened in this time, no card is charged or refunded twice, and no captured order is
+reported as voided.
 """
 
 import contextlib
@@ -22,8 +22,10 @@ from tests.journeys.service import Service
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
 LOST_SECONDS = float(os.environ.get("DRILL_SECONDS", "60"))
-CLOSED_SECONDS = 8  # if the pumps were not stopped, each of them would run within this time
-EACH = 3  # orders of each kind
+# Seconds for which the closed service must change nothing. If it were open, each pump would run within them.
+CLOSED_SECONDS = 8
+# Number of orders of each kind.
+EACH = 3
 WRITTEN = """
 SELECT (SELECT count(*) FROM payments_operation), (SELECT count(*) FROM checkout_change),
     (SELECT count(*) FROM webhooks_event), (SELECT count(*) FROM webhooks_attempt)
@@ -36,7 +38,7 @@ FITS = "from config import startup_checks as checks; assert not checks.reason_no
 
 
 class Shop:
-    """A merchant that remembers the answers for each order, while its customers continue to buy."""
+    """A merchant's backend that remembers the responses for its orders. Its customers can continue to buy."""
 
     def __init__(self, service: Service) -> None:
         self.service, self.merchant = service, service.new_merchant()
@@ -47,7 +49,7 @@ class Shop:
         self._thread = threading.Thread(target=self._go_on, daemon=True)
 
     def _before(self) -> dict[str, list[str]]:
-        """Create orders, and return them by the action that follows in the lost minutes."""
+        """Create orders; return them by the action that `act` carries out on them."""
         shop = self.merchant
         return {
             "refund": [shop.captured() for _ in range(EACH)],
@@ -64,7 +66,7 @@ class Shop:
         return uuid
 
     def hold_some(self) -> None:
-        """Pay more orders, late enough that their two-minute hold has not ended when `act` is called."""
+        """Pay more orders, just before `act` is called, because a hold ends after two minutes."""
         self.before |= {act: [self.merchant.held() for _ in range(EACH)] for act in ("capture", "cancel")}
 
     def act(self) -> None:
@@ -168,7 +170,7 @@ def test_nothing_is_moved_twice_and_nothing_captured_is_told_as_voided(
 
 
 def repeat_all(shop: Shop) -> None:
-    """Repeat each request, as a backend does that trusts earlier answers or does not know the outcome."""
+    """Repeat each request of the lost time, as a backend does that does not know the outcome."""
     merchant = shop.merchant
     for act in ("capture", "pay and capture"):
         for uuid in shop.before[act]:
@@ -188,7 +190,7 @@ def repeat_all(shop: Shop) -> None:
 
 
 def compare(whole: Drill, before: dict[str, Charge]) -> None:
-    """Check that no money moved twice: since `before`, only holds without a capture were released."""
+    """Fail unless the bank's charges are the same as `before`. Only a hold may have been released."""
     after = whole.charges()
     assert set(after) == set(before)
     for payment, charge in after.items():

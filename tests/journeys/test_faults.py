@@ -13,9 +13,12 @@ from webhooks import delivery
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
 
-PROMPT = 3.0  # every event happens at most this many seconds late, even if a part is broken
-REFUND_SECONDS = 2.0  # how long the sandbox bank takes for a refund
-ANSWER = 3.0  # every call is answered within this many seconds
+# Maximum seconds by which an event can be late, even if a process or Redis is broken.
+PROMPT = 3.0
+# Seconds that the sandbox bank takes to settle a refund.
+REFUND_SECONDS = 2.0
+# Maximum seconds for the response to a call.
+ANSWER = 3.0
 LEASES_OVER = """
 UPDATE webhooks_delivery SET lease_until = clock_timestamp() WHERE lease_token IS NOT NULL RETURNING id
 """
@@ -48,20 +51,23 @@ def service(_parts: tuple[Deployment, Service]) -> Service:
 
 
 def hold_ends_soon(merchant: Merchant) -> tuple[str, str]:
-    """Return a held checkout and the end of its hold, which is in about two seconds."""
+    """Return the id of a held checkout, and the end of its hold, which is about two seconds away."""
     checkout_uuid = merchant.held()
     return checkout_uuid, merchant.advance(checkout_uuid, 118)["capture_before"]
 
 
 def lapses_in_time(receiver: Receiver, checkout_uuid: str, deadline: str) -> None:
-    """Check that the merchant is notified of the lapse within three seconds, without any request."""
+    """Fail unless the merchant is notified within three seconds that the hold has lapsed.
+
+    No request triggers this.
+    """
     left = unix(deadline) - time.time()
     (told,) = receiver.awaited("checkout.voided", checkout_uuid, within=left + 2 * PROMPT)
     assert 0 <= told.arrived_at - unix(deadline) < PROMPT
 
 
 def settles_in_time(deployment: Deployment, merchant: Merchant, checkout_uuid: str) -> None:
-    """Check that the bank gets the refund within three seconds of the call.
+    """Fail unless the bank receives the refund within three seconds of the call.
 
     When the bank has settled the refund, the service must record that within three seconds.
     """
@@ -72,13 +78,13 @@ def settles_in_time(deployment: Deployment, merchant: Merchant, checkout_uuid: s
 
 
 def told_in_time(receiver: Receiver, event_type: str, checkout: Json, moment: str) -> None:
-    """Check that the event arrives within three seconds of the time in the field `moment`."""
+    """Fail unless the event arrives within three seconds of the time in the checkout's field `moment`."""
     (told,) = receiver.awaited(event_type, checkout["checkout_uuid"], within=2 * PROMPT)
     assert told.arrived_at - unix(checkout[moment]) < PROMPT
 
 
 def goes_on(deployment: Deployment, merchant: Merchant, receiver: Receiver) -> None:
-    """Check that calls of all kinds are answered and that their effects happen in time."""
+    """Fail unless calls of all kinds are answered, and their effects happen, in time."""
     with merchant.answered_within(ANSWER):
         lapsing, deadline = hold_ends_soon(merchant)
         paid = merchant.pay(merchant.create())
@@ -114,9 +120,9 @@ class TestValkeyStopped:
     def test_and_started_again_and_again_ends_nobody(
         self, deployment: Deployment, subscribed: Merchant, receiver: Receiver
     ) -> None:
-        """Check against a bug: about one of 22 stops of Valkey ended a worker.
+        """Repeated stops of Valkey end no worker, even while tasks are running.
 
-        In this test, tasks are running whenever Valkey stops.
+        Because of a bug, about one of 22 stops once ended a worker.
         """
         for times in range(40):
             refunded = subscribed.captured()

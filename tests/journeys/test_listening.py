@@ -1,4 +1,4 @@
-"""listen.py, run against the service together with the receivers that merchants download."""
+"""listen.py runs against a real service, and forwards events to the receivers that merchants download."""
 
 import json
 import os
@@ -35,7 +35,7 @@ Path({path!r}).write_text(json.dumps([made.client.client_id, made.client_secret]
 
 
 class Listening:
-    """A running listen.py, as downloaded by a developer, with its output so far."""
+    """A process that runs listen.py, downloaded from the service, and the output so far."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self.process, self.said = process, ""
@@ -51,7 +51,7 @@ class Listening:
         return self.said.partition("Signing secret: ")[2].split()[0]
 
     def end(self) -> None:
-        """Stop listen.py as Ctrl-C does, and check that it exits without an error."""
+        """Stop listen.py as Ctrl-C does, and fail unless it exits without an error."""
         self.process.send_signal(signal.SIGINT)
         assert self.process.wait(5) == 0, self.said
         assert "Traceback" not in self.said
@@ -80,7 +80,7 @@ def listening(service: Service, folder: Path, client: list[str], forward: str) -
 
 @pytest.fixture
 def laptop(service: Service, merchant: Merchant, tmp_path: Path) -> list[str]:
-    """Return the id and secret of an API client of the merchant that is only allowed to listen."""
+    """Return the id and secret of an API client that has only the scope `webhooks:read`."""
     kept = tmp_path / "client.json"
     service.command("shell", "-c", MAKE.format(client_id=merchant.credentials.client_id, path=str(kept)))
     found: list[str] = json.loads(kept.read_text())

@@ -1,4 +1,4 @@
-"""The processes of an installation: their names, their metrics, and the end of a process that hangs."""
+"""The processes of an installation: their names and metrics, and how a process that hangs is ended."""
 
 import os
 import re
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.journey, pytest.mark.long]
 TOKEN = "nobody-guesses-this-token"
 NAMES = "SELECT DISTINCT application_name FROM pg_stat_activity WHERE datname = current_database()"
 STILL_SECONDS, END_SECONDS = 4.0, 20.0
-# Runs Celery's command in a process that ends a hanging thread sooner than the service does.
+# Runs Celery's command with shorter times, so that a worker with a hanging thread ends sooner.
 HASTY = f"""
 from celery.__main__ import main
 from config.lib.process import liveness
@@ -43,7 +43,7 @@ class World(NamedTuple):
         return (self.folder / f"{part}.log").read_text(errors="replace")
 
     def counts(self) -> dict[str, float]:
-        """Map the metrics file of each web process to the number of requests for the login page."""
+        """Map the metrics file of each web process to its count of requests for the login page."""
         found = {}
         for file in sorted((self.folder / "metrics").glob("counter_*.db")):
             read = MmapedDict.read_all_values_from_file(str(file))  # type: ignore[no-untyped-call]
@@ -79,7 +79,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 def test_have_names_in_postgresql(world: World) -> None:
-    seen = set[str]()  # collected over time: PgBouncer's connections have the name of their last user
+    # The names are collected over time, because PgBouncer's connections have the name of their last user.
+    seen = set[str]()
 
     def named() -> set[str]:
         with psycopg.connect(world.whole.engines.database_url) as connection:
@@ -126,10 +127,10 @@ class TestMetrics:
 
 @pytest.mark.rule("environment.liveness")
 def test_end_when_a_thread_stands_still_and_lose_nothing(world: World) -> None:
-    """Check that a worker with a hanging thread ends, and that the refund is still made.
+    """A worker with a hanging thread ends, and its refund is made after the restart.
 
-    Redis is stopped, so the worker starts its pumps itself. A failpoint lets the thread sleep before it calls
-    the bank.
+    Redis is stopped, so that a thread of the worker runs the pump. A failpoint makes this thread sleep before
+    it calls the bank.
     """
     usual = world.whole.parts["worker"]
     words = list(usual.command)

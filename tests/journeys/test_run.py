@@ -74,7 +74,8 @@ class Run:
 @contextmanager
 def make_run(tree: Path) -> Iterator[Run]:
     """Start `make run` in the tree; at the end of the block, stop the processes that are left."""
-    (tree / ".local" / "sandbox.json").unlink(missing_ok=True)  # a run that was killed does not delete it
+    # A run that was killed leaves this file behind.
+    (tree / ".local" / "sandbox.json").unlink(missing_ok=True)
     port, shop_port = service.free_ports()
     variables = service.bare_environment(PORT=port, SHOP_PORT=shop_port)
     del variables["PYTHONPATH"]
@@ -99,7 +100,7 @@ def make_run(tree: Path) -> Iterator[Run]:
 
 
 def manage(tree: Path, *arguments: str) -> str:
-    """Run manage.py as in another terminal, without variables of the run, and return its output."""
+    """Run manage.py without the environment variables of the run, as in another terminal."""
     bare = service.bare_environment()
     del bare["PYTHONPATH"]
     command = [str(tree / ".venv" / "bin" / "python"), "manage.py", *arguments]
@@ -112,7 +113,7 @@ def merchant_of(known: dict[str, str]) -> Merchant:
 
 @contextmanager
 def ended(run: Run) -> Iterator[None]:
-    """Check that after the block, the processes of the run have ended and sandbox.json is deleted."""
+    """Fail unless, after the block, the processes of the run end and sandbox.json is deleted."""
     yield
     polling.until(run.is_gone, within=service.END_SECONDS, what="the end of the run")
     assert not run.sandbox.exists()

@@ -30,7 +30,8 @@ from webhooks.models import EventType
 pytestmark = [pytest.mark.journey, pytest.mark.long, pytest.mark.rule("environment.migrations")]
 BEFORE = (ROOT / "tests" / "journeys" / "release_before.txt").read_text().strip()
 SHOPS = 3
-SIDE_BY_SIDE = 5.0  # seconds for which each combination of releases runs under load
+# Seconds for which each combination of old and new processes runs under load.
+SIDE_BY_SIDE = 5.0
 WORKER = "-m celery --quiet --app config.celery worker --without-gossip --without-mingle --loglevel INFO"
 BEAT = "-m celery --quiet --app config.celery beat --schedule"
 
@@ -81,7 +82,7 @@ class Shop(threading.Thread):
 
     def _order(self) -> None:
         uuid = self.verb("merchant/v1/checkouts", factories.order(), 201)["checkout_uuid"]
-        # 409: a process ended before it answered, and the first call had already paid the checkout.
+        # The status is 409 if a process ended before it answered, after it had paid the checkout.
         self.verb(f"sandbox/v1/checkouts/{uuid}/pay", {"card": "4242424242424242"}, 200, 409)
         self.orders += 1
         if self.orders % 4 == 0:
@@ -97,13 +98,13 @@ class Shop(threading.Thread):
         self.refunds.append(uuid)
 
     def status(self, uuid: str) -> str:
-        """Return a checkout's status. Wait while the rate limit is exceeded."""
+        """Return a checkout's status. Repeat the call while the rate limit refuses it."""
         while (answer := self.ask("GET", f"/api/merchant/v1/checkouts/{uuid}")).status_code == 429:
             time.sleep(0.2)
         return str(answer.json()["data"]["status"])
 
     def settled(self, *, within: float) -> set[str]:
-        """Wait for the end of all refunds, and return their statuses."""
+        """Wait until all refunds have ended; return the different statuses of their checkouts."""
         until = time.monotonic() + within
         left, found = set(self.refunds), set[str]()
         while left and time.monotonic() < until:
@@ -169,7 +170,7 @@ class Upgrade:
         self._whole.stop(name)
 
     def version(self, name: str) -> str:
-        """Return the version that a process logs at its start."""
+        """Return the version that a process has logged at its last start."""
         log = self._folder / f"{name}.log"
 
         def begun() -> list[str]:
@@ -191,7 +192,7 @@ def _is_ready(address: str) -> bool:
 
 @pytest.fixture
 def upgrade(tmp_path: Path) -> Iterator[Upgrade]:
-    """Run the old release."""
+    """Write both releases into folders, and run all processes with the old release."""
     trees = {name: tmp_path / name for name in ("old", "new")}
     for tree in trees.values():
         tree.mkdir()
@@ -240,9 +241,11 @@ def test_side_by_side_with_the_release_before_no_order_fails(upgrade: Upgrade, r
         said = upgrade.manage("new", "migrate")
         assert sum(shop.orders for shop in shops) > before, "the load stood still while it was migrated"
         assert set(upgrade.added) <= set(re.findall(r"Applying (\S+)\.\.\. OK", said))
-        time.sleep(SIDE_BY_SIDE)  # only the old release, on the new schema
+        # Only the old release runs, on the new schema.
+        time.sleep(SIDE_BY_SIDE)
         upgrade.start("worker2", "new")
-        time.sleep(SIDE_BY_SIDE)  # workers of both releases
+        # Workers of both releases run.
+        time.sleep(SIDE_BY_SIDE)
         for name in ("web0", "worker", "web1", "beat"):
             upgrade.replace(name)
             assert upgrade.version(name) == later.NEXT

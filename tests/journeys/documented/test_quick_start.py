@@ -70,8 +70,10 @@ def test_a_receiver_captures_what_customers_pay(
     running = programs.start(receiver, tmp_path, given, stack, port=port)
     for card in (
         "4242424242424242",
-        "4000000000000077",  # the bank confirms the capture three seconds later
-        "4000000000006975",  # the answer to the capture is lost (504), and the service looks it up later
+        # With this card, the bank confirms the capture only after three seconds.
+        "4000000000000077",
+        # With this card, the bank's answer to the capture is lost (504), and the service asks for it later.
+        "4000000000006975",
     ):
         order = merchant.held(card)
         assert merchant.awaited(order, "captured", within=20)["status"] == "captured"

@@ -1,4 +1,4 @@
-"""The recipes of the documentation, followed step by step on the running service."""
+"""The tests follow each recipe of the documentation, step by step, on the running service."""
 
 import re
 from typing import Any
@@ -14,7 +14,8 @@ from tests.journeys.merchant import Merchant
 from tests.journeys.receiver import Receiver
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
-TAKE_LONG = {  # these recipes wait some seconds for the bank or for the next attempt
+# Recipes that wait some seconds for the bank or for the next attempt of a delivery.
+TAKE_LONG = {
     f"recipe-{name}"
     for name in (
         *("lost-answer", "no-capture", "slow-bank", "slow-release", "asynchronous-capture"),
@@ -28,7 +29,10 @@ RUN = [
 
 
 def followed(merchant: Merchant, checkout: str, step: Step) -> None:
-    """Carry out a step of a recipe. If the step waits, repeat it until the answer is the documented one."""
+    """Send the call of a recipe's step, and fail unless the response is the documented one.
+
+    If the recipe says that the step waits, repeat the call for up to 25 s.
+    """
 
     def answered() -> bool:
         call = recipes.CALLS[step.call]
@@ -59,7 +63,8 @@ def at(content: Any, path: str) -> Any:
 def test_happens_as_it_says(recipe: Recipe, subscribed: Merchant, receiver: Receiver) -> None:
     if recipe.anchor == "recipe-endpoint-down":
         receiver.answer_with(500)
-    if recipe.anchor == "recipe-rotation":  # the receiver does not get the new secret, so it cannot verify
+    # The test does not give the new secret to the receiver, so the receiver accepts every signature.
+    if recipe.anchor == "recipe-rotation":
         receiver.answer = lambda arrival: 200
     item = factories.item(quantity=1, unit_price=2250)
     checkout = subscribed.create(total_amount=2250, items=[item])

@@ -1,4 +1,4 @@
-"""Generates clients from the OpenAPI document with the documented commands, and checks them strictly."""
+"""Generates API clients from the OpenAPI document with the documented commands, and type-checks them."""
 
 import json
 import os
@@ -15,13 +15,13 @@ HERE = Path(__file__).parent
 BINARIES = HERE / "node_modules/.bin"
 NUMBERED = re.compile(r"^class (\w*\d\w*)", re.MULTILINE)
 PACKAGE = "merchant_checkout_service_client"
-# The generator writes this file in the same way for each document. mypy reports an error in the code that
-# closes a connection.
+# mypy's findings in this file are ignored. The file does not depend on the document, and mypy reports an error
+# in its code that closes a connection.
 OWN = f"{PACKAGE}/client.py:"
 
 
 def run(*command: str, within: Path, **more: str) -> str:
-    """Run a command, check that it exits with 0, and return its output."""
+    """Run a command, fail unless it exits with 0, and return its output."""
     path = f"{Path(sys.executable).parent}:{BINARIES}:{os.environ['PATH']}"
     environment = os.environ | {"PATH": path} | more
     done = subprocess.run(command, check=False, cwd=within, capture_output=True, text=True, env=environment)
@@ -30,7 +30,7 @@ def run(*command: str, within: Path, **more: str) -> str:
 
 
 def told(program: str, base_url: str) -> list[str]:
-    """Return the command of the guide that generates a client with this program."""
+    """Return the command with which the guide generates a client by this program."""
     (line,) = re.findall(rf"^(?:npx )?({program} .*{{base_url}}.*)$", guide.GUIDE, re.MULTILINE)
     return str(line).replace("{base_url}", base_url).split()
 
@@ -48,7 +48,10 @@ def of_document(document: dict[str, Any], folder: Path) -> Path:
 
 
 def numbered(package: Path) -> list[str]:
-    """Return the classes with a number in their name. The generator adds it if the document has no name."""
+    """Return the classes with a number in their name.
+
+    The generator numbers the classes for schemas that have no name in the document.
+    """
     return sorted(name for path in package.rglob("*.py") for name in NUMBERED.findall(path.read_text()))
 
 
@@ -57,7 +60,7 @@ def lines(package: Path) -> int:
 
 
 def python_shop(base_url: str, folder: Path) -> list[str]:
-    """Generate the client, check it and the shop with mypy, and return the command that runs the shop."""
+    """Generate the Python client, check the client and shop.py with mypy, and return the shop's command."""
     beside = python(folder, *told("openapi-python-client", base_url)).parent
     shutil.copy(HERE / "shop.py", beside)
     (beside / "mypy.ini").write_text("[mypy]\nstrict = True\n")
@@ -75,7 +78,7 @@ def python_shop(base_url: str, folder: Path) -> list[str]:
 
 
 def typescript_shop(base_url: str, folder: Path) -> list[str]:
-    """Generate the types, compile the shop that uses them, and return the command that runs the shop."""
+    """Generate the TypeScript types, compile shop.ts with them, and return the shop's command."""
     (folder / "package.json").write_text('{"type": "module"}')
     (folder / "node_modules").symlink_to((HERE / "node_modules").resolve())
     for name in ("shop.ts", "tsconfig.json"):

@@ -69,7 +69,7 @@ def ordered() -> CheckoutRequest:
 
 
 def bought(client: AuthenticatedClient) -> UUID:
-    """Sell two tickets: create, pay, capture."""
+    """Create, pay and capture an order of two tickets; return its id."""
     created = create_checkout.sync(client=client, body=ordered(), idempotency_key=str(uuid4()))
     assert isinstance(created, CreatedCheckoutResponse)
     checkout_uuid: UUID = created.data.checkout_uuid
@@ -83,7 +83,7 @@ def bought(client: AuthenticatedClient) -> UUID:
 
 
 def refunded(client: AuthenticatedClient, checkout_uuid: UUID) -> list[str]:
-    """Refund the order and wait for the end; return its statuses, beginning before the refund."""
+    """Refund the order and wait until it is refunded; return its statuses, from before the refund on."""
     before = read_checkout.sync(checkout_uuid, client=client)
     assert isinstance(before, CheckoutResponse)
     seen: list[str] = [before.data.status]
@@ -116,7 +116,7 @@ def log(client: AuthenticatedClient) -> tuple[list[str], list[str]]:
 
 
 def listed(client: AuthenticatedClient) -> list[str]:
-    """Return the ids of the paid orders in the event feed, then the types of other events in it."""
+    """Return the ids of the paid orders in the event feed, followed by the unknown event types in it."""
     feed = list_events.sync(client=client)
     assert isinstance(feed, EventFeedResponse)
     events = [entry.event for entry in feed.data.events]
@@ -125,7 +125,7 @@ def listed(client: AuthenticatedClient) -> list[str]:
 
 
 def heard(body: str) -> str:
-    """Handle an event as a receiver does, which ignores unknown events."""
+    """Handle an event as a webhook receiver does. Ignore events of an unknown type."""
     envelope = json.loads(body)
     match envelope["type"]:
         case "checkout.authorized":

@@ -1,4 +1,4 @@
-"""A simulated later version of the service. Its answers have fields and values that no client knows."""
+"""A simulated later version of the service. Its responses have fields and values that are unknown today."""
 
 import json
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ import requests
 from tests.serving import Reply, serving
 
 ADDED = {"added_later": {"deep": [1, None]}}
-# The field and the current value, mapped to the value in the later version.
+# Maps a field and its current value to the value that the later version returns.
 WORDS = {
     ("status", "captured"): "taken",
     ("status", "refunding"): "sending_back",
@@ -23,7 +23,7 @@ LISTS = {"available_actions": "split", "event_types": "checkout.promised"}
 
 
 def changed(value: Any) -> Any:
-    """Return a current JSON value as the later version would return it."""
+    """Return what the later version would return instead of this JSON value."""
     if isinstance(value, list):
         return [changed(part) for part in value]
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""A replacement of Sentry and of an OpenTelemetry collector, for one test."""
+"""A test server in place of Sentry and of an OpenTelemetry collector."""
 
 import gzip
 from collections.abc import Iterator
@@ -11,12 +11,14 @@ from tests.serving import Reply, serving
 
 
 class Collector:
-    """A server that receives Sentry's error reports and OTLP's spans over HTTP."""
+    """A server that receives error reports for Sentry, and OpenTelemetry spans, over HTTP."""
 
     def __init__(self) -> None:
         self.errors: list[bytes] = []
-        self.exports: list[str] = []  # complete exports of spans
-        self.spans: list[tuple[str, str, str, dict[str, str]]] = []  # trace, parent, name, attributes
+        # The complete requests with spans, as text.
+        self.exports: list[str] = []
+        # For each span: its trace id, its parent's span id, its name, and its attributes.
+        self.spans: list[tuple[str, str, str, dict[str, str]]] = []
 
     def take(self, path: str, body: bytes) -> None:
         if path != "/v1/traces":
@@ -33,7 +35,7 @@ class Collector:
         return {trace for trace, _, each, _ in list(self.spans) if each == name}
 
     def traces_of(self, checkout_uuid: str) -> set[str]:
-        """Return the traces with a span about the checkout."""
+        """Return the ids of the traces that have a span about the checkout."""
         return {trace for trace, _, _, facts in list(self.spans) if facts.get("checkout") == checkout_uuid}
 
     def names_about(self, checkout_uuid: str) -> set[str]:
@@ -48,7 +50,7 @@ class Collector:
 def collecting() -> Iterator[tuple[Collector, dict[str, str]]]:
     """Run a collector until the block ends.
 
-    Yield the collector, and the environment variables with which a process reports to it.
+    Yield the collector, and the environment variables that make a process report to it.
     """
     collector = Collector()
 

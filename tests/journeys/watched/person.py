@@ -10,7 +10,7 @@ from tests.journeys.merchant import PATIENCE
 from tests.journeys.service import Service
 from tests.portal import people
 
-# The proxy forwards the host without the port, because the shipped proxy listens on port 443.
+# The port in a page's address. It is removed from the referrer: nginx forwards the host without a port.
 _PORT = re.compile(r"(?<=localhost):\d+")
 
 
@@ -29,11 +29,10 @@ class Person:
         return self.page.text
 
     def send(self, action: str, **fields: str | list[str]) -> str:
-        """Send the form with an address that ends with `action`, and return the text of the next page."""
+        """Send the page's form whose address ends with `action`, and return the text of the next page."""
         found = re.findall(r'<form(?:(?! action=)[^>])*(?: action="([^"]*)")?', self.page.text)
-        targets = [
-            urljoin(self.page.url, html.unescape(target)) for target in found
-        ]  # "": the page's address
+        # A form without an action is sent to the address of its page.
+        targets = [urljoin(self.page.url, html.unescape(target)) for target in found]
         target = next(one for one in targets if urlsplit(one).path.endswith(action))
         (token, *_) = re.findall(r'name="csrfmiddlewaretoken" value="([^"]+)"', self.page.text)
         self.page = self._http.post(
@@ -52,7 +51,7 @@ class Person:
         return "".join(shown.groups())
 
     def give_card(self, number: str) -> str:
-        """Enter a card on the bank's page, which must be open."""
+        """Enter a card on the bank's card page, which must be the current page."""
         own = urlsplit(self.page.url).path
         return self.send(own, number=number, expiry="08 / 49", code="123", name="Lea")
 

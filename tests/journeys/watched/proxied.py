@@ -22,7 +22,8 @@ def running(
 ) -> Iterator[tuple[Deployment, Service]]:
     """Run a deployment behind nginx until the block ends.
 
-    `variables` are environment variables for all parts, and `of_part` has more of them for single parts.
+    All parts (web, worker and beat) get the environment variables in `variables`. `of_part` maps the name of
+    a part to more variables for this part only.
     """
     make_env.write(folder, "localhost")
     http, https = services.free_ports()

@@ -22,8 +22,8 @@ from tests.journeys.watched.person import Person
 pytestmark = [pytest.mark.journey, pytest.mark.long]
 SANDBOX = {"ENVIRONMENT": "sandbox"}
 ADDRESS = "api/merchant/v1/checkouts"
-# Outside `local`, a merchant cannot subscribe a URL on this machine, so the subscription is written directly.
-# The attempt is then refused, but it still has a log line.
+# Outside `local`, a merchant cannot subscribe a URL on this machine, so the test writes the subscription
+# directly. The service then refuses to call the URL, but still logs the attempt.
 SUBSCRIBE = """
 from payments.models import Merchant
 from webhooks import subscriptions
@@ -78,7 +78,8 @@ def order(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Order]:
         service.command("shell", "--command", SUBSCRIBE.format(merchant.owner[0]))
         order = Order(merchant.held(), merchant, folder)
         part, facts = BY_OTHERS["delivery"]
-        order.line(part, **facts)  # wait for it, because a capture would supersede the delivery
+        # Wait for the delivery's log line, because a capture would supersede the delivery.
+        order.line(part, **facts)
         merchant.capture(order.uuid)
         owner = Person(service)
         owner.log_in(*merchant.owner)

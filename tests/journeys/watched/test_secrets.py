@@ -1,7 +1,7 @@
 """No secret of an order appears in what the service reports to its operator.
 
-The test uses many secrets in one order. It then searches all spans, error reports and metrics, and the logs
-of each process and of the proxy.
+The test uses many secrets in one order. It then searches for them in all spans, error reports and metrics, and
+in the logs of each process and of the proxy.
 """
 
 import re
@@ -28,7 +28,8 @@ pytestmark = [pytest.mark.journey, pytest.mark.long]
 LEAS, FINNS = "07700 900123", "07700 900456"
 CARD, FINNS_CARD = "4242 4242 4242 4242", "5555 5555 5555 4444"
 METRICS_TOKEN = "nobody-guesses-this-token"
-QUIET_SECONDS = 3.0  # after this time, everything about the order has been reported
+# Seconds to wait after the order. By then, the service has reported everything about it.
+QUIET_SECONDS = 3.0
 
 
 class World(NamedTuple):
@@ -114,7 +115,7 @@ def secrets(world: World) -> dict[str, str]:
 
 
 def _pay(world: World, merchant: Merchant, uuid: str) -> tuple[dict[str, str], str]:
-    """Pay as the lead, with an error at first, and capture; return the lead's code and the mate's link."""
+    """Pay as the lead, and capture; each fails once at first. Return the lead's code and the mate's link."""
     lead = Person(world.service)
     lead.open(f"/pay?id={uuid}")
     codes = {"lead": lead.sign_in(LEAS)}
@@ -131,7 +132,7 @@ def _pay(world: World, merchant: Merchant, uuid: str) -> tuple[dict[str, str], s
 
 
 def _pay_share(world: World, link: str, codes: dict[str, str]) -> None:
-    """Pay as the mate. The request fails, so that an error is reported with the URL of the mate's link."""
+    """Pay as the mate. The request fails, so that the error report contains the mate's link."""
     mate = Person(world.service)
     mate.open(link)
     codes["mate"] = mate.sign_in(FINNS)
@@ -150,7 +151,7 @@ def _refund(world: World, merchant: Merchant, uuid: str) -> None:
 
 
 def _mistake(world: World, merchant: Merchant) -> None:
-    """Send secrets in the wrong places of requests, as a developer might do by mistake."""
+    """Send requests with secrets in wrong places, as a developer might do by mistake."""
     call = requests.Session()
     call.trust_env, call.verify = False, world.service.ca
     base, (email, password), (_, secret) = (
@@ -170,7 +171,7 @@ def _mistake(world: World, merchant: Merchant) -> None:
 
 
 def _shapes(secret: str) -> Iterator[str]:
-    """Yield the possible forms of a secret, such as form-encoded or without spaces."""
+    """Yield the forms in which a secret could appear, for example form-encoded or without spaces."""
     yield secret
     yield quote_plus(secret)
     if re.fullmatch(r"[\d ]+", secret):

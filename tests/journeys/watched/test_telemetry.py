@@ -1,4 +1,4 @@
-"""What the service reports to an operator's Sentry and OpenTelemetry collector, which the test replaces."""
+"""What the service reports to Sentry and to an OpenTelemetry collector. A test server replaces both."""
 
 import json
 from collections.abc import Iterator
@@ -32,9 +32,9 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Deployment,
 
 @pytest.fixture
 def shop(told: tuple[Deployment, Service, Collector], receiver: Receiver) -> tuple[Merchant, Receiver]:
-    """Return a merchant and its receiver, which captures when it gets the webhook.
+    """Return a merchant, and its receiver, which captures an order when it gets the order's webhook.
 
-    The capture continues the trace of the delivery.
+    The receiver sends the capture with the trace id of the delivery.
     """
     merchant = told[1].new_merchant()
     receiver.secrets = [merchant.subscribe(receiver.url)]
