@@ -15,8 +15,8 @@ from config.lib.web.page_templates import FOLDERS
 TOP_LEVEL = re.compile(r"^(?:async )?function (\w+)|^(?:const|let) (\w+)", re.MULTILINE)
 LOADED = re.compile(r"js/\w+\.js")
 EVERY_PAGE = Path("templates/hosted_page/frame.html").read_text()
-# Functions that Safari supports only since version 15.4 or later. A script must check for them before it
-# calls them.
+# Functions that Safari supports only since version 15.4 or later. Before a script calls one of them, it must
+# check whether the function exists.
 YOUNG = (
     "at",
     "checkVisibility",

@@ -21,8 +21,8 @@ APPS = ("checkout", "config", "hosted_page", "payments", "portal", "webhooks")
 # Maximum number of modules in a folder. __init__.py and apps.py do not count.
 MAX_MODULES = 20
 MAX_LINES = 400
-# Maximum lines of a view, and of any other function of the product. Lines count from `def` on, without the
-# docstring.
+# Maximum lines of a view, and of any other function of the product. They are counted from `def` on,
+# without the lines of the docstring.
 MAX_OF_VIEW = 15
 MAX_OF_FUNCTION = 25
 MAX_TEMPLATE_LINES = 80

@@ -1,8 +1,9 @@
 """`make rules`: lists each rule of docs/contract.md, with the code that names it and the tests that prove it.
 
 A rule is one line of the contract, which begins with the rule's id. A docstring or comment names a rule with
-the word "Rule" and the id, several rules with "Rules" and the ids, and a whole topic with `capture.*`. A test
-of a rule is marked with `@pytest.mark.rule("<id>")`. The files are read without importing them.
+the word "Rule" and the id, and several rules with "Rules" and the ids. A name such as `capture.*` means all
+rules of a topic. A test of a rule is marked with `@pytest.mark.rule("<id>")`. The files are read without
+importing them.
 """
 
 import ast

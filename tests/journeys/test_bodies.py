@@ -90,7 +90,7 @@ class TestTooLarge:
         with connected(service) as connection:
             connection.sendall(head(service, "/pay/phone", Content_Type=MULTIPART, Content_Length=str(MANY)))
             pieces = itertools.chain([FILE], itertools.repeat(b"x" * 65_536, MANY // 65_536))
-            # The service reads nothing: the data that is sent only fills the socket buffers of the kernel.
+            # The service does not read the body. The data only fills the socket buffers of the kernel.
             assert send(connection, pieces) < MANY / 4
             assert kept() == before
 

@@ -1,8 +1,8 @@
 """The machine of the database is lost under load, and the database is restored to an earlier time.
 
 The bank keeps its data. The last minute before the loss is not restored, or the last five minutes in
-`make drill`. Whatever happened in this time, no card is charged or refunded twice, and no captured order is
-reported as voided.
+`make drill`. No matter what happened in this time, no card is charged or refunded twice, and no captured
+order is reported as voided.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from tests.journeys.service import Service
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
 LOST_SECONDS = float(os.environ.get("DRILL_SECONDS", "60"))
-# Seconds for which the closed service must change nothing. If it were open, each pump would run within them.
+# Seconds for which the closed service must not change any data. If it were open, each pump would run in them.
 CLOSED_SECONDS = 8
 # Number of orders of each kind.
 EACH = 3

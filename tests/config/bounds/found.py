@@ -133,7 +133,7 @@ def fields() -> Iterator[tuple[str, Act]]:
 
 
 def lists_without_an_end() -> list[str]:
-    """Return the names of list fields without a maximum length that is checked before the items."""
+    """Return the names of list fields that do not check a maximum length before they check their items."""
     return [
         name
         for name, field in _taken()

@@ -53,8 +53,8 @@ PIECES = (
     *("\N{COMBINING GRAVE ACCENT BELOW}\N{COMBINING GRAVE ACCENT}", "%CC%96%CC%80"),
     *("bearer ", "whsec_", "token", "token=", "fr-fr-", "gzip,", "t=1,", "v1=", "pay/share/", "0x", "GMT "),
 )
-# Each piece, repeated, both without and with an end that does not match. The end makes a regular expression
-# backtrack.
+# Each piece, repeated, both without and with an end that does not match. The end makes a regular
+# expression backtrack after the repeated pieces.
 TEXTS = tuple(Filled(piece, after=end) for piece in PIECES for end in ("", "!"))
 ADDRESSES = tuple(
     Filled(piece, before, "!") for piece in PIECES for before in ("https://", "https://a.example/")

@@ -41,8 +41,8 @@ NEED_A_LOGIN = (
     *("/accounts/password/change/", "/accounts/reauthenticate/", "/accounts/sessions/"),
     "/accounts/login/passkey/",
 )
-# Open paths that return 404 in this test. The returns from a card page and the page of the daily check need a
-# signature. The mail was not sent. The other paths do not exist.
+# Open routes that return 404 in this test. The returns from a card page and the page of the daily check need
+# a signature. The mail was not sent. The other routes are for unknown addresses of the API.
 NOTHING_THERE = [
     *("pay/paid", "pay/share/<str:token>/paid", "mail/<str:name>", "api", "oauth", "(?:api|oauth)/"),
     "pay/check",
@@ -54,8 +54,8 @@ READ = (
     *("Idempotency-Key", "If-Modified-Since", "If-None-Match", "Origin", "Range", "Referer", "User-Agent"),
     *("X-Forwarded-For", "X-Forwarded-Proto", "X-Request-Id", "Cookie", "Content-Type"),
 )
-# This expression reads only text that orjson has accepted as JSON. test_strict_json tests orjson and the
-# expression together.
+# This expression reads only text that orjson has accepted as JSON. test_strict_json tests
+# the expression together with orjson.
 BEHIND_ANOTHER = "config/lib/strict_json.py _TOKEN.finditer"
 
 

@@ -20,8 +20,8 @@ OF_SESSIONS = re.compile(
     r"pg_(try_)?advisory_(un)?lock|\bLISTEN\b|\bPREPARE\b|DECLARE \w+ CURSOR|WITH HOLD|CREATE TEMP|"
     r"execute\(f?\"SET (?!LOCAL)|\.iterator\(|set_config\([^)]*false\)|prepare=True|prepare_threshold"
 )
-# Statements with which a test changes a session setting. If the test did not reset it, the next test could
-# get the same connection from the pool, and then wait 100 ms for a lock instead of 3 s.
+# Statements with which a test changes a session setting. The test must reset it. Otherwise the next test
+# could get this connection from the pool, and would for example wait 100 ms for a lock instead of 3 s.
 SET_BY_A_TEST = re.compile(r"cursor\.execute\(\"SET (?!LOCAL|CONSTRAINTS)(\w+)")
 # The files that use features of sessions. `migrate` bypasses the pooler. The settings prepare statements only
 # if DATABASE_PREPARE allows it.

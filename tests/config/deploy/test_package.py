@@ -131,7 +131,7 @@ class TestUnit:
 
     @pytest.mark.long
     def test_is_what_systemd_understands(self) -> None:
-        """systemd-analyze prints nothing for a correct unit.
+        """systemd-analyze has no output for a correct unit.
 
         For a setting that it does not know, it only prints a warning.
         """

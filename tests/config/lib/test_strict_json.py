@@ -10,8 +10,8 @@ from config.lib.strict_json import InvalidJson
 from tests.config.bounds import price
 from tests.config.bounds.shapes import Filled, Made, Shape
 
-# Texts that are expensive for a careless parser: nesting, endless strings, escapes, duplicate keys, long
-# numbers.
+# Texts that are expensive for a careless parser, for example with deep nesting, endless strings, escapes,
+# duplicate keys or long numbers.
 WORST: dict[str, Shape] = {
     "nested lists": Filled("["),
     "nested objects": Filled('{"":'),

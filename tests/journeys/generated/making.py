@@ -15,7 +15,7 @@ HERE = Path(__file__).parent
 BINARIES = HERE / "node_modules/.bin"
 NUMBERED = re.compile(r"^class (\w*\d\w*)", re.MULTILINE)
 PACKAGE = "merchant_checkout_service_client"
-# mypy's findings in this file are ignored. The file does not depend on the document, and mypy reports an error
+# mypy's findings in this file are ignored. The file is the same for every document, and mypy reports an error
 # in its code that closes a connection.
 OWN = f"{PACKAGE}/client.py:"
 

@@ -1,7 +1,7 @@
 """No secret of an order appears in what the service reports to its operator.
 
-The test uses many secrets in one order. It then searches for them in all spans, error reports and metrics, and
-in the logs of each process and of the proxy.
+The test uses many secrets in one order. It then searches for them in all spans, error reports and metrics,
+and in the logs of each process and of the proxy.
 """
 
 import re

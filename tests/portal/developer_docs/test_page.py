@@ -1,4 +1,4 @@
-"""The documentation page has every anchor that is linked to, and loads nothing from another host."""
+"""The documentation page has every anchor that is linked to, and has no link to another host."""
 
 import re
 from html.parser import HTMLParser
