@@ -1,4 +1,4 @@
-"""One run through the whole API. Its requests and responses become the examples in the API document."""
+"""One run through the whole API. Its requests and responses are the examples of the API's document."""
 
 import json
 import re

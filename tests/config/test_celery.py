@@ -61,7 +61,7 @@ def test_beat_ends_although_the_exit_of_its_signal_was_lost_in_a_turn(
     turns = iter(["its next"])
 
     def signalled(*_: object, **__: object) -> None:
-        """Act like Celery's SIGTERM handler, but without SystemExit, as if a finalizer had dropped it."""
+        """Do the same as Celery's handler of SIGTERM, but without SystemExit, as if a finalizer dropped it."""
         beat.sync()
         # `watch` now succeeds once, and raises StopIteration at the next call.
         monkeypatch.setattr(liveness, "watch", lambda: next(turns))

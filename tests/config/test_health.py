@@ -1,4 +1,4 @@
-"""The responses to probes. A probe calls the IP address of a process over plain HTTP."""
+"""The responses to probes, which are sent to the IP address of a process over plain HTTP."""
 
 from typing import NoReturn
 

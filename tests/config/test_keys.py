@@ -1,4 +1,4 @@
-"""The keys of the service: which data each key protects, and how it is replaced."""
+"""Each key of the service: what it protects, and how it is replaced."""
 
 import pytest
 from allauth.usersessions.models import UserSession

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def _hosted(settings: Settings) -> Iterator[None]:
-    """Set up a sandbox with a valid database: with the role's limits, and a canary row under these keys."""
+    """Set up a sandbox whose database passes all checks. It has the role's limits and a valid canary row."""
     settings.LOCAL, settings.ENVIRONMENT = False, "sandbox"
     Canary.objects.all().delete()
     Canary.objects.create(sealed=key_check.WORD, digest=crypto.keyed_digest(key_check.WORD, key_check.WORD))
@@ -53,7 +53,7 @@ def said(asked: str, instead: str) -> AbstractContextManager[None]:
 
 
 def refused(words: str) -> None:
-    """Fail unless web and worker refuse to start, and the probe fails, with a sentence with these words."""
+    """Fail unless web, worker and probe refuse the database with a sentence that contains these words."""
     with pytest.raises(ImproperlyConfigured) as raised:
         startup_checks.require()
     sentence = str(raised.value)

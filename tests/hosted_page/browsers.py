@@ -35,7 +35,7 @@ class Payer:
         self.post("/code", code=self.code())
 
     def pay(self, number: str = "4242424242424242", **split: Any) -> Any:
-        """Sign in, choose the split or pay it all, enter a card at the bank, and go back to the page."""
+        """Sign in, choose the split or pay it all, enter a card at the bank, and return to the page."""
         self.sign_in()
         self.client.post(f"/pay/split?id={self.checkout.pk}", split or {"split": "all"})
         bank = self.get("/card")["Location"]

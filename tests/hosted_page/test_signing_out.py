@@ -253,7 +253,7 @@ class TestASignIn:
     @pytest.mark.rule("privacy.erase", "privacy.export")
     @pytest.mark.parametrize("is_late", [False, True])
     def test_ends_with_the_erasure_of_its_person(self, signed_in: Payer, *, is_late: bool) -> None:
-        """After a person's erasure, a sign-in is invalid, even if its row was written late (`is_late`)."""
+        """After a person's erasure, a sign-in is invalid, even if its row was written during the erasure."""
         person = data_subjects.find_person(phone="+447700900123")
         assert len(data_export.export_data(person)["signed_in_since"]) == 1
         Checkout.objects.update(lead=None)

@@ -160,7 +160,7 @@ class TestThePagesGuards:
 
 
 class TestCapturedWhileItIsRead:
-    """Another process captures the order while a page is made: between the reads of order and shares."""
+    """Another process captures the order after a page has read the order, and before it reads the shares."""
 
     @pytest.fixture
     def split(self, lea: Payer, monkeypatch: pytest.MonkeyPatch) -> Payer:

@@ -104,7 +104,7 @@ def problems(root: Path = ROOT) -> Iterator[str]:
 
 
 def packages(root: Path = ROOT) -> Iterator[tuple[str, str]]:
-    """Yield each package with the first line of its docstring. Leave out commands and template tags."""
+    """Yield each package, and the first line of its docstring, without commands and template tags."""
     for folder in sorted({path.parent for path in _modules(root)}):
         if not {"management", "templatetags"} & set(folder.parts):
             said = ast.get_docstring(ast.parse((folder / "__init__.py").read_text())) or ""

@@ -117,7 +117,7 @@ def _ids(mark: ast.AST) -> list[str]:
 
 
 def main() -> None:
-    """Print the rules whose ids begin with the arguments, or all rules. With --check, print the problems."""
+    """Print each rule whose id begins with an argument, or all rules. With --check, print the problems."""
     found, wanted = read(), tuple(sys.argv[1:])
     if "--check" in wanted:
         print("\n".join([*found.problems, f"{len(found.rules)} rules."]))

@@ -1,4 +1,4 @@
-"""The selection of tests for `make quick`: the faster half of all tests."""
+"""`make quick` runs the faster half of the tests."""
 
 from types import SimpleNamespace
 from typing import Any

@@ -141,7 +141,7 @@ class Deployment:
         return self._running[part].pid
 
     def are_alive(self) -> bool:
-        """Return whether no started part has ended on its own."""
+        """Return whether all started parts still run."""
         return all(process.poll() is None for process in self._running.values())
 
     def end(self) -> None:

@@ -1,4 +1,4 @@
-"""A simulated next release: a copy of this release with new columns in some models and with migrations."""
+"""A simulated next release: a copy of this release with new columns in some models, and their migrations."""
 
 import shutil
 from pathlib import Path

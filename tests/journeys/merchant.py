@@ -54,7 +54,7 @@ class Merchant:
         return {"Authorization": str(self._http.headers["Authorization"])}
 
     def call(self, method: str, path: str, body: Json | None = None) -> requests.Response:
-        """Send a request to `/api/<path>` and return the response, even if it is an error."""
+        """Send a request to `/api/<path>` and return the answer, even if it is an error."""
         began = time.monotonic()
         answer = self._http.request(method, f"{self.base_url}/api/{path}", json=body, timeout=PATIENCE)
         self.longest = max(self.longest, time.monotonic() - began)
@@ -101,7 +101,7 @@ class Merchant:
         return _content(self.post("webhooks/secret/rotate", {"revoke_previous": revoke_previous}))
 
     def log_of(self, event_id: str, *, length: int, within: float = 5) -> list[Json]:
-        """Wait until the delivery log has `length` attempts for an event; return them, newest first."""
+        """Wait until the delivery log has `length` attempts of an event, and return them, newest first."""
 
         def logged() -> list[Json] | None:
             found = _content(self.call("GET", f"merchant/v1/webhooks/deliveries?event_id={event_id}"))

@@ -77,7 +77,7 @@ def free_ports() -> tuple[str, str]:
 def clerk(
     variables: Mapping[str, str], *, module: str = "tests.journeys.clerk"
 ) -> Iterator["subprocess.Popen[str]"]:
-    """Run a process that executes manage.py commands (the clerk) until the block ends."""
+    """Run a process for manage.py commands (the clerk), with these variables, until the block ends."""
     command = children.tied([sys.executable, "-m", module], by=signal.SIGTERM)
     with subprocess.Popen(
         command, env=dict(variables), cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

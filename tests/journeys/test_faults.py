@@ -51,7 +51,7 @@ def service(_parts: tuple[Deployment, Service]) -> Service:
 
 
 def hold_ends_soon(merchant: Merchant) -> tuple[str, str]:
-    """Return the id of a held checkout, and the end of its hold, which is about two seconds away."""
+    """Return a held checkout and the end of its hold, which is in about two seconds."""
     checkout_uuid = merchant.held()
     return checkout_uuid, merchant.advance(checkout_uuid, 118)["capture_before"]
 

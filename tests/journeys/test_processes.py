@@ -43,7 +43,7 @@ class World(NamedTuple):
         return (self.folder / f"{part}.log").read_text(errors="replace")
 
     def counts(self) -> dict[str, float]:
-        """Map the metrics file of each web process to its count of requests for the login page."""
+        """Map the metrics file of each web process to the number of requests for the login page."""
         found = {}
         for file in sorted((self.folder / "metrics").glob("counter_*.db")):
             read = MmapedDict.read_all_values_from_file(str(file))  # type: ignore[no-untyped-call]

@@ -113,7 +113,7 @@ def merchant_of(known: dict[str, str]) -> Merchant:
 
 @contextmanager
 def ended(run: Run) -> Iterator[None]:
-    """Fail unless, after the block, the processes of the run end and sandbox.json is deleted."""
+    """Fail unless the processes of the run end after the block, and sandbox.json is deleted."""
     yield
     polling.until(run.is_gone, within=service.END_SECONDS, what="the end of the run")
     assert not run.sandbox.exists()

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.journey
 
 
 def verifies(arrival: Arrival, secret: str) -> bool:
-    """Return whether the delivery can be verified with this secret, and no other secret is needed."""
+    """Return whether this one secret is enough to verify the delivery."""
     try:
         signing.verify(arrival.headers["X-Service-Signature"], arrival.body, [secret], int(time.time()))
     except signing.VerificationError:

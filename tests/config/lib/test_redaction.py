@@ -158,7 +158,7 @@ class TestSecretAddress:
             assert not redaction.is_secret(path) and redaction.blank(path) == path
 
     def test_has_a_rule_whatever_route_it_is_of(self) -> None:
-        """Each route with a free text part is listed as secret, or as one whose text can appear in the log."""
+        """Each route with a free text part is listed, as secret or as one whose text can be in the log."""
         shown = {
             "admin/",  # contains primary keys, which operators may see
             "api/merchant/v1/",  # contains only UUIDs, in any spelling

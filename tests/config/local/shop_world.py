@@ -109,7 +109,7 @@ def authorized(order_id: str) -> bytes:
 def open_shop(
     service: Service, folder: Path, until: str = "subscribed to webhooks at "
 ) -> Iterator[Customer]:
-    """Run a shop on a free port until the block ends. Yield a customer once the log contains `until`."""
+    """Run a shop on a free port until the block ends. Yield its customer once the log contains `until`."""
     with http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as probe:
         port = probe.server_port
     variables = {"BASE_URL": service.url, "SHOP_PORT": str(port)}

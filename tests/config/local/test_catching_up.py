@@ -10,7 +10,7 @@ from config.local.shop_api import CallFailed
 
 
 class Api:
-    """A stub of the API that records the calls. Its list of changes contains one checkout."""
+    """A stub of the API. Its feed of changes has one checkout, and it records the calls."""
 
     client_id = "shop"
 

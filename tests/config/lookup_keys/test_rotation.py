@@ -223,7 +223,7 @@ class TestTheSteps:
         world.check()
 
     def test_take_new_rows_while_they_go_on(self, keys: Keys, world: World) -> None:
-        """Rows are found that one process writes under the old key, and another under the new key."""
+        """Every row is found, no matter whether a process wrote it under the old key or under the new one."""
         keys.are(NEW, OLD)
         mia = codes.person_of("+447700900321")
         keys.are(OLD, NEW)

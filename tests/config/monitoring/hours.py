@@ -128,7 +128,7 @@ SERIES: dict[str, Series] = {
 
 
 def tests(file: str) -> dict[str, Any]:
-    """Return promtool's test file. Each alert must fire in time, not too early, and not with good values."""
+    """Return promtool's test file: each alert fires in time, not too early, and not for good values."""
     found = []
     for rule in rules.RULES:
         series = SERIES[rule["alert"]]

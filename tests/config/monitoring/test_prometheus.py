@@ -236,7 +236,7 @@ def watching(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[World, 
 
 
 def test_is_silent_for_ten_calm_minutes(watching: tuple[World, Prometheus, Prometheus]) -> None:
-    """This test runs first, before a test causes the first fault."""
+    """This test runs first, before anything is broken."""
     _, real, _ = watching
     time.sleep(CALM_SECONDS)
     assert real.ever_fired() == set()

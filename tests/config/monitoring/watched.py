@@ -116,7 +116,7 @@ class World:
                 self.merchant.refund(self.merchant.captured())
 
     def call_in_parallel(self, callers: int, path: str, body: Any = None) -> None:
-        """Start this many callers. Each of them requests the API path again and again."""
+        """Start this many callers, which each request a path of the API in a loop."""
 
         def ask() -> None:
             with requests.Session() as http:
@@ -140,7 +140,7 @@ class World:
         self.service.command("shell", "--command", SET_FAULT.format(verbs=wanted, mode=mode, times=times))
 
     def is_parked(self, checkout_uuid: str) -> bool:
-        """Return whether the webhook about the checkout's hold is parked."""
+        """Return whether the webhook about a hold is parked."""
         (status,) = self.whole.one_row(OF_HOLD, checkout_uuid)
         return bool(status == "parked")
 

@@ -1,4 +1,4 @@
-"""Client code that is generated from the API document has no numbered names, and is not too long."""
+"""Client code that is generated from the API's document has no numbered names, and is not too long."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The bill of a split order as the lead sees it: what she pays, each person's share, and live updates."""
+"""The bill of a split order as the lead sees it: what she covers, each person's share, and live updates."""
 
 import re
 from collections.abc import Callable

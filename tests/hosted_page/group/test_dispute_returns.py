@@ -22,7 +22,7 @@ pytestmark = [
 
 
 def lose(paid: Checkout | PaymentRequest) -> None:
-    """Dispute the payment of an order or a share, and decide the dispute against the merchant."""
+    """Dispute the payment of an order or a share, and let the merchant lose the dispute."""
     paid.refresh_from_db()
     decide(dispute(paid.payment), is_won=False)
 

@@ -35,7 +35,7 @@ def shop(acme: Merchant) -> Merchant:
 
 @pytest.fixture
 def lea(shop: Merchant, unpaid: Checkout) -> Payer:
-    """Return Lea's browser. Lea has paid, the merchant has captured, and Finn has a share of £20.00."""
+    """Return Lea's browser. Finn has a share of £20.00. Lea has paid, and the merchant has captured."""
     payer = Payer(Checkout.objects.get(pk=unpaid.pk))
     payer.sign_in()
     fields = {"split": "own", "name": ["Finn"], "amount": ["20"], "your_name": "Lea"}

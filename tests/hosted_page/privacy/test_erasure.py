@@ -1,4 +1,4 @@
-"""The erasure of a person's data. The records of payments stay."""
+"""Erasure: a person's data is erased, and the records of payments stay."""
 
 import json
 from collections.abc import Callable

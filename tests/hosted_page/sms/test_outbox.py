@@ -43,7 +43,7 @@ class Network:
 
 @pytest.fixture
 def lea(unpaid: Checkout) -> Payer:
-    """Return Lea's browser. She has split £90.00 with Finn and Amy, and the merchant has captured."""
+    """Return Lea's browser. She splits £90.00 with Finn and Amy, and the merchant has captured."""
     payer = Payer(unpaid)
     payer.pay(split="own", name=["Finn", "Amy"], amount=["20", "30"], your_name="Lea 4 u.to/x")
     captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)

@@ -1,4 +1,4 @@
-"""The receipt by text message: who can request it, how often it is sent, and what its link opens."""
+"""The receipt by text: who can request it, how often it is sent, and what its link opens."""
 
 import re
 from datetime import timedelta

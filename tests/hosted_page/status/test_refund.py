@@ -123,7 +123,7 @@ class TestAMate:
 @pytest.mark.rule("pay.honest_page", "refund.returned")
 @pytest.mark.usefixtures("posted")
 class TestWhatCameBackAfterItWasSettled:
-    """A refund was returned by a payer's card. Each payer's page says only what concerns their own card."""
+    """A refund that a payer's bank has returned. Each payer's page says only what concerns their own card."""
 
     def test_of_a_mates_card_is_told_to_the_mate(self, lead: Payer, finn: Mate, order: Checkout) -> None:
         finn.pay(RETURNS)

@@ -30,7 +30,7 @@ def run(*command: str, within: Path, **more: str) -> str:
 
 
 def told(program: str, base_url: str) -> list[str]:
-    """Return the command with which the guide generates a client by this program."""
+    """Return the command of the guide that generates a client with this program."""
     (line,) = re.findall(rf"^(?:npx )?({program} .*{{base_url}}.*)$", guide.GUIDE, re.MULTILINE)
     return str(line).replace("{base_url}", base_url).split()
 

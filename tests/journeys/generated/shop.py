@@ -83,7 +83,7 @@ def bought(client: AuthenticatedClient) -> UUID:
 
 
 def refunded(client: AuthenticatedClient, checkout_uuid: UUID) -> list[str]:
-    """Refund the order and wait until it is refunded; return its statuses, from before the refund on."""
+    """Refund the order and wait for the end; return its statuses, beginning before the refund."""
     before = read_checkout.sync(checkout_uuid, client=client)
     assert isinstance(before, CheckoutResponse)
     seen: list[str] = [before.data.status]

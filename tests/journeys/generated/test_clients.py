@@ -21,7 +21,7 @@ SHOPS = {"Python": making.python_shop, "TypeScript": making.typescript_shop}
 def shop(
     request: pytest.FixtureRequest, service: Service, tmp_path_factory: pytest.TempPathFactory
 ) -> list[str]:
-    """Generate a client with the guide's command; return the command of a shop that uses the client."""
+    """Generate a client with the guide's command, and return the command that runs a shop with it."""
     make: Callable[[str, Path], list[str]] = SHOPS[request.param]
     return make(service.base_url, tmp_path_factory.mktemp(request.param))
 

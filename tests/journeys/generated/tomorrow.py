@@ -23,7 +23,7 @@ LISTS = {"available_actions": "split", "event_types": "checkout.promised"}
 
 
 def changed(value: Any) -> Any:
-    """Return what the later version would return instead of this JSON value."""
+    """Return a current JSON value as the later version would return it."""
     if isinstance(value, list):
         return [changed(part) for part in value]
     if not isinstance(value, dict):

@@ -86,7 +86,7 @@ def stub() -> Iterator[tuple[Stub, str]]:
 
 
 class Running:
-    """listen.py in a separate process, and the lines that it prints."""
+    """listen.py in a separate process, and what it prints."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self.process, self.said = process, list[str]()

@@ -60,7 +60,7 @@ def limits() -> tuple[Any, ...]:
 def later(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> Iterator[None]:
-    """Add a later migration to the app checkout. The parameter says whether it runs in a transaction."""
+    """Add a later migration to checkout. The parameter says whether it runs in a transaction."""
     package = tmp_path / "later_migrations"
     package.mkdir()
     package.joinpath("__init__.py").touch()
