@@ -1,1 +1,1 @@
-"""The sandbox bank as a peer on a network: what a real provider is, slow, broken off or down."""
+"""The sandbox bank, reached over HTTP like a real provider, when it is slow, resets connections or is down."""

@@ -1,2 +1,4 @@
-"""`make bench`: what the API costs, against its budgets (docs/scale.md). A program, not a test: it takes minutes
-and judges by the CPU's time, so nothing else should run beside it."""
+"""The benchmark `make bench`: the CPU time of the API's requests, compared with their budgets (docs/scale.md).
+
+This is a program and not a test: it takes minutes. Run nothing else at the same time.
+"""

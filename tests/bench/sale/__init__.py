@@ -1,1 +1,1 @@
-"""A sale: hundreds of buyers in a minute, each from an address of their own, against the whole service as processes."""
+"""A sale against all processes of the service: hundreds of buyers in a minute, each with a separate IP address."""

@@ -1,1 +1,1 @@
-"""Orders that never happened, by COPY: for the bench, and for whoever wants to see the pages over a large database."""
+"""Many orders, written with COPY, for the benchmark and for looking at the pages over a large database."""

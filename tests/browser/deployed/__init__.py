@@ -1,1 +1,1 @@
-"""The service as it is deployed, behind TLS and under public names, and the walks through it in a browser."""
+"""The deployed service behind TLS with public host names, and tests that use it in a browser."""

@@ -1,1 +1,1 @@
-"""The portal's pages, as a merchant's people read them."""
+"""The portal's pages in a browser."""

@@ -1,1 +1,1 @@
-"""The world whose provider is Stripe's peer: settings of its processes, who pays there, and what goes wrong."""
+"""The chaos tests with the double of Stripe as the provider: its processes' settings, its payers, its faults."""

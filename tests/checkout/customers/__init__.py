@@ -1,1 +1,1 @@
-"""Customers before a code proves them."""
+"""Phone numbers and prefilled customer data."""

@@ -1,1 +1,1 @@
-"""Operations in doubt, from the provider's silence to the end of the order."""
+"""Operations in doubt, from the first unanswered call until the order has ended."""

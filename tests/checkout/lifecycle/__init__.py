@@ -1,4 +1,4 @@
-"""Random walks through the life of an order. Their failures are explained like those of a test."""
+"""Random sequences of actions on an order, with checks of its money after each action."""
 
 import pytest
 

@@ -1,1 +1,1 @@
-"""What holds under a lock, and whose clock decides."""
+"""Row locks of checkouts, and the clock that decides after a lock."""

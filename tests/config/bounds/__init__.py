@@ -1,1 +1,1 @@
-"""What it may cost to read whatever a stranger sends."""
+"""Limits on the size and CPU time of every input from outside."""

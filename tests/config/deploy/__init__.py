@@ -1,1 +1,1 @@
-"""The package: image, units, proxy and pooler, read and run."""
+"""The deployment package: image, systemd units, proxy and connection pooler."""

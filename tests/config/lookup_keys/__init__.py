@@ -1,1 +1,1 @@
-"""LOOKUP_KEY is replaced: what is found at each step."""
+"""The rotation of LOOKUP_KEY: which rows are found before, during and after it."""

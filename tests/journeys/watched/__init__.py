@@ -1,1 +1,1 @@
-"""What is recorded about an order: log lines, spans, errors and figures, and the data that none of them contain."""
+"""Records about an order: log lines, spans, error reports and metrics, and the data that they must not contain."""

@@ -1,1 +1,1 @@
-"""The connections, with a real replica: tests/config/lib/database/standby.py."""
+"""Database connections, also with a real streaming replica (standby.py)."""
