@@ -60,14 +60,21 @@ def with_returns(rows: QuerySet[Operation, Any]) -> QuerySet[Operation, Any]:
     return rows.annotate(has_return=Exists(returns))
 
 
+def check_not_disputed(checkout: Checkout) -> None:
+    """Raise NotAllowed while a dispute is open on a card of the order (rule dispute.no_refund)."""
+    if disputes.is_open(checkout.pk):
+        raise NotAllowed(
+            "A card of the order is disputed, so the money could go back twice. Wait until the dispute is decided."
+        )
+
+
 def check(checkout: Checkout, refund: Operation, now: datetime) -> Due:
     """Return the amount that the card is owed for a refund.
 
     Raises NotAllowed with the reason if no amount can be sent. Must be called with the checkout locked.
     """
     check_refused(refund)
-    if disputes.is_open(checkout.pk):
-        raise NotAllowed("A card of the order is disputed: the money would go twice.")
+    check_not_disputed(checkout)
     accounts = cards.read_accounts(checkout)
     key = cards.key_of(refund)
     part = accounts.parts.get(key) if key else None

@@ -105,7 +105,8 @@ def _plan_void(checkout: Checkout, void: Operation, cause: Cause, now: datetime)
 def _make_due(checkout: Checkout, operation: Operation, asked: Operation, now: datetime) -> None:
     """Make an operation that never arrived due now.
 
-    It keeps its key if that key may still be sent. Otherwise it gets a new key.
+    It keeps its key if that key may still be sent. Otherwise it gets a new key, unless it is a refund of a
+    disputed order.
     """
     if operation.lease_token != asked.lease_token or operation.attempts != asked.attempts:
         raise NotAllowed(outstanding_refund.UNDER_WAY)
@@ -113,6 +114,8 @@ def _make_due(checkout: Checkout, operation: Operation, asked: Operation, now: d
         Operation.objects.filter(pk=operation.pk).update(next_attempt_at=now)
     else:
         _check_new_key(operation)
+        if operation.kind == Kind.REFUND:
+            outstanding_refund.check_not_disputed(checkout)
         operation_recovery.renew(checkout, operation, now)
 
 

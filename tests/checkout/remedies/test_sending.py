@@ -12,10 +12,10 @@ from config.lib import clock
 from payments import planning
 from payments.models import Discrepancy, Operation
 from payments.provider import CardUse
-from payments.providers.sandbox import bank, fault_injection
+from payments.providers.sandbox import bank, disputing, fault_injection
 from payments.providers.sandbox.models import Call, Charge
 from tests import mates
-from tests.checkout.remedies.remedy import close, refuses, said, send
+from tests.checkout.remedies.remedy import close, look_into_disputes, refuses, said, send
 from tests.factories import CAUSE, CustomerFactory
 from tests.outages import pass_time
 
@@ -86,6 +86,18 @@ class TestSendingAgain:
         mates.pump(unpaid.pk, rounds=2)
         unpaid.refresh_from_db()
         assert unpaid.status == "refunded"
+
+    @pytest.mark.rule("dispute.no_refund")
+    def test_with_a_new_key_is_refused_while_a_dispute_is_open(self, unpaid: Checkout) -> None:
+        operation = self._refund_in_doubt(unpaid)
+        pass_time(operation, hours=25, minutes=1)
+        disputing.dispute(payment=operation.payment_id)
+        look_into_disputes(operation)
+        refuses(send, operation, "disputed")
+        disputing.decide(payment=operation.payment_id, is_won=True)
+        look_into_disputes(operation)
+        send(operation)
+        assert Operation.objects.filter(kind="refund", ended_at=None).exclude(pk=operation.pk).exists()
 
     def test_of_what_is_in_doubt_and_has_failed_at_the_provider(
         self, stuck: Operation, unpaid: Checkout

@@ -75,8 +75,8 @@ class TestSettlingAPartOutside:
     def test_is_refused_while_a_card_of_the_order_is_disputed(self, stuck: Operation) -> None:
         disputing.dispute(payment=stuck.payment_id)
         look_into_disputes(stuck)
-        refuses(close, stuck, "disputed: the money would go twice")
-        refuses(send, stuck, "disputed: the money would go twice")
+        refuses(close, stuck, "disputed, so the money could go back twice")
+        refuses(send, stuck, "disputed, so the money could go back twice")
 
     @pytest.mark.rule("sync.outside")
     def test_books_no_more_than_is_left_of_the_card(self, unpaid: Checkout, stuck: Operation) -> None:
