@@ -1,1 +1,1 @@
-"""Operators' remedies for stuck money. Each asks the provider first and proves the ledger afterwards."""
+"""Operators' remedies for stuck money. Each of them asks the provider before it changes a row."""
