@@ -174,10 +174,13 @@ def _way_out(checkout: Checkout, found: order_status.PageStatus) -> str:
 
 def _show_signed_in_elsewhere(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Say that another person has signed in after this one. An order has only one lead at a time."""
-    after, nothing = _("They signed in to this order after you."), order_status.nothing_paid(target.checkout)
+    nothing = order_status.nothing_paid(target.checkout)
+    after = _("Someone else signed in to this order after you.")
     words = format_html("{} {}", nothing, after)
     own: dict[str, Any] = {
-        "further": _("If it is a mate, let them pay. If you take over, you pay, and their split ends."),
+        "further": _(
+            "If a mate has taken over, let them pay. If you take over, you pay, and their split ends."
+        ),
         "link": {"href": target.address("leave"), "label": _("Sign in and take over")},
         "cancel_url_path": "",
         "leave": None,

@@ -279,7 +279,7 @@ def _where_it_goes(checkout: Checkout, all_lines: Sequence[Line], borne: Borne) 
     elif borne.paid:
         words = _("Your mates’ payments are back on {card}.")
     else:
-        words = _("No mate is paying a share, so it stays on {card}.")
+        words = _("No mate is paying a share, so this amount stays on {card}.")
     return words.format(card=card, yours=money.for_payer(borne.yours, checkout.currency))
 
 

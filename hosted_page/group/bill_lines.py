@@ -170,7 +170,7 @@ class Line:
         """
         tone, icon, words = CAME_BACK
         line = replace(
-            self, tone=tone, icon=icon, words=words, hint=_("it is sent again, or paid another way")
+            self, tone=tone, icon=icon, words=words, hint=_("the money is sent again, or paid another way")
         )
         spoken = _describe_aloud(ShareStatus.PAID, self.name, self.amount)
         return replace(line, spoken=spoken, seen=f"{self.seen} back", went="back")
@@ -181,7 +181,7 @@ class Line:
         `is_owed` says that the missing amount is still owed to the lead. If false, it was paid another way.
         """
         words = TOLD[ShareStatus.PAID][-1] if is_owed else _("Paid back another way")
-        hint = _("it is sent again, or paid another way") if is_owed else ""
+        hint = _("the money is sent again, or paid another way") if is_owed else ""
         went, spoken = (
             "owed" if is_owed else "otherwise",
             _describe_aloud(ShareStatus.PAID, self.name, self.amount),
@@ -326,7 +326,7 @@ def _hint_of_line(checkout: Checkout, share: PaymentRequest, back: Operation | N
     match share.status:
         case ShareStatus.PAID:
             if back and back.state in REFUSED:
-                return _("it is sent again, or paid another way")
+                return _("the money is sent again, or paid another way")
             due_at = back.next_attempt_at if back else amounts_owed.due_at(share.paid_at or clock.now())
             if due_at is None or due_at <= clock.now():
                 return _("on its way to your card")

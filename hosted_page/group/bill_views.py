@@ -125,7 +125,7 @@ def _why_not(status: str, name: str) -> str:
         case ShareStatus.EXPIRED:
             words = _("This link has expired, so the share was not changed.")
         case _:
-            words = _("That is not possible now, so the share was not changed. Check it below.")
+            words = _("This change is not possible now, so the share was not changed. Check the share below.")
     return words.format(name=name)
 
 

@@ -100,7 +100,7 @@ def _of_mate(checkout: Checkout, share: PaymentRequest, amount: int, *, is_borne
     words = words.format(amount=money.for_payer(amount, checkout.currency))
     if not is_borne:
         return words
-    bears = _("{shop} covers that, not you.").format(shop=checkout.merchant.name)
+    bears = _("{shop} covers this amount, not you.").format(shop=checkout.merchant.name)
     if share.status == ShareStatus.REFUNDED:
         bears = _("You cover that share.")
     return f"{words} {bears}"

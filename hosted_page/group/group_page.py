@@ -167,8 +167,8 @@ def _closed_reason(group: Group, bill: Bill) -> dict[str, Any] | None:
     status, facts = group.checkout.status, {"shop": group.checkout.merchant.name, "name": group.name}
     if status in (Status.CREATED, Status.AUTHORIZED):
         words = _(
-            "{shop} has not confirmed {name}’s order yet. This link opens after that. You have not been"
-            " charged."
+            "{shop} has not confirmed {name}’s order yet. This link opens when the order is confirmed. You"
+            " have not been charged."
         )
         return {"heading": _("Not open yet"), "words": words.format(**facts), "passes": True}
     if status in ENDED:
@@ -199,7 +199,9 @@ def _all_gone(group: Group, bill: Bill) -> dict[str, Any] | None:
     if bill.of(group_members.FREE):
         return None
     if bill.of(group_members.TAKEN):
-        words = _("If a taken share is not paid in time, it becomes free again in a few minutes.")
+        words = _(
+            "If a mate takes a share but does not pay it, the share becomes free again after a few minutes."
+        )
         return {"heading": _("No share is free now"), "words": words, "passes": True}
     if bill.of(group_members.PAID):
         words = _("No share is left to pay. You don’t owe anything.")

@@ -51,7 +51,7 @@ def save_tick(request: HttpRequest, target: PaymentTarget, placement: str = "") 
     name = clean_name(request.POST.get("name", ""))
     typed = {"email": request.POST.get("email", "")[: consent.MAX_EMAIL], "name": name}
     if request.POST.get("opt_in") != "yes":
-        return {"error_box": _("Tick the box first, or leave it empty. It is optional.")} | typed
+        return {"error_box": _("Tick the box to get offers, or leave it empty. Offers are optional.")} | typed
     try:
         email = consent.parse_email(request.POST.get("email", ""))
         person = None if placement else _signed_in_person(request, target)
@@ -69,7 +69,9 @@ def save_tick(request: HttpRequest, target: PaymentTarget, placement: str = "") 
     except consent.InvalidEmail:
         return {"error": _("Enter an e\N{NON-BREAKING HYPHEN}mail address, such as lea@example.com.")} | typed
     except consent.TooManyTicks:
-        return {"error_box": _("No more sign-ups for this order. Earlier ones still count.")} | typed
+        return {
+            "error_box": _("No more sign-ups are possible with this order. Earlier sign-ups still count.")
+        } | typed
     return {}
 
 

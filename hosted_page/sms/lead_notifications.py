@@ -126,7 +126,7 @@ def _words_of_text(row: LeadTold, checkout: Checkout, shares: list[PaymentReques
         case Kind.ALL_PAID if len(about) == len(shares):
             words = _("All your mates have paid their shares at {shop}, {amount} in total: {link}")
         case Kind.ALL_PAID:
-            words = _("Your mates have paid {amount} at {shop}. No one is asked for more: {link}")
+            words = _("Your mates have paid {amount} at {shop}. No more shares are due: {link}")
         case _:
             words = _(
                 "{amount} at {shop} is not paid yet, and the links expire in a day. Remind your mates: {link}"

@@ -110,8 +110,8 @@ def _to_be_held(shown: PageStatus) -> PageStatus:
 def _challenge_status(is_lead: bool) -> PageStatus:
     asked = _("Your bank wants to be sure that this is you.")
     if not is_lead:
-        asked = _("The bank is asking the person who pays.")
-    nothing = _("No money is held or taken until this is confirmed.")
+        asked = _("The bank is asking the payer to confirm.")
+    nothing = _("No money is held or taken until the payment is confirmed.")
     return PageStatus(
         "confirm",
         _("Confirm with your bank") if is_lead else _("Not confirmed yet"),
@@ -156,8 +156,8 @@ def silent(is_theirs: bool) -> PageStatus:
     if is_theirs:
         words.append(
             _(
-                "You don’t have to wait. If you use another card, any hold on this one is released. Or"
-                " wait here for your bank’s answer."
+                "You don’t have to wait. If you use another card, any hold on your previous card is"
+                " released. Or wait here for your bank’s answer."
             )
         )
     heading = _("Your bank has not answered") if is_theirs else _("The bank has not answered")

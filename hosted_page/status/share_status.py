@@ -32,8 +32,8 @@ def share_status_of(target: PaymentTarget, customer_uuid: UUID | None, now: date
     match share.status:
         case ShareStatus.DRAFT:
             words = _(
-                "{shop} has not confirmed {name}’s order yet. This link opens after that. You have not"
-                " been charged."
+                "{shop} has not confirmed {name}’s order yet. This link opens when the order is confirmed."
+                " You have not been charged."
             )
             return PageStatus("draft", _("Not open yet"), [words.format(**facts)], live=True)
         case ShareStatus.OPEN if target.checkout.status == Status.CAPTURED:
@@ -130,7 +130,7 @@ def _paying_status(target: PaymentTarget, is_mate: bool, now: datetime) -> PageS
             return PageStatus(
                 "confirm",
                 _("Someone is paying this"),
-                [_("Their bank is asking them to confirm.")],
+                [_("The payer’s bank is asking them to confirm the payment.")],
                 live=True,
             )
         shown = PageStatus("confirm", _("Confirm with your bank"), [words], live=True)

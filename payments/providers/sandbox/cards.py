@@ -52,7 +52,9 @@ _TABLE = (
     TestCard("4000000000000341", _("approved slowly: each step takes 2 s"), seconds_a_call=2),
     TestCard("4000000000006975", _("captured, but the answer is lost"), loses_capture_answer=True),
     TestCard("4000000000006983", _("no capture arrives: the hold ends after 2 min"), gets_no_capture=True),
-    TestCard("4000000000008013", _("approved, but its release fails ten times first"), void_failures=10),
+    TestCard(
+        "4000000000008013", _("approved, but releasing the hold fails ten times first"), void_failures=10
+    ),
     TestCard("4000000000000077", _("the capture is accepted, and confirmed 3 s later"), capture_settles_in=3),
     TestCard("4000000000000259", _("disputed 2 s after the capture"), disputed_in=2),
     TestCard("4000000000007726", _("a refund is settled, and fails 2 s afterwards"), refund_returns_in=2),

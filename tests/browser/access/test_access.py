@@ -60,7 +60,7 @@ list "Steps"
 heading 1 "Enter the 6-digit code"
 form
   text
-    text: It is for {number}.
+    text: The code is for {number}.
     link "Change number"
   textbox [required] "Enter the 6-digit code" (Works until {time}.)
   text: Works until {time}.
@@ -85,8 +85,8 @@ form
   button "All mine Pay {money}"
   group "Or share it with your mates"
     legend: Or share it with your mates
-    radio "Equally" (Choose how many. Each gets a link.)
-    text: Choose how many. Each gets a link.
+    radio "Equally" (Choose how many people. Each mate gets a link.)
+    text: Choose how many people. Each mate gets a link.
     radio [checked] "Different amounts" (Choose who pays what.)
     text: Choose who pays what.
     list

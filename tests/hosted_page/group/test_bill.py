@@ -166,7 +166,7 @@ class TestWhatTheLeadBears:
             mate_shares.cancel(share.pk)
         page = words(lead.get())
         assert "You’re covering £90.00 for now" in text(page) and sums(page) == ["£90.00", "£0.00", "£0.00"]
-        assert page.count("You cover it") == 2 and "so it stays on your Visa ending 4242." in page
+        assert page.count("You cover it") == 2 and "so this amount stays on your Visa ending 4242." in page
 
     def test_says_when_a_share_goes_back(self, lead: Payer, finn: Mate, settings: Settings) -> None:
         settings.REIMBURSEMENT_DELAY = timedelta(hours=24)

@@ -104,7 +104,7 @@ class TestTheOpenPage:
         mate_shares.decline(amy.pk)
         part = words(lead.get("/bill", seen="", no=str(finn.share.pk)))
         assert '<span class="hint">Amy said no.</span>' in part
-        assert "so it stays on" not in part, "the block stands in the sentence's place"
+        assert "so this amount stays on" not in part, "the block stands in the sentence's place"
         part = words(lead.get("/bill", seen="", no=str(amy.pk)))
         assert '<span class="hint">Finn said no.</span>' in part
 

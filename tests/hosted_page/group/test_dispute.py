@@ -116,7 +116,7 @@ class TestTheBill:
         assert "A bank is reviewing a payment for this order. You don’t need to do anything." in page, (
             "not whose"
         )
-        assert "Your mates’ payments wait until the bank has decided." in page
+        assert "Your mates’ payments can go to your card only after the bank has decided." in page
         assert "No share can be paid" not in page, "nobody is asked"
 
     def test_of_a_lost_one_says_that_nobody_is_asked(self, lead: Payer, finn: Mate, order: Checkout) -> None:
@@ -129,7 +129,11 @@ class TestTheBill:
         assert re.search(r"Your bank gave you £90\.00 back, \w+ \d+ \w+, \d\d:\d\d", text(page)), (
             "beside the receipt"
         )
-        assert "Yes, ask again" not in page and "so it stays on your" not in page and offered(page) == []
+        assert (
+            "Yes, ask again" not in page
+            and "so this amount stays on your" not in page
+            and offered(page) == []
+        )
 
     @pytest.mark.rule("dispute.lost")
     def test_of_a_lost_one_does_not_say_who_bears_a_share(

@@ -80,7 +80,7 @@ class TestToAMate:
             and "Adds up" in page
         )
         assert "Returned to a mate " in page, "and not the order"
-        told = "A bank has returned £20.00 to a mate’s card. Acme Tickets covers that, not you."
+        told = "A bank has returned £20.00 to a mate’s card. Acme Tickets covers this amount, not you."
         assert f"{told} Your mates are no longer asked to pay. You cover any share that is not paid." in page
         assert "You cover it" in page and "Confirmed and paid" not in page, "Amy’s"
         assert "whether your order is still valid" in page and "Your bank" not in page
@@ -106,7 +106,7 @@ class TestToAMate:
         page = text(main(lead.get()))
         assert "Your bank gave you £90.00 back" in page
         assert "A bank has returned £20.00 to a mate’s card." in page
-        assert "covers that" not in page and "You’re covering" not in page
+        assert "covers this amount" not in page and "You’re covering" not in page
 
     @pytest.mark.parametrize("delay", [0, 24])
     def test_is_what_the_mate_reads_and_no_other(

@@ -51,7 +51,7 @@ class TestTheOffer:
         ends_in(days=1, minutes=1)
         assert said(words(lead.get())) == ""
         ends_in(hours=23, minutes=59)
-        assert "£50.00 is not paid yet. You cover any share that is not paid by then." in said(
+        assert "£50.00 is not paid yet. You cover any share that is not paid before the links end." in said(
             words(lead.get())
         )
         assert "Remind 2 mates by text" in said(words(lead.get()))
@@ -93,7 +93,8 @@ class TestATap:
         ends_in(hours=23)
         assert reminded(lead, network) == {FINNS, AMYS}
         network.sent.clear()
-        assert "One text a day. Already requested for: Finn and Amy." in said(words(lead.get()))
+        hint = "You can send each mate one reminder a day. Already requested for: Finn and Amy."
+        assert hint in said(words(lead.get()))
         assert reminded(lead, network) == set()
 
     def test_leaves_out_who_has_paid(

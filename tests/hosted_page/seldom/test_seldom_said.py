@@ -53,7 +53,7 @@ class TestTheNumber:
         order = factories.checkout(acme, customer={"phone": "+447700900123"})
         speaking(Payer(order), language).post("/prefilled")
         page = speaking(Payer(order), language).post("/prefilled")
-        assert said(page, "We just texted it to this number.")
+        assert said(page, "We just texted a code to this number.")
         assert said(page, "The code works only in the browser or app where you asked for it.")
         assert said(page, "You can ask for a new code in") and "notice tone-" not in words(page)
 
@@ -216,7 +216,8 @@ class TestTheCard:
         share = captured(lea, name=["Finn"], amount=["20"]).payment_requests.get()
         mates.pay(share, ASKS)
         page = Client(headers={"accept-language": language}).get(f"/pay/share/{share.token}")
-        assert said(page, "Someone is paying this") and said(page, "Their bank is asking them to confirm.")
+        assert said(page, "Someone is paying this")
+        assert said(page, "The payer’s bank is asking them to confirm the payment.")
 
     def test_that_may_be_held_a_moment_longer(
         self, lea: Payer, said: Callable[..., bool], in_doubt: Callable[..., Operation]
@@ -250,7 +251,9 @@ class TestTheBill:
         Client().post(f"/pay/share/{share.token}/decline")
         dispute(Checkout.objects.get().payment)
         refused = lea.post("/ask-again", share=str(share.pk))
-        assert said(refused, "That is not possible now, so the share was not changed. Check it below.")
+        assert said(
+            refused, "This change is not possible now, so the share was not changed. Check the share below."
+        )
 
     def test_of_a_no_that_stays(self, lea: Payer, said: Callable[..., bool]) -> None:
         share = captured(lea, name=["Finn"], amount=["20"]).payment_requests.get()
@@ -322,7 +325,10 @@ class TestTheGroupsLink:
     ) -> None:
         lea.pay(split="own", your_name="Lea", name=["Finn"], amount=["20"])
         page = Client(headers={"accept-language": language}).get(f"/pay/g/{GroupLink.objects.get().token}")
-        waits = "{shop} has not confirmed {name}’s order yet. This link opens after that. You have not been charged."
+        waits = (
+            "{shop} has not confirmed {name}’s order yet. This link opens when the order is confirmed. You"
+            " have not been charged."
+        )
         assert said(page, waits)
 
 

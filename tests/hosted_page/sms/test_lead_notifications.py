@@ -109,7 +109,7 @@ class TestAllHavePaid:
         finn.pay()
         mates.settled(finn.share)
         (text,) = texts(network)
-        assert text.startswith("Your mates have paid £20.00 at") and "No one is asked for more" in text
+        assert text.startswith("Your mates have paid £20.00 at") and "No more shares are due" in text
 
     def test_is_no_text_where_the_lead_keeps_the_last_share(
         self, finn: Mate, lead: Payer, order: Checkout, network: Network

@@ -28,7 +28,7 @@ TEXTS = (
     "{name} said no to {amount} at {shop}. Ask again or cover it: {link}",
     "All your mates have paid their shares at {shop}, {amount} in total: {link}",
     "{amount} at {shop} is not paid yet, and the links expire in a day. Remind your mates: {link}",
-    "Your mates have paid {amount} at {shop}. No one is asked for more: {link}",
+    "Your mates have paid {amount} at {shop}. No more shares are due: {link}",
     "Your receipt from {shop}, {amount}: {link}",
     *("Your mate", "A mate", "the shop"),
 )

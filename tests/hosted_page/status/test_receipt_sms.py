@@ -84,10 +84,12 @@ class TestTheText:
         settings.SANDBOX = False
         for _ in range(2):
             assert paid.post("/receipt").status_code == 303
-            assert "On its way to •••• 0123 by text. We send it only once." in text(words(paid.get()))
+            assert "On its way to •••• 0123 by text. We text the receipt only once." in text(
+                words(paid.get())
+            )
         assert len(texts(carrier)) == 1
         paid.post("/receipt")
-        assert "Texted to •••• 0123. We send it only once." in text(words(paid.get()))
+        assert "Texted to •••• 0123. We text the receipt only once." in text(words(paid.get()))
         assert len(texts(carrier)) == 1 and "Text it to" not in words(paid.get())
         assert mail.outbox == [], "nobody has proven an address here"
 
@@ -186,7 +188,7 @@ class TestTheLink:
         page = words(come_back(client, address, FINN))
         assert receipt(page) == [] and texts(carrier, FINNS) == []
         code_page = text(words(client.get(address)))
-        assert "if that number paid and has not had too many texts" in code_page
+        assert "if that number was used to pay and has not received too many texts" in code_page
 
     def test_leads_to_the_receipt_of_what_is_refunded(self, paid: Payer, carrier: Network) -> None:
         mates.give_back(paid.checkout)

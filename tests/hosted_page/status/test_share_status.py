@@ -54,7 +54,7 @@ class TestTheLink:
         assert finn.status() == "declined" and "You said no" in page and "I’ve changed my mind" in page
         assert (
             "Lea can see that you said no." in page
-            and "Lea</bdi> is still asking for it, until <time" in page
+            and "Lea</bdi> is still asking you for this share, until <time" in page
         )
         finn.post("/phone", phone=FINN)
         assert not SignInCode.objects.filter(subject=finn.share.pk).exists()

@@ -202,5 +202,5 @@ class TestAShareThatWasPaidByTheGroupsLink:
             page = words(answer)
             assert answer.status_code in (200, 422)
             assert not any(hidden in page for hidden in ("£20.00", "Finn", "0456", "4242")), page
-        assert "if that number paid and" in words(code_page) and shown_code(code_page) == ""
+        assert "if that number was used to pay and" in words(code_page) and shown_code(code_page) == ""
         assert stranger.post("/3/phone", phone=PHONE)["Location"] == f"{zoe.path}?taken=3", "nobody has paid"
