@@ -61,7 +61,7 @@ ACTIONS: dict[str, str] = {
     "second_factor_removed": "Removed their authenticator app",
     "passkey_added": "Added a passkey",
     "passkey_removed": "Removed a passkey",
-    "second_factor_locked": "Failed too often at the second factor after the right password",
+    "second_factor_locked": "Entered the right password, then failed the second factor too often",
     "recovery_codes_made": "Made new recovery codes",
     "sessions_ended": "Ended other sessions",
     "account_disabled": "Account disabled after 90 days without a login",

@@ -74,7 +74,7 @@ def record_removed_factor(request: HttpRequest, authenticator: Authenticator) ->
         person.email,
         "A second factor was removed",
         f"Our support removed a second factor of your account: {kind}. "
-        "If you have no other one, you set one up at your next login.",
+        "If you have no other second factor, you set one up at your next login.",
         FACTOR_REMOVED,
     )
 

@@ -22,7 +22,7 @@ MAX_OPEN = 50
 # Invitations per merchant. Withdrawn ones count too, because each of them was mailed.
 A_DAY = quota.Limit(50, timedelta(days=1))
 TO_ONE = quota.Limit(3, timedelta(days=1))  # per merchant and invited address
-INVITED = "This person is invited already. Take the invitation back to send a new one."
+INVITED = "This person is invited already. Withdraw the invitation before you send a new one."
 
 
 class TeamRefused(Exception):
@@ -60,7 +60,7 @@ def _check_open(merchant: Merchant, email: str) -> None:
     if open_ones.filter(email__iexact=email).exists():
         raise TeamRefused(INVITED)
     if open_ones.count() >= MAX_OPEN:
-        raise TeamRefused("Too many invitations are open. Take some back first.")
+        raise TeamRefused("Too many invitations are open. Withdraw some first.")
 
 
 def _check_sent(merchant: Merchant, email: str) -> None:
@@ -169,7 +169,7 @@ def _end_invitations(member: Membership) -> None:
 
 def _check_owner(by: Membership, *roles: Role) -> None:
     if Role.OWNER in roles and by.role != Role.OWNER:
-        raise TeamRefused("Only an owner may do that to an owner, or make a person an owner.")
+        raise TeamRefused("Only an owner may make, change or remove an owner.")
 
 
 def _check_another_owner(member: Membership) -> None:

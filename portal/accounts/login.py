@@ -47,7 +47,7 @@ class AccountAdapter(DefaultAccountAdapter):
     """Logs people in with our limits. There is no sign-up: people are invited."""
 
     error_messages = DefaultAccountAdapter.error_messages | {
-        "email_password_mismatch": "This e-mail and password do not belong together.",
+        "email_password_mismatch": "This e-mail address and password do not match.",
         "password_locked": "Ten wrong passwords. Wait 30 minutes, or reset your password.",
         "address_locked": "Too many wrong passwords from your network. Try again in an hour.",
         "code_by_mail": "There were many wrong passwords for this account. Log in with a code by e-mail.",

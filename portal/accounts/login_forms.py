@@ -17,7 +17,7 @@ MANY_MAILS = (
     "We have mailed this address several times within an hour. Look for our mails, also in your spam folder, "
     "or try again in an hour."
 )
-LOCKED = "Too many wrong codes. Wait, or reset your password, because someone might know it."
+LOCKED = "Too many wrong codes. Someone might know your password. Reset it, or wait and try again."
 
 
 class LoginForm(account.LoginForm):

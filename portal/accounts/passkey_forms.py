@@ -86,7 +86,7 @@ class AddPasskeyForm(webauthn.AddWebAuthnForm):
             >= MAX_PASSKEYS
         ):
             raise forms.ValidationError(
-                f"You have {MAX_PASSKEYS} passkeys, the most there can be. Remove one first."
+                f"You have {MAX_PASSKEYS} passkeys, which is the maximum. Remove one first."
             )
         with _refused_alike():
             parsed = RegistrationResponse.from_dict(self.cleaned_data["credential"])

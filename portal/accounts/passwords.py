@@ -62,7 +62,7 @@ class CommonPasswordValidator(password_validation.CommonPasswordValidator):
             raise ValidationError(self.get_error_message(), code="password_too_common")
 
     def get_error_message(self) -> str:
-        return "This password is too common: others use it, or one like it. Choose several unrelated words."
+        return "This password, or one like it, is too common. Choose several unrelated words."
 
     def _is_common(self, password: str) -> bool:
         return len(password) >= SHORTEST_WORD and password in self.passwords

@@ -35,10 +35,12 @@ HOLDS = "The bank holds {amount}{card}. It can be captured until {until}; then i
 RELEASED = "No money has moved to the merchant: the hold of {amount}{card} was released."
 RELEASING = "No money has moved to the merchant: the hold of {amount}{card} is being released."
 UNKNOWN: dict[str, str] = {
-    Operation.Kind.AUTHORIZE: "The bank may hold {amount}. It has not said yet.",
-    Operation.Kind.CAPTURE: "The bank may have taken {amount}. It has not said yet.",
+    Operation.Kind.AUTHORIZE: "The bank might hold {amount}. It has not answered yet.",
+    Operation.Kind.CAPTURE: "The bank might have taken {amount}. It has not answered yet.",
 }
-OR_WITH: dict[str, str] = {Operation.Kind.CAPTURE: "Or with the merchant: the bank has not said."}
+OR_WITH: dict[str, str] = {
+    Operation.Kind.CAPTURE: "Or the merchant has the money: the bank has not answered yet."
+}
 PLACES = {Status.AUTHORIZED: "hold", Status.CAPTURED: "shop", Status.REFUNDING: "shop"}
 TIMES = {
     "created_at": "Made",
@@ -247,7 +249,7 @@ class Page:
         """Return where the money is, in a sentence."""
         for row in self.disputes[:1]:
             if row.status == Dispute.Status.OPEN:
-                return f"A payer disputes {self._money(row.amount)}: their bank keeps it until it decides."
+                return f"A payer disputes {self._money(row.amount)}: their bank keeps it until the dispute is decided."
             if row.status == Dispute.Status.LOST:
                 return f"A dispute is lost: the payer has {self._money(row.amount)} back."
         if self._came_back:

@@ -99,7 +99,7 @@ def checklist_of(merchant: Merchant, *, is_paid: bool | None = None) -> list[Ste
         Step(
             "capture",
             "Capture in time",
-            "On checkout.authorized your server captures within two minutes. It fulfils after the answer 200.",
+            "On checkout.authorized, your server captures within two minutes. It fulfils the order after the 200.",
             captured_at,
             is_paid,
             f"{DOCS}#receivers",
@@ -126,7 +126,7 @@ def checklist_of(merchant: Merchant, *, is_paid: bool | None = None) -> list[Ste
         Step(
             "rotate",
             "Rotate the signing secret",
-            "Both secrets sign for two hours. Deploy the new one, and send a test event in that time.",
+            "Both secrets sign for two hours. Deploy the new secret, and send a test event in that time.",
             rotated_at,
             rotated_at is not None,
             "/portal/webhooks",

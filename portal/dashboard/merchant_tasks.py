@@ -171,7 +171,7 @@ def _dispute_task(undecided: Sequence[Dispute]) -> Need | None:
         )
     elif first.respond_by:
         wanted += f" before {when(first.respond_by)}"
-    text = f"The bank has taken the money back and keeps it until it decides. {wanted}."
+    text = f"The bank has taken the money back and keeps it until the dispute is decided. {wanted}."
     button = "See it" if len(undecided) == 1 else "See the most urgent"
     return Need("alert", "stop", title, text, f"/portal/checkouts/{first.checkout_uuid}", button)
 

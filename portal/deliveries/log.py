@@ -146,13 +146,13 @@ def _delivery_sentence(delivery: Delivery, attempt: Attempt | None, attempts: Se
 def _failure_sentence(delivery: Delivery, attempts: Sequence[Attempt]) -> str:
     """Return a sentence about the state of a delivery after a failed attempt."""
     if delivery.status == Delivery.Status.SUPERSEDED and delivery.event_type in PERSONAL:
-        return "Its personal data has been deleted, so it is not tried again."
+        return "The event’s personal data has been deleted, so the event is not sent again."
     if delivery.status == Delivery.Status.SUPERSEDED or (
         delivery.status == Delivery.Status.PARKED and is_over(delivery)
     ):
-        return "The hold has ended, so it is not tried again."
+        return "The hold has ended, so the event is not sent again."
     if delivery.status == Delivery.Status.PARKED:
-        return "It is not tried again automatically. Fix your endpoint, then send it again."
+        return "The event is not sent again automatically. Fix your endpoint, then send it again."
     if delivery.status != Delivery.Status.DELIVERED:
         next_at = delivery.next_attempt_at
         again = (

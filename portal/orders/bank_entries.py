@@ -34,14 +34,14 @@ OUTSIDE = (
 BOOKED: dict[str, tuple[str, str]] = {
     Booking.Kind.SETTLED_OUTSIDE: (
         "{amount} was refunded another way: {card} could not take it",
-        "The refund of {amount} another way was reversed",
+        "The entry for {amount} refunded another way was reversed",
     ),
     Booking.Kind.CLOSING: (
         "{amount} of a mate’s payment is not owed to the lead any more",
         "{amount} of a mate’s payment is owed to the lead again",
     ),
 }
-TAKEN_BACK = "Their bank has taken the money back and keeps it until it decides."
+TAKEN_BACK = "Their bank has taken the money back and keeps it until the dispute is decided."
 ACCOUNTS = {
     Account.PROVIDER: "the bank",
     Account.MERCHANT: "you",

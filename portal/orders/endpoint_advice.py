@@ -26,10 +26,11 @@ def advice(order: Order) -> Advice | None:
     if checkout.status != Status.AUTHORIZED or checkout.capture_before is None:
         return None
     told = [row for row in order.deliveries.values() if row.event_type == EventType.AUTHORIZED]
-    by_api = f"capture it through the API by {time_of(checkout.capture_before)}"
+    by_api = f"capture the order through the API by {time_of(checkout.capture_before)}"
     if not told:
         return Advice(
-            "Your server gets no event for this hold", f"No endpoint was saved when it began. {by_api}"
+            "Your server gets no event for this hold",
+            _or_else("No endpoint was saved when the hold began.", by_api),
         )
     failing = told[0]
     if failing.status == Delivery.Status.DELIVERED or not failing.attempt_count or failing.lease_token:

@@ -233,7 +233,7 @@ def of_split(order: Order) -> Iterator[Entry]:
         tone="still",
         icon="dashes",
         title="Customer split the cost",
-        text=f"1 lead and {mates}. They see names, you see counts.",
+        text=f"1 lead and {mates}. They see names. You see only counts.",
         facts={"mates": len(shares)},
     )
     for share in shares:

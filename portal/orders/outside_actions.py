@@ -23,11 +23,11 @@ MEANINGS: dict[str, tuple[Mapping[str, str], str]] = {
     ),
     TAKEN: (
         {
-            Status.AUTHORIZED: "The customer is charged, and the order is still only held. Capture it in time as"
-            " usual: the capture finds that money and does not take it twice. If it is not captured, we make sure"
-            " that the customer gets the money back.",
-            Status.CAPTURED: "Your capture found that money and did not take it twice. We are looking into it. You"
-            " don’t need to do anything.",
+            Status.AUTHORIZED: "The customer has been charged, but the order is still held. Capture it in time as"
+            " usual: the capture uses the money that was already taken. If you do not capture the order, we make"
+            " sure that the customer gets the money back.",
+            Status.CAPTURED: "Your capture used the money that was already taken, so the customer was not charged"
+            " twice. We are looking into it. You don’t need to do anything.",
         },
         "The customer is charged, and the order was not captured. Do not fulfil it. We make sure that the customer"
         " gets the money back.",
@@ -36,8 +36,8 @@ MEANINGS: dict[str, tuple[Mapping[str, str], str]] = {
 # The text if a different amount than the order's was captured outside the service. The service does not count
 # this as the order's capture, so a capture by the merchant would not find the money.
 OF_ANOTHER_AMOUNT = (
-    "The customer is charged, but not the order’s amount: a capture would not find that money. Do not fulfil the order."
-    " Cancel it. We make sure that the customer gets the money back."
+    "The customer has been charged, but not the order’s amount. A capture would not use that money. Do not fulfil the"
+    " order. Cancel it. We make sure that the customer gets the money back."
 )
 OF_A_MATE = "It was a mate’s card, so the order does not change. We are looking into it. You don’t need to do anything."
 
@@ -66,7 +66,7 @@ def action_entries(order: Order) -> Iterator[Entry]:
             tone="held",
             icon="alert",
             title=_action_title(act["kind"], act["facts"]),
-            text="This is when we learned of it.",
+            text="This entry has the time at which we learned of it.",
         )
 
 

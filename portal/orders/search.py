@@ -76,7 +76,7 @@ class Filters(Days):
         found: dict[str, Any] = super().clean() or {}
         since, until = found.get("since"), found.get("until")
         if since and until and since > until:
-            self.add_error("until", "This day is before the first one.")
+            self.add_error("until", "This day is before the first day.")
         return found
 
 

@@ -30,15 +30,15 @@ _TABLE = (
     Case(
         "twice",
         "Handle an event twice",
-        "The sandbox sends checkout.authorized again after your capture. Only answer 2xx.",
-        "your capture, then your 2xx to the event that comes again",
+        "The sandbox sends checkout.authorized again after your capture. Answer 2xx, and do not capture again.",
+        "your capture, then your 2xx to the repeated event",
         "then answer 2xx when the event comes again",
     ),
     Case(
         "retry",
         "Recover from a failed delivery",
-        "The sandbox answers 500 in your place, so your server first gets the retry, five seconds later. "
-        "Capture then, or before, if your server lists its holds.",
+        "The sandbox answers the first attempt with 500 in place of your server. Your server gets the retry five "
+        "seconds later. Capture then, or earlier if your server lists its holds.",
         "your capture, and your 2xx to the retry",
         "and answer 2xx to the retry",
         takes_first=True,
@@ -48,7 +48,7 @@ _TABLE = (
         "Survive a lost answer",
         "The sandbox drops your first answer, as if it had come too late, and sends the event again. "
         "Still capture only once.",
-        "one capture, and your 2xx to the event that comes again",
+        "one capture, and your 2xx to the repeated event",
         "once, and answer 2xx when the event comes again",
         takes_first=True,
     ),
@@ -64,8 +64,8 @@ _TABLE = (
     Case(
         "rotate",
         "Rotate the signing secret",
-        "Your sandbox secret is rotated, unless two sign already. The new one is shown here, once. Then comes an "
-        "event that both sign: accept it if either signature is right.",
+        "The sandbox rotates your signing secret, unless two secrets sign already, and shows the new secret here once. "
+        "It then sends an event that both secrets sign. Accept the event if either signature is right.",
         "your capture, and your 2xx to the event",
         "and answer the event 2xx",
         begin_at="portal_rotate_and_run",
@@ -73,18 +73,19 @@ _TABLE = (
     Case(
         "refused",
         "Notice a refund that fails",
-        "After your capture the sandbox refunds the order, and the bank refuses. No event reports it: list your "
-        "checkouts by sort=updated_at, or read the order.",
-        "your capture, then your look at the order after its refund has failed",
-        "then look at the order after its refund has failed",
+        "After your capture, the sandbox refunds the order, and the bank refuses the refund. No event reports this: "
+        "list your checkouts by sort=updated_at, or read the order.",
+        "your capture, then a read of the order after its refund has failed",
+        "then read the order after its refund has failed",
         card="4000000000005126",
     ),
     Case(
         "lost",
         "Resolve a capture in doubt",
-        "The bank captures, and its answer is lost: your call gets 504. Repeat it, or read the order, until you know.",
-        "your capture, then your look at the order, or the capture again",
-        "then look at the order, or capture again",
+        "The bank captures, but its answer is lost, and your call gets 504. Repeat the call, or read the order, until "
+        "you know the outcome.",
+        "your capture, then a read of the order, or the capture again",
+        "then read the order, or capture again",
         card="4000000000006975",
     ),
 )

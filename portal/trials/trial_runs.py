@@ -33,7 +33,7 @@ MAX_STEPS = 50  # the maximum number of steps in one run of the pump
 KEPT = timedelta(days=2)  # how long ended trials are kept; the latest passed trial of each case stays
 RECENT = timedelta(hours=1)
 MADE = "trial-"  # prefix of the merchant_order_id of an order that the sandbox makes
-UNPAID = "The sandbox could not pay the order. Run it again; if it fails again, write to us."
+UNPAID = "The sandbox could not pay the order. Run the case again. If it fails again, write to us."
 
 
 class CannotBegin(Exception):
@@ -89,7 +89,7 @@ def stop(merchant: Merchant, case: Case) -> bool:
     """
     running = Trial.objects.filter(merchant=merchant, case=case.name, ended_at=None)
     ended = {"ended_at": clock.now(), "next_look_at": None, "has_passed": False}
-    return bool(running.update(**ended, reason=f"It was stopped while it waited for {case.waits_for}."))
+    return bool(running.update(**ended, reason=f"The case was stopped while it waited for {case.waits_for}."))
 
 
 def _check_endpoint(merchant: Merchant, case: Case) -> None:
@@ -99,13 +99,15 @@ def _check_endpoint(merchant: Merchant, case: Case) -> None:
         raise NoEndpoint("Save an endpoint first: the sandbox sends your server real events.") from None
     for event_type in (EventType.AUTHORIZED, case.needs):
         if not {"*", event_type.value} & set(wanted):
-            raise NoEndpoint(f"Your endpoint does not get {event_type}. Tick it first.")
+            raise NoEndpoint(
+                f"Your endpoint does not get {event_type}. Tick this event under Webhooks first."
+            )
 
 
 def _check_order(merchant: Merchant, order: UUID) -> None:
     is_free = not Trial.objects.filter(merchant=merchant, checkout_uuid=order).exists()
     if not is_free or not unpaid(merchant).filter(pk=order).exists():
-        raise CannotBegin("That order can be paid no more. Have your shop make another one.")
+        raise CannotBegin("That order can no longer be paid. Make another order in your shop.")
 
 
 def unpaid(merchant: Merchant) -> QuerySet[Checkout]:

@@ -15,11 +15,12 @@ LONGEST = timedelta(minutes=15)
 LOOKS_WITHIN = timedelta(minutes=10)  # how long a server may take to notice a change by listing orders
 CALM = timedelta(seconds=5)  # how long to wait for a second capture, which would fail the trial
 GIVES_AWAY = (
-    "Answer 2xx once you have captured, and 5xx when you could not: with any other answer you lose the hold."
+    "Answer 2xx once you have captured, and 5xx if you could not capture: with any other answer, you lose the"
+    " hold."
 )
 
 EARLIER = "Your server listed its holds and captured this one before the event came"
-AGAIN = "Run it again, and let it list them less often until then."
+AGAIN = "Run the case again, and let your server list its holds less often until the event comes."
 
 
 class Verdict(NamedTuple):
@@ -36,7 +37,7 @@ def judge(seen: Seen) -> Verdict | None:
     """Return the outcome of a trial, or None while it is open."""
     if seen.now - seen.trial.created_at > LONGEST:
         waited = f"15 minutes have passed without {CASES[seen.trial.case].waits_for}."
-        return Verdict(False, f"{waited} Look at the lines below, and run it again.")
+        return Verdict(False, f"{waited} Look at the lines below, and run the case again.")
     return _CASES[seen.trial.case](seen)
 
 
@@ -49,7 +50,7 @@ def _without_capture(seen: Seen) -> Verdict | None:
     if checkout.status == Status.VOIDED and checkout.void_reason == "merchant_cancel":
         return Verdict(
             False,
-            "Your server cancelled the order. If it does not know it, let the case pay one of your own orders.",
+            "Your server cancelled the order. If it does not know the order, let the case pay one of your own orders.",
         )
     if checkout.status in (Status.VOIDED, Status.EXPIRED):
         return Verdict(False, f"No capture came within two minutes. {_failure_words(seen)}")
@@ -62,12 +63,14 @@ def _without_capture(seen: Seen) -> Verdict | None:
 
 def _failure_words(seen: Seen) -> str:
     if not seen.authorized:
-        return "No checkout.authorized was sent: let your endpoint get it, and run this again."
+        return "No checkout.authorized was sent. Tick this event under Webhooks, and run the case again."
     last = seen.authorized[-1]
     if last.is_delivered:
         return f"{_answer_words(last)} to checkout.authorized: capture there before you answer."
     if last.http_status is None:
-        return f"Your server gave no answer ({in_words(last.error_message)}). See that it can be reached."
+        return (
+            f"Your server gave no answer ({in_words(last.error_message)}). Make sure that it can be reached."
+        )
     return f"{_answer_words(last)} to checkout.authorized: look for the reason in its log."
 
 
@@ -133,7 +136,7 @@ def _judge_single_capture(seen: Seen, *, since: datetime) -> Verdict | None:
     The trial fails at a second capture. It passes if no second capture has come within CALM after `since`.
     """
     if len(seen.captures) > 1:
-        what = "Your server captured twice: it took an event that came again for a new one."
+        what = "Your server captured twice: it treated a repeated event as a new event."
         return Verdict(False, f"{what} Keep the ids of the events that you have seen, and skip those.")
     return PASSED if seen.now - since >= CALM and seen.captures else None
 
@@ -143,7 +146,8 @@ def _judge_slow(seen: Seen) -> Verdict | None:
     if first and first.ended_at and first.error_message != health.DROPPED_BY_SANDBOX:
         what = in_words(first.error_message)
         return Verdict(
-            False, f"Your server could not be reached ({what}). See that it runs, and run this again."
+            False,
+            f"Your server could not be reached ({what}). Make sure that it runs, and run the case again.",
         )
     return _judge_retried(seen)
 
@@ -156,24 +160,24 @@ def _judge_lapse(seen: Seen) -> Verdict | None:
         return None
     if not told[0].is_delivered:
         what = f"{_answer_words(told[0])} to checkout.voided."
-        return Verdict(False, f"{what} Take it, mark the order as not paid, and answer 2xx.")
+        return Verdict(False, f"{what} Accept the event, mark the order as not paid, and answer 2xx.")
     if late[0].http_status is None:
         what = f"{_answer_words(late[0])} to checkout.authorized ({in_words(late[0].error_message)})."
         return Verdict(
-            False, f"{what} See that it answers within 15 seconds, also when its capture is refused."
+            False, f"{what} Make sure that it answers within 15 seconds, even if its capture is refused."
         )
     return PASSED if seen.now - max(late[0].ended_at, told[0].ended_at) >= CALM else None
 
 
 def _judge_rotation(seen: Seen) -> Verdict | None:
     if _captured_by_itself(seen, attempts=0):
-        return Verdict(False, f"{EARLIER}, so it has shown no signature that it takes. {AGAIN}")
+        return Verdict(False, f"{EARLIER}, so it has not checked the two signatures. {AGAIN}")
     first = seen.authorized[0] if seen.authorized else None
     if first and first.ended_at and not first.is_delivered:
         what = f"{_answer_words(first)} to an event that both secrets signed."
         return Verdict(False, f"{what} Accept it if any v1 of the header matches one of your secrets.")
     if first and seen.signatures < 2:
-        return Verdict(False, "Only one secret signed, because the old one was stopped. Run it again.")
+        return Verdict(False, "Only one secret signed, because the old one was stopped. Run the case again.")
     if gone := _without_capture(seen):
         return gone
     if not first or not first.ended_at or not seen.checkout.captured_at:
@@ -191,7 +195,7 @@ def _judge_refused(seen: Seen) -> Verdict | None:
         return PASSED
     if seen.now - failed_at < LOOKS_WITHIN:
         return None
-    what = "The refund failed, and your server did not look at the order for ten minutes."
+    what = "The refund failed, and your server did not read the order for ten minutes."
     return Verdict(
         False, f"{what} No event reports it: list your checkouts by sort=updated_at every few minutes."
     )
@@ -207,9 +211,7 @@ def _judge_lost(seen: Seen) -> Verdict | None:
         return PASSED
     if seen.now - captured_at < LOOKS_WITHIN:
         return None
-    what = (
-        "The capture's answer was lost, and your server never asked again: it does not know that it was paid."
-    )
+    what = "The capture's answer was lost, and your server never asked again. It does not know that the order is paid."
     return Verdict(False, f"{what} Repeat the capture, or read the order.")
 
 

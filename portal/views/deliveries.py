@@ -135,7 +135,7 @@ def resend(request: HttpRequest, membership: Membership) -> HttpResponse:
     except NothingChosen as nothing:
         pages.refuse(request, str(nothing))
     except subscriptions.SubscriptionNotFound:
-        pages.refuse(request, "There is no endpoint to send to. Save one first.")
+        pages.refuse(request, "There is no endpoint to send to. Save an endpoint first.")
         return redirect("portal_webhooks")
     return redirect("portal_deliveries")
 
@@ -151,7 +151,7 @@ def _resend_one(request: HttpRequest, membership: Membership, delivery_uuid: UUI
     except resending.CannotResend as refused:
         pages.refuse(request, str(refused))
         return redirect(address)
-    messages.success(request, "On its way. Its answer appears here.")
+    messages.success(request, "The delivery is on its way. Your server’s answer appears here.")
     return redirect(f"{address}?attempt={delivery.attempt_count + 1}")
 
 
@@ -198,7 +198,7 @@ def close(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 def _show_result(request: HttpRequest, resent: resending.Resent) -> None:
     if not resent.sent:
-        words = "None of them can be sent again: the holds are over, or they were delivered or are too old."
+        words = "None of these deliveries can be sent again: their hold is over, or they were delivered or are too old."
         messages.warning(request, words)
         return
     one, several = "1 delivery is on its way.", f"{resent.sent:,} deliveries are on their way."
@@ -218,7 +218,7 @@ def _read_span(request: HttpRequest) -> tuple[datetime, datetime | None]:
     ends = request.POST.get("until", "")
     since, until = _parse_moment(request.POST.get("since", "")), _parse_moment(ends)
     if since is None or (ends and until is None):
-        raise NothingChosen("Choose from when to when.")
+        raise NothingChosen("Choose the start and the end of the period.")
     return since, until
 
 

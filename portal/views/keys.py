@@ -28,7 +28,7 @@ class KeyForm(forms.Form):
         max_length=60, error_messages={"required": "Give it a name, such as “Shop backend”."}
     )
     scopes = forms.MultipleChoiceField(
-        choices=list(settings.SCOPES.items()), error_messages={"required": "Choose at least one."}
+        choices=list(settings.SCOPES.items()), error_messages={"required": "Choose at least one scope."}
     )
 
 
@@ -89,7 +89,10 @@ def create(request: HttpRequest, membership: Membership) -> HttpResponse:
         form.add_error("scopes", f"{_roles(refused)} may make a key with these scopes. Ask one of them.")
         return _show_errors(request, membership, form)
     except keys.TooManyKeys:
-        form.add_error("name", f"There are {keys.MAX_KEYS} keys. Revoke one that you no longer use first.")
+        form.add_error(
+            "name",
+            f"There are {keys.MAX_KEYS} keys, which is the maximum. First revoke a key that you no longer use.",
+        )
         return _show_errors(request, membership, form)
     return _show_secret_once(request, membership, made)
 

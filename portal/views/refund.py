@@ -107,8 +107,8 @@ def _record_refund(request: HttpRequest, membership: Membership, refund: Refund,
 
 def _not_now(status: str) -> str:
     reasons = {
-        "refunding": "A refund of this order is already on its way. It was not started again.",
-        "refunded": "This order has already been refunded. It was not refunded again.",
+        "refunding": "A refund of this order is already on its way. No second refund was started.",
+        "refunded": "This order has already been refunded. No second refund was started.",
         "authorized": "This order is only held: cancel it instead. No money has been taken.",
     }
     return reasons.get(status, "Only a captured order can be refunded.")

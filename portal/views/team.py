@@ -21,7 +21,7 @@ from portal.pages import Question
 HERE = "portal_team"
 AN_EMAIL = "Write an e-mail address, such as lea@acme.example."
 WORDS: dict[str, str] = {
-    "view": "See all but personal data and the audit log",
+    "view": "See everything except personal data and the audit log",
     "export": "Export files",
     "refund": "Refund",
     "cancel": "Cancel orders",
@@ -105,7 +105,7 @@ def invite(request: HttpRequest, membership: Membership) -> HttpResponse:
         except team.TeamRefused as refused:
             form.add_error("email", str(refused))
         else:
-            messages.success(request, f"Invited. The link in the mail to {email} is good for 7 days.")
+            messages.success(request, f"Invited. The link in the mail to {email} works for 7 days.")
             return redirect("portal_team")
     return _show_team(request, membership, errors=pages.errors(form), form=form)
 
@@ -155,7 +155,7 @@ def _remove_question(membership: Membership, membership_uuid: UUID) -> Question:
     members = Membership.objects.select_related("user")
     with access.or_404():
         member = members.get(merchant=membership.merchant, pk=membership_uuid)
-    text = f"They lose access to {membership.merchant.name} at once. The invitations that they sent end."
+    text = f"They lose access to {membership.merchant.name} at once. The invitations that they sent stop working."
     return Question("Team", f"Remove {member.user.email}?", text, "Remove them now")
 
 

@@ -28,14 +28,14 @@ OWN = "own"  # value of `order` in the URL: the cases pay the merchant's own ord
 ROTATING = Question(
     "Integration checklist",
     "Rotate the signing secret?",
-    "You get a new secret, which is shown once. The old one also signs for two hours, so that no delivery fails. "
-    "Then the sandbox sends an order that both sign.",
+    "You get a new secret, which is shown once. The old secret also signs for two hours, so that no delivery fails. "
+    "The sandbox then pays an order and sends an event that both secrets sign.",
     "Rotate and run it",
 )
 ROTATED = Question(
     "Integration checklist",
-    "Send an order that two secrets sign?",
-    "A rotation is in progress: two secrets already sign, so no new one is made. Only the order is sent.",
+    "Send an event that two secrets sign?",
+    "A rotation is in progress: two secrets already sign, so you get no new secret. The sandbox only sends the event.",
     "Run it",
 )
 
@@ -127,7 +127,7 @@ def _begin_case(request: HttpRequest, membership: Membership, case: Case, order:
     """Begin a case, and record who began it. Return whether the run is new. Raises CannotBegin."""
     named = search.parse_uuid(order)
     if order and named is None:
-        raise CannotBegin("That is no order.")
+        raise CannotBegin("There is no such order. Choose one of your unpaid orders.")
     with transaction.atomic(savepoint=True):
         begun = trial_runs.begin(membership.merchant, case, membership.user, named)
         if begun.is_new:

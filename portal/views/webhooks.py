@@ -32,8 +32,8 @@ from webhooks.url_check import CheckedUrl, TooManyChecks
 MAX_ADDRESS = 2048
 EXPLAINED: dict[str, str] = {
     EventType.AUTHORIZED: "A customer has paid and the money is held. Capture within 2 minutes.",
-    EventType.VOIDED: "A hold was released, by you or by time.",
-    EventType.OPTED_IN: "A customer ticked your opt-in box. Carries personal data.",
+    EventType.VOIDED: "A hold was released, because you cancelled the order or the hold lapsed.",
+    EventType.OPTED_IN: "A customer ticked your opt-in box. The event contains personal data.",
 }
 REFUSALS: dict[type[Exception], str] = {
     TooManyChecks: "Too many addresses in a minute. Try again in a minute.",
@@ -192,7 +192,7 @@ def save(request: HttpRequest, membership: Membership) -> HttpResponse:
     if secret:
         pages.hand_over(request, membership, "signing", secret)
     else:
-        messages.success(request, "Saved. The next delivery goes there.")
+        messages.success(request, "Saved. The next delivery goes to this address.")
     return redirect("portal_webhooks")
 
 

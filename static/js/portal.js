@@ -160,7 +160,7 @@ addEventListener("pageshow", ({ persisted }) => persisted && location.reload());
 for (const failure of ["htmx:responseError", "htmx:sendError", "htmx:timeout"]) {
   document.addEventListener(failure, ({ detail }) => {
     const id = detail.xhr?.getResponseHeader?.("X-Request-Id");
-    complain(id ? `That did not work. Load the page again, or tell support ${id}.` : "No connection. Try again.");
+    complain(id ? `That did not work. Load the page again, or quote ${id} to support.` : "No connection. Try again.");
   });
 }
 

@@ -50,5 +50,5 @@ def remove(request: HttpRequest, membership: Membership) -> HttpResponse:
         if is_removed:
             audit.record(request, membership, "logo_removed")
     if is_removed:
-        messages.success(request, "Removed. Your initial is shown from now on.")
+        messages.success(request, "The logo is removed. Customers now see the first letter of your name.")
     return redirect(HERE)

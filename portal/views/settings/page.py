@@ -110,7 +110,7 @@ def _write_changes(
     with transaction.atomic(durable=True):
         different = _write_settings(request, membership, wanted)
         version = _write_wording(request, membership, wording) if wording.text else 0
-    shown = f"Version {version} of the opt-in’s words is shown from now on." if version else ""
+    shown = f"Version {version} of the opt-in wording is shown from now on." if version else ""
     return " ".join(filter(None, ("Saved." if different or version else "", shown)))
 
 
@@ -155,7 +155,7 @@ def _wording_errors(wording: Wording) -> dict[str, str]:
         return {"language": "Choose a language."}
     if not 20 <= len(wording.text) <= 500:
         return {
-            "text": "Write 20 to 500 characters: who sends, by e-mail and text, and that one can stop any time."
+            "text": "Write 20 to 500 characters. Say who sends e-mails and texts, and that customers can stop any time."
         }
     return {}
 

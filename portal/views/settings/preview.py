@@ -14,10 +14,9 @@ from portal.access import requires
 from portal.models import Membership
 
 DARKENED = (
-    "White words would be hard to read on this colour, and so would black ones. "
-    "Customers see it a little darker."
+    "Both white and black text would be hard to read on this colour. Customers see a slightly darker colour."
 )
-FAINT = "This colour is nearly as light as the page. A darker one shows where the band and the button end."
+FAINT = "This colour is nearly as light as the page. A darker colour shows where the band and the button end."
 
 
 class Preview(NamedTuple):

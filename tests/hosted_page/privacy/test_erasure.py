@@ -101,7 +101,10 @@ class TestErasing:
         told = Delivery.objects.get()
         assert told.status == "superseded"
         page = stage.browser(stage.person(order.merchant, "owner")).get(f"/portal/deliveries/{told.pk}")
-        assert "Its personal data has been deleted, so it is not tried again." in page.content.decode()
+        assert (
+            "The event’s personal data has been deleted, so the event is not sent again."
+            in page.content.decode()
+        )
         with pytest.raises(resending.BodyDeleted):
             resending.resend(order.merchant, told.pk, cause=factories.CAUSE)
 

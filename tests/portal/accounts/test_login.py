@@ -51,7 +51,7 @@ class TestPassword:
         )
         said = [re.sub(r'value="[^"]*"', "", page.content.decode()) for page in (known, unknown)]
         assert said[0] == said[1] and known.status_code == unknown.status_code == 200
-        assert "do not belong together" in said[0]
+        assert "do not match" in said[0]
 
     def test_of_a_closed_account_leads_nowhere(self, client: Client, lea: User) -> None:
         User.objects.update(is_active=False)

@@ -64,7 +64,7 @@ class TestWhereTheMoneyIs:
     ) -> None:
         outside.dispute(captured.payment)
         page = page_of(operator, captured)
-        assert "A payer disputes £90.00: their bank keeps it until it decides." in page
+        assert "A payer disputes £90.00: their bank keeps it until the dispute is decided." in page
         assert "Disputed</span>" in page and "The merchant has" not in page
 
 
@@ -93,8 +93,8 @@ class TestWhatWaits:
             in page
         )
         assert "Look it up now" in page and "In doubt</span>" in page
-        assert "The bank may have taken £90.00. It has not said yet." in page
-        assert "Or with the merchant: the bank has not said." in page
+        assert "The bank might have taken £90.00. It has not answered yet." in page
+        assert "Or the merchant has the money: the bank has not answered yet." in page
         assert "Cancel the order" not in page and "The bank holds" not in page
 
 

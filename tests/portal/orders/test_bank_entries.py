@@ -59,7 +59,8 @@ class TestEntries:
             "alert",
         )
         assert opened.text == (
-            "Their bank has taken the money back and keeps it until it decides. Posted: £90.00 from you to the bank."
+            "Their bank has taken the money back and keeps it until the dispute is decided."
+            " Posted: £90.00 from you to the bank."
         )
         decide(found, is_won=False)
         *_, decided = told(captured)
@@ -116,7 +117,7 @@ class TestEntries:
         booked, reversed_ = (entry for entry in told(unpaid) if "another way" in entry.title)
         assert booked.title == "£30.00 was refunded another way: Visa ending 7726 could not take it"
         assert booked.text == "Posted: £30.00 from the lead to elsewhere."
-        assert reversed_.title == "The refund of £30.00 another way was reversed"
+        assert reversed_.title == "The entry for £30.00 refunded another way was reversed"
         assert reversed_.text == "Posted: £30.00 from elsewhere to the lead."
 
     def test_of_a_share_that_is_owed_to_the_lead_no_more_say_so(

@@ -58,7 +58,10 @@ def test_the_day_to_keep_is_ours(captured: Checkout, due_in: timedelta, title: s
     page = stage.browser(stage.person(captured.merchant, Role.OWNER)).get(f"/portal/checkouts/{captured.pk}")
     words = re.sub(r"\s+", " ", page.content.decode())
     assert title in words and left in words
-    assert "and keeps it until it decides. If you do not answer, the customer gets it." in words
+    assert (
+        "and keeps it until the dispute is decided. If you do not answer, the customer gets the money."
+        in words
+    )
     assert ("<dt>Answer by</dt>" in words) == (due_in > timedelta())
     opened = timezone.localtime(found.opened_at)
     assert re.search(rf"<dt>Opened</dt><dd class=\"whole\"> ?{date_format(opened, 'j M')}", words), (

@@ -100,7 +100,7 @@ class TestTheOrdersPage:
         Discrepancy.objects.filter(pk=told.pk).update(**other)
         shown = words(checkout)
         assert "captured another amount than the one held: £50.00" in shown
-        assert "a capture would not find that money" in shown
+        assert "A capture would not use that money" in shown
         assert "Capture it in time" not in shown
         reporting.close(Discrepancy.objects.get().pk, note="Seen to.")
         assert "captured another amount" not in words(checkout)

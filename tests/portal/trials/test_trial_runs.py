@@ -67,7 +67,7 @@ class TestBegin:
         own = factories.checkout(acme)
         backend.begin(acme, "twice", own.pk)
         for order in (own, factories.checkout(rival), stage.hold(factories.checkout(acme))):
-            with pytest.raises(CannotBegin, match="can be paid no more"):
+            with pytest.raises(CannotBegin, match="can no longer be paid"):
                 backend.begin(acme, "retry", order.pk)
         assert Trial.objects.count() == 1
 

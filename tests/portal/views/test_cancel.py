@@ -69,7 +69,10 @@ class TestCancel:
         assert entry.facts == {"checkout": str(held.pk), "order": held.merchant_order_id}
 
     def test_ends_an_unpaid_order(self, client: Client, unpaid: Checkout) -> None:
-        assert "after this it cannot be paid" in client.get(f"{page_of(unpaid)}/cancel").content.decode()
+        assert (
+            "After you cancel it, it can no longer be paid."
+            in client.get(f"{page_of(unpaid)}/cancel").content.decode()
+        )
         assert "you cancelled" in cancel(client, unpaid).content.decode()
         assert Change.objects.get(checkout=unpaid, to="voided").actor.startswith("user:")
         assert AuditEntry.objects.get(action="cancelled").facts["checkout"] == str(unpaid.pk)

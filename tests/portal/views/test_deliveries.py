@@ -117,7 +117,7 @@ class TestClosing:
         form = {"which": "parked", "since": "2020-01-01T00:00:00Z", "confirm": "yes"}
         words = client.post("/portal/deliveries/resend", form, follow=True).content.decode()
         over.refresh_from_db()
-        assert over.status == "parked" and "None of them can be sent again" in words
+        assert over.status == "parked" and "None of these deliveries can be sent again" in words
 
     def test_parked_ones_show_their_answer(self, client: Client, over: Delivery) -> None:
         words = client.get("/portal/deliveries?outcome=parked").content.decode()
@@ -126,7 +126,9 @@ class TestClosing:
     def test_a_refusal_has_no_green_tick(self, client: Client, acme: Merchant, over: Delivery) -> None:
         form = {"which": "selected", "delivery": str(over.pk)}
         words = client.post("/portal/deliveries/resend", form, follow=True).content.decode()
-        notice = words.split("None of them can be sent again")[0].rpartition('<div class="notice')[2]
+        notice = words.split("None of these deliveries can be sent again")[0].rpartition(
+            '<div class="notice'
+        )[2]
         assert "tone-held" in notice and "#check" not in notice
 
 

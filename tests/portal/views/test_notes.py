@@ -43,10 +43,10 @@ class TestNotes:
         self, client: Client, captured: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for text in ("", "  ", "x" * 1001):
-            assert "The note is not kept" in write(client, captured, text).content.decode()
+            assert "The note was not saved" in write(client, captured, text).content.decode()
         monkeypatch.setattr(notes, "MAX_NOTES", 1)
         write(client, captured, "x" * 1000)
-        assert "1 notes at most" in write(client, captured, "One more").content.decode()
+        assert "can have at most 1 notes" in write(client, captured, "One more").content.decode()
         assert CheckoutNote.objects.count() == 1
 
     def test_are_never_changed(self, client: Client, captured: Checkout) -> None:

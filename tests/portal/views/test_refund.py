@@ -85,9 +85,13 @@ class TestRefund:
     @pytest.mark.parametrize(
         ("reason", "says", "helps"),
         [
-            ("card_closed", "The card’s account is closed.", "Sending it again will not help."),
+            ("card_closed", "The card’s account is closed.", "Sending the refund again will not help."),
             ("lost_or_stolen_card", "The card was reported lost or stolen.", "Pay the customer another way"),
-            ("insufficient_balance", "Insufficient balance.", "Try again: a new refund is a new request."),
+            (
+                "insufficient_balance",
+                "Insufficient balance.",
+                "Try the refund again: the bank gets a new request.",
+            ),
             ("refused", "", "Try again"),
         ],
     )
@@ -121,7 +125,7 @@ class TestRefund:
         words = client.get(page).content.decode()
         assert "The customer disputes £90.00" in words and "Send your evidence to" in words
         assert "Disputed" in words and "accept it" in words and "Don’t refund it as well" in words
-        assert "The bank keeps it until it decides" in words and "Posted: ." not in words
+        assert "The bank keeps it until the dispute is decided" in words and "Posted: ." not in words
         assert f"{page}/refund" not in words, "no refund is offered"
         refused = client.post(address(captured), facts, follow=True).content.decode()
         assert "The customer disputes this order" in refused and not Refund.objects.exists()

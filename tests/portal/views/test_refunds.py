@@ -46,7 +46,7 @@ class TestRefunds:
 
     @pytest.mark.parametrize(
         ("reason", "helps"),
-        [("card_closed", "Pay them another way."), ("refused", "It can be tried again.")],
+        [("card_closed", "Pay the customer another way."), ("refused", "You can try the refund again.")],
     )
     def test_that_failed_say_what_to_do(
         self, client: Client, refund: Refund, reason: str, helps: str

@@ -163,7 +163,11 @@ class TestTestEvent:
         part = client.get(address, headers=of_answer).content.decode()
         assert part.count("hx-swap-oob") == 2 and "1 of 1" in part and "Working" in part
         page = client.get(address).content.decode()
-        assert "Its answer counts in Health." in page and "1 of 1" in page and "hx-swap-oob" not in page
+        assert (
+            "Your server’s answer counts in Health." in page
+            and "1 of 1" in page
+            and "hx-swap-oob" not in page
+        )
 
     @pytest.mark.rule("subscription.new_url")
     def test_of_a_new_address_says_that_it_works_once_it_has_answered(

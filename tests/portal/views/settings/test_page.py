@@ -133,7 +133,9 @@ class TestForm:
         show_logo(acme)
         page = client.get("/portal/settings").content.decode()
         main = page.partition('<main class="main"')[2].partition("</main>")[0]
-        assert "unless an order names its own" in main and "whose order has no link back" in main
+        assert (
+            "unless an order names its own time zone" in main and "whose order has no return address" in main
+        )
         form, rest = main.partition("</form")[::2]
         names = re.findall(r'name="(\w+)"', form)
         assert names[2:5] == ["name", "brand_colour", "logo"] and {"opt_in_enabled", "text"} < set(names)
@@ -151,7 +153,7 @@ class TestForm:
         page = client.get("/portal/settings").content.decode()
         assert (
             "Your logo is shown from now on." in page
-            and "of the opt-in’s words is shown from now on." in page
+            and "of the opt-in wording is shown from now on." in page
         )
 
     def test_that_is_refused_saves_nothing_and_asks_for_the_file_again(
