@@ -38,7 +38,7 @@ from payments.models import Booking, Discrepancy, Dispute, Operation
 from payments.money_columns import MoneyAdmin
 
 TOLD = "{} is notified. This cannot be undone."
-UNPAID = "It ends unpaid, and no money is held."
+UNPAID = "The order ends unpaid, and no money is held."
 
 
 def _of_one(checkout: Checkout) -> dict[str, Any]:
@@ -149,7 +149,7 @@ class CheckoutAdmin(MoneyAdmin):
     list_display = ("merchant_order_id", "merchant", "status", "amount", "created_at", "id")
     list_filter = ("status", Trouble)
     searched_by = "Order id or uuid"
-    search_help_text = "Type it whole."
+    search_help_text = "Enter the whole id."
     search_fields = ("id", "merchant_order_id__iexact")
     of_each_merchant = ("merchant_order_id",)
     merchants_order = ("-created_at", "-pk")
@@ -223,7 +223,7 @@ def _cancel_checkout(checkout: Checkout, cause: Cause) -> str:
         raise
     if checkout.status == Status.VOIDED:
         return "it was voided before."
-    return "its hold had run out." if ended.void_reason == VoidReason.AUTH_EXPIRED else ""
+    return "its hold had lapsed." if ended.void_reason == VoidReason.AUTH_EXPIRED else ""
 
 
 @admin.register(Bill)

@@ -35,25 +35,26 @@ from payments.settings_form import SettingsForm
 
 SUSPEND = confirmation.Question(
     title="Suspend merchants",
-    text="Within five seconds, they can no longer create, be paid or capture. Holds lapse and are released. Reads,"
-    " cancels and refunds still work, and operations in doubt are finished.",
+    text="Within five seconds, they can no longer create orders, be paid or capture. Holds lapse and are released."
+    " Reads, cancels and refunds still work, and operations in doubt are finished.",
     label="Reason",
     button="Yes, suspend",
     one="Suspend {}?",
     of_one=lambda merchant: {
-        "text": f"Within five seconds, {merchant} can no longer create, be paid or capture. Holds lapse and are"
+        "text": f"Within five seconds, {merchant} can no longer create orders, be paid or capture. Holds lapse and are"
         " released. Reads, cancels and refunds still work, and operations in doubt are finished.",
         "button": "Yes, suspend it",
     },
 )
 RESUME = confirmation.Question(
     title="Resume merchants",
-    text="Within five seconds they can create, be paid and capture again, unless all merchants are stopped.",
+    text="Within five seconds, they can create orders, be paid and capture again, unless all merchants are suspended.",
     label="Reason",
     button="Yes, resume",
     one="Resume {}?",
     of_one=lambda merchant: {
-        "text": f"Within five seconds {merchant} can create, be paid and capture again, unless all are stopped.",
+        "text": f"Within five seconds, {merchant} can create orders, be paid and capture again, unless all merchants"
+        " are suspended.",
         "button": "Yes, resume it",
     },
 )
@@ -83,7 +84,7 @@ class MerchantAdmin(OperatorAdmin):
     actions = ("suspend", "resume")
     listed_as = "Suspended first, then by name"
     searched_by = "Name or uuid"
-    search_help_text = "Any part of either."
+    search_help_text = "Enter any part of the name or uuid."
     is_small = True
     list_display = ("name", "id", "country", "created_at")
     list_filter = (SUSPENSION, "country", "opt_in_enabled")

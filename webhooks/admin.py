@@ -52,7 +52,9 @@ class SubscriptionAdmin(ResendingAdmin):
         failing = f"failing since {found.failing_since:%Y-%m-%d %H:%M:%S}" if found.failing_since else "well"
         return f"{rate}; p50 {found.p50_ms} ms, p95 {found.p95_ms} ms; {waiting}; {found.parked} parked; {failing}"
 
-    @admin.action(description="Send again what was parked in the last 24 hours", permissions=["resend"])
+    @admin.action(
+        description="Send deliveries again that were parked in the last 24 hours", permissions=["resend"]
+    )
     def resend_parked(self, request: HttpRequest, rows: QuerySet[Subscription]) -> None:
         for subscription in rows.select_related("merchant"):
             merchant = subscription.merchant
@@ -63,7 +65,7 @@ class SubscriptionAdmin(ResendingAdmin):
             except subscriptions.SubscriptionNotFound:
                 self.tell(request, merchant, None)
                 continue
-            self.log_change(request, subscription, f"Sent again what was parked: {resent.sent}.")
+            self.log_change(request, subscription, f"Sent parked deliveries again: {resent.sent}.")
             self.tell(request, merchant, resent)
 
 
@@ -105,7 +107,7 @@ class EventAdmin(ReadOnlyAdmin):
     @admin.display(description="body")
     def sent(self, event: Event) -> str:
         if event.type in PERSONAL:
-            return "Personal, and not shown."
+            return "The body has personal data and is not shown."
         return format_html("<code>{}</code>", event.plain_body.decode())
 
 
@@ -135,7 +137,7 @@ class DeliveryAdmin(ResendingAdmin):
     def resend(self, request: HttpRequest, rows: QuerySet[Delivery]) -> None:
         self._resend(request, rows, although_over=False)
 
-    @admin.action(description="Send again, also holds that are over", permissions=["resend"])
+    @admin.action(description="Send again, even if the hold is over", permissions=["resend"])
     def resend_although_over(self, request: HttpRequest, rows: QuerySet[Delivery]) -> None:
         self._resend(request, rows, although_over=True)
 
@@ -152,7 +154,7 @@ class DeliveryAdmin(ResendingAdmin):
                 self.tell(request, merchant, None)
                 continue
             for delivery in Delivery.objects.filter(pk__in=uuids):
-                self.log_change(request, delivery, "Asked to be sent again.")
+                self.log_change(request, delivery, "Queued to be sent again.")
             self.tell(request, merchant, resent)
 
 

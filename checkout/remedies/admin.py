@@ -34,8 +34,8 @@ def _of_settled(operation: Operation) -> dict[str, Any]:
     if operation.purpose != Operation.Purpose.REIMBURSEMENT:
         return {}
     return {
-        "text": "Only if the lead has the money some other way. It is booked, this card is not tried again, and the"
-        " share reads as paid back to the lead."
+        "text": "Do this only if the lead got the money another way. The amount is booked, this card is not tried"
+        " again, and the share is shown as paid back to the lead."
     }
 
 
@@ -58,8 +58,8 @@ def _before_sending(operation: Operation) -> str:
 
 SETTLE = confirmation.Question(
     title="Book as settled outside",
-    text="Do it only when the payer has the money. The amount that the card is owed is booked, and this card is not"
-    " tried again. You can take the booking back on its own page.",
+    text="Do this only if the payer has the money. The amount that the card is owed is booked, and this card is not"
+    " tried again. You can take the booking back on the booking’s page.",
     label="How it was settled",
     button="Book it as settled",
     one="Book {} as settled outside?",
@@ -67,14 +67,14 @@ SETTLE = confirmation.Question(
 )
 TAKE_BACK = confirmation.Question(
     title="Take the booking back",
-    text="Do it only when the payer does not have the money. The card is owed the amount again.",
+    text="Do this only if the payer does not have the money. The card is owed the amount again.",
     label="Why it was wrong",
     button="Take it back",
     one="Take {} back?",
 )
 SEND = confirmation.Question(
     title="Send again",
-    text="It goes to the provider at once.",
+    text="The operation goes to the provider at once.",
     label="Why you send it again",
     button="Send it again",
     one="Send {} again?",
@@ -82,8 +82,8 @@ SEND = confirmation.Question(
 )
 GIVE_UP = confirmation.Question(
     title="Give up the operation in doubt",
-    text="Only if the provider vouches that it never arrived. It counts as failed, and the order continues. A hold"
-    " of an authorization is released first.",
+    text="Do this only if the provider vouches that the operation never arrived. The operation then counts as failed,"
+    " and the order continues. If it is an authorization, its hold is released first.",
     label=NOTE,
     button="Give it up",
     one="Give up {}?",

@@ -58,14 +58,14 @@ def _check_allowed(operation: Operation) -> None:
     if operation.kind not in (Kind.AUTHORIZE, Kind.CAPTURE):
         raise NotAllowed("Only an authorization or a capture is given up. A refund or a void is sent again.")
     if not operation_queue.is_in_doubt(operation):
-        raise NotAllowed("It is not in doubt.")
+        raise NotAllowed("The operation is not in doubt.")
     if operation_queue.is_leased(operation, clock.now()):
         raise NotAllowed(outstanding_refund.UNDER_WAY)
     if operation.kind == Kind.AUTHORIZE and clock.now() - operation.created_at < CALLS_END_AFTER:
         raise NotAllowed("The payer still waits for their bank. Look again in two minutes.")
     checkout = Checkout.objects.get(pk=operation.payment.checkout_uuid)
     if operation.kind == Kind.CAPTURE and operation_recovery.is_wanted(checkout, operation):
-        raise NotAllowed("The money is still to be captured, and the service requests it automatically.")
+        raise NotAllowed("The order still needs this capture. The service sends it automatically.")
 
 
 def _release_hold(asked: Operation, outcome: Outcome, cause: Cause) -> Operation:
@@ -74,8 +74,8 @@ def _release_hold(asked: Operation, outcome: Outcome, cause: Cause) -> Operation
     Raises NotAllowed unless the void succeeds.
     """
     refusal = NotAllowed(
-        f"{status_check.in_words(outcome)} It is given up only when a void has succeeded, or the provider "
-        "vouches that it never arrived."
+        f"{status_check.in_words(outcome)} The operation can be given up only if a void succeeds, or "
+        "if the provider vouches that the operation never arrived."
     )
     if asked.kind != Kind.AUTHORIZE or outcome.verdict not in (Verdict.UNKNOWN, Verdict.NOT_FOUND):
         raise refusal
@@ -95,7 +95,7 @@ def _planned_void(checkout_uuid: UUID, operation_uuid: UUID, cause: Cause) -> Op
         checkout, now = Checkout.objects.locked(checkout_uuid), clock.now()
         operation = operations.read_operation(operation_uuid)
         if not given_up_cards.abandon_if_silent(checkout, operation, now):
-            raise NotAllowed("It is not in doubt.")
+            raise NotAllowed("The operation is not in doubt.")
         checkout.touch()
         voids = operation.payment.operations.filter(kind=Kind.VOID, state=State.PLANNED)
         if not voids.exists():

@@ -24,7 +24,7 @@ def look_up_now(operation_uuid: UUID) -> Operation:
     restore_guard.check()
     asked = operations.read_operation(operation_uuid)
     if not operation_queue.is_in_doubt(asked):
-        raise NotAllowed("It is not in doubt any more.")
+        raise NotAllowed("The operation is not in doubt any more.")
     if operation_queue.is_leased(asked, clock.now()):
         raise NotAllowed(outstanding_refund.UNDER_WAY)
     operation_queue.make_due(asked)

@@ -14,7 +14,7 @@ from payments import disputes, planning
 from payments.models import Movement, Operation
 
 State = Operation.State
-UNDER_WAY = "It is under way just now. Look again in a minute."
+UNDER_WAY = "The operation is under way. Look again in a minute."
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def check_refused(refund: Operation) -> None:
     """Raise NotAllowed unless the operation is a refund that failed or that was returned later."""
     is_refused = refund.state in (State.FAILED, State.DECLINED) or has_come_back(refund)
     if refund.kind != Operation.Kind.REFUND or not is_refused:
-        raise NotAllowed("Only a refund that has failed, or came back, can be given in another way.")
+        raise NotAllowed("Only a refund that failed or was returned can be sent again or settled outside.")
 
 
 def has_come_back(refund: Operation) -> bool:
@@ -79,7 +79,7 @@ def check(checkout: Checkout, refund: Operation, now: datetime) -> Due:
     key = cards.key_of(refund)
     part = accounts.parts.get(key) if key else None
     if key is None or part is None:
-        raise NotAllowed("It was made at the provider, so its card is owed no refund for it.")
+        raise NotAllowed("The refund was made at the provider, so no further refund is owed.")
     if part.sent:
         raise NotAllowed(UNDER_WAY)
     wanted = next(
@@ -87,6 +87,6 @@ def check(checkout: Checkout, refund: Operation, now: datetime) -> Due:
     )
     amount = part.outstanding or wanted
     if amount <= 0:
-        raise NotAllowed("The card is owed no refund for it any more.")
+        raise NotAllowed("No refund is owed to the card any more.")
     resends = refund if part.outstanding else None
     return Due(amount, key, resends, [row for row in part.attempts if row.state == State.PLANNED])

@@ -60,7 +60,7 @@ def _is_refused_there(asked: Operation) -> bool:
     is_refused = outcome.verdict in status_check.REFUSED
     if not is_refused and not status_check.vouches(outcome):
         raise NotAllowed(
-            f"{status_check.in_words(outcome)} It is sent again only when it failed, or does not exist there."
+            f"{status_check.in_words(outcome)} It is sent again only if it failed or never arrived."
         )
     if is_refused and asked.ended_at is None:
         outcomes.record_outcome(asked.payment.checkout_uuid, asked.pk, outcome, lease=asked.lease_token)
@@ -71,9 +71,9 @@ def _check_allowed(operation: Operation) -> None:
     if operation.kind not in (Kind.REFUND, Kind.VOID):
         raise NotAllowed("Only a refund or a void is sent again.")
     if operation.state == State.SUCCEEDED and not outstanding_refund.has_come_back(operation):
-        raise NotAllowed("It has succeeded.")
+        raise NotAllowed("The operation has succeeded.")
     if operation.state == State.PLANNED:
-        raise NotAllowed("It has not been sent yet. The service sends it automatically.")
+        raise NotAllowed("The operation has not been sent yet. The service sends it automatically.")
 
 
 def _plan_refund(due: Due, cause: Cause, now: datetime) -> None:

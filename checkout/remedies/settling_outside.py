@@ -31,7 +31,7 @@ def settle_outside(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
     if outcome.verdict not in status_check.REFUSED or outcome.reason not in CARD_CANNOT_TAKE_IT:
         said = status_check.in_words(outcome)
         raise NotAllowed(
-            f"{said} It is settled outside only when the provider says that the card can't take it."
+            f"{said} A refund can be settled outside only if the provider says that the card cannot take it."
         )
     with transaction.atomic(durable=True):
         checkout, now = Checkout.objects.locked(asked.payment.checkout_uuid), clock.now()
@@ -56,7 +56,7 @@ def take_back(booking_uuid: UUID, *, note: str, cause: Cause) -> UUID:
         booking = Booking.objects.select_related("payment", "operation__resends").get(pk=booking_uuid)
         is_settled = booking.kind == Booking.Kind.SETTLED_OUTSIDE and booking.reverses_id is None
         if not is_settled or Booking.objects.filter(reverses=booking).exists():
-            raise NotAllowed("Only what was settled outside, and not taken back yet, is taken back.")
+            raise NotAllowed("Only a booking of a refund settled outside can be taken back, and only once.")
         bookings.reverse(booking, note=note, now=now, cause=cause)
         settling.settle(checkout, now, cause)
         checkout.touch()

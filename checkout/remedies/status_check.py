@@ -19,7 +19,7 @@ WORDS = {
     Verdict.FAILED: "it failed",
     Verdict.NEEDS_ACTION: "the payer is being asked",
     Verdict.PENDING: "it is accepted, and not settled yet",
-    Verdict.NOT_FOUND: "it knows nothing of it, but does not vouch for that",
+    Verdict.NOT_FOUND: "it does not know the operation, but does not vouch that it never arrived",
     Verdict.UNKNOWN: "nothing clear",
 }
 
@@ -54,7 +54,7 @@ def vouches(outcome: Outcome) -> bool:
 def in_words(outcome: Outcome) -> str:
     """Return the provider's answer in words for an operator."""
     if vouches(outcome):
-        return "The provider says: it never arrived, and vouches for that."
+        return "The provider vouches that the operation never arrived."
     known = reasons.SAID.get(outcome.reason or "", "")
     if known and outcome.verdict in REFUSED:
         return f"The bank said: {known[0].lower()}{known[1:]}"

@@ -33,21 +33,21 @@ OPERATION: dict[str, Badge] = {
     State.DECLINED: Badge("stop", "cross", "Declined"),
     State.FAILED: Badge("stop", "alert", "Failed"),
 }
-CAME_BACK = Badge("stop", "back", "Came back")
+CAME_BACK = Badge("stop", "back", "Returned")
 SHARE: dict[str, Badge] = {
     ShareStatus.DRAFT: Badge("still", "dashes", "Not asked yet"),
     ShareStatus.OPEN: Badge("held", "clock", "Asked"),
     ShareStatus.PAYING: Badge("move", "ring", "Paying"),
     ShareStatus.PAID: Badge("done", "check", "Paid"),
-    ShareStatus.REIMBURSED: Badge("done", "check", "With the lead"),
+    ShareStatus.REIMBURSED: Badge("done", "check", "Paid to the lead"),
     ShareStatus.DECLINED: Badge("void", "cross", "Said no"),
     ShareStatus.EXPIRED: Badge("void", "clock", "Expired"),
-    ShareStatus.CANCELLED: Badge("void", "slash", "Taken back"),
+    ShareStatus.CANCELLED: Badge("void", "slash", "Cancelled"),
     ShareStatus.REFUNDED: Badge("still", "back", "Refunded"),
 }
 OPEN = Badge("done", "check", "Open")
 SUSPENDED = Badge("stop", "slash", "Suspended")
-STOPPED_WITH_ALL = Badge("stop", "slash", "Suspended with all")
+STOPPED_WITH_ALL = Badge("stop", "slash", "All suspended")
 CLOSED = Badge("void", "check", "Closed")
 
 

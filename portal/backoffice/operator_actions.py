@@ -54,8 +54,8 @@ def look_up(request: HttpRequest, key: UUID) -> HttpResponse:
 
 def _tell_outcome(request: HttpRequest, what: str, found: Operation) -> None:
     state = found.get_state_display().lower()
-    log_action(request, f"Looked it up now: {state}", what)
-    messages.success(request, f"Looked up now. {what}: {state}.")
+    log_action(request, f"Looked up at the provider: {state}", what)
+    messages.success(request, f"Looked up at the provider. {what}: {state}.")
 
 
 @require_POST
@@ -83,15 +83,15 @@ def run_pump(request: HttpRequest) -> HttpResponse:
 
 def _tell_success(request: HttpRequest, name: str, title: str, seconds: float) -> None:
     log.info("pump run by hand", task=name, actor=f"user:{request.user.pk}", ms=round(seconds * 1000))
-    log_action(request, f"Ran it by hand in {seconds:.1f} s", title)
-    messages.success(request, f"{title}: it ran for {seconds:.1f} s.")
+    log_action(request, f"Ran the task by hand in {seconds:.1f} s", title)
+    messages.success(request, f"{title}: the task ran for {seconds:.1f} s.")
 
 
 def _tell_failure(request: HttpRequest, name: str, title: str, error: Exception) -> None:
     kind = type(error).__name__
     log.error("pump failed", task=name, actor=f"user:{request.user.pk}", exc_info=error)
-    log_action(request, f"Ran it by hand, and it failed: {kind}", title)
-    messages.error(request, f"{title}: it failed with {kind}. The log says more.")
+    log_action(request, f"Ran the task by hand, and it failed: {kind}", title)
+    messages.error(request, f"{title}: the task failed with {kind}. The log has the details.")
 
 
 def log_action(request: HttpRequest, happened: str, title: str) -> None:

@@ -35,7 +35,7 @@ A_DAY = timedelta(hours=24)  # a provider can need a day for a refund
 FINE, LATE = "fine", "late"
 LATE_AFTER = f"{SOON.seconds} s"
 LATE_MEANS = (
-    f"Late means over {LATE_AFTER}; other webhooks and mails over {ages.in_words(PACED)}, refunds over"
+    f"A job is late after {LATE_AFTER}. Other webhooks and mails are late after {ages.in_words(PACED)}, refunds after"
     f" {ages.in_words(A_DAY)}."
 )
 

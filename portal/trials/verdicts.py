@@ -15,8 +15,8 @@ LONGEST = timedelta(minutes=15)
 LOOKS_WITHIN = timedelta(minutes=10)  # how long a server may take to notice a change by listing orders
 CALM = timedelta(seconds=5)  # how long to wait for a second capture, which would fail the trial
 GIVES_AWAY = (
-    "Answer 2xx once you have captured, and 5xx if you could not capture: with any other answer, you lose the"
-    " hold."
+    "Answer 2xx once you have captured, and 5xx if you could not capture. With any other answer, you lose"
+    " the hold."
 )
 
 EARLIER = "Your server listed its holds and captured this one before the event came"

@@ -68,7 +68,7 @@ class TestCancelling:
 
     def test_asks_of_one_that_is_unpaid_about_no_money(self, admin: Client, unpaid: Checkout) -> None:
         page = cancel(admin, unpaid, reason=None)
-        assert ">A-20417</bdi>?</h1>" in page and "It ends unpaid, and no money is held." in page
+        assert ">A-20417</bdi>?</h1>" in page and "The order ends unpaid, and no money is held." in page
 
     def test_asks_of_several_by_a_line_each(self, admin: Client, acme: Merchant, held: Checkout) -> None:
         other = factories.checkout(acme, merchant_order_id="B-1")
@@ -109,7 +109,7 @@ class TestCancelling:
 
     def test_of_a_hold_that_has_run_out_says_so(self, admin: Client, held: Checkout) -> None:
         make_late(held)
-        assert "A-20417 is not cancelled: its hold had run out." in cancel(admin, held)
+        assert "A-20417 is not cancelled: its hold had lapsed." in cancel(admin, held)
         held.refresh_from_db()
         assert held.void_reason == "auth_expired" and not LogEntry.objects.exists()
 

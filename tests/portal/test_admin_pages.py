@@ -370,7 +370,9 @@ class TestPage:
             Event.objects.filter(type=kind).latest("pk") for kind in ("checkout.voided", EventType.OPTED_IN)
         )
         assert "&quot;checkout.voided&quot;" in opened(operator, f"/admin/webhooks/event/{sent.pk}/change/")
-        assert "Personal, and not shown." in opened(operator, f"/admin/webhooks/event/{personal.pk}/change/")
+        assert "The body has personal data and is not shown." in opened(
+            operator, f"/admin/webhooks/event/{personal.pk}/change/"
+        )
 
     def test_says_which_environment_it_is_of(self, operator: Client, settings: Any) -> None:
         page = opened(operator, "/admin/")

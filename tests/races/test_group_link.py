@@ -85,5 +85,5 @@ def test_a_hundred_in_one_venue_take_each_share_once(service: Service, link: str
         if not address.endswith("/take"):
             assert "Kept for you until" in guest.open(address)
             continue
-        for words in ("was just taken", "free again in a few minutes"):
+        for words in ("was just taken", "free again after a few minutes"):
             assert words in guest.told

@@ -79,7 +79,7 @@ def test_a_password_is_changed_and_reset_by_mail(owner: Owner) -> None:
     owner.press("Mail me the link")
     owner.see("Check your mail")
     owner.go("/mail")
-    owner.see("Mails of this machine")
+    owner.see("Mails on this machine")
     owner.open_mail("Choose a new password")
     owner.see("[Sandbox] Choose a new password")
     link = owner.page.locator(".mail-text a[href*='/key/']").get_attribute("href") or ""

@@ -67,7 +67,7 @@ class TestSettings:
         page.fill("#name", "Acme Shows")
         expect(frame.locator(".band-merchant")).to_contain_text("Acme Shows")
         page.fill("#brand_colour", "#777777")
-        expect(page.locator("#preview .notice")).to_contain_text("a little darker")
+        expect(page.locator("#preview .notice")).to_contain_text("a slightly darker colour")
         expect(frame.locator("link[href^='/brand/777777']")).to_have_count(1)
         expect(page.locator(".preview-again")).to_be_hidden()
         expect(page.locator("#name")).to_have_value("Acme Shows")

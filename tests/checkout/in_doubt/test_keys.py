@@ -140,7 +140,7 @@ class TestRefusalThatNamesNoRefund:
         self.refuse_the_second_sending()
         (kept,) = keys(reimbursement)
         assert (kept.state, kept.reason) == ("unknown", "invalid_request")
-        with pytest.raises(NotAllowed, match=r"failed, or came back"):
+        with pytest.raises(NotAllowed, match=r"failed or was returned"):
             settling_outside.settle_outside(reimbursement.pk, note="Cash", cause=CAUSE)
         carry_out_late(reimbursement)
         assert given_back(reimbursement) == 2000

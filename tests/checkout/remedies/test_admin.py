@@ -68,7 +68,7 @@ class TestClosing:
         assert "<p>The bank said: the card’s account is closed.</p>" in page
         assert "<h1>Book the refund of £20.00 as settled outside?</h1>" in page
         assert "How it was settled" in page and "A-20417" in page
-        assert "Do it only when the payer has the money." in page
+        assert "Do this only if the payer has the money." in page
 
     @pytest.mark.rule("operator.proof")
     def test_wants_a_note(self, admin: Client, stuck: Operation) -> None:
@@ -154,7 +154,7 @@ class TestTheOthers:
         operation = Operation.objects.get()
         Operation.objects.update(created_at="2020-01-01T00:00Z")
         page = act(admin, OPERATIONS, "give_up", operation.pk, note=None)
-        assert "The provider says: it never arrived, and vouches for that." in page
+        assert "The provider vouches that the operation never arrived." in page
         assert "Given up: Nobody waits. The ledger is proven." in act(
             admin, OPERATIONS, "give_up", operation.pk, note="Nobody waits"
         )

@@ -52,7 +52,7 @@ class TestGivingUp:
         fault_injection.set_fault(verb="look_up", mode="down", times=1)
         fault_injection.set_fault(verb="void", mode="down", times=1)
         before = Checkout.objects.get().updated_at
-        with pytest.raises(NotAllowed, match="only when a void has succeeded"):
+        with pytest.raises(NotAllowed, match="only if a void succeeds"):
             give_up(operation)
         operation.refresh_from_db()
         assert (operation.state, Charge.objects.get().state) == ("unknown", "held")
@@ -93,7 +93,7 @@ class TestGivingUp:
         assert Charge.objects.get().state == "voided"
 
     def test_a_capture_is_refused_while_it_is_wanted(self, held: Checkout) -> None:
-        refuses(give_up, self._capture_in_doubt(held), "still to be captured")
+        refuses(give_up, self._capture_in_doubt(held), "still needs this capture")
 
     @pytest.mark.parametrize(
         ("mode", "words"), [("down", "nothing clear"), ("not_vouched", "does not vouch")]

@@ -92,7 +92,7 @@ class TestSettlingAPartOutside:
     @pytest.mark.rule("operator.once")
     def test_twice_books_once(self, stuck: Operation) -> None:
         close(stuck)
-        refuses(close, stuck, "owed no refund")
+        refuses(close, stuck, "refund is owed")
         assert Booking.objects.count() == 1
 
     @pytest.mark.rule("operator.once")
@@ -140,11 +140,11 @@ class TestSettlingAPartOutside:
         captures.capture(paid.merchant, paid.pk, cause=CAUSE)
         refunds.accept(paid.merchant, paid.pk, ref="r-1", cause=CAUSE)
         mates.pump(paid.pk, rounds=2)
-        refuses(close, Operation.objects.get(kind="refund"), "owed no refund")
+        refuses(close, Operation.objects.get(kind="refund"), "refund is owed")
 
     def test_is_refused_of_what_is_no_failed_refund(self, unpaid: Checkout, stuck: Operation) -> None:
         for operation in Operation.objects.exclude(pk=stuck.pk):
-            refuses(close, operation, "Only a refund that has failed")
+            refuses(close, operation, "Only a refund that failed or was returned")
 
     def test_closes_a_reimbursement(self, unpaid: Checkout, owed: Operation) -> None:
         reporting.report_operation(owed, kinds.SHARE_NOT_REIMBURSED, subject=owed.share_uuid)
@@ -154,7 +154,7 @@ class TestSettlingAPartOutside:
         assert outside.balances(unpaid) == {"provider": 11_000, "merchant": -9000, "outside": -2000}
         assert Discrepancy.objects.get().closed_at is not None
         assert not Operation.objects.filter(ended_at=None).exists()
-        refuses(close, owed, "owed no refund")
+        refuses(close, owed, "refund is owed")
 
     def test_is_kept_for_ever(self, stuck: Operation) -> None:
         close(stuck)
@@ -192,6 +192,6 @@ class TestTakingItBack:
         booking = Booking.objects.get()
         settling_outside.take_back(booking.pk, note="It never arrived", cause=CAUSE)
         for row in Booking.objects.all():
-            with pytest.raises(NotAllowed, match="not taken back yet"):
+            with pytest.raises(NotAllowed, match="can be taken back, and only once"):
                 settling_outside.take_back(row.pk, note="Again", cause=CAUSE)
         assert Booking.objects.count() == 2

@@ -183,7 +183,7 @@ class TestTheLead:
     @pytest.mark.rule("opt_in.free")
     def test_who_has_not_ticked_agrees_to_nothing(self, lea: Payer) -> None:
         answer = lea.post("/opt-in", email="lea@example.com", version="1")
-        assert answer.status_code == 422 and "It is optional." in words(answer) and told() == []
+        assert answer.status_code == 422 and "Offers are optional." in words(answer) and told() == []
         assert 'value="lea@example.com"' in words(answer)
 
     def test_is_nobody_who_only_has_the_link(self, lea: Payer) -> None:

@@ -134,7 +134,7 @@ class TestWhatCameBackAfterItWasSettled:
         come_back()
         page = words(finn.get())
         assert "<h1>The refund was returned</h1>" in page and "It is sent again, or paid another way" in page
-        assert rows(page) == [] and "on your card after" not in page and 'id="receipt"' in page
+        assert rows(page) == [] and "to your card after" not in page and 'id="receipt"' in page
         page = words(lead.get())
         assert "<h1>£70.00 goes back to your card</h1>" in page and left(page) == "£0.00"
         assert "The refund was returned" not in page

@@ -94,7 +94,7 @@ class TestCode:
         send_all()
         page = text(words(lea.get()))
         assert "The text to •••• 0123 may not have been sent. Ask for a new code." in page
-        assert "We text it" not in page
+        assert "We text the code" not in page
 
     @pytest.mark.rule("sign_in.bound")
     def test_of_another_order_signs_nobody_in(self, lea: Payer, right: str) -> None:

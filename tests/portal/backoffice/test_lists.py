@@ -238,7 +238,7 @@ class TestMerchants:
 
     def test_are_told_from_those_that_stop_with_all(self, operator: Client, acme: Merchant) -> None:
         factories.stop(None)
-        assert "Suspended with all</span>" in shown(operator, MERCHANTS)
+        assert "All suspended</span>" in shown(operator, MERCHANTS)
 
     def test_are_acted_on_by_a_button_for_each_verb_that_fits(
         self, operator: Client, acme: Merchant, rival: Merchant

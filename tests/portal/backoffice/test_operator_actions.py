@@ -36,7 +36,7 @@ class TestLookingUpNow:
         answer = operator.post(address)
         assert (answer.status_code, answer["Location"]) == (303, PAGE)
         assert Checkout.objects.get().status == "captured"
-        assert "Looked up now." in operator.get(PAGE).content.decode()
+        assert "Looked up at the provider." in operator.get(PAGE).content.decode()
         assert "succeeded" in LogEntry.objects.get().change_message
 
     def test_of_what_has_ended_does_nothing(self, operator: Client, captured: Checkout) -> None:

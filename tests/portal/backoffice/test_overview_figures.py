@@ -51,7 +51,7 @@ class TestPage:
         for words in (
             "No operation is in doubt.",
             "No discrepancy is open.",
-            "No delivery parked today is open.",
+            "No delivery that was parked today is still open.",
             "No endpoint is failing.",
         ):
             assert words in page
@@ -209,14 +209,16 @@ class TestRunningAPump:
         assert (answer.status_code, answer["Location"]) == (303, PAGE)
         held.refresh_from_db()
         assert held.status == "voided"
-        assert "Keep deadlines: it ran for " in operator.get(PAGE).content.decode()
+        assert "Keep deadlines: the task ran for " in operator.get(PAGE).content.decode()
         kept = LogEntry.objects.get()
-        assert kept.object_repr == "Keep deadlines" and kept.change_message.startswith("Ran it by hand in ")
+        assert kept.object_repr == "Keep deadlines" and kept.change_message.startswith(
+            "Ran the task by hand in "
+        )
 
     @pytest.mark.parametrize("pump", sorted(pumps.TITLES.keys() - {schedule.DELIVER_DUE}))
     def test_knows_each_of_them(self, operator: Client, pump: str) -> None:
         assert operator.post(RUN, {"pump": pump}).status_code == 303
-        assert "it ran for" in operator.get(PAGE).content.decode()
+        assert "the task ran for" in operator.get(PAGE).content.decode()
 
     def test_sends_webhooks_for_a_while_and_ends(
         self, operator: Client, monkeypatch: pytest.MonkeyPatch
@@ -245,7 +247,7 @@ class TestRunningAPump:
             restored.setattr(restore_guard, "is_closed", lambda: True)
             operator.post(RUN, {"pump": pump})
         page = operator.get(PAGE).content.decode()
-        assert "Not done: the database was restored." in page and "it ran for" not in page
+        assert "Not done: the database was restored." in page and "the task ran for" not in page
         assert not LogEntry.objects.exists()
 
     @pytest.mark.parametrize("pump", ["", "os.abort", "checkout.tasks.prove_all"])

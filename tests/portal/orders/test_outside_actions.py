@@ -110,7 +110,7 @@ class TestTheOrdersPage:
     ) -> None:
         act(held, "capture")
         captures.capture(acme, held.pk, cause=CAUSE)
-        assert "did not take it twice" in words(held)
+        assert "so the customer was not charged twice" in words(held)
 
     def test_says_that_the_money_of_an_order_that_has_ended_goes_back(
         self, held: Checkout, words: Words

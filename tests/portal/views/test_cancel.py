@@ -40,7 +40,10 @@ def cancel(client: Client, checkout: Checkout, **facts: str) -> Any:
 class TestCancel:
     def test_asks_first_in_place_and_as_a_page(self, client: Client, held: Checkout) -> None:
         words = client.get(f"{page_of(held)}/cancel").content.decode()
-        assert "Cancel this order of £90.00?" in words and "If your server captures first" in words
+        assert (
+            "Cancel this order of £90.00?" in words
+            and "If your server captures the order before you confirm" in words
+        )
         assert "Timeline" in words, "without script it is a page around the order"
         part = client.get(
             f"{page_of(held)}/cancel", headers={"HX-Request": "true", "HX-Target": "question"}

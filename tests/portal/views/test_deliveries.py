@@ -178,7 +178,7 @@ class TestResend:
         delivery = stage.deliver(acme, 200)
         form = {"which": "one", "delivery": str(delivery.pk)}
         asked = client.post("/portal/deliveries/resend", form)
-        assert "Send it a second time" in client.get(asked["Location"]).content.decode()
+        assert "Send this event a second time" in client.get(asked["Location"]).content.decode()
         client.post("/portal/deliveries/resend", form | {"confirm": "yes"})
         delivery.refresh_from_db()
         assert delivery.status == "pending"

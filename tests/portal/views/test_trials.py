@@ -176,7 +176,7 @@ class TestRotation:
         assert "Rotate the signing secret?" in client.get(ROTATE).content.decode()
         subscriptions.rotate(acme)
         asked = client.get(ROTATE).content.decode()
-        assert "two secrets already sign, so no new one is made" in asked and "shown once" not in asked
+        assert "two secrets already sign, so you get no new secret" in asked and "shown once" not in asked
 
     def test_rotates_no_second_time_while_both_sign(self, client: Client, acme: Merchant) -> None:
         subscription = stage.saved(acme)

@@ -142,7 +142,7 @@ class TestOperators:
         people.operate(client)
         standby.catch_up()
         page = client.get("/admin/operations/").content.decode()
-        assert "The replica is 0.0 s" in page and "the primary serves" not in page
+        assert "The replica is 0.0 s" in page and "reads use the primary" not in page
         assert "behind" in client.get("/admin/now").content.decode()
         standby.pause()
         factories.MerchantFactory.create()
@@ -150,8 +150,8 @@ class TestOperators:
         clock.ahead += 7
         lag.measure_lag()
         page = client.get("/admin/operations/").content.decode()
-        assert "The replica is 7.0 s" in page and "behind: the primary serves" in page
-        assert "behind: the primary serves" in client.get("/admin/now").content.decode()
+        assert "The replica is 7.0 s" in page and "behind: reads use the primary" in page
+        assert "behind: reads use the primary" in client.get("/admin/now").content.decode()
 
     def test_of_an_installation_without_one_are_shown_nothing(self, client: Client) -> None:
         people.operate(client)
