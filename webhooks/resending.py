@@ -47,25 +47,25 @@ class CannotResend(Exception):
 
 
 class AlreadyDelivered(CannotResend):
-    words = "It has been delivered."
+    words = "The event has been delivered."
 
 
 class UnderWay(CannotResend):
-    words = "It is being sent right now. Look again in a moment."
+    words = "The event is being sent right now. Look again in a moment."
 
 
 class AwaitsApproval(CannotResend):
     words = (
-        "It is sent as soon as an owner or an admin approves the address of your endpoint, under Webhooks."
+        "The event is sent as soon as an owner or an admin approves the address of your endpoint, under Webhooks."
     )
 
 
 class BodyDeleted(CannotResend):
-    words = "Its personal data has been deleted, so it cannot be sent."
+    words = "The event’s personal data has been deleted, so the event cannot be sent."
 
 
 class TooOld(CannotResend):
-    words = "It is too old: it goes soon, with everything that was sent on its day."
+    words = "The event is too old to be sent again. Its record is deleted soon."
 
 
 class HoldIsOver(CannotResend):

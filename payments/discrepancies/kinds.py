@@ -56,7 +56,7 @@ REFUND_OF_ANOTHER_AMOUNT = DiscrepancyKind(
 REFUND_AFTER_REFUSAL = DiscrepancyKind(
     "refund_after_refusal",
     "The provider carried out or resumed a refund that it had refused",
-    "The service records the refund once it succeeds. Look in the provider’s dashboard whether the card was refunded"
+    "The service records the refund once it succeeds. Check in the provider’s dashboard whether the card was refunded"
     " twice. If it was, tell the merchant. Then close this.",
     DIFFERENCES,
 )
@@ -76,7 +76,7 @@ MISSING_THERE = DiscrepancyKind(
 SUCCEEDED_UNDER_AN_OLD_KEY = DiscrepancyKind(
     "succeeded_under_an_old_key",
     "An operation was carried out again, or after another one had replaced it",
-    "Look in the provider’s dashboard whether it was done twice. If it was, ask the provider to undo one. Then close"
+    "Check in the provider’s dashboard whether it was done twice. If it was, ask the provider to undo one. Then close"
     " this.",
     DIFFERENCES,
 )
@@ -175,7 +175,7 @@ DISPUTE_STATUS_UNKNOWN = DiscrepancyKind(
 )
 DISPUTE_OF_ANOTHER_AMOUNT = DiscrepancyKind(
     "dispute_of_another_amount",
-    "The amount or currency of a dispute does not fit its payment",
+    "The amount or currency of a dispute does not match its payment",
     "Ask the provider which payment it means. If the currency differs, the ledger does not have the dispute’s money."
     " Close this with the answer as the note.",
     DISPUTES,
@@ -243,16 +243,16 @@ UNREADABLE_NOTIFICATION = DiscrepancyKind(
 SMS = "sms-budgets"
 SMS_BUDGET_OF_MERCHANT = DiscrepancyKind(
     "sms_budget_of_merchant",
-    "A merchant has used most of its SMS budget of a day",
-    "A message counts until its order or share is paid. Look under Texts who asks for them. If someone misuses the"
-    " merchant’s pages, suspend the merchant. Then close this.",
+    "A merchant has used most of its daily SMS budget",
+    "A message counts until its order or share is paid. Look under Texts to see who requests them. If someone misuses"
+    " the merchant’s pages, suspend the merchant. Then close this.",
     SMS,
 )
 SMS_BUDGET_OF_ALL = DiscrepancyKind(
     "sms_budget_of_all",
-    "All merchants together have used most of the SMS budget of a day",
-    "A message counts until its order or share is paid. Look under Texts which merchants they are for. If someone"
-    " misuses a merchant’s pages, suspend the merchant. Then close this.",
+    "All merchants together have used most of the daily SMS budget",
+    "A message counts until its order or share is paid. Look under Texts to see which merchants they are for. If"
+    " someone misuses a merchant’s pages, suspend the merchant. Then close this.",
     SMS,
 )
 
@@ -287,7 +287,7 @@ def _proof_breach(name: str, sentence: str) -> DiscrepancyKind:
 LEDGER_UNBALANCED = _proof_breach("unbalanced", "A transaction of the ledger does not sum to zero")
 LEDGER_CAPTURE_AND_STATUS = _proof_breach(
     "capture_and_status",
-    "An order is captured without one capture of its amount, or has one without being captured",
+    "An order is captured but does not have one capture of its amount, or it has one but is not captured",
 )
 LEDGER_PAYMENT_NOT_LIVE = _proof_breach(
     "payment_not_live", "An order’s payment was given up, or is not captured although the order is"
@@ -299,13 +299,13 @@ LEDGER_TWO_CAPTURES = _proof_breach("two_captures", "One order or share was capt
 LEDGER_LATE_CAPTURE = _proof_breach("late_capture", "A capture was begun after the deadline of its hold")
 LEDGER_NOT_RECORDED = _proof_breach(
     "not_recorded",
-    "A capture or refund that succeeded has no movement of its amount, or one that did not succeed has one",
+    "A capture or refund that succeeded has no movement of its amount, or one that did not succeed has a movement",
 )
 LEDGER_NOT_POSTED = _proof_breach(
-    "not_posted", "A movement or booking is missing in the ledger, or is there with another amount"
+    "not_posted", "A movement or booking is missing in the ledger, or it has another amount there"
 )
 LEDGER_WITHOUT_MOVEMENT = _proof_breach(
-    "without_movement", "The ledger has money of no movement and no booking"
+    "without_movement", "The ledger has money that belongs to no movement and no booking"
 )
 LEDGER_CARD_GOT_TOO_MUCH = _proof_breach(
     "card_got_too_much", "A card has got back more than it paid, not counting disputes"
@@ -324,7 +324,7 @@ LEDGER_SHARE_NOT_PLANNED = _proof_breach(
 )
 LEDGER_REFUND_NOT_PLANNED = _proof_breach(
     "refund_not_planned",
-    "A refund has no part to send, and no card, dispute or open discrepancy that it waits for",
+    "A refund has no part to send, and it waits for no card, dispute or open discrepancy",
 )
 LEDGER_AGAINST_BALANCE = _proof_breach(
     "against_balance", "The provider’s balance has another amount for a capture or refund"
@@ -333,38 +333,39 @@ LEDGER_OWED_TO_LEAD = _proof_breach(
     "owed_to_lead", "The lead has got more than mates have paid, or is still owed money for a refunded order"
 )
 LEDGER_SHARE_AND_STATUS = _proof_breach(
-    "share_and_status", "A share is paid without one capture of its amount, or has one without being paid"
+    "share_and_status",
+    "A share is paid but does not have one capture of its amount, or it has one but is not paid",
 )
 LEDGER_MOVED_WITHOUT_CAPTURE = _proof_breach(
     "moved_without_capture", "A voided, expired or unpaid order has moved money"
 )
 LEDGER_REFUND_AND_STATUS = _proof_breach(
     "refund_and_status",
-    "An order is refunded without a settled refund of its amount, or has one without being refunded",
+    "An order is refunded but has no settled refund of its amount, or it has one but is not refunded",
 )
 LEDGER_FORGOTTEN_HOLD = _proof_breach(
-    "forgotten_hold", "No order needs the hold, and no release or capture of it is on its way"
+    "forgotten_hold", "No order needs the hold, and it is not being released or captured"
 )
 LEDGER_AUTHORIZED_EVENT = _proof_breach(
-    "authorized_event", "A hold has no event that announces it, or an order has such an event without a hold"
+    "authorized_event", "A hold has no event that announces it, or an order has such an event but no hold"
 )
 LEDGER_VOIDED_EVENT = _proof_breach(
     "voided_event",
-    "The end of a hold has no event that announces it, or an order has such an event without it",
+    "The end of a hold has no event that announces it, or an order has such an event although no hold ended",
 )
 LEDGER_MERCHANT_MISSING = _proof_breach(
     "merchant_missing", "An event, API call, order, payment or posting belongs to no merchant"
 )
 LEDGER_EVENT_MISSING = _proof_breach(
-    "event_missing", "A delivery has no event, or one of another merchant or type"
+    "event_missing", "A delivery has no event, or its event has another merchant or type"
 )
 LEDGER_SUBSCRIPTION_MISSING = _proof_breach("subscription_missing", "A delivery has no subscription")
 LEDGER_DELIVERED_TWICE = _proof_breach("delivered_twice", "An event is delivered twice to one subscription")
 LEDGER_DELIVERY_MISSING = _proof_breach(
-    "delivery_missing", "An attempt has no delivery, or one of another merchant or type"
+    "delivery_missing", "An attempt has no delivery, or its delivery has another merchant or type"
 )
 LEDGER_SUMS = _proof_breach(
-    "sums", "The sums of the ledger’s closed days and months are not those of their postings"
+    "sums", "The stored sums of closed days and months differ from the sums of their postings"
 )
 
 EARLIER = "kinds-of-an-earlier-release"
