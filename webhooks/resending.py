@@ -55,9 +55,7 @@ class UnderWay(CannotResend):
 
 
 class AwaitsApproval(CannotResend):
-    words = (
-        "The event is sent as soon as an owner or an admin approves the address of your endpoint, under Webhooks."
-    )
+    words = "The event is sent as soon as an owner or an admin approves the address of your endpoint, under Webhooks."
 
 
 class BodyDeleted(CannotResend):

@@ -134,7 +134,8 @@ class TestForm:
         page = client.get("/portal/settings").content.decode()
         main = page.partition('<main class="main"')[2].partition("</main>")[0]
         assert (
-            "unless an order names its own time zone" in main and "whose order has no return address" in main
+            "unless an order names its own time zone" in main
+            and "whose order has no link back to your shop" in main
         )
         form, rest = main.partition("</form")[::2]
         names = re.findall(r'name="(\w+)"', form)
