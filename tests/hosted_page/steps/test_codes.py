@@ -89,7 +89,7 @@ class TestCode:
         network = Network()
         monkeypatch.setattr(senders, "current_sender", lambda: network)
         lea.post("/phone", phone=PHONE)
-        assert "We text it to •••• 0123." in text(words(lea.get()))
+        assert "We text the code to •••• 0123." in text(words(lea.get()))
         network.is_down = True
         send_all()
         page = text(words(lea.get()))

@@ -111,7 +111,11 @@ def test_tells_of_a_failed_refund_and_what_helps(
     (sent,) = look_and_send()
     assert "£90.00" in sent.body and str(captured.pk) in sent.body
     assert says in sent.body and helps in sent.body
-    assert ("Try again" in sent.body) == (helps == "Try again") != ("with r-1. Sending it again" in sent.body)
+    assert (
+        ("Try again" in sent.body)
+        == (helps == "Try again")
+        != ("quote r-1. Sending the refund again" in sent.body)
+    )
     assert look_and_send() == []
 
 

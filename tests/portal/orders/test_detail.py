@@ -54,7 +54,7 @@ class TestHeldPage:
         stage.deliver(acme, 500)
         words = client.get(page_of(held)).content.decode()
         assert "The last attempt has failed" in words and "Your endpoint failed 4 times" in words
-        assert "Capture it through the API by" in words
+        assert "Capture the order through the API by" in words
 
     def test_says_that_no_server_hears_of_it(self, client: Client, held: Checkout) -> None:
         assert "Your server gets no event for this hold" in client.get(page_of(held)).content.decode()

@@ -90,7 +90,7 @@ class TestRefund:
             (
                 "insufficient_balance",
                 "Insufficient balance.",
-                "Try the refund again: the bank gets a new request.",
+                "Try again: the bank gets a new refund request.",
             ),
             ("refused", "", "Try again"),
         ],

@@ -44,7 +44,10 @@ class TestPage:
             assert answer.headers["Location"] == f"{PAGE}#case-retry"
         trial = Trial.objects.get()
         assert (trial.has_passed, trial.next_look_at) == (False, None)
-        assert trial.reason == "It was stopped while it waited for your capture, and your 2xx to the retry."
+        assert (
+            trial.reason
+            == "The case was stopped while it waited for your capture, and your 2xx to the retry."
+        )
         assert AuditEntry.objects.filter(action="trial_stopped").count() == 1
         assert trial.reason in page(client)
 
