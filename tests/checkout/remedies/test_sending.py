@@ -155,7 +155,7 @@ class TestSendingAgain:
         )
         refuses(send, Operation.objects.get(state="planned"), "has not been sent")
         close(stuck)
-        refuses(send, stuck, "refund is owed")
+        refuses(send, stuck, "No refund is owed to the card")
 
     def _refund_in_doubt(self, unpaid: Checkout) -> Operation:
         token = bank.tokenise(subject=unpaid.pk, number="4242424242424242")

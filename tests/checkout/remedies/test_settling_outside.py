@@ -92,7 +92,7 @@ class TestSettlingAPartOutside:
     @pytest.mark.rule("operator.once")
     def test_twice_books_once(self, stuck: Operation) -> None:
         close(stuck)
-        refuses(close, stuck, "refund is owed")
+        refuses(close, stuck, "No refund is owed to the card")
         assert Booking.objects.count() == 1
 
     @pytest.mark.rule("operator.once")
@@ -140,7 +140,7 @@ class TestSettlingAPartOutside:
         captures.capture(paid.merchant, paid.pk, cause=CAUSE)
         refunds.accept(paid.merchant, paid.pk, ref="r-1", cause=CAUSE)
         mates.pump(paid.pk, rounds=2)
-        refuses(close, Operation.objects.get(kind="refund"), "refund is owed")
+        refuses(close, Operation.objects.get(kind="refund"), "No refund is owed to the card")
 
     def test_is_refused_of_what_is_no_failed_refund(self, unpaid: Checkout, stuck: Operation) -> None:
         for operation in Operation.objects.exclude(pk=stuck.pk):
@@ -154,7 +154,7 @@ class TestSettlingAPartOutside:
         assert outside.balances(unpaid) == {"provider": 11_000, "merchant": -9000, "outside": -2000}
         assert Discrepancy.objects.get().closed_at is not None
         assert not Operation.objects.filter(ended_at=None).exists()
-        refuses(close, owed, "refund is owed")
+        refuses(close, owed, "No refund is owed to the card")
 
     def test_is_kept_for_ever(self, stuck: Operation) -> None:
         close(stuck)

@@ -105,7 +105,7 @@ class TestOfASplit:
         part = returned(unpaid)
         decide(dispute(part.payment if whose == "the mate's" else unpaid.payment), is_won=False)
         if whose == "the mate's":
-            with pytest.raises(NotAllowed, match="refund is owed"):
+            with pytest.raises(NotAllowed, match="No refund is owed to the card"):
                 sending.send_again(part.pk, cause=CAUSE)
             assert Refund.objects.get().status == "settled", "the dispute has given it back"
             assert not Discrepancy.objects.filter(kind="refund_returned", closed_at=None).exists()
@@ -321,7 +321,7 @@ class TestWhatIsOwedToTheLead:
         decide(found, is_won=False)
         assert Discrepancy.objects.get(kind="refund_returned").closed_at is not None
         assert balances(unpaid) == {"provider": 12_000 - amount, "merchant": amount - 12_000}
-        with pytest.raises(NotAllowed, match="refund is owed"):
+        with pytest.raises(NotAllowed, match="No refund is owed to the card"):
             sending.send_again(returned(unpaid).pk, cause=CAUSE)
         decide(found, is_won=True)
         assert Discrepancy.objects.filter(kind="refund_returned", closed_at=None).count() == 1
