@@ -9,8 +9,8 @@ from config.local import environment
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-    environment.adopt()
+    environment.adopt_variables()
     if sys.argv[1:] == ["version"]:  # Django prints its own version
-        print(version.running())
+        print(version.running_version())
     else:
         execute_from_command_line(sys.argv)

@@ -37,15 +37,15 @@ from payments.cause import Cause, cause_of_operator
 from payments.models import Booking, Discrepancy, Dispute, Operation
 from payments.money_columns import MoneyAdmin
 
-TOLD = "{} is notified. This cannot be undone."
-UNPAID = "The order ends unpaid, and no money is held."
+NOTIFIED_TEXT = "{} is notified. This cannot be undone."
+UNPAID_TEXT = "The order ends unpaid, and no money is held."
 
 
-def _of_one(checkout: Checkout) -> dict[str, Any]:
+def _texts_of_cancellation(checkout: Checkout) -> dict[str, Any]:
     """Return the texts of the confirmation page for the cancellation of a single order."""
-    words, told = {"button": "Yes, cancel it"}, TOLD.format(checkout.merchant)
+    words, told = {"button": "Yes, cancel it"}, NOTIFIED_TEXT.format(checkout.merchant)
     if checkout.status == Status.CREATED:
-        words["text"] = f"{UNPAID} {told}"
+        words["text"] = f"{UNPAID_TEXT} {told}"
     if checkout.status == Status.AUTHORIZED and checkout.payment:
         amount = money.display(checkout.amount, checkout.currency)
         card = f"{checkout.payment.card_brand} {checkout.payment.card_last4}".strip()
@@ -53,12 +53,12 @@ def _of_one(checkout: Checkout) -> dict[str, Any]:
         words["button"] = f"Release {amount}"
         words["text"] = (
             f"The hold on {card or 'the card'} ends. No money is taken. {told}\n\nIf {checkout.merchant} captures"
-            f" first, the order is not cancelled.{_end_of(checkout)}"
+            f" first, the order is not cancelled.{_hold_end_text(checkout)}"
         )
     return words
 
 
-def _end_of(checkout: Checkout) -> str:
+def _hold_end_text(checkout: Checkout) -> str:
     at = checkout.capture_before
     return f" Otherwise the hold ends automatically: {at.day} {at:%b, %H:%M:%S} UTC." if at else ""
 
@@ -70,16 +70,16 @@ CANCEL = confirmation.Question(
     label="Reason",
     button="Yes, cancel",
     one="Cancel {}?",
-    of_one=_of_one,
+    of_one=_texts_of_cancellation,
 )
 admin.site.register(Operation, remedies_admin.RemediedOperationAdmin)
 admin.site.register(Booking, remedies_admin.RemediedBookingAdmin)
-admin.site.register(Discrepancy, remedies_admin.FoundDiscrepancyAdmin)
+admin.site.register(Discrepancy, remedies_admin.SearchableDiscrepancyAdmin)
 
 EMPTY = (None, "")
-TIMES = {"created_at": "made", "authorized_at": "held", "capture_before": "hold ends"}  # column labels
+TIME_TITLES = {"created_at": "made", "authorized_at": "held", "capture_before": "hold ends"}  # column labels
 # The text on the badge of a status, if it is not the label of the status.
-AS_BADGES = {
+BADGE_TEXTS = {
     Status.CREATED: "Not paid yet",
     Status.AUTHORIZED: "Held",
 }
@@ -92,7 +92,7 @@ REFUSALS = {
 }
 
 
-class Trouble(admin.SimpleListFilter):
+class ProblemFilter(admin.SimpleListFilter):
     """Filter for orders with a problem that their status does not show.
 
     "In doubt" looks at all operations. "Disputed" and "Refund failed" look only at the newest disputes and
@@ -109,7 +109,7 @@ class Trouble(admin.SimpleListFilter):
         found = {
             "unclear": _checkouts_in_doubt,
             "disputed": _disputed_checkouts,
-            "refund_failed": _refund_failed,
+            "refund_failed": _checkouts_with_failed_refund,
         }
         if self.value() not in found:
             return queryset
@@ -118,7 +118,7 @@ class Trouble(admin.SimpleListFilter):
 
 def _state_words(status: str) -> str:
     """Return the text on the badge for a status."""
-    return AS_BADGES.get(Status(status), str(Status(status).label))
+    return BADGE_TEXTS.get(Status(status), str(Status(status).label))
 
 
 def _checkouts_in_doubt() -> QuerySet[Any, Any]:
@@ -128,15 +128,15 @@ def _checkouts_in_doubt() -> QuerySet[Any, Any]:
 
 
 def _disputed_checkouts() -> QuerySet[Any, Any]:
-    newest = Dispute.objects.order_by("-pk").values("pk")[: lists.LOOKED_THROUGH]
+    newest = Dispute.objects.order_by("-pk").values("pk")[: lists.NEWEST_SEARCHED]
     rows = Dispute.objects.filter(pk__in=newest, status=Dispute.Status.OPEN)
     return rows.order_by("-pk").values_list("checkout_uuid", flat=True)
 
 
-def _refund_failed() -> QuerySet[Any, Any]:
+def _checkouts_with_failed_refund() -> QuerySet[Any, Any]:
     """Return the orders with a failed refund and no pending or settled refund."""
     tried_again = Refund.objects.filter(checkout=OuterRef("checkout"), status__in=["pending", "settled"])
-    newest = Refund.objects.order_by("-pk").values("pk")[: lists.LOOKED_THROUGH]
+    newest = Refund.objects.order_by("-pk").values("pk")[: lists.NEWEST_SEARCHED]
     rows = Refund.objects.filter(~Exists(tried_again), pk__in=newest, status=Refund.Status.FAILED)
     return rows.order_by("-pk").values_list("checkout", flat=True)
 
@@ -147,7 +147,7 @@ class CheckoutAdmin(MoneyAdmin):
 
     actions = ("cancel",)
     list_display = ("merchant_order_id", "merchant", "status", "amount", "created_at", "id")
-    list_filter = ("status", Trouble)
+    list_filter = ("status", ProblemFilter)
     searched_by = "Order id or uuid"
     search_help_text = "Enter the whole id."
     search_fields = ("id", "merchant_order_id__iexact")
@@ -162,7 +162,7 @@ class CheckoutAdmin(MoneyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Return the rows with the time of the query, because the pages show when their data was read."""
-        return current_checkouts.with_read_at(settling.with_untold(super().get_queryset(request)))
+        return current_checkouts.with_read_at(settling.with_needs_accounts(super().get_queryset(request)))
 
     def get_fields(self, request: HttpRequest, obj: Checkout | None = None) -> Any:
         """Return the fields of the page, without those that are empty."""
@@ -171,11 +171,13 @@ class CheckoutAdmin(MoneyAdmin):
             if obj
             else set()
         )
-        return [column for column in super().get_fields(request, obj) if columns.name_of(column) not in empty]
+        return [
+            column for column in super().get_fields(request, obj) if columns.column_name(column) not in empty
+        ]
 
     def column(self, name: Any) -> Any:
-        if name in TIMES:
-            return columns.time_column(name, TIMES[name])
+        if name in TIME_TITLES:
+            return columns.time_column(name, TIME_TITLES[name])
         return self.state if name == "status" else super().column(name)
 
     @admin.display(description="state")
@@ -189,10 +191,10 @@ class CheckoutAdmin(MoneyAdmin):
         return request.user.has_perm("checkout.change_checkout")
 
     def offers(self, action: str, row: Checkout) -> bool:
-        return "cancel" in states.actions(row.status)
+        return "cancel" in states.allowed_actions(row.status)
 
     @admin.action(description="Cancel", permissions=["cancel"])
-    @confirmation.confirmed(CANCEL)
+    @confirmation.requires_confirmation(CANCEL)
     def cancel(self, request: HttpRequest, rows: QuerySet[Checkout], reason: str) -> None:
         for checkout in rows:
             refusal = _cancel_checkout(checkout, cause_of_operator(request))
@@ -215,8 +217,8 @@ def _cancel_checkout(checkout: Checkout, cause: Cause) -> str:
         return REFUSALS[Status(refusal.status)]
     except states.OperationInProgress:
         return BUSY
-    except restore_guard.Closed:
-        return remedies_admin.RESTORED
+    except restore_guard.ServiceClosed:
+        return remedies_admin.RESTORED_TEXT
     except OperationalError as error:
         if locks.is_locked(error):
             return BUSY
@@ -248,7 +250,7 @@ class ChangeAdmin(ReadOnlyAdmin):
     @admin.display(description="request")
     def request(self, change: Change) -> str:
         whole = change.request_id
-        return format_html('<span title="{}">…{}</span>', whole, whole[-6:]) if whole else columns.NOTHING
+        return format_html('<span title="{}">…{}</span>', whole, whole[-6:]) if whole else columns.EMPTY_CELL
 
     @admin.display(description="by")
     def who(self, change: Change) -> str:
@@ -277,7 +279,7 @@ class RefundAdmin(MoneyAdmin):
 class AnswerFilter(admin.SimpleListFilter):
     """Filter of the newest API calls by response status: done, refused or failed."""
 
-    title = f"answer, among the newest {lists.LOOKED_THROUGH:,}"
+    title = f"answer, among the newest {lists.NEWEST_SEARCHED:,}"
     parameter_name = "answer"
     KINDS = {"2": "Done", "4": "Refused", "5": "Failed"}
 
@@ -288,7 +290,7 @@ class AnswerFilter(admin.SimpleListFilter):
         chosen = self.value()
         if chosen not in self.KINDS:
             return queryset
-        found = lists.among_newest(request, queryset)
+        found = lists.limit_to_newest(request, queryset)
         return found.filter(status__gte=int(chosen) * 100, status__lt=int(chosen) * 100 + 100)
 
 

@@ -35,7 +35,7 @@ class NotTheLead(Exception):
 
 
 @dataclass(frozen=True)
-class Paid:
+class PaymentResult:
     """Result of an attempt to pay. If the verdict is NEEDS_ACTION, the payer confirms at `action_url`."""
 
     verdict: Verdict
@@ -51,7 +51,7 @@ def authorize(
     cause: Cause,
     language: str = "",
     admit: Callable[[], None] = lambda: None,
-) -> Paid:
+) -> PaymentResult:
     """Hold the checkout's amount on the card: `created` becomes `authorized`.
 
     If the lead shares the cost, the page's `language` is stored for text messages to the lead (rule
@@ -73,7 +73,7 @@ def authorize(
                 admit()
                 payment = new_payment(checkout, card, Payment.Kind.ORDER, of=checkout)
                 operation = operations.begin(payment, Kind.AUTHORIZE, now=checkout.locked_at, cause=cause)
-                _note_payer(checkout, lead, language)
+                _save_payer(checkout, lead, language)
         if not payable:
             raise NotPayable(checkout.status)
         return operation
@@ -81,7 +81,7 @@ def authorize(
     return hold(begin)
 
 
-def _note_payer(checkout: Checkout, lead: Customer | None, language: str) -> None:
+def _save_payer(checkout: Checkout, lead: Customer | None, language: str) -> None:
     """Store the lead if the checkout has none yet, and the page's language if the cost is split."""
     facts: dict[str, Any] = {}
     if lead is not None and checkout.lead_id is None:
@@ -92,7 +92,7 @@ def _note_payer(checkout: Checkout, lead: Customer | None, language: str) -> Non
         checkout.note(**facts)
 
 
-def hold(begin: Callable[[Slot], Operation]) -> Paid:
+def hold(begin: Callable[[Slot], Operation]) -> PaymentResult:
     """Hold money on a card, in three phases.
 
     First, `begin` takes a slot of the bulkhead and commits the intent. Then the provider is called. After the
@@ -106,10 +106,10 @@ def hold(begin: Callable[[Slot], Operation]) -> Paid:
         checkout_uuid, lease = operation.payment.checkout_uuid, operation.lease_token
         recorded = outcomes.record_outcome(checkout_uuid, operation.pk, outcome, lease=lease).operation
     if recorded.state == State.SUCCEEDED:
-        return Paid(Verdict.SUCCEEDED)
+        return PaymentResult(Verdict.SUCCEEDED)
     if recorded.state in (State.DECLINED, State.FAILED):
-        return Paid(Verdict.DECLINED, recorded.reason)
-    return Paid(outcome.verdict, recorded.reason, recorded.action_url)
+        return PaymentResult(Verdict.DECLINED, recorded.reason)
+    return PaymentResult(outcome.verdict, recorded.reason, recorded.action_url)
 
 
 def _check_payable(checkout: Checkout, card_token: str, lead: Customer | None, now: datetime) -> bool:
@@ -126,7 +126,8 @@ def _check_payable(checkout: Checkout, card_token: str, lead: Customer | None, n
     operator_stops.check(checkout.merchant)
     found = open_operations.open_operation(checkout.pk)
     if found is not None and (
-        found.payment.card_token == card_token or not given_up_cards.make_way(checkout, found, now)
+        found.payment.card_token == card_token
+        or not given_up_cards.give_up_for_another_card(checkout, found, now)
     ):
         raise OperationInProgress
     return True

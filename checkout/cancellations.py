@@ -44,4 +44,4 @@ def _void_checkout(checkout: Checkout, note: str, now: datetime, cause: Cause) -
     checkout.move(Status.VOIDED, cause, now, voided_at=now, void_reason=reason, cancel_note=note)
     share_outcomes.end_drafts([checkout], now)
     if was_held:
-        expiry.release([checkout], now, cause)
+        expiry.release_holds([checkout], now, cause)

@@ -78,17 +78,17 @@ def capture(merchant: Merchant, checkout_uuid: UUID, *, amount: int | None = Non
                 # This wait ends early enough for the call to wait for two row locks before the deadline.
                 checkout, operation = slot.begin(begin, deadline.sooner(2 * LOCK_SECONDS))
                 break
-            except _CaptureOpen as joined:
+            except _CaptureInProgress as joined:
                 slot.give_back()
-                _wait_for(joined.operation_uuid, deadline.sooner(CAPTURE_SECONDS - JOIN_SECONDS))
+                _wait_until_ended(joined.operation_uuid, deadline.sooner(CAPTURE_SECONDS - JOIN_SECONDS))
         if operation is None:
             return checkout
-        outcome = _ask_for_money(operation, deadline.sooner(RECORD_SECONDS))
+        outcome = _send_capture(operation, deadline.sooner(RECORD_SECONDS))
         recorded = outcomes.record_outcome(checkout.pk, operation.pk, outcome, lease=operation.lease_token)
     return _require_captured(recorded)
 
 
-def _require_captured(recorded: outcomes.Recorded) -> Checkout:
+def _require_captured(recorded: outcomes.RecordedOutcome) -> Checkout:
     """Return the checkout if it is captured now. Raises ProviderRefused, NotCapturable, OutcomeUnknown."""
     if recorded.checkout.status == Status.CAPTURED:
         return recorded.checkout
@@ -101,7 +101,7 @@ def _require_captured(recorded: outcomes.Recorded) -> Checkout:
     raise OutcomeUnknown
 
 
-def _ask_for_money(operation: Operation, deadline: Deadline) -> Outcome:
+def _send_capture(operation: Operation, deadline: Deadline) -> Outcome:
     """Send a capture and return its outcome.
 
     If the response is lost, or says that the payment was already captured, the capture is looked up once. If
@@ -112,21 +112,21 @@ def _ask_for_money(operation: Operation, deadline: Deadline) -> Outcome:
     if operations.is_captured_already(outcome):
         outcome = Outcome(Verdict.UNKNOWN, reason=outcome.reason)
     if outcome.verdict == Verdict.UNKNOWN:
-        outcome = _looked_up(operation, outcome, deadline)
+        outcome = _look_up_outcome(operation, outcome, deadline)
     while outcome.verdict == Verdict.PENDING and deadline.left() > ASK_AGAIN_SECONDS:
         time.sleep(ASK_AGAIN_SECONDS)
-        outcome = _looked_up(operation, outcome, deadline)
+        outcome = _look_up_outcome(operation, outcome, deadline)
     return outcome
 
 
-def _looked_up(capture: Operation, said: Outcome, deadline: Deadline) -> Outcome:
+def _look_up_outcome(capture: Operation, said: Outcome, deadline: Deadline) -> Outcome:
     """Look up the capture. Return the outcome if it is clear, else return `said`, the earlier outcome."""
     seen = operations.look_up_capture(capture, deadline=deadline)
     is_clear = seen.verdict not in (Verdict.UNKNOWN, Verdict.NOT_FOUND)
     return seen if is_clear else said
 
 
-class _CaptureOpen(Exception):
+class _CaptureInProgress(Exception):
     """Another capture of the same checkout is open."""
 
     def __init__(self, operation_uuid: UUID) -> None:
@@ -151,7 +151,7 @@ def _begin_capture(
         expiry.expire_if_due(checkout, now)
         live = open_operations.live_payment(checkout.pk)
         if live is not None and live.open_uuid is not None and live.open_kind == Kind.CAPTURE:
-            raise _CaptureOpen(live.open_uuid)
+            raise _CaptureInProgress(live.open_uuid)
         if live is not None and live.open_kind and checkout.status in (Status.CREATED, Status.AUTHORIZED):
             raise OperationInProgress
         if checkout.status == Status.AUTHORIZED and live is not None:
@@ -161,15 +161,15 @@ def _begin_capture(
     raise NotCapturable(checkout.status)
 
 
-def _wait_for(operation_uuid: UUID, patience: Deadline) -> None:
+def _wait_until_ended(operation_uuid: UUID, patience: Deadline) -> None:
     """Wait until the operation has ended. Raises OperationInProgress if that takes too long.
 
     In each process, only one call waits for the same operation. Any other call raises the error at once. Rule
     capture.join.
     """
-    with bulkheads.JOINING.place(operation_uuid) as is_ours:
+    with bulkheads.CAPTURE_WAITERS.place(operation_uuid) as is_ours:
         while is_ours and patience.left():
-            connection_release.begin()
+            connection_release.release()
             time.sleep(0.1)
             if not Operation.objects.filter(pk=operation_uuid, ended_at=None).exists():
                 return

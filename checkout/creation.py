@@ -16,7 +16,7 @@ from payments import operator_stops
 from payments.cause import Cause
 from payments.models import Merchant
 
-SUBTRACTING = "discount"
+DISCOUNT = "discount"
 
 
 class InvalidAmountArithmetic(Exception):
@@ -50,7 +50,7 @@ def create(merchant: Merchant, order: Order, *, cause: Cause) -> Checkout:
     """
     operator_stops.check(merchant)
     check_total(order.items, order.total_amount)
-    checkout = _unsaved(merchant, order)
+    checkout = _build_checkout(merchant, order)
     # Without a savepoint, an error in this block also rolls back the caller's transaction.
     with transaction.atomic(savepoint=False):
         made = queries.row(statements.INSERT_CHECKOUT, _parameters(checkout, order, cause))
@@ -62,7 +62,7 @@ def create(merchant: Merchant, order: Order, *, cause: Cause) -> Checkout:
 
 def _parameters(checkout: Checkout, order: Order, cause: Cause) -> dict[str, Any]:
     lines = [_line(**item) for item in order.items]
-    return {column: getattr(checkout, column) for column in _GIVEN} | {
+    return {column: getattr(checkout, column) for column in _REQUEST_COLUMNS} | {
         "metadata": orjson.dumps(order.metadata).decode() if order.metadata else None,
         "lifetime": _lifetime(checkout.merchant),
         "lines": orjson.dumps(lines).decode(),
@@ -76,13 +76,13 @@ def _line(*, category: str = "other", custom_data: dict[str, Any] | None = None,
     return [*Item(**fields, category=category, custom_data=custom_data)]
 
 
-_GIVEN = (
+_REQUEST_COLUMNS = (
     *("id", "merchant_id", "merchant_order_id", "amount", "currency", "return_url", "cancel_url"),
     "expires_at",
 )
 
 
-def _unsaved(merchant: Merchant, order: Order) -> Checkout:
+def _build_checkout(merchant: Merchant, order: Order) -> Checkout:
     return Checkout(
         id=uuid7(),
         merchant=merchant,
@@ -103,14 +103,14 @@ def _lifetime(merchant: Merchant) -> timedelta:
     return timedelta(minutes=merchant.unpaid_minutes)
 
 
-def wrong_sign(unit_price: int, category: str) -> str | None:
+def sign_error(unit_price: int, category: str) -> str | None:
     """Return an error message if the price has the wrong sign for its category, else None.
 
     Only a discount has a negative price (rule create.signs).
     """
-    if category == SUBTRACTING and unit_price >= 0:
+    if category == DISCOUNT and unit_price >= 0:
         return "Must be negative on a discount line."
-    if category != SUBTRACTING and unit_price < 0:
+    if category != DISCOUNT and unit_price < 0:
         return "Must not be negative. Send category discount for a discount line."
     return None
 

@@ -13,14 +13,14 @@ from django.db.models.functions import Now
 
 from checkout import expiry, states
 from checkout.models import Checkout, PaymentRequest
-from checkout.states import SHARE_ASKED, SHARE_PAID, Status
+from checkout.states import SHARE_OUTSTANDING, SHARE_PAID, Status
 from config.lib import clock
 from config.lib.database import replica
 from config.lib.prepared import Prepared
 from payments import operator_stops
 from payments.models import Merchant, Operation
 
-SOON = timedelta(seconds=30)
+URGENT_PERIOD = timedelta(seconds=30)
 
 
 def with_read_at(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
@@ -28,7 +28,7 @@ def with_read_at(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
     return rows.annotate(read_at=Now())
 
 
-def one(rows: Prepared[Checkout], checkout_uuid: UUID, *more: UUID) -> Checkout:
+def read_one(rows: Prepared[Checkout], checkout_uuid: UUID, *more: UUID) -> Checkout:
     """Return one checkout. If its deadline has passed, lapse or expire it, and read it again.
 
     `rows` must be a query `with_read_at` whose first parameter is the checkout's id. `more` are its other
@@ -46,7 +46,7 @@ def read_at(checkout: Any) -> datetime:
     return cast("datetime", checkout.read_at)
 
 
-def actions(checkout: Checkout, *, open_kind: str | None, is_disputed: bool) -> list[str]:
+def available_actions(checkout: Checkout, *, open_kind: str | None, is_disputed: bool) -> list[str]:
     """Return the actions that the merchant may take now on a checkout from a query `with_read_at`.
 
     `open_kind` is the kind of the open card operation, or None. While an operation is open, no action is
@@ -57,7 +57,7 @@ def actions(checkout: Checkout, *, open_kind: str | None, is_disputed: bool) -> 
     now = read_at(checkout)
     if open_kind or checkout.has_lapsed(now) or checkout.has_expired(now):
         return []
-    allowed = states.actions(checkout.status)
+    allowed = states.allowed_actions(checkout.status)
     is_refused = {
         "refund": is_disputed,
         "capture": "capture" in allowed and operator_stops.is_stopped(checkout.merchant_id),
@@ -65,7 +65,7 @@ def actions(checkout: Checkout, *, open_kind: str | None, is_disputed: bool) -> 
     return [action for action in allowed if not is_refused.get(action)]
 
 
-def shares(checkout: Checkout) -> list[PaymentRequest]:
+def shares_of(checkout: Checkout) -> list[PaymentRequest]:
     """Return the mates' shares of an order, by position. The list is empty if the cost is not split."""
     return _SHARES.all(checkout.pk) if checkout.has_mates else []
 
@@ -73,7 +73,7 @@ def shares(checkout: Checkout) -> list[PaymentRequest]:
 _SHARES = Prepared(lambda pk: PaymentRequest.objects.filter(checkout=pk).order_by("position"), UUID)
 
 
-class Borne(NamedTuple):
+class Split(NamedTuple):
     """Parts of a split order's amount, in minor units, which sum to the amount.
 
     `paid` is the sum of the shares that mates have paid. `out` is the sum of the shares that mates are still
@@ -90,17 +90,17 @@ class Borne(NamedTuple):
         return self.yours + self.out
 
 
-def borne(checkout: Checkout, shares: Sequence[PaymentRequest]) -> Borne:
+def split_of(checkout: Checkout, shares: Sequence[PaymentRequest]) -> Split:
     """Return how the amount of a split order is divided between the lead and the mates now.
 
     A paid share counts as paid even if the lead has not been reimbursed yet. Rule share.borne.
     """
-    out = sum(share.amount for share in shares if share.status in SHARE_ASKED)
+    out = sum(share.amount for share in shares if share.status in SHARE_OUTSTANDING)
     paid = sum(share.amount for share in shares if share.status in SHARE_PAID)
-    return Borne(checkout.amount - out - paid, out, paid)
+    return Split(checkout.amount - out - paid, out, paid)
 
 
-def fresh(rows: QuerySet[Checkout], found: Sequence[Checkout]) -> list[Checkout]:
+def refresh_late(rows: QuerySet[Checkout], found: Sequence[Checkout]) -> list[Checkout]:
     """Return the checkouts in `found` as they are now.
 
     `found` are results of the query `rows`, read `with_read_at`. Each checkout whose deadline has passed
@@ -109,7 +109,7 @@ def fresh(rows: QuerySet[Checkout], found: Sequence[Checkout]) -> list[Checkout]
     late = [row.pk for row in found if row.has_lapsed(read_at(row)) or row.has_expired(read_at(row))]
     if not late:
         return list(found)
-    with replica.primary():
+    with replica.use_primary():
         for checkout_uuid in late:
             expiry.expire_one_if_due(checkout_uuid)
         again = {row.pk: row for row in rows.filter(pk__in=late)}
@@ -118,11 +118,11 @@ def fresh(rows: QuerySet[Checkout], found: Sequence[Checkout]) -> list[Checkout]
     ]
 
 
-def needs_its_capture(merchant: Merchant, checkout_uuid: UUID) -> bool:
+def needs_urgent_capture(merchant: Merchant, checkout_uuid: UUID) -> bool:
     """Return whether the checkout is held and needs an urgent capture.
 
     The capture is urgent if no capture has begun yet, or if the hold ends within 30 seconds.
     """
     held = Checkout.objects.filter(pk=checkout_uuid, merchant=merchant, status=Status.AUTHORIZED)
     begun = Operation.objects.filter(payment__subject=OuterRef("pk"), kind=Operation.Kind.CAPTURE)
-    return held.filter(Q(capture_before__lte=clock.now() + SOON) | ~Exists(begun)).exists()
+    return held.filter(Q(capture_before__lte=clock.now() + URGENT_PERIOD) | ~Exists(begun)).exists()

@@ -17,7 +17,7 @@ from webhooks.models import EventType
 from webhooks.outbox import OutboxMessage
 
 
-class Authorized(NamedTuple):
+class AuthorizedCheckout(NamedTuple):
     """A held checkout, and the merchant's id for the lead."""
 
     checkout: Checkout
@@ -49,13 +49,13 @@ class VoidedDataOut(Out):
     reason = VOID_REASON(source="void_reason")
 
 
-def authorized(checkout: Checkout, at: datetime) -> None:
+def emit_authorized(checkout: Checkout, at: datetime) -> None:
     """Emit `checkout.authorized`: the customer's card is held until `capture_before`."""
     person = _merchant_customer_id(checkout.merchant_id, checkout.lead_id) if checkout.lead_id else None
     outbox.emit(
         checkout.merchant,
         EventType.AUTHORIZED,
-        AuthorizedDataOut.write(Authorized(checkout, person)),
+        AuthorizedDataOut.write(AuthorizedCheckout(checkout, person)),
         at=at,
         checkout_uuid=checkout.pk,
         valid_until=checkout.capture_before,
@@ -68,7 +68,7 @@ def _merchant_customer_id(merchant_uuid: UUID, customer_uuid: UUID) -> UUID:
     return person.pk
 
 
-def voided(checkouts: Sequence[Checkout]) -> None:
+def emit_voided(checkouts: Sequence[Checkout]) -> None:
     """Emit `checkout.voided` for each checkout, and supersede its `checkout.authorized` event."""
     ends = {checkout.pk: checkout.voided_at for checkout in checkouts if checkout.voided_at}
     outbox.supersede_all(ends)
@@ -95,4 +95,4 @@ def _last_event_times(checkouts: Sequence[Checkout]) -> dict[UUID, datetime]:
     sandbox.advance.
     """
     lapsed = [checkout.pk for checkout in checkouts if checkout.void_reason == VoidReason.AUTH_EXPIRED]
-    return outbox.last_told(lapsed) if settings.SANDBOX and lapsed else {}
+    return outbox.last_event_times(lapsed) if settings.SANDBOX and lapsed else {}

@@ -9,7 +9,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
 from checkout import events, given_up_cards, settling, share_outcomes, states
-from checkout.models import Checkout, Own
+from checkout.models import Checkout, ColumnValue
 from checkout.states import Status, VoidReason
 from config.lib import clock, wakeup
 from payments import open_operations, operation_queue, planning, restore_guard
@@ -52,32 +52,32 @@ def expire_late_of(merchant: Merchant) -> None:
     A list that is filtered by status or by time of change calls this first. Otherwise it would miss checkouts
     that match its filter only after they have lapsed or expired.
     """
-    for late in _late_of(merchant):
+    for late in _late_checkouts_of(merchant):
         expire_one_if_due(late.pk)
 
 
-def _late_of(merchant: Merchant) -> QuerySet[Checkout]:
+def _late_checkouts_of(merchant: Merchant) -> QuerySet[Checkout]:
     held = Q(status=Status.AUTHORIZED, capture_before__lte=Now())
     unpaid = Q(status=Status.CREATED, payable_until__lte=Now())
     rows = Checkout.objects.filter(held | unpaid, merchant=merchant)
-    return not_held_up(rows).only("pk")[:PAGE]
+    return exclude_blocked(rows).only("pk")[:PAGE]
 
 
-def not_held_up(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
+def exclude_blocked(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
     """Leave out the checkouts that cannot end yet because a card operation is open.
 
     An authorization whose bank has been silent for a minute can be given up, so its checkout is not left out.
     """
-    silent = Q(kind=Kind.AUTHORIZE, created_at__lte=Now() - operation_queue.PATIENT_FOR)
-    return rows.exclude(Exists(open_operations.open_on(OuterRef("pk")).exclude(silent)))
+    silent = Q(kind=Kind.AUTHORIZE, created_at__lte=Now() - operation_queue.MAX_PAYER_WAIT)
+    return rows.exclude(Exists(open_operations.query_open_operation(OuterRef("pk")).exclude(silent)))
 
 
-def oldest(status: Status) -> datetime | None:
+def oldest_deadline(status: Status) -> datetime | None:
     """Return the oldest passed deadline of the checkouts that still have this status, or None.
 
     Checkouts with an open card operation are left out, because they wait for its outcome.
     """
-    late = Checkout.objects.late(status).exclude(Exists(open_operations.open_on(OuterRef("pk"))))
+    late = Checkout.objects.late(status).exclude(Exists(open_operations.query_open_operation(OuterRef("pk"))))
     return late.values_list(states.DEADLINES[status], flat=True).first()
 
 
@@ -88,7 +88,9 @@ def seconds_to_next_lapse() -> float | None:
     Holds with an open card operation are left out.
     """
     held = Checkout.objects.filter(status=Status.AUTHORIZED, capture_before__gt=Now() - JUST_NOW)
-    free = held.exclude(Exists(open_operations.open_on(OuterRef("pk")))).order_by("capture_before")
+    free = held.exclude(Exists(open_operations.query_open_operation(OuterRef("pk")))).order_by(
+        "capture_before"
+    )
     left: timedelta | None = free.values_list(F("capture_before") - Now(), flat=True).first()
     return None if left is None else left.total_seconds()
 
@@ -105,7 +107,7 @@ def expire_due(status: Status, limit: int) -> int:
             # Usually no deadline has passed. Then no further query is made.
             return 0
         # The statement that locked the rows can have missed an operation that began during the statement.
-        for operation in open_operations.open_on_any(late):
+        for operation in open_operations.query_open_operations(late):
             late.pop(operation.payment.subject, None)
         if late:
             _end_late(status, list(late.values()), clock.now())
@@ -113,33 +115,33 @@ def expire_due(status: Status, limit: int) -> int:
 
 
 def _late_checkouts(status: Status) -> QuerySet[Checkout]:
-    rows = Checkout.objects.late(status).exclude(Exists(open_operations.open_on(OuterRef("pk"))))
-    return rows.select_for_update(of=("self",), no_key=True, skip_locked=True).only(*_ENDING)
+    rows = Checkout.objects.late(status).exclude(Exists(open_operations.query_open_operation(OuterRef("pk"))))
+    return rows.select_for_update(of=("self",), no_key=True, skip_locked=True).only(*_COLUMNS_TO_END)
 
 
 # The columns that `_end_late` needs.
-_ENDING = ("status", "merchant", "merchant_order_id", "payment", "people", *states.DEADLINES.values())
+_COLUMNS_TO_END = ("status", "merchant", "merchant_order_id", "payment", "people", *states.DEADLINES.values())
 
 
 def _end_late(status: str, checkouts: Sequence[Checkout], now: datetime) -> None:
     """Void held checkouts, or expire unpaid ones. The time of the deadline is recorded as the end."""
-    deadline = Own(states.DEADLINES[Status(status)])
+    deadline = ColumnValue(states.DEADLINES[Status(status)])
     if status == Status.AUTHORIZED:
         Checkout.objects.move(
             checkouts, Status.VOIDED, PUMP, deadline, voided_at=deadline, void_reason=VoidReason.AUTH_EXPIRED
         )
-        release(checkouts, now, PUMP)
+        release_holds(checkouts, now, PUMP)
     else:
         Checkout.objects.move(checkouts, Status.EXPIRED, PUMP, deadline, expired_at=deadline)
     share_outcomes.end_drafts(checkouts, now)
 
 
-def release(checkouts: Sequence[Checkout], now: datetime, cause: Cause) -> None:
+def release_holds(checkouts: Sequence[Checkout], now: datetime, cause: Cause) -> None:
     """Plan a void of each checkout's hold, and emit `checkout.voided`.
 
     The pump sends the void until the provider confirms it.
     """
     payments = [checkout.payment_id for checkout in checkouts if checkout.payment_id]
-    planning.plan(payments, Kind.VOID, now=now, cause=cause)
-    wakeup.after_commit(settling.FINISH_OPERATIONS)
-    events.voided(checkouts)
+    planning.plan_operations(payments, Kind.VOID, now=now, cause=cause)
+    wakeup.wake_after_commit(settling.FINISH_OPERATIONS)
+    events.emit_voided(checkouts)

@@ -21,12 +21,14 @@ GIVEN_UP_AFTER = timedelta(hours=1)  # time for the provider to give a clear out
 Kind, State = Operation.Kind, Operation.State
 
 
-def may_use_another_card(operation: Operation, now: datetime) -> bool:
+def is_another_card_allowed(operation: Operation, now: datetime) -> bool:
     """Return whether the payer may use another card instead of waiting for this authorization."""
-    return operation.state == State.NEEDS_ACTION or now - operation.created_at >= operation_queue.PATIENT_FOR
+    return (
+        operation.state == State.NEEDS_ACTION or now - operation.created_at >= operation_queue.MAX_PAYER_WAIT
+    )
 
 
-def use_another_card(checkout_uuid: UUID, subject: UUID | None = None, *, lead: UUID | None = None) -> None:
+def allow_another_card(checkout_uuid: UUID, subject: UUID | None = None, *, lead: UUID | None = None) -> None:
     """Give up the open authorization of a checkout or a share, if the payer may use another card.
 
     `subject` is the share's id, or None for the checkout. `lead` is the id of the person who asks for it, if
@@ -37,11 +39,13 @@ def use_another_card(checkout_uuid: UUID, subject: UUID | None = None, *, lead: 
         if lead is not None and subject in (None, checkout_uuid) and checkout.is_led_by_another(lead):
             return
         found = open_operations.open_operation(subject or checkout_uuid)
-        if found is not None and found.kind == Kind.AUTHORIZE and make_way(checkout, found, clock.now()):
+        if found is None or found.kind != Kind.AUTHORIZE:
+            return
+        if give_up_for_another_card(checkout, found, clock.now()):
             checkout.touch()
 
 
-def make_way(checkout: Checkout, operation: Operation, now: datetime) -> bool:
+def give_up_for_another_card(checkout: Checkout, operation: Operation, now: datetime) -> bool:
     """Give up an authorization so that another card can be used; return whether it was given up.
 
     An authorization that waits for the payer's confirmation is given up at once. Any other authorization is
@@ -63,11 +67,11 @@ def abandon_if_silent(checkout: Checkout, operation: Operation, now: datetime) -
     if operation.kind != Kind.AUTHORIZE or operation.ended_at is not None:
         return False
     age = now - operation.created_at
-    if age < (CHALLENGE if operation.state == State.NEEDS_ACTION else operation_queue.PATIENT_FOR):
+    if age < (CHALLENGE if operation.state == State.NEEDS_ACTION else operation_queue.MAX_PAYER_WAIT):
         return False
-    open_operations.abandon(operation.payment, now)
+    open_operations.abandon_payment(operation.payment, now)
     if operation.payment.kind == Payment.Kind.SHARE:
-        share_outcomes.free_of(checkout, operation.payment, now)
+        share_outcomes.reopen_share_of(checkout, operation.payment, now)
     return True
 
 
@@ -81,10 +85,10 @@ def give_up_if_due(
     `is_waited_for` is false if it was given up before. Rules pay.challenge, pay.another_card.
     """
     if said == Verdict.NEEDS_ACTION and age > CHALLENGE:
-        _challenge_expired(checkout_uuid, operation_uuid)
+        _expire_challenge(checkout_uuid, operation_uuid)
         return True
     is_silent = said in (Verdict.UNKNOWN, Verdict.PENDING) and age >= GIVEN_UP_AFTER
-    if is_waited_for and (is_silent or (said == Verdict.NOT_FOUND and age >= operation_queue.PATIENT_FOR)):
+    if is_waited_for and (is_silent or (said == Verdict.NOT_FOUND and age >= operation_queue.MAX_PAYER_WAIT)):
         _stop_waiting(checkout_uuid, operation_uuid)
     return False
 
@@ -103,7 +107,7 @@ def _stop_waiting(checkout_uuid: UUID, operation_uuid: UUID) -> None:
             checkout.touch()
 
 
-def _challenge_expired(checkout_uuid: UUID, operation_uuid: UUID) -> None:
+def _expire_challenge(checkout_uuid: UUID, operation_uuid: UUID) -> None:
     """End an authorization that the payer has not confirmed within ten minutes.
 
     An authorization that has already ended is not changed.
@@ -122,9 +126,9 @@ def _end_challenge(checkout: Checkout, operation: Operation, reason: str, now: d
     If the payer confirms it later, the hold is released. The checkout must be locked, and `operation` must be
     read under the lock. Rule pay.challenge.
     """
-    if not operations.record(operation, Outcome(Verdict.FAILED, reason=reason), now=now, lease=None):
+    if not operations.save_outcome(operation, Outcome(Verdict.FAILED, reason=reason), now=now, lease=None):
         return False
-    share_outcomes.release(operation.payment, now)
+    share_outcomes.release_payment(operation.payment, now)
     if operation.payment.kind == Payment.Kind.SHARE:
-        share_outcomes.free_of(checkout, operation.payment, now)
+        share_outcomes.reopen_share_of(checkout, operation.payment, now)
     return True

@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db import transaction
 
 from checkout import authorizations, given_up_cards, settling, split_amounts
-from checkout.authorizations import NotPayable, NotTheLead, Paid
+from checkout.authorizations import NotPayable, NotTheLead, PaymentResult
 from checkout.models import Checkout, Customer, GroupLink, LeadTold, PaymentRequest
 from checkout.states import OperationInProgress, ShareStatus, Status
 from config.lib import clock, crypto
@@ -24,7 +24,7 @@ from payments.provider import AmountRule, CardUse
 
 TOKEN_BYTES = 16
 # Value of ShareNotOpen.status for a share that is reserved for the person who took it through the group link.
-KEPT = "kept"
+RESERVED = "kept"
 
 
 class ShareNotOpen(Exception):
@@ -54,7 +54,7 @@ class Share(NamedTuple):
     phone: str = ""
 
 
-def join(checkout_uuid: UUID, customer: Customer) -> None:
+def make_lead(checkout_uuid: UUID, customer: Customer) -> None:
     """Make this person the lead. If another person was the lead, their split is deleted.
 
     Raises NotPayable, OperationInProgress.
@@ -62,7 +62,7 @@ def join(checkout_uuid: UUID, customer: Customer) -> None:
     with transaction.atomic(durable=True):
         checkout = _lock_changeable(checkout_uuid)
         if checkout.lead_id != customer.pk:
-            _begin_anew(checkout, people=None, lead=customer)
+            _reset_split(checkout, people=None, lead=customer)
 
 
 def split_equally(
@@ -75,9 +75,9 @@ def split_equally(
     OperationInProgress.
     """
     with transaction.atomic(durable=True):
-        checkout = _changeable_by(lead, checkout_uuid)
+        checkout = _lock_changeable_by(lead, checkout_uuid)
         rule = amount_rule(checkout)
-        each = split_amounts.equally(checkout.amount, people, step=rule.step)[1]
+        each = split_amounts.equal_shares(checkout.amount, people, step=rule.step)[1]
         called = [*names, *[""] * people][: people - 1]
         _write_shares(checkout, [Share(each, name) for name in called], rule)
 
@@ -89,8 +89,8 @@ def split(checkout_uuid: UUID, shares: Sequence[Share], *, lead: UUID | None = N
     NotTheLead, NotPayable, OperationInProgress. Rule split.shares.
     """
     with transaction.atomic(durable=True):
-        checkout = _changeable_by(lead, checkout_uuid)
-        split_amounts.left_for_lead(checkout.amount, [share.amount for share in shares])
+        checkout = _lock_changeable_by(lead, checkout_uuid)
+        split_amounts.leads_part(checkout.amount, [share.amount for share in shares])
         _write_shares(checkout, shares, amount_rule(checkout))
 
 
@@ -107,7 +107,7 @@ def max_people(checkout: Checkout) -> int:
     return split_amounts.max_people(checkout.amount, minimum=amount_rule(checkout).minimum)
 
 
-def _begin_anew(checkout: Checkout, *, people: int | None, **facts: Any) -> None:
+def _reset_split(checkout: Checkout, *, people: int | None, **facts: Any) -> None:
     """Write how many people share the cost, and delete the shares of an earlier split."""
     was_split = checkout.has_mates
     write = checkout.touch if was_split or (people or 1) > 1 else checkout.note
@@ -123,7 +123,7 @@ def _write_shares(checkout: Checkout, shares: Sequence[Share], rule: AmountRule)
     """
     if not all(rule.allows(share.amount) for share in shares):
         raise ValueError(f"Each share must be {rule}: cards cannot be charged other amounts.")
-    _begin_anew(checkout, people=len(shares) + 1)
+    _reset_split(checkout, people=len(shares) + 1)
     if not shares:
         return
     for_all = secrets.token_urlsafe(TOKEN_BYTES)
@@ -157,7 +157,7 @@ def _lock_changeable(checkout_uuid: UUID) -> Checkout:
     return checkout
 
 
-def _changeable_by(lead: UUID | None, checkout_uuid: UUID) -> Checkout:
+def _lock_changeable_by(lead: UUID | None, checkout_uuid: UUID) -> Checkout:
     """Lock and return the checkout as `_lock_changeable` does.
 
     Raises NotTheLead if another person is the lead now.
@@ -176,7 +176,7 @@ def pay(
     cause: Cause,
     claim: str = "",
     admit: Callable[[], None] = lambda: None,
-) -> Paid:
+) -> PaymentResult:
     """Hold the share's amount on a mate's card. The pump captures the amount if it is still wanted.
 
     If a person has taken the share through the group link, only the browser with their `claim` can pay it
@@ -188,7 +188,7 @@ def pay(
 
     def begin(slot: Slot) -> Operation:
         with transaction.atomic(durable=True):
-            (share, checkout), now = locked(share_uuid), clock.now()
+            (share, checkout), now = lock_share(share_uuid), clock.now()
             status = _payability(share, card, mate, now, claim)
             if status == ShareStatus.OPEN:
                 slot.take()
@@ -211,23 +211,23 @@ def _payability(share: PaymentRequest, card: CardUse, mate: Customer, now: datet
     group.pays.
     """
     checkout = share.checkout
-    end_late(share, now)
+    expire_if_late(share, now)
     if share.is_kept_from(claim, now):
-        return KEPT
+        return RESERVED
     if checkout.status != Status.CAPTURED:
         return checkout.status if share.status == ShareStatus.OPEN else share.status
     if share.status not in (ShareStatus.OPEN, ShareStatus.PAYING):
         return share.status
-    if disputes.standing(checkout.pk) is not None:
+    if disputes.blocking_dispute(checkout.pk) is not None:
         return "disputed"
-    if not settling.can_take(checkout, share.amount):
+    if not settling.can_refund_to_lead(checkout, share.amount):
         return ShareStatus.CANCELLED
     if mate.pk == checkout.lead_id:
         raise OwnShare
     operator_stops.check(checkout.merchant)
     found = open_operations.open_operation(share.pk)
     if found is not None and found.payment.card_token != card.token:
-        given_up_cards.make_way(checkout, found, now)
+        given_up_cards.give_up_for_another_card(checkout, found, now)
         share.refresh_from_db()
     if share.status != ShareStatus.OPEN or open_operations.live_payment(share.pk) is not None:
         raise OperationInProgress
@@ -259,11 +259,11 @@ def _end_share(
     A share that already has the status `to` is returned unchanged (rule share.ended_once).
     """
     with transaction.atomic(durable=True):
-        share, checkout = locked(share_uuid)
+        share, checkout = lock_share(share_uuid)
         now = clock.now()
         if to == ShareStatus.DECLINED and share.is_kept_from(claim, now):
-            raise ShareNotOpen(KEPT)
-        end_late(share, now)
+            raise ShareNotOpen(RESERVED)
+        expire_if_late(share, now)
         if share.status in of:
             share.move(to, ended_at=now)
             if to == ShareStatus.DECLINED:
@@ -276,18 +276,18 @@ def _end_share(
 def expire(share_uuid: UUID) -> None:
     """Expire a share if its pay link has ended."""
     with transaction.atomic(durable=True):
-        share, _ = locked(share_uuid)
-        end_late(share, clock.now())
+        share, _ = lock_share(share_uuid)
+        expire_if_late(share, clock.now())
 
 
-def end_all_late(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime) -> bool:
+def expire_all_late(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime) -> bool:
     """Expire the shares of an order whose pay links have ended; return whether there were any.
 
     If no link has ended, or if a refund or a dispute pauses the links, it takes no lock and returns False.
     Rules share.ends, share.pauses.
     """
     late = [share.pk for share in shares if _is_late(share, now)]
-    if not late or checkout.status != Status.CAPTURED or disputes.is_open(checkout.pk):
+    if not late or checkout.status != Status.CAPTURED or disputes.has_open_dispute(checkout.pk):
         return False
     _expire_all(checkout.pk, late, now)
     return True
@@ -298,25 +298,25 @@ def _expire_all(checkout_uuid: UUID, share_uuids: Sequence[UUID], now: datetime)
         checkout = Checkout.objects.locked(checkout_uuid)
         for share in PaymentRequest.objects.filter(pk__in=share_uuids):
             share.checkout = checkout
-            end_late(share, now)
+            expire_if_late(share, now)
 
 
 def _is_late(share: PaymentRequest, now: datetime) -> bool:
     return share.status == ShareStatus.OPEN and share.expires_at is not None and now >= share.expires_at
 
 
-def end_late(share: PaymentRequest, now: datetime) -> None:
+def expire_if_late(share: PaymentRequest, now: datetime) -> None:
     """Expire an open share whose pay link has ended, unless the order is being refunded or is disputed.
 
     Must be called with the checkout locked. Rules share.ends, share.pauses.
     """
     if not _is_late(share, now) or share.checkout.status != Status.CAPTURED:
         return
-    if not disputes.is_open(share.checkout_id):
+    if not disputes.has_open_dispute(share.checkout_id):
         share.move(ShareStatus.EXPIRED, ended_at=share.expires_at)
 
 
-def locked(share_uuid: UUID) -> tuple[PaymentRequest, Checkout]:
+def lock_share(share_uuid: UUID) -> tuple[PaymentRequest, Checkout]:
     """Lock the checkout of a share. Return the share and the checkout, both read under the lock.
 
     Raises PaymentRequest.DoesNotExist.

@@ -20,14 +20,14 @@ from payments.provider import Outcome, Verdict
 
 Kind, State = Operation.Kind, Operation.State
 # The provider carries out only one capture and only one void of a payment, even under two keys.
-ONCE = (Kind.CAPTURE, Kind.VOID)
+KINDS_DONE_ONCE = (Kind.CAPTURE, Kind.VOID)
 # After this many attempts, a capture or void is looked up and can get a new key. The provider might repeat a
 # stored error for as long as it remembers the old key.
 ATTEMPTS_PER_KEY = 4
 REFUSED = (Verdict.FAILED, Verdict.DECLINED)
 
 
-def finish(operation: Operation, deadline: Deadline | None = None) -> None:
+def finish_operation(operation: Operation, deadline: Deadline | None = None) -> None:
     """Send a claimed operation again or look it up, and record the outcome.
 
     It is safe to repeat, because the provider recognizes the operation's id. `deadline` must be set before
@@ -45,31 +45,31 @@ def finish(operation: Operation, deadline: Deadline | None = None) -> None:
         case Kind.VOID:
             _finish_void(operation, deadline)
         case Kind.REFUND:
-            _record_outcome(operation, _sent_again(operation, deadline))
+            _record_outcome(operation, _send_or_look_up(operation, deadline))
 
 
-def finish_now(subject: UUID) -> None:
+def finish_for_payer(subject: UUID) -> None:
     """Finish the open operation of a checkout or share, for a payer who has returned from the bank's page."""
     found = open_operations.open_operation(subject)
     with bulkheads.PAYERS.slot() as slot:
         if found is not None and slot.is_taken():
             operation_queue.make_due(found)
-            _finish_one(found.pk)
+            _claim_and_finish(found.pk)
 
 
-def finish_all_of(checkout_uuid: UUID) -> None:
+def finish_due_operations(checkout_uuid: UUID) -> None:
     """Finish all due operations of a checkout.
 
     Each operation is claimed just before it is finished, because a claim lasts only for one call.
     """
     for operation_uuid in operation_queue.due_operations_of(checkout_uuid):
-        _finish_one(operation_uuid)
+        _claim_and_finish(operation_uuid)
 
 
-def _finish_one(operation_uuid: UUID) -> None:
+def _claim_and_finish(operation_uuid: UUID) -> None:
     deadline = Deadline.after(operations.PATIENCE)
     for operation in operation_queue.claim(limit=1, operation_uuid=operation_uuid):
-        finish(operation, deadline)
+        finish_operation(operation, deadline)
 
 
 def _lock_arguments(operation: Operation) -> tuple[UUID, UUID, UUID | None]:
@@ -102,14 +102,14 @@ def _finish_authorization(operation: Operation, deadline: Deadline) -> None:
 def _ask_authorization(operation: Operation, age: timedelta, deadline: Deadline) -> Outcome:
     """Look up an authorization. If it never arrived and the payer still waits, send it again.
 
-    It is sent under the same id, and only within `operation_queue.PATIENT_FOR` of its creation. After a day,
+    It is sent under the same id, and only within `operation_queue.MAX_PAYER_WAIT` of its creation. After a day,
     it counts as failed if the provider vouches that it never arrived.
     """
     outcome = operations.look_up(operation, deadline=deadline)
     if outcome.verdict != Verdict.NOT_FOUND:
         return outcome
-    if age < operation_queue.PATIENT_FOR and operation.payment.abandoned_at is None:
-        return _performed_again(operation, deadline)
+    if age < operation_queue.MAX_PAYER_WAIT and operation.payment.abandoned_at is None:
+        return _send_again(operation, deadline)
     if outcome.is_vouched and age >= operation_queue.IN_DOUBT_TOO_LONG:
         return Outcome(Verdict.FAILED, reason="never_arrived")
     return outcome
@@ -121,8 +121,8 @@ def _finish_capture(operation: Operation, deadline: Deadline) -> None:
     If the capture is no longer wanted and never arrived, a void begins. Once the void has succeeded, a late
     capture can no longer take the money. Rules doubt.capture_before, doubt.capture_after.
     """
-    if is_wanted(Checkout.objects.get(pk=operation.payment.checkout_uuid), operation):
-        outcome = _sent_again(operation, deadline)
+    if is_capture_wanted(Checkout.objects.get(pk=operation.payment.checkout_uuid), operation):
+        outcome = _send_or_look_up(operation, deadline)
         if outcome is not None and operations.is_captured_already(outcome):
             outcome = operations.look_up_capture(operation, deadline=deadline)
         _record_outcome(operation, outcome)
@@ -135,7 +135,7 @@ def _finish_capture(operation: Operation, deadline: Deadline) -> None:
         _finish_void(fence, deadline)
 
 
-def is_wanted(checkout: Checkout, capture: Operation) -> bool:
+def is_capture_wanted(checkout: Checkout, capture: Operation) -> bool:
     """Return whether the service may still send a capture.
 
     It may send an order's capture until its deadline, and a share's capture while the order's shares can be
@@ -143,7 +143,7 @@ def is_wanted(checkout: Checkout, capture: Operation) -> bool:
     """
     if capture.payment.kind == Payment.Kind.ORDER:
         return checkout.status == Status.AUTHORIZED and not checkout.has_lapsed(clock.now())
-    return share_outcomes.takes_shares(checkout)
+    return share_outcomes.can_charge_mates(checkout)
 
 
 def _begin_fence(checkout_uuid: UUID, capture_uuid: UUID, lease: UUID | None) -> Operation | None:
@@ -156,10 +156,10 @@ def _begin_fence(checkout_uuid: UUID, capture_uuid: UUID, lease: UUID | None) ->
         checkout = Checkout.objects.locked(checkout_uuid)
         now = checkout.locked_at
         operation = operations.read_operation(capture_uuid)
-        if operation.state == State.PENDING or is_wanted(checkout, operation):
+        if operation.state == State.PENDING or is_capture_wanted(checkout, operation):
             return None
         never = Outcome(Verdict.FAILED, reason="never_arrived")
-        if not operations.record(operation, never, now=now, lease=lease):
+        if not operations.save_outcome(operation, never, now=now, lease=lease):
             return None
         checkout.touch()
         return operations.begin(operation.payment, Kind.VOID, now=now, cause=PUMP)
@@ -171,7 +171,7 @@ def _finish_void(operation: Operation, deadline: Deadline) -> None:
     If the provider refuses a fence (see `outcomes.is_fence`), the capture is looked up. That outcome decides
     what is recorded.
     """
-    outcome = _sent_again(operation, deadline)
+    outcome = _send_or_look_up(operation, deadline)
     checkout = Checkout.objects.get(pk=operation.payment.checkout_uuid)
     if outcome is None or outcome.verdict not in REFUSED or not outcomes.is_fence(checkout, operation):
         _record_outcome(operation, outcome)
@@ -186,35 +186,35 @@ def _finish_void(operation: Operation, deadline: Deadline) -> None:
         # The look-up does not show who captured the payment: the service or someone else.
         _record_outcome(operation, Outcome(Verdict.UNKNOWN, reason=outcome.reason))
     else:
-        is_proven = seen.verdict in REFUSED or _is_vouched(seen, capture)
+        is_proven = seen.verdict in REFUSED or _is_proven_absent(seen, capture)
         outcomes.renew_fence(checkout.pk, operation.pk, reason=outcome.reason, is_proven=is_proven)
 
 
-def _is_vouched(seen: Outcome, capture: Operation | None) -> bool:
+def _is_proven_absent(seen: Outcome, capture: Operation | None) -> bool:
     """Return whether the provider vouches that no capture arrived, and no call can still carry one out."""
     is_absent = seen.verdict == Verdict.NOT_FOUND and seen.is_vouched
     return is_absent and capture is not None and planning.calls_have_ended(capture, clock.now())
 
 
-def _sent_again(operation: Operation, deadline: Deadline) -> Outcome | None:
+def _send_or_look_up(operation: Operation, deadline: Deadline) -> Outcome | None:
     """Send an operation again under its key and return the outcome. If it must not be sent, look it up.
 
     Returns None if the operation got a new key, because the provider vouches that it never arrived. Rule
     doubt.old_key.
     """
-    is_stuck = operation.kind in ONCE and operation.attempts > ATTEMPTS_PER_KEY
+    is_stuck = operation.kind in KINDS_DONE_ONCE and operation.attempts > ATTEMPTS_PER_KEY
     if may_be_sent(operation) and not is_stuck:
-        return _performed_again(operation, deadline)
+        return _send_again(operation, deadline)
     outcome = operations.look_up(operation, deadline=deadline)
     is_absent = outcome.verdict == Verdict.NOT_FOUND and outcome.is_vouched
-    if is_absent and may_be_renewed(operation):
+    if is_absent and may_get_new_key(operation):
         return None if _renew_operation(*_lock_arguments(operation)) else outcome
     if outcome.verdict in (Verdict.NOT_FOUND, Verdict.UNKNOWN) and may_be_sent(operation):
-        return _performed_again(operation, deadline)
+        return _send_again(operation, deadline)
     return outcome
 
 
-def _performed_again(operation: Operation, deadline: Deadline) -> Outcome:
+def _send_again(operation: Operation, deadline: Deadline) -> Outcome:
     """Send an operation again and return the outcome. After a refusal, look it up.
 
     An earlier call can have been carried out, even if the provider has forgotten its key. Or someone else can
@@ -222,7 +222,7 @@ def _performed_again(operation: Operation, deadline: Deadline) -> Outcome:
     outcome counts instead of the refusal (rule doubt.refusal).
     """
     if operation.kind == Kind.REFUND:
-        return _refunded_again(operation, deadline)
+        return _send_refund_again(operation, deadline)
     outcome = operations.perform(operation, deadline=deadline)
     if outcome.verdict not in REFUSED:
         return outcome
@@ -230,7 +230,7 @@ def _performed_again(operation: Operation, deadline: Deadline) -> Outcome:
     return outcome if seen.verdict in (Verdict.NOT_FOUND, *REFUSED) else seen
 
 
-def _refunded_again(operation: Operation, deadline: Deadline) -> Outcome:
+def _send_refund_again(operation: Operation, deadline: Deadline) -> Outcome:
     """Send a refund and return the outcome. A refund that was sent before is looked up first.
 
     If a refusal does not contain the id of a refund, it applies only to the call that it answers. If the
@@ -251,13 +251,13 @@ def _refunded_again(operation: Operation, deadline: Deadline) -> Outcome:
     return Outcome(Verdict.UNKNOWN, reason=outcome.reason) if is_open else outcome
 
 
-def may_be_renewed(operation: Operation) -> bool:
+def may_get_new_key(operation: Operation) -> bool:
     """Return whether the service may send an operation that never arrived under a new key.
 
     A refund could be carried out under both keys. It therefore gets a new key only when the provider can no
     longer carry out a call under the old key.
     """
-    return operation.kind in ONCE or planning.calls_have_ended(operation, clock.now())
+    return operation.kind in KINDS_DONE_ONCE or planning.calls_have_ended(operation, clock.now())
 
 
 def may_be_sent(operation: Operation) -> bool:
@@ -281,17 +281,17 @@ def _renew_operation(checkout_uuid: UUID, operation_uuid: UUID, lease: UUID | No
         operation = operations.read_operation(operation_uuid)
         if operation.ended_at is not None or operation.lease_token != lease:
             return False
-        if operation.kind == Kind.CAPTURE and not is_wanted(checkout, operation):
+        if operation.kind == Kind.CAPTURE and not is_capture_wanted(checkout, operation):
             return False
-        renew(checkout, operation, clock.now())
+        renew_and_settle(checkout, operation, clock.now())
     return True
 
 
-def renew(checkout: Checkout, operation: Operation, now: datetime) -> None:
+def renew_and_settle(checkout: Checkout, operation: Operation, now: datetime) -> None:
     """Renew an operation that never arrived under a new key.
 
     For a refund, `settle` then plans what the card is still owed. Must be called with the checkout locked.
     """
-    planning.renew(operation, now=now)
+    planning.replace_under_new_key(operation, now=now)
     if operation.kind == Kind.REFUND:
         settling.settle(checkout, now)

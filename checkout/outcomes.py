@@ -23,15 +23,15 @@ from webhooks import outbox
 
 Kind, State = Operation.Kind, Operation.State
 # Delay before a refused void is sent again for the first time. Each later delay is longer.
-AGAIN_AFTER = timedelta(seconds=10)
-AGAIN_AT_LATEST = timedelta(hours=6)
+VOID_RETRY_DELAY = timedelta(seconds=10)
+MAX_VOID_RETRY_DELAY = timedelta(hours=6)
 # After this time, no hold is left, because banks release a hold automatically after a week.
-HOLDS_LAST = timedelta(days=8)
+MAX_HOLD_LIFETIME = timedelta(days=8)
 # A void is reported after this many refusals. One or two can be a temporary fault of the provider.
-TOLD_AFTER = 3
+REPORT_AFTER_REFUSALS = 3
 
 
-class Recorded(NamedTuple):
+class RecordedOutcome(NamedTuple):
     """Operation and checkout after `record_outcome`.
 
     `is_kept` is false if the given outcome was not recorded, because another process had recorded one.
@@ -44,7 +44,7 @@ class Recorded(NamedTuple):
 
 def record_outcome(
     checkout_uuid: UUID, operation_uuid: UUID, outcome: Outcome, *, lease: UUID | None
-) -> Recorded:
+) -> RecordedOutcome:
     """Lock the checkout, read the operation again, and record the outcome.
 
     `lease` is the lease under which the provider was called. If another process has recorded an outcome in
@@ -55,24 +55,26 @@ def record_outcome(
         now = checkout.locked_at
         operation = operations.read_operation(operation_uuid)
         before = (operation.state, checkout.status)
-        is_kept = conclude(checkout, operation, outcome, now=now, lease=lease)
+        is_kept = conclude_operation(checkout, operation, outcome, now=now, lease=lease)
         if is_kept and operation.state != before[0] and checkout.status == before[1]:
             checkout.touch()
         if not is_kept and outcome.verdict in (Verdict.SUCCEEDED, Verdict.PENDING):
-            _follow_late(operation, now)
+            _handle_late_success(operation, now)
         failpoint.reach("before_commit", operation.kind, checkout.pk)
     failpoint.reach("after_commit", operation.kind, checkout.pk)
-    return Recorded(operation, checkout, is_kept)
+    return RecordedOutcome(operation, checkout, is_kept)
 
 
-def conclude(
+def conclude_operation(
     checkout: Checkout, operation: Operation, outcome: Outcome, *, now: datetime, lease: UUID | None = None
 ) -> bool:
     """Record an operation's outcome and update the order. Return whether the outcome was recorded.
 
     The checkout must be locked, and `operation` must be read under the lock.
     """
-    if not operations.record(operation, _judge_outcome(checkout, operation, outcome), now=now, lease=lease):
+    if not operations.save_outcome(
+        operation, _judge_outcome(checkout, operation, outcome), now=now, lease=lease
+    ):
         return False
     _apply_outcome(checkout, operation, now)
     return True
@@ -90,7 +92,7 @@ def _apply_outcome(checkout: Checkout, operation: Operation, now: datetime) -> N
             _record_refund(checkout, operation, now)
 
 
-def _follow_late(operation: Operation, now: datetime) -> None:
+def _handle_late_success(operation: Operation, now: datetime) -> None:
     """Handle a late success of an operation that has already ended.
 
     If the operation was replaced by one under a new key, the success is reported. If it is an authorization
@@ -99,7 +101,7 @@ def _follow_late(operation: Operation, now: datetime) -> None:
     if operation.reason == "new_key":
         reporting.report_operation(operation, kinds.SUCCEEDED_UNDER_AN_OLD_KEY)
     elif operation.has_ended_without_hold:
-        share_outcomes.release(operation.payment, now)
+        share_outcomes.release_payment(operation.payment, now)
 
 
 def _judge_outcome(checkout: Checkout, operation: Operation, outcome: Outcome) -> Outcome:
@@ -121,7 +123,7 @@ def is_fence(checkout: Checkout, operation: Operation) -> bool:
     if operation.kind != Kind.VOID:
         return False
     if operation.payment.kind == Payment.Kind.SHARE:
-        return share_outcomes.is_fenced(operation.payment)
+        return share_outcomes.is_void_a_fence(operation.payment)
     return checkout.payment_id == operation.payment_id and checkout.status == Status.AUTHORIZED
 
 
@@ -130,7 +132,7 @@ def _record_authorization(checkout: Checkout, operation: Operation, now: datetim
     # confirm it. A void rules this out.
     may_hold_yet = operation.reason == operations.HELD_FOR_LESS or bool(operation.payment.provider_reference)
     if operation.has_ended_without_hold and may_hold_yet:
-        share_outcomes.release(operation.payment, now)
+        share_outcomes.release_payment(operation.payment, now)
     follow = {Payment.Kind.ORDER: _hold_order, Payment.Kind.SHARE: share_outcomes.record_authorization}
     follow[Payment.Kind(operation.payment.kind)](checkout, operation, now)
 
@@ -145,7 +147,7 @@ def _hold_order(checkout: Checkout, operation: Operation, now: datetime) -> None
         return
     # While the bank was deciding, the payer can have switched to another card.
     if checkout.status != Status.CREATED or operation.payment.abandoned_at is not None:
-        share_outcomes.release(operation.payment, now)
+        share_outcomes.release_payment(operation.payment, now)
         return
     checkout.move(
         Status.AUTHORIZED,
@@ -155,7 +157,7 @@ def _hold_order(checkout: Checkout, operation: Operation, now: datetime) -> None
         authorized_at=now,
         capture_before=now + settings.HOLD,
     )
-    events.authorized(checkout, now)
+    events.emit_authorized(checkout, now)
 
 
 def _record_capture(checkout: Checkout, operation: Operation, now: datetime) -> None:
@@ -167,7 +169,7 @@ def _capture_order(checkout: Checkout, operation: Operation, now: datetime) -> N
     deadline = checkout.capture_before
     if operation.state == State.UNKNOWN and deadline is not None and now < deadline:
         # The capture is looked up at the deadline at the latest, to find out whether it took the money.
-        operation_queue.no_later_than(operation, deadline)
+        operation_queue.make_due_by(operation, deadline)
     if operation.state != State.SUCCEEDED or checkout.status in states.PAID:
         return
     if checkout.status != Status.AUTHORIZED:
@@ -192,11 +194,11 @@ def _record_void(checkout: Checkout, operation: Operation, now: datetime) -> Non
         )
     if was_captured and is_fence(checkout, operation):
         captures = operation.payment.operations.filter(kind=Kind.CAPTURE).select_related("payment")
-        recover(checkout, captures.latest("created_at"), "", now)
+        apply_late_success(checkout, captures.latest("created_at"), "", now)
     elif was_captured:
         _report_unwanted_charge(operation, checkout)
     elif is_refused:
-        _release_again(operation, now)
+        _plan_void_again(operation, now)
     elif operation.payment.kind == Payment.Kind.SHARE:
         share_outcomes.record_void(checkout, operation, now)
     elif operation.state == State.SUCCEEDED and is_fence(checkout, operation):
@@ -213,12 +215,12 @@ def _report_unwanted_charge(operation: Operation, checkout: Checkout) -> None:
     )
 
 
-def recover(checkout: Checkout, operation: Operation, reference: str, now: datetime) -> None:
+def apply_late_success(checkout: Checkout, operation: Operation, reference: str, now: datetime) -> None:
     """Record that a capture or refund that counted as failed has succeeded, and update the order.
 
     Must be called with the checkout locked.
     """
-    operations.recover(operation, reference, now=now)
+    operations.save_late_success(operation, reference, now=now)
     if operation.kind == Kind.REFUND:
         _record_refund(checkout, operation, now)
     elif operation.payment.kind == Payment.Kind.SHARE:
@@ -237,21 +239,21 @@ def _lapse_order(checkout: Checkout, now: datetime) -> None:
     reason = VoidReason.AUTH_EXPIRED if checkout.has_lapsed(now) else VoidReason.MERCHANT_CANCEL
     checkout.move(Status.VOIDED, PUMP, at, voided_at=at, void_reason=reason)
     share_outcomes.end_drafts([checkout], now)
-    events.voided([checkout])
+    events.emit_voided([checkout])
 
 
-def _release_again(refused: Operation, now: datetime) -> None:
+def _plan_void_again(refused: Operation, now: datetime) -> None:
     """Plan a refused void again, with growing delays. Stop once banks have released the hold automatically.
 
     Rule lapse.release.
     """
     voids = refused.payment.operations.filter(kind=Kind.VOID)
-    if voids.filter(ended_at=None).exists() or now - refused.payment.created_at > HOLDS_LAST:
+    if voids.filter(ended_at=None).exists() or now - refused.payment.created_at > MAX_HOLD_LIFETIME:
         return
     times = voids.count()
-    later = now + min(AGAIN_AFTER * 4 ** min(times - 1, 7), AGAIN_AT_LATEST)
+    later = now + min(VOID_RETRY_DELAY * 4 ** min(times - 1, 7), MAX_VOID_RETRY_DELAY)
     planning.plan_void_again(refused, at=later, cause=PUMP)
-    if times >= TOLD_AFTER:
+    if times >= REPORT_AFTER_REFUSALS:
         reporting.report_operation(
             refused, kinds.VOID_REFUSED, subject=refused.payment_id, reason=refused.reason
         )
@@ -270,13 +272,15 @@ def renew_fence(checkout_uuid: UUID, fence_uuid: UUID, *, reason: str, is_proven
         if fence.ended_at is not None or not is_fence(checkout, fence):
             return
         times = fence.payment.operations.filter(kind=Kind.VOID).count()
-        if times >= TOLD_AFTER:
+        if times >= REPORT_AFTER_REFUSALS:
             reporting.report_operation(fence, kinds.VOID_REFUSED, subject=fence.payment_id, reason=reason)
-        is_over = now - fence.payment.created_at > HOLDS_LAST
+        is_over = now - fence.payment.created_at > MAX_HOLD_LIFETIME
         if is_over:
-            operations.record(fence, Outcome(Verdict.FAILED, reason=reason), now=now, lease=None)
+            operations.save_outcome(fence, Outcome(Verdict.FAILED, reason=reason), now=now, lease=None)
         else:
-            planning.renew(fence, now=now, at=now + min(AGAIN_AFTER * times, timedelta(minutes=1)))
+            planning.replace_under_new_key(
+                fence, now=now, at=now + min(VOID_RETRY_DELAY * times, timedelta(minutes=1))
+            )
         if is_proven or is_over:
             _give_up_hold(checkout, fence.payment, now)
 
@@ -284,7 +288,7 @@ def renew_fence(checkout_uuid: UUID, fence_uuid: UUID, *, reason: str, is_proven
 def _give_up_hold(checkout: Checkout, payment: Payment, now: datetime) -> None:
     """Void the order, or open the share again, without waiting until its uncaptured hold is released."""
     if payment.kind == Payment.Kind.SHARE:
-        share_outcomes.let_go(checkout, payment, now)
+        share_outcomes.give_up_card(checkout, payment, now)
     else:
         _lapse_order(checkout, now)
 
@@ -299,7 +303,7 @@ def _record_refund(checkout: Checkout, operation: Operation, now: datetime) -> N
             for kind in (kinds.REFUND_PART_FAILED, kinds.SHARE_NOT_REIMBURSED):
                 reporting.close_resolved(kind, subject, note=note, now=now)
         if operation.purpose == Operation.Purpose.REFUND_PART:
-            share_outcomes.end_refunded(operation.payment, now)
+            share_outcomes.mark_refunded(operation.payment, now)
     settling.settle(checkout, now)
 
 

@@ -15,22 +15,22 @@ from payments import disputes
 from payments.models import Dispute
 
 
-def give_back(checkout: Checkout, now: datetime) -> None:
+def extend_links_after_pause(checkout: Checkout, now: datetime) -> None:
     """Extend the order's open links by the length of the pause that has just ended.
 
     If the links are still paused, nothing is changed. The message to the lead about the end of the links is
     moved too. Must be called with the checkout locked.
     """
-    if checkout.status != Status.CAPTURED or not checkout.has_mates or disputes.is_open(checkout.pk):
+    if checkout.status != Status.CAPTURED or not checkout.has_mates or disputes.has_open_dispute(checkout.pk):
         return
     links = checkout.payment_requests.filter(status=ShareStatus.OPEN)
-    links.update(expires_at=F("expires_at") + (now - began_at(checkout, now)))
+    links.update(expires_at=F("expires_at") + (now - pause_began_at(checkout, now)))
     ends_at = links.aggregate(last=Max("expires_at"))["last"]
     if ends_at is not None:
         LeadTold.put_end(checkout, ends_at)
 
 
-def began_at(checkout: Checkout, now: datetime) -> datetime:
+def pause_began_at(checkout: Checkout, now: datetime) -> datetime:
     """Return when the pause that ends now began. If no pause ends now, return `now`.
 
     Pauses that overlap count as one pause, because a dispute can begin before a refund or another dispute has

@@ -37,7 +37,7 @@ class PartialRefundNotSupported(Exception):
         self.amount = amount
 
 
-class Accepted(NamedTuple):
+class AcceptedRefund(NamedTuple):
     """The refund with the requested reference. `is_new` says whether this call created it."""
 
     refund: Refund
@@ -52,7 +52,7 @@ def accept(
     reason: str | None = None,
     amount: int | None = None,
     cause: Cause,
-) -> Accepted:
+) -> AcceptedRefund:
     """Accept a refund of the whole order: `captured` becomes `refunding`.
 
     `ref` is the merchant's reference. If the checkout already has a refund with this reference, it is
@@ -64,11 +64,11 @@ def accept(
             checkout = Checkout.objects.locked(checkout_uuid, merchant)
             if amount is not None and amount != checkout.amount:
                 raise PartialRefundNotSupported(checkout.amount)
-            if existing := _existing(checkout, ref):
-                return Accepted(existing, is_new=False)
+            if existing := _existing_refund(checkout, ref):
+                return AcceptedRefund(existing, is_new=False)
             if not expiry.expire_if_due(checkout, checkout.locked_at):
                 _check_refundable(checkout)
-                return Accepted(_begin(checkout, ref, reason, cause), is_new=True)
+                return AcceptedRefund(_begin_refund(checkout, ref, reason, cause), is_new=True)
     except IntegrityError as error:
         if "a_refund_ref_is_used_once_per_merchant" not in str(error):
             raise
@@ -79,18 +79,18 @@ def accept(
     raise NotRefundable(checkout.status)
 
 
-def _existing(checkout: Checkout, ref: str) -> Refund | None:
+def _existing_refund(checkout: Checkout, ref: str) -> Refund | None:
     """Return the checkout's refund with this reference, or None.
 
     Raises RefundRefConflict if the refund belongs to another checkout.
     """
-    refund = _OF_REF.first(checkout.merchant_id, ref) or _adopted(checkout, ref)
+    refund = _REFUND_BY_REF.first(checkout.merchant_id, ref) or _adopt_restored(checkout, ref)
     if refund is not None and refund.checkout_id != checkout.pk:
         raise RefundRefConflict
     return refund
 
 
-_OF_REF = Prepared(
+_REFUND_BY_REF = Prepared(
     lambda merchant, ref: Refund.objects.filter(merchant=merchant, merchant_refund_ref=ref), UUID, str
 )
 
@@ -100,17 +100,17 @@ _OF_REF = Prepared(
 RESTORED = "restored_{}"
 
 
-def restore(checkout: Checkout, refund_uuid: UUID) -> None:
+def restore_refund(checkout: Checkout, refund_uuid: UUID) -> None:
     """Begin a refund again that was lost when the database was restored. The provider still has its id.
 
     The refund gets its reference when the merchant repeats the call. No operation is planned here. The repair
     settles the order after it has found all lost operations. Must be called with the checkout locked.
     """
     if checkout.status == Status.CAPTURED:
-        _write(checkout, "", None, PUMP, refund_uuid)
+        _write_refund(checkout, "", None, PUMP, refund_uuid)
 
 
-def _adopted(checkout: Checkout, ref: str) -> Refund | None:
+def _adopt_restored(checkout: Checkout, ref: str) -> Refund | None:
     """Give a restored refund the reference with which its merchant repeats the call, and return the refund.
 
     Returns None if the checkout has no restored refund without a reference. Rule restore.refund.
@@ -125,13 +125,13 @@ def _adopted(checkout: Checkout, ref: str) -> Refund | None:
     return None
 
 
-def _begin(checkout: Checkout, ref: str, reason: str | None, cause: Cause) -> Refund:
-    refund = _write(checkout, ref, reason, cause)
+def _begin_refund(checkout: Checkout, ref: str, reason: str | None, cause: Cause) -> Refund:
+    refund = _write_refund(checkout, ref, reason, cause)
     settling.settle(checkout, checkout.locked_at, cause)
     return refund
 
 
-def _write(
+def _write_refund(
     checkout: Checkout, ref: str, reason: str | None, cause: Cause, refund_uuid: UUID | None = None
 ) -> Refund:
     now = checkout.locked_at
@@ -160,22 +160,25 @@ def _check_refundable(checkout: Checkout) -> None:
         raise OperationInProgress
     if live is None or checkout.status != Status.CAPTURED:
         raise NotRefundable(checkout.status)
-    dispute = obstacle(checkout, is_locked=True) if live.is_disputed else None
+    dispute = dispute_blocking_refund(checkout, is_locked=True) if live.is_disputed else None
     if dispute is not None:
         raise NotRefundable(checkout.status, dispute)
 
 
-def obstacle(checkout: Checkout, *, is_locked: bool = False) -> Dispute | None:
+def dispute_blocking_refund(checkout: Checkout, *, is_locked: bool = False) -> Dispute | None:
     """Return the dispute that rules out a refund, or None.
 
     An open dispute rules it out. A lost dispute rules it out if no card still bears an amount.
     """
-    dispute = disputes.standing(checkout.pk)
+    dispute = disputes.blocking_dispute(checkout.pk)
     if dispute is None or dispute.status == Dispute.Status.OPEN:
         return dispute
-    return None if settling.is_anything_borne(checkout, is_locked=is_locked) else dispute
+    return None if settling.has_unrefunded_amount(checkout, is_locked=is_locked) else dispute
 
 
 _LIVE_PAYMENT = Prepared(
-    lambda subject: disputes.with_disputed(open_operations.live_on(subject), checkout="checkout_uuid"), UUID
+    lambda subject: disputes.with_disputed(
+        open_operations.query_live_payment(subject), checkout="checkout_uuid"
+    ),
+    UUID,
 )

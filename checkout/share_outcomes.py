@@ -49,18 +49,18 @@ def record_authorization(checkout: Checkout, operation: Operation, now: datetime
     if operation.ended_at is None:
         return
     if operation.state != State.SUCCEEDED:
-        free(checkout, share, now)
+        reopen_share(checkout, share, now)
     elif not _is_decided(operation.payment):
         reason = _reason_unwanted(checkout, share, operation.payment)
         if reason:
             Payment.objects.filter(pk=operation.payment_id, decline_reason="").update(decline_reason=reason)
-            let_go(checkout, operation.payment, now)
+            give_up_card(checkout, operation.payment, now)
         else:
-            planning.plan([operation.payment_id], Kind.CAPTURE, now=now, cause=PUMP)
-            wakeup.after_commit(FINISH_OPERATIONS)
+            planning.plan_operations([operation.payment_id], Kind.CAPTURE, now=now, cause=PUMP)
+            wakeup.wake_after_commit(FINISH_OPERATIONS)
 
 
-def is_fenced(payment: Payment) -> bool:
+def is_void_a_fence(payment: Payment) -> bool:
     """Return whether a void of this mate's payment is a fence.
 
     A fence is sent when a capture seems to have never arrived. It proves whether that capture happened.
@@ -73,15 +73,15 @@ def _is_decided(payment: Payment) -> bool:
     return payment.operations.filter(kind__in=[Kind.CAPTURE, Kind.VOID]).exists()
 
 
-def takes_shares(checkout: Checkout) -> bool:
+def can_charge_mates(checkout: Checkout) -> bool:
     """Return whether mates' cards may still be charged for the order.
 
     They may not if the order is not captured, if a dispute is open or lost, or if others refunded some of it
     at the provider.
     """
-    if checkout.status != Status.CAPTURED or disputes.standing(checkout.pk) is not None:
+    if checkout.status != Status.CAPTURED or disputes.blocking_dispute(checkout.pk) is not None:
         return False
-    return not settling.is_given_back_outside(checkout.pk)
+    return not settling.is_refunded_by_others(checkout.pk)
 
 
 def _reason_unwanted(checkout: Checkout, share: PaymentRequest, payment: Payment) -> str:
@@ -89,7 +89,7 @@ def _reason_unwanted(checkout: Checkout, share: PaymentRequest, payment: Payment
     # While the bank was deciding, the mate can have switched to another card.
     if payment.abandoned_at is not None or share.status != ShareStatus.PAYING:
         return "given_up"
-    if not takes_shares(checkout):
+    if not can_charge_mates(checkout):
         return "order_ended"
     lead = checkout.payment
     is_same = lead is not None and lead.card_fingerprint == payment.card_fingerprint != ""
@@ -112,39 +112,39 @@ def record_capture(checkout: Checkout, operation: Operation, now: datetime) -> N
         return
     if operation.state == State.SUCCEEDED:
         share.move(ShareStatus.PAID, payment=operation.payment, paid_at=now)
-        _tell_if_all_have_paid(checkout, now)
+        _notify_if_all_paid(checkout, now)
         settling.settle(checkout, now)
     else:
-        let_go(checkout, operation.payment, now)
+        give_up_card(checkout, operation.payment, now)
 
 
-def _tell_if_all_have_paid(checkout: Checkout, now: datetime) -> None:
+def _notify_if_all_paid(checkout: Checkout, now: datetime) -> None:
     """Queue a message to the lead if every share that was not cancelled is paid (rule lead.told)."""
     if not checkout.payment_requests.exclude(status__in=[*SHARE_PAID, ShareStatus.CANCELLED]).exists():
         LeadTold.put(checkout, LeadTold.Kind.ALL_PAID, now)
 
 
-def let_go(checkout: Checkout, payment: Payment, now: datetime) -> None:
+def give_up_card(checkout: Checkout, payment: Payment, now: datetime) -> None:
     """Give up a mate's card: plan the release of its hold, and open the share again at once."""
-    open_operations.abandon(payment, now)
-    release(payment, now)
-    free(checkout, _share_of(payment), now)
+    open_operations.abandon_payment(payment, now)
+    release_payment(payment, now)
+    reopen_share(checkout, _share_of(payment), now)
 
 
 def record_void(checkout: Checkout, operation: Operation, now: datetime) -> None:
     """Open a share again once its hold is released."""
     if operation.state == State.SUCCEEDED:
-        free(checkout, _share_of(operation.payment), now)
+        reopen_share(checkout, _share_of(operation.payment), now)
 
 
-def end_refunded(payment: Payment, now: datetime) -> None:
+def mark_refunded(payment: Payment, now: datetime) -> None:
     """Mark the share that this payment paid as refunded, because the mate's card got its refund."""
     share = PaymentRequest.objects.filter(payment=payment, status__in=SHARE_PAID).first()
     if share is not None:
         share.move(ShareStatus.REFUNDED, ended_at=now)
 
 
-def free(checkout: Checkout, share: PaymentRequest, now: datetime) -> None:
+def reopen_share(checkout: Checkout, share: PaymentRequest, now: datetime) -> None:
     """Open a share again that no card is paying any more. If the order's links have ended, cancel the share.
 
     The links end if a dispute is lost, or if others refund the order at the provider. Rules dispute.lost,
@@ -152,12 +152,12 @@ def free(checkout: Checkout, share: PaymentRequest, now: datetime) -> None:
     """
     if share.status == ShareStatus.PAYING and open_operations.live_payment(share.pk) is None:
         share.move(ShareStatus.OPEN)
-        if disputes.is_lost(checkout.pk) or settling.is_given_back_outside(checkout.pk):
+        if disputes.has_lost_dispute(checkout.pk) or settling.is_refunded_by_others(checkout.pk):
             share.move(ShareStatus.CANCELLED, ended_at=now)
         settling.settle(checkout, now)
 
 
-def begin_again(share_uuid: UUID, now: datetime) -> None:
+def resume_paying(share_uuid: UUID, now: datetime) -> None:
     """Move a share to `paying`, because its payment was lost in a restore and is being written again.
 
     A share that is declined or cancelled in the restored database is opened first.
@@ -170,15 +170,15 @@ def begin_again(share_uuid: UUID, now: datetime) -> None:
         share.move(ShareStatus.PAYING)
 
 
-def free_of(checkout: Checkout, payment: Payment, now: datetime) -> None:
-    """Open the share of a payment again, as `free` does."""
-    free(checkout, _share_of(payment), now)
+def reopen_share_of(checkout: Checkout, payment: Payment, now: datetime) -> None:
+    """Open the share of a payment again, as `reopen_share` does."""
+    reopen_share(checkout, _share_of(payment), now)
 
 
-def release(payment: Payment, now: datetime) -> None:
+def release_payment(payment: Payment, now: datetime) -> None:
     """Plan a void of a payment, unless it already has a void that succeeded or can succeed."""
     if planning.plan_release([payment.pk], now=now):
-        wakeup.after_commit(FINISH_OPERATIONS)
+        wakeup.wake_after_commit(FINISH_OPERATIONS)
 
 
 def _share_of(payment: Payment) -> PaymentRequest:

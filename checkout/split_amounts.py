@@ -8,7 +8,7 @@ from collections.abc import Sequence
 MAX_PEOPLE = 20
 
 
-class DoesNotAddUp(ValueError):
+class SharesExceedAmount(ValueError):
     """The mates' shares exceed the cost. `excess` is the difference in minor units."""
 
     def __init__(self, excess: int) -> None:
@@ -16,7 +16,7 @@ class DoesNotAddUp(ValueError):
         self.excess = excess
 
 
-def equally(amount: int, people: int, *, step: int = 1) -> tuple[int, int]:
+def equal_shares(amount: int, people: int, *, step: int = 1) -> tuple[int, int]:
     """Return the lead's share and each mate's share of `amount` minor units.
 
     `people` includes the lead. Each mate's share is a multiple of `step`. The lead's share includes the
@@ -28,7 +28,7 @@ def equally(amount: int, people: int, *, step: int = 1) -> tuple[int, int]:
     return amount - each * (people - 1), each
 
 
-def left_for_lead(amount: int, shares: Sequence[int]) -> int:
+def leads_part(amount: int, shares: Sequence[int]) -> int:
     """Return the part of `amount` that the lead pays: 0 or more.
 
     `shares` are the amounts that the mates pay, each 1 or more. Raises DoesNotAddUp, ValueError.
@@ -36,7 +36,7 @@ def left_for_lead(amount: int, shares: Sequence[int]) -> int:
     if len(shares) >= MAX_PEOPLE or any(share < 1 for share in shares):
         raise ValueError(f"At most {MAX_PEOPLE - 1} mates, each with 1 minor unit or more.")
     if sum(shares) > amount:
-        raise DoesNotAddUp(sum(shares) - amount)
+        raise SharesExceedAmount(sum(shares) - amount)
     return amount - sum(shares)
 
 

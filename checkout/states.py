@@ -23,7 +23,7 @@ class VoidReason(models.TextChoices):
 
 
 # (from, to): the cause of the move. A trigger in the database allows exactly these pairs.
-ALLOWED: dict[tuple[Status, Status], str] = {
+ALLOWED_MOVES: dict[tuple[Status, Status], str] = {
     (Status.CREATED, Status.AUTHORIZED): "the customer's card is held",
     (Status.CREATED, Status.VOIDED): "the merchant cancels before payment",
     (Status.CREATED, Status.EXPIRED): "no one pays in time",
@@ -63,7 +63,7 @@ class ShareStatus(models.TextChoices):
 
 
 # (from, to): the cause of the move. A trigger in the database allows exactly these pairs.
-SHARE_ALLOWED: dict[tuple[ShareStatus, ShareStatus], str] = {
+ALLOWED_SHARE_MOVES: dict[tuple[ShareStatus, ShareStatus], str] = {
     (ShareStatus.DRAFT, ShareStatus.OPEN): "the merchant captures",
     (ShareStatus.DRAFT, ShareStatus.CANCELLED): "the order ends without a capture",
     (ShareStatus.OPEN, ShareStatus.PAYING): "the mate's card is being asked",
@@ -83,7 +83,7 @@ SHARE_ALLOWED: dict[tuple[ShareStatus, ShareStatus], str] = {
 }
 
 # Statuses in which a mate is asked, or will be asked, for a share that is not paid yet.
-SHARE_ASKED = (ShareStatus.DRAFT, ShareStatus.OPEN, ShareStatus.PAYING)
+SHARE_OUTSTANDING = (ShareStatus.DRAFT, ShareStatus.OPEN, ShareStatus.PAYING)
 
 # Statuses of a share that a mate's card has paid. A refunded share is not among them.
 SHARE_PAID = (ShareStatus.PAID, ShareStatus.REIMBURSED)
@@ -93,19 +93,19 @@ class MoveRefused(Exception):
     """The table of states does not allow this move."""
 
 
-def check(origin: str, to: str) -> None:
+def check_move(origin: str, to: str) -> None:
     """Raise MoveRefused unless the table allows the move of a checkout."""
-    if (origin, to) not in ALLOWED:
+    if (origin, to) not in ALLOWED_MOVES:
         raise MoveRefused(f"A checkout never goes from {origin} to {to}.")
 
 
-def check_share(origin: str, to: str) -> None:
+def check_share_move(origin: str, to: str) -> None:
     """Raise MoveRefused unless the table allows the move of a share."""
-    if (origin, to) not in SHARE_ALLOWED:
+    if (origin, to) not in ALLOWED_SHARE_MOVES:
         raise MoveRefused(f"A share never goes from {origin} to {to}.")
 
 
-def actions(status: str) -> list[str]:
+def allowed_actions(status: str) -> list[str]:
     """Return the actions that the merchant may take on a checkout with this status."""
     return ACTIONS.get(Status(status), [])
 

@@ -16,7 +16,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Now
 
 from checkout import expiry, mate_shares, operation_recovery, settling, states
-from checkout.api.idempotency import KEPT
+from checkout.api.idempotency import KEPT_FOR
 from checkout.customers import prefills
 from checkout.models import CALLS, Checkout, IdempotencyKey, PaymentRequest
 from checkout.proof import ledger_proof, proof_runs
@@ -57,7 +57,7 @@ def expire_due() -> None:
         pause = max(left, MIN_PAUSE)
         if time.monotonic() + pause > end:
             return
-        connection_release.begin()
+        connection_release.release()
         time.sleep(pause)
         if not _try_on(_expire_all, Status.AUTHORIZED, end):
             return
@@ -74,8 +74,8 @@ def _one_by_one(status: Status, is_done: bool) -> QuerySet[Checkout]:
 
     With `is_done`, the batches have succeeded, so only checkouts with a silent bank are left.
     """
-    open_on_it = open_operations.open_on(OuterRef("pk"))
-    rows = expiry.not_held_up(Checkout.objects.late(status)).only("pk", "merchant")
+    open_on_it = open_operations.query_open_operation(OuterRef("pk"))
+    rows = expiry.exclude_blocked(Checkout.objects.late(status)).only("pk", "merchant")
     return (rows.filter(Exists(open_on_it)) if is_done else rows)[:BATCH]
 
 
@@ -85,7 +85,7 @@ def end_links() -> None:
     late = PaymentRequest.objects.filter(
         status=ShareStatus.OPEN, expires_at__lte=Now(), checkout__status=Status.CAPTURED
     )
-    late = late.exclude(Exists(disputes.open_on(OuterRef("checkout"))))
+    late = late.exclude(Exists(disputes.open_disputes_of(OuterRef("checkout"))))
     found = late.order_by("expires_at").values_list("pk", "checkout__merchant", "checkout")
     for share_uuid, *of in found[:BATCH]:
         _try_on(mate_shares.expire, share_uuid, of=of)
@@ -112,11 +112,11 @@ def _finish_one(kind: Operation.Kind, bulkhead: Bulkhead) -> bool:
         deadline = Deadline.after(operations.PATIENCE)
         claimed = operation_queue.claim(limit=1, kinds=[kind]) if slot.is_taken() else []
         if claimed:
-            wakeup.after_commit(settling.FINISH_OPERATIONS)
+            wakeup.wake_after_commit(settling.FINISH_OPERATIONS)
             payment = claimed[0].payment
             with tracing.span("finish", parent=claimed[0].traceparent, checkout=payment.checkout_uuid):
                 of = (payment.merchant_id, payment.checkout_uuid)
-                _try_on(operation_recovery.finish, claimed[0], deadline, of=of)
+                _try_on(operation_recovery.finish_operation, claimed[0], deadline, of=of)
     return bool(claimed)
 
 
@@ -126,13 +126,13 @@ def answer_inquiries() -> None:
     with bulkheads.INQUIRIES.slot() as slot:
         while slot.is_taken() and (claimed := inquiries.claim()):
             of = (claimed.merchant_uuid, claimed.checkout_uuid)
-            _try_on(sync.look_into, claimed, of=of)
+            _try_on(sync.answer_inquiry, claimed, of=of)
 
 
 @shared_task
 def delete_idempotency_keys() -> None:
     """Delete idempotency keys that are older than 24 hours, with their stored responses."""
-    batches.delete(IdempotencyKey.objects.filter(pk__lt=clock.first_id(clock.now() - KEPT)))
+    batches.delete(IdempotencyKey.objects.filter(pk__lt=clock.first_id(clock.now() - KEPT_FOR)))
 
 
 delete_old_prefills = shared_task(prefills.delete_old, name="checkout.tasks.delete_old_prefills")
@@ -149,20 +149,20 @@ def delete_old_calls() -> None:
     """Delete the API calls that are older than settings.API_CALL_RETENTION, most of them by partition."""
     before = clock.now() - settings.API_CALL_RETENTION
     partitions.drop(CALLS, before)
-    partitions.delete_caught(CALLS, before)
+    partitions.delete_default_rows(CALLS, before)
 
 
 @shared_task
 def prove_changed() -> None:
     """Prove the ledger of all checkouts that have changed in the last two hours, and report each breach."""
-    ledger_proof.report(clock.now() - timedelta(hours=2))
+    ledger_proof.report_breaches_since(clock.now() - timedelta(hours=2))
 
 
 @shared_task
 def prove_all() -> None:
     """Begin a proof of all checkouts, or continue an unfinished one, and call `prove_on`."""
-    with contextlib.suppress(proof_runs.Busy):
-        proof_runs.begin(is_scheduled=True)
+    with contextlib.suppress(proof_runs.ProofRunning):
+        proof_runs.begin_run(is_scheduled=True)
     prove_on()
 
 
@@ -173,9 +173,9 @@ def prove_on() -> None:
     It runs each minute. If a worker stops, little work is lost, and any other worker continues the proof.
     """
     end = time.monotonic() + PROVING_SECONDS
-    run = proof_runs.scheduled()
-    with contextlib.suppress(proof_runs.Busy):
-        for _ in proof_runs.steps(run) if run else ():
+    run = proof_runs.scheduled_run()
+    with contextlib.suppress(proof_runs.ProofRunning):
+        for _ in proof_runs.run_steps(run) if run else ():
             if time.monotonic() > end:
                 return
 
@@ -186,7 +186,7 @@ def _try_on(verb: Callable[..., object], row: object, *more: object, of: Sequenc
     An exception is logged, so that the task continues with other rows. `of` has the ids of the merchant and
     the checkout, which are added to all log lines.
     """
-    liveness.sign()
+    liveness.record_sign()
     facts = {name: str(uuid) for name, uuid in zip(("merchant", "checkout"), of, strict=False)}
     with structlog.contextvars.bound_contextvars(**facts):
         try:

@@ -6,7 +6,7 @@ from django.utils.deprecation import MiddlewareMixin
 
 from config import errors
 from config.lib.web import bodies, error_pages
-from config.lib.web.paths import CALLS, PAYERS
+from config.lib.web.paths import API_PREFIXES, PAYER_PREFIXES
 from portal.oauth import client_requests
 
 TOO_LARGE = "This is more than we take here. Go back and send less."
@@ -18,7 +18,7 @@ MAX_PARTS = 100
 # The form that uploads a logo. Its view parses the form only for signed-in users. The limit is higher than
 # the limit for a logo, so that the page can explain that a logo is slightly too large.
 UPLOADS = {settings.LOGO_PATH: settings.LARGEST_UPLOAD}
-WITH_LARGE_BODIES = ("/api/merchant/", "/api/sandbox/", "/provider/notifications")
+LARGE_BODY_PREFIXES = ("/api/merchant/", "/api/sandbox/", "/provider/notifications")
 
 
 class BodyMiddleware(MiddlewareMixin):
@@ -28,7 +28,7 @@ class BodyMiddleware(MiddlewareMixin):
     """
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
-        if bodies.length(request.META) > _size_limit_of(request.path_info):
+        if bodies.content_length(request.META) > _size_limit_of(request.path_info):
             response = _too_large(request)
             response["Connection"] = "close"
             return response
@@ -40,7 +40,7 @@ def _is_upload(request: HttpRequest) -> bool:
 
     The form is not parsed, because parsing is expensive.
     """
-    is_taken = request.path_info.startswith(CALLS) or request.path_info in UPLOADS
+    is_taken = request.path_info.startswith(API_PREFIXES) or request.path_info in UPLOADS
     if request.content_type != "multipart/form-data" or is_taken:
         return False
     return b"filename" in request.body or request.body.count(b"--") > 2 * MAX_PARTS
@@ -48,12 +48,12 @@ def _is_upload(request: HttpRequest) -> bool:
 
 def _no_files(request: HttpRequest) -> HttpResponse:
     if errors.is_api(request.path_info):
-        return errors.json_answer("unsupported_media_type")
+        return errors.json_error_response("unsupported_media_type")
     return _render_refusal(request, 415, NO_FILES)
 
 
 def _size_limit_of(path: str) -> int:
-    if path.startswith(WITH_LARGE_BODIES):
+    if path.startswith(LARGE_BODY_PREFIXES):
         return settings.DATA_UPLOAD_MAX_MEMORY_SIZE
     return UPLOADS.get(path, LARGEST_FORM)
 
@@ -63,12 +63,12 @@ def _too_large(request: HttpRequest) -> HttpResponse:
     if path in bodies.OAUTH:
         return client_requests.too_large()
     if errors.is_api(path):
-        return errors.json_answer("payload_too_large")
+        return errors.json_error_response("payload_too_large")
     return _render_refusal(request, 413, TOO_LARGE_LOGO if path in UPLOADS else TOO_LARGE)
 
 
 def _render_refusal(request: HttpRequest, status: int, words: str) -> HttpResponse:
     """Return the HTML error page for payers' pages. For other pages, return `words` as plain text."""
-    if request.path_info.startswith(PAYERS):
-        return error_pages.unread(request, status)
+    if request.path_info.startswith(PAYER_PREFIXES):
+        return error_pages.show_unreadable_form(request, status)
     return HttpResponse(words, status=status, content_type="text/plain; charset=utf-8")

@@ -56,10 +56,10 @@ app.conf.beat_schedule = {
     },
 }
 
-SILENCE = 2.0  # if a pump has not started for this many seconds, its ticker starts it
-RHYTHM = 1.0  # seconds between two starts by the ticker, while nothing else starts the pump
-GLANCE = 0.25  # seconds between two checks by the ticker
-_heard: dict[str, float] = dict.fromkeys(PUMPS, 0.0)
+SILENCE_SECONDS = 2.0  # if a pump has not started for this many seconds, its ticker starts it
+RESTART_SECONDS = 1.0  # seconds between two starts by the ticker, while nothing else starts the pump
+CHECK_SECONDS = 0.25  # seconds between two checks by the ticker
+_started_at: dict[str, float] = dict.fromkeys(PUMPS, 0.0)
 _is_ending = threading.Event()
 
 STARTED = Counter(
@@ -93,7 +93,7 @@ app.conf.beat_scheduler = "config.celery:Scheduler"
 
 
 @signals.setup_logging.connect
-def _keep_our_logging(**_: Any) -> None:
+def _set_up_logging(**_: Any) -> None:
     """Set up settings.LOGGING. Celery does not change logging if this signal has a receiver."""
     logging.config.dictConfig(settings.LOGGING)
 
@@ -105,36 +105,36 @@ def _record_task_start(task: Any = None, **_: Any) -> None:
     is_by_beat = bool((task.request.headers or {}).get("celery_beat_task"))
     if is_by_beat:
         BEAT.set_to_current_time()
-    if task.name in _heard:
-        _heard[task.name] = time.monotonic()
+    if task.name in _started_at:
+        _started_at[task.name] = time.monotonic()
         STARTED.labels(task.name, "beat" if is_by_beat else "wake-up").inc()
 
 
 @signals.celeryd_init.connect
-def _be_named(instance: Any = None, **_: Any) -> None:
+def _set_unique_name(instance: Any = None, **_: Any) -> None:
     """Give the worker a name that is unique even among the workers of one machine."""
     instance.hostname = f"{os.getpid()}.{instance.hostname}"
 
 
 @signals.worker_init.connect
 @signals.beat_init.connect
-def _look_at_the_database(signal: Any = None, **_: Any) -> None:
+def _check_database(signal: Any = None, **_: Any) -> None:
     """Log which version starts, and exit if the database is not the intended one.
 
     Raises SystemExit, because Celery ignores any other error here.
     """
     version.announce("worker" if signal is signals.worker_init else "beat")
     try:
-        startup_checks.require()
+        startup_checks.require_valid_database()
     except ImproperlyConfigured as refused:
         raise SystemExit(str(refused)) from None
 
 
 @signals.worker_init.connect
-def _make_the_sender(**_: Any) -> None:
+def _check_sms_sender(**_: Any) -> None:
     """Exit if the SMS sender that the settings name cannot be created. Raises SystemExit."""
     try:
-        senders.require()
+        senders.require_sender()
     except ImproperlyConfigured as refused:
         raise SystemExit(str(refused)) from None
 
@@ -161,19 +161,19 @@ def _end_tickers(**_: Any) -> None:
 
 def _run_pump_if_idle(name: str) -> None:
     """Run the pump directly, without Redis, whenever it has not started recently. Loop until shutdown."""
-    while not _is_ending.wait(GLANCE):
+    while not _is_ending.wait(CHECK_SECONDS):
         liveness.watch()
         now = time.monotonic()
-        if now - _heard[name] >= SILENCE:
-            _heard[name] = now - SILENCE + RHYTHM
+        if now - _started_at[name] >= SILENCE_SECONDS:
+            _started_at[name] = now - SILENCE_SECONDS + RESTART_SECONDS
             STARTED.labels(name, "ticker").inc()
             _run_pump(name)
     liveness.unwatch()
 
 
 @sampling.every_second
-def _show_tickers() -> None:
-    for ticker, silence in liveness.ages().items():
+def _sample_tickers() -> None:
+    for ticker, silence in liveness.sign_ages().items():
         TICKERS.labels(ticker).set(silence)
 
 
@@ -188,7 +188,7 @@ def _run_pump(name: str) -> None:
 
 
 @signals.worker_ready.connect
-def _freeze_what_is_loaded(**_: Any) -> None:
+def _freeze_loaded_code(**_: Any) -> None:
     """Exempt the loaded code from garbage collection.
 
     It consists of half a million objects that live as long as the process.

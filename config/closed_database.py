@@ -25,8 +25,8 @@ class ClosedMiddleware(MiddlewareMixin):
         if not request.path_info.startswith(CLOSED_CALLS + CLOSED_PAGES) or not _is_closed():
             return None
         if request.path_info.startswith(CLOSED_CALLS):
-            return _as_unavailable(errors.json_answer("service_unavailable"))
-        return _as_unavailable(error_pages.broken(request))
+            return _as_unavailable(errors.json_error_response("service_unavailable"))
+        return _as_unavailable(error_pages.show_internal_error(request))
 
 
 def _as_unavailable(response: HttpResponse) -> HttpResponse:

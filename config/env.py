@@ -57,7 +57,7 @@ def pairs(name: str) -> dict[str, str]:
     return {key: value for key, _, value in split}
 
 
-def by_name(address: str) -> str:
+def with_localhost(address: str) -> str:
     """Return an address with `localhost` in place of 127.0.0.1: passkeys do not work with IP addresses."""
     return address.replace("//127.0.0.1", "//localhost", 1)
 

@@ -185,7 +185,7 @@ def handle_exception(exc: Exception, context: dict[str, Any]) -> Response | None
     later = {"Retry-After": str(exc.retry_after)} if isinstance(exc, TooManyChecks) else {}
     response = Response(body, status=row.status, headers=error_headers(code) | later)
     if not getattr(context["view"], "is_recorded", False):
-        call_log.note_refusal(context["request"], response, context["kwargs"].get("checkout_uuid"))
+        call_log.log_refusal(context["request"], response, context["kwargs"].get("checkout_uuid"))
     return response
 
 
@@ -257,7 +257,7 @@ def _details_of(exc: Exception) -> list[dict[str, Any]]:
 
 
 # The codes of calls that are refused because of the checkout's state.
-BY_STATE = (
+STATE_CONFLICT_CODES = (
     *("not_capturable", "not_cancellable", "not_refundable", "not_payable", "share_not_open"),
     "operation_in_progress",
 )
@@ -270,11 +270,11 @@ def _conflict_details(exc: Exception, code: str, context: dict[str, Any]) -> lis
     than the state that caused the refusal. Return an empty list if the code is not in BY_STATE, or if the
     checkout cannot be read. Rule api.conflict.
     """
-    if code not in BY_STATE or "checkout_uuid" not in context["kwargs"]:
+    if code not in STATE_CONFLICT_CODES or "checkout_uuid" not in context["kwargs"]:
         return []
     merchant, checkout_uuid = caller_of(context["request"]).merchant, context["kwargs"]["checkout_uuid"]
     try:
-        checkout = detailed_reads.read_as_it_stands(merchant, checkout_uuid)
+        checkout = detailed_reads.read_without_expiring(merchant, checkout_uuid)
         return [responses.StandingOut.write(checkout) | _dispute_details(exc)]
     except (Checkout.DoesNotExist, DatabaseError):
         return []
@@ -325,15 +325,15 @@ class ApiErrorMiddleware(MiddlewareMixin):
         html = response.get("Content-Type", "").startswith("text/html")
         if not (html and response.status_code >= 400 and is_api(request.path_info)):
             return response
-        if not _is_for_us(request):
-            return _other_host()
-        answer = json_answer(self.CODES.get(response.status_code, "internal_error"))
+        if not _is_host_allowed(request):
+            return _wrong_host_response()
+        answer = json_error_response(self.CODES.get(response.status_code, "internal_error"))
         if answer.status_code == 405:
             answer["Allow"] = response.get("Allow", "GET, HEAD")
         return answer
 
 
-def _is_for_us(request: HttpRequest) -> bool:
+def _is_host_allowed(request: HttpRequest) -> bool:
     """Return whether the Host header of a request names one of our hosts."""
     try:
         request.get_host()
@@ -342,9 +342,9 @@ def _is_for_us(request: HttpRequest) -> bool:
     return True
 
 
-def _other_host() -> HttpResponse:
+def _wrong_host_response() -> HttpResponse:
     named = {"param": "Host", "message": f"Must be the service's host. Send requests to {settings.BASE_URL}."}
-    return json_answer("invalid_header", named)
+    return json_error_response("invalid_header", named)
 
 
 def is_api(path: str) -> bool:
@@ -355,7 +355,7 @@ def is_api(path: str) -> bool:
     return f"{path}/".startswith(("/api/", "/oauth/", f"{metadata.PATH}/")) and path != "/api/docs"
 
 
-def json_answer(code: str, wrong: dict[str, str] | None = None) -> HttpResponse:
+def json_error_response(code: str, wrong: dict[str, str] | None = None) -> HttpResponse:
     """Return the error response for a code, for use outside DRF.
 
     `wrong` has two keys: `param` names the wrong parameter, and `message` says what is wrong with it.

@@ -34,8 +34,8 @@ def post_fork(_arbiter: Any, _worker: Any) -> None:
     from config.lib.database import lag
     from config.monitoring import telemetry
 
-    telemetry.begin("web")
-    lag.begin()
+    telemetry.start_reporting("web")
+    lag.start_watching()
 
 
 def child_exit(_arbiter: Any, worker: Any) -> None:

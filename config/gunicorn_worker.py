@@ -11,7 +11,7 @@ from gunicorn.workers.gthread import ThreadWorker
 from config.lib.web import bodies, malformed, request_id
 
 # Errors that the service causes, although gunicorn treats them as invalid HTTP from the client.
-OURS = (errors.ConfigurationProblem, errors.InvalidResponseHeader, errors.InvalidResponseHeaderName)
+SERVER_ERRORS = (errors.ConfigurationProblem, errors.InvalidResponseHeader, errors.InvalidResponseHeaderName)
 
 
 class Worker(ThreadWorker):
@@ -31,10 +31,10 @@ class Worker(ThreadWorker):
 
         Gunicorn would copy what the client sent into the response and the log. This can be a secret.
         """
-        number = request_id.new()
-        if isinstance(exc, errors.ParseException) and not isinstance(exc, OURS):
+        number = request_id.new_id()
+        if isinstance(exc, errors.ParseException) and not isinstance(exc, SERVER_ERRORS):
             self.log.warning("no_http kind=%s request_id=%s", type(exc).__name__, number)
-            answer = malformed.error_response(_words_on(exc), number)
+            answer = malformed.error_response(_refusal_text(exc), number)
         else:
             self.log.error("broken request_id=%s", number, exc_info=exc)
             status = "500 Internal Server Error"
@@ -53,7 +53,7 @@ class Worker(ThreadWorker):
         super().finish_request(conn, fs)
 
 
-def _words_on(exc: errors.ParseException) -> str:
+def _refusal_text(exc: errors.ParseException) -> str:
     match exc:
         case errors.LimitRequestLine():
             return malformed.LINE

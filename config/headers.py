@@ -7,7 +7,7 @@ from config.lib import redaction
 from config.lib.web import deprecated
 from payments import provider
 
-NOBODY = (
+DENIED_FEATURES = (
     "accelerometer",
     "autoplay",
     "camera",
@@ -23,7 +23,7 @@ NOBODY = (
     "usb",
     "xr-spatial-tracking",
 )
-PAYERS = "/pay"
+PAYER_PREFIX = "/pay"
 
 
 class HeadersMiddleware(MiddlewareMixin):
@@ -39,18 +39,18 @@ class HeadersMiddleware(MiddlewareMixin):
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         response.headers.setdefault("Cache-Control", "no-store")
-        response["Permissions-Policy"] = _csp_of_path(request.path)
+        response["Permissions-Policy"] = _permissions_policy_of(request.path)
         for name, value in deprecated.deprecation_headers(request.method or "", request.path).items():
             response[name] = value
-        if redaction.is_secret(request.path):
+        if redaction.is_secret_path(request.path):
             response["Referrer-Policy"] = "no-referrer"
         return response
 
 
-def _csp_of_path(path: str) -> str:
-    payment_origins = provider.current_provider().payment_origins if path.startswith(PAYERS) else ()
+def _permissions_policy_of(path: str) -> str:
+    payment_origins = provider.current_provider().payment_origins if path.startswith(PAYER_PREFIX) else ()
     origins = "".join(f' "{origin}"' for origin in payment_origins)
-    return ", ".join([*(f"{feature}=()" for feature in NOBODY), f"payment=(self{origins})"])
+    return ", ".join([*(f"{feature}=()" for feature in DENIED_FEATURES), f"payment=(self{origins})"])
 
 
 class NullOriginMiddleware(MiddlewareMixin):
@@ -61,6 +61,6 @@ class NullOriginMiddleware(MiddlewareMixin):
     """
 
     def process_request(self, request: HttpRequest) -> None:
-        is_form_of_ours = request.path.startswith(PAYERS) or redaction.is_secret(request.path)
+        is_form_of_ours = request.path.startswith(PAYER_PREFIX) or redaction.is_secret_path(request.path)
         if is_form_of_ours and request.META.get("HTTP_ORIGIN") == "null":
             request.META["HTTP_ORIGIN"] = f"{request.scheme}://{request.get_host()}"

@@ -38,7 +38,7 @@ def answer_probe(path: str, authorization: str) -> tuple[HTTPStatus, bytes]:
     """
     match path:
         case "/livez":
-            reason = ", ".join(liveness.standing_still())
+            reason = ", ".join(liveness.stuck_threads())
             return _state(f"{reason} stands still" if reason else "", "alive")
         case "/readyz":
             return _state(_reason_not_ready(), "ready")

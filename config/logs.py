@@ -29,7 +29,7 @@ _LOGGERS: dict[str, Any] = {
 }
 
 
-def begin(*, in_words: bool) -> dict[str, Any]:
+def configure(*, in_words: bool) -> dict[str, Any]:
     """Make structlog write through Python's logging, and return the value of settings.LOGGING.
 
     With `in_words`, the log is text for people instead of JSON.

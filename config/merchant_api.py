@@ -62,7 +62,7 @@ class BearerAuthentication(BaseAuthentication):
             raise InvalidToken
         if found[1].startswith(keys.SECRET_PREFIX):
             raise ClientSecretSent
-        caller = _caller(found[1])
+        caller = _find_caller(found[1])
         structlog.contextvars.bind_contextvars(
             merchant=str(caller.merchant.pk), client=str(caller.client_uuid), **_checkout_of(request)
         )
@@ -78,7 +78,7 @@ _MERCHANT = ", ".join(f"merchant.{field.column}" for field in Merchant._meta.con
 _FIND_CALLER = statements.FIND_CALLER.replace("{merchant}", _MERCHANT)
 
 
-def _caller(token: str) -> Caller:
+def _find_caller(token: str) -> Caller:
     """Return the caller of a token. Raises InvalidToken.
 
     The statement is plain SQL, because the ORM would build the query again for each call.
@@ -88,17 +88,17 @@ def _caller(token: str) -> Caller:
         raise InvalidToken
     client_uuid, scope, is_stale, *merchant = row
     if is_stale:
-        _note_use(client_uuid)
+        _record_key_use(client_uuid)
     names = [field.attname for field in Merchant._meta.concrete_fields]
     return Caller(Merchant.from_db("default", names, merchant), client_uuid, frozenset(scope.split()))
 
 
-def _note_use(client_uuid: UUID) -> None:
+def _record_key_use(client_uuid: UUID) -> None:
     """Record that an API key was used now.
 
     If another call has locked the key's row, record nothing, because calls must not wait for each other.
     """
-    queries.execute(statements.NOTE_USE_OF_KEY, [client_uuid])
+    queries.execute(statements.RECORD_KEY_USE, [client_uuid])
 
 
 class HasScope(BasePermission):

@@ -45,7 +45,7 @@ class Handler(BaseHTTPRequestHandler):
 @signals.beat_init.connect
 def begin(signal: Any = None, **_: Any) -> None:
     """Start the metrics, the error reports and the probe server in this process."""
-    telemetry.begin("worker" if signal is signals.worker_init else "beat")
+    telemetry.start_reporting("worker" if signal is signals.worker_init else "beat")
     serve()
 
 

@@ -22,11 +22,11 @@ _GRANTS = (
     "GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {role}",
     "REVOKE INSERT, UPDATE, DELETE ON django_migrations FROM {role}",
 )
-_REVOKED = {
+_REVOKE_STATEMENTS = {
     "DELETE": "REVOKE DELETE ON {table} FROM {role}",
     "UPDATE": "REVOKE UPDATE ON {table} FROM {role}",
 }
-_ALLOWED = (
+_EXTRA_GRANTS = (
     "GRANT UPDATE (email) ON hosted_page_optin TO {role}",  # to re-encrypt it; a trigger refuses the rest
     "GRANT DELETE ON portal_checkoutnote TO {role}",  # for the erasure of a person
     "GRANT EXECUTE ON FUNCTION erase_opt_ins(uuid[], text) TO {role}",
@@ -35,9 +35,9 @@ _ALLOWED = (
     "GRANT EXECUTE ON FUNCTION drop_partition(name, timestamptz) TO {role}",
 )
 # Only environments other than production can simulate that time passes.
-_ALLOWED_IN_SANDBOX = ("GRANT EXECUTE ON FUNCTION advance_history(uuid, integer) TO {role}",)
+_SANDBOX_GRANTS = ("GRANT EXECUTE ON FUNCTION advance_history(uuid, integer) TO {role}",)
 # The owner's connection never uses the service's host, port or password, because these can be a pooler's.
-_NOT_SHARED = {"HOST": "", "PORT": "", "PASSWORD": ""}
+_CLEARED_SETTINGS = {"HOST": "", "PORT": "", "PASSWORD": ""}
 _ROLE = "CREATE ROLE {role} LOGIN PASSWORD {password}"
 
 
@@ -52,7 +52,7 @@ def as_owner(connection: Any) -> Iterator[bool]:
         return
     service = connection.settings_dict
     connection.close()
-    connection.settings_dict = service | _NOT_SHARED | settings.DATABASE_OWNER
+    connection.settings_dict = service | _CLEARED_SETTINGS | settings.DATABASE_OWNER
     connection.settings_dict["OPTIONS"] = settings.DATABASE_OWNER["OPTIONS"] | {"pool": False}
     try:
         yield True
@@ -78,8 +78,8 @@ def grant(alias: str) -> None:
             cursor.execute(sql.SQL(words).format(**named))
         cursor.execute(statements.FIND_FORBIDDEN_VERBS)
         for verb, table in cursor.fetchall():
-            cursor.execute(sql.SQL(_REVOKED[verb]).format(table=sql.Identifier(table), **named))
-        for words in (*_ALLOWED, *(_ALLOWED_IN_SANDBOX if settings.SANDBOX else ())):
+            cursor.execute(sql.SQL(_REVOKE_STATEMENTS[verb]).format(table=sql.Identifier(table), **named))
+        for words in (*_EXTRA_GRANTS, *(_SANDBOX_GRANTS if settings.SANDBOX else ())):
             cursor.execute(sql.SQL(words).format(**named))
 
 

@@ -75,7 +75,7 @@ if not LOCAL and len(SECRET_KEY) < 50:
     _refuse("SECRET_KEY must be 50 random characters or more.")
 if not LOCAL and not all(env.is_fernet_key(key) for key in FIELD_KEYS):
     _refuse("FIELD_KEYS must be Fernet keys, comma-separated: 32 random bytes each, in URL-safe base64.")
-PORTAL_URL = env.by_name(BASE_URL)  # where people log in; passkeys work only at this address
+PORTAL_URL = env.with_localhost(BASE_URL)  # where people log in; passkeys work only at this address
 CHECKOUT_PAGE_URL = env.text("CHECKOUT_PAGE_URL", f"{BASE_URL}/pay")
 if not LOCAL and not re.fullmatch(r"https://[^/?#]+/pay", CHECKOUT_PAGE_URL):
     _refuse("CHECKOUT_PAGE_URL must be an https address whose path is /pay.")
@@ -220,13 +220,13 @@ MIDDLEWARE = [
     "portal.accounts.sessions.SessionMiddleware",
     "portal.accounts.password_slots.PasswordSlotMiddleware",
 ]
-_EVERY_PAGE = "config.lib.web.error_pages.environment"
+_EVERY_PAGE = "config.lib.web.error_pages.template_context"
 TEMPLATES: list[dict[str, Any]] = [
     {
         "BACKEND": "django.template.backends.jinja2.Jinja2",
         "OPTIONS": {
             "environment": "config.lib.web.page_templates.environment",
-            "context_processors": [_EVERY_PAGE, "config.lib.web.page_templates.each"],
+            "context_processors": [_EVERY_PAGE, "config.lib.web.page_templates.page_globals"],
         },
     },
     {
@@ -285,7 +285,7 @@ _POOL = {"min_size": 1, "max_size": _POOL_SIZE, "timeout": 5} if _POOL_SIZE else
 # time. Turn it off if a transaction pooler is used that does not support prepared statements.
 _IS_PREPARED = env.boolean("DATABASE_PREPARE", False)
 _PREPARING = {"server_side_binding": True, "prepare_threshold": 5} if _IS_PREPARED else {}
-json_numbers.read_floats()
+json_numbers.parse_large_numbers_as_floats()
 DATABASES = {
     "default": {
         **_DATABASE,
@@ -391,7 +391,7 @@ SANDBOX_PORTAL_URL = env.optional("SANDBOX_PORTAL_URL")
 # --- API -------------------------------------------------------------------------------------------------
 
 OAUTH2_PROVIDER_APPLICATION_MODEL = "portal.ApiClient"
-KEYS_RECORDED_BY = "portal.audit.record_of_key"  # this function records what an API key has changed
+KEYS_RECORDED_BY = "portal.audit.record_key_action"  # this function records what an API key has changed
 OPERATORS_RECORDED_BY = "portal.operator_changes.record_settings"  # records an operator's changes of settings
 # This function decides whether personal data may be sent to an endpoint that an API key has set.
 KEYS_APPROVED_BY = "portal.keys.may_approve_endpoint"
@@ -494,4 +494,4 @@ SUPPORT_EMAIL = env.text("SUPPORT_EMAIL", [*OPERATORS, DEFAULT_FROM_EMAIL][0])  
 
 # --- Logs: config/logs.py -----------------------------------------------------------------------------------
 
-LOGGING = logs.begin(in_words=LOCAL)
+LOGGING = logs.configure(in_words=LOCAL)

@@ -16,7 +16,7 @@ from portal import key_check
 log = structlog.get_logger("config.startup_checks")
 CLOSED = "The database was restored, and is closed until manage.py reconcile --repair has ended."
 # Triggers that refuse forbidden changes or keep rows consistent. A data-only backup does not contain them.
-GUARDS = (
+REQUIRED_TRIGGERS = (
     *("a_transaction_sums_to_zero", "audit_entries_are_append_only"),
     *("bookings_are_append_only", "bookings_stay", "changes_are_append_only", "changes_stay"),
     *("checkout_begins", "checkout_moves"),
@@ -29,7 +29,7 @@ GUARDS = (
 OLDEST = 160000  # PostgreSQL 16.0, in the format of server_version_num
 
 
-def require() -> None:
+def require_valid_database() -> None:
     """Raise ImproperlyConfigured if the database fails a check. Log an error if the database is closed.
 
     Skip the checks in `local`. Accept a database that does not answer, because /readyz checks it later.
@@ -58,7 +58,7 @@ def reason_not_to_start() -> str:
     missing = limits.missing_limits()
     if missing:
         return f"The database's role lacks its time limits ({', '.join(missing)}). Run manage.py migrate."
-    if found := _guards_missing():
+    if found := _missing_triggers():
         return f"The database lacks triggers that guard it, or they are switched off ({', '.join(found)})."
     try:
         return key_check.reason_of_wrong_key()
@@ -66,8 +66,8 @@ def reason_not_to_start() -> str:
         return "The database lacks a table. Run manage.py migrate."
 
 
-def _guards_missing() -> list[str]:
-    return [name for (name,) in queries.rows(statements.FIND_MISSING_TRIGGERS, [list(GUARDS)])]
+def _missing_triggers() -> list[str]:
+    return [name for (name,) in queries.rows(statements.FIND_MISSING_TRIGGERS, [list(REQUIRED_TRIGGERS)])]
 
 
 def reason_closed() -> str:

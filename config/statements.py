@@ -8,7 +8,7 @@ JOIN portal_apiclient client ON client.id = token.application_id
 JOIN payments_merchant merchant ON merchant.id = client.merchant_id
 WHERE token.token_checksum = %s AND token.expires > statement_timestamp() AND client.revoked_at IS NULL
 """
-NOTE_USE_OF_KEY = """
+RECORD_KEY_USE = """
 UPDATE portal_apiclient SET last_used_at = statement_timestamp()
 WHERE id = (SELECT id FROM portal_apiclient WHERE id = %s FOR NO KEY UPDATE SKIP LOCKED)
 """
@@ -28,7 +28,7 @@ WHERE tgfoid = 'append_only'::regproc AND tgtype & bit <> 0
 """
 
 READ_MIGRATION_DIGESTS = "SELECT obj_description(to_regclass('django_migrations'), 'pg_class')"
-KEEP_MIGRATION_DIGESTS = "COMMENT ON TABLE django_migrations IS {}"
+STORE_MIGRATION_DIGESTS = "COMMENT ON TABLE django_migrations IS {}"
 # The sessions that hold the locks that a session waits for. A statement can contain secret data, so only its
 # first word is read.
 FIND_BLOCKING_SESSIONS = """
@@ -37,9 +37,9 @@ SELECT pid, application_name, state, extract(epoch FROM clock_timestamp() - xact
 FROM pg_stat_activity WHERE pid = ANY(pg_blocking_pids(%s))
 """
 
-READ_SEALED = "SELECT {key}, {old} FROM {table} WHERE {rows} AND {key} > %s ORDER BY {key} LIMIT {limit}"
-READ_FIRST_SEALED = READ_SEALED.replace("AND {key} > %s ", "")
-WRITE_SEALED = "UPDATE {table} SET {column} = {new} WHERE {key} = %s AND {old} = %s"
+READ_ENCRYPTED = "SELECT {key}, {old} FROM {table} WHERE {rows} AND {key} > %s ORDER BY {key} LIMIT {limit}"
+READ_FIRST_ENCRYPTED = READ_ENCRYPTED.replace("AND {key} > %s ", "")
+WRITE_ENCRYPTED = "UPDATE {table} SET {column} = {new} WHERE {key} = %s AND {old} = %s"
 # The service's role may not change the digest of an opt-in directly. It calls this function of the owner of
 # the tables.
 WRITE_OPT_IN = """

@@ -52,7 +52,7 @@ register_converter(DownloadName, "download_name")
 
 @csrf_exempt  # a POST without a CSRF token gets the same answer as a GET
 def api_not_found(request: HttpRequest) -> HttpResponse:
-    return errors.json_answer("not_found")
+    return errors.json_error_response("not_found")
 
 
 merchant_api = [
@@ -103,6 +103,6 @@ if settings.LOCAL:
     urlpatterns += [path("mail", include("config.local.mailbox"))]
 urlpatterns += [path("api", api_not_found), path("oauth", api_not_found)]
 urlpatterns += [re_path(r"^(?:api|oauth)/", api_not_found)]
-handler403 = "config.lib.web.error_pages.refused"
+handler403 = "config.lib.web.error_pages.show_refusal"
 handler404 = "portal.views.frame.show_not_found"
-handler500 = "config.lib.web.error_pages.broken"
+handler500 = "config.lib.web.error_pages.show_internal_error"

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 @cache
-def running() -> str:
+def running_version() -> str:
     """Return the version and the commit, such as "1.0.0+1a2b3c4d5e6f", or only the version.
 
     The commit is read from the variable COMMIT, which an image sets, or else from the git repository. If both
@@ -37,7 +37,7 @@ def _read_commit() -> str:
 
 def add(_logger: object, _method: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     """Add the running version to a log line and return the line."""
-    line["version"] = running()
+    line["version"] = running_version()
     return line
 
 

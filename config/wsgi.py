@@ -18,8 +18,8 @@ application = CountedBodies(
     larger={settings.LOGO_PATH: settings.LARGEST_UPLOAD},
 )
 version.announce("web")
-startup_checks.require()
-senders.require()
+startup_checks.require_valid_database()
+senders.require_sender()
 # Import the views now, so that the first request of a process does not wait for the import.
 list(get_resolver().url_patterns)
 gc.collect()

@@ -12,7 +12,7 @@ from django.utils import translation
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_POST
 
-from config.lib.web.paths import PAYERS
+from config.lib.web.paths import PAYER_PREFIXES
 
 A_YEAR = 365 * 86_400
 
@@ -27,18 +27,20 @@ class LanguageMiddleware:
         self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if not request.path.startswith(PAYERS):
+        if not request.path.startswith(PAYER_PREFIXES):
             return self._get_response(request)
         language = translation.get_language_from_request(request)
         with translation.override(language):
             response = self._get_response(request)
-            spoken = translation.get_language() or language  # `prefer` can change it during the request
+            spoken = (
+                translation.get_language() or language
+            )  # `prefer_locale` can change it during the request
         response.headers.setdefault("Content-Language", spoken)
         patch_vary_headers(response, ("Accept-Language", "Cookie"))
         return response
 
 
-def prefer(request: HttpRequest, locale: str) -> None:
+def prefer_locale(request: HttpRequest, locale: str) -> None:
     """Use the language of a locale for this request.
 
     If the payer has chosen a language, or if the service does not support this one, nothing changes.
@@ -57,7 +59,7 @@ def _supported_language(locale: str) -> str:
         return ""
 
 
-def others() -> list[tuple[str, str]]:
+def other_languages() -> list[tuple[str, str]]:
     """Return the languages other than the active one, each with its code and its name in that language."""
     spoken = translation.get_language()
     return [(code, name) for code, name in settings.LANGUAGES if code != spoken]

@@ -10,7 +10,7 @@ from checkout.models import PaymentRequest
 from checkout.states import ShareStatus
 
 ID = "last-day"  # anchor on the lead's page, which a text message links to
-LASTS = timedelta(days=1)
+LAST_DAY = timedelta(days=1)
 
 
 def ends_at(shares: Sequence[PaymentRequest]) -> datetime | None:

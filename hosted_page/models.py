@@ -107,7 +107,7 @@ class SmsMessage(models.Model):
     )
     range_digest = models.CharField(max_length=64, blank=True)
     address_digest = models.CharField(max_length=64)
-    site_digest = quota.site_digest()
+    site_digest = quota.site_digest_field()
     created_at = models.DateTimeField()
     is_counted = models.BooleanField(
         default=True,
@@ -203,7 +203,7 @@ class CardTry(models.Model):
     card_token = models.CharField(max_length=255, blank=True)
     phone_digest = models.CharField(max_length=64)
     address_digest = models.CharField(max_length=64)
-    site_digest = quota.site_digest()
+    site_digest = quota.site_digest_field()
     is_counted = models.BooleanField(default=True)
     created_at = models.DateTimeField()
 
@@ -226,7 +226,7 @@ class ShareTake(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     address_digest = models.CharField(max_length=64)
-    site_digest = quota.site_digest()
+    site_digest = quota.site_digest_field()
     created_at = models.DateTimeField()
 
     class Meta:

@@ -27,8 +27,8 @@ LIFE = 15 * 60  # seconds from the last signature of the cookie until the sign-i
 LONGEST = 2 * 60 * 60  # seconds from the beginning of the sign-in until it ends at the latest
 # Seconds from the last signature of the cookie until it expires. Before that, pages can say that the sign-in
 # has ended (rule sign_in.said).
-AFTERWARDS = 60 * 60
-KEPT = timedelta(hours=4)  # how long a row is kept; longer than LONGEST and AFTERWARDS together
+NOTICE_SECONDS = 60 * 60
+RETENTION = timedelta(hours=4)  # how long a row is kept; longer than LONGEST and AFTERWARDS together
 SIGN_INS = 5  # sign-ins without a code, per person and checkout or share; older ones are deleted
 BROWSER, SHOWN_CODE = "browser", "code"
 # The form of the names that token_urlsafe(16) makes. A forged name might have characters that are invalid in
@@ -43,31 +43,31 @@ def customer_of(request: HttpRequest, subject: UUID) -> UUID | None:
 
     A sign-in is valid for one checkout or share, `subject`, in one browser.
     """
-    found = _signed_in(request, subject)
+    found = _valid_sign_in(request, subject)
     return found.row.customer_uuid if found else None
 
 
 def is_proven(request: HttpRequest, subject: UUID) -> bool:
     """Return whether the signed-in person entered a code in this visit, instead of being remembered."""
-    found = _signed_in(request, subject)
+    found = _valid_sign_in(request, subject)
     return found is not None and found.row.is_proven
 
 
-def signed_out(request: HttpRequest, subject: UUID) -> UUID | None:
+def timed_out_customer(request: HttpRequest, subject: UUID) -> UUID | None:
     """Return the id of the person whose sign-in here has reached its time limit.
 
     Return None if the sign-in is valid, if it ended in any other way, or if it ended too long ago.
     """
-    found = _found(request, subject)
+    found = _find_sign_in(request, subject)
     return found.row.customer_uuid if found and not found.is_valid() else None
 
 
-def has_reached_longest(request: HttpRequest, subject: UUID) -> bool:
+def has_reached_maximum(request: HttpRequest, subject: UUID) -> bool:
     """Return whether this sign-in ends, or has ended, because of the two-hour limit.
 
     If not, it ends because the person did nothing for 15 minutes.
     """
-    found = _found(request, subject)
+    found = _find_sign_in(request, subject)
     return found is not None and found.longest_until < found.signed_at + LIFE
 
 
@@ -76,11 +76,11 @@ def seconds_left(request: HttpRequest, subject: UUID, *, prolonged: bool = False
 
     With `prolonged`, return the seconds that would be left if the sign-in were extended now.
     """
-    found = _signed_in(request, subject)
+    found = _valid_sign_in(request, subject)
     return max(0, round(found.until(prolonged=prolonged) - time.time())) if found else 0
 
 
-class _Found(NamedTuple):
+class _SignIn(NamedTuple):
     """A sign-in that a cookie names.
 
     `signed_at` is when the cookie was signed. `longest_until` is when the two-hour limit ends. Both are Unix
@@ -98,33 +98,33 @@ class _Found(NamedTuple):
         return time.time() <= self.until()
 
 
-def _signed_in(request: HttpRequest, subject: UUID) -> _Found | None:
-    found = _found(request, subject)
+def _valid_sign_in(request: HttpRequest, subject: UUID) -> _SignIn | None:
+    found = _find_sign_in(request, subject)
     return found if found and found.is_valid() else None
 
 
-def _found(request: HttpRequest, subject: UUID) -> _Found | None:
+def _find_sign_in(request: HttpRequest, subject: UUID) -> _SignIn | None:
     """Return the sign-in that the cookie of a checkout or share names, valid or not.
 
     Return None if there is no such sign-in, or if the cookie was signed more than an hour ago. The result is
     cached in the request, because one page needs it eight times.
     """
-    known: dict[UUID, _Found | None] = request.__dict__.setdefault("payer_sign_ins", {})
+    known: dict[UUID, _SignIn | None] = request.__dict__.setdefault("payer_sign_ins", {})
     if subject not in known:
         known[subject] = _look_up(request, subject)
     found = known[subject]
-    return found if found and time.time() - found.signed_at <= AFTERWARDS else None
+    return found if found and time.time() - found.signed_at <= NOTICE_SECONDS else None
 
 
-def _look_up(request: HttpRequest, subject: UUID) -> _Found | None:
+def _look_up(request: HttpRequest, subject: UUID) -> _SignIn | None:
     """Read the row that the cookie names. If the cookie is forged or too old, return None without a query."""
     cookie = request.COOKIES.get(cookie_name(subject.hex), "")
-    sign_in = _open(cookie, subject, max_age=AFTERWARDS)
+    sign_in = _read_cookie(cookie, subject, max_age=NOTICE_SECONDS)
     row = _ROW.first(sign_in, subject) if sign_in else None
     if row is None:
         return None
     age = (row.read_at - row.began_at).total_seconds()
-    return _Found(row, _signed_at(cookie), time.time() + LONGEST - age)
+    return _SignIn(row, _signed_at(cookie), time.time() + LONGEST - age)
 
 
 def _row(sign_in: UUID, subject: UUID) -> QuerySet[PayerSignIn]:
@@ -139,7 +139,7 @@ def _row(sign_in: UUID, subject: UUID) -> QuerySet[PayerSignIn]:
 _ROW = Prepared(_row, UUID, UUID, read_at="read_at")
 
 
-def _open(cookie: str, subject: UUID, *, max_age: int | None = None) -> UUID | None:
+def _read_cookie(cookie: str, subject: UUID, *, max_age: int | None = None) -> UUID | None:
     """Return the id of the sign-in in a cookie.
 
     Return None if the cookie is forged, too old, or belongs to another subject.
@@ -156,8 +156,8 @@ def _signed_at(cookie: str) -> int:
     return signing.b62_decode(cookie.rsplit(":", 2)[1])
 
 
-def begin(subject: UUID, customer_uuid: UUID, *, is_proven: bool) -> PayerSignIn:
-    """Insert a sign-in. It can be used once `give` has sent its cookie to the browser.
+def begin_sign_in(subject: UUID, customer_uuid: UUID, *, is_proven: bool) -> PayerSignIn:
+    """Insert a sign-in. It can be used once `sign_in_browser` has sent its cookie to the browser.
 
     A remembered person can begin any number of sign-ins without a code. Only the newest SIGN_INS of these are
     kept.
@@ -171,32 +171,32 @@ def begin(subject: UUID, customer_uuid: UUID, *, is_proven: bool) -> PayerSignIn
     return made
 
 
-def give(request: HttpRequest, response: HttpResponse, sign_in: PayerSignIn) -> None:
+def sign_in_browser(request: HttpRequest, response: HttpResponse, sign_in: PayerSignIn) -> None:
     """Sign the browser in for fifteen minutes. End its previous sign-in for the same subject."""
-    _end(request, sign_in.subject)
+    _end_sign_in(request, sign_in.subject)
     _sign(response, sign_in.subject, sign_in.pk)
 
 
 def prolong(request: HttpRequest, response: HttpResponse, subject: UUID) -> None:
     """Extend a valid sign-in to fifteen minutes from now, but at most to two hours after it began."""
-    if found := _signed_in(request, subject):
+    if found := _valid_sign_in(request, subject):
         _sign(response, subject, found.row.pk)
 
 
 def _sign(response: HttpResponse, subject: UUID, sign_in: UUID) -> None:
     value = signing.dumps([subject.hex, sign_in.hex], salt=SALT)
-    set_cookie(response, cookie_name(subject.hex), value, AFTERWARDS)
+    set_cookie(response, cookie_name(subject.hex), value, NOTICE_SECONDS)
 
 
 def sign_out(request: HttpRequest, response: HttpResponse, subject: UUID) -> None:
     """Sign the person out of this checkout or share, in every browser that has a copy of the cookie."""
-    _end(request, subject)
+    _end_sign_in(request, subject)
     response.delete_cookie(cookie_name(subject.hex), samesite="Lax")
 
 
-def _end(request: HttpRequest, subject: UUID) -> None:
+def _end_sign_in(request: HttpRequest, subject: UUID) -> None:
     """Delete the browser's sign-in, even if its cookie is too old: a copy of the cookie might be newer."""
-    sign_in = _open(request.COOKIES.get(cookie_name(subject.hex), ""), subject)
+    sign_in = _read_cookie(request.COOKIES.get(cookie_name(subject.hex), ""), subject)
     if sign_in is not None:
         PayerSignIn.objects.filter(pk=sign_in).delete()
         request.__dict__.setdefault("payer_sign_ins", {})[subject] = None
@@ -204,7 +204,9 @@ def _end(request: HttpRequest, subject: UUID) -> None:
 
 def end_remembered(request: HttpRequest, subject: UUID) -> None:
     """Delete this browser's sign-in to the subject, and all its sign-ins that began without a code."""
-    sign_ins = [_open(request.COOKIES.get(cookie_name(other.hex), ""), other) for other in _subjects(request)]
+    sign_ins = [
+        _read_cookie(request.COOKIES.get(cookie_name(other.hex), ""), other) for other in _subjects(request)
+    ]
     ours = PayerSignIn.objects.filter(pk__in=[sign_in for sign_in in sign_ins if sign_in])
     ours.filter(Q(is_proven=False) | Q(subject=subject)).delete()
 
@@ -218,7 +220,7 @@ def _subjects(request: HttpRequest) -> list[UUID]:
 
 def delete_old() -> None:
     """Delete the sign-ins that ended so long ago that no page mentions them any more."""
-    batches.delete(PayerSignIn.objects.filter(pk__lt=clock.first_id(clock.now() - KEPT)))
+    batches.delete(PayerSignIn.objects.filter(pk__lt=clock.first_id(clock.now() - RETENTION)))
 
 
 def browser_of(request: HttpRequest) -> str:
@@ -243,7 +245,7 @@ def name_browser(response: HttpResponse, browser: str) -> None:
     set_cookie(response, cookie_name(BROWSER), browser, 86_400)
 
 
-def await_code(response: HttpResponse, browser: str, shown_code: str) -> None:
+def store_awaited_code(response: HttpResponse, browser: str, shown_code: str) -> None:
     """Store the browser's name for a day, and the code if the page shows it instead of sending it.
 
     Pages show codes only in `local` and `sandbox`.

@@ -24,7 +24,7 @@ from hosted_page import language, payer
 from payments import disputes, open_operations
 
 SIGN_IN = "sign_in"  # query parameter that asks a person who has paid to sign in again
-LOOKS = "looks"  # query parameter of requests that the page makes automatically
+AUTOMATIC = "looks"  # query parameter of requests that the page makes automatically
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class PaymentTarget:
 
     def anew(self) -> "PaymentTarget":
         """Re-read the share, and return its target."""
-        share = _NOW.get(self.subject)
+        share = _SHARE.get(self.subject)
         return PaymentTarget(share.checkout, share, self.group)
 
     def is_of(self, request: HttpRequest) -> bool:
@@ -126,7 +126,7 @@ class PaymentTarget:
         is_mate = customer_uuid is not None and customer_uuid == self.share.mate_id
         if is_mate or payer.claim_of(request) == self.share.claim_digest != "":
             return True
-        was_in = self.is_paid_by(payer.signed_out(request, self.subject))
+        was_in = self.is_paid_by(payer.timed_out_customer(request, self.subject))
         return was_in or (self.is_of_payer_alone and self._is_to_sign_in(request))
 
     def _is_to_sign_in(self, request: HttpRequest) -> bool:
@@ -142,7 +142,7 @@ class PaymentTarget:
     @property
     def looks_url(self) -> str:
         """Path that the page uses to reload itself. A request for this path does not extend a sign-in."""
-        return self._with(LOOKS)
+        return self._with(AUTOMATIC)
 
     def _with(self, query: str) -> str:
         address = self.address()
@@ -190,9 +190,9 @@ def for_target(view: TargetView, *, shows: bool = True) -> Callable[..., HttpRes
 
     @wraps(view)
     def found(request: HttpRequest, token: str = "", position: int = 0) -> HttpResponse:
-        target = _at(request, token, position, shows=shows and request.method != "POST")
-        bind(target.checkout)
-        language.prefer(request, prefills.locale(target.checkout) or "")
+        target = _find_target(request, token, position, shows=shows and request.method != "POST")
+        bind_log_context(target.checkout)
+        language.prefer_locale(request, prefills.locale_of(target.checkout) or "")
         if not target.is_of(request):
             return HttpResponseRedirect(f"{reverse('group', args=[token])}?taken={position}", status=303)
         return view(request, target)
@@ -200,16 +200,16 @@ def for_target(view: TargetView, *, shows: bool = True) -> Callable[..., HttpRes
     return found
 
 
-def bind(checkout: Checkout) -> None:
+def bind_log_context(checkout: Checkout) -> None:
     """Add the ids of the order and its merchant to all further log lines of this request."""
     facts = {"merchant": checkout.merchant_id, "checkout": checkout.pk}
     structlog.contextvars.bind_contextvars(**{name: str(uuid) for name, uuid in facts.items()})
 
 
-def _at(request: HttpRequest, token: str, position: int, *, shows: bool) -> PaymentTarget:
+def _find_target(request: HttpRequest, token: str, position: int, *, shows: bool) -> PaymentTarget:
     if position:
-        return at_group_link(token, position)
-    return at_link(token) if token else _order_of(request, _SHOWN if shows else _READ)
+        return target_at_group_link(token, position)
+    return target_at_link(token) if token else _order_target(request, _SHOWN if shows else _ORDER)
 
 
 def for_page(view: TargetView) -> Callable[..., HttpResponse]:
@@ -230,7 +230,7 @@ def for_form(view: TargetView) -> Callable[..., HttpResponse]:
     return require_POST(for_target(view))
 
 
-def _order_of(request: HttpRequest, rows: Prepared[Checkout]) -> PaymentTarget:
+def _order_target(request: HttpRequest, rows: Prepared[Checkout]) -> PaymentTarget:
     """Return the order that the address names. If it is past its deadline, it lapses or expires first.
 
     Raises Http404 if there is no such order.
@@ -241,7 +241,7 @@ def _order_of(request: HttpRequest, rows: Prepared[Checkout]) -> PaymentTarget:
     except ValueError:
         raise Http404 from None
     try:
-        return PaymentTarget(current_checkouts.one(rows, checkout_uuid))
+        return PaymentTarget(current_checkouts.read_one(rows, checkout_uuid))
     except Checkout.DoesNotExist:
         raise Http404 from None
 
@@ -256,18 +256,18 @@ def _whole_order(rows: CheckoutQuerySet) -> QuerySet[Checkout]:
     return current_checkouts.with_read_at(prefills.with_locale(rows))
 
 
-_READ = Prepared(lambda pk: _whole_order(Checkout.objects.filter(pk=pk)), UUID)
+_ORDER = Prepared(lambda pk: _whole_order(Checkout.objects.filter(pk=pk)), UUID)
 
 
 def _shown(rows: CheckoutQuerySet) -> QuerySet[Checkout]:
     whole = _whole_order(rows.with_bill())
-    return settling.with_untold(disputes.with_disputed(open_operations.with_open_kind(whole)))
+    return settling.with_needs_accounts(disputes.with_disputed(open_operations.with_open_kind(whole)))
 
 
 _SHOWN = Prepared(lambda pk: _shown(Checkout.objects.filter(pk=pk)), UUID)
 
 
-def at_link(token: str) -> PaymentTarget:
+def target_at_link(token: str) -> PaymentTarget:
     """Return the share of a pay link. Raises Http404 if the service never made the link."""
     share = _AT_LINK.first(crypto.digest(token))
     if share is None:
@@ -283,7 +283,7 @@ def order_at_group_link(token: str) -> Checkout:
     return checkout
 
 
-def at_group_link(token: str, position: int) -> PaymentTarget:
+def target_at_group_link(token: str, position: int) -> PaymentTarget:
     """Return the share at this position of a group link's order. Raises Http404 if there is no such share."""
     shares = _AT_GROUP_LINK.all(crypto.digest(token))
     for share in shares:
@@ -292,17 +292,19 @@ def at_group_link(token: str, position: int) -> PaymentTarget:
     raise Http404
 
 
-def _whole() -> QuerySet[PaymentRequest]:
+def _share_query() -> QuerySet[PaymentRequest]:
     rows = PaymentRequest.objects.select_related("checkout__merchant", "checkout__lead", "payment")
     return rows.defer("checkout__lead__phone")
 
 
-_AT_LINK = Prepared(lambda digest: _whole().filter(token_digest=digest), str)
+_AT_LINK = Prepared(lambda digest: _share_query().filter(token_digest=digest), str)
 _SHOWN_AT_GROUP_LINK = Prepared(
     lambda digest: _shown(Checkout.objects.filter(group_link__token_digest=digest)), str
 )
-_AT_GROUP_LINK = Prepared(lambda digest: _whole().filter(checkout__group_link__token_digest=digest), str)
-_NOW = Prepared(lambda pk: _whole().filter(pk=pk), UUID)
+_AT_GROUP_LINK = Prepared(
+    lambda digest: _share_query().filter(checkout__group_link__token_digest=digest), str
+)
+_SHARE = Prepared(lambda pk: _share_query().filter(pk=pk), UUID)
 
 
 def lead_name(checkout: Checkout) -> str:

@@ -7,7 +7,7 @@ from checkout.customers import prefills
 from hosted_page.payment_target import PaymentTarget
 
 
-def number(target: PaymentTarget) -> str:
+def offered_number(target: PaymentTarget) -> str:
     """Return the number to which the page offers to text a code.
 
     Return "" if the merchant sent no number, or if the target is a share or cannot be paid.
@@ -16,15 +16,15 @@ def number(target: PaymentTarget) -> str:
     return found.phone if found else ""
 
 
-def may_go_on(target: PaymentTarget, phone: str) -> bool:
+def may_skip_code(target: PaymentTarget, phone: str) -> bool:
     """Return whether a browser that remembers this number can sign in here without a code.
 
     It can if the merchant sent no number, or this number. Rule known.prefilled.
     """
-    return number(target) in ("", phone)
+    return offered_number(target) in ("", phone)
 
 
-def name(target: PaymentTarget) -> str:
+def prefilled_name(target: PaymentTarget) -> str:
     """Return the name that the merchant sent, for the signed-in lead.
 
     Return "" if the name came with a number other than the lead's, because anyone who has the order's address

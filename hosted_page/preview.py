@@ -52,7 +52,7 @@ def _first_step(request: HttpRequest, merchant: Merchant) -> dict[str, Any]:
 
 
 def _sample_order(merchant: Merchant, name: str, colour: str) -> Summary:
-    total = money.for_payer(sum(count * price for _, count, price in LINES), CURRENCY)
+    total = money.display_for_payer(sum(count * price for _, count, price in LINES), CURRENCY)
     links = {
         link: getattr(merchant, link) for link in ("support_url", "terms_url", "privacy_url", "shop_url")
     }
@@ -74,5 +74,5 @@ def _sample_order(merchant: Merchant, name: str, colour: str) -> Summary:
 
 
 def _sample_line(name: str, count: int, price: int) -> Line:
-    each = f"{count} × {money.for_payer(price, CURRENCY)}" if count > 1 else ""
-    return Line(name, each, money.for_payer(count * price, CURRENCY))
+    each = f"{count} × {money.display_for_payer(price, CURRENCY)}" if count > 1 else ""
+    return Line(name, each, money.display_for_payer(count * price, CURRENCY))

@@ -21,7 +21,7 @@ TOKEN, TICKED = "known", "ticked"
 TICK_LASTS = 15 * 60
 
 
-def recall(request: HttpRequest) -> KnownBrowser | None:
+def find_remembered(request: HttpRequest) -> KnownBrowser | None:
     """Return this browser's row, None if it is not remembered or was remembered over thirty days ago."""
     token = request.COOKIES.get(payer.cookie_name(TOKEN), "")
     if not token:
@@ -30,7 +30,7 @@ def recall(request: HttpRequest) -> KnownBrowser | None:
     return rows.first()
 
 
-def note_tick(request: HttpRequest, response: HttpResponse, subject: UUID) -> None:
+def store_tick(request: HttpRequest, response: HttpResponse, subject: UUID) -> None:
     """Store in a cookie whether the checkbox was ticked when the code was requested.
 
     The browser keeps the cookie until the person enters the code, at most 15 minutes.
@@ -69,7 +69,7 @@ def _is_ticked(request: HttpRequest, subject: UUID) -> bool:
         return False
 
 
-def end(request: HttpRequest, response: HttpResponse) -> None:
+def forget_browser(request: HttpRequest, response: HttpResponse) -> None:
     """Stop remembering this browser: delete its row and its cookie."""
     _delete_remembered(request)
     response.delete_cookie(payer.cookie_name(TOKEN), samesite="Lax")

@@ -22,25 +22,25 @@ def render_page(
     every_page = {
         "order": summary.summary_of(target),
         "is_share": target.share is not None,
-        "languages": language.others(),
+        "languages": language.other_languages(),
         "here": target.address(),
         "looks_url": target.looks_url,
         "cancel_url_path": target.address("cancel") if target.share is None else "",
-        "leave": leave(request, target),
+        "leave": sign_out_button(request, target),
     }
     response = render(request, f"hosted_page/{name}.html", every_page | context, status=status)
-    csp.allow_forms_to(response, *_ends_of_forms(target))
+    csp.allow_forms_to(response, *_form_targets(target))
     return response
 
 
-def leave(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
+def sign_out_button(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
     """Return the context of the sign-out button, None if no one is signed in in this browser."""
     if payer.customer_of(request, target.subject) is None:
         return None
     return {"action": target.address("leave"), "is_paying": target.is_payable}
 
 
-def say(
+def render_message(
     request: HttpRequest,
     target: PaymentTarget,
     heading: str,
@@ -56,7 +56,7 @@ def say(
     return render_page(request, target, "message", context, status=status)
 
 
-def _ends_of_forms(target: PaymentTarget) -> tuple[str, ...]:
+def _form_targets(target: PaymentTarget) -> tuple[str, ...]:
     """Return the addresses to which forms may redirect: the shop, our pages, the provider's card pages."""
     shop = (target.checkout.cancel_url, target.checkout.return_url)
     return (*shop, settings.BASE_URL, *provider.current_provider().page_origins)
@@ -66,10 +66,10 @@ def show_card_page(
     request: HttpRequest, target: PaymentTarget, page: CardPage, around: dict[str, Any]
 ) -> HttpResponse:
     """Show the provider's card page under our host, with the CSP that it needs (rule provider.card_page)."""
-    return card_page(request, page, around, _ends_of_forms(target))
+    return render_card_page(request, page, around, _form_targets(target))
 
 
-def card_page(
+def render_card_page(
     request: HttpRequest, page: CardPage, around: dict[str, Any], ends_of_forms: Sequence[str]
 ) -> HttpResponse:
     """Render the provider's card page under our host, for an order or for the sample order.
@@ -91,7 +91,7 @@ def show_status(
     """
     context = {
         **vars(found),
-        "amount": money.for_payer(target.amount, target.checkout.currency),
+        "amount": money.display_for_payer(target.amount, target.checkout.currency),
         "poll_url": target.address(),
         "change_card_action": target.address("another_card") if found.may_change_card else "",
         **dict.fromkeys(("place_to", "return_url_path", "sign_in_url"), ""),

@@ -20,13 +20,13 @@ def _with_digests(template: str, names: tuple[str, ...], keys: int) -> str:
 # the ORM, each check needed three statements, and both checks cost as much as the rest of the page.
 # A card is good if its payment is held or has gone further, or if the reason of its decline does not count as
 # a refusal by the bank.
-_GOOD = """EXISTS (
+_IS_NOT_REFUSED = """EXISTS (
     SELECT FROM payments_payment p WHERE p.subject = t.subject AND p.card_token = t.card_token
     AND (p.status NOT IN ('authorizing', 'declined') OR p.decline_reason = ANY(%(no_refusal)s)){more})"""
 # Some tries match this one only by their site, a block of IPv6 addresses. They stop counting only if their
 # card paid. A neighbour's declined card must still count, because `declines.was_tried_by` finds the owner of
 # a card only by a try that counts.
-_PAID = """EXISTS (
+_HAS_PAID = """EXISTS (
     SELECT FROM payments_payment p WHERE p.subject = t.subject AND p.card_token = t.card_token
     AND p.status NOT IN ('authorizing', 'declined'))"""
 _CARD_LIMITS = """
@@ -50,7 +50,7 @@ SELECT now, (
         AND NOT {good}
     ORDER BY created_at DESC OFFSET %(site_before)s LIMIT 1
 ) FROM clock
-""".replace("{good}", _GOOD.replace("{more}", ""))
+""".replace("{good}", _IS_NOT_REFUSED.replace("{more}", ""))
 # A statement does not see its own writes, so the limits are read as they were before, and a condition leaves
 # out the good cards. A card that the payer gave up still counts while its operation is open, because it can
 # still be declined. If another transaction has locked the row of a try, the next try updates that row.
@@ -58,7 +58,7 @@ _COUNT_CARD = f""", ended AS (
     UPDATE hosted_page_cardtry SET is_counted = false WHERE id IN (
         SELECT id FROM hosted_page_cardtry t
         WHERE is_counted AND (phone_digest IN ({{phone digests}}) OR address_digest IN ({{address digests}})
-            OR (site_digest IN ({{site digests}}) AND NOT site_digest = '' AND {_PAID})) AND {_GOOD}
+            OR (site_digest IN ({{site digests}}) AND NOT site_digest = '' AND {_HAS_PAID})) AND {_IS_NOT_REFUSED}
         FOR NO KEY UPDATE SKIP LOCKED)
 ), made AS (
     INSERT INTO hosted_page_cardtry

@@ -28,7 +28,7 @@ DATES = {  # CLDR's long date patterns, for languages that differ from English (
 }
 
 
-NOT_SOLD = ("fee", "shipping", "tax", "discount")  # categories of items that are not products
+NOT_PRODUCTS = ("fee", "shipping", "tax", "discount")  # categories of items that are not products
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Summary:
     merchant_name: str
     merchant_initial: str
     brand_css: str
-    logo: storage.Shown | None
+    logo: storage.LogoOnPage | None
     order_id: str
     order_label: str
     due: str
@@ -74,12 +74,12 @@ def summary_of(target: PaymentTarget) -> Summary:
         logo=storage.logo_of(merchant),
         order_id=checkout.merchant_order_id,
         order_label=_("{name}’s order").format(name=name) if target.share else _("Order"),
-        due=money.for_payer(target.amount, checkout.currency),
+        due=money.display_for_payer(target.amount, checkout.currency),
         title=title(checkout),
         subtitle=_item_date(items[0], zone_of(checkout)),
         lines=[line(item, checkout.currency) for item in items],
         total_label=total_label(checkout) if target.share else _("Total"),
-        total=money.for_payer(checkout.amount, checkout.currency),
+        total=money.display_for_payer(checkout.amount, checkout.currency),
         support_url=merchant.support_url,
         terms_url=merchant.terms_url,
         privacy_url=merchant.privacy_url,
@@ -109,7 +109,7 @@ def title(checkout: Checkout, *, counts: bool = False) -> str:
 
     With `counts`, the title includes the quantity of the first product if it is more than one.
     """
-    sold = [item for item in checkout.bill if item.category not in NOT_SOLD] or checkout.bill[:1]
+    sold = [item for item in checkout.bill if item.category not in NOT_PRODUCTS] or checkout.bill[:1]
     first = f"{sold[0].quantity} × {sold[0].name}" if counts and sold[0].quantity > 1 else sold[0].name
     if len(sold) == 1:
         return first
@@ -119,9 +119,9 @@ def title(checkout: Checkout, *, counts: bool = False) -> str:
 
 def line(item: Item, currency: str) -> Line:
     """Return the line of an item, with its unit price if the quantity is more than one."""
-    unit = money.for_payer(item.unit_price, currency)
+    unit = money.display_for_payer(item.unit_price, currency)
     detail = f"{item.quantity} × {unit}" if item.quantity > 1 else ""
-    return Line(item.name, detail, money.for_payer(item.quantity * item.unit_price, currency))
+    return Line(item.name, detail, money.display_for_payer(item.quantity * item.unit_price, currency))
 
 
 def card_in_words(payment: Payment | None, *, is_theirs: bool) -> str:
@@ -151,10 +151,10 @@ def _item_date(item: Item, zone: ZoneInfo) -> str:
         at = given.astimezone(zone)
     except (ValueError, OverflowError):
         return ""
-    return _in_place(_format_in_language(at, "EEE d MMMM y, HH:mm"), at, zone)
+    return _add_zone(_format_in_language(at, "EEE d MMMM y, HH:mm"), at, zone)
 
 
-def _in_place(date: str, local: datetime, zone: ZoneInfo) -> str:
+def _add_zone(date: str, local: datetime, zone: ZoneInfo) -> str:
     """Return a date with the city of its time zone, or with the zone's letters if it has no city."""
     place = _zone_city(zone)
     return (
@@ -172,11 +172,11 @@ def _babel_locale() -> str:
 def zone_of(checkout: Checkout) -> ZoneInfo:
     """Return the time zone of the first item that has one, or else of the merchant. Rule page.zone."""
     named = ((item.custom_data or {}).get("time_zone") for item in checkout.bill)
-    known = (zone for zone in named if isinstance(zone, str) and zone in clock.zones())
+    known = (zone for zone in named if isinstance(zone, str) and zone in clock.zone_names())
     return ZoneInfo(next(known, checkout.merchant.time_zone))
 
 
-def hour(at: datetime, zone: ZoneInfo) -> SafeString:
+def short_time(at: datetime, zone: ZoneInfo) -> SafeString:
     """Return a time of day to the minute, as HTML."""
     return _time_with_zone(at, zone, f"{at.astimezone(zone):%H:%M}")
 
@@ -192,7 +192,7 @@ def time_in_words(at: datetime, now: datetime, zone: ZoneInfo) -> SafeString:
     return clock_time(at, zone) if is_today else full_time(at, zone)
 
 
-def day(at: datetime | None, checkout: Checkout) -> SafeString:
+def day_with_time(at: datetime | None, checkout: Checkout) -> SafeString:
     """Return a day with the time to the minute as HTML, "" if `at` is None."""
     return SafeString() if at is None else _format_time(at, zone_of(checkout), "EEE d MMMM, HH:mm")
 
@@ -202,7 +202,7 @@ def full_time(at: datetime, zone: ZoneInfo) -> SafeString:
     return _format_time(at, zone, "d MMMM y, HH:mm:ss")
 
 
-def dated(at: datetime, zone: ZoneInfo) -> str:
+def full_date(at: datetime, zone: ZoneInfo) -> str:
     """Return a full date with its time, to be shown next to `zone_words`.
 
     A browser can break the line only between the date and the time.
@@ -211,9 +211,9 @@ def dated(at: datetime, zone: ZoneInfo) -> str:
     return day.replace(" ", "\N{NO-BREAK SPACE}") + f" {time}"
 
 
-def dated_in_place(at: datetime, zone: ZoneInfo) -> str:
+def full_date_with_zone(at: datetime, zone: ZoneInfo) -> str:
     """Return a full date with its time and zone, such as "21 November 2026, 19:05:02, London time"."""
-    return _in_place(dated(at, zone), at.astimezone(zone), zone)
+    return _add_zone(full_date(at, zone), at.astimezone(zone), zone)
 
 
 def zone_words(at: datetime, zone: ZoneInfo) -> str:

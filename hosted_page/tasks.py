@@ -14,7 +14,7 @@ from hosted_page.steps import declines
 STOP_SECONDS = 3.0  # how long a stopping worker waits for messages in progress
 
 # Tasks that only call one function of another module.
-send_sms_messages = shared_task(sending.wake, name="hosted_page.tasks.send_sms_messages")
+send_sms_messages = shared_task(sending.start_sender, name="hosted_page.tasks.send_sms_messages")
 tell_leads = shared_task(lead_notifications.queue_notifications, name="hosted_page.tasks.tell_leads")
 delete_old_sms_messages = shared_task(outbox.delete_old, name="hosted_page.tasks.delete_old_sms_messages")
 delete_old_browsers = shared_task(
@@ -31,8 +31,8 @@ delete_old_takes = shared_task(share_claim_limits.delete_old, name="hosted_page.
 @shared_task
 def watch_sms_budgets() -> None:
     """Stop counting SMS messages of paid orders and shares, and warn operators of nearly used budgets."""
-    budgets.give_back()
-    budgets.warn()
+    budgets.stop_counting_paid()
+    budgets.warn_operators()
 
 
 @shared_task

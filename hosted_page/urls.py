@@ -24,14 +24,14 @@ STEPS: dict[str, View] = {
     "card": card.show_card_step,
     "paid": card.paid,
     "confirmed": card.confirmed,
-    "another-card": card.another,
+    "another-card": card.another_card,
 }
 OF_LEAD: dict[str, View] = {
     "prefilled": prefilled_code.text_code,
     "split": split.split,
     "opt-in": views.opt_in,
     "receipt": views.receipt,
-    "bill": bill_views.live,
+    "bill": bill_views.refresh_bill,
     "cancel-share": bill_views.cancel_share,
     "rename-share": bill_views.rename,
     "ask-again": bill_views.ask_again,
@@ -74,7 +74,7 @@ urlpatterns = [
         "pay/g/<str:token>/<int:position>", "group_share", STEPS | OF_MATE | {"release": mate_views.release}
     ),
     path("csp-reports", reports.receive_report, name="csp_reports"),
-    path("sms/twilio/<uuid:message_uuid>", receipts.take_from_twilio, name="twilio_receipt"),
+    path("sms/twilio/<uuid:message_uuid>", receipts.receive_from_twilio, name="twilio_receipt"),
     path("brand/<uuid:merchant_uuid>-<int:version>.css", views.brand_css, name="brand_css"),
     path("brand/<slug:colour>.css", views.colour_css, name="colour_css"),
     path("brand/<uuid:merchant_uuid>-<int:version>.png", logo.mark, name="brand_logo"),

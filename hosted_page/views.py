@@ -30,7 +30,7 @@ from payments.models import Merchant
 
 
 @dataclass(frozen=True)
-class Refused:
+class FormErrors:
     """The errors of a refused form on the status page.
 
     - `tick`: the errors of the opt-in box
@@ -40,14 +40,14 @@ class Refused:
     """
 
     tick: dict[str, str] = field(default_factory=dict)
-    number: bill_lines.Wrong | None = None
+    number: bill_lines.LinkError | None = None
     act: str = ""
     receipt: str = ""
 
 
-NOTHING = Refused()
+NO_ERRORS = FormErrors()
 # The steps whose addresses the bill's page needs.
-ACTS = ("bill", "cancel_share", "rename_share", "ask_again", "text_share", "remind")
+BILL_STEPS = ("bill", "cancel_share", "rename_share", "ask_again", "text_share", "remind")
 
 
 @for_page
@@ -56,7 +56,7 @@ def show_order(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     return show_page(request, target)
 
 
-def show_page(request: HttpRequest, target: PaymentTarget, refused: Refused = NOTHING) -> HttpResponse:
+def show_page(request: HttpRequest, target: PaymentTarget, refused: FormErrors = NO_ERRORS) -> HttpResponse:
     """Show the next step or the current state of the order, and the error of a `refused` form."""
     signed_in = is_lead(request, target)
     found = order_status.order_status_of(
@@ -64,15 +64,19 @@ def show_page(request: HttpRequest, target: PaymentTarget, refused: Refused = NO
     )
     if found is None:
         return HttpResponseClientRefresh() if rendering.wants_part(request) else _next_step(request, target)
-    if not signed_in and sign_in.is_asked(request, target):
+    if not signed_in and sign_in.should_show_sign_in(request, target):
         return sign_in.show_sign_in(request, target)
-    response = _to_lead(request, target, found, refused) if signed_in else _to_others(request, target, found)
+    response = (
+        _show_to_lead(request, target, found, refused)
+        if signed_in
+        else _show_to_others(request, target, found)
+    )
     sign_in_extension.prolong(request, response, target)
     return response
 
 
-def _to_lead(
-    request: HttpRequest, target: PaymentTarget, found: order_status.PageStatus, refused: Refused
+def _show_to_lead(
+    request: HttpRequest, target: PaymentTarget, found: order_status.PageStatus, refused: FormErrors
 ) -> HttpResponse:
     """Show the lead the bill if the order is split and paid, otherwise the status page.
 
@@ -83,12 +87,17 @@ def _to_lead(
     held = bill.bill_of(target.checkout) if found.state == "held" else None
     if held is not None and held.has_begun:
         return HttpResponseClientRefresh() if rendering.wants_part(request) else target.go()
-    own = _of_lead(request, target, found, refused) | {"bill": held, **_frame_context(request, target, found)}
-    return rendering.show_status(request, target, found, own, is_refused=refused != NOTHING)
+    own = _lead_context(request, target, found, refused) | {
+        "bill": held,
+        **_frame_context(request, target, found),
+    }
+    return rendering.show_status(request, target, found, own, is_refused=refused != NO_ERRORS)
 
 
-def _to_others(request: HttpRequest, target: PaymentTarget, found: order_status.PageStatus) -> HttpResponse:
-    own = sign_in.way_back(request, target) | _frame_context(request, target, found)
+def _show_to_others(
+    request: HttpRequest, target: PaymentTarget, found: order_status.PageStatus
+) -> HttpResponse:
+    own = sign_in.sign_in_link(request, target) | _frame_context(request, target, found)
     return rendering.show_status(request, target, found, own, is_refused=False)
 
 
@@ -97,14 +106,14 @@ def _frame_context(
 ) -> dict[str, Any]:
     """Return the link back to the shop and the notice about the end of the sign-in."""
     return {
-        "return_url_path": _way_out(target.checkout, found),
+        "return_url_path": _shop_address(target.checkout, found),
         "cancel_url_path": "",
-        "stay": sign_in_extension.beside(request, target),
+        "stay": sign_in_extension.notice_on_status_page(request, target),
     }
 
 
 def _show_bill(
-    request: HttpRequest, target: PaymentTarget, found: order_status.PageStatus, refused: Refused
+    request: HttpRequest, target: PaymentTarget, found: order_status.PageStatus, refused: FormErrors
 ) -> HttpResponse:
     """Show the bill. If an open page still shows the order as held, reload it as the page of the bill."""
     shown = bill.bill_of(target.checkout, wrong=refused.number)
@@ -113,16 +122,18 @@ def _show_bill(
     context = {
         **bill_context(target, shown),
         **_frame_context(request, target, found),
-        **of_receipt(request, target, found, refused),
+        **receipt_context(request, target, found, refused),
         "refused": refused.act,
         "asks": request.GET.get("asks", "") if shown.said_no else "",
-        "box": None if shown.is_given_back else box.box_on(request, target, refused.tick),
+        "box": None if shown.is_given_back else box.box_context(request, target, refused.tick),
     }
-    return rendering.render_page(request, target, "bill", context, status=422 if refused != NOTHING else 200)
+    return rendering.render_page(
+        request, target, "bill", context, status=422 if refused != NO_ERRORS else 200
+    )
 
 
-def of_receipt(
-    request: HttpRequest, target: PaymentTarget, found: order_status.PageStatus, refused: Refused
+def receipt_context(
+    request: HttpRequest, target: PaymentTarget, found: order_status.PageStatus, refused: FormErrors
 ) -> dict[str, Any]:
     """Return the receipt, and the offer to text its link. A page that reloads itself makes no such offer."""
     is_offered = found.receipt is not None and not found.live
@@ -134,7 +145,11 @@ def bill_context(target: PaymentTarget, shown: bill.Bill) -> dict[str, Any]:
     """Return the context of the live part of the bill's page."""
     is_shared = shown.is_asking and not shown.disputed
     shared = group_link.group_link_of(target.checkout, shown.shares) if is_shared else None
-    return {"bill": shown, "one_link": shared, **{f"{step}_action": target.address(step) for step in ACTS}}
+    return {
+        "bill": shown,
+        "one_link": shared,
+        **{f"{step}_action": target.address(step) for step in BILL_STEPS},
+    }
 
 
 def _next_step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
@@ -150,18 +165,18 @@ def _next_step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     return target.go("split" if target.checkout.people is None else "card")
 
 
-def _of_lead(
-    request: HttpRequest, target: PaymentTarget, found: order_status.PageStatus, refused: Refused
+def _lead_context(
+    request: HttpRequest, target: PaymentTarget, found: order_status.PageStatus, refused: FormErrors
 ) -> dict[str, Any]:
     """Return the context that only the lead gets: the receipt and, after the capture, the opt-in box."""
     return {
         "bill_action": "",  # no address, because the bill reloads with the rest of the page
-        **of_receipt(request, target, found, refused),
-        "box": box.box_on(request, target, refused.tick) if found.state == "confirmed" else None,
+        **receipt_context(request, target, found, refused),
+        "box": box.box_context(request, target, refused.tick) if found.state == "confirmed" else None,
     }
 
 
-def _way_out(checkout: Checkout, found: order_status.PageStatus) -> str:
+def _shop_address(checkout: Checkout, found: order_status.PageStatus) -> str:
     """Return the address back to the shop, "" while the outcome of the payment is open.
 
     Rule pay.return.
@@ -174,7 +189,7 @@ def _way_out(checkout: Checkout, found: order_status.PageStatus) -> str:
 
 def _show_signed_in_elsewhere(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Say that another person has signed in after this one. An order has only one lead at a time."""
-    nothing = order_status.nothing_paid(target.checkout)
+    nothing = order_status.unpaid_sentence(target.checkout)
     after = _("Someone else signed in to this order after you.")
     words = format_html("{} {}", nothing, after)
     own: dict[str, Any] = {
@@ -186,7 +201,7 @@ def _show_signed_in_elsewhere(request: HttpRequest, target: PaymentTarget) -> Ht
         "leave": None,
         "way_back": target.checkout.cancel_url,
     }
-    return rendering.say(request, target, _("Someone else has taken over"), words, **own)
+    return rendering.render_message(request, target, _("Someone else has taken over"), words, **own)
 
 
 @for_form
@@ -199,13 +214,15 @@ def leave(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     return response
 
 
-def signed_out(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+def show_signed_out(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Say that no change was saved, because the lead is not signed in here."""
     link = {"href": target.address(), "label": _("Go to your order")}
     if target.is_of_payer_alone:
         link = {"href": target.way_back(), "label": _("Sign in again")}
     heading, words = _("You are signed out"), _("This was not saved. Your order has not changed.")
-    return rendering.say(request, target, heading, words, link=link, status=403, cancel_url_path="")
+    return rendering.render_message(
+        request, target, heading, words, link=link, status=403, cancel_url_path=""
+    )
 
 
 @for_form
@@ -214,18 +231,18 @@ def opt_in(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     if target.checkout.captured_at is None:
         return target.go()
     if not is_lead(request, target):
-        return signed_out(request, target)
+        return show_signed_out(request, target)
     wrong = box.save_tick(request, target)
-    return show_page(request, target, Refused(tick=wrong)) if wrong else target.go_with(box.SAVED)
+    return show_page(request, target, FormErrors(tick=wrong)) if wrong else target.go_with(box.SAVED)
 
 
 @for_form
 def receipt(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Text the receipt's link to the lead."""
     if not is_lead(request, target):
-        return signed_out(request, target)
+        return show_signed_out(request, target)
     refused = receipt_sms.request_receipt(target, address.caller_address(request))
-    return show_page(request, target, Refused(receipt=refused)) if refused else target.go_to("receipt")
+    return show_page(request, target, FormErrors(receipt=refused)) if refused else target.go_to("receipt")
 
 
 def is_lead(request: HttpRequest, target: PaymentTarget) -> bool:

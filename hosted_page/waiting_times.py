@@ -8,7 +8,7 @@ from django.utils.translation import ngettext
 MINUTE, HOUR = 60, 3600
 
 
-def until(then: datetime, now: datetime) -> str:
+def time_until(then: datetime, now: datetime) -> str:
     """Return the time from `now` until `then` in words, rounded up, such as "in 20 minutes"."""
     seconds = max(1, (then - now).total_seconds())
     if seconds <= 90 * MINUTE:

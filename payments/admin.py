@@ -58,7 +58,7 @@ RESUME = confirmation.Question(
         "button": "Yes, resume it",
     },
 )
-SUSPENSION = lists.by_state({"open": Q(is_suspended=False), "suspended": Q(is_suspended=True)})
+SUSPENSION = lists.state_filter({"open": Q(is_suspended=False), "suspended": Q(is_suspended=True)})
 
 
 class MerchantForm(ChangesForm, SettingsForm):
@@ -136,14 +136,14 @@ class MerchantAdmin(OperatorAdmin):
         return request.user.has_perm("payments.change_switch")
 
     @admin.action(description="Suspend", permissions=["suspend"])
-    @confirmation.confirmed(SUSPEND)
+    @confirmation.requires_confirmation(SUSPEND)
     def suspend(self, request: HttpRequest, rows: QuerySet[Merchant], reason: str) -> None:
         for merchant in rows:
             switch = operator_stops.suspend(merchant, reason=reason)
             self._show_result(request, merchant, switch, f"Suspended: {reason}", "was suspended already.")
 
     @admin.action(description="Resume", permissions=["suspend"])
-    @confirmation.confirmed(RESUME)
+    @confirmation.requires_confirmation(RESUME)
     def resume(self, request: HttpRequest, rows: QuerySet[Merchant], reason: str) -> None:
         for merchant in rows:
             switch = operator_stops.resume(merchant, reason=reason)
@@ -240,11 +240,11 @@ class OperationAdmin(MoneyAdmin):
 
     @admin.display(description="merchant")
     def merchant(self, operation: Operation) -> str:
-        return columns.link(operation.payment.merchant)
+        return columns.row_link(operation.payment.merchant)
 
     @admin.display(description="checkout")
     def checkout(self, operation: Operation) -> str:
-        return columns.to_page("checkout.checkout", operation.payment.checkout_uuid)
+        return columns.key_link("checkout.checkout", operation.payment.checkout_uuid)
 
 
 @admin.register(Posting)

@@ -5,19 +5,19 @@ Rules capture.slot, limit.slow_peers, pump.kinds.
 
 from django.conf import settings
 
-from config.lib.bulkhead import Bulkhead, OneEach
+from config.lib.bulkhead import Bulkhead, KeyedLimit
 from payments.models import Operation
 
 # The number of threads that can wait for each slot. A thread waits at most two seconds. In a longer
 # queue, the last threads would get no slot in time.
-QUEUE = 2
+QUEUE_PER_SLOT = 2
 Kind = Operation.Kind
 
-PAYERS = Bulkhead(settings.PROVIDER_SLOTS, queue=QUEUE * settings.PROVIDER_SLOTS, name="payers")
-CAPTURES = Bulkhead(settings.CAPTURE_SLOTS, queue=QUEUE * settings.CAPTURE_SLOTS, name="captures")
+PAYERS = Bulkhead(settings.PROVIDER_SLOTS, queue=QUEUE_PER_SLOT * settings.PROVIDER_SLOTS, name="payers")
+CAPTURES = Bulkhead(settings.CAPTURE_SLOTS, queue=QUEUE_PER_SLOT * settings.CAPTURE_SLOTS, name="captures")
 # A thread that waits for the result of another thread's call takes one of these eight places, and none of the
 # slots for calls. For each operation, only one thread per process can wait.
-JOINING = OneEach(8)
+CAPTURE_WAITERS = KeyedLimit(8)
 # Each worker's slots, by the kinds of operations that share them. Kinds that share slots take turns, and a
 # slow call does not delay kinds with other slots. Captures and voids come first, because only they end a
 # hold.

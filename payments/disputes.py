@@ -1,6 +1,6 @@
 """Records disputes as the provider's books report them, and finds those of a checkout (rule dispute.booked).
 
-`record` must be called with the checkout locked.
+`record_dispute` must be called with the checkout locked.
 """
 
 from datetime import datetime
@@ -19,7 +19,7 @@ from payments.provider import DisputeRecord, DisputeStatus
 Status = Dispute.Status
 
 
-class Recorded(NamedTuple):
+class RecordedDispute(NamedTuple):
     """A recorded dispute, its previous status (None if it is new), and whether anything has changed."""
 
     dispute: Dispute
@@ -27,18 +27,18 @@ class Recorded(NamedTuple):
     has_changed: bool
 
 
-def standing(checkout_uuid: UUID) -> Dispute | None:
+def blocking_dispute(checkout_uuid: UUID) -> Dispute | None:
     """Return an open dispute on a card of the checkout, or else a lost one. Both rule out refunds."""
-    return _STANDING.first(checkout_uuid)
+    return _BLOCKING_DISPUTE.first(checkout_uuid)
 
 
-def standing_on(checkout_uuid: UUID | OuterRef) -> QuerySet[Dispute]:
-    """Return the query for the dispute that `standing` returns."""
+def blocking_disputes_of(checkout_uuid: UUID | OuterRef) -> QuerySet[Dispute]:
+    """Return the query for the dispute that `blocking_dispute` returns."""
     rows = Dispute.objects.filter(checkout_uuid=checkout_uuid, status__in=Dispute.STANDING)
     return rows.order_by("-status", "created_at")[:1]
 
 
-_STANDING = Prepared(standing_on, UUID)
+_BLOCKING_DISPUTE = Prepared(blocking_disputes_of, UUID)
 
 
 def with_disputed(rows: QuerySet[Any], *, checkout: str = "pk") -> QuerySet[Any, Any]:
@@ -46,54 +46,54 @@ def with_disputed(rows: QuerySet[Any], *, checkout: str = "pk") -> QuerySet[Any,
 
     A dispute counts while it is open or after it is lost.
     """
-    found: QuerySet[Any, Any] = rows.annotate(is_disputed=Exists(standing_on(OuterRef(checkout))))
+    found: QuerySet[Any, Any] = rows.annotate(is_disputed=Exists(blocking_disputes_of(OuterRef(checkout))))
     return found
 
 
-def standing_of(row: Any) -> Dispute | None:
-    """Return the dispute that `standing` returns for a checkout.
+def blocking_dispute_of_row(row: Any) -> Dispute | None:
+    """Return the dispute that `blocking_dispute` returns for a checkout.
 
     If the row was read `with_disputed` and had no such dispute then, no query is made.
     """
-    return standing(row.pk) if getattr(row, "is_disputed", True) else None
+    return blocking_dispute(row.pk) if getattr(row, "is_disputed", True) else None
 
 
-def stands_on(payment_uuid: UUID) -> bool:
+def has_blocking_dispute(payment_uuid: UUID) -> bool:
     """Return whether a dispute on this payment is open or lost."""
     return Dispute.objects.filter(payment=payment_uuid, status__in=Dispute.STANDING).exists()
 
 
-def open_on(checkout_uuid: UUID | OuterRef) -> QuerySet[Dispute]:
+def open_disputes_of(checkout_uuid: UUID | OuterRef) -> QuerySet[Dispute]:
     """Return the open disputes on cards of the checkout."""
     return Dispute.objects.filter(checkout_uuid=checkout_uuid, status=Status.OPEN)
 
 
-def is_open(checkout_uuid: UUID) -> bool:
+def has_open_dispute(checkout_uuid: UUID) -> bool:
     """Return whether a dispute on a card of the checkout is open."""
-    dispute = standing(checkout_uuid)
+    dispute = blocking_dispute(checkout_uuid)
     return dispute is not None and dispute.status == Status.OPEN
 
 
-def is_lost(checkout_uuid: UUID) -> bool:
+def has_lost_dispute(checkout_uuid: UUID) -> bool:
     """Return whether a dispute on a card of the checkout is lost, so that its payer has the money back."""
     return Dispute.objects.filter(checkout_uuid=checkout_uuid, status=Status.LOST).exists()
 
 
-class Lost(NamedTuple):
+class LostAmount(NamedTuple):
     """The amount that lost disputes returned to a payer, in minor units, and when the last one was lost."""
 
     amount: int
     at: datetime
 
 
-def lost_by_payment(checkout_uuid: UUID) -> dict[UUID, Lost]:
+def lost_amounts_by_payment(checkout_uuid: UUID) -> dict[UUID, LostAmount]:
     """Map the payments of a checkout to the amounts that lost disputes returned, without amounts of 0."""
     lost = Dispute.objects.filter(checkout_uuid=checkout_uuid, status=Status.LOST)
     sums = lost.values_list("payment").annotate(sum=Sum("movements__amount"), last=Max("closed_at"))
-    return {payment: Lost(-amount, at) for payment, amount, at in sums if amount}
+    return {payment: LostAmount(-amount, at) for payment, amount, at in sums if amount}
 
 
-def record(payment: Payment, told: DisputeRecord, *, now: datetime) -> Recorded | None:
+def record_dispute(payment: Payment, told: DisputeRecord, *, now: datetime) -> RecordedDispute | None:
     """Record the current state of a dispute in the provider's books, and its new balance lines.
 
     A new dispute without balance lines, such as an inquiry, has moved no money: it is not recorded, and the
@@ -104,22 +104,22 @@ def record(payment: Payment, told: DisputeRecord, *, now: datetime) -> Recorded 
     if found is None and not told.lines:
         return None
     before = found.status if found else None
-    dispute = found or _new(payment, told, now)
+    dispute = found or _create_dispute(payment, told, now)
     has_moved = _post_lines(dispute, told, now)
     has_changed = has_moved or before != told.status or dispute.respond_by != told.respond_by
     dispute.respond_by = told.respond_by
     if dispute.status != told.status:
-        _decide(dispute, told.status, now)
+        _record_decision(dispute, told.status, now)
     if found is None:
         _report(dispute, kinds.DISPUTED)
     if told.unknown_status:
         _report(dispute, kinds.DISPUTE_STATUS_UNKNOWN, theirs=told.unknown_status)
     if has_changed:
         dispute.save()
-    return Recorded(dispute, before, has_changed)
+    return RecordedDispute(dispute, before, has_changed)
 
 
-def _new(payment: Payment, told: DisputeRecord, now: datetime) -> Dispute:
+def _create_dispute(payment: Payment, told: DisputeRecord, now: datetime) -> Dispute:
     dispute = Dispute.objects.create(
         payment=payment,
         checkout_uuid=payment.checkout_uuid,
@@ -143,11 +143,13 @@ def _post_lines(dispute: Dispute, told: DisputeRecord, now: datetime) -> bool:
     new = [line for line in told.lines if line.reference not in known]
     for line in sorted(new, key=lambda line: line.at):
         kind = Movement.Kind.DISPUTE_REINSTATED if line.is_back else Movement.Kind.DISPUTE_WITHDRAWN
-        ledger.record(dispute.payment, kind, dispute.amount, line.reference, dispute, at=line.at, now=now)
+        ledger.record_movement(
+            dispute.payment, kind, dispute.amount, line.reference, dispute, at=line.at, now=now
+        )
     return bool(new)
 
 
-def _decide(dispute: Dispute, status: DisputeStatus, now: datetime) -> None:
+def _record_decision(dispute: Dispute, status: DisputeStatus, now: datetime) -> None:
     """Record the provider's decision, or that the provider has reopened a decided dispute."""
     dispute.status = Status(status)
     is_open = dispute.status == Status.OPEN

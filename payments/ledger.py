@@ -14,13 +14,13 @@ from payments.models import Dispute, Movement, Operation, Payment, Posting
 
 Account: TypeAlias = Posting.Account
 
-MOVED = {
+MOVEMENT_KINDS = {
     Operation.Kind.CAPTURE.value: Movement.Kind.CAPTURED,
     Operation.Kind.REFUND.value: Movement.Kind.REFUNDED,
 }
 
 
-def bearer(operation: Operation) -> Account:
+def bearer_account(operation: Operation) -> Account:
     """Return the account to which a capture is credited, or from which a refund is paid.
 
     The capture of a mate's share is credited to the lead, and its reimbursement to the lead is paid from the
@@ -39,20 +39,20 @@ def posting_parameters(operation: Operation, state: str, reference: str) -> dict
 
     An operation that moves no money has no posting. `reference` is the provider's id of the movement.
     """
-    kind = MOVED.get(operation.kind) if state == Operation.State.SUCCEEDED else None
+    kind = MOVEMENT_KINDS.get(operation.kind) if state == Operation.State.SUCCEEDED else None
     amount = 0 if kind is None else operation.amount if kind in Movement.INCOMING else -operation.amount
     return {
         "movement": uuid7(),
         "moved_as": kind.value if kind else "",
         "fact": reference or str(operation.pk),
-        "bearer": bearer(operation).value if kind else "",
+        "bearer": bearer_account(operation).value if kind else "",
         "provider_line": uuid7(),
         "bearer_line": uuid7(),
         "incoming": amount,
     }
 
 
-def record(
+def record_movement(
     payment: Payment,
     kind: Movement.Kind,
     amount: int,
@@ -79,7 +79,7 @@ def record(
         reference=reference,
         operation=operation,
         dispute=dispute,
-        bearer=bearer(operation) if operation else Account.MERCHANT,
+        bearer=bearer_account(operation) if operation else Account.MERCHANT,
         occurred_at=at,
         recorded_at=now,
     )

@@ -11,7 +11,7 @@ from babel.numbers import get_currency_precision, get_currency_symbol, list_curr
 from django.utils import translation
 
 MAXIMUM = 99_999_999  # the largest amount that the service accepts, in minor units of any currency
-_TYPED = re.compile(r"([0-9]{1,9})(?:[.,]([0-9]{1,3}))?")
+_TYPED_AMOUNT = re.compile(r"([0-9]{1,9})(?:[.,]([0-9]{1,3}))?")
 # Babel has the number of decimals that people use. Providers use ISO 4217, which has more decimals for these
 # currencies.
 ISO_DIGITS = {"IQD": 3} | dict.fromkeys(
@@ -20,7 +20,7 @@ ISO_DIGITS = {"IQD": 3} | dict.fromkeys(
 
 # Narrow symbols from CLDR 48, which Babel's data leaves out: `symbol alt="narrow"`, or the symbol in the
 # currency's own country. A symbol is listed only if it is the same in all our languages.
-NARROW = {
+NARROW_SYMBOLS = {
     code: symbol
     for symbol, codes in {
         "$": "ARS AUD BBD BMD BND BSD BZD CAD CLP COP CUP DOP FJD GYD HKD JMD KYD LRD MXN NAD NZD SBD SGD SRD TTD USD"
@@ -58,7 +58,7 @@ _LETTER_THEN_DIGIT = re.compile(r"(?<=[^\W\d_])(?=\d)")  # CLDR puts a space bet
 
 # Corrections of Babel's data. GONE: the euro replaced Bulgaria's lev on 1 January 2026. LISTED: ISO 4217
 # lists Venezuela's VED in addition to VES, but CLDR does not call VED legal tender.
-GONE, LISTED = frozenset({"BGN"}), frozenset({"VED"})
+WITHDRAWN_CURRENCIES, ADDED_CURRENCIES = frozenset({"BGN"}), frozenset({"VED"})
 
 
 @cache
@@ -70,7 +70,7 @@ def currencies() -> frozenset[str]:
         for code, _start, end, tender in history
         if end is None and tender
     }
-    return frozenset(in_use & list_currencies()) - GONE | LISTED
+    return frozenset(in_use & list_currencies()) - WITHDRAWN_CURRENCIES | ADDED_CURRENCIES
 
 
 def minor_digits(currency: str) -> int:
@@ -90,7 +90,7 @@ def parse(text: str, currency: str) -> int | None:
     """
     digits = minor_digits(currency)
     bare = "".join(sign for sign in text if not sign.isspace() and unicodedata.category(sign) != "Sc")
-    found = _TYPED.fullmatch(bare)
+    found = _TYPED_AMOUNT.fullmatch(bare)
     if found is None or len(found[2] or "") > digits:
         return None
     return int(found[1] + (found[2] or "").ljust(digits, "0"))
@@ -101,7 +101,7 @@ def display(amount: int, currency: str) -> str:
     return _format_amount(amount, currency, _active_locale(), is_narrow=False)
 
 
-def for_payer(amount: int, currency: str) -> str:
+def display_for_payer(amount: int, currency: str) -> str:
     """Return an amount as `display` does, but with the narrow symbol of the currency.
 
     An example in French is "95,50 £". A payer knows which dollar a shop means, but a merchant's list can
@@ -124,6 +124,6 @@ def _format_amount(amount: int, currency: str, locale: str, *, is_narrow: bool) 
     text: str = pattern.apply(value, locale, currency_digits=False, group_separator=is_grouped)
     symbol = get_currency_symbol(currency, locale)
     if is_narrow:
-        symbol = NARROW.get(currency, symbol)
+        symbol = NARROW_SYMBOLS.get(currency, symbol)
     text = text.replace("\N{CURRENCY SIGN}", symbol).replace("-", "\N{MINUS SIGN}")
     return _LETTER_THEN_DIGIT.sub("\N{NO-BREAK SPACE}", text) if is_narrow else text

@@ -12,7 +12,7 @@ from payments import money
 
 
 @cache
-def amount(name: str, title: str, currency: str) -> Column:
+def amount_column(name: str, title: str, currency: str) -> Column:
     """Return a column that formats an amount of minor units.
 
     `name` is the field, and `currency` is the path to the row's currency code.
@@ -35,5 +35,5 @@ class MoneyAdmin(ReadOnlyAdmin):
 
     def column(self, name: Any) -> Any:
         if name in self.amounts:
-            return amount(name, name.replace("_", " "), self.currency)
+            return amount_column(name, name.replace("_", " "), self.currency)
         return super().column(name)

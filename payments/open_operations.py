@@ -12,32 +12,32 @@ from payments.models import Operation, Payment
 
 # When an operation of these kinds starts, its order counts as changed. Only the operation's row records the
 # start, which saves a write of the order's row and its indexes.
-UNWRITTEN = (Operation.Kind.AUTHORIZE, Operation.Kind.CAPTURE)
+KINDS_NOT_ON_ORDER_ROW = (Operation.Kind.AUTHORIZE, Operation.Kind.CAPTURE)
 
 
-def open_on(subject: UUID | OuterRef) -> QuerySet[Operation]:
+def query_open_operation(subject: UUID | OuterRef) -> QuerySet[Operation]:
     """Return a query for the open card operation on the live payment of a checkout or share.
 
     Reimbursements and operations on an abandoned payment are left out, because they do not hold up other
     operations.
     """
-    return _open(payment__subject=subject)
+    return _query_open(payment__subject=subject)
 
 
-def open_on_any(subjects: Iterable[UUID]) -> QuerySet[Operation]:
+def query_open_operations(subjects: Iterable[UUID]) -> QuerySet[Operation]:
     """Return a query for the open card operations of these checkouts and shares, with their payments."""
-    return _open(payment__subject__in=list(subjects)).select_related("payment")
+    return _query_open(payment__subject__in=list(subjects)).select_related("payment")
 
 
-def _open(**of: Any) -> QuerySet[Operation]:
-    return Operation.objects.filter(_of_card(), payment__is_live=True, **of)
+def _query_open(**of: Any) -> QuerySet[Operation]:
+    return Operation.objects.filter(_is_open_card_operation(), payment__is_live=True, **of)
 
 
-def _of_card(prefix: str = "") -> Q:
+def _is_open_card_operation(prefix: str = "") -> Q:
     return Q(**{f"{prefix}is_open": True}) & ~Q(**{f"{prefix}purpose": Operation.Purpose.REIMBURSEMENT})
 
 
-def pending_on(subject: str) -> Subquery:
+def pending_operation_of(subject: str) -> Subquery:
     """Return a subquery for a checkout's or share's pending operation: `[kind, created_at]` as JSON, or null.
 
     `subject` is the outer query's column with the id of the checkout or share. The pending operation is the
@@ -51,31 +51,32 @@ def pending_on(subject: str) -> Subquery:
     return Subquery(of_card.order_by("-is_open").values_list(told)[:1])
 
 
-def begun(merchant_uuid: UUID, since: datetime) -> list[UUID]:
+def orders_with_call_since(merchant_uuid: UUID, since: datetime) -> list[UUID]:
     """Return the merchant's orders with a call that began since `since` and has no answer yet.
 
     Only authorizations and captures count. The order's row does not record the start of such a call, but it
     records every answer.
     """
-    return [operation.payment.subject for operation in _BEGUN.all(merchant_uuid, since)]
+    return [operation.payment.subject for operation in _CALLS_SINCE.all(merchant_uuid, since)]
 
 
-def _begun(merchant: UUID, since: datetime) -> QuerySet[Operation]:
+def _calls_since(merchant: UUID, since: datetime) -> QuerySet[Operation]:
     of_orders = {"payment__merchant": merchant, "payment__kind": Payment.Kind.ORDER, "created_at__gte": since}
-    rows = _open(kind__in=UNWRITTEN, state=Operation.State.IN_FLIGHT, **of_orders)
+    rows = _query_open(kind__in=KINDS_NOT_ON_ORDER_ROW, state=Operation.State.IN_FLIGHT, **of_orders)
     return rows.select_related("payment")
 
 
-_BEGUN = Prepared(_begun, UUID, datetime)
+_CALLS_SINCE = Prepared(_calls_since, UUID, datetime)
 
 
 def with_open_kind(rows: QuerySet[Any]) -> QuerySet[Any, Any]:
     """Annotate checkouts or shares with `open_kind`: the kind of their open operation, or null."""
-    found: QuerySet[Any, Any] = rows.annotate(open_kind=Subquery(open_on(OuterRef("pk")).values("kind")[:1]))
+    kind = query_open_operation(OuterRef("pk")).values("kind")[:1]
+    found: QuerySet[Any, Any] = rows.annotate(open_kind=Subquery(kind))
     return found
 
 
-class Live(NamedTuple):
+class LivePayment(NamedTuple):
     """The live payment of a checkout or share, with the id and kind of its open operation, if it has one."""
 
     payment: Payment
@@ -83,23 +84,25 @@ class Live(NamedTuple):
     open_kind: str | None
 
 
-def live_payment(subject: UUID) -> Live | None:
+def live_payment(subject: UUID) -> LivePayment | None:
     """Return the live payment of a checkout or share and its open operation, read in one statement."""
     found: Any = _LIVE_PAYMENT.first(subject)
-    return Live(found, found.open_uuid, found.open_kind) if found else None
+    return LivePayment(found, found.open_uuid, found.open_kind) if found else None
 
 
-def live_on(subject: UUID) -> QuerySet[Payment, Any]:
+def query_live_payment(subject: UUID) -> QuerySet[Payment, Any]:
     """Return a query for the live payment of a checkout or share.
 
     The id and kind of its open operation are `open_uuid` and `open_kind`.
     """
     rows = Payment.objects.filter(subject=subject, is_live=True)
-    with_open = rows.annotate(open=FilteredRelation("operations", condition=_of_card("operations__")))
+    with_open = rows.annotate(
+        open=FilteredRelation("operations", condition=_is_open_card_operation("operations__"))
+    )
     return with_open.annotate(open_uuid=F("open__id"), open_kind=F("open__kind"))
 
 
-_LIVE_PAYMENT = Prepared(live_on, UUID)
+_LIVE_PAYMENT = Prepared(query_live_payment, UUID)
 
 
 def open_operation(subject: UUID) -> Operation | None:
@@ -107,7 +110,7 @@ def open_operation(subject: UUID) -> Operation | None:
     return _OPEN_OPERATION.first(subject)
 
 
-def open_operation_of(row: Any) -> Operation | None:
+def open_operation_of_row(row: Any) -> Operation | None:
     """Return the open card operation of a checkout's or share's row, or None.
 
     If the row was read `with_open_kind` and had no open operation then, no query is made.
@@ -115,15 +118,15 @@ def open_operation_of(row: Any) -> Operation | None:
     return open_operation(row.pk) if getattr(row, "open_kind", row) is not None else None
 
 
-def was_open(row: Any) -> bool:
+def had_open_operation(row: Any) -> bool:
     """Return whether a row had an open operation when it was read `with_open_kind`."""
     return getattr(row, "open_kind", None) is not None
 
 
-_OPEN_OPERATION = Prepared(lambda subject: open_on(subject).select_related("payment"), UUID)
+_OPEN_OPERATION = Prepared(lambda subject: query_open_operation(subject).select_related("payment"), UUID)
 
 
-def abandon(payment: Payment, now: datetime) -> None:
+def abandon_payment(payment: Payment, now: datetime) -> None:
     """Mark a payment as abandoned: the payer can use another card, regardless of how this payment ends.
 
     Must be called with the checkout locked.

@@ -14,8 +14,12 @@ from payments import restore_guard, statements
 from payments.models import Operation
 
 LEASE = timedelta(seconds=10)  # after this, another process can safely retry under the same key
-PATIENT_FOR = timedelta(minutes=1)  # how long a payer waits for their bank before they may use another card
-ASKED_OFTEN_FOR = timedelta(minutes=15)  # slightly longer than the time that a payer has to answer their bank
+MAX_PAYER_WAIT = timedelta(
+    minutes=1
+)  # how long a payer waits for their bank before they may use another card
+FREQUENT_CHECKS_FOR = timedelta(
+    minutes=15
+)  # slightly longer than the time that a payer has to answer their bank
 PENDING_TOO_LONG = timedelta(minutes=10)  # for a capture that the provider has accepted
 IN_DOUBT_TOO_LONG = timedelta(hours=24)
 Kind: TypeAlias = Operation.Kind
@@ -33,22 +37,22 @@ def is_leased(operation: Operation, now: datetime) -> bool:
     return operation.lease_token is not None and at is not None and at > now
 
 
-def gap(operation: Operation, state: State, now: datetime) -> timedelta:
+def retry_delay(operation: Operation, state: State, now: datetime) -> timedelta:
     """Return how long to wait before the next call or look-up. The waits grow (rule doubt.authorize)."""
     age, tries = now - operation.created_at, operation.attempts
     if state == State.NEEDS_ACTION:
-        return timedelta(seconds=5 if age < ASKED_OFTEN_FOR else 60)
+        return timedelta(seconds=5 if age < FREQUENT_CHECKS_FOR else 60)
     if operation.kind == Kind.AUTHORIZE and age < IN_DOUBT_TOO_LONG:
-        return timedelta(seconds=2 if age < PATIENT_FOR else 10)
+        return timedelta(seconds=2 if age < MAX_PAYER_WAIT else 10)
     if operation.kind == Kind.REFUND and state == State.PENDING:
-        return _doubling(tries // 4, 600)
+        return _doubled_delay(tries // 4, 600)
     if operation.kind == Kind.VOID:
-        return _doubling(tries // 4, 60)
+        return _doubled_delay(tries // 4, 60)
     # short waits for a capture, because a hold must not outlive its deadline for long
-    return _doubling(tries - 1, 10 if operation.kind == Kind.CAPTURE else 60)
+    return _doubled_delay(tries - 1, 10 if operation.kind == Kind.CAPTURE else 60)
 
 
-def _doubling(times: int, longest: int) -> timedelta:
+def _doubled_delay(times: int, longest: int) -> timedelta:
     """Return one second doubled `times` times, at most `longest` seconds."""
     return timedelta(seconds=min(2.0 ** min(max(times, 0), 10), longest))
 
@@ -59,7 +63,7 @@ def make_due(operation: Operation) -> None:
     rows.update(next_attempt_at=clock.now())
 
 
-def no_later_than(operation: Operation, moment: datetime) -> None:
+def make_due_by(operation: Operation, moment: datetime) -> None:
     """Make an operation due at `moment` at the latest, if it has not ended and no process has leased it."""
     rows = Operation.objects.filter(
         pk=operation.pk, ended_at=None, lease_token=None, next_attempt_at__gt=moment
@@ -67,7 +71,7 @@ def no_later_than(operation: Operation, moment: datetime) -> None:
     rows.update(next_attempt_at=moment)
 
 
-def oldest(now: datetime) -> datetime | None:
+def oldest_due_at(now: datetime) -> datetime | None:
     """Return the due time of the operation that has been due longest, or None if no operation is due.
 
     A planned operation that waits for another operation of its payment is left out, because the pump cannot
@@ -110,7 +114,7 @@ def claim(
         "kinds": [kind.value for kind in kinds],
         "lease": LEASE.total_seconds(),
     }
-    claimed = _leased(statement, parameters)
+    claimed = _lease_operations(statement, parameters)
     if not claimed:
         return []  # the usual case, which needs no query for the rows
     rows = Operation.objects.filter(pk__in=claimed.keys()).select_related("payment").order_by("pk")
@@ -118,7 +122,7 @@ def claim(
     return [row for row in rows if row.lease_token == claimed[row.pk]]
 
 
-def _leased(statement: str, parameters: dict[str, Any]) -> dict[UUID, UUID]:
+def _lease_operations(statement: str, parameters: dict[str, Any]) -> dict[UUID, UUID]:
     """Return the operations that were leased, each with its lease token."""
     try:
         with transaction.atomic(durable=True):

@@ -1,4 +1,4 @@
-"""Operations at the provider: `begin` writes one, `perform` makes the call, `record` stores the answer.
+"""Operations at the provider: `begin` writes one, `perform` makes the call, `save_outcome` stores the answer.
 
 No other module moves money at a provider. No module calls a provider inside a transaction.
 """
@@ -82,7 +82,7 @@ def begin(payment: Payment, kind: Kind, *, now: datetime, cause: Cause) -> Opera
         traceparent=tracing.current_traceparent(),
         created_at=now,
     )
-    planning.write(operation)
+    planning.insert_operation(operation)
     return operation
 
 
@@ -186,15 +186,15 @@ def _call(operation: Operation, wait: float, ask: Callable[[], Outcome], what: s
     if wait <= 0:
         return Outcome(Verdict.UNKNOWN)
     with tracing.span(f"provider {operation.kind} {what}", checkout=operation.payment.checkout_uuid) as span:
-        outcome = _asked(operation, ask, what)
+        outcome = _ask_provider(operation, ask, what)
         if span is not None:
             span.set_attribute("verdict", outcome.verdict)
     return outcome
 
 
-def _asked(operation: Operation, ask: Callable[[], Outcome], what: str) -> Outcome:
+def _ask_provider(operation: Operation, ask: Callable[[], Outcome], what: str) -> Outcome:
     failpoint.reach(f"before_{what}", operation.kind, operation.payment.checkout_uuid)
-    connection_release.begin()
+    connection_release.release()
     started = time.monotonic()
     try:
         outcome = safe_answers.safe_outcome(operation, ask())
@@ -202,7 +202,7 @@ def _asked(operation: Operation, ask: Callable[[], Outcome], what: str) -> Outco
         log.warning("provider gave no answer", operation=str(operation.pk), error=type(error).__name__)
         outcome = Outcome(Verdict.UNKNOWN)
     failpoint.reach(f"after_{what}", operation.kind, operation.payment.checkout_uuid)
-    outcome = _judged_by_amount(operation, outcome)
+    outcome = _check_amount(operation, outcome)
     seconds = time.monotonic() - started
     CALLS.labels("look_up" if what == "look_up" else operation.kind, outcome.verdict).observe(seconds)
     log.info(
@@ -219,7 +219,7 @@ def _asked(operation: Operation, ask: Callable[[], Outcome], what: str) -> Outco
     return outcome
 
 
-def _judged_by_amount(operation: Operation, outcome: Outcome) -> Outcome:
+def _check_amount(operation: Operation, outcome: Outcome) -> Outcome:
     """Return the outcome, with a different verdict if its amount is not the operation's amount.
 
     The verdict of an authorization that holds money becomes DECLINED. The verdict of any other operation
@@ -238,7 +238,7 @@ def _judged_by_amount(operation: Operation, outcome: Outcome) -> Outcome:
     return Outcome(Verdict.UNKNOWN)
 
 
-def record(operation: Operation, outcome: Outcome, *, now: datetime, lease: UUID | None) -> bool:
+def save_outcome(operation: Operation, outcome: Outcome, *, now: datetime, lease: UUID | None) -> bool:
     """Record the provider's answer, the payment's new status and the postings.
 
     Return whether anything was recorded. Must be called with the checkout locked. `operation` must have been
@@ -250,9 +250,9 @@ def record(operation: Operation, outcome: Outcome, *, now: datetime, lease: UUID
     if operation.ended_at is not None:
         return False
     facts = _facts_after(operation, outcome, now)
-    of_payment = _payment_after(operation, facts["state"], outcome)
+    of_payment = _payment_changes(operation, facts["state"], outcome)
     asked = facts | {"state": facts["state"].value, "held_lease": lease}
-    if not _write(statements.RECORD_OUTCOME, operation, of_payment, **asked):
+    if not _write_state(statements.RECORD_OUTCOME, operation, of_payment, **asked):
         return False
     for name, value in facts.items():
         setattr(operation, name, value)
@@ -261,7 +261,7 @@ def record(operation: Operation, outcome: Outcome, *, now: datetime, lease: UUID
     return True
 
 
-def _write(statement: str, operation: Operation, of_payment: dict[str, str], **facts: Any) -> bool:
+def _write_state(statement: str, operation: Operation, of_payment: dict[str, str], **facts: Any) -> bool:
     """Write an operation's new state, its payment's new status and its postings with the given statement.
 
     Return False if the statement has not changed the operation.
@@ -277,7 +277,7 @@ def _write(statement: str, operation: Operation, of_payment: dict[str, str], **f
 
 def _report_if_too_long(operation: Operation, now: datetime) -> None:
     """Report an operation that has had no clear answer for too long (rules doubt.day, doubt.pending)."""
-    first = planning.keys_before(operation).order_by("created_at").first() or operation
+    first = planning.replaced_operations(operation).order_by("created_at").first() or operation
     age = now - first.created_at
     if (
         operation.state == State.PENDING
@@ -305,7 +305,7 @@ def _facts_after(operation: Operation, outcome: Outcome, now: datetime) -> dict[
         "ended_at": now if ended else None,
         "next_attempt_at": None
         if ended or is_of_others
-        else now + operation_queue.gap(operation, state, now),
+        else now + operation_queue.retry_delay(operation, state, now),
     }
 
 
@@ -316,7 +316,7 @@ def _keeps_state(operation: Operation, outcome: Outcome) -> bool:
     return operation.state == State.NEEDS_ACTION
 
 
-def _payment_after(operation: Operation, state: State, outcome: Outcome) -> dict[str, str]:
+def _payment_changes(operation: Operation, state: State, outcome: Outcome) -> dict[str, str]:
     """Return the changes to an operation's payment when the operation is in `state`."""
     if state not in Operation.ENDED:
         return {}
@@ -339,14 +339,16 @@ def _stays_declined(operation: Operation, after: Status) -> bool:
     return payment.operations.filter(kind=Kind.AUTHORIZE, state=State.DECLINED).exists()
 
 
-def recover(operation: Operation, reference: str, *, now: datetime) -> None:
+def save_late_success(operation: Operation, reference: str, *, now: datetime) -> None:
     """Change a failed capture or refund to succeeded, because the provider now reports its success.
 
     Must be called with the checkout locked.
     """
-    of_payment = _payment_after(operation, State.SUCCEEDED, Outcome(Verdict.SUCCEEDED))
+    of_payment = _payment_changes(operation, State.SUCCEEDED, Outcome(Verdict.SUCCEEDED))
     facts = {"state": State.SUCCEEDED, "reference": reference or operation.reference, "ended_at": now}
-    _write(statements.RECORD_LATE_SUCCESS, operation, of_payment, **facts | {"state": State.SUCCEEDED.value})
+    _write_state(
+        statements.RECORD_LATE_SUCCESS, operation, of_payment, **facts | {"state": State.SUCCEEDED.value}
+    )
     operation.reason = ""
     for name, value in facts.items():
         setattr(operation, name, value)

@@ -7,11 +7,11 @@ from uuid import UUID
 
 from django.db import transaction
 
-from config.lib.process.cached_reads import Fresh
+from config.lib.process.cached_reads import CachedRead
 from payments import restore_guard
 from payments.models import Merchant, Switch
 
-FRESH_SECONDS = 3.0  # a stop is effective everywhere within five seconds
+CACHE_SECONDS = 3.0  # a stop is effective everywhere within five seconds
 
 
 class MerchantSuspended(Exception):
@@ -29,7 +29,7 @@ def check(merchant: Merchant) -> None:
     because unresolved operations must be finished in any case.
     """
     restore_guard.check()
-    stopped = _stopped()
+    stopped = _stopped_merchants()
     if merchant.pk in stopped:
         raise MerchantSuspended
     if None in stopped:
@@ -38,7 +38,7 @@ def check(merchant: Merchant) -> None:
 
 def is_stopped(merchant_uuid: UUID) -> bool:
     """Return whether an operator has stopped the new business of this merchant, or of all merchants."""
-    return not _stopped().isdisjoint((merchant_uuid, None))
+    return not _stopped_merchants().isdisjoint((merchant_uuid, None))
 
 
 def suspend(merchant: Merchant, *, reason: str) -> Switch | None:
@@ -64,7 +64,7 @@ def _set_switch(merchant: Merchant, *, is_stopped: bool, reason: str) -> Switch 
             return None
         switch.is_stopped, switch.reason = is_stopped, reason
         switch.save()
-    read_anew()
+    reread_stops()
     return switch
 
 
@@ -73,5 +73,5 @@ def _read_stopped_merchants() -> frozenset[UUID | None]:
     return frozenset(Switch.objects.filter(is_stopped=True).values_list("merchant_id", flat=True))
 
 
-_stopped = Fresh(_read_stopped_merchants, seconds=FRESH_SECONDS)
-read_anew = _stopped.read_anew
+_stopped_merchants = CachedRead(_read_stopped_merchants, seconds=CACHE_SECONDS)
+reread_stops = _stopped_merchants.read_anew

@@ -22,12 +22,12 @@ State: TypeAlias = Operation.State
 # `last_sent_at` is the end of the lease of the last call. If an operation was sent once, the difference from
 # `first_sent_at` is the lease and a few microseconds. A second call is sent only after the answer to the
 # first call or the end of its lease. The difference is then larger.
-ONE_SENDING = operation_queue.LEASE + timedelta(milliseconds=10)
+SINGLE_CALL_SPAN = operation_queue.LEASE + timedelta(milliseconds=10)
 KEY_MARGIN = timedelta(hours=1)  # margin for clock differences and slow calls
 
 
 @dataclass(frozen=True)
-class Details:
+class OperationDetails:
     """The purpose and amount of a planned operation.
 
     A refund part has `refund_uuid`, and a reimbursement has `share_uuid`. `amount` is in minor units, or None
@@ -48,11 +48,11 @@ class Details:
         return Operation.Purpose.PAYMENT if self.refund_uuid is None else Operation.Purpose.REFUND_PART
 
 
-WHOLE = Details()
+WHOLE = OperationDetails()
 
 
-def plan(
-    payments: Sequence[UUID], kind: Kind, *, now: datetime, cause: Cause, details: Details = WHOLE
+def plan_operations(
+    payments: Sequence[UUID], kind: Kind, *, now: datetime, cause: Cause, details: OperationDetails = WHOLE
 ) -> None:
     """Plan an operation on each payment. The pump performs it, and repeats it until the provider confirms."""
     due_at = details.at or now
@@ -69,16 +69,18 @@ def plan(
         traceparent=tracing.current_traceparent(),
         created_at=due_at,
     )
-    _insert(planned, [uuid7() for _ in payments], payments, amount=details.amount)
+    _insert_operations(planned, [uuid7() for _ in payments], payments, amount=details.amount)
 
 
-def write(operation: Operation) -> None:
+def insert_operation(operation: Operation) -> None:
     """Write a new operation in any state."""
-    _insert(operation, [operation.pk], [operation.payment_id], amount=operation.amount)
+    _insert_operations(operation, [operation.pk], [operation.payment_id], amount=operation.amount)
     operation._state.adding, operation._state.db = False, DEFAULT_DB_ALIAS
 
 
-def _insert(like: Operation, ids: Sequence[UUID], payments: Sequence[UUID], *, amount: int | None) -> None:
+def _insert_operations(
+    like: Operation, ids: Sequence[UUID], payments: Sequence[UUID], *, amount: int | None
+) -> None:
     given: dict[str, Any] = {name: getattr(like, name) for name in statements.OPERATION_COLUMNS}
     given |= {"amount": amount, "ids": list(ids), "payments": list(payments)}
     queries.execute(statements.INSERT_OPERATIONS, given)
@@ -110,7 +112,7 @@ def calls_have_ended(operation: Operation, now: datetime) -> bool:
 def was_sent_again(operation: Operation) -> bool:
     """Return whether an operation was sent more than once."""
     first, last = operation.first_sent_at, operation.last_sent_at
-    return first is not None and last is not None and last - first > ONE_SENDING
+    return first is not None and last is not None and last - first > SINGLE_CALL_SPAN
 
 
 def assume_sent(since: datetime, now: datetime) -> None:
@@ -127,19 +129,19 @@ def plan_release(payments: Sequence[UUID], *, now: datetime) -> bool:
 
     Return whether a void was planned.
     """
-    held = sorted(set(payments) - released(payments))
+    held = sorted(set(payments) - released_payments(payments))
     if held:
-        plan(held, Kind.VOID, now=now, cause=PUMP)
+        plan_operations(held, Kind.VOID, now=now, cause=PUMP)
     return bool(held)
 
 
-def released(payments: Sequence[UUID]) -> set[UUID]:
+def released_payments(payments: Sequence[UUID]) -> set[UUID]:
     """Return the payments among these that a void has released or is about to release."""
     voids = Operation.objects.filter(payment__in=payments, kind=Kind.VOID).exclude(state=State.FAILED)
     return set(voids.values_list("payment", flat=True))
 
 
-def renew(operation: Operation, *, now: datetime, at: datetime | None = None) -> None:
+def replace_under_new_key(operation: Operation, *, now: datetime, at: datetime | None = None) -> None:
     """Replace an operation that never reached the provider with one under a new key, due from `at`.
 
     The new operation is open at once, so that no other operation begins on the payment. A new refund is only
@@ -147,9 +149,9 @@ def renew(operation: Operation, *, now: datetime, at: datetime | None = None) ->
     Each further replacement waits twice as long as the previous one, at most ten minutes. Must be called with
     the checkout locked.
     """
-    times = keys_before(operation).count()
+    times = replaced_operations(operation).count()
     later = now + timedelta(seconds=min(2 ** min(times, 10), 600)) if times else now
-    leave_key(operation, now=now)
+    end_for_new_key(operation, now=now)
     copied = (
         *("payment_id", "kind", "purpose", "amount", "refund_uuid", "share_uuid", "resends_id"),
         *("actor", "request_id", "traceparent"),
@@ -160,17 +162,17 @@ def renew(operation: Operation, *, now: datetime, at: datetime | None = None) ->
         next_attempt_at=max(at or now, later),
         created_at=now,
     )
-    write(renewed)
+    insert_operation(renewed)
 
 
-def leave_key(operation: Operation, *, now: datetime) -> None:
+def end_for_new_key(operation: Operation, *, now: datetime) -> None:
     """End an operation that never reached the provider. The caller replaces it under a new key."""
     Operation.objects.filter(pk=operation.pk, ended_at=None).update(
         state=State.FAILED, reason="new_key", ended_at=now, next_attempt_at=None, lease_token=None
     )
 
 
-def keys_before(operation: Operation) -> QuerySet[Operation]:
+def replaced_operations(operation: Operation) -> QuerySet[Operation]:
     """Return a query for the operations with earlier keys that this operation has replaced."""
     same = {name: getattr(operation, name) for name in ("payment_id", "kind", "refund_uuid", "share_uuid")}
     return Operation.objects.filter(**same, reason="new_key").exclude(pk=operation.pk)
@@ -178,17 +180,17 @@ def keys_before(operation: Operation) -> QuerySet[Operation]:
 
 def plan_void_again(refused: Operation, *, at: datetime, cause: Cause) -> None:
     """Plan another void in place of a refused one, due from `at`."""
-    plan([refused.payment_id], Kind.VOID, now=at, cause=cause, details=Details(at=at))
+    plan_operations([refused.payment_id], Kind.VOID, now=at, cause=cause, details=OperationDetails(at=at))
 
 
-def withdraw(rows: QuerySet[Operation], *, now: datetime) -> None:
+def withdraw_planned(rows: QuerySet[Operation], *, now: datetime) -> None:
     """Withdraw the planned operations among `rows`. Must be called with the checkout locked."""
     rows.filter(state=State.PLANNED, ended_at=None).update(
         state=State.FAILED, reason="withdrawn", ended_at=now, next_attempt_at=None
     )
 
 
-def parts_like(part: Operation) -> QuerySet[Operation]:
+def attempts_at_same_part(part: Operation) -> QuerySet[Operation]:
     """Return every attempt at the same refund part or reimbursement, including this one."""
     return Operation.objects.filter(
         payment=part.payment_id, kind=Kind.REFUND, refund_uuid=part.refund_uuid, share_uuid=part.share_uuid

@@ -12,10 +12,10 @@ from payments.models import BalanceEntry, Operation
 from payments.provider import Card, DisputeStatus, Verdict
 
 OTHER = "other"  # in place of an invalid reason or brand
-NOBODY = UUID(int=0)
+NIL_UUID = UUID(int=0)
 MAX_AMOUNT = 2**63 - 1
 # The reasons that only the service may set, because it acts on them.
-OURS = frozenset(
+OUR_REASONS = frozenset(
     (
         *("another_card", "challenge_expired", "given_up", "held_for_less"),
         *("given_up_by_operator", "new_key"),
@@ -34,29 +34,29 @@ def without_card_numbers(text: str) -> str:
     return _CARD_NUMBER.sub("[digits]", text)
 
 
-def verdict(said: Any) -> Verdict | None:
+def read_verdict(said: Any) -> Verdict | None:
     try:
         return Verdict(said) if isinstance(said, str) else None
     except ValueError:
         return None
 
 
-def verdict_of_record(said: Any) -> Verdict:
-    return verdict(said) or Verdict.UNKNOWN
+def read_verdict_or_unknown(said: Any) -> Verdict:
+    return read_verdict(said) or Verdict.UNKNOWN
 
 
-def reference(said: Any) -> str:
+def read_reference(said: Any) -> str:
     """Return the reference, or "" if it is invalid. A reference that is cut could name another object."""
     return str(said) if _is_text(said, 255) else ""
 
 
-def reason(said: Any) -> str:
+def read_reason(said: Any) -> str:
     if not isinstance(said, str) or (said and not _REASON.fullmatch(said)):
         return OTHER if said else ""
-    return OTHER if said in OURS or _CARD_NUMBER.search(said) else said
+    return OTHER if said in OUR_REASONS or _CARD_NUMBER.search(said) else said
 
 
-def address(said: Any) -> str:
+def read_address(said: Any) -> str:
     """Return an absolute http(s) address, or "" for anything else."""
     if not isinstance(said, str) or not _ADDRESS.fullmatch(said):
         return ""
@@ -68,81 +68,81 @@ def address(said: Any) -> str:
     return said if leads else ""
 
 
-def card(said: Any) -> Card | None:
+def read_card(said: Any) -> Card | None:
     if not isinstance(said, Card):
         return None
     return Card(_read_brand(said.brand), _read_last4(said.last4), _read_fingerprint(said.fingerprint))
 
 
-def amount(said: Any) -> int | None:
+def read_amount(said: Any) -> int | None:
     return said if type(said) is int and abs(said) <= MAX_AMOUNT else None
 
 
-def amount_of_record(said: Any) -> int:
+def read_amount_or_zero(said: Any) -> int:
     """Return the amount, or 0 if it is invalid. No operation has an amount of 0."""
-    return amount(said) or 0
+    return read_amount(said) or 0
 
 
 def is_true(said: Any) -> bool:
     return said is True
 
 
-def unchanged(said: Any) -> Any:
+def read_unchanged(said: Any) -> Any:
     return said
 
 
-def sequence(said: Any) -> Sequence[Any]:
+def read_sequence(said: Any) -> Sequence[Any]:
     """Return a list or tuple unchanged, or an empty tuple for anything else. The members are not checked."""
     return said if isinstance(said, list | tuple) else ()
 
 
-def is_moved(said: Any) -> bool:
+def is_not_false(said: Any) -> bool:
     """Return whether money moved, or True for an invalid value, so that a person looks into it."""
     return said is not False
 
 
-def uuid(said: Any) -> UUID:
-    return said if isinstance(said, UUID) else NOBODY
+def read_uuid(said: Any) -> UUID:
+    return said if isinstance(said, UUID) else NIL_UUID
 
 
-def kind(said: Any) -> str:
+def read_operation_kind(said: Any) -> str:
     """Return the kind of an operation, or "" for anything else."""
     return said if isinstance(said, str) and said in Operation.Kind.values else ""
 
 
-def currency(said: Any) -> str:
+def read_currency(said: Any) -> str:
     return said if isinstance(said, str) and _CURRENCY.fullmatch(said) else ""
 
 
-def distinct_reference(said: Any) -> str:
+def read_distinct_reference(said: Any) -> str:
     """Return the reference, or its digest if it cannot be stored. Different references stay different."""
-    return reference(said) or hashlib.sha256(str(said).encode(errors="surrogatepass")).hexdigest()
+    return read_reference(said) or hashlib.sha256(str(said).encode(errors="surrogatepass")).hexdigest()
 
 
-def dispute_status(said: Any) -> DisputeStatus:
+def read_dispute_status(said: Any) -> DisputeStatus:
     """Return the status, or OPEN if it is invalid."""
     return said if isinstance(said, DisputeStatus) else DisputeStatus.OPEN
 
 
-def entry_kind(said: Any) -> BalanceEntry.Kind:
+def read_entry_kind(said: Any) -> BalanceEntry.Kind:
     return said if isinstance(said, BalanceEntry.Kind) else BalanceEntry.Kind.OTHER
 
 
-def account(said: Any) -> str:
+def read_account(said: Any) -> str:
     """Return a merchant's account at the provider, or "" if it is invalid."""
     return str(said) if _is_text(said, 64) else ""
 
 
-def uuid_or_none(said: Any) -> UUID | None:
+def read_uuid_or_none(said: Any) -> UUID | None:
     return said if isinstance(said, UUID) else None
 
 
-def moment(said: Any) -> datetime | None:
+def read_moment(said: Any) -> datetime | None:
     """Return a time that has a time zone, or None for anything else."""
     return said if isinstance(said, datetime) and said.utcoffset() is not None else None
 
 
-def message_id(said: Any) -> str:
+def read_message_id(said: Any) -> str:
     return without_card_numbers(said[:64]) if _is_text(said, 5000) else ""
 
 

@@ -27,16 +27,16 @@ from django.db import DEFAULT_DB_ALIAS, OperationalError, connection
 from django.db.backends.signals import connection_created
 
 from config.lib.database import queries, replica
-from config.lib.process.cached_reads import Fresh
+from config.lib.process.cached_reads import CachedRead
 from payments import statements
 
-FRESH_SECONDS = 3.0
+CACHE_SECONDS = 3.0
 _is_repairing = ContextVar("is_repairing", default=False)
 # `_thread.was_told_open` is true if this thread's last check in this request found the database open.
 _thread = threading.local()
 
 
-class Closed(OperationalError):
+class ServiceClosed(OperationalError):
     """The database was restored: the service moves no money and sends no message until the repair has ended.
 
     The repair is `manage.py reconcile --repair`.
@@ -46,7 +46,7 @@ class Closed(OperationalError):
 def check() -> None:
     """Raise Closed if the database was restored and has not been repaired since."""
     if is_closed():
-        raise Closed
+        raise ServiceClosed
 
 
 def is_closed() -> bool:
@@ -58,9 +58,9 @@ def is_closed() -> bool:
     if _is_repairing.get():
         return False
     _clear_answer()  # the read can open a connection to another server, which must not raise Closed
-    with replica.primary():
+    with replica.use_primary():
         own: Any = connection.connection
-        _thread.was_told_open = _is_open() if own is None or _is_known(own) else _read()
+        _thread.was_told_open = _is_open() if own is None or _has_matching_mark(own) else _read_mark()
     return not _thread.was_told_open
 
 
@@ -73,14 +73,14 @@ def begin_repair(since: datetime) -> datetime:
     return begun
 
 
-def open_again() -> None:
+def reopen_service() -> None:
     """Mark the database as opened on this server, after it was repaired."""
     queries.execute(statements.MARK_DATABASE_AS_OPENED, [settings.DATABASE_RESTORED])
     _is_open.read_anew()
 
 
 @contextmanager
-def repairing() -> Iterator[None]:
+def repair_mode() -> Iterator[None]:
     """Let this thread change orders in a closed database until the block ends."""
     token = _is_repairing.set(True)
     try:
@@ -89,40 +89,40 @@ def repairing() -> Iterator[None]:
         _is_repairing.reset(token)
 
 
-def _read(asked: Any = connection) -> bool:
+def _read_mark(asked: Any = connection) -> bool:
     # Exactly this connection must read the mark, so `queries` is not used.
     with asked.cursor() as cursor:
         cursor.execute(statements.FIND_MATCHING_DATABASE_MARK, [settings.DATABASE_RESTORED])
         asked.connection.is_of_open_server = bool(cursor.rowcount)
-    return _is_known(asked.connection)
+    return _has_matching_mark(asked.connection)
 
 
-def _is_known(own: Any) -> bool:
+def _has_matching_mark(own: Any) -> bool:
     """Return whether the mark was read on this driver connection and matches the connected server."""
     return getattr(own, "is_of_open_server", False)
 
 
-def _check_new(connection: Any, **_: Any) -> None:
+def _check_new_connection(connection: Any, **_: Any) -> None:
     """Raise Closed if this thread has read that the database is open, but now connects to another server."""
     was_told_open = getattr(_thread, "was_told_open", False)
-    if connection.alias != DEFAULT_DB_ALIAS or not was_told_open or _is_known(connection.connection):
+    if connection.alias != DEFAULT_DB_ALIAS or not was_told_open or _has_matching_mark(connection.connection):
         return
     is_open = False
     try:
-        is_open = _read(connection)
+        is_open = _read_mark(connection)
     finally:
         if not is_open:
             connection.close()
             _is_open.read_anew()
     if not is_open:
-        raise Closed
+        raise ServiceClosed
 
 
 def _clear_answer(**_: Any) -> None:
     _thread.was_told_open = False
 
 
-connection_created.connect(_check_new)
+connection_created.connect(_check_new_connection)
 # A request starts without an earlier answer, because a page that only reads is allowed on a closed database.
 request_started.connect(_clear_answer)
-_is_open = Fresh(_read, seconds=FRESH_SECONDS)
+_is_open = CachedRead(_read_mark, seconds=CACHE_SECONDS)

@@ -39,84 +39,84 @@ MAX_IN_LOG = 24_000  # characters; `ascii` can write one character as ten
 T = TypeVar("T")
 Readers = Mapping[str, Callable[[Any], Any]]
 OUTCOME: Readers = {
-    "verdict": provider_fields.verdict,
-    "reference": provider_fields.reference,
-    "reason": provider_fields.reason,
-    "action_url": provider_fields.address,
-    "card": provider_fields.card,
-    "amount": provider_fields.amount,
+    "verdict": provider_fields.read_verdict,
+    "reference": provider_fields.read_reference,
+    "reason": provider_fields.read_reason,
+    "action_url": provider_fields.read_address,
+    "card": provider_fields.read_card,
+    "amount": provider_fields.read_amount,
     "is_vouched": provider_fields.is_true,
 }
 NOTIFICATION: Readers = {
-    "id": provider_fields.message_id,
-    "payment": provider_fields.uuid,
-    "kind": provider_fields.kind,
-    "verdict": provider_fields.verdict_of_record,
-    "operation": provider_fields.uuid_or_none,
+    "id": provider_fields.read_message_id,
+    "payment": provider_fields.read_uuid,
+    "kind": provider_fields.read_operation_kind,
+    "verdict": provider_fields.read_verdict_or_unknown,
+    "operation": provider_fields.read_uuid_or_none,
 }
 PAYMENT: Readers = {
-    "payment": provider_fields.uuid,
-    "account": provider_fields.uuid,
-    "subject": provider_fields.uuid_or_none,
-    "amount": provider_fields.amount_of_record,
-    "currency": provider_fields.currency,
-    "is_moved": provider_fields.is_moved,
-    "reference": provider_fields.reference,
-    "place": provider_fields.account,
-    "card": provider_fields.card,
+    "payment": provider_fields.read_uuid,
+    "account": provider_fields.read_uuid,
+    "subject": provider_fields.read_uuid_or_none,
+    "amount": provider_fields.read_amount_or_zero,
+    "currency": provider_fields.read_currency,
+    "is_moved": provider_fields.is_not_false,
+    "reference": provider_fields.read_reference,
+    "place": provider_fields.read_account,
+    "card": provider_fields.read_card,
 }
 DISPUTE: Readers = {
-    "reference": provider_fields.distinct_reference,
-    "amount": provider_fields.amount_of_record,
-    "currency": provider_fields.currency,
-    "reason": provider_fields.reason,
-    "status": provider_fields.dispute_status,
-    "opened_at": provider_fields.moment,
-    "respond_by": provider_fields.moment,
-    "lines": provider_fields.sequence,
-    "unknown_status": provider_fields.reason,
+    "reference": provider_fields.read_distinct_reference,
+    "amount": provider_fields.read_amount_or_zero,
+    "currency": provider_fields.read_currency,
+    "reason": provider_fields.read_reason,
+    "status": provider_fields.read_dispute_status,
+    "opened_at": provider_fields.read_moment,
+    "respond_by": provider_fields.read_moment,
+    "lines": provider_fields.read_sequence,
+    "unknown_status": provider_fields.read_reason,
 }
 LINE: Readers = {
-    "reference": provider_fields.distinct_reference,
+    "reference": provider_fields.read_distinct_reference,
     "is_back": provider_fields.is_true,
-    "at": provider_fields.moment,
+    "at": provider_fields.read_moment,
 }
 CAPTURE: Readers = {
-    "reference": provider_fields.distinct_reference,
-    "amount": provider_fields.amount_of_record,
-    "currency": provider_fields.currency,
-    "at": provider_fields.moment,
+    "reference": provider_fields.read_distinct_reference,
+    "amount": provider_fields.read_amount_or_zero,
+    "currency": provider_fields.read_currency,
+    "at": provider_fields.read_moment,
 }
 REFUND: Readers = {
-    "reference": provider_fields.distinct_reference,
-    "amount": provider_fields.amount_of_record,
-    "currency": provider_fields.currency,
-    "verdict": provider_fields.verdict_of_record,
-    "at": provider_fields.moment,
-    "reason": provider_fields.reason,
+    "reference": provider_fields.read_distinct_reference,
+    "amount": provider_fields.read_amount_or_zero,
+    "currency": provider_fields.read_currency,
+    "verdict": provider_fields.read_verdict_or_unknown,
+    "at": provider_fields.read_moment,
+    "reason": provider_fields.read_reason,
     "has_returned": provider_fields.is_true,
-    "operation": provider_fields.uuid_or_none,
-    "refund": provider_fields.uuid_or_none,
-    "share": provider_fields.uuid_or_none,
+    "operation": provider_fields.read_uuid_or_none,
+    "refund": provider_fields.read_uuid_or_none,
+    "share": provider_fields.read_uuid_or_none,
 }
 BOOKS: Readers = {
     "is_held": provider_fields.is_true,
-    "capture": provider_fields.unchanged,
-    "refunds": provider_fields.sequence,
-    "disputes": provider_fields.sequence,
+    "capture": provider_fields.read_unchanged,
+    "refunds": provider_fields.read_sequence,
+    "disputes": provider_fields.read_sequence,
 }
 ENTRY: Readers = {
-    "reference": provider_fields.distinct_reference,
-    "account": provider_fields.account,
-    "kind": provider_fields.entry_kind,
-    "amount": provider_fields.amount_of_record,
-    "fee": provider_fields.amount_of_record,
-    "currency": provider_fields.currency,
-    "at": provider_fields.moment,
-    "available_at": provider_fields.moment,
-    "payment": provider_fields.uuid_or_none,
-    "operation": provider_fields.uuid_or_none,
-    "payout": provider_fields.reference,
+    "reference": provider_fields.read_distinct_reference,
+    "account": provider_fields.read_account,
+    "kind": provider_fields.read_entry_kind,
+    "amount": provider_fields.read_amount_or_zero,
+    "fee": provider_fields.read_amount_or_zero,
+    "currency": provider_fields.read_currency,
+    "at": provider_fields.read_moment,
+    "available_at": provider_fields.read_moment,
+    "payment": provider_fields.read_uuid_or_none,
+    "operation": provider_fields.read_uuid_or_none,
+    "payout": provider_fields.read_reference,
 }
 MAX_DISPUTES = 100  # of one payment
 MAX_REFUNDS = 500  # of one payment
@@ -131,19 +131,19 @@ def safe_outcome(operation: Operation, said: object) -> Outcome:
     return UNKNOWN.
     """
     read = _read_fields(said, Outcome, OUTCOME, operation=str(operation.pk))
-    if isinstance(said, Outcome) and _has_sense(operation, said, read):
+    if isinstance(said, Outcome) and _is_valid(operation, said, read):
         return Outcome(**read)
     reporting.report_operation(operation, kinds.UNREADABLE_ANSWER, to=operation.kind)
     return Outcome(Verdict.UNKNOWN, reference=read["reference"])
 
 
-def notifications(said: Iterable[object]) -> Iterator[Notification]:
+def safe_notifications(said: Iterable[object]) -> Iterator[Notification]:
     """Yield up to MAX_NOTIFICATIONS notifications of a message, with placeholders for invalid fields."""
     for told in islice(said, MAX_NOTIFICATIONS):
         yield Notification(**_read_fields(told, Notification, NOTIFICATION))
 
 
-def disputes(said: Iterable[object], *, now: datetime) -> Iterator[DisputeRecord]:
+def safe_disputes(said: Iterable[object], *, now: datetime) -> Iterator[DisputeRecord]:
     """Yield up to MAX_DISPUTES disputes of a payment, safe to book. `now` replaces an invalid `opened_at`."""
     for told in islice(said, MAX_DISPUTES):
         read = _read_fields(told, DisputeRecord, DISPUTE)
@@ -151,7 +151,7 @@ def disputes(said: Iterable[object], *, now: datetime) -> Iterator[DisputeRecord
         yield DisputeRecord(**read | {"opened_at": read["opened_at"] or now, "lines": lines})
 
 
-def books(said: object, *, now: datetime) -> Books:
+def safe_books(said: object, *, now: datetime) -> Books:
     """Return the provider's books about a payment, safe to record. `now` replaces an invalid time."""
     read = _read_fields(said, Books, BOOKS)
     capture = read["capture"]
@@ -161,7 +161,7 @@ def books(said: object, *, now: datetime) -> Books:
         refunds=tuple(
             _read_dated_record(told, RefundRecord, REFUND, now) for told in read["refunds"][:MAX_REFUNDS]
         ),
-        disputes=tuple(disputes(read["disputes"], now=now)),
+        disputes=tuple(safe_disputes(read["disputes"], now=now)),
     )
 
 
@@ -178,15 +178,15 @@ def safe_entries(said: Iterable[object], *, now: datetime) -> Iterator[Entry]:
         yield Entry(**read | {"at": read["at"] or now})
 
 
-def payment_records(said: Iterable[object]) -> Iterator[PaymentRecord]:
+def safe_payment_records(said: Iterable[object]) -> Iterator[PaymentRecord]:
     """Yield the payments in the provider's books, safe to restore."""
     for told in said:
         yield PaymentRecord(**_read_fields(told, PaymentRecord, PAYMENT))
 
 
-def safe_payments(said: Iterable[object]) -> Iterator[UUID]:
+def safe_payment_ids(said: Iterable[object]) -> Iterator[UUID]:
     """Yield the payment ids in the provider's answer, with the nil UUID in place of an invalid id."""
-    return map(provider_fields.uuid, said)
+    return map(provider_fields.read_uuid, said)
 
 
 def amount_rule(currency: str) -> AmountRule:
@@ -214,14 +214,14 @@ def card_page(form: CardForm) -> str | CardPage:
         raise ProviderUnreachable from error
     if isinstance(said, CardPage):
         return said
-    address = provider_fields.address(said)
+    address = provider_fields.read_address(said)
     if not address:
-        _log_strange("card_page", said)
+        _log_invalid("card_page", said)
         raise ProviderUnreachable
     return address
 
 
-def _has_sense(operation: Operation, said: Outcome, read: Mapping[str, Any]) -> bool:
+def _is_valid(operation: Operation, said: Outcome, read: Mapping[str, Any]) -> bool:
     """Return whether an answer's verdict, its amount, and the page where the payer confirms are valid."""
     if read["verdict"] is None or (said.amount is not None and read["amount"] is None):
         return False
@@ -233,17 +233,17 @@ def _has_sense(operation: Operation, said: Outcome, read: Mapping[str, Any]) -> 
 def _read_fields(said: object, kind: type, readers: Readers, **of: str) -> dict[str, Any]:
     """Return the value that each field's reader returns. Log each field that its reader has changed."""
     if not isinstance(said, kind):
-        _log_strange(kind.__name__.lower(), said, **of)
+        _log_invalid(kind.__name__.lower(), said, **of)
         return {name: read(None) for name, read in readers.items()}
     kept = {name: read(getattr(said, name)) for name, read in readers.items()}
     for name, value in kept.items():
         original = getattr(said, name)
         if type(value) is not type(original) or value != original:
-            _log_strange(name, original, **of)
+            _log_invalid(name, original, **of)
     return kept
 
 
-def _log_strange(field: str, said: object, **of: str) -> None:
+def _log_invalid(field: str, said: object, **of: str) -> None:
     """Log a provider's invalid value, up to MAX_IN_LOG characters and without card numbers."""
     try:
         text = ascii(said)

@@ -16,15 +16,15 @@ from config.lib.api.fields import ReturnUrl
 _HOST = re.compile(
     r"(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(:\d{1,5})?"
 )
-MAX_HOSTS, MAX_OF_ADDRESS = 20, 200
-FEWEST_MINUTES, MAX_MINUTES = 15, 1440
+MAX_HOSTS, MAX_ADDRESS_LENGTH = 20, 200
+MIN_MINUTES, MAX_MINUTES = 15, 1440
 
 
 class AddressField(forms.URLField):
     """An https address. An address that is too long is refused before it is parsed."""
 
     def clean(self, value: Any) -> str:
-        MaxLengthValidator(MAX_OF_ADDRESS)(value or "")
+        MaxLengthValidator(MAX_ADDRESS_LENGTH)(value or "")
         url = str(super().clean(value))
         if url and not url.startswith("https://"):
             raise forms.ValidationError("Write an address that starts with https://.")
@@ -65,7 +65,7 @@ def countries() -> list[tuple[str, str]]:
     )
 
 
-class LookForm(forms.Form):
+class AppearanceForm(forms.Form):
     """The settings that change the preview of the payment page."""
 
     name = forms.CharField(max_length=120, error_messages={"required": "Write the name that customers know."})
@@ -75,19 +75,19 @@ class LookForm(forms.Form):
     )
 
 
-class SettingsForm(LookForm):
+class SettingsForm(AppearanceForm):
     """All settings that are saved together."""
 
     country = forms.CharField(max_length=2)
     time_zone = forms.CharField(max_length=64)
-    support_url = AddressField(required=False, max_length=MAX_OF_ADDRESS, assume_scheme="https")
-    terms_url = AddressField(required=False, max_length=MAX_OF_ADDRESS, assume_scheme="https")
-    privacy_url = AddressField(required=False, max_length=MAX_OF_ADDRESS, assume_scheme="https")
-    shop_url = ShopField(required=False, max_length=MAX_OF_ADDRESS)
+    support_url = AddressField(required=False, max_length=MAX_ADDRESS_LENGTH, assume_scheme="https")
+    terms_url = AddressField(required=False, max_length=MAX_ADDRESS_LENGTH, assume_scheme="https")
+    privacy_url = AddressField(required=False, max_length=MAX_ADDRESS_LENGTH, assume_scheme="https")
+    shop_url = ShopField(required=False, max_length=MAX_ADDRESS_LENGTH)
     return_hosts = SitesField(required=False, max_length=6000)
     unpaid_minutes = forms.IntegerField(
         required=False,
-        min_value=FEWEST_MINUTES,
+        min_value=MIN_MINUTES,
         max_value=MAX_MINUTES,
         error_messages={
             "min_value": "Write 15 to 1,440 minutes: 1,440 are a day.",
@@ -105,7 +105,7 @@ class SettingsForm(LookForm):
 
     def clean_time_zone(self) -> str:
         zone = str(self.cleaned_data["time_zone"])
-        if zone not in clock.zones():
+        if zone not in clock.zone_names():
             raise forms.ValidationError("Choose a time zone by its name, such as Europe/London.")
         ZoneInfo(zone)
         return zone

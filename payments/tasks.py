@@ -36,7 +36,7 @@ def read_balance() -> None:
 @shared_task
 def close_days() -> None:
     """Close the ledger's days that are over, and sum the days that can get no more postings."""
-    sums.close(clock.now())
+    sums.close_days(clock.now())
 
 
 @shared_task

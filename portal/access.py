@@ -35,7 +35,7 @@ BUILDERS = MANAGERS | {Role.DEVELOPER}
 HELPERS = MANAGERS | {Role.SUPPORT}
 
 # The roles that may do each action. A view names the action that it requires.
-MAY: dict[str, frozenset[Role]] = {
+ROLES_BY_ACTION: dict[str, frozenset[Role]] = {
     "view": EVERYBODY,
     "export": EVERYBODY - {Role.VIEWER},
     "refund": HELPERS,
@@ -50,8 +50,8 @@ MAY: dict[str, frozenset[Role]] = {
     "change_settings": MANAGERS,
     "read_audit": MANAGERS,
 }
-CHOSEN = "merchant"  # session key: the merchant that a person with several merchants has chosen
-OPENED_FOR = "for_merchant"  # form field: the merchant for which the form's page was opened
+CHOSEN_MERCHANT_KEY = "merchant"  # session key: the merchant that a person with several merchants has chosen
+MERCHANT_FIELD = "for_merchant"  # form field: the merchant for which the form's page was opened
 OPENED_FOR_HEADER = "X-Merchant"  # the same value, in a header of each htmx request
 
 Params = ParamSpec("Params")
@@ -65,20 +65,20 @@ class NotAllowed(PermissionDenied):
     def __init__(self, membership: Membership, action: str) -> None:
         super().__init__(action)
         self.role = membership.role
-        self.who_may = [role.value for role in Role if role in MAY[action]]
+        self.who_may = [role.value for role in Role if role in ROLES_BY_ACTION[action]]
 
 
 class OtherMerchant(PermissionDenied):
     """The form or the page was opened for a merchant that is not the person's current merchant."""
 
     def __init__(self, membership: Membership) -> None:
-        super().__init__(OPENED_FOR)
+        super().__init__(MERCHANT_FIELD)
         self.other_merchant = membership.merchant.name
 
 
 def may(membership: Membership, action: str) -> bool:
     """Return whether the person's role includes the action."""
-    return membership.role in MAY[action]
+    return membership.role in ROLES_BY_ACTION[action]
 
 
 def recheck(membership: Membership, action: str) -> None:
@@ -87,7 +87,7 @@ def recheck(membership: Membership, action: str) -> None:
     Call it in the transaction of the change, because the role can have changed since the view read it.
     """
     now = Membership.objects.filter(pk=membership.pk).values_list("role", flat=True).first()
-    if now is None or now not in MAY[action]:
+    if now is None or now not in ROLES_BY_ACTION[action]:
         raise NotAllowed(membership, action)
     membership.role = now
 
@@ -110,14 +110,14 @@ class _Guard(NamedTuple):
         """
         if not may(membership, self.action):
             raise NotAllowed(membership, self.action)
-        if wants_second_factor(membership):
+        if must_set_up_second_factor(membership):
             return redirect("mfa_activate_totp")
         if self.form_of and request.method != "POST":
             return _to_page(self.form_of, ids)
         self.reads_form(request)
         if not self.chooses_merchant and _is_for_other_merchant(request, membership):
             return _refuse_other_merchant(request, membership)
-        if self.sensitive and request.method == "POST" and not is_fresh(request):
+        if self.sensitive and request.method == "POST" and not has_fresh_proof(request):
             raise ReauthenticationRequired
         return None
 
@@ -148,7 +148,7 @@ def requires(
 
     def decorated(view: View[Params]) -> Guarded:
         @wraps(view)
-        @_logged_in
+        @_require_login
         def guarded(request: HttpRequest, *args: Params.args, **kwargs: Params.kwargs) -> HttpResponseBase:
             membership = _acting_membership(request, kwargs)
             answer = guard.response(request, membership, kwargs)
@@ -170,7 +170,7 @@ def _is_for_other_merchant(request: HttpRequest, membership: Membership) -> bool
     """
     opened_for = request.headers.get(OPENED_FOR_HEADER, "")
     if request.method == "POST":
-        opened_for = request.POST.get(OPENED_FOR, opened_for)
+        opened_for = request.POST.get(MERCHANT_FIELD, opened_for)
         if not opened_for:
             return Membership.objects.filter(user=membership.user_id).count() > 1
     return opened_for not in ("", str(membership.merchant_id))
@@ -196,7 +196,7 @@ def _acting_membership(request: HttpRequest, ids: dict[str, Any]) -> Membership:
     return membership
 
 
-def _logged_in(view: Guarded) -> Guarded:
+def _require_login(view: Guarded) -> Guarded:
     """Require a login. If the request is from htmx, the login replaces the whole page, not a part of it."""
     asking: Guarded = login_required(view)
 
@@ -204,13 +204,13 @@ def _logged_in(view: Guarded) -> Guarded:
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         htmx: HtmxDetails | None = getattr(request, "htmx", None)
         if htmx and not request.user.is_authenticated:
-            return to_login(htmx, otherwise=reverse("portal_home"))
+            return redirect_to_login(htmx, otherwise=reverse("portal_home"))
         return asking(request, *args, **kwargs)
 
     return guarded
 
 
-def to_login(htmx: HtmxDetails, *, otherwise: str) -> HttpResponseBase:
+def redirect_to_login(htmx: HtmxDetails, *, otherwise: str) -> HttpResponseBase:
     """Redirect the browser from the page that sent the htmx request to the login.
 
     After the login, the person returns to that page, or to the path `otherwise` if it is not on this site.
@@ -248,7 +248,7 @@ def current_membership(request: HttpRequest) -> Membership | None:
         .select_related("merchant", "user")
         .order_by("created_at")
     )
-    chosen = request.session.get(CHOSEN)
+    chosen = request.session.get(CHOSEN_MERCHANT_KEY)
     return (mine.filter(merchant=chosen).first() if chosen else None) or mine.first()
 
 
@@ -261,24 +261,24 @@ def or_404() -> Iterator[None]:
         raise Http404 from None
 
 
-def wants_second_factor(membership: Membership) -> bool:
+def must_set_up_second_factor(membership: Membership) -> bool:
     """Return whether the person must set up a second factor before anything else."""
-    return second_factor.is_missing(membership.user)
+    return second_factor.is_second_factor_missing(membership.user)
 
 
-def is_fresh(request: HttpRequest) -> bool:
+def has_fresh_proof(request: HttpRequest) -> bool:
     """Return whether the person has proven their identity in the last five minutes.
 
     For operators who have a second factor, only the second factor counts.
     """
     records: list[dict[str, Any]] = get_authentication_records(request, request.user)
-    if proves_by_code(request.user):
+    if must_prove_by_second_factor(request.user):
         records = [record for record in records if record["method"] == "mfa"]
     latest = max((record["at"] for record in records), default=0)
     return bool(time.time() - latest < settings.ACCOUNT_REAUTHENTICATION_TIMEOUT)
 
 
-def proves_by_code(person: Any) -> bool:
+def must_prove_by_second_factor(person: Any) -> bool:
     """Return whether the person is an operator with a second factor: a password is not enough as proof."""
     return bool(person.is_staff and is_mfa_enabled(person))
 

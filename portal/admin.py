@@ -37,7 +37,7 @@ from portal.models import (
 RIGHTS = ("is_superuser", "is_staff", "groups", "user_permissions")
 
 
-def may_touch(request: HttpRequest, person: User | None) -> bool:
+def may_change_person(request: HttpRequest, person: User | None) -> bool:
     """Return whether the operator may change this person: only superusers may change operators."""
     is_operator = person is not None and (person.is_staff or person.is_superuser)
     return _may_do_everything(request) or not is_operator
@@ -92,7 +92,7 @@ class UserAdmin(PermissionsAdmin):
         return (*self.readonly_fields, *own)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return super().has_change_permission(request, obj) and may_touch(request, obj)
+        return super().has_change_permission(request, obj) and may_change_person(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Let only superusers delete people, because that also deletes the people's roles."""
@@ -266,7 +266,7 @@ class AuthenticatorAdmin(ReadOnlyAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Let operators delete the second factor of a person who has lost both phone and recovery codes."""
         may = admin.ModelAdmin.has_delete_permission(self, request, obj)
-        return may and may_touch(request, obj.user if obj else None)
+        return may and may_change_person(request, obj.user if obj else None)
 
     def delete_model(self, request: HttpRequest, obj: Authenticator) -> None:
         operator_changes.record_removed_factor(request, obj)
@@ -284,7 +284,7 @@ class UserSessionAdmin(ReadOnlyAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Let operators end a person's session."""
         may = admin.ModelAdmin.has_delete_permission(self, request, obj)
-        return may and may_touch(request, obj.user if obj else None)
+        return may and may_change_person(request, obj.user if obj else None)
 
     def delete_model(self, request: HttpRequest, obj: UserSession) -> None:
         """End the session, so that its key no longer works."""

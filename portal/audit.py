@@ -91,13 +91,13 @@ def record(request: HttpRequest | None, membership: Membership, action: str, **f
     )
 
 
-def record_of_key(request: HttpRequest, caller: Caller, action: str, **facts: Any) -> AuditEntry:
+def record_key_action(request: HttpRequest, caller: Caller, action: str, **facts: Any) -> AuditEntry:
     """Write what an API key did into the audit log, as `record` does for a person."""
     entry = AuditEntry(merchant=caller.merchant, client_id=caller.client_uuid)
     return _write_entry(request, entry, action, facts)
 
 
-def record_of_operator(request: Any, merchant: Merchant, action: str, **facts: Any) -> AuditEntry:
+def record_operator_action(request: Any, merchant: Merchant, action: str, **facts: Any) -> AuditEntry:
     """Write what an operator did to a merchant into its audit log, as `record` does for a person."""
     entry = AuditEntry(merchant=merchant, user=request.user, is_operators=True)
     return _write_entry(request, entry, action, facts)
@@ -112,7 +112,7 @@ def _write_entry(
     entry.request_id = request_id.current_id()
     with transaction.atomic(savepoint=True):
         entry.save()
-        last_writes.note_write(entry.merchant_id)
+        last_writes.record_write(entry.merchant_id)
         if what := _owners_mail_text(action, facts):
             outbox.queue_once(
                 entry.merchant, "sensitive_change", key=str(entry.pk), entry=str(entry.pk), what=what
@@ -128,7 +128,7 @@ def _owners_mail_text(action: str, facts: dict[str, Any]) -> str:
     return SENSITIVE.get(action, "")
 
 
-def record_of_person(request: HttpRequest | None, user: User, action: str, **facts: Any) -> None:
+def record_person_change(request: HttpRequest | None, user: User, action: str, **facts: Any) -> None:
     """Record an event of a person's account, such as a login, in the audit log of each of their merchants.
 
     `request` is None if a task made the change.

@@ -47,7 +47,7 @@ def csv_response(
     that the merchant's people made before the request.
     """
     begin = "\ufeff" + csv_lines([heading])  # so that spreadsheets read it as UTF-8
-    parts = _yield_parts(source, since=last_writes.position(membership.merchant_id))
+    parts = _yield_parts(source, since=last_writes.stored_position(membership.merchant_id))
     response = StreamingHttpResponse(chain([begin], parts), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response

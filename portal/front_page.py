@@ -28,7 +28,7 @@ PEOPLE = (
 )
 
 
-class Place(NamedTuple):
+class ServiceLink(NamedTuple):
     """A link to another part of the service, with its description."""
 
     address: str
@@ -54,13 +54,17 @@ def _write_to() -> str:
     return "" if settings.SUPPORT_EMAIL in settings.OPERATORS else settings.SUPPORT_EMAIL
 
 
-def _list_places() -> list[Place]:
+def _list_places() -> list[ServiceLink]:
     places = [
-        Place(reverse("api_docs"), "Documentation", "For developers: a quick start, recipes, every call."),
-        Place(reverse("portal_home"), "Portal", "Sign in: orders, refunds, webhooks, keys and people."),
+        ServiceLink(
+            reverse("api_docs"), "Documentation", "For developers: a quick start, recipes, every call."
+        ),
+        ServiceLink(reverse("portal_home"), "Portal", "Sign in: orders, refunds, webhooks, keys and people."),
     ]
     if settings.SHOP_PORT:
         places.append(
-            Place(f"http://127.0.0.1:{settings.SHOP_PORT}/", "Demo shop", "Buy a ticket, as a customer does.")
+            ServiceLink(
+                f"http://127.0.0.1:{settings.SHOP_PORT}/", "Demo shop", "Buy a ticket, as a customer does."
+            )
         )
     return places

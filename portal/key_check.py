@@ -25,7 +25,7 @@ def reason_of_wrong_key() -> str:
     return ""
 
 
-def plant_again() -> None:
+def rewrite_canary() -> None:
     """Write the canary's digest with the current LOOKUP_KEY.
 
     After that, a process without this key does not start.

@@ -170,7 +170,7 @@ def revoke(by: Membership, client_uuid: UUID) -> ApiClient:
     return client
 
 
-def held_by(merchant: Merchant, person: User) -> list[ApiClient]:
+def keys_held_by(merchant: Merchant, person: User) -> list[ApiClient]:
     """Return the merchant's live keys for which the person holds a working secret, oldest first."""
     of_person = Q(holder=person) | Q(previous_holder=person)  # a stopped secret has no holder
     return list(ApiClient.objects.filter(of_person, merchant=merchant, revoked_at=None).order_by("created"))

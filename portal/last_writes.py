@@ -21,13 +21,13 @@ Read = TypeVar("Read")
 OPERATORS = UUID(int=0)
 
 
-def note_write(whose: UUID) -> None:
+def record_write(whose: UUID) -> None:
     """Store the log position for this merchant, or for the operators, once the transaction is committed."""
     if lag.ALIAS in connections.settings:
-        transaction.on_commit(partial(_note, whose))
+        transaction.on_commit(partial(_store_position, whose))
 
 
-def _note(whose: UUID) -> None:
+def _store_position(whose: UUID) -> None:
     queries.execute(statements.NOTE_LAST_WRITE, [whose])
 
 
@@ -37,7 +37,7 @@ def read_after_writes(call: Callable[[], Read], whose: UUID) -> Read:
     It reads from the replica if the replica has reached the stored position, and otherwise from the primary.
     See config.lib.database.replica.
     """
-    return replica.read_on_replica(call, since=partial(position, whose))
+    return replica.read_on_replica(call, since=partial(stored_position, whose))
 
 
 def response_after_writes(
@@ -45,15 +45,15 @@ def response_after_writes(
 ) -> HttpResponseBase:
     """Return a view's response. It is read on the replica if the view and the request's method allow that."""
     if replica.may_read(view.func, request.method):
-        return read_after_writes(lambda: _rendered(view()), whose)
+        return read_after_writes(lambda: _render_now(view()), whose)
     return view()
 
 
-def _rendered(response: HttpResponseBase) -> HttpResponseBase:
+def _render_now(response: HttpResponseBase) -> HttpResponseBase:
     return response.render() if isinstance(response, SimpleTemplateResponse) else response
 
 
-def position(whose: UUID) -> int:
+def stored_position(whose: UUID) -> int:
     """Return the stored log position, or 0 if there is no replica or if no change was stored."""
     if lag.ALIAS not in connections.settings:
         return 0

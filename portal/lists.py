@@ -44,7 +44,7 @@ def filter_values(form: forms.Form) -> dict[str, Any]:
     return form.cleaned_data if form.is_bound and form.is_valid() else {}
 
 
-def cut(text: str) -> str:
+def shorten_ids(text: str) -> str:
     """Shorten each long id in the text to its first and last four characters."""
     return _LONG.sub(lambda found: f"{found[0][:4]}…{found[0][-4:]}", text)
 
@@ -56,7 +56,7 @@ def show_list(request: HttpRequest, membership: Membership, listing: Listing) ->
         context = _list_page(request, membership, listing)
     except cursor.InvalidCursor:
         return redirect(f"portal_{name}")
-    template = f"portal/_{name}.html" if pages.is_asked_for(request, "found") else f"portal/{name}.html"
+    template = f"portal/_{name}.html" if pages.is_part_requested(request, "found") else f"portal/{name}.html"
     return pages.show_page(request, membership, template, context, here=f"portal_{name}")
 
 

@@ -16,7 +16,7 @@ def report_keys(merchant: Merchant, person: User, *, before: str, after: str) ->
     """
     if not _rights_of(before) - _rights_of(after):
         return
-    held = [{"name": key.name, "client_id": key.client_id} for key in keys.held_by(merchant, person)]
+    held = [{"name": key.name, "client_id": key.client_id} for key in keys.keys_held_by(merchant, person)]
     if held:
         outbox.queue_once(merchant, "keys_of_person", key=str(uuid4()), person=person.email, keys=held)
 
@@ -25,5 +25,5 @@ def _rights_of(role: str) -> set[str]:
     """Return all that a role allows: the portal's actions, and the scopes that it may give a key."""
     if not role:
         return set()
-    actions = {action for action, roles in access.MAY.items() if role in roles}
+    actions = {action for action, roles in access.ROLES_BY_ACTION.items() if role in roles}
     return actions | keys.grantable(role)

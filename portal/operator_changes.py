@@ -21,7 +21,7 @@ FACTOR_REMOVED = "factor_removed_by_operator"
 
 def record_settings(request: HttpRequest, merchant: Merchant, changed: list[str]) -> None:
     """Record that an operator changed these settings of a merchant."""
-    audit.record_of_operator(request, merchant, "settings_changed", fields=changed)
+    audit.record_operator_action(request, merchant, "settings_changed", fields=changed)
 
 
 def record_role(request: HttpRequest, membership: Membership, *, before: str) -> None:
@@ -31,14 +31,14 @@ def record_role(request: HttpRequest, membership: Membership, *, before: str) ->
     about the person's keys (`team.take_rights`).
     """
     facts = {"email": membership.user.email, "role": membership.role}
-    audit.record_of_operator(request, membership.merchant, "role_changed", **facts)
+    audit.record_operator_action(request, membership.merchant, "role_changed", **facts)
     if before:
         team.take_rights(membership, before)
 
 
 def record_removal(request: HttpRequest, membership: Membership) -> None:
     """Record that an operator removes a person from a merchant. Call it before the row is deleted."""
-    audit.record_of_operator(request, membership.merchant, "person_removed", email=membership.user.email)
+    audit.record_operator_action(request, membership.merchant, "person_removed", email=membership.user.email)
     before, membership.role = membership.role, ""
     team.take_rights(membership, before)
 
@@ -81,7 +81,7 @@ def record_removed_factor(request: HttpRequest, authenticator: Authenticator) ->
 
 def _record_of_person(request: HttpRequest, person: User, action: str, **facts: Any) -> None:
     for membership in _memberships_of(person):
-        audit.record_of_operator(request, membership.merchant, action, **facts)
+        audit.record_operator_action(request, membership.merchant, action, **facts)
 
 
 def _memberships_of(person: User) -> list[Membership]:

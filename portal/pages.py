@@ -14,7 +14,7 @@ from django_htmx.middleware import HtmxDetails
 from config.lib import crypto
 from config.lib.web import request_id
 from portal import access
-from portal.dashboard.merchant_tasks import Waiting
+from portal.dashboard.merchant_tasks import WaitingItems
 from portal.models import Membership
 
 # The menu, in two groups. Each entry has a URL name, a label, and the action that its page requires.
@@ -46,19 +46,19 @@ def show_page(
     context: dict[str, Any],
     *,
     here: str = "",
-    waiting: Waiting | None = None,
+    waiting: WaitingItems | None = None,
 ) -> HttpResponse:
     """Return a page of the portal, with times in the merchant's time zone.
 
     `here` is the URL name of the current menu entry. The status is 422 if the context has `errors`.
     """
-    around = around_page(membership, here, waiting or Waiting(membership.merchant)) | context
+    around = frame_context(membership, here, waiting or WaitingItems(membership.merchant)) | context
     status = 422 if around.get("errors") else 200
     with timezone.override(membership.merchant.time_zone):
         return render(request, template, around, status=status)
 
 
-def place_of(path: str) -> str:
+def menu_entry_of(path: str) -> str:
     """Return the URL name of the menu entry to which a path belongs, or "" if it belongs to none.
 
     A path belongs to the entry whose page has this path or a path above it. The home page does not count as
@@ -75,7 +75,7 @@ def errors(form: Form) -> dict[str, str]:
     return {name: str(found[0]) for name, found in form.errors.items()}
 
 
-def is_asked_for(request: HttpRequest, part: str) -> bool:
+def is_part_requested(request: HttpRequest, part: str) -> bool:
     """Return whether htmx requests only the element whose id begins with `part`, not the whole page."""
     htmx: HtmxDetails = request.htmx  # type: ignore[attr-defined]  # set by its middleware
     return bool(htmx) and (htmx.target or "").startswith(part)
@@ -97,23 +97,23 @@ def ask_question(
 
     If htmx requests only the question, the rest of the page is left out.
     """
-    template = "portal/_question.html" if is_asked_for(request, "question") else "portal/question.html"
+    template = "portal/_question.html" if is_part_requested(request, "question") else "portal/question.html"
     context = {"question": question, "address": request.get_full_path(), "back": reverse(here)}
     return show_page(request, membership, template, context, here=here)
 
 
-def hand_over(request: HttpRequest, membership: Membership, name: str, secret: str) -> None:
+def store_secret(request: HttpRequest, membership: Membership, name: str, secret: str) -> None:
     """Store a secret of the merchant in the session, so that the page `name` can show it once."""
-    request.session[_shown_once(membership, name)] = crypto.encrypt(secret)
+    request.session[_secret_session_key(membership, name)] = crypto.encrypt(secret)
 
 
-def handed_over(request: HttpRequest, membership: Membership, name: str) -> str:
-    """Return the secret that `hand_over` stored and remove it from the session; "" if there is none."""
-    sealed = request.session.pop(_shown_once(membership, name), "")
+def take_secret(request: HttpRequest, membership: Membership, name: str) -> str:
+    """Return the secret that `store_secret` stored and remove it from the session; "" if there is none."""
+    sealed = request.session.pop(_secret_session_key(membership, name), "")
     return crypto.decrypt(sealed) if sealed else ""
 
 
-def _shown_once(membership: Membership, name: str) -> str:
+def _secret_session_key(membership: Membership, name: str) -> str:
     """Return the session key for a secret that the page `name` shows once.
 
     The key contains the merchant's id, so that a page of another merchant does not show the secret.
@@ -121,12 +121,12 @@ def _shown_once(membership: Membership, name: str) -> str:
     return f"shown_once_{name}_{membership.merchant_id}"
 
 
-def refuse(request: HttpRequest, sentence: str) -> None:
+def report_refusal(request: HttpRequest, sentence: str) -> None:
     """Make the next page show why an action was refused, with the id of the request."""
     messages.error(request, sentence, extra_tags=request_id.current_id())
 
 
-def around_page(membership: Membership, here: str, waiting: Waiting) -> dict[str, Any]:
+def frame_context(membership: Membership, here: str, waiting: WaitingItems) -> dict[str, Any]:
     """Return the frame's context: merchant, menu with counts of waiting items, and the person's rights."""
     counts = waiting.counts()
     return {
@@ -140,7 +140,7 @@ def around_page(membership: Membership, here: str, waiting: Waiting) -> dict[str
             ]
             for group in MENU
         ],
-        "may": {action: access.may(membership, action) for action in access.MAY},
+        "may": {action: access.may(membership, action) for action in access.ROLES_BY_ACTION},
         "environment": "Sandbox" if settings.SANDBOX else "Live",
         "zone": membership.merchant.time_zone.rpartition("/")[2].replace("_", " "),
     }

@@ -14,13 +14,15 @@ from portal.mail import outbox, trouble_mails
 from portal.models import CheckoutNote, Invitation, OutboundEmail
 from portal.trials import trial_runs
 
-EMAILS_KEPT = timedelta(days=90)
+EMAIL_RETENTION = timedelta(days=90)
 
 # Tasks that only call a function of another module.
 send_emails = shared_task(outbox.send_due, name="portal.tasks.send_emails")
 run_trials = shared_task(trial_runs.run_due, name=trial_runs.RUN_TRIALS)
 delete_login_attempts = shared_task(login_limits.delete_old, name="portal.tasks.delete_login_attempts")
-disable_unused_accounts = shared_task(unused_accounts.handle_due, name="portal.tasks.disable_unused_accounts")
+disable_unused_accounts = shared_task(
+    unused_accounts.warn_and_disable, name="portal.tasks.disable_unused_accounts"
+)
 delete_ended_sessions = shared_task(sessions.delete_ended, name="portal.tasks.delete_ended_sessions")
 
 
@@ -45,7 +47,7 @@ def write_emails() -> None:
 @shared_task
 def delete_old_emails() -> None:
     """Delete mails and invitations older than 90 days, except unsent mails and open invitations."""
-    before = clock.now() - EMAILS_KEPT
+    before = clock.now() - EMAIL_RETENTION
     batches.delete(OutboundEmail.objects.filter(pk__lt=clock.first_id(before), next_try_at=None))
     batches.delete(Invitation.objects.filter(pk__lt=clock.first_id(before), expires_at__lt=clock.now()))
 

@@ -20,8 +20,8 @@ from portal.models import Invitation, Membership, Role, User
 LIFETIME = timedelta(days=7)
 MAX_OPEN = 50
 # Invitations per merchant. Withdrawn ones count too, because each of them was mailed.
-A_DAY = quota.Limit(50, timedelta(days=1))
-TO_ONE = quota.Limit(3, timedelta(days=1))  # per merchant and invited address
+PER_MERCHANT = quota.Limit(50, timedelta(days=1))
+PER_ADDRESS = quota.Limit(3, timedelta(days=1))  # per merchant and invited address
 INVITED = "This person is invited already. Withdraw the invitation before you send a new one."
 
 
@@ -36,8 +36,8 @@ def invite(by: Membership, email: str, role: Role) -> Invitation:
         merchant = _lock_merchant(by.merchant)
         access.recheck(by, "change_team")
         _check_owner(by, role)
-        _check_open(merchant, email)
-        _check_sent(merchant, email)
+        _check_open_invitations(merchant, email)
+        _check_daily_limits(merchant, email)
         invitation = Invitation.objects.create(
             merchant=merchant,
             email=email,
@@ -51,7 +51,7 @@ def invite(by: Membership, email: str, role: Role) -> Invitation:
     return invitation
 
 
-def _check_open(merchant: Merchant, email: str) -> None:
+def _check_open_invitations(merchant: Merchant, email: str) -> None:
     """End expired invitations; raise TeamRefused for a member, an invited person, or too many invitations."""
     open_ones = Invitation.objects.filter(merchant=merchant, ended_at=None)
     open_ones.filter(expires_at__lte=clock.now()).update(ended_at=clock.now())
@@ -63,18 +63,18 @@ def _check_open(merchant: Merchant, email: str) -> None:
         raise TeamRefused("Too many invitations are open. Withdraw some first.")
 
 
-def _check_sent(merchant: Merchant, email: str) -> None:
+def _check_daily_limits(merchant: Merchant, email: str) -> None:
     """Raise TeamRefused if a limit on invitations per day is reached.
 
     The caller has locked the merchant, so that parallel invitations are all counted. Rule limit.invitations.
     """
     now, sent = clock.now(), Invitation.objects.filter(merchant=merchant)
-    if free_at := quota.locked_until(sent.filter(email__iexact=email), TO_ONE, now):
+    if free_at := quota.locked_until(sent.filter(email__iexact=email), PER_ADDRESS, now):
         words = "Too many invitations to this address in a day. Invite this person again"
-        raise TeamRefused(f"{words} {waiting_times.until(free_at, now)}.")
-    if free_at := quota.locked_until(sent, A_DAY, now):
+        raise TeamRefused(f"{words} {waiting_times.time_until(free_at, now)}.")
+    if free_at := quota.locked_until(sent, PER_MERCHANT, now):
         raise TeamRefused(
-            f"Too many invitations in a day. Invite the next one {waiting_times.until(free_at, now)}."
+            f"Too many invitations in a day. Invite the next one {waiting_times.time_until(free_at, now)}."
         )
 
 
@@ -97,7 +97,7 @@ def accept(token: str, user: User) -> Membership:
     return membership
 
 
-def take_back(merchant: Merchant, invitation_uuid: UUID) -> Invitation:
+def withdraw_invitation(merchant: Merchant, invitation_uuid: UUID) -> Invitation:
     """End an invitation that was not accepted. Raises Invitation.DoesNotExist."""
     with transaction.atomic(savepoint=True):
         rows = Invitation.objects.select_for_update(no_key=True)

@@ -11,7 +11,7 @@ from django.urls import include, path, re_path
 from django.views.decorators.http import require_POST
 from django.views.generic import RedirectView
 
-from portal.accounts.second_factor import comes_first
+from portal.accounts.second_factor import require_second_factor
 from portal.views import (
     audit,
     balance,
@@ -54,7 +54,7 @@ portal = [
     path("/balance", balance.show_balance, name="portal_balance"),
     path("/balance.csv", balance.export_balance, name="portal_balance_csv"),
     path("/balance/payouts/<uuid:entry_uuid>.csv", payouts.export_payout, name="portal_payout_csv"),
-    path("/webhooks", webhooks.configured, name="portal_webhooks"),
+    path("/webhooks", webhooks.show_webhooks, name="portal_webhooks"),
     path("/webhooks/endpoint", webhooks.save, name="portal_endpoint"),
     path("/webhooks/approve", webhooks.approve, name="portal_endpoint_approve"),
     path("/webhooks/end", webhooks.end, name="portal_endpoint_end"),
@@ -71,7 +71,7 @@ portal = [
     path("/keys/<uuid:client_uuid>/rotate", keys.rotate, name="portal_key_rotate"),
     path("/keys/<uuid:client_uuid>/stop", keys.stop_previous, name="portal_key_stop"),
     path("/keys/<uuid:client_uuid>/revoke", keys.revoke, name="portal_key_revoke"),
-    path("/checklist", trials.ticked, name="portal_checklist"),
+    path("/checklist", trials.show_checklist, name="portal_checklist"),
     path("/checklist/run", trials.run, name="portal_run_case"),
     path("/checklist/rotate", trials.rotate_and_run, name="portal_rotate_and_run"),
     path("/team", team.show_team, name="portal_team"),
@@ -99,7 +99,7 @@ accounts = [
     path("logout/", require_POST(account.logout), name="account_logout"),
     path("inactive/", account.account_inactive, name="account_inactive"),
     path("reauthenticate/", account.reauthenticate, name="account_reauthenticate"),
-    path("password/change/", comes_first(account.password_change), name="account_change_password"),
+    path("password/change/", require_second_factor(account.password_change), name="account_change_password"),
     path("password/set/", _set_password, name="account_set_password"),
     path("password/reset/", account.password_reset, name="account_reset_password"),
     path("password/reset/done/", account.password_reset_done, name="account_reset_password_done"),
@@ -113,33 +113,41 @@ accounts = [
         account.password_reset_from_key,
         name="account_reset_password_from_key",
     ),
-    path("2fa/", comes_first(security.index), name="mfa_index"),
+    path("2fa/", require_second_factor(security.index), name="mfa_index"),
     path("2fa/authenticate/", mfa.authenticate, name="mfa_authenticate"),
     path("2fa/reauthenticate/", mfa.reauthenticate, name="mfa_reauthenticate"),
     path("2fa/totp/activate/", security.ActivateTotp.as_view(), name="mfa_activate_totp"),
-    path("2fa/totp/deactivate/", comes_first(totp.deactivate_totp), name="mfa_deactivate_totp"),
+    path("2fa/totp/deactivate/", require_second_factor(totp.deactivate_totp), name="mfa_deactivate_totp"),
     path("login/passkey/", passkeys.LogIn.as_view(), name="mfa_login_webauthn"),
     path("2fa/passkeys/add/", passkeys.Add.as_view(), name="mfa_add_webauthn"),
     path(
         "2fa/passkeys/reauthenticate/", passkeys.Reauthenticate.as_view(), name="mfa_reauthenticate_webauthn"
     ),
-    path("2fa/passkeys/<int:pk>/remove/", comes_first(passkeys.Remove.as_view()), name="mfa_remove_webauthn"),
-    path("2fa/codes/", comes_first(recovery_codes.view_recovery_codes), name="mfa_view_recovery_codes"),
+    path(
+        "2fa/passkeys/<int:pk>/remove/",
+        require_second_factor(passkeys.Remove.as_view()),
+        name="mfa_remove_webauthn",
+    ),
+    path(
+        "2fa/codes/",
+        require_second_factor(recovery_codes.view_recovery_codes),
+        name="mfa_view_recovery_codes",
+    ),
     path(
         "2fa/codes/new/",
-        comes_first(recovery_codes.generate_recovery_codes),
+        require_second_factor(recovery_codes.generate_recovery_codes),
         name="mfa_generate_recovery_codes",
     ),
     path(
         "2fa/codes/download/",
-        comes_first(recovery_codes.download_recovery_codes),
+        require_second_factor(recovery_codes.download_recovery_codes),
         name="mfa_download_recovery_codes",
     ),
-    path("sessions/", comes_first(security.end_sessions), name="usersessions_list"),
+    path("sessions/", require_second_factor(security.end_sessions), name="usersessions_list"),
 ]
 
 urlpatterns = [
     path("portal", include(portal)),
-    path("join/<str:token>", comes_first(invitations.join), name="portal_join"),
+    path("join/<str:token>", require_second_factor(invitations.join), name="portal_join"),
     path("accounts/", include(accounts)),
 ]

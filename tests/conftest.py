@@ -166,7 +166,7 @@ def _open_as_far_as_anybody_asks() -> None:
 @pytest.fixture(autouse=True)
 def _switches_read_anew() -> None:
     """Clear the cache of operators' payment stops, so that an earlier test's stop has no effect."""
-    operator_stops.read_anew()
+    operator_stops.reread_stops()
 
 
 @pytest.fixture
@@ -234,7 +234,7 @@ def rival_api(rival: Merchant) -> Api:
 def proven(db: None) -> Iterator[None]:
     """Check after the test that the ledger agrees with the statuses."""
     yield
-    assert ledger_proof.breaches() == []
+    assert ledger_proof.find_breaches() == []
 
 
 @pytest.fixture

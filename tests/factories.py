@@ -17,7 +17,7 @@ from uuid_utils.compat import uuid7
 from checkout import creation, outcomes
 from checkout.creation import Order
 from checkout.models import Checkout, Customer, Item, PaymentRequest, Refund
-from checkout.outcomes import Recorded
+from checkout.outcomes import RecordedOutcome
 from config.lib import clock
 from payments import operator_stops
 from payments.cause import Cause
@@ -25,7 +25,7 @@ from payments.models import Merchant, Operation, Posting, Switch
 from payments.provider import Outcome
 from webhooks import subscriptions, url_check
 from webhooks.models import Event
-from webhooks.subscriptions import Registered
+from webhooks.subscriptions import SavedSubscription
 
 CAUSE = Cause("client:test", "req_test")
 
@@ -118,10 +118,10 @@ def bare_share(checkout_uuid: UUID, position: int = 2, amount: int = 3000) -> UU
 def stop(merchant: Merchant | None, *, is_stopped: bool = True) -> None:
     """Set or clear an operator's stop of payments, and clear this process's cache of the stops."""
     Switch.objects.update_or_create(merchant=merchant, defaults={"is_stopped": is_stopped, "reason": "Test"})
-    operator_stops.read_anew()
+    operator_stops.reread_stops()
 
 
-def record(operation: Operation, outcome: Outcome) -> Recorded:
+def record(operation: Operation, outcome: Outcome) -> RecordedOutcome:
     """Record the outcome of an operation, as the process that holds its lease does."""
     checkout_uuid, lease = operation.payment.checkout_uuid, operation.lease_token
     return outcomes.record_outcome(checkout_uuid, operation.pk, outcome, lease=lease)
@@ -138,9 +138,9 @@ def make_late(checkout: Checkout) -> None:
         rows.update(payable_until=ago)
 
 
-def subscribe(merchant: Merchant, *, url: str, event_types: abc.Sequence[str] = ("*",)) -> Registered:
+def subscribe(merchant: Merchant, *, url: str, event_types: abc.Sequence[str] = ("*",)) -> SavedSubscription:
     """Check a URL and subscribe it to the merchant's events, as the API and the portal do."""
-    checked = url_check.checked(merchant, url)
+    checked = url_check.check_merchant_url(merchant, url)
     return subscriptions.save_subscription(merchant, url=checked, event_types=event_types, is_approved=True)
 
 

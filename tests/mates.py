@@ -25,7 +25,9 @@ def split(checkout: Checkout, *amounts: int) -> list[PaymentRequest]:
     return list(checkout.payment_requests.order_by("position"))
 
 
-def pay(share: PaymentRequest, card: str = FINNS, mate: Customer | None = None) -> authorizations.Paid:
+def pay(
+    share: PaymentRequest, card: str = FINNS, mate: Customer | None = None
+) -> authorizations.PaymentResult:
     """Pay a share with a mate's card, and do not run the pump afterwards."""
     token = bank.tokenise(subject=share.pk, number=card)
     return mate_shares.pay(share.pk, card=CardUse(token), mate=mate or CustomerFactory.create(), cause=CAUSE)
@@ -39,13 +41,13 @@ def pump(checkout_uuid: UUID, rounds: int = 1) -> None:
     for _ in range(rounds):
         of_checkout = Operation.objects.filter(payment__checkout_uuid=checkout_uuid, ended_at=None)
         of_checkout.exclude(purpose=Operation.Purpose.OUTSIDE).update(next_attempt_at=LONG_AGO)
-        operation_recovery.finish_all_of(checkout_uuid)
+        operation_recovery.finish_due_operations(checkout_uuid)
 
 
 def finish(operation: Operation) -> None:
     """Run the pump for only this operation, if the operation is due."""
     for claimed in operation_queue.claim(limit=1, operation_uuid=operation.pk):
-        operation_recovery.finish(claimed)
+        operation_recovery.finish_operation(claimed)
 
 
 def settled(share: PaymentRequest) -> str:

@@ -110,5 +110,5 @@ def ask_about(payment: Payment | None) -> None:
 def end_of(refund: Operation) -> tuple[str, str, str]:
     refund.refresh_from_db()
     checkout = Checkout.objects.get(pk=refund.payment.checkout_uuid)
-    assert ledger_proof.breaches() == []
+    assert ledger_proof.find_breaches() == []
     return checkout.status, refund.state, Refund.objects.latest("created_at").status

@@ -30,7 +30,7 @@ def before(database_url: str, folder: Path) -> Iterator[str]:
     settings, log = _settings(folder, sockets), folder / "pgbouncer.log"
     program = shutil.which("pgbouncer", path=f"{os.defpath}:/usr/sbin")
     assert program, "make test-full installs it"
-    command = children.tied([program, str(settings)], by=signal.SIGINT)
+    command = children.tie_to_parent([program, str(settings)], by=signal.SIGINT)
     with log.open("ab") as lines:
         process = subprocess.Popen(
             [*servers._drop_privileges_command(), *command], stdout=lines, stderr=lines

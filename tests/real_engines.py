@@ -31,7 +31,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     folder = Path(_stack.enter_context(tempfile.TemporaryDirectory(prefix="checkout-tests-")))
     atexit.register(_stack.close)  # in case pytest exits before it calls pytest_unconfigure
     os.environ |= NOWHERE if spreads(early_config) else start(folder)
-    os.environ |= environment.keys(folder)
+    os.environ |= environment.load_keys(folder)
 
 
 def spreads(config: pytest.Config) -> bool:

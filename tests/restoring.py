@@ -79,7 +79,7 @@ def repaired(began: datetime) -> Repair:
     done = repair.repair(began)
     assert not restore_guard.is_closed()
     assert borne() == before
-    found = ledger_proof.breaches()
+    found = ledger_proof.find_breaches()
     assert found == [], found
     for payment_uuid in Payment.objects.values_list("pk", flat=True):
         assert not sync.sync(payment_uuid), "the two books agree"
@@ -91,4 +91,4 @@ def nothing_moves_later(order: Checkout) -> None:
     for _ in range(PUMPED):
         mates.pump(order.pk)
     assert borne() == before
-    assert ledger_proof.breaches() == []
+    assert ledger_proof.find_breaches() == []

@@ -66,7 +66,7 @@ def _make(template: Path) -> None:
 def _migrate(folder: Path) -> None:
     """Create a PostgreSQL cluster with a migrated database in the folder."""
     variables = {name: os.environ[name] for name in SHELL if name in os.environ}
-    variables = environment.of_run(variables, folder) | {"REDIS_URL": "redis://127.0.0.1:1/0"}
+    variables = environment.variables_of_run(variables, folder) | {"REDIS_URL": "redis://127.0.0.1:1/0"}
     with engines.running(folder, durable=False, redis_url=variables["REDIS_URL"]) as own:
         subprocess.run(
             (sys.executable, "manage.py", "migrate", "--verbosity", "0"),

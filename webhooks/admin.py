@@ -17,7 +17,7 @@ from payments.models import Merchant
 from webhooks import health, resending, subscriptions
 from webhooks.models import PERSONAL, Attempt, Delivery, Endpoint, Event, SigningSecret, Subscription
 
-LATELY = timedelta(hours=24)
+RECENT_PERIOD = timedelta(hours=24)
 
 
 class ResendingAdmin(ReadOnlyAdmin):
@@ -26,7 +26,7 @@ class ResendingAdmin(ReadOnlyAdmin):
     def has_resend_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("webhooks.change_delivery")
 
-    def tell(self, request: HttpRequest, merchant: Merchant, resent: resending.Resent | None) -> None:
+    def tell(self, request: HttpRequest, merchant: Merchant, resent: resending.ResendResult | None) -> None:
         """Show the result of an action."""
         if resent is None:
             self.message_user(request, f"{merchant} has no subscription to send to.", messages.ERROR)
@@ -60,7 +60,7 @@ class SubscriptionAdmin(ResendingAdmin):
             merchant = subscription.merchant
             try:
                 resent = resending.resend_parked(
-                    merchant, clock.now() - LATELY, cause=cause_of_operator(request)
+                    merchant, clock.now() - RECENT_PERIOD, cause=cause_of_operator(request)
                 )
             except subscriptions.SubscriptionNotFound:
                 self.tell(request, merchant, None)
@@ -128,7 +128,7 @@ class DeliveryAdmin(ResendingAdmin):
     @admin.display(description="checkout")
     def checkout(self, delivery: Delivery) -> str:
         checkout_uuid = delivery.event.checkout_uuid
-        return columns.to_page("checkout.checkout", checkout_uuid) if checkout_uuid else columns.NOTHING
+        return columns.key_link("checkout.checkout", checkout_uuid) if checkout_uuid else columns.EMPTY_CELL
 
     def offers(self, action: str, row: Delivery) -> bool:
         return row.status != Delivery.Status.DELIVERED

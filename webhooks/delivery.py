@@ -33,16 +33,16 @@ PER_HUNG, PER_HUNG_URGENT = 1, 5  # maximum attempts in flight at an endpoint th
 # attempts start in a second. Urgent deliveries are not limited.
 BURST, PACE_SECONDS = 10, 0.025
 WORKER_LOST = health.WORKER_LOST
-LOST_IN_WORDS = "our sender was cut off; the request may have arrived"
+WORKER_LOST_TEXT = "our sender was cut off; the request may have arrived"
 SWEEP_ROWS = 500
-DATABASE_FAILS = (OperationalError, InterfaceError)
-CLAIMING = 0x636C6D  # first key of the advisory locks that claims take on endpoints: "clm" in ASCII
+DATABASE_ERRORS = (OperationalError, InterfaceError)
+CLAIM_LOCK_KEY = 0x636C6D  # first key of the advisory locks that claims take on endpoints: "clm" in ASCII
 
 
 class Claimed(NamedTuple):
     """A delivery leased to this worker, with everything that its POST needs.
 
-    The lease token is the attempt's id. `body` has the stored bytes, which `models.unseal` turns into the
+    The lease token is the attempt's id. `body` has the stored bytes, which `models.decrypt_if_personal` turns into the
     bytes to send. The secrets are encrypted, newest first. Ids are strings, as they are sent.
     """
 
@@ -85,7 +85,7 @@ class Result:
     excerpt: str = ""
 
 
-class _Leased(NamedTuple):
+class _LeasedDelivery(NamedTuple):
     """A locked delivery with its open attempt, as LOCK_LEASED reads it."""
 
     delivery_id: str
@@ -106,18 +106,18 @@ class _Leased(NamedTuple):
     is_approved: bool  # the address is approved for personal data
 
 
-class _Finished(NamedTuple):
+class _FinishedAttempt(NamedTuple):
     """The new state of a delivery after an attempt, and the time when the attempt ended."""
 
-    leased: _Leased
+    leased: _LeasedDelivery
     result: Result
     attempt_ended_at: datetime
     status: Delivery.Status
     next_attempt_at: datetime | None
 
 
-_BOUNDS: dict[str, Any] = {
-    "claiming": CLAIMING,
+_CLAIM_LIMITS: dict[str, Any] = {
+    "claiming": CLAIM_LOCK_KEY,
     "signing": subscriptions.MAX_SIGNING,
     "per_endpoint": PER_ENDPOINT,
     "per_endpoint_urgent": PER_ENDPOINT_URGENT,
@@ -142,7 +142,7 @@ def claim(*, slots: int, general_slots: int) -> Claims:
     claims = Claims()
     if restore_guard.is_closed():
         return claims
-    room = _BOUNDS | {"slots": slots, "general_slots": general_slots}
+    room = _CLAIM_LIMITS | {"slots": slots, "general_slots": general_slots}
     with transaction.atomic(savepoint=True), _cursor() as cursor:
         cursor.execute(statements.LOCK_ENDPOINTS, room)
         ((endpoints, claims.is_shared),) = cursor.fetchall()
@@ -162,7 +162,7 @@ def _with_bodies(cursor: Any, rows: Sequence[tuple[Any, ...]]) -> Iterator[Claim
         yield Claimed._make((*row, *events[row[_EVENT_ID]]))
 
 
-def record(results: Sequence[Result]) -> None:
+def record_results(results: Sequence[Result]) -> None:
     """Finish the attempts and reschedule, end or park their deliveries, in one transaction.
 
     A result is ignored if the delivery no longer has the result's lease token. In that case, the attempt has
@@ -173,33 +173,35 @@ def record(results: Sequence[Result]) -> None:
     with transaction.atomic(savepoint=True), _cursor() as cursor:
         by_lease = {result.lease_token: result for result in results}
         ids = [UUID(result.delivery_id) for result in results]
-        first, last = partitions.beside(*ids)
+        first, last = partitions.id_range_of(*ids)
         cursor.execute(statements.LOCK_LEASED, {"ids": ids, "first": first, "last": last})
-        pairs = ((row, by_lease.get(row.lease_token)) for row in map(_Leased._make, cursor.fetchall()))
+        pairs = (
+            (row, by_lease.get(row.lease_token)) for row in map(_LeasedDelivery._make, cursor.fetchall())
+        )
         finished = [_finish(row, result) for row, result in pairs if result is not None]
         if finished:
-            rows = orjson.dumps([_row(one) for one in finished]).decode()
+            rows = orjson.dumps([_result_row(one) for one in finished]).decode()
             attempts = [one.leased.lease_token for one in finished]
             cursor.execute(statements.FINISH_ATTEMPTS, {"rows": rows, "attempts": attempts})
         for row in finished:
             failpoint.reach("webhook_recorded", row.leased.delivery_id)
         # This comes last, so that a claim waits for the lock on an endpoint's row only during the commit.
-        health.record_health([_seen(row) for row in finished if _tells_of_endpoint(row)])
+        health.record_health([_endpoint_result(row) for row in finished if _concerns_endpoint(row)])
 
 
-def record_apart(results: Sequence[Result]) -> int:
+def record_one_by_one(results: Sequence[Result]) -> int:
     """Record each result in its own transaction; return how many were recorded.
 
     A result that cannot be recorded is tried again without the receiver's text. If that fails too, the other
     results are still recorded. Raises OperationalError or InterfaceError if the database fails.
     """
-    return sum(_is_recorded(result) or _is_recorded(replace(result, excerpt="")) for result in results)
+    return sum(_try_record(result) or _try_record(replace(result, excerpt="")) for result in results)
 
 
-def _is_recorded(result: Result) -> bool:
+def _try_record(result: Result) -> bool:
     try:
-        record([result])
-    except DATABASE_FAILS:
+        record_results([result])
+    except DATABASE_ERRORS:
         raise
     except Exception as error:
         name = type(error).__name__
@@ -222,27 +224,27 @@ def _cursor() -> Iterator[Any]:
         yield cursor
 
 
-def in_words(error_message: str | None) -> str | None:
+def describe_error(error_message: str | None) -> str | None:
     """Return an attempt's error in words for people (rule log.words)."""
-    return LOST_IN_WORDS if error_message == WORKER_LOST else error_message
+    return WORKER_LOST_TEXT if error_message == WORKER_LOST else error_message
 
 
-def close_lost() -> int:
+def close_lost_attempts() -> int:
     """Close the attempts whose lease has expired, as failed attempts; return how many there were."""
     with _cursor() as cursor:
         cursor.execute(statements.FIND_LOST_LEASES, {"rows": SWEEP_ROWS})
         leases = cursor.fetchall()
     lost = [Result(delivery_id, token, None, WORKER_LOST, None) for delivery_id, token in leases]
     try:
-        record(lost)
-    except DATABASE_FAILS:
+        record_results(lost)
+    except DATABASE_ERRORS:
         raise
     except Exception:
-        return record_apart(lost)
+        return record_one_by_one(lost)
     return len(lost)
 
 
-def end_pointless() -> int:
+def end_obsolete_deliveries() -> int:
     """End due deliveries that must no longer be sent; return how many there were.
 
     Their event is superseded, their `valid_until` has passed, or their subscription has ended. Like `claim`,
@@ -253,24 +255,24 @@ def end_pointless() -> int:
     return queries.execute(statements.END_POINTLESS, {"rows": SWEEP_ROWS})
 
 
-def _finish(leased: _Leased, result: Result) -> _Finished:
+def _finish(leased: _LeasedDelivery, result: Result) -> _FinishedAttempt:
     ended_at = leased.now
     if result.duration_ms is not None:
         ended_at = min(leased.started_at + timedelta(milliseconds=result.duration_ms), leased.now)
     if retries.is_delivered(result.http_status) or leased.was_delivered:
-        return _Finished(leased, result, ended_at, Delivery.Status.DELIVERED, None)
+        return _FinishedAttempt(leased, result, ended_at, Delivery.Status.DELIVERED, None)
     if leased.is_superseded:
-        return _Finished(leased, result, ended_at, Delivery.Status.SUPERSEDED, None)
+        return _FinishedAttempt(leased, result, ended_at, Delivery.Status.SUPERSEDED, None)
     next_attempt_at = None if leased.is_unsubscribed else _next_attempt_at(leased, result, ended_at)
     status = Delivery.Status.PARKED if next_attempt_at is None else Delivery.Status.PENDING
     if leased.event_type in PERSONAL and not leased.is_approved:
         # The address has changed during the attempt, and the new one is not approved.
         next_attempt_at = None
-    return _Finished(leased, result, ended_at, status, next_attempt_at)
+    return _FinishedAttempt(leased, result, ended_at, status, next_attempt_at)
 
 
-def _next_attempt_at(leased: _Leased, result: Result, ended_at: datetime) -> datetime | None:
-    attempted = retries.Attempted(
+def _next_attempt_at(leased: _LeasedDelivery, result: Result, ended_at: datetime) -> datetime | None:
+    attempted = retries.AttemptedDelivery(
         event_type=leased.event_type,
         delivery_id=UUID(leased.delivery_id),
         attempts=leased.attempts,
@@ -285,7 +287,7 @@ def _next_attempt_at(leased: _Leased, result: Result, ended_at: datetime) -> dat
     return retries.resumes_at(leased.returns_at, attempted) if leased.returns_at else None
 
 
-def _row(one: _Finished) -> dict[str, Any]:
+def _result_row(one: _FinishedAttempt) -> dict[str, Any]:
     leased, result = one.leased, one.result
     return {
         "delivery_id": leased.delivery_id,
@@ -304,17 +306,17 @@ def _row(one: _Finished) -> dict[str, Any]:
     }
 
 
-def _tells_of_endpoint(row: _Finished) -> bool:
+def _concerns_endpoint(row: _FinishedAttempt) -> bool:
     """Return whether the result says something about the endpoint at its current address.
 
     It does not if the failure was on our own side, or if the attempt went to a previous address.
     """
-    return row.result.error_message not in health.NOT_ITS_OWN and not row.leased.is_elsewhere
+    return row.result.error_message not in health.ERRORS_NOT_OF_ENDPOINT and not row.leased.is_elsewhere
 
 
-def _seen(row: _Finished) -> health.Seen:
+def _endpoint_result(row: _FinishedAttempt) -> health.AttemptResult:
     result = row.result
-    return health.Seen(
+    return health.AttemptResult(
         row.leased.subscription_id,
         row.attempt_ended_at,
         result.http_status,

@@ -22,16 +22,16 @@ from prometheus_client import Histogram
 from config.lib import failpoint
 from config.lib.process import liveness, tracing
 from webhooks import delivery, headers, retries, targets, transport
-from webhooks.models import unseal
+from webhooks.models import decrypt_if_personal
 
 log = structlog.get_logger("webhooks.delivery_sender")
 
-LOOK_SECONDS = 1.0  # without a wake-up, the queue is checked at this interval
+POLL_SECONDS = 1.0  # without a wake-up, the queue is checked at this interval
 GATHER_SECONDS = 0.05  # an answer waits this long for other answers, to be recorded with them
 GATHER_SHARE = 0.5  # if answers for this share of the slots are waiting, they are recorded at once
 # After a claim, the queue is checked at this interval for a second. Due deliveries might be left because of a
 # pace limit or a claim of another process.
-BRISK_SECONDS = 0.05
+BUSY_POLL_SECONDS = 0.05
 PAUSE_SECONDS = 0.5  # pause after a failed claim, sweep or recording
 SWEEP_SECONDS = 1.0
 START_SECONDS = 5.0
@@ -121,8 +121,8 @@ class Sender:
         while not self._is_stopping:
             liveness.watch()
             with contextlib.suppress(TimeoutError):
-                is_brisk = time.monotonic() - self._claimed_at < LOOK_SECONDS
-                await asyncio.wait_for(self._woken.wait(), BRISK_SECONDS if is_brisk else LOOK_SECONDS)
+                is_brisk = time.monotonic() - self._claimed_at < POLL_SECONDS
+                await asyncio.wait_for(self._woken.wait(), BUSY_POLL_SECONDS if is_brisk else POLL_SECONDS)
             self._woken.clear()
             if not await self._survives(self._claim) or not await self._survives(self._sweep):
                 self._woken.set()
@@ -142,7 +142,7 @@ class Sender:
         ended = {task: claimed for task, claimed in self._sending.items() if task.done()}
         if ended:
             results = [_result_of(task, claimed) for task, claimed in ended.items()]
-            await self._in_database(self._recording, record_surely, results)
+            await self._in_database(self._recording, record_with_retries, results)
             for task in ended:
                 del self._sending[task]
 
@@ -150,10 +150,10 @@ class Sender:
         if self._is_stopping or time.monotonic() - self._swept_at < SWEEP_SECONDS:
             return
         self._swept_at = time.monotonic()
-        lost = await self._in_database(self._claiming, delivery.close_lost)
+        lost = await self._in_database(self._claiming, delivery.close_lost_attempts)
         if lost:
             log.warning("webhook attempts of a lost worker closed", count=lost)
-        await self._in_database(self._claiming, delivery.end_pointless)
+        await self._in_database(self._claiming, delivery.end_obsolete_deliveries)
 
     async def _claim(self) -> None:
         sending = [claimed for task, claimed in self._sending.items() if not task.done()]
@@ -198,14 +198,14 @@ class Sender:
             # The body was deleted just when a person sent the delivery again.
             return transport.Answer(None, "its personal data has been deleted", "", 0)
         try:
-            body = unseal(claimed.event_type, claimed.body)
+            body = decrypt_if_personal(claimed.event_type, claimed.body)
             with tracing.span(
                 f"delivery {claimed.event_type}", parent=claimed.traceparent, checkout=claimed.checkout_uuid
             ):
                 return await transport.post(
                     self._pool,
                     targets.check_url(claimed.url, allow_loopback=self._allow_loopback),
-                    headers.signed(claimed, body),
+                    headers.signed_headers(claimed, body),
                     body,
                     deadline_seconds=left,
                 )
@@ -285,14 +285,14 @@ def _close_connection() -> None:
     connection.close()  # closes the connection of the calling thread
 
 
-def record_surely(results: Sequence[delivery.Result]) -> None:
+def record_with_retries(results: Sequence[delivery.Result]) -> None:
     """Record results, and retry if that fails, because the POST of a lost result is sent again."""
     for result in results:
         failpoint.reach("webhook_answered", result.delivery_id)
     for tries, pause in enumerate(RECORD_PAUSES):
         time.sleep(pause)
         try:
-            record = delivery.record if tries < TRIES_TOGETHER else delivery.record_apart
+            record = delivery.record_results if tries < TRIES_TOGETHER else delivery.record_one_by_one
             record(results)
         except Exception as error:
             log.warning("webhook results not recorded", tries=tries + 1, error=type(error).__name__)

@@ -11,13 +11,13 @@ USER_AGENT = "MerchantCheckout-Webhooks/1"
 
 
 @lru_cache(maxsize=10_000)
-def _open_secret(sealed_secret: str) -> str:
+def _decrypt_secret(sealed_secret: str) -> str:
     return crypto.decrypt(sealed_secret)
 
 
-def signed(claimed: Claimed, body: bytes) -> dict[str, str]:
+def signed_headers(claimed: Claimed, body: bytes) -> dict[str, str]:
     """Return the headers of a delivery, signed with the time of its claim by the database's clock."""
-    secrets = [_open_secret(sealed) for sealed in claimed.sealed_secrets]
+    secrets = [_decrypt_secret(sealed) for sealed in claimed.sealed_secrets]
     at, trace = int(claimed.claimed_at.timestamp()), tracing.current_traceparent()
     return {
         "Content-Type": "application/json",

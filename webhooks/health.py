@@ -18,17 +18,17 @@ from config.lib.database import queries
 from webhooks import retries, statements
 from webhooks.models import Delivery, Endpoint, Subscription
 
-LOOKS_BACK = timedelta(hours=24)
+HEALTH_PERIOD = timedelta(hours=24)
 LATEST = 1000  # at most this many attempts, and this many parked deliveries, are counted
 HUNG_MS = 5000
 # Errors for which the endpoint is not responsible.
 WORKER_LOST = "worker_lost"
 REFUSED_BY_SANDBOX = "HTTP 500, made by the sandbox"
 DROPPED_BY_SANDBOX = "the sandbox dropped the answer"
-NOT_ITS_OWN = (WORKER_LOST, REFUSED_BY_SANDBOX, DROPPED_BY_SANDBOX)
+ERRORS_NOT_OF_ENDPOINT = (WORKER_LOST, REFUSED_BY_SANDBOX, DROPPED_BY_SANDBOX)
 
 
-class Seen(NamedTuple):
+class AttemptResult(NamedTuple):
     """The part of an attempt's result that matters for the health of its endpoint."""
 
     subscription_id: str
@@ -69,18 +69,18 @@ class Health:
     working_since: datetime | None
 
 
-def record_health(seen: Iterable[Seen]) -> None:
+def record_health(seen: Iterable[AttemptResult]) -> None:
     """Update the health of endpoints from a batch of recorded attempts."""
-    by_endpoint: dict[str, list[Seen]] = defaultdict(list)
+    by_endpoint: dict[str, list[AttemptResult]] = defaultdict(list)
     for attempt in seen:
         by_endpoint[attempt.subscription_id].append(attempt)
     if not by_endpoint:
         return
-    rows = [_behaviour(attempts) for attempts in by_endpoint.values()]
+    rows = [_health_row(attempts) for attempts in by_endpoint.values()]
     queries.execute(statements.SAVE_ENDPOINT_HEALTH, {"rows": orjson.dumps(rows).decode()})
 
 
-def _behaviour(attempts: Sequence[Seen]) -> dict[str, Any]:
+def _health_row(attempts: Sequence[AttemptResult]) -> dict[str, Any]:
     """Summarise the attempts of one endpoint as a row for statements.SAVE_ENDPOINT_HEALTH."""
     in_order = sorted(attempts, key=attrgetter("ended_at"))
     success = max((attempt.ended_at for attempt in in_order if attempt.is_success), default=None)
@@ -102,9 +102,12 @@ def read_health(subscription: Subscription) -> Health:
     """Return the current health of the subscription's endpoint. The cost does not grow with the log."""
     endpoint, now = Endpoint.objects.filter(subscription=subscription).first() or Endpoint(), clock.now()
     asked: dict[str, Any] = {"merchant": subscription.merchant_id, "subscription": subscription.pk}
-    first, last = clock.first_id(now - LOOKS_BACK - retries.ENDS_WITHIN), clock.first_id(now + LOOKS_BACK)
-    since = {"since": now - LOOKS_BACK, "first": first, "last": last, "failed": endpoint.last_failure_at}
-    counted = {"latest": LATEST, "not_its_own": list(NOT_ITS_OWN)}
+    first, last = (
+        clock.first_id(now - HEALTH_PERIOD - retries.MAX_SCHEDULE_LENGTH),
+        clock.first_id(now + HEALTH_PERIOD),
+    )
+    since = {"since": now - HEALTH_PERIOD, "first": first, "last": last, "failed": endpoint.last_failure_at}
+    counted = {"latest": LATEST, "not_its_own": list(ERRORS_NOT_OF_ENDPOINT)}
     found = queries.row(statements.SUMMARIZE_ATTEMPTS, asked | since | counted)
     attempts, delivered, p50, p95, working_since = found
     return Health(
@@ -113,7 +116,7 @@ def read_health(subscription: Subscription) -> Health:
         p50_ms=p50,
         p95_ms=p95,
         oldest_due_at=_oldest_due_at(subscription, now),
-        parked=_parked(subscription, now - LOOKS_BACK),
+        parked=_count_parked(subscription, now - HEALTH_PERIOD),
         last_success_at=endpoint.last_success_at,
         last_failure_at=endpoint.last_failure_at,
         last_error=endpoint.last_error,
@@ -122,7 +125,7 @@ def read_health(subscription: Subscription) -> Health:
     )
 
 
-def oldest_due(now: datetime, *, is_urgent: bool) -> datetime | None:
+def oldest_due_of_all(now: datetime, *, is_urgent: bool) -> datetime | None:
     """Return when the oldest due delivery of all merchants became due, or None if no delivery is due.
 
     This needs one index lookup per endpoint.
@@ -136,7 +139,7 @@ def oldest_due(now: datetime, *, is_urgent: bool) -> datetime | None:
     return found if found is not None and found <= now else None
 
 
-def _parked(subscription: Subscription, since: datetime) -> int:
+def _count_parked(subscription: Subscription, since: datetime) -> int:
     rows = Delivery.objects.filter(merchant_id=subscription.merchant_id, subscription=subscription)
     return rows.filter(status=Delivery.Status.PARKED, closed_at=None, ended_at__gte=since)[:LATEST].count()
 

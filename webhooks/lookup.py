@@ -16,7 +16,7 @@ from webhooks import statements
 from webhooks.models import Attempt, Delivery, Event, EventType
 
 
-class OfType(Value):
+class EventTypeValue(Value):
     """An event type in a filter, written into the SQL text instead of passed as a parameter.
 
     With a parameter, PostgreSQL can cache one plan for all types. Such a plan does not use the partial
@@ -33,7 +33,7 @@ class OfType(Value):
 
 def events_about(*checkout_uuids: UUID) -> QuerySet[Event]:
     """Return the events of these checkouts. Partitions older than the oldest checkout are not read."""
-    told = partitions.told_of(*checkout_uuids)
+    told = partitions.ids_made_since(*checkout_uuids)
     return Event.objects.filter(checkout_uuid__in=checkout_uuids, pk__range=told)
 
 
@@ -41,30 +41,32 @@ def deliveries_of(event_uuids: Collection[UUID]) -> QuerySet[Delivery]:
     """Return the deliveries of these events."""
     if not event_uuids:
         return Delivery.objects.none()
-    return Delivery.objects.filter(event__in=event_uuids, pk__range=partitions.beside(*event_uuids))
+    return Delivery.objects.filter(event__in=event_uuids, pk__range=partitions.id_range_of(*event_uuids))
 
 
 def statuses_of(event_uuids: Collection[UUID]) -> dict[UUID, str]:
     """Map the id of each event that has a delivery to the status of the delivery."""
     if not event_uuids:
         return {}
-    parameters = [list(event_uuids), *partitions.beside(*event_uuids)]
+    parameters = [list(event_uuids), *partitions.id_range_of(*event_uuids)]
     return dict(queries.rows(statements.READ_STATUSES, parameters))
 
 
 def attempts_of(event_uuids: Collection[UUID]) -> QuerySet[Attempt]:
     """Return the attempts to deliver these events."""
-    return attempts_under(list(deliveries_of(event_uuids).values_list("pk", flat=True)))
+    return attempts_of_deliveries(list(deliveries_of(event_uuids).values_list("pk", flat=True)))
 
 
-def attempts_under(delivery_uuids: Collection[UUID]) -> QuerySet[Attempt]:
+def attempts_of_deliveries(delivery_uuids: Collection[UUID]) -> QuerySet[Attempt]:
     """Return the attempts of these deliveries."""
     if not delivery_uuids:
         return Attempt.objects.none()
-    return Attempt.objects.filter(delivery__in=delivery_uuids, pk__range=partitions.beside(*delivery_uuids))
+    return Attempt.objects.filter(
+        delivery__in=delivery_uuids, pk__range=partitions.id_range_of(*delivery_uuids)
+    )
 
 
-def ended_as(*, is_delivered: bool) -> Q:
+def result_condition(*, is_delivered: bool) -> Q:
     """Return the filter for delivered or for failed attempts.
 
     A failed attempt always has an error message. The filter includes that, so that PostgreSQL can use the

@@ -129,15 +129,15 @@ class Event(models.Model):
     @property
     def plain_body(self) -> bytes:
         """The bytes that are sent, or no bytes if the event's personal data was deleted."""
-        return b"" if self.body_deleted_at else unseal(self.type, bytes(self.body))
+        return b"" if self.body_deleted_at else decrypt_if_personal(self.type, bytes(self.body))
 
 
-def sealed(event_type: str, body: bytes) -> bytes:
+def encrypt_if_personal(event_type: str, body: bytes) -> bytes:
     """Return the bytes to store for an event: encrypted if its type is personal."""
     return crypto.encrypt(body.decode()).encode() if event_type in PERSONAL else body
 
 
-def unseal(event_type: str, kept: bytes) -> bytes:
+def decrypt_if_personal(event_type: str, kept: bytes) -> bytes:
     """Return the bytes to send for the stored bytes of an event."""
     return crypto.decrypt(kept.decode()).encode() if event_type in PERSONAL else kept
 
@@ -146,7 +146,7 @@ class Delivery(models.Model):
     """The task of sending one event to one subscription, and the state of that task.
 
     Pending deliveries are in their own table, the queue. Ended deliveries are in partitions, and are dropped
-    with their partition. The id of a delivery begins with the event's time (`clock.another_id`), which
+    with their partition. The id of a delivery begins with the event's time (`clock.new_id_of_same_time`), which
     decides the partition. If a pending delivery of personal data has no `next_attempt_at`, it waits for the
     approval of its address.
     """
@@ -226,5 +226,7 @@ class Attempt(models.Model):
 
 # Partitions are dropped in the order of these tables. A reader therefore never finds an attempt without its
 # delivery, or a delivery without its event.
-ATTEMPTS, ENDED, EVENTS = map(Partitioned, ("webhooks_attempt", "webhooks_delivery_ended", "webhooks_event"))
-PARTITIONED = (ATTEMPTS, ENDED, EVENTS)
+ATTEMPTS, ENDED_DELIVERIES, EVENTS = map(
+    Partitioned, ("webhooks_attempt", "webhooks_delivery_ended", "webhooks_event")
+)
+PARTITIONED = (ATTEMPTS, ENDED_DELIVERIES, EVENTS)

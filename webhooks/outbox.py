@@ -21,12 +21,12 @@ from config.lib.web import request_id
 from payments.models import Merchant
 from webhooks import statements, subscriptions
 from webhooks.delivery import LEASE_SECONDS
-from webhooks.models import PERSONAL, URGENT, Attempt, Delivery, Event, EventType, sealed
+from webhooks.models import PERSONAL, URGENT, Attempt, Delivery, Event, EventType, encrypt_if_personal
 from webhooks.subscriptions import DELIVER_DUE
 
 API_VERSION = "2026-06"
 SANDBOX = "sandbox"  # the actor of an attempt that the sandbox itself makes
-_are_taken: ContextVar[bool] = ContextVar("are_taken", default=False)
+_are_first_attempts_leased: ContextVar[bool] = ContextVar("are_taken", default=False)
 
 
 class OutboxMessage(NamedTuple):
@@ -58,24 +58,24 @@ def emit_all(event_type: EventType, messages: Sequence[OutboxMessage]) -> Sequen
     The events have the bytes that will be sent. The senders are woken on commit. Rules event.envelope,
     event.outbox.
     """
-    events = [_event(event_type, message) for message in messages]
+    events = [_build_event(event_type, message) for message in messages]
     Event.objects.bulk_create(events)
     for event in events:
         failpoint.reach("event_written", event_type, event.checkout_uuid)
         transaction.on_commit(partial(failpoint.reach, "event_committed", event_type, event.checkout_uuid))
-    _deliver(event_type, events)
+    _create_deliveries(event_type, events)
     return events
 
 
-def _event(event_type: EventType, message: OutboxMessage) -> Event:
+def _build_event(event_type: EventType, message: OutboxMessage) -> Event:
     event_id = uuid7()
-    body = envelope(event_id, event_type, message.at, message.payload)
+    body = build_envelope(event_id, event_type, message.at, message.payload)
     return Event(
         id=event_id,
         merchant_id=message.merchant_uuid,
         type=event_type,
         checkout_uuid=message.checkout_uuid,
-        body=sealed(event_type, body),
+        body=encrypt_if_personal(event_type, body),
         created_at=message.at,
         valid_until=message.valid_until,
         request_id=request_id.current_id(),
@@ -83,7 +83,7 @@ def _event(event_type: EventType, message: OutboxMessage) -> Event:
     )
 
 
-def envelope(event_id: UUID, event_type: str, at: datetime, payload: dict[str, Any] | None) -> bytes:
+def build_envelope(event_id: UUID, event_type: str, at: datetime, payload: dict[str, Any] | None) -> bytes:
     """Return the JSON of an event, as it is sent (rule event.envelope)."""
     return orjson.dumps(
         {
@@ -96,7 +96,7 @@ def envelope(event_id: UUID, event_type: str, at: datetime, payload: dict[str, A
     )
 
 
-class _Listener(NamedTuple):
+class _Subscriber(NamedTuple):
     """The fields of a merchant's subscription that are needed to write deliveries."""
 
     merchant_id: UUID
@@ -110,49 +110,49 @@ class _Listener(NamedTuple):
         return event_type == EventType.TEST or not {"*", event_type.value}.isdisjoint(self.event_types)
 
 
-def _deliver(event_type: EventType, events: Sequence[Event]) -> None:
+def _create_deliveries(event_type: EventType, events: Sequence[Event]) -> None:
     """Create a delivery for each event whose merchant is subscribed to this event type."""
-    listeners = {it.merchant_id: it for it in _listening(events) if it.wants(event_type)}
+    listeners = {it.merchant_id: it for it in _read_subscribers(events) if it.wants(event_type)}
     if listeners:
         deliveries = [
-            _delivery(event, listeners[event.merchant_id])
+            _build_delivery(event, listeners[event.merchant_id])
             for event in events
             if event.merchant_id in listeners
         ]
-        if _are_taken.get():
-            _take(deliveries)
+        if _are_first_attempts_leased.get():
+            _open_first_attempts(deliveries)
         Delivery.objects.bulk_create(deliveries)
-        subscriptions.note_deliveries(
+        subscriptions.mark_having_deliveries(
             it.subscription_id for it in listeners.values() if not it.has_deliveries
         )
-        wakeup.after_commit(DELIVER_DUE)
+        wakeup.wake_after_commit(DELIVER_DUE)
 
 
-def _listening(events: Sequence[Event]) -> Sequence[_Listener]:
+def _read_subscribers(events: Sequence[Event]) -> Sequence[_Subscriber]:
     """Return the subscriptions of these events' merchants."""
     is_personal = any(event.type in PERSONAL for event in events)
     statement = statements.LOCK_SUBSCRIPTIONS if is_personal else statements.READ_SUBSCRIPTIONS
-    return [_Listener(*row) for row in queries.rows(statement, [[event.merchant_id for event in events]])]
+    return [_Subscriber(*row) for row in queries.rows(statement, [[event.merchant_id for event in events]])]
 
 
 @contextmanager
-def first_attempts_taken() -> Iterator[None]:
+def lease_first_attempts() -> Iterator[None]:
     """Lease the first attempts of the events that this thread writes in the block.
 
     No sender can then claim these attempts. The caller makes them with `webhooks.testing`.
     """
-    before = _are_taken.set(True)
+    before = _are_first_attempts_leased.set(True)
     try:
         yield
     finally:
-        _are_taken.reset(before)
+        _are_first_attempts_leased.reset(before)
 
 
-def _take(deliveries: Sequence[Delivery]) -> None:
+def _open_first_attempts(deliveries: Sequence[Delivery]) -> None:
     """Lease new deliveries and open their first attempts, as a claim does."""
     for delivery in deliveries:
         at = clock.now()
-        delivery.lease_token, delivery.attempt_count = clock.another_id(delivery.event_id), 1
+        delivery.lease_token, delivery.attempt_count = clock.new_id_of_same_time(delivery.event_id), 1
         delivery.lease_until = at + timedelta(seconds=LEASE_SECONDS)
         Attempt.objects.create(
             id=delivery.lease_token,
@@ -165,14 +165,14 @@ def _take(deliveries: Sequence[Delivery]) -> None:
         )
 
 
-def _delivery(event: Event, listener: _Listener) -> Delivery:
+def _build_delivery(event: Event, listener: _Subscriber) -> Delivery:
     """Return a new delivery for the event, due at the time of the event.
 
     A delivery of personal data has no due time until its address is approved.
     """
     is_held = event.type in PERSONAL and not listener.is_approved
     return Delivery(
-        id=clock.another_id(event.pk),
+        id=clock.new_id_of_same_time(event.pk),
         merchant_id=event.merchant_id,
         event=event,
         subscription_id=listener.subscription_id,
@@ -189,7 +189,7 @@ def supersede_all(ended: Mapping[UUID, datetime]) -> None:
     `ended` maps each checkout to the time when its hold ended. An attempt in flight finishes, and its result
     counts (rule event.superseded).
     """
-    first, last = partitions.told_of(*ended)
+    first, last = partitions.ids_made_since(*ended)
     parameters: dict[str, Any] = {
         "checkouts": list(ended),
         "moments": list(ended.values()),
@@ -201,13 +201,13 @@ def supersede_all(ended: Mapping[UUID, datetime]) -> None:
     queries.execute(statements.SUPERSEDE_DELIVERIES, parameters)
 
 
-def erase(events: Mapping[UUID, UUID]) -> None:
+def erase_bodies(events: Mapping[UUID, UUID]) -> None:
     """Delete the bodies of the `marketing.opted_in` events of an erased customer, and stop their deliveries.
 
     `events` maps each event's id to its checkout. An attempt in flight finishes, and its result counts.
     """
     Event.objects.filter(pk__in=events).update(body=b"", body_deleted_at=Now(), superseded_at=Now())
-    first, last = partitions.told_of(*events.values())
+    first, last = partitions.ids_made_since(*events.values())
     parameters: dict[str, Any] = {
         "checkouts": list(events.values()),
         "type": EventType.OPTED_IN.value,
@@ -217,9 +217,11 @@ def erase(events: Mapping[UUID, UUID]) -> None:
     queries.execute(statements.SUPERSEDE_DELIVERIES, parameters)
 
 
-def last_told(checkouts: Sequence[UUID]) -> dict[UUID, datetime]:
+def last_event_times(checkouts: Sequence[UUID]) -> dict[UUID, datetime]:
     """Map each of these checkouts that has an event to the time of its latest event."""
-    events = Event.objects.filter(checkout_uuid__in=checkouts, pk__range=partitions.told_of(*checkouts))
+    events = Event.objects.filter(
+        checkout_uuid__in=checkouts, pk__range=partitions.ids_made_since(*checkouts)
+    )
     return dict(events.values_list("checkout_uuid").annotate(Max("created_at")).order_by())
 
 
@@ -228,16 +230,18 @@ def advance(checkout_uuid: UUID, by: timedelta) -> None:
 
     The contents of the checkout's events do not change.
     """
-    events = Event.objects.filter(checkout_uuid=checkout_uuid, pk__range=partitions.told_of(checkout_uuid))
-    _move(events, ("valid_until", "superseded_at"), by)
+    events = Event.objects.filter(
+        checkout_uuid=checkout_uuid, pk__range=partitions.ids_made_since(checkout_uuid)
+    )
+    _move_times(events, ("valid_until", "superseded_at"), by)
     deliveries = Delivery.objects.filter(event__in=list(events))
     # Lock the deliveries before their attempts, in the same order as a process that ends a delivery.
     list(deliveries.select_for_update(no_key=True).order_by("pk"))
-    _move(Attempt.objects.filter(delivery__in=list(deliveries)), ("started_at", "ended_at"), by)
-    _move(deliveries, ("returns_at", "valid_until", "superseded_at", "ended_at", "closed_at"), by)
-    _move(deliveries.filter(lease_token=None), ("next_attempt_at",), by)
-    wakeup.after_commit(DELIVER_DUE)
+    _move_times(Attempt.objects.filter(delivery__in=list(deliveries)), ("started_at", "ended_at"), by)
+    _move_times(deliveries, ("returns_at", "valid_until", "superseded_at", "ended_at", "closed_at"), by)
+    _move_times(deliveries.filter(lease_token=None), ("next_attempt_at",), by)
+    wakeup.wake_after_commit(DELIVER_DUE)
 
 
-def _move(rows: QuerySet[Any], names: Sequence[str], by: timedelta) -> None:
+def _move_times(rows: QuerySet[Any], names: Sequence[str], by: timedelta) -> None:
     rows.update(**{name: F(name) - by for name in names})

@@ -22,8 +22,8 @@ from webhooks import retries, statements, subscriptions
 from webhooks.models import Delivery, Event, EventType
 from webhooks.subscriptions import DELIVER_DUE
 
-MAXIMUM = 10_000  # deliveries that one call can send again or close
-LOOKED_AT = 1000  # `count_hopeless` checks only this many of the newest parked deliveries
+MAX_RESENT = 10_000  # deliveries that one call can send again or close
+MAX_CHECKED = 1000  # `count_unsendable` checks only this many of the newest parked deliveries
 
 BODY_DELETED = Q(event__body_deleted_at__isnull=False)
 HOLD_IS_OVER = Q(event_type=EventType.AUTHORIZED) & (
@@ -70,7 +70,7 @@ class HoldIsOver(CannotResend):
     words = "The hold has ended, so your server cannot capture any more. Confirm to send it anyway."
 
 
-class Resent(NamedTuple):
+class ResendResult(NamedTuple):
     """The number of deliveries that are sent again, and the number of those that cannot be sent."""
 
     sent: int
@@ -109,7 +109,7 @@ def resend(
 
 def resend_selected(
     merchant: Merchant, delivery_uuids: Collection[UUID], *, cause: Cause, although_over: bool = False
-) -> Resent:
+) -> ResendResult:
     """Send the given deliveries again, at most 10,000, except those that cannot be sent.
 
     Raises SubscriptionNotFound.
@@ -125,7 +125,7 @@ def resend_parked(
     *,
     cause: Cause,
     although_over: bool = False,
-) -> Resent:
+) -> ResendResult:
     """Send again the deliveries that were parked from `since` to `until` and are not closed, at most 10,000.
 
     Raises SubscriptionNotFound.
@@ -147,42 +147,42 @@ def parked_deliveries(
     return rows.filter(ended_at__lte=until) if until else rows
 
 
-def count_hopeless(merchant: Merchant) -> int:
+def count_unsendable(merchant: Merchant) -> int:
     """Return how many of the newest 1,000 parked deliveries cannot be sent again."""
-    newest = parked_deliveries(merchant).order_by("-ended_at").values_list("pk", flat=True)[:LOOKED_AT]
-    return Delivery.objects.filter(_cannot(), pk__in=list(newest)).count()
+    newest = parked_deliveries(merchant).order_by("-ended_at").values_list("pk", flat=True)[:MAX_CHECKED]
+    return Delivery.objects.filter(_is_unsendable(), pk__in=list(newest)).count()
 
 
-def sendable(parked: QuerySet[Delivery]) -> QuerySet[Delivery]:
+def sendable_deliveries(parked: QuerySet[Delivery]) -> QuerySet[Delivery]:
     """Return those of the given parked deliveries that can be sent again."""
-    return Delivery.objects.exclude(_cannot()).filter(pk__in=list(parked.values_list("pk", flat=True)))
+    return Delivery.objects.exclude(_is_unsendable()).filter(pk__in=list(parked.values_list("pk", flat=True)))
 
 
-def close(merchant: Merchant) -> int:
+def close_unsendable(merchant: Merchant) -> int:
     """Close the parked deliveries that cannot be sent again, at most 10,000; return how many.
 
     If a person sends a closed delivery anyway, it is no longer closed.
     """
     found = (
         parked_deliveries(merchant)
-        .filter(_cannot())
+        .filter(_is_unsendable())
         .order_by("-ended_at")
-        .values_list("pk", flat=True)[:MAXIMUM]
+        .values_list("pk", flat=True)[:MAX_RESENT]
     )
     # The update checks again that they are parked, because a person might just have sent one of them anyway.
     return parked_deliveries(merchant).filter(pk__in=list(found)).update(closed_at=Now())
 
 
-def _cannot() -> Q:
+def _is_unsendable() -> Q:
     """Return the condition for deliveries that cannot be sent.
 
     The hold is over, the personal data is deleted, or the delivery is too old.
     """
-    return Q(pk__lt=_goes_soon()) | BODY_DELETED | HOLD_IS_OVER
+    return Q(pk__lt=_first_id_kept()) | BODY_DELETED | HOLD_IS_OVER
 
 
-def _goes_soon() -> UUID:
-    return clock.first_id(clock.now() - settings.WEBHOOK_RETENTION + retries.ENDS_WITHIN)
+def _first_id_kept() -> UUID:
+    return clock.first_id(clock.now() - settings.WEBHOOK_RETENTION + retries.MAX_SCHEDULE_LENGTH)
 
 
 def _refusals() -> dict[Q, type[CannotResend]]:
@@ -190,20 +190,22 @@ def _refusals() -> dict[Q, type[CannotResend]]:
         Q(status=Delivery.Status.DELIVERED): AlreadyDelivered,
         AWAITS_APPROVAL: AwaitsApproval,
         UNDER_WAY: UnderWay,
-        Q(pk__lt=_goes_soon()): TooOld,
+        Q(pk__lt=_first_id_kept()): TooOld,
         BODY_DELETED: BodyDeleted,
         HOLD_IS_OVER: HoldIsOver,
     }
 
 
-def _resend_all(merchant: Merchant, chosen: QuerySet[Delivery], cause: Cause, although_over: bool) -> Resent:
+def _resend_all(
+    merchant: Merchant, chosen: QuerySet[Delivery], cause: Cause, although_over: bool
+) -> ResendResult:
     possible = chosen
     for why, kind in _refusals().items():
         if not (although_over and kind is HoldIsOver):
             possible = possible.exclude(why)
     left_out = chosen.count() - possible.count()
     with transaction.atomic(savepoint=True):
-        wanted = dict(possible.values_list("pk", "event")[:MAXIMUM])
+        wanted = dict(possible.values_list("pk", "event")[:MAX_RESENT])
         holds = _lock_holds(wanted.values())
         # The conditions are checked again under the lock. Another request or the end of a hold might have
         # come first.
@@ -217,7 +219,7 @@ def _resend_all(merchant: Merchant, chosen: QuerySet[Delivery], cause: Cause, al
         )
         locked = rows.order_by("pk").select_for_update(of=("self",), no_key=True, skip_locked=True)
         sent = _send_again(merchant, list(locked.values_list("pk", flat=True)), holds, cause, although_over)
-    return Resent(sent, left_out + len(wanted) - sent)
+    return ResendResult(sent, left_out + len(wanted) - sent)
 
 
 def _lock_holds(event_uuids: Iterable[UUID]) -> dict[UUID, Event]:
@@ -254,8 +256,8 @@ def _send_again(
         "actor": cause.actor,
     }
     queries.execute(statements.SEND_AGAIN, parameters)
-    subscriptions.note_deliveries([] if subscription.has_deliveries else [subscription.pk])
-    wakeup.after_commit(DELIVER_DUE)
+    subscriptions.mark_having_deliveries([] if subscription.has_deliveries else [subscription.pk])
+    wakeup.wake_after_commit(DELIVER_DUE)
     return len(delivery_uuids)
 
 

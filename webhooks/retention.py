@@ -17,42 +17,42 @@ from config.lib.database import partitions, queries
 from webhooks import statements
 from webhooks.models import EVENTS, PARTITIONED, Delivery, Endpoint, EventType, SigningSecret, Subscription
 
-PERSONAL_FOR = timedelta(days=7)
+PERSONAL_KEPT_FOR = timedelta(days=7)
 # After this time, no transaction is left that read the subscription before its end and can still write an
 # event.
-ENDED_FOR = timedelta(hours=1)
-LATE = timedelta(days=2)  # a partition is dropped at most this long after its retention ended
+ENDED_KEPT_FOR = timedelta(hours=1)
+MAX_DROP_DELAY = timedelta(days=2)  # a partition is dropped at most this long after its retention ended
 ROWS = 500
 
 
-def delete_personal() -> int:
+def delete_personal_bodies() -> int:
     """Delete the bodies of events with personal data; return how many.
 
     A body is deleted 7 days after the event and the end of its deliveries.
     """
-    return _in_batches(statements.DELETE_PERSONAL_BODIES, {"before": clock.now() - PERSONAL_FOR})
+    return _run_in_batches(statements.DELETE_PERSONAL_BODIES, {"before": clock.now() - PERSONAL_KEPT_FOR})
 
 
-def park_held() -> int:
+def park_unapproved() -> int:
     """Park deliveries of personal data that waited 7 days for an approved address; return how many."""
-    before = clock.first_id(clock.now() - PERSONAL_FOR)
-    return _in_batches(statements.PARK_HELD, {"before": before, "type": EventType.OPTED_IN.value})
+    before = clock.first_id(clock.now() - PERSONAL_KEPT_FOR)
+    return _run_in_batches(statements.PARK_HELD, {"before": before, "type": EventType.OPTED_IN.value})
 
 
-def release_missed() -> int:
+def release_approved() -> int:
     """Make deliveries of personal data due that wait although their address is approved; return how many.
 
     They were queued while their address was being approved.
     """
-    return _in_batches(statements.RELEASE_MISSED, {"type": EventType.OPTED_IN.value})
+    return _run_in_batches(statements.RELEASE_MISSED, {"type": EventType.OPTED_IN.value})
 
 
-def make_ahead() -> int:
+def create_partitions() -> int:
     """Create the partitions for the coming days; return how many."""
     return partitions.make_ahead(*PARTITIONED)
 
 
-def drop_old() -> int:
+def drop_old_partitions() -> int:
     """Drop the partitions of events, deliveries and attempts that are older than WEBHOOK_RETENTION.
 
     Returns how many partitions were dropped. A delivery is never dropped before its attempts, and an event
@@ -65,13 +65,13 @@ def drop_old() -> int:
     )
     pending = Delivery.objects.filter(status=Delivery.Status.PENDING).order_by("pk")
     oldest = pending.values_list("pk", flat=True).first()
-    before = min(before, clock.made_at(oldest)) if oldest else before
+    before = min(before, clock.time_of_id(oldest)) if oldest else before
     for table in PARTITIONED:
-        before = partitions.delete_caught(table, before)
+        before = partitions.delete_default_rows(table, before)
     return dropped
 
 
-def kept_since() -> datetime:
+def events_kept_since() -> datetime:
     """Return the time from which on all events are retained.
 
     If WEBHOOK_RETENTION was increased recently, older events are missing. The result is therefore not earlier
@@ -81,18 +81,18 @@ def kept_since() -> datetime:
     return max(since, partitions.starts_at(EVENTS) or since)
 
 
-def delete_ended() -> int:
+def delete_ended_subscriptions() -> int:
     """Delete subscriptions that ended over an hour ago and never had a delivery; return how many.
 
     A subscription with deliveries is deleted later, when all its deliveries have been dropped. The secrets of
     a deleted subscription are deleted with it.
     """
-    return batches.repeat(_delete_ended, rows=ROWS)
+    return batches.repeat(_delete_ended_batch, rows=ROWS)
 
 
-def _delete_ended(rows: int) -> int:
-    before = clock.now() - ENDED_FOR
-    is_old = Q(ended_at__lt=before - settings.WEBHOOK_RETENTION - LATE)
+def _delete_ended_batch(rows: int) -> int:
+    before = clock.now() - ENDED_KEPT_FOR
+    is_old = Q(ended_at__lt=before - settings.WEBHOOK_RETENTION - MAX_DROP_DELAY)
     pending = Delivery.objects.filter(subscription=OuterRef("pk"), status=Delivery.Status.PENDING)
     ended = Subscription.objects.filter(is_old | Q(ended_at__lt=before, has_deliveries=False))
     unused = ended.exclude(Exists(pending))
@@ -103,5 +103,5 @@ def _delete_ended(rows: int) -> int:
     return len(found)
 
 
-def _in_batches(statement: str, parameters: dict[str, Any]) -> int:
+def _run_in_batches(statement: str, parameters: dict[str, Any]) -> int:
     return batches.repeat(lambda rows: queries.execute(statement, parameters | {"rows": rows}), rows=ROWS)

@@ -10,7 +10,7 @@ RETRYABLE_CLIENT_ERRORS = frozenset({408, 429})
 
 
 @dataclass(frozen=True)
-class FromEvent:
+class EventSchedule:
     """A schedule in which each attempt starts a fixed number of seconds after the event.
 
     Each attempt also starts at least `pause` seconds after the previous attempt ended.
@@ -36,7 +36,7 @@ class FromEvent:
 
 
 @dataclass(frozen=True)
-class Gaps:
+class GapSchedule:
     """A schedule in which each retry starts a fixed number of seconds after the previous attempt ended."""
 
     gaps: tuple[int, ...]
@@ -55,22 +55,24 @@ class Gaps:
 
 MINUTE, HOUR = 60, 3600
 
-THREE_DAYS = Gaps((1 * MINUTE, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 6 * HOUR, 12 * HOUR, 20 * HOUR, 31 * HOUR))
+THREE_DAYS = GapSchedule(
+    (1 * MINUTE, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 6 * HOUR, 12 * HOUR, 20 * HOUR, 31 * HOUR)
+)
 
-POLICY: dict[str, FromEvent | Gaps] = {
-    "checkout.authorized": FromEvent(starts=(0, 5, 25, 75), pause=3),
+SCHEDULES: dict[str, EventSchedule | GapSchedule] = {
+    "checkout.authorized": EventSchedule(starts=(0, 5, 25, 75), pause=3),
     "checkout.voided": THREE_DAYS,
     "marketing.opted_in": THREE_DAYS,
-    "webhook.test": Gaps(()),
+    "webhook.test": GapSchedule(()),
 }
 
 # All scheduled attempts of an event end within this time. A delivery can be sent again only if it is younger
 # than the retention minus this time, so that it ends before its partition is dropped.
-ENDS_WITHIN = timedelta(days=4)
+MAX_SCHEDULE_LENGTH = timedelta(days=4)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attempted:
+class AttemptedDelivery:
     """A delivery after `attempts` scheduled attempts. The latest attempt ended without a 2xx."""
 
     event_type: str
@@ -87,19 +89,19 @@ def is_delivered(http_status: int | None) -> bool:
     return http_status is not None and 200 <= http_status < 300
 
 
-def next_attempt_at(attempted: Attempted) -> datetime | None:
+def next_attempt_at(attempted: AttemptedDelivery) -> datetime | None:
     """Return when the next attempt starts, or None if there is no next attempt and the delivery is parked."""
-    policy = POLICY[attempted.event_type]
+    policy = SCHEDULES[attempted.event_type]
     if attempted.attempts >= policy.attempts or not policy.retries(attempted.http_status):
         return None
-    factor = jitter(attempted.delivery_id, attempted.attempts)
+    factor = jitter_factor(attempted.delivery_id, attempted.attempts)
     start = policy.start_after(attempted.attempts, attempted.event_at, attempted.ended_at, factor)
     if attempted.valid_until is not None and start >= attempted.valid_until:
         return None
     return start
 
 
-def planned(attempted: Attempted, next_at: datetime) -> list[datetime]:
+def planned_attempts(attempted: AttemptedDelivery, next_at: datetime) -> list[datetime]:
     """Return the start times of the remaining attempts if each of them fails at once. The first is `next_at`.
 
     The first time is exact. Later attempts are delayed by the time that the attempts before them take.
@@ -114,18 +116,18 @@ def planned(attempted: Attempted, next_at: datetime) -> list[datetime]:
         starts.append(start)
 
 
-def resumes_at(planned: datetime, attempted: Attempted) -> datetime | None:
+def resumes_at(planned: datetime, attempted: AttemptedDelivery) -> datetime | None:
     """Return when the schedule continues after a requested attempt.
 
     Returns None if it would continue at or after `valid_until`.
     """
-    policy = POLICY[attempted.event_type]
-    pause = policy.pause if isinstance(policy, FromEvent) else 0
+    policy = SCHEDULES[attempted.event_type]
+    pause = policy.pause if isinstance(policy, EventSchedule) else 0
     start = max(planned, attempted.ended_at + timedelta(seconds=pause))
     return None if attempted.valid_until is not None and start >= attempted.valid_until else start
 
 
-def jitter(delivery_id: UUID, attempts: int) -> float:
+def jitter_factor(delivery_id: UUID, attempts: int) -> float:
     """Return a factor from 0.9 to 1.1 that depends only on the delivery and its number of attempts so far.
 
     Deliveries that failed together are therefore not retried together. The portal can show exact times,

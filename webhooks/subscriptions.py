@@ -19,7 +19,7 @@ DELIVER_DUE = "webhooks.tasks.deliver_due"
 GRACE = timedelta(hours=2)  # rule rotation.grace
 # The newest secret and two previous ones, so that a second rotation within two hours is possible.
 MAX_SIGNING = 3
-MAX_ENDED = 20  # maximum number of expired secrets that are retained for a subscription
+MAX_EXPIRED_SECRETS = 20  # maximum number of expired secrets that are retained for a subscription
 SUBSCRIBABLE = ("*", *(kind.value for kind in EventType if kind != EventType.TEST))
 
 
@@ -38,7 +38,7 @@ class RotationInProgress(Exception):
         self.until = until
 
 
-class Registered(NamedTuple):
+class SavedSubscription(NamedTuple):
     """A saved subscription. `signing_secret` is set only if the subscription is new: it is shown once."""
 
     subscription: Subscription
@@ -46,7 +46,7 @@ class Registered(NamedTuple):
     is_changed: bool = True
 
 
-class Rotated(NamedTuple):
+class RotatedSecret(NamedTuple):
     """A new secret, and the time until which the previous one also signs."""
 
     signing_secret: str
@@ -55,7 +55,7 @@ class Rotated(NamedTuple):
 
 def save_subscription(
     merchant: Merchant, *, url: CheckedUrl, event_types: Sequence[str], is_approved: bool
-) -> Registered:
+) -> SavedSubscription:
     """Create the merchant's subscription with a secret, or change it and keep its secret.
 
     `is_approved` is true if an owner, an admin or one of their keys makes the change. A new address that is
@@ -70,12 +70,14 @@ def save_subscription(
             subscription = Subscription.objects.create(
                 merchant=merchant, url=url, event_types=wanted, is_approved=is_approved
             )
-            return Registered(subscription, _new_secret(subscription))
-        is_changed = _change(subscription, url, wanted, is_approved)
-        return Registered(subscription, None, is_changed=is_changed)
+            return SavedSubscription(subscription, _create_secret(subscription))
+        is_changed = _change_subscription(subscription, url, wanted, is_approved)
+        return SavedSubscription(subscription, None, is_changed=is_changed)
 
 
-def _change(subscription: Subscription, url: CheckedUrl, event_types: list[str], is_approved: bool) -> bool:
+def _change_subscription(
+    subscription: Subscription, url: CheckedUrl, event_types: list[str], is_approved: bool
+) -> bool:
     """Change a subscription; return whether its address, event types or approval have changed."""
     was = (subscription.url, subscription.event_types, subscription.is_approved)
     is_same_address = subscription.url == url
@@ -96,7 +98,7 @@ def approve(merchant: Merchant, url: str) -> str:
     Raises SubscriptionNotFound. Rule endpoint.approved.
     """
     with transaction.atomic(savepoint=True):
-        subscription = _locked(merchant)
+        subscription = _lock_subscription(merchant)
         if subscription.url != url:
             return ""
         subscription.is_approved = True
@@ -113,10 +115,10 @@ def _hold_or_release(subscription: Subscription) -> None:
     statement = statements.RELEASE_PERSONAL if subscription.is_approved else statements.HOLD_PERSONAL
     parameters = {"subscription": subscription.pk, "type": EventType.OPTED_IN.value}
     if queries.execute(statement, parameters) and subscription.is_approved:
-        wakeup.after_commit(DELIVER_DUE)
+        wakeup.wake_after_commit(DELIVER_DUE)
 
 
-def facts(subscription: Subscription) -> dict[str, Any]:
+def audit_facts(subscription: Subscription) -> dict[str, Any]:
     """Return the fields of a subscription that the audit log records."""
     return {
         "url": subscription.url,
@@ -136,35 +138,35 @@ def read_subscription(merchant: Merchant) -> Subscription:
 def end(merchant: Merchant) -> None:
     """End the subscription and park its waiting deliveries; raises SubscriptionNotFound."""
     with transaction.atomic(savepoint=True):
-        subscription = _locked(merchant)
+        subscription = _lock_subscription(merchant)
         now = clock.now()
         subscription.ended_at = now
         subscription.save(update_fields=["ended_at"])
         queries.execute(statements.PARK_WAITING, {"subscription": subscription.pk, "now": now})
 
 
-def rotate(merchant: Merchant, *, revoke_previous: bool = False) -> Rotated:
+def rotate(merchant: Merchant, *, revoke_previous: bool = False) -> RotatedSecret:
     """Create a new secret. Each previous secret expires two hours after it was replaced, or now if revoked.
 
     Raises SubscriptionNotFound. Raises RotationInProgress if the maximum number of secrets already sign.
     Rules rotation.grace, rotation.revoke, rotation.repeat.
     """
     with transaction.atomic(savepoint=True):
-        subscription = _locked(merchant)
+        subscription = _lock_subscription(merchant)
         now = clock.now()
-        until = _previous(subscription, now)
+        until = _previous_expiries(subscription, now)
         if revoke_previous:
             subscription.secrets.filter(expires_at__gt=now).update(expires_at=now)
         elif len(until) + 1 >= MAX_SIGNING:
             raise RotationInProgress(until)
         expires_at = now if revoke_previous else now + GRACE
         subscription.secrets.filter(expires_at=None).update(expires_at=expires_at)
-        secret = _new_secret(subscription)
+        secret = _create_secret(subscription)
         ended = subscription.secrets.filter(expires_at__lte=now).order_by("-created_at")
-        kept = list(ended.values_list("pk", flat=True)[:MAX_ENDED])
+        kept = list(ended.values_list("pk", flat=True)[:MAX_EXPIRED_SECRETS])
         # Without this, repeated rotations would add rows without limit.
         ended.exclude(pk__in=kept).delete()
-    return Rotated(secret, None if revoke_previous else expires_at)
+    return RotatedSecret(secret, None if revoke_previous else expires_at)
 
 
 def revoke_previous(merchant: Merchant) -> bool:
@@ -173,31 +175,31 @@ def revoke_previous(merchant: Merchant) -> bool:
     Raises SubscriptionNotFound.
     """
     with transaction.atomic(savepoint=True):
-        subscription = _locked(merchant)
+        subscription = _lock_subscription(merchant)
         now = clock.now()
         return bool(subscription.secrets.filter(expires_at__gt=now).update(expires_at=now))
 
 
-def previous_sign_until(subscription: Subscription) -> list[datetime]:
+def previous_secret_expiries(subscription: Subscription) -> list[datetime]:
     """Return the times when the previous secrets expire, newest first, without expired secrets.
 
     The list is empty if only one secret signs.
     """
-    return _previous(subscription, clock.now())
+    return _previous_expiries(subscription, clock.now())
 
 
-def signing(subscription: Subscription, at: datetime) -> list[str]:
+def signing_secrets(subscription: Subscription, at: datetime) -> list[str]:
     """Return the secrets used for signing at the given time, newest first."""
     rows = subscription.secrets.order_by("-created_at")
     return [row.secret for row in rows[:MAX_SIGNING] if row.expires_at is None or row.expires_at > at]
 
 
-def _previous(subscription: Subscription, now: datetime) -> list[datetime]:
+def _previous_expiries(subscription: Subscription, now: datetime) -> list[datetime]:
     kept = subscription.secrets.filter(expires_at__gt=now).order_by("-expires_at")
     return [expires_at for expires_at in kept.values_list("expires_at", flat=True) if expires_at]
 
 
-def _locked(merchant: Merchant) -> Subscription:
+def _lock_subscription(merchant: Merchant) -> Subscription:
     # With `no_key`, transactions that insert rows which refer to this subscription do not wait for the lock.
     rows = Subscription.objects.select_for_update(no_key=True).filter(merchant=merchant, ended_at=None)
     subscription = rows.first()
@@ -206,13 +208,13 @@ def _locked(merchant: Merchant) -> Subscription:
     return subscription
 
 
-def _new_secret(subscription: Subscription) -> str:
+def _create_secret(subscription: Subscription) -> str:
     secret = signatures.new_secret()
     SigningSecret.objects.create(subscription=subscription, secret=secret)
     return secret
 
 
-def note_deliveries(first: Iterable[UUID]) -> None:
+def mark_having_deliveries(first: Iterable[UUID]) -> None:
     """Mark subscriptions that have just got their first delivery.
 
     A marked subscription is retained as long as its deliveries.

@@ -131,7 +131,7 @@ def check_url(url: str, *, allow_loopback: bool) -> str:
     return normal
 
 
-def check_resolved(addresses: Iterable[str], *, allow_loopback: bool) -> None:
+def check_addresses(addresses: Iterable[str], *, allow_loopback: bool) -> None:
     """Raise AddressRefused unless all addresses of a host name are allowed.
 
     A name with both allowed and forbidden addresses is treated as an attack.
@@ -158,25 +158,25 @@ class GuardedResolver(AbstractResolver):
                 found = await self._names.resolve(host, port, family)
         except TimeoutError:
             raise OSError("the name servers took too long") from None
-        check_resolved((result["host"] for result in found), allow_loopback=self._allow_loopback)
+        check_addresses((result["host"] for result in found), allow_loopback=self._allow_loopback)
         return found[:MAX_ADDRESSES]
 
     async def close(self) -> None:
         await self._names.close()
 
 
-def vet(url: str, *, allow_loopback: bool) -> str:
+def check_resolved_url(url: str, *, allow_loopback: bool) -> str:
     """Return `check_url(url)`, and also check that the host name resolves to allowed addresses only.
 
     Raises TargetRefused, also if the host name cannot be resolved within 3 s.
     """
     normal = check_url(url, allow_loopback=allow_loopback)
-    if asks_names(normal):
-        asyncio.run(_vet_name(_ascii_host(normal), allow_loopback=allow_loopback))
+    if needs_name_resolution(normal):
+        asyncio.run(_check_resolved_name(_ascii_host(normal), allow_loopback=allow_loopback))
     return normal
 
 
-def asks_names(url: str) -> bool:
+def needs_name_resolution(url: str) -> bool:
     """Return whether the host of this URL must be resolved. `url` must be a result of `check_url`."""
     return not is_loopback(_ascii_host(url))
 
@@ -186,7 +186,7 @@ def _ascii_host(url: str) -> str:
     return yarl.URL(url).raw_host or ""
 
 
-async def _vet_name(host: str, *, allow_loopback: bool) -> None:
+async def _check_resolved_name(host: str, *, allow_loopback: bool) -> None:
     resolver = GuardedResolver(allow_loopback=allow_loopback)
     try:
         await resolver.resolve(host)

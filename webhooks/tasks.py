@@ -15,7 +15,7 @@ from webhooks import delivery_sender, retention
 DRAIN_SECONDS = 5.0 if settings.LOCAL else 16.0
 
 # The function is registered as a task directly, without a wrapper.
-make_partitions = shared_task(retention.make_ahead, name="webhooks.tasks.make_partitions")
+make_partitions = shared_task(retention.create_partitions, name="webhooks.tasks.make_partitions")
 
 
 @shared_task(name="webhooks.tasks.deliver_due")
@@ -27,16 +27,16 @@ def deliver_due() -> None:
 @shared_task
 def delete_personal() -> None:
     """Make due or park deliveries that wait for an approved address, and delete old personal data."""
-    retention.release_missed()
-    retention.park_held()
-    retention.delete_personal()
+    retention.release_approved()
+    retention.park_unapproved()
+    retention.delete_personal_bodies()
 
 
 @shared_task
 def delete_old_events() -> None:
     """Drop old events, deliveries and attempts, then delete ended subscriptions without deliveries."""
-    retention.drop_old()
-    retention.delete_ended()
+    retention.drop_old_partitions()
+    retention.delete_ended_subscriptions()
 
 
 @signals.worker_shutdown.connect

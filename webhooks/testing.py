@@ -22,7 +22,7 @@ class TooManyTests(Exception):
     """Raised if the merchant has sent too many test events within an hour."""
 
 
-def send(merchant: Merchant) -> Event:
+def send_test_event(merchant: Merchant) -> Event:
     """Write a test event, which is sent even if its type is not subscribed to.
 
     Raises subscriptions.SubscriptionNotFound, TooManyTests. Rule limit.test_events.
@@ -34,7 +34,7 @@ def send(merchant: Merchant) -> Event:
         return outbox.emit(merchant, EventType.TEST, {}, at=clock.now())
 
 
-def refuse_first(delivery_uuid: UUID) -> None:
+def refuse_first_attempt(delivery_uuid: UUID) -> None:
     """Record a leased first attempt as if the endpoint had answered 500.
 
     No request is sent. The usual retries follow.
@@ -44,7 +44,7 @@ def refuse_first(delivery_uuid: UUID) -> None:
         _record_answer(taken, Answer(500, health.REFUSED_BY_SANDBOX, "", 0))
 
 
-def drop_first(delivery_uuid: UUID) -> None:
+def drop_first_answer(delivery_uuid: UUID) -> None:
     """Make a leased first attempt, but record it as if no answer had arrived. The usual retries follow."""
     answer = _make_attempt(delivery_uuid, DROPPED_AFTER)
     if answer is not None:
@@ -55,7 +55,7 @@ def drop_first(delivery_uuid: UUID) -> None:
         )
 
 
-def send_first(delivery_uuid: UUID) -> None:
+def send_first_attempt(delivery_uuid: UUID) -> None:
     """Make a leased first attempt now, and record the answer."""
     answer = _make_attempt(delivery_uuid, transport.DEADLINE_SECONDS)
     if answer is not None:
@@ -73,7 +73,7 @@ def _make_attempt(delivery_uuid: UUID, deadline_seconds: float) -> tuple[Deliver
     at = clock.now()
     Attempt.objects.filter(pk=taken.lease_token).update(started_at=at)
     body = taken.event.plain_body
-    secrets = subscriptions.signing(taken.subscription, at)
+    secrets = subscriptions.signing_secrets(taken.subscription, at)
     claimed = Claimed(
         delivery_id=str(taken.pk),
         lease_token=str(taken.lease_token),
@@ -103,12 +103,12 @@ async def _post_event(claimed: Claimed, body: bytes, deadline_seconds: float) ->
     except targets.TargetRefused:
         return Answer(None, "address not allowed", "", 0)
     async with transport.open_pool(allow_loopback=loopback) as pool:
-        signed = headers.signed(claimed, body)
+        signed = headers.signed_headers(claimed, body)
         return await transport.post(pool, url, signed, body, deadline_seconds=deadline_seconds)
 
 
 def _record_answer(taken: Delivery, answer: Answer) -> None:
     lease = str(taken.pk), str(taken.lease_token)
-    delivery.record(
+    delivery.record_results(
         [Result(*lease, answer.http_status, answer.error_message, answer.duration_ms, answer.excerpt)]
     )

@@ -94,7 +94,7 @@ async def open_pool(
         # This is the last check, and it tests the address that is really used. aiohttp does not call the
         # resolver if the URL has an IP address.
         family, kind, protocol, _, endpoint = address
-        targets.check_resolved([endpoint[0]], allow_loopback=allow_loopback)
+        targets.check_addresses([endpoint[0]], allow_loopback=allow_loopback)
         return socket.socket(family, kind, protocol)
 
     resolver = targets.GuardedResolver(allow_loopback=allow_loopback, names=names)
@@ -141,7 +141,7 @@ async def post(
         async with asyncio.timeout(deadline_seconds):
             response = await _send_post(pool, _parse_url(url), headers, body)
     except Exception as failure:
-        return Answer(None, describe(failure, deadline_seconds), "", _milliseconds_since(started))
+        return Answer(None, describe_failure(failure, deadline_seconds), "", _milliseconds_since(started))
     left = deadline_seconds - (time.monotonic() - started)
     excerpt = await _read_excerpt(response, min(left, BODY_SECONDS))
     error = None if retries.is_delivered(response.status) else f"HTTP {response.status}"
@@ -165,7 +165,7 @@ def _parse_url(url: str) -> yarl.URL:
     return yarl.URL(url, encoded=True)
 
 
-def describe(failure: BaseException, deadline_seconds: float) -> str:
+def describe_failure(failure: BaseException, deadline_seconds: float) -> str:
     """Return why there was no answer, in words that never contain an IP address."""
     if isinstance(failure, TimeoutError):
         return f"timeout after {deadline_seconds:.2g} s"

@@ -8,13 +8,13 @@ from typing import NewType
 from django.conf import settings
 
 from config.lib import connection_release, limits
-from config.lib.bulkhead import Busy, OneEach
+from config.lib.bulkhead import Busy, KeyedLimit
 from payments.models import Merchant
 from webhooks import targets
 
 CheckedUrl = NewType("CheckedUrl", str)
 # The number of concurrent checks per process. Each merchant can run only one of them.
-PLACES = OneEach(2)
+CHECK_SLOTS = KeyedLimit(2)
 
 
 class TooManyChecks(Exception):
@@ -23,19 +23,19 @@ class TooManyChecks(Exception):
     retry_after = 60
 
 
-def checked(merchant: Merchant, url: str) -> CheckedUrl:
+def check_merchant_url(merchant: Merchant, url: str) -> CheckedUrl:
     """Check that a URL has public addresses; return it in the form to store.
 
     The check takes up to 3 s, so do not call it in a transaction. Raises targets.TargetRefused,
     TooManyChecks, bulkhead.Busy.
     """
     normal = targets.check_url(url, allow_loopback=settings.WEBHOOK_LOOPBACK)
-    if not targets.asks_names(normal):
+    if not targets.needs_name_resolution(normal):
         return CheckedUrl(normal)
     if not limits.spend("url_checks", str(merchant.pk)):
         raise TooManyChecks
-    with PLACES.place(merchant.pk) as is_free:
+    with CHECK_SLOTS.place(merchant.pk) as is_free:
         if not is_free:
             raise Busy
-        connection_release.begin()
-        return CheckedUrl(targets.vet(normal, allow_loopback=settings.WEBHOOK_LOOPBACK))
+        connection_release.release()
+        return CheckedUrl(targets.check_resolved_url(normal, allow_loopback=settings.WEBHOOK_LOOPBACK))

@@ -22,29 +22,29 @@ log = structlog.get_logger("api")
 MAX_METHOD, MAX_PARAM = 8, 100
 
 
-def begun(request: Request, checkout_uuid: UUID | None) -> ApiCall:
+def build_call(request: Request, checkout_uuid: UUID | None) -> ApiCall:
     """Return the unsaved row of a call that is not answered yet."""
     caller = caller_of(request)
     return ApiCall(
         merchant=caller.merchant,
         client_uuid=caller.client_uuid,
         checkout_uuid=checkout_uuid,
-        method=_storable(str(request.method), MAX_METHOD),
-        path=_storable(request.path, 300),
+        method=_storable_text(str(request.method), MAX_METHOD),
+        path=_storable_text(request.path, 300),
         request_id=request_id.current_id(),
     )
 
 
-def answered(call: ApiCall, response: Response) -> None:
+def set_answer(call: ApiCall, response: Response) -> None:
     """Set the fields of the row that come from the answer."""
     content: Any = response.data
     if isinstance(content, dict) and "error" in content:
         error = content["error"]
-        call.error_code, call.param = error["code"], _storable(error["param"] or "", MAX_PARAM)
+        call.error_code, call.param = error["code"], _storable_text(error["param"] or "", MAX_PARAM)
     call.status, call.duration_ms = response.status_code, request_id.age_ms()
 
 
-def write(call: ApiCall, statement: str = statements.INSERT_API_CALL, **of_the_key: Any) -> None:
+def write_call(call: ApiCall, statement: str = statements.INSERT_API_CALL, **of_the_key: Any) -> None:
     """Write the row of a call to the log.
 
     `statement` is INSERT_API_CALL, or a longer statement that contains it and also changes the idempotency
@@ -54,7 +54,7 @@ def write(call: ApiCall, statement: str = statements.INSERT_API_CALL, **of_the_k
     queries.execute(statement, of_the_call | of_the_key)
 
 
-def note_refusal(request: Request, response: Response, checkout_uuid: UUID | None) -> None:
+def log_refusal(request: Request, response: Response, checkout_uuid: UUID | None) -> None:
     """Write the row of a call that was refused before it was carried out.
 
     Such a call lacks a scope, exceeds a limit, or has a wrong address or query. At most ten rows a minute are
@@ -64,17 +64,17 @@ def note_refusal(request: Request, response: Response, checkout_uuid: UUID | Non
     """
     if response.status_code == 401 or response.status_code >= 500 or not isinstance(request.auth, Caller):
         return
-    call = begun(request, checkout_uuid if request.method == "POST" else None)
-    answered(call, response)
+    call = build_call(request, checkout_uuid if request.method == "POST" else None)
+    set_answer(call, response)
     of_merchant = limits.Shared((str(call.merchant_id), call.error_code), 2)
     if not limits.spend("refusals_listed", str(call.client_uuid), call.error_code, shared=of_merchant):
         return
     try:
-        write(call)
+        write_call(call)
     except DatabaseError as error:
         log.warning("refusal not listed", error=type(error).__name__)
 
 
-def _storable(text: str, length: int) -> str:
+def _storable_text(text: str, length: int) -> str:
     """Return the first `length` characters of a caller's text, with each NUL replaced by U+FFFD."""
     return text[:length].replace("\x00", "\N{REPLACEMENT CHARACTER}")

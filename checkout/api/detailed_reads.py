@@ -14,7 +14,7 @@ from config.lib.prepared import Prepared
 from payments import open_operations
 from payments.models import Merchant
 
-_REFUND = (
+_REFUND_COLUMNS = (
     "id",
     "merchant_refund_ref",
     "reason",
@@ -24,10 +24,10 @@ _REFUND = (
     "settled_at",
     "failure_reason",
 )
-_DISPUTE = ("id", "amount", "reason", "status", "opened_at", "respond_by")
+_DISPUTE_COLUMNS = ("id", "amount", "reason", "status", "opened_at", "respond_by")
 
 
-def _list_of(table: str, columns: Sequence[str], order: str, *, of: str = "checkout_id") -> Func:
+def _json_list(table: str, columns: Sequence[str], order: str, *, of: str = "checkout_id") -> Func:
     """Return an expression that reads the first hundred rows of a checkout's child table as a JSON list.
 
     It is plain SQL, because the ORM would build the query again for each read. That costs as much as the rest
@@ -37,10 +37,10 @@ def _list_of(table: str, columns: Sequence[str], order: str, *, of: str = "check
 
 
 _PARTS = {
-    "refund_parts": _list_of("checkout_refund", _REFUND, "created_at DESC"),
-    "share_parts": _list_of("checkout_paymentrequest", ("amount", "status"), "id"),
-    "dispute_parts": _list_of("payments_dispute", _DISPUTE, "created_at", of="checkout_uuid"),
-    "pending": open_operations.pending_on("pk"),
+    "refund_parts": _json_list("checkout_refund", _REFUND_COLUMNS, "created_at DESC"),
+    "share_parts": _json_list("checkout_paymentrequest", ("amount", "status"), "id"),
+    "dispute_parts": _json_list("payments_dispute", _DISPUTE_COLUMNS, "created_at", of="checkout_uuid"),
+    "pending": open_operations.pending_operation_of("pk"),
 }
 
 
@@ -54,10 +54,10 @@ def read_checkout(merchant: Merchant, checkout_uuid: UUID) -> Any:
 
     Raises Checkout.DoesNotExist, also for another merchant's checkout. Rule api.strangers.
     """
-    return current_checkouts.one(_ONE, checkout_uuid, merchant.pk)
+    return current_checkouts.read_one(_DETAILED_CHECKOUT, checkout_uuid, merchant.pk)
 
 
-_ONE = Prepared(
+_DETAILED_CHECKOUT = Prepared(
     lambda pk, merchant: current_checkouts.with_read_at(
         with_parts(Checkout.objects.filter(pk=pk, merchant=merchant))
     ),
@@ -66,15 +66,15 @@ _ONE = Prepared(
 )
 
 
-def read_as_it_stands(merchant: Merchant, checkout_uuid: UUID) -> Any:
+def read_without_expiring(merchant: Merchant, checkout_uuid: UUID) -> Any:
     """Return a checkout as `read_checkout` does, but do not end it if its deadline has passed.
 
     Takes no lock. Raises Checkout.DoesNotExist.
     """
-    return _ONE.get(checkout_uuid, merchant.pk)
+    return _DETAILED_CHECKOUT.get(checkout_uuid, merchant.pk)
 
 
-def open_kind(checkout: Any) -> str | None:
+def pending_kind(checkout: Any) -> str | None:
     """Return the kind of the pending operation of a checkout from a query `with_parts`, or None."""
     return str(checkout.pending[0]) if checkout.pending else None
 
@@ -86,6 +86,6 @@ def changed_at(checkout: Any) -> datetime:
     it, not the row of the checkout.
     """
     written: datetime = checkout.updated_at
-    if open_kind(checkout) not in open_operations.UNWRITTEN:
+    if pending_kind(checkout) not in open_operations.KINDS_NOT_ON_ORDER_ROW:
         return written
     return max(written, datetime.fromisoformat(checkout.pending[1]))

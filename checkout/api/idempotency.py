@@ -27,7 +27,7 @@ from config.lib.api.view import ApiView
 from payments.cause import caller_of
 
 _KEY = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?")
-KEPT = timedelta(hours=24)
+KEPT_FOR = timedelta(hours=24)
 TAKEN_OVER_AFTER = timedelta(seconds=90)
 # Refusals that are stored and replayed. After any other refusal the key is freed, because the same call could
 # succeed later.
@@ -82,7 +82,7 @@ class RecordedView(ApiView, ABC):
         return self._post(request, checkout_uuid)
 
     def _post(self, request: Request, checkout_uuid: UUID | None) -> HttpResponse | Response:
-        call = call_log.begun(request, checkout_uuid)
+        call = call_log.build_call(request, checkout_uuid)
         self.is_recorded = True
         try:
             claimed = _claim(request, checkout_uuid)
@@ -154,19 +154,19 @@ def _claim(request: Request, checkout_uuid: UUID | None) -> IdempotencyKey | Htt
         checkout_uuid=checkout_uuid,
         created_at=Now(),
     )
-    return _written(wanted, digests)
+    return _write_or_replay(wanted, digests)
 
 
-def _written(wanted: IdempotencyKey, digests: list[str]) -> IdempotencyKey | HttpResponse:
-    while not _is_written(wanted):
+def _write_or_replay(wanted: IdempotencyKey, digests: list[str]) -> IdempotencyKey | HttpResponse:
+    while not _try_write(wanted):
         same = IdempotencyKey.objects.filter(merchant=wanted.merchant, key=wanted.key)
         stored = same.annotate(age=Now() - F("created_at")).first()
-        if stored is not None and not _release(stored, stored.age, digests):
+        if stored is not None and not _free_if_stale(stored, stored.age, digests):
             return _replay(stored, digests)
     return wanted
 
 
-def _is_written(wanted: IdempotencyKey) -> bool:
+def _try_write(wanted: IdempotencyKey) -> bool:
     """Insert the row of the key; return whether this call inserted it.
 
     If another transaction is inserting the same key, wait for it. Raises IdempotencyInProgress if that takes
@@ -183,15 +183,15 @@ def _is_written(wanted: IdempotencyKey) -> bool:
     return True
 
 
-def _release(stored: IdempotencyKey, age: timedelta, digests: list[str]) -> bool:
+def _free_if_stale(stored: IdempotencyKey, age: timedelta, digests: list[str]) -> bool:
     """Free a stored key if it has expired or its process has died; return whether it was freed.
 
     A process counts as dead if the call has no answer after TAKEN_OVER_AFTER. Before the key expires, only
     the same request can take it over.
     """
-    if age < KEPT and (stored.status is not None or age < TAKEN_OVER_AFTER):
+    if age < KEPT_FOR and (stored.status is not None or age < TAKEN_OVER_AFTER):
         return False
-    if age < KEPT and stored.request_digest not in digests:
+    if age < KEPT_FOR and stored.request_digest not in digests:
         return False
     stored.delete()
     return True
@@ -202,7 +202,7 @@ def _replay(stored: IdempotencyKey, digests: list[str]) -> HttpResponse:
         raise IdempotencyKeyReused
     if stored.status is None:
         raise IdempotencyInProgress
-    _name_checkout(stored.checkout_uuid)
+    _bind_checkout(stored.checkout_uuid)
     response = HttpResponse(bytes(stored.body or b""), status=stored.status, content_type="application/json")
     if stored.status == 204:
         del response["Content-Type"]
@@ -210,7 +210,7 @@ def _replay(stored: IdempotencyKey, digests: list[str]) -> HttpResponse:
     return response
 
 
-def _name_checkout(checkout_uuid: UUID | None) -> None:
+def _bind_checkout(checkout_uuid: UUID | None) -> None:
     """Add the checkout to the request's log lines and span, even if the URL does not contain it."""
     if checkout_uuid is not None:
         structlog.contextvars.bind_contextvars(checkout=str(checkout_uuid))
@@ -222,20 +222,20 @@ def _finish(call: ApiCall, response: Response, key: IdempotencyKey | None) -> Re
     The key is freed if a later call could get another answer.
     """
     content: Any = response.data
-    call_log.answered(call, response)
+    call_log.set_answer(call, response)
     if call.checkout_uuid is None and not call.error_code and isinstance(content, dict):
         call.checkout_uuid = UUID(content["data"]["checkout_uuid"])
-        _name_checkout(call.checkout_uuid)
+        _bind_checkout(call.checkout_uuid)
     if key is None:
-        call_log.write(call)
+        call_log.write_call(call)
         return response
     failpoint.reach("answer_made")
-    if _keep(key, call, orjson.dumps(content) if content is not None else b""):
+    if _store_answer(key, call, orjson.dumps(content) if content is not None else b""):
         failpoint.reach("answer_kept")
     return response
 
 
-def _keep(key: IdempotencyKey, call: ApiCall, body: bytes) -> bool:
+def _store_answer(key: IdempotencyKey, call: ApiCall, body: bytes) -> bool:
     """Write the call to the request log. Store a final answer under its key, or free the key.
 
     Returns whether the answer is final. If another call has taken over the key in the meantime, the key's row
@@ -245,5 +245,5 @@ def _keep(key: IdempotencyKey, call: ApiCall, body: bytes) -> bool:
     statement = (
         statements.INSERT_API_CALL_AND_STORE_ANSWER if is_kept else statements.INSERT_API_CALL_AND_FREE_KEY
     )
-    call_log.write(call, statement, key=key.pk, body=body)
+    call_log.write_call(call, statement, key=key.pk, body=body)
     return is_kept

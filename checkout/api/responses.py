@@ -21,7 +21,7 @@ from checkout.models import Refund
 from checkout.split_amounts import MAX_PEOPLE
 from checkout.states import PAID, Status
 from config.lib.api import fields
-from config.lib.api.responses import Computed, Constant, Known, Out, Time
+from config.lib.api.responses import Computed, Constant, OpenChoice, Out, Time
 from payments.models import Dispute, Operation
 
 ACTIONS = ("capture", "cancel", "refund")
@@ -44,7 +44,7 @@ FEE = partial(drf.IntegerField, min_value=0, default=0, help_text="Reserved. Cur
 def available_actions_field(**options: Any) -> fields.List:
     """Return the field of the actions that are allowed now."""
     words = "The actions that the checkout allows now."
-    return fields.List(child=Known(ACTIONS), max_length=2, help_text=words, **options)
+    return fields.List(child=OpenChoice(ACTIONS), max_length=2, help_text=words, **options)
 
 
 class CreatedCheckoutOut(Out):
@@ -78,7 +78,7 @@ class RefundOut(Out):
         "safe."
     )
     reason = fields.Text(maximum=500, allow_null=True, help_text="Your reason, in your own words.")
-    status = Known(
+    status = OpenChoice(
         Refund.Status, help_text="`pending` until the provider has confirmed or refused the refund."
     )
     amount = AMOUNT()
@@ -97,7 +97,7 @@ class DisputeOut(Out):
         min_value=1, max_value=MAXIMUM, help_text="Minor units that the payer's bank has taken back."
     )
     reason = fields.Text(maximum=40, help_text="The provider's name for the reason.")
-    status = Known(
+    status = OpenChoice(
         Dispute.Status,
         help_text="`open` until the bank decides. `won`: you get the money back. `lost`: the payer keeps "
         "the money.",
@@ -132,9 +132,9 @@ class SharesOut(Out):
 
 def _allowed_actions(checkout: Any) -> list[str]:
     is_standing = any(part["status"] in Dispute.STANDING for part in checkout.dispute_parts)
-    is_disputed = is_standing and refunds.obstacle(checkout) is not None
-    kind = detailed_reads.open_kind(checkout)
-    return current_checkouts.actions(checkout, open_kind=kind, is_disputed=is_disputed)
+    is_disputed = is_standing and refunds.dispute_blocking_refund(checkout) is not None
+    kind = detailed_reads.pending_kind(checkout)
+    return current_checkouts.available_actions(checkout, open_kind=kind, is_disputed=is_disputed)
 
 
 class StandingOut(Out):
@@ -207,8 +207,8 @@ class CheckoutOut(Out):
         help_text="The refunds, newest first, including failed ones.",
     )
     pending_operation = Computed(
-        detailed_reads.open_kind,
-        Known(Operation.Kind),
+        detailed_reads.pending_kind,
+        OpenChoice(Operation.Kind),
         required=False,
         help_text="The card operation that is in progress or about to start. While the checkout is `created` "
         "or `authorized`, no other action on it is possible until this field is gone.",

@@ -18,7 +18,7 @@ from config.lib.web import origins
 from payments import money, safe_answers
 
 MAXIMUM = money.MAXIMUM
-MAX_OWN = 8 * 1024  # bytes of JSON that a merchant can store with an order or with an item
+MAX_OWN_BYTES = 8 * 1024  # bytes of JSON that a merchant can store with an order or with an item
 SOONEST_EXPIRY, LATEST_EXPIRY = timedelta(minutes=1), timedelta(hours=24)
 CATEGORY = (
     "A slug. The known ones are ticket, merchandise, food_and_drink, accommodation, travel, experience, "
@@ -57,12 +57,12 @@ class CustomData(serializers.Field[dict[str, Any], Any, Any, Any]):
 
     # Without this name, code generators would invent numbered class names for each use of the field.
     object_name = "CustomData"
-    default_error_messages = fields.SAID
+    default_error_messages = fields.ERROR_TEXTS
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         if not isinstance(data, dict):
             raise serializers.ValidationError("Must be an object.")
-        if _written_out(data) > MAX_OWN:
+        if _max_stored_bytes(data) > MAX_OWN_BYTES:
             raise serializers.ValidationError("Must be at most 8 KiB of JSON, with numbers written in full.")
         self._count_keys(data, depth=1)
         return data
@@ -90,7 +90,7 @@ class CustomData(serializers.Field[dict[str, Any], Any, Any, Any]):
         return {"type": "object", "additionalProperties": True, "maxProperties": 50, "description": words}
 
 
-def _written_out(value: Any) -> int:
+def _max_stored_bytes(value: Any) -> int:
     """Return the largest number of bytes that a value can take as JSON in PostgreSQL.
 
     Exponents count as digits, because PostgreSQL writes 1e300 as 301 digits.
@@ -111,16 +111,16 @@ class Metadata(serializers.Field[dict[str, str], Any, Any, Any]):
     """An object of at most 50 keys with string values, at most 8 KiB in total (rule create.metadata)."""
 
     object_name = "Metadata"
-    default_error_messages = fields.SAID
+    default_error_messages = fields.ERROR_TEXTS
 
     def to_internal_value(self, data: Any) -> dict[str, str]:
         if not isinstance(data, dict):
             raise serializers.ValidationError("Must be an object.")
         if len(data) > 50:
             raise serializers.ValidationError("Must have at most 50 keys.")
-        if wrong := dict(filter(None, map(_wrong_entry, data, data.values()))):
+        if wrong := dict(filter(None, map(_entry_error, data, data.values()))):
             raise serializers.ValidationError({name: [words] for name, words in wrong.items()})
-        if len(orjson.dumps(data)) > MAX_OWN:
+        if len(orjson.dumps(data)) > MAX_OWN_BYTES:
             raise serializers.ValidationError("Must be at most 8 KiB of JSON.")
         return data
 
@@ -133,7 +133,7 @@ class Metadata(serializers.Field[dict[str, str], Any, Any, Any]):
         return {"type": "object", "additionalProperties": values, "maxProperties": 50, "description": words}
 
 
-def _wrong_entry(key: str, value: Any) -> tuple[str, str] | None:
+def _entry_error(key: str, value: Any) -> tuple[str, str] | None:
     """Return the key of a wrong entry and a sentence that says what is wrong, or None.
 
     If the key itself is wrong, "" is returned instead, because the key can be long.
@@ -171,13 +171,13 @@ class ItemIn(fields.Body):
         return super().to_internal_value(data)
 
     def validate_unit_price(self, unit_price: int) -> int:
-        if wrong := creation.wrong_sign(unit_price, self._line.get("category", "other")):
+        if wrong := creation.sign_error(unit_price, self._line.get("category", "other")):
             raise serializers.ValidationError(wrong)
         return unit_price
 
     def validate_currency(self, currency: str) -> str:
         of_the_checkout = self.root.initial_data.get("currency")
-        if _is_in_use(of_the_checkout) and currency != of_the_checkout:
+        if _is_current_currency(of_the_checkout) and currency != of_the_checkout:
             raise serializers.ValidationError(f"Must be {of_the_checkout}, the currency of the checkout.")
         return currency
 
@@ -197,7 +197,7 @@ def _check_ticket(custom: dict[str, Any]) -> None:
         except serializers.ValidationError:
             problems["event_start"] = ["Must be a timestamp with an offset, such as 2026-06-01T18:30:00Z."]
     zone = custom.get("time_zone", "UTC")
-    if not isinstance(zone, str) or zone not in clock.zones():
+    if not isinstance(zone, str) or zone not in clock.zone_names():
         problems["time_zone"] = ["Must be an IANA time zone name, such as Europe/London."]
     if problems:
         raise serializers.ValidationError(problems)
@@ -291,7 +291,7 @@ class CheckoutIn(fields.Body):
     )
 
     def validate_currency(self, currency: str) -> str:
-        if not _is_in_use(currency):
+        if not _is_current_currency(currency):
             raise serializers.ValidationError("Must be a current ISO 4217 code in upper case, such as GBP.")
         return currency
 
@@ -324,7 +324,7 @@ class CheckoutIn(fields.Body):
         return at
 
 
-def _is_in_use(currency: Any) -> bool:
+def _is_current_currency(currency: Any) -> bool:
     return isinstance(currency, str) and currency in money.currencies()
 
 

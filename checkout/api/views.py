@@ -74,10 +74,10 @@ def _read_page(merchant: Merchant, query: Mapping[str, Any]) -> tuple[list[Check
         return _read_changes(rows, merchant, f"{scope}:changes", query)
     if "updated_after" in query:
         since = query["updated_after"]
-        begun = open_operations.begun(merchant.pk, since)
+        begun = open_operations.orders_with_call_since(merchant.pk, since)
         rows = rows.filter(Q(updated_at__gt=since) | Q(pk__in=begun))
     found, next_cursor = cursor.read_page(rows, scope=scope, limit=limit, cursor=after)
-    return current_checkouts.fresh(rows, found), next_cursor
+    return current_checkouts.refresh_late(rows, found), next_cursor
 
 
 def _read_changes(
@@ -89,13 +89,13 @@ def _read_changes(
     """
 
     def begun(since: datetime) -> Iterable[Checkout]:
-        found = open_operations.begun(merchant.pk, since)
+        found = open_operations.orders_with_call_since(merchant.pk, since)
         return rows.filter(pk__in=found) if found else []
 
     start, limit, after = query.get("updated_after"), query["limit"], query.get("cursor")
     feed = cursor.Feed(rows, "updated_at", detailed_reads.changed_at, beside=begun)
-    found, next_cursor = cursor.changes(feed, scope=scope, limit=limit, cursor=after, start=start)
-    return current_checkouts.fresh(rows, found), next_cursor
+    found, next_cursor = cursor.read_changes(feed, scope=scope, limit=limit, cursor=after, start=start)
+    return current_checkouts.refresh_late(rows, found), next_cursor
 
 
 class OneCheckout(ApiView):
@@ -121,7 +121,7 @@ class Capture(RecordedView):
         This is the case for the first capture of a hold, and for a capture shortly before the end of the hold
         (rule limit.last_capture).
         """
-        return current_checkouts.needs_its_capture(caller_of(request).merchant, checkout_uuid)
+        return current_checkouts.needs_urgent_capture(caller_of(request).merchant, checkout_uuid)
 
     def act(self, request: Request, checkout_uuid: UUID | None) -> Response:
         asked = self.body(serializers.CaptureIn)

@@ -16,8 +16,8 @@ from config.lib.web import request_id
 from payments.cause import caller_of
 
 # An order is watched if its merchant_order_id has one of these prefixes, or if its refund has failed.
-WATCHED = ("trial-refused-", "trial-lost-")
-MAX_NOTED = 5  # maximum number of rows that one read writes
+WATCHED_PREFIXES = ("trial-refused-", "trial-lost-")
+MAX_RECORDED = 5  # maximum number of rows that one read writes
 
 
 def record_reads(request: Request, checkouts: Sequence[Any]) -> None:
@@ -29,11 +29,11 @@ def record_reads(request: Request, checkouts: Sequence[Any]) -> None:
         return
     watched = [checkout for checkout in checkouts if _is_watched(checkout)]
     if watched:
-        ApiCall.objects.bulk_create(_call_row(request, checkout.pk) for checkout in watched[:MAX_NOTED])
+        ApiCall.objects.bulk_create(_call_row(request, checkout.pk) for checkout in watched[:MAX_RECORDED])
 
 
 def _is_watched(checkout: Any) -> bool:
-    if checkout.merchant_order_id.startswith(WATCHED):
+    if checkout.merchant_order_id.startswith(WATCHED_PREFIXES):
         return True
     return any(refund["status"] == Refund.Status.FAILED for refund in checkout.refund_parts)
 

@@ -10,11 +10,11 @@ from django.db.models import OuterRef, Q, QuerySet, Subquery
 from checkout.models import Checkout, Prefill
 from config.lib import batches, clock
 
-AFTER_END = timedelta(days=1)
+KEPT_AFTER_END = timedelta(days=1)
 
 
 def save_prefill(checkout: Checkout, customer: dict[str, str]) -> None:
-    """Save the customer data that was sent with a new checkout: `phone` in E.164, `name`, `locale`.
+    """Save the customer data that was sent with a new checkout: `phone` in E.164, `name`, `locale_of`.
 
     Must be called in the transaction that creates the checkout.
     """
@@ -36,10 +36,10 @@ def prefill_of(checkout: Checkout) -> Prefill | None:
 
     The order must come from a query `with_locale`. For any other order it returns None.
     """
-    return None if locale(checkout) is None else Prefill.objects.filter(pk=checkout.pk).first()
+    return None if locale_of(checkout) is None else Prefill.objects.filter(pk=checkout.pk).first()
 
 
-def locale(checkout: Checkout) -> str | None:
+def locale_of(checkout: Checkout) -> str | None:
     """Return the locale that was sent with an order from a query `with_locale`, or None.
 
     For any other order it returns None.
@@ -49,7 +49,7 @@ def locale(checkout: Checkout) -> str | None:
 
 def delete_old() -> None:
     """Delete the data of orders that were captured, voided or expired more than a day ago."""
-    before = clock.now() - AFTER_END
+    before = clock.now() - KEPT_AFTER_END
     ended = Q(captured_at__lte=before) | Q(voided_at__lte=before) | Q(expired_at__lte=before)
     of_ended = Checkout.objects.filter(ended).values("pk")
     # An order that ended before `before` was also created before it. The condition on the id therefore skips

@@ -10,16 +10,16 @@ from uuid import UUID
 from django.db import transaction
 
 from checkout import settling
-from checkout.mate_shares import TOKEN_BYTES, ShareNotOpen, end_late, locked
+from checkout.mate_shares import TOKEN_BYTES, ShareNotOpen, expire_if_late, lock_share
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import ShareStatus, Status
 from config.lib import clock, crypto
 from payments import disputes
 
 MAX_NAME = 30
-RENAMED = (ShareStatus.OPEN, ShareStatus.DECLINED, ShareStatus.CANCELLED, ShareStatus.EXPIRED)
-ASKED_AGAIN = (ShareStatus.DECLINED, ShareStatus.CANCELLED)
-AT_LEAST = timedelta(hours=24)  # minimum lifetime of the new link when a mate is asked again
+RENAMABLE_STATUSES = (ShareStatus.OPEN, ShareStatus.DECLINED, ShareStatus.CANCELLED, ShareStatus.EXPIRED)
+REOPENABLE_STATUSES = (ShareStatus.DECLINED, ShareStatus.CANCELLED)
+MIN_LINK_LIFETIME = timedelta(hours=24)  # minimum lifetime of the new link when a mate is asked again
 
 
 def rename(share_uuid: UUID, name: str) -> PaymentRequest:
@@ -28,13 +28,13 @@ def rename(share_uuid: UUID, name: str) -> PaymentRequest:
     If `name` is "", the share has no name afterwards. Raises ShareNotOpen.
     """
     with transaction.atomic(durable=True):
-        share, _ = locked(share_uuid)
-        end_late(share, clock.now())
-        if share.status in RENAMED:
+        share, _ = lock_share(share_uuid)
+        expire_if_late(share, clock.now())
+        if share.status in RENAMABLE_STATUSES:
             share.name = name[:MAX_NAME]
             share.save(update_fields=["name"])
             share.claim("")
-    if share.status not in RENAMED:
+    if share.status not in RENAMABLE_STATUSES:
         raise ShareNotOpen(share.status)
     return share
 
@@ -47,12 +47,12 @@ def ask_again(share_uuid: UUID) -> PaymentRequest:
     unchanged. Raises ShareNotOpen.
     """
     with transaction.atomic(durable=True):
-        share, checkout = locked(share_uuid)
+        share, checkout = lock_share(share_uuid)
         now = clock.now()
-        end_late(share, now)
-        if share.status in ASKED_AGAIN and may_be_asked(checkout):
+        expire_if_late(share, now)
+        if share.status in REOPENABLE_STATUSES and can_mates_pay(checkout):
             token = secrets.token_urlsafe(TOKEN_BYTES)
-            ends_at = max(share.expires_at or now, now + AT_LEAST)
+            ends_at = max(share.expires_at or now, now + MIN_LINK_LIFETIME)
             link = {"token": token, "token_digest": crypto.digest(token), "expires_at": ends_at}
             share.move(ShareStatus.OPEN, ended_at=None, next_reminder_at=None, **link)
     return _require_open(share)
@@ -65,10 +65,10 @@ def reconsider(share_uuid: UUID) -> PaymentRequest:
     ShareNotOpen.
     """
     with transaction.atomic(durable=True):
-        share, checkout = locked(share_uuid)
+        share, checkout = lock_share(share_uuid)
         now = clock.now()
-        end_late(share, now)
-        if may_reconsider(share, now) and may_be_asked(checkout):
+        expire_if_late(share, now)
+        if may_reconsider(share, now) and can_mates_pay(checkout):
             share.move(ShareStatus.OPEN, ended_at=None)
     return _require_open(share)
 
@@ -78,15 +78,15 @@ def may_reconsider(share: PaymentRequest, now: datetime) -> bool:
     return share.status == ShareStatus.DECLINED and share.expires_at is not None and now < share.expires_at
 
 
-def may_be_asked(checkout: Checkout) -> bool:
+def can_mates_pay(checkout: Checkout) -> bool:
     """Return whether mates may pay for this order now.
 
     The order must be captured, must have no open or lost dispute, and must not have been refunded at the
     provider, even in part.
     """
-    if checkout.status != Status.CAPTURED or disputes.standing(checkout.pk) is not None:
+    if checkout.status != Status.CAPTURED or disputes.blocking_dispute(checkout.pk) is not None:
         return False
-    return not settling.is_given_back_outside(checkout.pk)
+    return not settling.is_refunded_by_others(checkout.pk)
 
 
 def _require_open(share: PaymentRequest) -> PaymentRequest:

@@ -51,55 +51,55 @@ def claim_share(
     group.name.
     """
     with transaction.atomic(durable=True):
-        share, checkout = mate_shares.locked(share_uuid)
+        share, checkout = mate_shares.lock_share(share_uuid)
         now = clock.now()
-        mate_shares.end_late(share, now)
+        mate_shares.expire_if_late(share, now)
         if share.is_kept(now) and share.claim_digest == claim:
             return share
-        if not _is_open(checkout) or not is_free(share, now):
-            raise _not_free(share)
+        if not _accepts_payments(checkout) or not is_free(share, now):
+            raise _refusal_of(share)
         if not (share.name or name):
             raise NameMissing
         admit()
-        _let_go_of_others(checkout, claim)
+        _end_claims(checkout, claim)
         until = now + (SIGNED_IN if is_signed_in else AT_FIRST)
         share.claim(claim, name="" if share.name else name, until=until)
         return share
 
 
-def hold_longer(share_uuid: UUID, *, claim: str) -> None:
+def extend_claim(share_uuid: UUID, *, claim: str) -> None:
     """Reserve a share for fifteen minutes from now, because the person who claimed it has signed in.
 
     An expired claim is renewed too. Raises ShareNotOpen if another person has claimed the share, or if it is
     not open any more. Rule group.kept.
     """
     with transaction.atomic(durable=True):
-        share, checkout = mate_shares.locked(share_uuid)
+        share, checkout = mate_shares.lock_share(share_uuid)
         if share.status == ShareStatus.PAYING and share.claim_digest == claim:
             return
-        if share.status != ShareStatus.OPEN or share.claim_digest != claim or not _is_open(checkout):
-            raise _not_free(share)
+        if share.status != ShareStatus.OPEN or share.claim_digest != claim or not _accepts_payments(checkout):
+            raise _refusal_of(share)
         share.claim(claim, name=share.claim_name, until=clock.now() + SIGNED_IN)
 
 
-def release(share_uuid: UUID, *, claim: str) -> None:
+def release_claim(share_uuid: UUID, *, claim: str) -> None:
     """End this claim on a share, unless a card is paying the share. Rule group.kept."""
     with transaction.atomic(durable=True):
-        share, _ = mate_shares.locked(share_uuid)
+        share, _ = mate_shares.lock_share(share_uuid)
         if share.status == ShareStatus.OPEN and share.claim_digest == claim:
             share.claim("")
 
 
-def _not_free(share: PaymentRequest) -> ShareNotOpen:
-    return ShareNotOpen(mate_shares.KEPT if share.status == ShareStatus.OPEN else share.status)
+def _refusal_of(share: PaymentRequest) -> ShareNotOpen:
+    return ShareNotOpen(mate_shares.RESERVED if share.status == ShareStatus.OPEN else share.status)
 
 
-def _is_open(checkout: Checkout) -> bool:
+def _accepts_payments(checkout: Checkout) -> bool:
     """Return whether the order's links accept payments now."""
-    return checkout.status == Status.CAPTURED and disputes.standing(checkout.pk) is None
+    return checkout.status == Status.CAPTURED and disputes.blocking_dispute(checkout.pk) is None
 
 
-def _let_go_of_others(checkout: Checkout, claim: str) -> None:
+def _end_claims(checkout: Checkout, claim: str) -> None:
     """Release all shares of the order that this browser has claimed.
 
     Raises OperationInProgress if a card is paying one of them.

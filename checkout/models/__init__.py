@@ -3,7 +3,7 @@
 from checkout.models.calls import CALLS, ApiCall, IdempotencyKey
 from checkout.models.customers import Customer, MerchantCustomer
 from checkout.models.lead_notifications import LeadTold
-from checkout.models.orders import Bill, Change, Checkout, CheckoutQuerySet, Item, Own
+from checkout.models.orders import Bill, Change, Checkout, CheckoutQuerySet, ColumnValue, Item
 from checkout.models.prefills import Prefill
 from checkout.models.proofs import ProofRun
 from checkout.models.shares import NO_CLAIM, GroupLink, PaymentRequest, Refund
@@ -16,13 +16,13 @@ __all__ = [
     "Change",
     "Checkout",
     "CheckoutQuerySet",
+    "ColumnValue",
     "Customer",
     "GroupLink",
     "IdempotencyKey",
     "Item",
     "LeadTold",
     "MerchantCustomer",
-    "Own",
     "PaymentRequest",
     "Prefill",
     "ProofRun",

@@ -27,7 +27,7 @@ from payments.cause import Cause
 from payments.models import Merchant, Payment
 
 
-class Own(NamedTuple):
+class ColumnValue(NamedTuple):
     """Placeholder in a write of several checkouts: each checkout's own value of this column is used."""
 
     column: str
@@ -45,7 +45,7 @@ class Item(NamedTuple):
     custom_data: dict[str, Any] | None
 
 
-def _plain(value: Any) -> Any:
+def _sql_value(value: Any) -> Any:
     """Return a value as an SQL parameter."""
     if isinstance(value, models.Model):
         return value.pk
@@ -54,9 +54,9 @@ def _plain(value: Any) -> Any:
 
 def _parameters(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of `facts` by column name, as SQL parameters. An Own is left out."""
-    given = {name: value for name, value in facts.items() if not isinstance(value, Own)}
+    given = {name: value for name, value in facts.items() if not isinstance(value, ColumnValue)}
     columns = {field.name: str(field.column) for field in Checkout._meta.concrete_fields}
-    return {columns[name]: _plain(value) for name, value in given.items()}
+    return {columns[name]: _sql_value(value) for name, value in given.items()}
 
 
 class CheckoutQuerySet(models.QuerySet["Checkout"]):
@@ -70,7 +70,12 @@ class CheckoutQuerySet(models.QuerySet["Checkout"]):
         return self.filter(**{"status": status, f"{deadline}__lte": Now()}).order_by(deadline)
 
     def move(
-        self, checkouts: Sequence[Checkout], to: Status, cause: Cause, at: datetime | Own, **facts: Any
+        self,
+        checkouts: Sequence[Checkout],
+        to: Status,
+        cause: Cause,
+        at: datetime | ColumnValue,
+        **facts: Any,
     ) -> None:
         """Write a new status for the checkouts, with a history entry for each of them.
 
@@ -79,7 +84,7 @@ class CheckoutQuerySet(models.QuerySet["Checkout"]):
         other code may change the status of a checkout.
         """
         for checkout in checkouts:
-            states.check(checkout.status, to)
+            states.check_move(checkout.status, to)
         parameters: dict[str, Any] = {
             "ids": [checkout.pk for checkout in checkouts],
             "changes": [uuid7() for _ in checkouts],
@@ -90,9 +95,9 @@ class CheckoutQuerySet(models.QuerySet["Checkout"]):
             "request_id": cause.request_id,
         }
         given = _parameters(facts)
-        owned = {name: value.column for name, value in facts.items() if isinstance(value, Own)}
+        owned = {name: value.column for name, value in facts.items() if isinstance(value, ColumnValue)}
         columns = owned | {column: f"%({column})s" for column in given}
-        queries.execute(statements.move_checkouts(columns), parameters | given)
+        queries.execute(statements.move_statement(columns), parameters | given)
         for checkout in checkouts:
             for name, value in facts.items():
                 setattr(checkout, name, checkout.own(value))
@@ -273,7 +278,7 @@ class Checkout(models.Model):
 
     def _write(self, facts: Mapping[str, Any], *, is_shown: bool) -> None:
         given = _parameters(facts)
-        queries.execute(statements.update_checkout(given, is_shown=is_shown), given | {"id": self.pk})
+        queries.execute(statements.update_statement(given, is_shown=is_shown), given | {"id": self.pk})
         for name, value in facts.items():
             setattr(self, name, value)
 
@@ -283,7 +288,7 @@ class Checkout(models.Model):
 
     def own(self, value: Any) -> Any:
         """Return `value`. If it is an Own, return what this checkout has in its column."""
-        return getattr(self, value.column) if isinstance(value, Own) else value
+        return getattr(self, value.column) if isinstance(value, ColumnValue) else value
 
 
 def _locking() -> CheckoutQuerySet:

@@ -93,7 +93,7 @@ class PaymentRequest(models.Model):
         If the share is no longer open or paying, its claim ends. Raises MoveRefused for a move that the table
         of states does not allow.
         """
-        states.check_share(self.status, to)
+        states.check_share_move(self.status, to)
         self.status = to
         if self.claim_digest and to not in (ShareStatus.OPEN, ShareStatus.PAYING):
             facts |= NO_CLAIM | ({"name": self.shown_name} if to == ShareStatus.PAID else {})

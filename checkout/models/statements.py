@@ -43,7 +43,7 @@ DO UPDATE SET id = excluded.id, due_at = excluded.due_at, ended_at = NULL
 """
 
 
-def move_checkouts(values: Mapping[str, str]) -> str:
+def move_statement(values: Mapping[str, str]) -> str:
     """Return the statement that changes the status of checkouts.
 
     `values` maps each other column that is set to the SQL of its value: a parameter or another column.
@@ -52,7 +52,7 @@ def move_checkouts(values: Mapping[str, str]) -> str:
     return _MOVE_CHECKOUTS.replace("{facts}", facts)
 
 
-def update_checkout(columns: Iterable[str], *, is_shown: bool) -> str:
+def update_statement(columns: Iterable[str], *, is_shown: bool) -> str:
     """Return the statement that sets these columns of a checkout.
 
     With `is_shown`, it also sets `updated_at`, because the API shows the change.

@@ -34,7 +34,7 @@ class Breach(NamedTuple):
     merchant_uuid: UUID | None
 
 
-class Range(NamedTuple):
+class IdRange(NamedTuple):
     """A range of checkout ids, including both ends.
 
     The checkout with the id `first` or `last` can be missing. Such an id comes from a posting or a payment.
@@ -45,58 +45,60 @@ class Range(NamedTuple):
 
 
 FIRST, LAST = UUID(int=0), UUID(int=2**128 - 1)
-SIZE = 5000  # maximum number of checkouts in a range
+RANGE_SIZE = 5000  # maximum number of checkouts in a range
 _CHUNK = 2000
 
 
-def breaches(since: datetime | None = None) -> list[Breach]:
+def find_breaches(since: datetime | None = None) -> list[Breach]:
     """Return every breach of every invariant. An empty list proves the ledger.
 
     With `since`, it checks only checkouts whose row, postings or operations have changed since then, and the
     references of rows that were created since then.
     """
     if since is None:
-        of_checkouts = [breach for span in ranges() for breach in breaches_within(span)]
-        return of_checkouts + [breach for month in months() for breach in breaches_of_sums(month)]
+        of_checkouts = [breach for span in id_ranges() for breach in find_breaches_in_range(span)]
+        return of_checkouts + [breach for month in ledger_months() for breach in breaches_of_sums(month)]
     with transaction.atomic(durable=True):
-        _prepare()
-        changed, of_rows = sorted(_changed(since)), _lost(clock.first_id(since), LAST)
+        _set_up_proof()
+        changed, of_rows = sorted(_changed_checkouts(since)), _orphan_breaches(clock.first_id(since), LAST)
     # Each chunk has its own transaction, because a long transaction would delay merchants' event feeds.
     chunks = batches.chunks(changed, _CHUNK)
     return of_rows + [breach for these in chunks for breach in _breaches_of(these)]
 
 
-def ranges(first: UUID = FIRST) -> Iterator[Range]:
+def id_ranges(first: UUID = FIRST) -> Iterator[IdRange]:
     """Yield consecutive ranges of checkout ids, from `first` to the last possible id.
 
     The end of each range is read from the database when the caller reaches that range.
     """
     while True:
-        last: UUID | None = queries.value(statements.FIND_END_OF_RANGE, {"first": first, "size": SIZE - 1})
-        yield Range(first, last or LAST)
+        last: UUID | None = queries.value(
+            statements.FIND_END_OF_RANGE, {"first": first, "size": RANGE_SIZE - 1}
+        )
+        yield IdRange(first, last or LAST)
         if last is None or last == LAST:
             return
-        first = after(last)
+        first = next_id(last)
 
 
-def after(uuid: UUID) -> UUID:
+def next_id(uuid: UUID) -> UUID:
     """Return the next id."""
     return UUID(int=uuid.int + 1)
 
 
-def breaches_within(span: Range) -> list[Breach]:
+def find_breaches_in_range(span: IdRange) -> list[Breach]:
     """Return the breaches of the checkouts and references in a range of ids."""
     with transaction.atomic(savepoint=True):
-        _prepare()
-        return _lost(*span) + _breaches(statements.BREACHES_OF_RANGE, **span._asdict())
+        _set_up_proof()
+        return _orphan_breaches(*span) + _find_with(statements.BREACHES_OF_RANGE, **span._asdict())
 
 
-def _lost(first: UUID, last: UUID) -> list[Breach]:
-    found = references.lost(first, last)
+def _orphan_breaches(first: UUID, last: UUID) -> list[Breach]:
+    found = references.find_orphan_rows(first, last)
     return [Breach(row.subject, row.reference.kind, row.merchant_uuid) for row in found]
 
 
-def months(first: date | None = None) -> Iterator[date]:
+def ledger_months(first: date | None = None) -> Iterator[date]:
     """Yield the months of the ledger, from `first` to the month of `sums.last_day()`."""
     month, last = first or sums.first_month(), sums.last_day()
     while month is not None and month <= last:
@@ -110,44 +112,44 @@ def breaches_of_sums(month: date) -> list[Breach]:
     Rule money.sums.
     """
     with transaction.atomic(savepoint=True):
-        _prepare()
-        return [Breach(uuid, kinds.LEDGER_SUMS, uuid) for uuid in sums.wrong_in(month)]
+        _set_up_proof()
+        return [Breach(uuid, kinds.LEDGER_SUMS, uuid) for uuid in sums.merchants_with_wrong_sums(month)]
 
 
-def report(since: datetime) -> int:
+def report_breaches_since(since: datetime) -> int:
     """Check everything that has changed since this time. Report each breach and return their number."""
-    return len(reported(breaches(since)))
+    return len(report_breaches(find_breaches(since)))
 
 
-def report_of(checkout_uuid: UUID) -> list[Breach]:
+def report_breaches_of(checkout_uuid: UUID) -> list[Breach]:
     """Report each breach of one checkout as a discrepancy, and return the breaches."""
     with transaction.atomic(durable=True):
-        return reported(_breaches(statements.BREACHES_OF_CHECKOUTS, these=[checkout_uuid]))
+        return report_breaches(_find_with(statements.BREACHES_OF_CHECKOUTS, these=[checkout_uuid]))
 
 
-def reported(found: list[Breach]) -> list[Breach]:
+def report_breaches(found: list[Breach]) -> list[Breach]:
     """Report each breach as a discrepancy, and return the same list."""
     for breach in found:
         reporting.report(breach.kind, breach.subject, merchant=breach.merchant_uuid)
     return found
 
 
-def size_within(span: Range) -> tuple[int, int]:
+def count_in_range(span: IdRange) -> tuple[int, int]:
     """Return the number of checkouts and the number of postings in a range."""
     checkouts, postings = queries.row(statements.COUNT_CHECKOUTS_AND_POSTINGS, span._asdict())
     return checkouts, postings
 
 
-def size(since: datetime) -> tuple[int, int]:
+def count_changed(since: datetime) -> tuple[int, int]:
     """Return how many checkouts have changed since this time, and how many postings they have in total."""
     with transaction.atomic(durable=True):
-        _prepare()
-        changed = _changed(since)
+        _set_up_proof()
+        changed = _changed_checkouts(since)
         chunks = batches.chunks(changed, _CHUNK)
         return len(changed), sum(Posting.objects.filter(checkout_uuid__in=these).count() for these in chunks)
 
 
-def _prepare() -> None:
+def _set_up_proof() -> None:
     queries.execute(statements.SET_UP_PROOF)
 
 
@@ -157,27 +159,31 @@ def _breaches_of(these: list[UUID]) -> list[Breach]:
     Checkouts that changed recently usually have ids next to each other. If the range of ids has less than
     twice as many checkouts, the whole range is queried. That costs a third of a query by single ids.
     """
-    span = Range(these[0], these[-1])
+    span = IdRange(these[0], these[-1])
     with transaction.atomic(durable=True):
-        _prepare()
+        _set_up_proof()
         rows = Checkout.objects.filter(pk__range=span)
         if rows[: 2 * len(these)].count() == 2 * len(these):
-            return _breaches(statements.BREACHES_OF_CHECKOUTS, these=these)
-        found, wanted = _breaches(statements.BREACHES_OF_RANGE, **span._asdict()), set(these)
+            return _find_with(statements.BREACHES_OF_CHECKOUTS, these=these)
+        found, wanted = _find_with(statements.BREACHES_OF_RANGE, **span._asdict()), set(these)
         return [breach for breach in found if breach.subject in wanted]
 
 
-def _breaches(query: str, **of: Any) -> list[Breach]:
+def _find_with(query: str, **of: Any) -> list[Breach]:
     # Events of checkouts that were created earlier might have been deleted.
-    of["told_since"] = retention.kept_since()
-    return [breach for invariant in statements.INVARIANTS for breach in _who_breaks(invariant, query, of)]
+    of["told_since"] = retention.events_kept_since()
+    return [
+        breach
+        for invariant in statements.INVARIANTS
+        for breach in _breaches_of_invariant(invariant, query, of)
+    ]
 
 
-def _who_breaks(invariant: Invariant, query: str, of: dict[str, Any]) -> list[Breach]:
+def _breaches_of_invariant(invariant: Invariant, query: str, of: dict[str, Any]) -> list[Breach]:
     found = queries.rows(query.format(invariant=invariant.sql), of)
     return [Breach(uuid, invariant.kind, merchant_uuid) for uuid, merchant_uuid in found]
 
 
-def _changed(since: datetime) -> list[UUID]:
+def _changed_checkouts(since: datetime) -> list[UUID]:
     parameters = {"since": since, "made": clock.first_id(since)}
     return [uuid for (uuid,) in queries.rows(statements.FIND_CHANGED_CHECKOUTS, parameters)]

@@ -19,10 +19,10 @@ from config.lib import clock
 from payments.closed_days import sums
 
 # If an unfinished run began longer ago than this, a new run begins instead.
-GIVEN_UP = timedelta(days=7)
+ABANDONED_AFTER = timedelta(days=7)
 
 
-class Busy(Exception):
+class ProofRunning(Exception):
     """Another process is running the proof of all checkouts now."""
 
 
@@ -33,7 +33,7 @@ class Step(NamedTuple):
     breaches: list[Breach]
 
 
-def begin(*, is_scheduled: bool = False, restart: bool = False) -> ProofRun:
+def begin_run(*, is_scheduled: bool = False, restart: bool = False) -> ProofRun:
     """Return the unfinished run to continue, or a new run if no unfinished run began in the last week.
 
     With `restart`, an unfinished run is deleted and a new one begins. With `is_scheduled`, workers continue the
@@ -42,22 +42,22 @@ def begin(*, is_scheduled: bool = False, restart: bool = False) -> ProofRun:
     with transaction.atomic(durable=True):
         now = clock.now()
         for run in ProofRun.objects.select_for_update(skip_locked=True, no_key=True).filter(ended_at=None):
-            if not restart and run.begun_at > now - GIVEN_UP:
+            if not restart and run.begun_at > now - ABANDONED_AFTER:
                 run.is_scheduled |= is_scheduled
                 run.save(update_fields=["is_scheduled"])
                 return run
             run.delete()
         if ProofRun.objects.filter(ended_at=None).exists():
-            raise Busy
+            raise ProofRunning
         return ProofRun.objects.create(is_scheduled=is_scheduled, next_uuid=ledger_proof.FIRST, begun_at=now)
 
 
-def scheduled() -> ProofRun | None:
+def scheduled_run() -> ProofRun | None:
     """Return the unfinished run that workers have to continue, or None."""
     return ProofRun.objects.filter(ended_at=None, is_scheduled=True).first()
 
 
-def steps(run: ProofRun) -> Iterator[Step]:
+def run_steps(run: ProofRun) -> Iterator[Step]:
     """Prove step after step until the run has ended, and yield each step. Raises Busy."""
     while run.ended_at is None:
         with transaction.atomic(durable=True):
@@ -65,7 +65,7 @@ def steps(run: ProofRun) -> Iterator[Step]:
                 ProofRun.objects.select_for_update(skip_locked=True, no_key=True).filter(pk=run.pk).first()
             )
             if found is None:
-                raise Busy
+                raise ProofRunning
             run = found
             breaches = _prove_step(run) if run.ended_at is None else []
         yield Step(run, breaches)
@@ -76,20 +76,20 @@ def _prove_step(run: ProofRun) -> list[Breach]:
     found = _prove_range(run) if run.next_uuid is not None else _prove_month(run)
     run.breach_count += len(found)
     run.save()
-    return ledger_proof.reported(found)
+    return ledger_proof.report_breaches(found)
 
 
 def _prove_range(run: ProofRun) -> list[Breach]:
-    span = next(ledger_proof.ranges(run.next_uuid or ledger_proof.FIRST))
-    checkouts, postings = ledger_proof.size_within(span)
+    span = next(ledger_proof.id_ranges(run.next_uuid or ledger_proof.FIRST))
+    checkouts, postings = ledger_proof.count_in_range(span)
     run.checkout_count += checkouts
     run.posting_count += postings
-    run.next_uuid = ledger_proof.after(span.last) if span.last != ledger_proof.LAST else None
-    return ledger_proof.breaches_within(span)
+    run.next_uuid = ledger_proof.next_id(span.last) if span.last != ledger_proof.LAST else None
+    return ledger_proof.find_breaches_in_range(span)
 
 
 def _prove_month(run: ProofRun) -> list[Breach]:
-    month = next(ledger_proof.months(run.next_month), None)
+    month = next(ledger_proof.ledger_months(run.next_month), None)
     if month is None:
         run.ended_at = clock.now()
         return []

@@ -14,7 +14,7 @@ from config.lib import clock
 from config.lib.database import queries
 
 
-class Lost(NamedTuple):
+class OrphanRow(NamedTuple):
     """A row that breaks a reference. `subject` is the missing id, the row's id, or the id of its event."""
 
     subject: UUID
@@ -22,13 +22,13 @@ class Lost(NamedTuple):
     reference: Reference
 
 
-def lost(first: UUID, last: UUID) -> Iterator[Lost]:
+def find_orphan_rows(first: UUID, last: UUID) -> Iterator[OrphanRow]:
     """Yield the orphan rows with ids in this range.
 
     The referenced rows are searched only among ids of about the same time.
     """
     within = {"first": first, "last": last}
-    within |= {"earliest": clock.first_id_with(first), "latest": clock.last_id_with(last)}
+    within |= {"earliest": clock.first_id_of_same_time(first), "latest": clock.last_id_of_same_time(last)}
     for reference in statements.REFERENCES:
         for subject, merchant_uuid in queries.rows(reference.sql, within):
-            yield Lost(subject, merchant_uuid, reference)
+            yield OrphanRow(subject, merchant_uuid, reference)

@@ -30,7 +30,7 @@ Kind, State = Operation.Kind, Operation.State
 NOTE = "How you know it"
 
 
-def _of_settled(operation: Operation) -> dict[str, Any]:
+def _settle_texts(operation: Operation) -> dict[str, Any]:
     if operation.purpose != Operation.Purpose.REIMBURSEMENT:
         return {}
     return {
@@ -39,19 +39,19 @@ def _of_settled(operation: Operation) -> dict[str, Any]:
     }
 
 
-def _of_sent(operation: Operation) -> dict[str, Any]:
+def _send_texts(operation: Operation) -> dict[str, Any]:
     what, amount = operation.get_kind_display(), money.display(operation.amount, operation.payment.currency)
     return {
-        "text": f"The {what.lower()} goes to the provider at once. {_before_sending(operation)}",
+        "text": f"The {what.lower()} goes to the provider at once. {_sending_warning(operation)}",
         "button": f"Send {amount} again",
     }
 
 
-def _before_sending(operation: Operation) -> str:
+def _sending_warning(operation: Operation) -> str:
     """Return a warning about when the operation is not sent, or why it might be refused again."""
     if operation.ended_at is None:
         return "It is sent only if the provider says that it failed or never arrived."
-    if reasons.said(operation.reason) == reasons.CLOSED:
+    if reasons.reason_text(operation.reason) == reasons.CLOSED_TEXT:
         return "If the account is still closed, it is refused again."
     return "If the bank’s reason still holds, it is refused again."
 
@@ -63,7 +63,7 @@ SETTLE = confirmation.Question(
     label="How it was settled",
     button="Book it as settled",
     one="Book {} as settled outside?",
-    of_one=_of_settled,
+    of_one=_settle_texts,
 )
 TAKE_BACK = confirmation.Question(
     title="Take the booking back",
@@ -78,7 +78,7 @@ SEND = confirmation.Question(
     label="Why you send it again",
     button="Send it again",
     one="Send {} again?",
-    of_one=_of_sent,
+    of_one=_send_texts,
 )
 GIVE_UP = confirmation.Question(
     title="Give up the operation in doubt",
@@ -89,22 +89,24 @@ GIVE_UP = confirmation.Question(
     one="Give up {}?",
 )
 BUSY = "A card operation is open. Try again in a moment."
-RESTORED = "the database was restored. Repair it first (manage.py reconcile --repair)."
+RESTORED_TEXT = "the database was restored. Repair it first (manage.py reconcile --repair)."
 # A remedy takes the key of the row and the cause. It returns the checkout's uuid.
-Remedy = Callable[..., UUID]
+RemedyFunction = Callable[..., UUID]
 
 
-def _said_of_operation(operation: Operation) -> str:
-    return status_check.in_words(status_check.look_up(operation))
+def _provider_answer(operation: Operation) -> str:
+    return status_check.describe_answer(status_check.look_up(operation))
 
 
-class Remedies:
+class RemediesMixin:
     """Mixin that checks who may run a remedy, runs it, and logs and shows the result."""
 
     def has_remedy_permission(self: Any, request: HttpRequest) -> bool:
         return bool(request.user.has_perm("payments.change_operation"))
 
-    def remedy(self: Any, request: HttpRequest, rows: QuerySet[Any], act: Remedy, *, done: str) -> None:
+    def remedy(
+        self: Any, request: HttpRequest, rows: QuerySet[Any], act: RemedyFunction, *, done: str
+    ) -> None:
         """Run a remedy on the selected row, log it, and show its result and the state of the ledger.
 
         `done` is the sentence that is shown and logged after success.
@@ -115,8 +117,8 @@ class Remedies:
         except NotAllowed as refusal:
             self.message_user(request, f"Not done. {refusal}", messages.WARNING)
             return
-        except restore_guard.Closed:
-            self.message_user(request, f"Not done: {RESTORED}", messages.WARNING)
+        except restore_guard.ServiceClosed:
+            self.message_user(request, f"Not done: {RESTORED_TEXT}", messages.WARNING)
             return
         except OperationalError as error:
             if not locks.is_locked(error):
@@ -124,13 +126,13 @@ class Remedies:
             self.message_user(request, BUSY, messages.WARNING)
             return
         self.log_change(request, row, done)
-        found = ledger_proof.report_of(checkout_uuid)
+        found = ledger_proof.report_breaches_of(checkout_uuid)
         broken = "; ".join(breach.kind.sentence for breach in found)
         words = f"The ledger is broken: {broken}." if found else "The ledger is proven."
         self.message_user(request, f"{done} {words}", messages.ERROR if found else messages.SUCCESS)
 
 
-class RemediedOperationAdmin(Remedies, OperationAdmin):
+class RemediedOperationAdmin(RemediesMixin, OperationAdmin):
     """Admin of operations, with the remedies for stuck operations."""
 
     actions = ("settle_outside", "send_again", "give_up")
@@ -139,7 +141,7 @@ class RemediedOperationAdmin(Remedies, OperationAdmin):
         return outstanding_refund.with_returns(super().get_queryset(request))
 
     def offers(self, action: str, row: Operation) -> bool:
-        is_refused = row.state in (State.FAILED, State.DECLINED) or outstanding_refund.has_come_back(row)
+        is_refused = row.state in (State.FAILED, State.DECLINED) or outstanding_refund.was_returned(row)
         if row.purpose == Operation.Purpose.OUTSIDE:
             return False
         if action == "settle_outside":
@@ -149,24 +151,24 @@ class RemediedOperationAdmin(Remedies, OperationAdmin):
         return row.kind in (Kind.AUTHORIZE, Kind.CAPTURE) and operation_queue.is_in_doubt(row)
 
     @admin.action(description="Book as settled outside: the card can't take it", permissions=["remedy"])
-    @confirmation.confirmed(SETTLE, seen=_said_of_operation)
+    @confirmation.requires_confirmation(SETTLE, seen=_provider_answer)
     def settle_outside(self, request: HttpRequest, rows: QuerySet[Operation], note: str) -> None:
         act = partial(settling_outside.settle_outside, note=note)
         self.remedy(request, rows, act, done=f"Settled outside: {note}.")
 
     @admin.action(description="Send again: it failed, or never arrived", permissions=["remedy"])
-    @confirmation.confirmed(SEND, seen=_said_of_operation)
+    @confirmation.requires_confirmation(SEND, seen=_provider_answer)
     def send_again(self, request: HttpRequest, rows: QuerySet[Operation], note: str) -> None:
         self.remedy(request, rows, sending.send_again, done=f"Sent again: {note}.")
 
     @admin.action(description="Give up the operation: it never arrived", permissions=["remedy"])
-    @confirmation.confirmed(GIVE_UP, seen=_said_of_operation)
+    @confirmation.requires_confirmation(GIVE_UP, seen=_provider_answer)
     def give_up(self, request: HttpRequest, rows: QuerySet[Operation], note: str) -> None:
         act = partial(giving_up.give_up, note=note)
         self.remedy(request, rows, act, done=f"Given up: {note}.")
 
 
-class RemediedBookingAdmin(Remedies, BookingAdmin):
+class RemediedBookingAdmin(RemediesMixin, BookingAdmin):
     """Admin of bookings, with the action that reverses the booking of a refund settled outside."""
 
     actions = ("take_back",)
@@ -176,14 +178,14 @@ class RemediedBookingAdmin(Remedies, BookingAdmin):
         return row.kind == Booking.Kind.SETTLED_OUTSIDE and row.reverses_id is None and not is_reversed
 
     @admin.action(description="Take the booking back", permissions=["remedy"])
-    @confirmation.confirmed(TAKE_BACK)
+    @confirmation.requires_confirmation(TAKE_BACK)
     def take_back(self, request: HttpRequest, rows: QuerySet[Booking], note: str) -> None:
         self.remedy(
-            request, rows, partial(settling_outside.take_back, note=note), done=f"Taken back: {note}."
+            request, rows, partial(settling_outside.reverse_booking, note=note), done=f"Taken back: {note}."
         )
 
 
-class FoundDiscrepancyAdmin(DiscrepancyAdmin):
+class SearchableDiscrepancyAdmin(DiscrepancyAdmin):
     """Admin of discrepancies. Operators can also search for them by the id of an order."""
 
     def get_search_results(

@@ -23,7 +23,7 @@ from payments.provider import Outcome, Verdict
 Kind, State = Operation.Kind, Operation.State
 GIVEN_UP = "given_up_by_operator"
 # No authorization is sent later than PATIENT_FOR after its creation, and the last call lasts only seconds.
-CALLS_END_AFTER = operation_queue.PATIENT_FOR + timedelta(minutes=1)
+CALLS_END_AFTER = operation_queue.MAX_PAYER_WAIT + timedelta(minutes=1)
 
 
 def give_up(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
@@ -37,14 +37,14 @@ def give_up(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
     _check_allowed(asked)
     status_check.sync(asked.payment_id)
     outcome = status_check.look_up(asked)
-    void = None if status_check.vouches(outcome) else _release_hold(asked, outcome, cause)
+    void = None if status_check.is_vouched_absent(outcome) else _release_hold(asked, outcome, cause)
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(asked.payment.checkout_uuid)
         operation, now = operations.read_operation(operation_uuid), clock.now()
         _check_allowed(operation)
-        outcomes.conclude(checkout, operation, Outcome(Verdict.FAILED, reason=GIVEN_UP), now=now)
+        outcomes.conclude_operation(checkout, operation, Outcome(Verdict.FAILED, reason=GIVEN_UP), now=now)
         if void is not None:
-            outcomes.conclude(
+            outcomes.conclude_operation(
                 checkout, operations.read_operation(void.pk), Outcome(Verdict.SUCCEEDED), now=now
             )
         expiry.expire_if_due(checkout, now)
@@ -64,7 +64,7 @@ def _check_allowed(operation: Operation) -> None:
     if operation.kind == Kind.AUTHORIZE and clock.now() - operation.created_at < CALLS_END_AFTER:
         raise NotAllowed("The payer still waits for their bank. Look again in two minutes.")
     checkout = Checkout.objects.get(pk=operation.payment.checkout_uuid)
-    if operation.kind == Kind.CAPTURE and operation_recovery.is_wanted(checkout, operation):
+    if operation.kind == Kind.CAPTURE and operation_recovery.is_capture_wanted(checkout, operation):
         raise NotAllowed("The order still needs this capture. The service sends it automatically.")
 
 
@@ -74,18 +74,18 @@ def _release_hold(asked: Operation, outcome: Outcome, cause: Cause) -> Operation
     Raises NotAllowed unless the void succeeds.
     """
     refusal = NotAllowed(
-        f"{status_check.in_words(outcome)} The operation can be given up only if a void succeeds, or "
+        f"{status_check.describe_answer(outcome)} The operation can be given up only if a void succeeds, or "
         "if the provider vouches that the operation never arrived."
     )
     if asked.kind != Kind.AUTHORIZE or outcome.verdict not in (Verdict.UNKNOWN, Verdict.NOT_FOUND):
         raise refusal
-    void = _planned_void(asked.payment.checkout_uuid, asked.pk, cause)
+    void = _plan_void(asked.payment.checkout_uuid, asked.pk, cause)
     if operations.perform(void, deadline=Deadline.after(operations.PATIENCE)).verdict != Verdict.SUCCEEDED:
         raise refusal
     return void
 
 
-def _planned_void(checkout_uuid: UUID, operation_uuid: UUID, cause: Cause) -> Operation:
+def _plan_void(checkout_uuid: UUID, operation_uuid: UUID, cause: Cause) -> Operation:
     """Give up the card of an authorization with an unknown outcome, and plan a void of its payment.
 
     Returns the planned void. If the provider refuses the void now, it stays planned, and the pump sends it
@@ -99,5 +99,5 @@ def _planned_void(checkout_uuid: UUID, operation_uuid: UUID, cause: Cause) -> Op
         checkout.touch()
         voids = operation.payment.operations.filter(kind=Kind.VOID, state=State.PLANNED)
         if not voids.exists():
-            planning.plan([operation.payment_id], Kind.VOID, now=now, cause=cause)
+            planning.plan_operations([operation.payment_id], Kind.VOID, now=now, cause=cause)
         return voids.select_related("payment").latest("created_at")

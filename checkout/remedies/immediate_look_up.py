@@ -32,5 +32,5 @@ def look_up_now(operation_uuid: UUID) -> Operation:
     claimed = operation_queue.claim(limit=1, operation_uuid=operation_uuid)
     if not claimed:
         raise NotAllowed(outstanding_refund.UNDER_WAY)
-    operation_recovery.finish(claimed[0], deadline)
+    operation_recovery.finish_operation(claimed[0], deadline)
     return operations.read_operation(operation_uuid)

@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from checkout.models import Checkout
 from checkout.remedies.status_check import NotAllowed
 from checkout.settling import amounts_owed, cards
-from checkout.settling.cards import Key
+from checkout.settling.cards import PartKey
 from payments import disputes, planning
 from payments.models import Movement, Operation
 
@@ -18,7 +18,7 @@ UNDER_WAY = "The operation is under way. Look again in a minute."
 
 
 @dataclass(frozen=True)
-class Due:
+class AmountDue:
     """The amount that a card is owed for one part of a refund, in minor units.
 
     `resends` is the returned refund, or None if the refund failed. `planned` are the attempts that were
@@ -26,23 +26,23 @@ class Due:
     """
 
     amount: int
-    key: Key
+    key: PartKey
     resends: Operation | None
     planned: list[Operation]
 
     def withdraw_planned(self, now: datetime) -> None:
         ids = [row.pk for row in self.planned]
-        planning.withdraw(Operation.objects.filter(pk__in=ids), now=now)
+        planning.withdraw_planned(Operation.objects.filter(pk__in=ids), now=now)
 
 
 def check_refused(refund: Operation) -> None:
     """Raise NotAllowed unless the operation is a refund that failed or that was returned later."""
-    is_refused = refund.state in (State.FAILED, State.DECLINED) or has_come_back(refund)
+    is_refused = refund.state in (State.FAILED, State.DECLINED) or was_returned(refund)
     if refund.kind != Operation.Kind.REFUND or not is_refused:
         raise NotAllowed("Only a refund that failed or was returned can be sent again or settled outside.")
 
 
-def has_come_back(refund: Operation) -> bool:
+def was_returned(refund: Operation) -> bool:
     """Return whether the operation is a settled refund that was returned later.
 
     It makes no query for a row from `with_returns`.
@@ -62,13 +62,13 @@ def with_returns(rows: QuerySet[Operation, Any]) -> QuerySet[Operation, Any]:
 
 def check_not_disputed(checkout: Checkout) -> None:
     """Raise NotAllowed while a dispute is open on a card of the order (rule dispute.no_refund)."""
-    if disputes.is_open(checkout.pk):
+    if disputes.has_open_dispute(checkout.pk):
         raise NotAllowed(
             "A card of the order is disputed, so the money could go back twice. Wait until the dispute is decided."
         )
 
 
-def check(checkout: Checkout, refund: Operation, now: datetime) -> Due:
+def find_amount_due(checkout: Checkout, refund: Operation, now: datetime) -> AmountDue:
     """Return the amount that the card is owed for a refund.
 
     Raises NotAllowed with the reason if no amount can be sent. Must be called with the checkout locked.
@@ -76,7 +76,7 @@ def check(checkout: Checkout, refund: Operation, now: datetime) -> Due:
     check_refused(refund)
     check_not_disputed(checkout)
     accounts = cards.read_accounts(checkout)
-    key = cards.key_of(refund)
+    key = cards.part_key_of(refund)
     part = accounts.parts.get(key) if key else None
     if key is None or part is None:
         raise NotAllowed("The refund was made at the provider, so no further refund is owed.")
@@ -89,4 +89,4 @@ def check(checkout: Checkout, refund: Operation, now: datetime) -> Due:
     if amount <= 0:
         raise NotAllowed("No refund is owed to the card any more.")
     resends = refund if part.outstanding else None
-    return Due(amount, key, resends, [row for row in part.attempts if row.state == State.PLANNED])
+    return AmountDue(amount, key, resends, [row for row in part.attempts if row.state == State.PLANNED])

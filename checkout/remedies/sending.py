@@ -8,16 +8,16 @@ from django.db import transaction
 from checkout import operation_recovery, outcomes, settling
 from checkout.models import Checkout
 from checkout.remedies import outstanding_refund, status_check
-from checkout.remedies.outstanding_refund import Due
+from checkout.remedies.outstanding_refund import AmountDue
 from checkout.remedies.status_check import NotAllowed
 from config.lib import clock, wakeup
 from payments import operations, planning
 from payments.cause import Cause
 from payments.models import Operation, Payment
-from payments.planning import Details
+from payments.planning import OperationDetails
 
 Kind, State = Operation.Kind, Operation.State
-RELEASED = (Payment.Status.CAPTURED, Payment.Status.VOIDED, Payment.Status.REFUNDED)
+RELEASED_STATUSES = (Payment.Status.CAPTURED, Payment.Status.VOIDED, Payment.Status.REFUNDED)
 
 
 def send_again(operation_uuid: UUID, *, cause: Cause) -> UUID:
@@ -30,7 +30,7 @@ def send_again(operation_uuid: UUID, *, cause: Cause) -> UUID:
     """
     asked = operations.read_operation(operation_uuid)
     _check_allowed(asked)
-    is_refused, checkout_uuid = _is_refused_there(asked), asked.payment.checkout_uuid
+    is_refused, checkout_uuid = _is_refused_at_provider(asked), asked.payment.checkout_uuid
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
         operation, now = operations.read_operation(operation_uuid), clock.now()
@@ -40,16 +40,16 @@ def send_again(operation_uuid: UUID, *, cause: Cause) -> UUID:
         elif operation.kind == Kind.REFUND:
             if not is_refused:
                 _check_new_key(operation)
-            _plan_refund(outstanding_refund.check(checkout, operation, now), cause, now)
+            _plan_refund(outstanding_refund.find_amount_due(checkout, operation, now), cause, now)
             checkout.touch()
         else:
             _plan_void(checkout, operation, cause, now)
             checkout.touch()
-        wakeup.after_commit(settling.FINISH_OPERATIONS)
+        wakeup.wake_after_commit(settling.FINISH_OPERATIONS)
     return checkout_uuid
 
 
-def _is_refused_there(asked: Operation) -> bool:
+def _is_refused_at_provider(asked: Operation) -> bool:
     """Ask the provider about the operation; return whether the provider refused it.
 
     The refusal of an operation that has not ended is recorded. Returns False if the provider vouches that the
@@ -58,9 +58,9 @@ def _is_refused_there(asked: Operation) -> bool:
     status_check.sync(asked.payment_id)
     outcome = status_check.look_up(asked)
     is_refused = outcome.verdict in status_check.REFUSED
-    if not is_refused and not status_check.vouches(outcome):
+    if not is_refused and not status_check.is_vouched_absent(outcome):
         raise NotAllowed(
-            f"{status_check.in_words(outcome)} It is sent again only if it failed or never arrived."
+            f"{status_check.describe_answer(outcome)} It is sent again only if it failed or never arrived."
         )
     if is_refused and asked.ended_at is None:
         outcomes.record_outcome(asked.payment.checkout_uuid, asked.pk, outcome, lease=asked.lease_token)
@@ -70,28 +70,28 @@ def _is_refused_there(asked: Operation) -> bool:
 def _check_allowed(operation: Operation) -> None:
     if operation.kind not in (Kind.REFUND, Kind.VOID):
         raise NotAllowed("Only a refund or a void is sent again.")
-    if operation.state == State.SUCCEEDED and not outstanding_refund.has_come_back(operation):
+    if operation.state == State.SUCCEEDED and not outstanding_refund.was_returned(operation):
         raise NotAllowed("The operation has succeeded.")
     if operation.state == State.PLANNED:
         raise NotAllowed("The operation has not been sent yet. The service sends it automatically.")
 
 
-def _plan_refund(due: Due, cause: Cause, now: datetime) -> None:
+def _plan_refund(due: AmountDue, cause: Cause, now: datetime) -> None:
     """Plan a refund of the amount owed, due now, and withdraw the attempts that were planned for later."""
     due.withdraw_planned(now)
-    details = Details(
+    details = OperationDetails(
         due.amount,
         due.key.refund_uuid,
         due.key.share_uuid,
         at=now,
         resends=due.resends.pk if due.resends else None,
     )
-    planning.plan([due.key.payment_uuid], Kind.REFUND, now=now, cause=cause, details=details)
+    planning.plan_operations([due.key.payment_uuid], Kind.REFUND, now=now, cause=cause, details=details)
 
 
 def _plan_void(checkout: Checkout, void: Operation, cause: Cause, now: datetime) -> None:
     """Plan a refused void again, due now. If a void is planned already, make it due now."""
-    if void.payment.status in RELEASED:
+    if void.payment.status in RELEASED_STATUSES:
         raise NotAllowed(f"Nothing is held any more: the payment is {void.payment.status}.")
     if outcomes.is_fence(checkout, void):
         raise NotAllowed("The order still waits for what is held.")
@@ -116,7 +116,7 @@ def _make_due(checkout: Checkout, operation: Operation, asked: Operation, now: d
         _check_new_key(operation)
         if operation.kind == Kind.REFUND:
             outstanding_refund.check_not_disputed(checkout)
-        operation_recovery.renew(checkout, operation, now)
+        operation_recovery.renew_and_settle(checkout, operation, now)
 
 
 def _check_new_key(operation: Operation) -> None:
@@ -125,7 +125,7 @@ def _check_new_key(operation: Operation) -> None:
     This is the case while the provider could still carry out a call under the current key.
     """
     ended_at = planning.calls_end_at(operation)
-    if ended_at is not None and not operation_recovery.may_be_renewed(operation):
+    if ended_at is not None and not operation_recovery.may_get_new_key(operation):
         at = ended_at.astimezone(UTC) + timedelta(minutes=1)
         raise NotAllowed(
             "A call that was sent before could still be carried out, and the money would go back twice. Send it again"

@@ -29,14 +29,14 @@ def settle_outside(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
     status_check.sync(asked.payment_id)
     outcome = status_check.look_up(asked)
     if outcome.verdict not in status_check.REFUSED or outcome.reason not in CARD_CANNOT_TAKE_IT:
-        said = status_check.in_words(outcome)
+        said = status_check.describe_answer(outcome)
         raise NotAllowed(
             f"{said} A refund can be settled outside only if the provider says that the card cannot take it."
         )
     with transaction.atomic(durable=True):
         checkout, now = Checkout.objects.locked(asked.payment.checkout_uuid), clock.now()
         refund = operations.read_operation(operation_uuid)
-        due = outstanding_refund.check(checkout, refund, now)
+        due = outstanding_refund.find_amount_due(checkout, refund, now)
         bookings.settle_outside(refund, due.amount, note=note, now=now, cause=cause)
         due.withdraw_planned(now)
         settling.settle(checkout, now, cause)
@@ -44,7 +44,7 @@ def settle_outside(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
     return checkout.pk
 
 
-def take_back(booking_uuid: UUID, *, note: str, cause: Cause) -> UUID:
+def reverse_booking(booking_uuid: UUID, *, note: str, cause: Cause) -> UUID:
     """Reverse the booking of a refund that was settled outside. The card is then owed the amount again.
 
     Returns the checkout's uuid. Raises NotAllowed, Booking.DoesNotExist.

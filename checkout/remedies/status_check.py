@@ -13,7 +13,7 @@ from payments.provider import Outcome, ProviderUnreachable, Verdict
 
 Kind = Operation.Kind
 REFUSED = (Verdict.FAILED, Verdict.DECLINED)
-WORDS = {
+VERDICT_TEXTS = {
     Verdict.SUCCEEDED: "it succeeded",
     Verdict.DECLINED: "it was declined",
     Verdict.FAILED: "it failed",
@@ -46,17 +46,17 @@ def look_up(operation: Operation) -> Outcome:
     return operations.look_up(operation)
 
 
-def vouches(outcome: Outcome) -> bool:
+def is_vouched_absent(outcome: Outcome) -> bool:
     """Return whether the provider vouches that the operation never arrived."""
     return outcome.verdict == Verdict.NOT_FOUND and outcome.is_vouched
 
 
-def in_words(outcome: Outcome) -> str:
+def describe_answer(outcome: Outcome) -> str:
     """Return the provider's answer in words for an operator."""
-    if vouches(outcome):
+    if is_vouched_absent(outcome):
         return "The provider vouches that the operation never arrived."
-    known = reasons.SAID.get(outcome.reason or "", "")
+    known = reasons.TEXT_BY_REASON.get(outcome.reason or "", "")
     if known and outcome.verdict in REFUSED:
         return f"The bank said: {known[0].lower()}{known[1:]}"
     reason = f" ({outcome.reason.replace('_', ' ')})" if outcome.reason else ""
-    return f"The provider says: {WORDS[outcome.verdict]}{reason}."
+    return f"The provider says: {VERDICT_TEXTS[outcome.verdict]}{reason}."

@@ -24,7 +24,7 @@ def write_payment(told: PaymentRecord) -> bool:
     already has a current card, the payment is written as given up. The books later show which card was
     captured.
     """
-    checkout_uuid = _order_of(told.subject)
+    checkout_uuid = _checkout_of(told.subject)
     if checkout_uuid is None:
         return False
     with transaction.atomic(durable=True):
@@ -40,7 +40,7 @@ def write_payment(told: PaymentRecord) -> bool:
     return True
 
 
-def _order_of(subject: UUID | None) -> UUID | None:
+def _checkout_of(subject: UUID | None) -> UUID | None:
     if subject is None:
         return None
     share = PaymentRequest.objects.filter(pk=subject).only("checkout_id").first()
@@ -79,7 +79,7 @@ def _write_payment(
     )
 
 
-def leave_old_keys(payment_uuid: UUID) -> int:
+def end_replaced_refunds(payment_uuid: UUID) -> int:
     """End each open refund that was sent under a new key after the backup; return how many were ended.
 
     If the old key were sent again, the money would be refunded twice. A refund is ended only if the provider
@@ -88,13 +88,13 @@ def leave_old_keys(payment_uuid: UUID) -> int:
     count = 0
     rows = Operation.objects.filter(payment=payment_uuid, kind=Kind.REFUND, state__in=Operation.OPEN)
     for operation in rows.select_related("payment"):
-        later = planning.parts_like(operation).filter(state__in=[State.SUCCEEDED, State.PENDING])
+        later = planning.attempts_at_same_part(operation).filter(state__in=[State.SUCCEEDED, State.PENDING])
         if not later.exclude(pk=operation.pk).filter(amount=operation.amount).exists():
             continue
         outcome = operations.look_up(operation)
         if outcome.verdict == Verdict.NOT_FOUND and outcome.is_vouched:
             with transaction.atomic(durable=True):
                 Checkout.objects.locked(operation.payment.checkout_uuid)
-                planning.leave_key(operation, now=clock.now())
+                planning.end_for_new_key(operation, now=clock.now())
             count += 1
     return count

@@ -56,7 +56,7 @@ def repair(since: datetime, tell: Callable[[str], None] = lambda _: None) -> Rep
     ProviderUnreachable, and the service then stays closed.
     """
     done = Repair()
-    with restore_guard.repairing():
+    with restore_guard.repair_mode():
         since = restore_guard.begin_repair(since)
         for number in range(1, MAX_ROUNDS + 1):
             before = done.written
@@ -67,11 +67,11 @@ def repair(since: datetime, tell: Callable[[str], None] = lambda _: None) -> Rep
         _settle_orders(done.moved)
         reconciliation.run(since)
         planning.assume_sent(since, clock.now())
-    restore_guard.open_again()
+    restore_guard.reopen_service()
     return done
 
 
-def last_moment() -> datetime:
+def default_start() -> datetime:
     """Return the time from which to read the provider's books: a margin before our last history entry."""
     last = Change.objects.order_by("-pk").values_list("created_at", flat=True).first()
     return min(last or clock.now(), clock.now()) - MARGIN
@@ -83,15 +83,15 @@ def _run_round(since: datetime, done: Repair) -> None:
     Payments of orders are synced before payments of shares, because shares are paid later.
     """
     bank, moved = provider.current_provider(), set[UUID]()
-    for told in safe_answers.payment_records(bank.payments(since)):
-        _write_payment(told, done)
+    for told in safe_answers.safe_payment_records(bank.payments(since)):
+        _restore_payment(told, done)
         moved.add(told.payment)
-    moved.update(safe_answers.safe_payments(bank.changed(since)))
+    moved.update(safe_answers.safe_payment_ids(bank.changed(since)))
     done.moved |= moved
     for kind in (Payment.Kind.ORDER, Payment.Kind.SHARE):
-        for payment_uuid in _of_kind(moved, kind):
+        for payment_uuid in _payments_of_kind(moved, kind):
             done.synced += sync.sync(payment_uuid, is_restored=True)
-            done.synced += payment_rebuild.leave_old_keys(payment_uuid)
+            done.synced += payment_rebuild.end_replaced_refunds(payment_uuid)
 
 
 def _settle_orders(moved: Iterable[UUID]) -> None:
@@ -103,12 +103,12 @@ def _settle_orders(moved: Iterable[UUID]) -> None:
             settling.settle(checkout, clock.now())
 
 
-def _of_kind(payments: Iterable[UUID], kind: Payment.Kind) -> list[UUID]:
+def _payments_of_kind(payments: Iterable[UUID], kind: Payment.Kind) -> list[UUID]:
     rows = Payment.objects.filter(pk__in=list(payments), kind=kind).order_by("pk")
     return list(rows.values_list("pk", flat=True))
 
 
-def _write_payment(told: PaymentRecord, done: Repair) -> None:
+def _restore_payment(told: PaymentRecord, done: Repair) -> None:
     known = Payment.objects.filter(pk=told.payment)
     if known.exists():
         # The row can lack the provider's id of the payment, which every look-up needs.

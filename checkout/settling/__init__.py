@@ -1,23 +1,23 @@
 """Compares what each card of an order has borne with its target, and plans refunds for the difference."""
 
 from checkout.settling.cards import (
-    can_take,
-    is_anything_borne,
-    is_given_back_outside,
+    can_refund_to_lead,
+    has_unrefunded_amount,
+    is_refunded_by_others,
     read_accounts_unlocked,
-    returned_on,
-    with_untold,
+    returned_refund_on,
+    with_needs_accounts,
 )
-from checkout.settling.settle import FINISH_OPERATIONS, settle, settled_later
+from checkout.settling.settle import FINISH_OPERATIONS, defer_settling, settle
 
 __all__ = [
     "FINISH_OPERATIONS",
-    "can_take",
-    "is_anything_borne",
-    "is_given_back_outside",
+    "can_refund_to_lead",
+    "defer_settling",
+    "has_unrefunded_amount",
+    "is_refunded_by_others",
     "read_accounts_unlocked",
-    "returned_on",
+    "returned_refund_on",
     "settle",
-    "settled_later",
-    "with_untold",
+    "with_needs_accounts",
 ]

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db.models import Q
 
 from checkout.models import PaymentRequest, Refund
-from checkout.settling.cards import REFUSED, Accounts, Key, Part
+from checkout.settling.cards import REFUSED, Accounts, Part, PartKey
 from checkout.states import ShareStatus, Status
 from config.lib.prepared import Prepared
 from payments.discrepancies import kinds, reporting
@@ -26,10 +26,10 @@ TRIED_FOR = timedelta(days=3)  # after this time, attempts stop, and an operator
 
 
 @dataclass(frozen=True)
-class Want:
+class AmountOwed:
     """An amount that a card is owed. It is sent at `at`. If `at` is None, only an operator can send it."""
 
-    key: Key
+    key: PartKey
     amount: int
     at: datetime | None
     part: Part
@@ -39,7 +39,7 @@ class Want:
 
         If `at` is None, only an operator can have planned the refund. It can then be of a smaller amount.
         """
-        same = Key(planned.payment_id, planned.refund_uuid, planned.share_uuid) == self.key
+        same = PartKey(planned.payment_id, planned.refund_uuid, planned.share_uuid) == self.key
         fits = planned.amount == self.amount or (self.at is None and planned.amount <= self.amount)
         return same and planned.resends_id is None and fits
 
@@ -54,10 +54,10 @@ class Want:
         return self.at is not None or any(row.ended_at is None for row in self.part.attempts)
 
 
-def find_amounts_owed(accounts: Accounts, now: datetime) -> list[Want]:
+def find_amounts_owed(accounts: Accounts, now: datetime) -> list[AmountOwed]:
     """Return what the cards of a captured, refunding or refunded order are owed."""
     refund = current_refund(accounts)
-    return refund_parts(accounts, refund, now) if refund else reimbursements(accounts, now)
+    return find_refund_parts(accounts, refund, now) if refund else find_reimbursements(accounts, now)
 
 
 def current_refund(accounts: Accounts) -> Refund | None:
@@ -75,12 +75,12 @@ _CURRENT_REFUND = Prepared(
 )
 
 
-def reimbursements(accounts: Accounts, now: datetime) -> list[Want]:
+def find_reimbursements(accounts: Accounts, now: datetime) -> list[AmountOwed]:
     """Return what the lead's card is owed for the shares that mates have paid (rule reimburse.lead)."""
-    return list(_reimbursements(accounts, now))
+    return list(_iterate_reimbursements(accounts, now))
 
 
-def _reimbursements(accounts: Accounts, now: datetime) -> Iterator[Want]:
+def _iterate_reimbursements(accounts: Accounts, now: datetime) -> Iterator[AmountOwed]:
     lead = accounts.lead
     left = lead.owed(accounts.leads_target) if lead else 0
     for share in accounts.shares:
@@ -89,45 +89,47 @@ def _reimbursements(accounts: Accounts, now: datetime) -> Iterator[Want]:
         amount = min(owed, left)
         if amount > 0:
             left -= amount
-            at = _at(part, max(now, due_at(share.paid_at or now)), REIMBURSED_AGAIN_AFTER, now)
-            want = Want(key, amount, at, part)
+            at = _send_time(
+                part, max(now, reimbursement_due_at(share.paid_at or now)), REIMBURSED_AGAIN_AFTER, now
+            )
+            want = AmountOwed(key, amount, at, part)
             if at is None:
                 _report(want, kinds.SHARE_NOT_REIMBURSED, share.pk)
             yield want
 
 
-def due_at(paid_at: datetime) -> datetime:
+def reimbursement_due_at(paid_at: datetime) -> datetime:
     """Return when the reimbursement is due for a share that was paid at `paid_at` (rule reimburse.delay)."""
     return paid_at + settings.REIMBURSEMENT_DELAY
 
 
-def refund_parts(accounts: Accounts, refund: Refund, now: datetime) -> list[Want]:
+def find_refund_parts(accounts: Accounts, refund: Refund, now: datetime) -> list[AmountOwed]:
     """Return the part of a refund that each card is owed: the whole amount that the card still bears.
 
     A failed part is retried only after another part has succeeded. Before that, the whole refund can still
     fail. Rule refund.same_cards.
     """
-    found, has_given = [], refund.settled_at is not None or has_begun(accounts, refund)
+    found, has_given = [], refund.settled_at is not None or has_refund_begun(accounts, refund)
     for card in accounts.cards.values():
         amount = card.owed(0)
         if amount <= 0:
             continue
-        key = Key(card.payment.pk, refund.pk, None)
+        key = PartKey(card.payment.pk, refund.pk, None)
         part = accounts.part(key)
-        at = _at(part, now, REFUNDED_AGAIN_AFTER, now) if has_given or not _is_refused(part) else None
-        want = Want(key, amount, at, part)
+        at = _send_time(part, now, REFUNDED_AGAIN_AFTER, now) if has_given or not _is_refused(part) else None
+        want = AmountOwed(key, amount, at, part)
         if want.has_failed and has_given:
             _report(want, kinds.REFUND_PART_FAILED, card.payment.pk)
         found.append(want)
     return found
 
 
-def has_begun(accounts: Accounts, refund: Refund) -> bool:
+def has_refund_begun(accounts: Accounts, refund: Refund) -> bool:
     """Return whether any part of a refund has reached a card or was settled outside the service."""
     return any(part.refunded or part.settled for part in accounts.of_refund(refund.pk).values())
 
 
-def is_being_paid(accounts: Accounts) -> bool:
+def is_share_being_paid(accounts: Accounts) -> bool:
     """Return whether a mate's card is being charged now. A refund waits for it (rule refund.waits)."""
     paying = ShareStatus.PAYING
     return accounts.checkout.has_mates and accounts.checkout.payment_requests.filter(status=paying).exists()
@@ -137,7 +139,7 @@ def _is_refused(part: Part) -> bool:
     return part.last is not None and part.last.state in REFUSED
 
 
-def _at(part: Part, first: datetime, gap: timedelta, now: datetime) -> datetime | None:
+def _send_time(part: Part, first: datetime, gap: timedelta, now: datetime) -> datetime | None:
     """Return when a part is sent: at `first`, but not before `gap` has passed since a refused attempt.
 
     Returns None after three days of attempts.
@@ -149,13 +151,13 @@ def _at(part: Part, first: datetime, gap: timedelta, now: datetime) -> datetime 
     return max(first, last.ended_at + gap) if now - began_at < TRIED_FOR else None
 
 
-def _report(want: Want, kind: DiscrepancyKind, subject: UUID) -> None:
+def _report(want: AmountOwed, kind: DiscrepancyKind, subject: UUID) -> None:
     last = want.part.last
     if last is not None:
         reporting.report_operation(last, kind, subject=subject, reason=last.reason)
 
 
-def rest_of(accounts: Accounts, share: PaymentRequest, wanted: list[Want]) -> int:
+def uncovered_amount(accounts: Accounts, share: PaymentRequest, wanted: list[AmountOwed]) -> int:
     """Return the part of a share that the lead is owed and that no refund covers yet.
 
     Amounts that are being refunded, that are in `wanted`, or that were returned are not included.

@@ -21,14 +21,14 @@ State: TypeAlias = Operation.State
 Purpose: TypeAlias = Operation.Purpose
 REFUSED = (State.FAILED, State.DECLINED)
 SENT = (State.IN_FLIGHT, State.NEEDS_ACTION, State.UNKNOWN, State.PENDING)
-DISPUTED = (Kind.DISPUTE_WITHDRAWN, Kind.DISPUTE_REINSTATED)
+DISPUTE_MOVEMENTS = (Kind.DISPUTE_WITHDRAWN, Kind.DISPUTE_REINSTATED)
 # Movements that the statuses of the order and its shares do not show.
-UNTOLD = (Kind.REFUND_RETURNED, *DISPUTED)
+HIDDEN_MOVEMENTS = (Kind.REFUND_RETURNED, *DISPUTE_MOVEMENTS)
 # Reasons of attempts that ended without being carried out.
-IN_PLACE = ("withdrawn", "new_key")
+NOT_CARRIED_OUT = ("withdrawn", "new_key")
 
 
-class Key(NamedTuple):
+class PartKey(NamedTuple):
     """Identifies a part of a refund, or the reimbursement of a share, by the card that gets it."""
 
     payment_uuid: UUID
@@ -76,7 +76,9 @@ class Part:
     @property
     def tried(self) -> list[Operation]:
         """Attempts that were carried out, or are being carried out."""
-        return [row for row in self.attempts if row.state != State.PLANNED and row.reason not in IN_PLACE]
+        return [
+            row for row in self.attempts if row.state != State.PLANNED and row.reason not in NOT_CARRIED_OUT
+        ]
 
     @property
     def last(self) -> Operation | None:
@@ -121,7 +123,7 @@ class Accounts:
 
     checkout: Checkout
     cards: dict[UUID, Card]
-    parts: dict[Key, Part]
+    parts: dict[PartKey, Part]
     shares: list[PaymentRequest]
     bookings: list[Booking]
 
@@ -129,12 +131,12 @@ class Accounts:
     def lead(self) -> Card | None:
         return self.cards.get(self.checkout.payment_id) if self.checkout.payment_id else None
 
-    def part(self, key: Key) -> Part:
+    def part(self, key: PartKey) -> Part:
         return self.parts.get(key) or Part()
 
-    def reimbursement(self, share: PaymentRequest) -> tuple[Key, Part]:
+    def reimbursement(self, share: PaymentRequest) -> tuple[PartKey, Part]:
         """Return the key and the attempts of a share's reimbursement to the lead's card."""
-        key = Key(self.checkout.payment_id or UUID(int=0), None, share.pk)
+        key = PartKey(self.checkout.payment_id or UUID(int=0), None, share.pk)
         return key, self.part(key)
 
     def closed(self, share: PaymentRequest, payment_uuid: UUID | None = None) -> int:
@@ -171,7 +173,7 @@ class Accounts:
             return self.leads_target
         return card.payment.amount - card.outside
 
-    def of_refund(self, refund_uuid: UUID) -> dict[Key, Part]:
+    def of_refund(self, refund_uuid: UUID) -> dict[PartKey, Part]:
         return {key: part for key, part in self.parts.items() if key.refund_uuid == refund_uuid}
 
 
@@ -215,7 +217,7 @@ def _paid_shares(checkout: Checkout, cards: dict[UUID, Card]) -> list[PaymentReq
     ]
 
 
-def key_of(operation: Operation) -> Key | None:
+def part_key_of(operation: Operation) -> PartKey | None:
     """Return the key of the part that an attempt belongs to.
 
     Returns None for a refund by others. If it replaces a returned refund of ours, the key of that refund is
@@ -224,12 +226,12 @@ def key_of(operation: Operation) -> Key | None:
     first = operation.resends or operation
     if first.refund_uuid is None and first.share_uuid is None:
         return None
-    return Key(operation.payment_id, first.refund_uuid, first.share_uuid)
+    return PartKey(operation.payment_id, first.refund_uuid, first.share_uuid)
 
 
 def _add_operations(accounts: Accounts, operations: Iterable[Operation], movements: list[Movement]) -> None:
     for operation in operations:
-        key = key_of(operation)
+        key = part_key_of(operation)
         if key is not None:
             accounts.parts.setdefault(key, Part()).attempts.append(operation)
         card = accounts.cards.get(operation.payment_id)
@@ -240,13 +242,13 @@ def _add_operations(accounts: Accounts, operations: Iterable[Operation], movemen
 
 
 def _add_movements(accounts: Accounts, operations: Iterable[Operation], movements: list[Movement]) -> None:
-    keys = {operation.pk: key_of(operation) for operation in operations}
+    keys = {operation.pk: part_key_of(operation) for operation in operations}
     for row in movements:
         card = accounts.cards.get(row.payment_id)
         if card is None:
             continue
         card.moved += row.amount
-        if row.kind in DISPUTED:
+        if row.kind in DISPUTE_MOVEMENTS:
             card.disputed -= row.amount
         elif row.kind != Kind.CAPTURED:
             key = keys.get(row.operation_id) if row.operation_id else None
@@ -261,13 +263,13 @@ def _add_movements(accounts: Accounts, operations: Iterable[Operation], movement
 
 def _add_bookings(accounts: Accounts, operations: Iterable[Operation], movements: list[Movement]) -> None:
     returned = {row.operation_id for row in movements if row.kind == Kind.REFUND_RETURNED}
-    keys = {operation.pk: key_of(operation) for operation in operations}
+    keys = {operation.pk: part_key_of(operation) for operation in operations}
     for row in accounts.bookings:
         if row.kind != Booking.Kind.SETTLED_OUTSIDE or row.operation_id is None:
             continue
         if row.payment_id in accounts.cards:
             accounts.cards[row.payment_id].settled += row.amount
-        part = accounts.parts.get(keys.get(row.operation_id) or Key(row.payment_id, None, None))
+        part = accounts.parts.get(keys.get(row.operation_id) or PartKey(row.payment_id, None, None))
         if part is not None:
             part.settled += row.amount
             part.settled_after_return += row.amount if row.operation_id in returned else 0
@@ -301,24 +303,24 @@ def read_accounts_unlocked(checkout: Checkout) -> Accounts | None:
     """
     if checkout.status not in PAID:
         return None
-    row = checkout if hasattr(checkout, "is_untold") else _untold(checkout)
+    row = checkout if hasattr(checkout, "is_untold") else _read_needs_accounts(checkout)
     return read_accounts(checkout, is_locked=False) if getattr(row, "is_untold", False) else None
 
 
-def with_untold(rows: QuerySet[Checkout, Any]) -> QuerySet[Checkout, Any]:
+def with_needs_accounts(rows: QuerySet[Checkout, Any]) -> QuerySet[Checkout, Any]:
     """Add `is_untold` to each checkout: whether `read_accounts_unlocked` has to read its accounts."""
     own = OuterRef("pk")
-    moved = Exists(Movement.objects.filter(checkout_uuid=own, kind__in=UNTOLD))
+    moved = Exists(Movement.objects.filter(checkout_uuid=own, kind__in=HIDDEN_MOVEMENTS))
     booked = Exists(Booking.objects.filter(checkout_uuid=own))
     by_others = Exists(Operation.objects.filter(payment__checkout_uuid=own, purpose=Purpose.OUTSIDE))
     return rows.annotate(is_untold=ExpressionWrapper(moved | booked | by_others, BooleanField()))
 
 
-def _untold(checkout: Checkout) -> Any:
-    return with_untold(Checkout.objects.filter(pk=checkout.pk).only("pk")).get()
+def _read_needs_accounts(checkout: Checkout) -> Any:
+    return with_needs_accounts(Checkout.objects.filter(pk=checkout.pk).only("pk")).get()
 
 
-def is_given_back_outside(checkout_uuid: UUID) -> bool:
+def is_refunded_by_others(checkout_uuid: UUID) -> bool:
     """Return whether others have refunded some of an order at the provider, or tried to.
 
     The order's pay links have then ended.
@@ -327,12 +329,12 @@ def is_given_back_outside(checkout_uuid: UUID) -> bool:
     return rows.exists()
 
 
-def is_anything_borne(checkout: Checkout, *, is_locked: bool = True) -> bool:
+def has_unrefunded_amount(checkout: Checkout, *, is_locked: bool = True) -> bool:
     """Return whether any card of a checkout still bears an amount that is not being refunded."""
     return any(card.borne > card.sent for card in read_accounts(checkout, is_locked=is_locked).cards.values())
 
 
-def can_take(checkout: Checkout, amount: int) -> bool:
+def can_refund_to_lead(checkout: Checkout, amount: int) -> bool:
     """Return whether the lead's card can still be refunded this amount on top of all that it is owed.
 
     Must be called with the checkout locked.
@@ -345,7 +347,7 @@ def can_take(checkout: Checkout, amount: int) -> bool:
     return lead is not None and lead.free - max(0, owed) >= amount
 
 
-def returned_on(payment: Payment, *, at_least: int) -> Operation | None:
+def returned_refund_on(payment: Payment, *, at_least: int) -> Operation | None:
     """Return a returned refund of a payment if at least this amount of it is still owed, else None."""
     checkout = Checkout.objects.get(pk=payment.checkout_uuid)
     accounts = read_accounts(checkout)

@@ -8,7 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from checkout.models import PaymentRequest, Refund
-from checkout.settling.amounts_owed import Want, rest_of
+from checkout.settling.amounts_owed import AmountOwed, uncovered_amount
 from checkout.settling.cards import Accounts, Card, Part
 from checkout.states import ShareStatus
 from payments import bookings
@@ -16,11 +16,11 @@ from payments.cause import PUMP
 from payments.discrepancies import kinds, reporting
 from payments.models import Booking
 
-LOST = "A dispute that was lost has given it back."
-TAKEN_BACK = "The dispute was decided again."
+LOST_DISPUTE_NOTE = "A dispute that was lost has given it back."
+REVERSAL_NOTE = "The dispute was decided again."
 
 
-def follow_decisions(accounts: Accounts, now: datetime) -> None:
+def apply_dispute_decisions(accounts: Accounts, now: datetime) -> None:
     """Close each share whose whole amount a mate's lost dispute took. Reverse closings after a won appeal.
 
     Rule dispute.lost.
@@ -28,19 +28,19 @@ def follow_decisions(accounts: Accounts, now: datetime) -> None:
     for disputed in accounts.cards.values():
         _reverse_closings(accounts, disputed, disputed.disputed, now)
     for share in accounts.shares:
-        _open_again(accounts, share)
+        _reopen_share(accounts, share)
         card = accounts.cards[share.payment_id] if share.payment_id else None
         part = accounts.reimbursement(share)[1]
         owed = accounts.owed_to_lead(share)
         if card is None or card.disputed < share.amount or part.sent or part.given > 0 or owed <= 0:
             continue
         _close_owed(accounts, card, share.pk, owed, now)
-        reporting.close_resolved(kinds.OWED_BEYOND_CARD, share.pk, note=LOST, now=now)
+        reporting.close_resolved(kinds.OWED_BEYOND_CARD, share.pk, note=LOST_DISPUTE_NOTE, now=now)
         if share.status == ShareStatus.PAID:
             share.move(ShareStatus.REFUNDED, ended_at=now)
 
 
-def _open_again(accounts: Accounts, share: PaymentRequest) -> None:
+def _reopen_share(accounts: Accounts, share: PaymentRequest) -> None:
     """Move an ended share back to `paid` if a reversal means that the lead is owed some of it again."""
     has_ended = share.status in (ShareStatus.REIMBURSED, ShareStatus.REFUNDED)
     part = accounts.reimbursement(share)[1]
@@ -48,14 +48,14 @@ def _open_again(accounts: Accounts, share: PaymentRequest) -> None:
         share.move(ShareStatus.PAID, ended_at=None)
 
 
-def close_against_disputes(accounts: Accounts, wanted: list[Want], now: datetime) -> None:
+def close_against_disputes(accounts: Accounts, wanted: list[AmountOwed], now: datetime) -> None:
     """Close shares up to the amount that lost disputes gave the lead.
 
     If the lead is still owed an amount that no card can take, it is reported.
     """
     _close_lost_amounts(accounts, wanted, now)
     for share in accounts.shares:
-        rest = rest_of(accounts, share, wanted)
+        rest = uncovered_amount(accounts, share, wanted)
         if rest > 0 and accounts.lead is not None:
             facts = {
                 "checkout": str(accounts.checkout.pk),
@@ -66,7 +66,7 @@ def close_against_disputes(accounts: Accounts, wanted: list[Want], now: datetime
             reporting.report(kinds.OWED_BEYOND_CARD, share.pk, merchant=merchant, **facts)
 
 
-def follow_lead_disputes(accounts: Accounts, now: datetime) -> None:
+def close_by_lead_disputes(accounts: Accounts, now: datetime) -> None:
     """Close what the lead of a refunded order is owed, up to the amount that the lead's lost disputes took.
 
     The lead can be owed an amount because a reimbursement was returned after the refund. If an appeal reduces
@@ -77,25 +77,29 @@ def follow_lead_disputes(accounts: Accounts, now: datetime) -> None:
         _close_lost_amounts(accounts, [], now)
 
 
-def _close_lost_amounts(accounts: Accounts, wanted: list[Want], now: datetime) -> None:
+def _close_lost_amounts(accounts: Accounts, wanted: list[AmountOwed], now: datetime) -> None:
     lead = accounts.lead
     if lead is None:
         return
     for share in accounts.shares:
-        closed = min(rest_of(accounts, share, wanted), lead.disputed - _closed_on(accounts, lead))
+        closed = min(
+            uncovered_amount(accounts, share, wanted), lead.disputed - _closed_amount_on(accounts, lead)
+        )
         if closed > 0:
             _close_owed(accounts, lead, share.pk, closed, now)
 
 
-def _closed_on(accounts: Accounts, card: Card) -> int:
+def _closed_amount_on(accounts: Accounts, card: Card) -> int:
     rows = (row for row in accounts.bookings if row.kind == Booking.Kind.CLOSING)
     return sum(row.amount for row in rows if row.payment_id == card.payment.pk)
 
 
 def _close_owed(accounts: Accounts, card: Card, share_uuid: UUID, amount: int, now: datetime) -> None:
-    booking = bookings.close_owed(card.payment, share_uuid, amount, note=LOST, now=now, cause=PUMP)
+    booking = bookings.close_owed(
+        card.payment, share_uuid, amount, note=LOST_DISPUTE_NOTE, now=now, cause=PUMP
+    )
     accounts.bookings.append(booking)
-    reporting.close_resolved(kinds.SHARE_NOT_REIMBURSED, booking.share_uuid, note=LOST, now=now)
+    reporting.close_resolved(kinds.SHARE_NOT_REIMBURSED, booking.share_uuid, note=LOST_DISPUTE_NOTE, now=now)
 
 
 def _reverse_closings(accounts: Accounts, card: Card, limit: int, now: datetime) -> None:
@@ -107,12 +111,12 @@ def _reverse_closings(accounts: Accounts, card: Card, limit: int, now: datetime)
         if row.kind == Booking.Kind.CLOSING and row.payment_id == card.payment.pk and row.amount > 0
     ]
     for row in sorted(standing, key=lambda row: row.created_at, reverse=True):
-        if row.pk not in reversed_ones and _closed_on(accounts, card) > limit:
-            taken_back = bookings.reverse(row, note=TAKEN_BACK, now=now, cause=PUMP)
+        if row.pk not in reversed_ones and _closed_amount_on(accounts, card) > limit:
+            taken_back = bookings.reverse(row, note=REVERSAL_NOTE, now=now, cause=PUMP)
             accounts.bookings.append(taken_back)
 
 
-def end_reimbursed(accounts: Accounts, now: datetime) -> None:
+def mark_reimbursed(accounts: Accounts, now: datetime) -> None:
     """Mark each paid share as reimbursed if the lead is not owed any of it."""
     for share in accounts.shares:
         if share.status == ShareStatus.PAID and accounts.owed_to_lead(share) <= 0:
@@ -121,7 +125,7 @@ def end_reimbursed(accounts: Accounts, now: datetime) -> None:
                 reporting.close_resolved(kind, share.pk, note="The lead has got it.", now=now)
 
 
-def follow_returns(accounts: Accounts, now: datetime, *, is_disputed: bool = False) -> None:
+def report_returned_refunds(accounts: Accounts, now: datetime, *, is_disputed: bool = False) -> None:
     """Report each returned refund while its amount is owed. Close the report once the payer has the amount.
 
     While an amount is owed, the status of the order's refund is `failed`. While a dispute is open, no report
@@ -133,7 +137,7 @@ def follow_returns(accounts: Accounts, now: datetime, *, is_disputed: bool = Fal
         if part.came_back and (part.outstanding or not is_disputed)
     }
     for part in returned.values():
-        _follow_returned(part, now)
+        _report_returned(part, now)
     for refund_uuid in {key.refund_uuid for key in returned if key.refund_uuid}:
         parts = accounts.of_refund(refund_uuid).values()
         back = [part for part in parts if part.outstanding or part.is_sent_again]
@@ -145,7 +149,7 @@ def follow_returns(accounts: Accounts, now: datetime, *, is_disputed: bool = Fal
             ended.update(status=Refund.Status.SETTLED, failure_reason=None)
 
 
-def _follow_returned(part: Part, now: datetime) -> None:
+def _report_returned(part: Part, now: datetime) -> None:
     """Report the newest returned refunds, up to the amount that is owed. Close the reports of the others."""
     left = part.outstanding
     back = [row for row in part.attempts if row.pk in part.came_back]

@@ -9,7 +9,7 @@ from datetime import datetime
 from checkout import pauses
 from checkout.models import NO_CLAIM, Refund
 from checkout.settling import amounts_owed
-from checkout.settling.amounts_owed import Want
+from checkout.settling.amounts_owed import AmountOwed
 from checkout.settling.cards import Accounts
 from checkout.states import SHARE_PAID, ShareStatus, Status
 from payments import bookings
@@ -17,20 +17,20 @@ from payments.cause import PUMP
 from payments.discrepancies import kinds, reporting
 from payments.models import Payment
 
-REFUNDED = "The order was refunded, and its share went back to the mate."
+REFUNDED_NOTE = "The order was refunded, and its share went back to the mate."
 
 
-def end(accounts: Accounts, refund: Refund, wanted: Sequence[Want], now: datetime) -> None:
+def end_refund(accounts: Accounts, refund: Refund, wanted: Sequence[AmountOwed], now: datetime) -> None:
     """End a pending refund as settled or as failed, if its parts have ended.
 
     The refund does not end while a mate's card is being charged, or while a part was sent and is not
     confirmed. `wanted` are the amounts that the cards are still owed.
     """
-    if amounts_owed.is_being_paid(accounts) or any(card.sent for card in accounts.cards.values()):
+    if amounts_owed.is_share_being_paid(accounts) or any(card.sent for card in accounts.cards.values()):
         return
     if not wanted:
         _settle_refund(accounts, refund, now)
-    elif not amounts_owed.has_begun(accounts, refund) and all(want.has_failed for want in wanted):
+    elif not amounts_owed.has_refund_begun(accounts, refund) and all(want.has_failed for want in wanted):
         _fail_refund(accounts, refund, wanted[0], now)
 
 
@@ -63,27 +63,29 @@ def close_failed_parts(accounts: Accounts, now: datetime) -> None:
 
 def _end_shares(accounts: Accounts, now: datetime) -> None:
     """End the shares and pay links of a refunded order."""
-    close_shares(accounts, now)
+    close_owed_for_shares(accounts, now)
     for share in accounts.shares:
         if share.status in SHARE_PAID:
             share.move(ShareStatus.REFUNDED, ended_at=now)
         for kind in (kinds.SHARE_NOT_REIMBURSED, kinds.OWED_BEYOND_CARD):
-            reporting.close_resolved(kind, share.pk, note=REFUNDED, now=now)
+            reporting.close_resolved(kind, share.pk, note=REFUNDED_NOTE, now=now)
     links = accounts.checkout.payment_requests.filter(status=ShareStatus.OPEN)
     links.update(status=ShareStatus.CANCELLED, ended_at=now, **NO_CLAIM)
 
 
-def close_shares(accounts: Accounts, now: datetime) -> None:
+def close_owed_for_shares(accounts: Accounts, now: datetime) -> None:
     """Close what the lead is still owed for shares of a refunded order, because the mates were refunded."""
     for share in accounts.shares:
-        owed = amounts_owed.rest_of(accounts, share, [])
+        owed = amounts_owed.uncovered_amount(accounts, share, [])
         card = accounts.cards[share.payment_id] if share.payment_id else None
         if owed > 0 and card is not None:
-            closed = bookings.close_owed(card.payment, share.pk, owed, note=REFUNDED, now=now, cause=PUMP)
+            closed = bookings.close_owed(
+                card.payment, share.pk, owed, note=REFUNDED_NOTE, now=now, cause=PUMP
+            )
             accounts.bookings.append(closed)
 
 
-def _fail_refund(accounts: Accounts, refund: Refund, want: Want, now: datetime) -> None:
+def _fail_refund(accounts: Accounts, refund: Refund, want: AmountOwed, now: datetime) -> None:
     """Fail the refund, because no part reached a card, and resume the paused pay links.
 
     Rules refund.failed, share.pauses.
@@ -92,4 +94,4 @@ def _fail_refund(accounts: Accounts, refund: Refund, want: Want, now: datetime) 
     refund.status, refund.failure_reason = Refund.Status.FAILED, (last.reason if last else "") or "refused"
     refund.save(update_fields=["status", "failure_reason"])
     accounts.checkout.move(Status.CAPTURED, PUMP, now)
-    pauses.give_back(accounts.checkout, now)
+    pauses.extend_links_after_pause(accounts.checkout, now)

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from checkout.models import Checkout, Refund
 from checkout.settling import amounts_owed, cards, closings, refund_end
-from checkout.settling.amounts_owed import Want
+from checkout.settling.amounts_owed import AmountOwed
 from checkout.settling.cards import Accounts
 from checkout.states import PAID, Status
 from config.lib import wakeup
@@ -17,7 +17,7 @@ from payments import disputes, planning
 from payments.cause import PUMP, Cause
 from payments.discrepancies import kinds, reporting
 from payments.models import Operation
-from payments.planning import Details
+from payments.planning import OperationDetails
 
 FINISH_OPERATIONS = "checkout.tasks.finish_operations"
 State = Operation.State
@@ -32,9 +32,9 @@ def settle(checkout: Checkout, now: datetime, cause: Cause = PUMP) -> None:
     if checkout.status not in PAID or checkout.is_settled_later:
         return
     accounts = cards.read_accounts(checkout)
-    if disputes.is_open(checkout.pk):
-        _plan_wants(accounts, [], now, cause)
-        closings.follow_returns(accounts, now, is_disputed=True)
+    if disputes.has_open_dispute(checkout.pk):
+        _plan_owed_refunds(accounts, [], now, cause)
+        closings.report_returned_refunds(accounts, now, is_disputed=True)
         return
     refund = amounts_owed.current_refund(accounts)
     if refund is not None:
@@ -42,12 +42,12 @@ def settle(checkout: Checkout, now: datetime, cause: Cause = PUMP) -> None:
     # If the refund has just failed, the status is `captured` again.
     if checkout.status == Status.CAPTURED:
         _settle_captured(accounts, now, cause)
-    closings.follow_returns(accounts, now)
+    closings.report_returned_refunds(accounts, now)
     _report_excess(accounts)
 
 
 @contextmanager
-def settled_later(checkout: Checkout) -> Iterator[None]:
+def defer_settling(checkout: Checkout) -> Iterator[None]:
     """Make `settle` do nothing in this block. The caller must settle afterwards.
 
     While only a part of the provider's books is recorded, the amount that a card is owed would be wrong.
@@ -60,23 +60,23 @@ def settled_later(checkout: Checkout) -> Iterator[None]:
 
 
 def _settle_captured(accounts: Accounts, now: datetime, cause: Cause) -> None:
-    closings.follow_decisions(accounts, now)
-    wanted = amounts_owed.reimbursements(accounts, now)
-    _plan_wants(accounts, wanted, now, cause)
+    closings.apply_dispute_decisions(accounts, now)
+    wanted = amounts_owed.find_reimbursements(accounts, now)
+    _plan_owed_refunds(accounts, wanted, now, cause)
     closings.close_against_disputes(accounts, wanted, now)
-    closings.end_reimbursed(accounts, now)
+    closings.mark_reimbursed(accounts, now)
 
 
 def _settle_refund(accounts: Accounts, refund: Refund, now: datetime, cause: Cause) -> None:
-    wanted = amounts_owed.refund_parts(accounts, refund, now)
-    _plan_wants(accounts, wanted, now, cause)
+    wanted = amounts_owed.find_refund_parts(accounts, refund, now)
+    _plan_owed_refunds(accounts, wanted, now, cause)
     is_pending = refund.status == Refund.Status.PENDING
     if is_pending and not any(want.is_open for want in wanted):
-        refund_end.end(accounts, refund, wanted, now)
+        refund_end.end_refund(accounts, refund, wanted, now)
     if accounts.checkout.status == Status.REFUNDED:
-        closings.follow_lead_disputes(accounts, now)
+        closings.close_by_lead_disputes(accounts, now)
         refund_end.close_failed_parts(accounts, now)
-        refund_end.close_shares(accounts, now)
+        refund_end.close_owed_for_shares(accounts, now)
 
 
 def _report_excess(accounts: Accounts) -> None:
@@ -92,7 +92,7 @@ def _report_excess(accounts: Accounts) -> None:
             reporting.report(kinds.CARD_GOT_TOO_MUCH, card.payment.pk, merchant=checkout.merchant_id, **facts)
 
 
-def _plan_wants(accounts: Accounts, wanted: Sequence[Want], now: datetime, cause: Cause) -> None:
+def _plan_owed_refunds(accounts: Accounts, wanted: Sequence[AmountOwed], now: datetime, cause: Cause) -> None:
     """Plan a refund for each amount in `wanted` that has no planned refund.
 
     All other planned refunds are withdrawn, except those that an operator planned to replace a returned
@@ -106,19 +106,19 @@ def _plan_wants(accounts: Accounts, wanted: Sequence[Want], now: datetime, cause
         if fitting:
             del planned[fitting[0].pk]
         elif want.at is not None:
-            details = Details(want.amount, want.key.refund_uuid, want.key.share_uuid, at=want.at)
-            planning.plan(
+            details = OperationDetails(want.amount, want.key.refund_uuid, want.key.share_uuid, at=want.at)
+            planning.plan_operations(
                 [want.key.payment_uuid], Operation.Kind.REFUND, now=now, cause=cause, details=details
             )
-            wakeup.after_commit(FINISH_OPERATIONS)
-    unwanted = [row.pk for row in planned.values() if not _gives_again(accounts, row)]
+            wakeup.wake_after_commit(FINISH_OPERATIONS)
+    unwanted = [row.pk for row in planned.values() if not _is_planned_resend(accounts, row)]
     if unwanted:
-        planning.withdraw(Operation.objects.filter(pk__in=unwanted), now=now)
+        planning.withdraw_planned(Operation.objects.filter(pk__in=unwanted), now=now)
 
 
-def _gives_again(accounts: Accounts, planned: Operation) -> bool:
+def _is_planned_resend(accounts: Accounts, planned: Operation) -> bool:
     """Return whether an operator planned this refund to replace a returned refund that is still owed."""
-    if planned.resends_id is None or disputes.is_open(accounts.checkout.pk):
+    if planned.resends_id is None or disputes.has_open_dispute(accounts.checkout.pk):
         return False
     return any(
         planned in part.attempts and part.outstanding >= planned.amount for part in accounts.parts.values()

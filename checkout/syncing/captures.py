@@ -20,7 +20,7 @@ Kind: TypeAlias = Operation.Kind
 State: TypeAlias = Operation.State
 
 
-def follow_capture(reading: Reading, told: CaptureRecord | None) -> bool:
+def sync_capture(reading: Reading, told: CaptureRecord | None) -> bool:
     """Record the capture that the provider's books show; return whether anything has changed.
 
     A capture of another amount is only reported. A capture that the service never requested is also only
@@ -48,10 +48,10 @@ def follow_capture(reading: Reading, told: CaptureRecord | None) -> bool:
 
 def _record_capture(reading: Reading, capture: Operation, told: CaptureRecord) -> None:
     if capture.ended_at is not None:
-        outcomes.recover(reading.checkout, capture, told.reference, reading.now)
+        outcomes.apply_late_success(reading.checkout, capture, told.reference, reading.now)
         return
     outcome = Outcome(Verdict.SUCCEEDED, reference=told.reference, amount=told.amount)
-    outcomes.conclude(reading.checkout, capture, outcome, now=reading.now)
+    outcomes.conclude_operation(reading.checkout, capture, outcome, now=reading.now)
 
 
 def _write_lost_capture(reading: Reading) -> Operation:
@@ -60,17 +60,17 @@ def _write_lost_capture(reading: Reading) -> Operation:
     The capture is written before the hold. Otherwise the hold would be released if the order or share no
     longer waits for a card.
     """
-    _make_way(reading)
+    _make_payment_current(reading)
     operations = reading.payment.operations.filter(ended_at=None).select_related("payment")
     planned = operations.filter(kind=Kind.CAPTURE).first()
     capture = planned or rewrite_operation(reading, Kind.CAPTURE, State.PLANNED)
     if reading.payment.status == Payment.Status.AUTHORIZING:
         held = operations.filter(kind=Kind.AUTHORIZE).first() or rewrite_operation(reading, Kind.AUTHORIZE)
-        outcomes.conclude(reading.checkout, held, Outcome(Verdict.SUCCEEDED), now=reading.now)
+        outcomes.conclude_operation(reading.checkout, held, Outcome(Verdict.SUCCEEDED), now=reading.now)
     return capture
 
 
-def _make_way(reading: Reading) -> None:
+def _make_payment_current(reading: Reading) -> None:
     """Make the captured card the current card of its order or share again.
 
     The card that was current at the restored moment is given up.
@@ -79,11 +79,11 @@ def _make_way(reading: Reading) -> None:
     other = open_operations.live_payment(payment.subject)
     if payment.abandoned_at is not None:
         if other is not None:
-            open_operations.abandon(other.payment, reading.now)
+            open_operations.abandon_payment(other.payment, reading.now)
         Payment.objects.filter(pk=payment.pk).update(abandoned_at=None)
         payment.abandoned_at = None
     if payment.kind == Payment.Kind.SHARE:
-        share_outcomes.begin_again(payment.subject, reading.now)
+        share_outcomes.resume_paying(payment.subject, reading.now)
 
 
 def rewrite_operation(reading: Reading, kind: Operation.Kind, state: State = State.IN_FLIGHT) -> Operation:
@@ -101,7 +101,7 @@ def rewrite_operation(reading: Reading, kind: Operation.Kind, state: State = Sta
         actor=PUMP.actor,
         created_at=reading.now,
     )
-    planning.write(operation)
+    planning.insert_operation(operation)
     return operation
 
 

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from checkout.syncing.sync import Reading
 
 Status = Payment.Status
-GONE = (Status.DECLINED, Status.VOIDED)
+ENDED_STATUSES = (Status.DECLINED, Status.VOIDED)
 
 
-def follow_hold(reading: Reading, books: Books) -> bool:
+def sync_hold(reading: Reading, books: Books) -> bool:
     """Compare the provider's hold with our records, and report a difference.
 
     A hold on a card that counts as declined is also released. Returns whether anything has changed.
@@ -30,31 +30,31 @@ def follow_hold(reading: Reading, books: Books) -> bool:
         # An operation is open, or has ended since the books were requested.
         return False
     if reading.is_restored and payment.status == Status.AUTHORIZING:
-        return _let_go(reading, payment, books)
-    if books.is_held and payment.status in GONE:
+        return _release_lost_hold(reading, payment, books)
+    if books.is_held and payment.status in ENDED_STATUSES:
         is_released = payment.status == Status.VOIDED
         _report_payment(payment, kinds.HOLD_NOT_RELEASED if is_released else kinds.HELD_AFTER_REFUSAL)
         if not is_released:
-            share_outcomes.release(payment, reading.now)
+            share_outcomes.release_payment(payment, reading.now)
             return True
     if payment.status == Status.AUTHORIZED and not books.is_held and books.capture is None:
         if reading.is_restored:
             # The restore has lost the release of the hold, so the release is recorded again.
             void, done = captures.rewrite_operation(reading, Operation.Kind.VOID), Outcome(Verdict.SUCCEEDED)
-            return outcomes.conclude(reading.checkout, void, done, now=reading.now)
+            return outcomes.conclude_operation(reading.checkout, void, done, now=reading.now)
         _report_payment(payment, kinds.OUTSIDE_VOID)
     return False
 
 
-def _let_go(reading: Reading, payment: Payment, books: Books) -> bool:
+def _release_lost_hold(reading: Reading, payment: Payment, books: Books) -> bool:
     """Release a hold whose record was lost when the database was restored.
 
     It is not recorded as a hold, because its two minutes are over and the merchant might not have been
     notified of it.
     """
-    open_operations.abandon(payment, reading.now)
+    open_operations.abandon_payment(payment, reading.now)
     if books.is_held:
-        share_outcomes.release(payment, reading.now)
+        share_outcomes.release_payment(payment, reading.now)
     else:
         Payment.objects.filter(pk=payment.pk).update(status=Status.VOIDED)
     return True

@@ -23,7 +23,11 @@ from payments.provider import ForgedNotification, Notification, Verdict
 log = structlog.get_logger("checkout.syncing.notifications")
 ANSWER_INQUIRIES = "checkout.tasks.answer_inquiries"
 State = Operation.State
-ENDS = {Verdict.SUCCEEDED: State.SUCCEEDED, Verdict.DECLINED: State.DECLINED, Verdict.FAILED: State.FAILED}
+STATE_BY_VERDICT = {
+    Verdict.SUCCEEDED: State.SUCCEEDED,
+    Verdict.DECLINED: State.DECLINED,
+    Verdict.FAILED: State.FAILED,
+}
 
 
 @csrf_exempt
@@ -35,7 +39,7 @@ def receive(request: HttpRequest) -> HttpResponse:
     signature is wrong or the request cannot be parsed.
     """
     try:
-        told = list(safe_answers.notifications(provider.current_provider().parse_notifications(request)))
+        told = list(safe_answers.safe_notifications(provider.current_provider().parse_notifications(request)))
     except ForgedNotification:
         return _refuse_notification(kinds.FORGED_NOTIFICATION, "The signature does not fit.")
     except (RequestDataTooBig, UnreadablePostError):
@@ -45,7 +49,7 @@ def receive(request: HttpRequest) -> HttpResponse:
         log.warning("unreadable notification", error=type(error).__name__)
         return _refuse_notification(kinds.UNREADABLE_NOTIFICATION, "This cannot be read.")
     for notification in told:
-        hear_message(notification)
+        handle_notification(notification)
     return HttpResponse(status=204)
 
 
@@ -54,7 +58,7 @@ def _refuse_notification(kind: DiscrepancyKind, words: str) -> HttpResponse:
     return HttpResponse(words, status=400, content_type="text/plain")
 
 
-def hear_message(told: Notification) -> None:
+def handle_notification(told: Notification) -> None:
     """Find the operation in a notification and make it due now, or open an inquiry about its payment.
 
     If the result is recorded already, the notification is ignored. An unknown payment is reported.
@@ -65,15 +69,15 @@ def hear_message(told: Notification) -> None:
         reporting.report(kinds.MISSING_HERE, told.payment)
         return
     operation = _operation_of(payment, told)
-    if operation is not None and operation.state == ENDS.get(told.verdict):
+    if operation is not None and operation.state == STATE_BY_VERDICT.get(told.verdict):
         return
     with transaction.atomic(durable=True):
         if operation is not None and operation.state in (*Operation.OPEN, State.PENDING):
             operation_queue.make_due(operation)
-            wakeup.after_commit(FINISH_OPERATIONS)
+            wakeup.wake_after_commit(FINISH_OPERATIONS)
         else:
-            inquiries.open_about([payment.pk])
-            wakeup.after_commit(ANSWER_INQUIRIES)
+            inquiries.open_inquiries([payment.pk])
+            wakeup.wake_after_commit(ANSWER_INQUIRIES)
 
 
 def _operation_of(payment: Payment, told: Notification) -> Operation | None:

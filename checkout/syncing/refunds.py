@@ -22,7 +22,7 @@ Kind, State, Purpose = Operation.Kind, Operation.State, Operation.Purpose
 REFUSED = (State.FAILED, State.DECLINED)
 
 
-def follow_refund(reading: Reading, told: RefundRecord) -> bool:
+def sync_refund(reading: Reading, told: RefundRecord) -> bool:
     """Record the current state of one refund; return whether anything has changed.
 
     A refund that others made at the provider is recorded as an operation with the purpose `outside`, at the
@@ -42,9 +42,9 @@ def follow_refund(reading: Reading, told: RefundRecord) -> bool:
         # The end was recorded after these books were requested, so the books can be out of date.
         return False
     verdict = Verdict.SUCCEEDED if told.has_returned and known is None else told.verdict
-    has_changed = _record_end(reading, operation, told, verdict) or known is None
+    has_changed = _record_refund_outcome(reading, operation, told, verdict) or known is None
     if told.verdict == Verdict.FAILED and operation.state == State.SUCCEEDED:
-        has_changed |= _come_back(reading, operation, told)
+        has_changed |= _record_return(reading, operation, told)
     return has_changed
 
 
@@ -86,11 +86,11 @@ def _adopt_refund(reading: Reading, told: RefundRecord) -> Operation | None:
         actor=PUMP.actor,
         created_at=reading.now,
     )
-    _say_what_for(reading, operation, told)
+    _set_purpose(reading, operation, told)
     if operation.purpose != Purpose.OUTSIDE:
         # Only our own refunds are looked up. The result of a refund by others comes from the books.
         operation.next_attempt_at = reading.now
-    planning.write(operation)
+    planning.insert_operation(operation)
     if reading.is_restored and told.operation is not None and operation.purpose == Purpose.OUTSIDE:
         reporting.report_operation(operation, kinds.RESTORED_REFUND, checkout=str(reading.checkout.pk))
     return operation
@@ -102,7 +102,7 @@ def _is_of_share(reading: Reading, told: RefundRecord) -> bool:
     return told.share is not None and shares.filter(pk=told.share).exists()
 
 
-def _say_what_for(reading: Reading, operation: Operation, told: RefundRecord) -> None:
+def _set_purpose(reading: Reading, operation: Operation, told: RefundRecord) -> None:
     """Set the purpose of a refund that had no row in our database.
 
     A refund of ours that a restore has lost gets back the id and purpose from its metadata at the provider.
@@ -112,23 +112,25 @@ def _say_what_for(reading: Reading, operation: Operation, told: RefundRecord) ->
     has_aim = told.refund is not None or _is_of_share(reading, told)
     if not reading.is_restored or is_known or not has_aim:
         operation.purpose = Purpose.OUTSIDE
-        operation.resends = settling.returned_on(reading.payment, at_least=told.amount)
-        _end_links(reading)
+        operation.resends = settling.returned_refund_on(reading.payment, at_least=told.amount)
+        _cancel_links(reading)
         return
     operation.pk = told.operation or operation.pk
     operation.share_uuid, operation.refund_uuid = told.share, told.refund
     operation.purpose = Purpose.REIMBURSEMENT if told.share else Purpose.REFUND_PART
     if told.refund and not Refund.objects.filter(pk=told.refund).exists():
-        refunds.restore(reading.checkout, told.refund)
+        refunds.restore_refund(reading.checkout, told.refund)
 
 
-def _end_links(reading: Reading) -> None:
+def _cancel_links(reading: Reading) -> None:
     """Cancel the open pay links of an order that others refunded at the provider (rule sync.links)."""
     links = reading.checkout.payment_requests.filter(status=ShareStatus.OPEN)
     links.update(status=ShareStatus.CANCELLED, ended_at=reading.now, **NO_CLAIM)
 
 
-def _record_end(reading: Reading, operation: Operation, told: RefundRecord, verdict: Verdict) -> bool:
+def _record_refund_outcome(
+    reading: Reading, operation: Operation, told: RefundRecord, verdict: Verdict
+) -> bool:
     """Record the outcome of a refund; return whether anything has changed.
 
     If a refund counts as refused but has succeeded at the provider, this is reported, and the refund is
@@ -137,16 +139,16 @@ def _record_end(reading: Reading, operation: Operation, told: RefundRecord, verd
     outcome = Outcome(verdict, reference=told.reference, reason=told.reason, amount=told.amount)
     if operation.ended_at is None:
         is_new = (operation.state, verdict) != (State.PENDING, Verdict.PENDING)
-        return is_new and outcomes.conclude(reading.checkout, operation, outcome, now=reading.now)
+        return is_new and outcomes.conclude_operation(reading.checkout, operation, outcome, now=reading.now)
     if operation.state in REFUSED and verdict in (Verdict.SUCCEEDED, Verdict.PENDING):
         reporting.report_operation(operation, kinds.REFUND_AFTER_REFUSAL, amount=told.amount)
         if verdict == Verdict.SUCCEEDED:
-            outcomes.recover(reading.checkout, operation, told.reference, reading.now)
+            outcomes.apply_late_success(reading.checkout, operation, told.reference, reading.now)
             return True
     return False
 
 
-def _come_back(reading: Reading, operation: Operation, told: RefundRecord) -> bool:
+def _record_return(reading: Reading, operation: Operation, told: RefundRecord) -> bool:
     """Record that a settled refund was returned. Return False if this was recorded before."""
     returned = Movement.Kind.REFUND_RETURNED
     if operation.movements.filter(kind=returned).exists():
@@ -154,7 +156,7 @@ def _come_back(reading: Reading, operation: Operation, told: RefundRecord) -> bo
     operation.reason = told.reason or "refused"
     operation.save(update_fields=["reason"])
     reference = f"{told.reference} returned"
-    ledger.record(
+    ledger.record_movement(
         reading.payment, returned, operation.amount, reference, operation, at=told.at, now=reading.now
     )
     if operation.purpose == Purpose.OUTSIDE:

@@ -23,7 +23,7 @@ from payments.provider import Books
 
 # The interval at which the provider is asked while a dispute is open, because it can decide without a
 # notification.
-ASK_AGAIN = timedelta(hours=1)
+INQUIRY_INTERVAL = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
@@ -41,14 +41,14 @@ class Reading:
     is_restored: bool = False
 
 
-def look_into(claim: Claim) -> None:
+def answer_inquiry(claim: Claim) -> None:
     """Sync the payment of a claimed inquiry and close the inquiry.
 
     While a dispute is open on the order, the inquiry is due again in an hour.
     """
     sync(claim.payment_uuid)
-    is_open = recorded.is_open(claim.checkout_uuid)
-    inquiries.close(claim, again_at=clock.now() + ASK_AGAIN if is_open else None)
+    is_open = recorded.has_open_dispute(claim.checkout_uuid)
+    inquiries.close(claim, again_at=clock.now() + INQUIRY_INTERVAL if is_open else None)
 
 
 def sync(payment_uuid: UUID, *, is_restored: bool = False) -> bool:
@@ -58,7 +58,7 @@ def sync(payment_uuid: UUID, *, is_restored: bool = False) -> bool:
     Payment.DoesNotExist.
     """
     payment, asked_at = Payment.objects.get(pk=payment_uuid), clock.now()
-    books = safe_answers.books(provider.current_provider().movements(payment), now=asked_at)
+    books = safe_answers.safe_books(provider.current_provider().movements(payment), now=asked_at)
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(payment.checkout_uuid)
         payment = Payment.objects.get(pk=payment_uuid)
@@ -66,26 +66,26 @@ def sync(payment_uuid: UUID, *, is_restored: bool = False) -> bool:
             # A later reading, which can contain more, is recorded already.
             return False
         Payment.objects.filter(pk=payment_uuid).update(synced_at=asked_at)
-        has_changed = follow_books(Reading(checkout, payment, asked_at, clock.now(), is_restored), books)
+        has_changed = record_books(Reading(checkout, payment, asked_at, clock.now(), is_restored), books)
         if has_changed:
             checkout.touch()
     return has_changed
 
 
-def follow_books(reading: Reading, books: Books) -> bool:
+def record_books(reading: Reading, books: Books) -> bool:
     """Record what our database lacks, report what the books lack, and settle the order.
 
     Returns whether anything has changed.
     """
-    with settling.settled_later(reading.checkout):
-        changes = [captures.follow_capture(reading, books.capture)]
-        changes += [refunds.follow_refund(reading, told) for told in books.refunds]
-        changes += [disputes.follow_dispute(reading, told) for told in books.disputes]
-        changes.append(holds.follow_hold(reading, books))
+    with settling.defer_settling(reading.checkout):
+        changes = [captures.sync_capture(reading, books.capture)]
+        changes += [refunds.sync_refund(reading, told) for told in books.refunds]
+        changes += [disputes.sync_dispute(reading, told) for told in books.disputes]
+        changes.append(holds.sync_hold(reading, books))
     captures.report_missing(reading, books)
     refunds.report_missing(reading, books.refunds)
     if any(changes):
-        pauses.give_back(reading.checkout, reading.now)
+        pauses.extend_links_after_pause(reading.checkout, reading.now)
         # In a restored database, the repair settles the order once the books of all its cards are recorded.
         if not reading.is_restored:
             settling.settle(reading.checkout, reading.now)

@@ -15,11 +15,11 @@ from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[2]
 VARIABLES = Path(os.environ.get("CHECKOUT_ENV", "/etc/checkout.env"))
-OF_OWNER = VARIABLES.with_name(f"{VARIABLES.stem}-owner.env")
+OWNER_VARIABLES_FILE = VARIABLES.with_name(f"{VARIABLES.stem}-owner.env")
 USER = os.environ.get("CHECKOUT_USER", "checkout")
 
 
-def read(path: Path) -> dict[str, str]:
+def read_variables(path: Path) -> dict[str, str]:
     """Return the variables that a file sets. Empty values count as not set."""
     lines = (line.strip() for line in path.read_text().splitlines())
     pairs = (line.partition("=") for line in lines if line and not line.startswith("#"))
@@ -28,9 +28,9 @@ def read(path: Path) -> dict[str, str]:
 
 def main(arguments: list[str]) -> None:
     """Switch to the service's user, and replace this process by `manage.py` with these arguments."""
-    variables = read(VARIABLES)
+    variables = read_variables(VARIABLES)
     if arguments[:1] == ["migrate"]:
-        variables |= read(OF_OWNER)
+        variables |= read_variables(OWNER_VARIABLES_FILE)
     if os.geteuid() == 0:
         user = pwd.getpwnam(USER)
         os.initgroups(USER, user.pw_gid)

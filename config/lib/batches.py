@@ -20,7 +20,7 @@ def chunks(things: Iterable[T], size: int) -> Iterator[list[T]]:
         yield chunk
 
 
-def each(rows: QuerySet[M]) -> Iterator[M]:
+def iterate(rows: QuerySet[M]) -> Iterator[M]:
     """Yield the rows in the order of their keys. Each statement reads a thousand rows.
 
     No database cursor stays open between the statements, so the caller may write and commit.

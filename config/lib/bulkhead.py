@@ -74,7 +74,7 @@ class Bulkhead:
             if len(self._waiting) >= self._queue:
                 return False
             self._waiting.append(turn)
-        connection_release.begin()
+        connection_release.release()
         if turn.wait(patience):
             return True
         with self._lock:
@@ -145,7 +145,7 @@ class Slot:
             self._bulkhead.leave()
 
 
-class OneEach:
+class KeyedLimit:
     """A limit on concurrent threads: at most `places` in total, and at most `each` for the same key.
 
     The calls for one key can therefore not take all places. No thread waits for a place.

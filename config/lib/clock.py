@@ -8,7 +8,7 @@ from zoneinfo import available_timezones
 from config.lib.database import queries, statements
 
 # Python lists these names, but they name no zone: one is the machine's own zone, the other means "not set".
-NO_ZONES = frozenset({"localtime", "Factory"})
+EXCLUDED_ZONES = frozenset({"localtime", "Factory"})
 
 
 def now() -> datetime:
@@ -26,22 +26,22 @@ def first_id(at: datetime) -> UUID:
     return UUID(int=int(at.timestamp() * 1000) << 80)
 
 
-def first_id_with(found: UUID) -> UUID:
+def first_id_of_same_time(found: UUID) -> UUID:
     """Return a lower bound for all UUIDv7 ids with the same timestamp as this id."""
     return UUID(int=found.int >> 80 << 80)
 
 
-def last_id_with(found: UUID) -> UUID:
+def last_id_of_same_time(found: UUID) -> UUID:
     """Return an upper bound for all UUIDv7 ids with the same timestamp as this id."""
     return UUID(int=found.int | (1 << 80) - 1)
 
 
-def made_at(found: UUID) -> datetime:
+def time_of_id(found: UUID) -> datetime:
     """Return when a UUIDv7 was made, according to the clock of the machine that made it."""
     return datetime.fromtimestamp((found.int >> 80) / 1000, UTC)
 
 
-def another_id(of: UUID) -> UUID:
+def new_id_of_same_time(of: UUID) -> UUID:
     """Return a new UUIDv7 with the time of another id. Their rows are then in partitions of the same days."""
     return UUID(int=(of.int >> 80) << 80 | uuid4().int & ~(0xF << 76) & ((1 << 80) - 1) | 7 << 76)
 
@@ -54,9 +54,9 @@ def iso(at: datetime | None) -> str | None:
 
 
 @cache
-def zones() -> frozenset[str]:
+def zone_names() -> frozenset[str]:
     """Return the IANA time zone names. They are cached, because listing them opens hundreds of files.
 
     If the machine has no zones, the names are those of the package `tzdata`.
     """
-    return frozenset(available_timezones()) - NO_ZONES
+    return frozenset(available_timezones()) - EXCLUDED_ZONES

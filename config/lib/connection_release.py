@@ -3,7 +3,7 @@
 from django.db import connection
 
 
-def begin() -> None:
+def release() -> None:
     """Return this thread's connection to the pool, unless a transaction is open. The next query takes one."""
     if not connection.in_atomic_block:
         connection.close()

@@ -16,7 +16,7 @@ from config.lib import clock
 from config.lib.database import feed_horizon
 
 Row = TypeVar("Row")
-Place: TypeAlias = tuple[datetime, UUID]  # a row's place in a list: its time, then its id
+Position: TypeAlias = tuple[datetime, UUID]  # a row's place in a list: its time, then its id
 
 
 class InvalidCursor(Exception):
@@ -86,7 +86,7 @@ class Feed(NamedTuple, Generic[Row]):
     changed_at: Callable[[Row], datetime]
     beside: Callable[[datetime], Iterable[Row]]
 
-    def after(self, place: Place, until: datetime, limit: int) -> tuple[list[Row], Place | None]:
+    def after(self, place: Position, until: datetime, limit: int) -> tuple[list[Row], Position | None]:
         """Return rows that have changed after a place, in order, and the place up to which they are complete.
 
         That place is None if no more rows follow before `until`. The list can be shorter than `limit`
@@ -95,14 +95,14 @@ class Feed(NamedTuple, Generic[Row]):
         since = Q(**{f"{self.key}__gt": place[0]}) | Q(pk__gt=place[1])
         rows = self.rows.filter(since, **{f"{self.key}__gte": place[0], f"{self.key}__lt": until})
         told: list[Any] = list(rows.order_by(self.key, "pk")[:limit])
-        end: Place | None = (getattr(told[-1], self.key), told[-1].id) if len(told) == limit else None
+        end: Position | None = (getattr(told[-1], self.key), told[-1].id) if len(told) == limit else None
         found: dict[UUID, Any] = {row.id: row for row in [*told, *self.beside(place[0])]}
         places = sorted((self.changed_at(row), row.id) for row in found.values())
         page = [at for at in places if place < at <= (end or (until, _FIRST))][:limit]
         return [found[key] for _, key in page], page[-1] if len(page) == limit else end
 
 
-def changes(
+def read_changes(
     rows: Feed[Row], *, scope: str, limit: int, cursor: str | None, start: datetime | None
 ) -> tuple[Sequence[Row], str]:
     """Return the rows since the cursor in the order of their change, and the cursor to continue from.
@@ -112,13 +112,13 @@ def changes(
     open transaction might still write are left for a later page (see `feed_horizon`). Raises InvalidCursor.
     Rule list.changes.
     """
-    place: Place = (start, _LAST) if start else (datetime.min.replace(tzinfo=UTC), _FIRST)
+    place: Position = (start, _LAST) if start else (datetime.min.replace(tzinfo=UTC), _FIRST)
     if cursor is not None:
         at, last = read_cursor(cursor, scope, *_PLACE)
         place = at, last
     until = feed_horizon.horizon()
     found: list[Row] = []
-    end: Place | None = place
+    end: Position | None = place
     while end and len(found) < limit:  # readers rely on full pages while there are more rows
         more, end = rows.after(end, until, limit - len(found))
         found += more

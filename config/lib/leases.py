@@ -42,7 +42,7 @@ class Queue(Generic[M]):
         as taken, such as the time at which the row is due again. They are committed at once, in a separate
         transaction, so that no other process takes the same row.
         """
-        liveness.sign()
+        liveness.record_sign()
         # Usually no row is due. This check then saves two statements.
         if not self._waiting().exists():
             return None

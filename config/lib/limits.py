@@ -20,8 +20,8 @@ from redis.exceptions import RedisError
 
 log = structlog.get_logger("limits")
 PAUSE = 5.0  # seconds for which Redis is not used after an error
-_out_until = 0.0
-_counting = threading.Lock()  # the library's counts in memory are not thread-safe
+_redis_down_until = 0.0
+_count_lock = threading.Lock()  # the library's counts in memory are not thread-safe
 # One round trip for all counts of a call. If one count refuses a call, the next ones do not count it: a
 # refused client must not use up the limit of its merchant.
 _SPEND = """
@@ -52,17 +52,17 @@ class _Count(NamedTuple):
 
 def spend(name: str, *key: str, shared: Shared | None = None) -> bool:
     """Count one call against settings.LIMITS[name]; return whether it was within each limit."""
-    return _ask_store(
+    return _check_counts(
         _spend_counts,
         lambda count: _process_limiter().hit(count.rate, *count.identifiers),
         _counts_to_spend(name, key, shared),
     )
 
 
-def has_left(name: str, *key: str, shared: Shared | None = None) -> bool:
+def has_calls_left(name: str, *key: str, shared: Shared | None = None) -> bool:
     """Return whether another call would be within each limit, without counting a call."""
     counts = _counts_to_spend(name, key, shared)
-    return _ask_store(
+    return _check_counts(
         _have_left, lambda count: _process_limiter().test(count.rate, *count.identifiers), counts
     )
 
@@ -76,17 +76,17 @@ def _counts_to_spend(name: str, key: tuple[str, ...], shared: Shared | None) -> 
     return counts
 
 
-def _ask_store(
+def _check_counts(
     in_redis: Callable[[list[_Count]], bool], in_process: Callable[[_Count], bool], counts: list[_Count]
 ) -> bool:
-    global _out_until
-    if time.monotonic() >= _out_until:
+    global _redis_down_until
+    if time.monotonic() >= _redis_down_until:
         try:
             return in_redis(counts)
         except RedisError as error:
-            _out_until = time.monotonic() + PAUSE
+            _redis_down_until = time.monotonic() + PAUSE
             log.warning("limits are counted per process", error=type(error).__name__)
-    with _counting:
+    with _count_lock:
         return all(in_process(count) for count in counts)
 
 

@@ -36,7 +36,7 @@ connection_created.connect(_raise_limit)
 
 # PostgreSQL runs a materialized query before the query that reads it. The time is therefore read after the
 # rows are locked.
-_CLOCKED = "WITH found AS MATERIALIZED ({query}) SELECT found.*, clock_timestamp() FROM found"
+_WITH_READ_TIME = "WITH found AS MATERIALIZED ({query}) SELECT found.*, clock_timestamp() FROM found"
 
 
 class _Plan(NamedTuple):
@@ -123,7 +123,7 @@ class Prepared(Generic[M]):
             return next(iter(compiler.apply_converters([row], converters))) if converters else row
 
         return _Plan(
-            _CLOCKED.replace("{query}", sql) if self._read_at else sql,
+            _WITH_READ_TIME.replace("{query}", sql) if self._read_at else sql,
             tuple(self._parameter(value) for value in parameters),
             compiler.klass_info["model"],
             columns,

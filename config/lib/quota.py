@@ -27,7 +27,7 @@ class Limit(NamedTuple):
         return self._replace(maximum=self.maximum * SITE_FACTOR)
 
 
-def site_digest() -> "CharField[str, str]":
+def site_digest_field() -> "CharField[str, str]":
     """Return a model field for the digest of the caller's /48, for rows that are counted by address.
 
     `address.caller_digests` returns the values.

@@ -27,7 +27,7 @@ _RANDOM_PART = re.compile(
     rf"((?:/|%2[Ff]))(?!{_UUID})(?=[A-Za-z_:=-]*[0-9])(?=[0-9_:=-]*[A-Za-z])[A-Za-z0-9_:=-]{{20,}}(?![\w.])"
 )
 _QUERY = re.compile(r"(?<=[\w/-])\?(?=[\w.%-]+=)[^\s'\"<>]+")
-_NAMED = re.compile(
+_NAMED_SECRET = re.compile(
     r"(\b\w{0,40}(?:token|secret|password|cookie|authorization|sessionid)\w{0,40}['\"]?\s?[:=]\s?['\"]?)"
     r"[^\s'\",;&}]+",
     re.IGNORECASE,
@@ -44,7 +44,7 @@ _HARMLESS = re.compile(
 )
 # The keys whose values are not redacted. A route, such as `pay/share/<slug:token>`, is our own text and
 # contains nothing that a caller has sent.
-_OURS = {"route"}
+_UNREDACTED_FIELDS = {"route"}
 _PHONE = re.compile(r"\+\d{8,15}\b")
 
 
@@ -54,21 +54,21 @@ def redact(_logger: object, _method: str, line: MutableMapping[str, Any]) -> Mut
     Rule secret.logs.
     """
     for key, value in line.items():
-        if key not in _OURS:
+        if key not in _UNREDACTED_FIELDS:
             line[key] = _redact_value(value)
     return line
 
 
-def blank(text: str) -> str:
+def blank_secrets(text: str) -> str:
     """Return a text in which everything that must not be in a log is blanked."""
     text = _SECRET.sub("[secret]", text)
-    text = _NAMED.sub(r"\1[secret]", text)
+    text = _NAMED_SECRET.sub(r"\1[secret]", text)
     text = _QUERY.sub("?[query]", _blank_paths(text))
     text = _CARD.sub(lambda found: "[card]" if _passes_luhn(found.group()) else found.group(), text)
     return _PHONE.sub("[phone]", text)
 
 
-def is_secret(path: str) -> bool:
+def is_secret_path(path: str) -> bool:
     """Return whether a path contains a secret, so that anyone who knows the path can use it."""
     return _blank_paths(path) != path
 
@@ -82,13 +82,13 @@ def _redact_value(value: Any) -> Any:
         case bool() | int() | float() | None:
             return value
         case str():
-            return value if _HARMLESS.fullmatch(value) else blank(value)
+            return value if _HARMLESS.fullmatch(value) else blank_secrets(value)
         case Mapping():
             return {key: _redact_value(kept) for key, kept in value.items()}
         case list() | tuple() | set() | frozenset():
             return [_redact_value(kept) for kept in value]
         case _:
-            return blank(str(value))
+            return blank_secrets(str(value))
 
 
 def _passes_luhn(text: str) -> bool:

@@ -20,7 +20,7 @@ _starting = threading.Lock()
 _sender: threading.Thread | None = None
 
 
-def after_commit(task_name: str) -> None:
+def wake_after_commit(task_name: str) -> None:
     """Request a run of the Celery task once the open transaction commits. Never blocks, never raises."""
     transaction.on_commit(partial(_enqueue_task, task_name))
 

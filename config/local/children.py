@@ -14,10 +14,10 @@ from typing import IO
 COLOURS = (36, 33, 35, 32, 34, 31)
 # If the parent dies before setpriv has requested the signal, the child has another parent. The command must
 # then not start.
-ONLY_UNDER = ("sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"')
+PARENT_CHECK = ("sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"')
 
 
-def tied(command: Sequence[str], *, by: signal.Signals) -> list[str]:
+def tie_to_parent(command: Sequence[str], *, by: signal.Signals) -> list[str]:
     """Return the command, wrapped so that Linux sends it the signal `by` when its starting thread ends.
 
     Other systems have no such feature. There, the command is unchanged, and outlives a parent that is killed.
@@ -25,7 +25,7 @@ def tied(command: Sequence[str], *, by: signal.Signals) -> list[str]:
     setpriv = shutil.which("setpriv") if sys.platform == "linux" else None
     if setpriv is None:
         return list(command)
-    return [setpriv, "--pdeathsig", by.name.removeprefix("SIG"), *ONLY_UNDER, str(os.getpid()), *command]
+    return [setpriv, "--pdeathsig", by.name.removeprefix("SIG"), *PARENT_CHECK, str(os.getpid()), *command]
 
 
 class Log:
@@ -59,7 +59,7 @@ class Child:
     def __init__(self, name: str, command: Sequence[str], environment: Mapping[str, str], log: Log) -> None:
         self.name = name
         self._process = subprocess.Popen(
-            tied(command, by=signal.SIGTERM),
+            tie_to_parent(command, by=signal.SIGTERM),
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -95,7 +95,7 @@ class Child:
         self._reader.join(1)
 
 
-def end(children: Sequence[Child], *, within: float) -> None:
+def end_all(children: Sequence[Child], *, within: float) -> None:
     """Ask all children to end, and wait. Ask only once, as a second signal would make Celery stop at once."""
     for child in children:
         child.ask_to_end()

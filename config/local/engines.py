@@ -45,9 +45,9 @@ def running(
     folder = folder.absolute()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
-        held = stack.enter_context(_only_run_in(folder))
+        held = stack.enter_context(_hold_folder(folder))
         sockets = stack.enter_context(_socket_folder(folder))
-        place = servers.Place(folder, sockets, held, durable)
+        place = servers.ServerFolders(folder, sockets, held, durable)
         if not database_url:
             _start_server(servers.postgres(place), stack)
         valkey = None if redis_url else _start_server(servers.valkey(place), stack)
@@ -66,7 +66,7 @@ def _start_server(server: servers.Server, stack: contextlib.ExitStack) -> server
 
 
 @contextlib.contextmanager
-def _only_run_in(folder: Path) -> Iterator[int]:
+def _hold_folder(folder: Path) -> Iterator[int]:
     """Lock the folder for this run, and yield the descriptor of a lock that the engines inherit.
 
     `run.lock` is released when this process ends. `engines.lock` is held until the engines have ended too. A

@@ -24,7 +24,7 @@ NAMES = (
 )
 
 
-def of_run(given: Mapping[str, str], folder: Path) -> dict[str, str]:
+def variables_of_run(given: Mapping[str, str], folder: Path) -> dict[str, str]:
     """Return the given variables, and those that a local run adds. The engines' addresses are not added.
 
     Raises CannotStart for invalid ports.
@@ -33,7 +33,7 @@ def of_run(given: Mapping[str, str], folder: Path) -> dict[str, str]:
     shop_port = _read_port("SHOP_PORT", given.get("SHOP_PORT") or str(port + 1))
     if port == shop_port:
         raise CannotStart(f"PORT and SHOP_PORT are both {port}: give the shop a port of its own.")
-    own = {"BASE_URL": f"http://127.0.0.1:{port}", **keys(folder)}
+    own = {"BASE_URL": f"http://127.0.0.1:{port}", **load_keys(folder)}
     return {
         **own,
         **{name: value for name, value in given.items() if value or name not in NAMES},
@@ -51,30 +51,30 @@ def _read_port(name: str, value: str) -> int:
     return int(value)
 
 
-def keys(folder: Path) -> dict[str, str]:
+def load_keys(folder: Path) -> dict[str, str]:
     """Return the keys of this folder's database. The first run makes them."""
     kept = folder / SECRETS
     if not kept.exists():
         field_key = base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()  # a Fernet key
         write_private(kept, {"SECRET_KEY": secrets.token_urlsafe(50), "FIELD_KEYS": field_key})
-    return read(kept)
+    return read_private(kept)
 
 
-def share(environment: Mapping[str, str], folder: Path) -> Path:
+def share_variables(environment: Mapping[str, str], folder: Path) -> Path:
     """Write the variables that a command in another terminal needs during this run; return the file."""
     write_private(folder / RUNNING, {name: environment[name] for name in NAMES})
     return folder / RUNNING
 
 
-def adopt(folder: Path = FOLDER) -> None:
+def adopt_variables(folder: Path = FOLDER) -> None:
     """Set the environment variables of a run in progress, for manage.py. Keep those that are already set."""
     running = folder / RUNNING
     if os.environ.get("ENVIRONMENT", "local") == "local" and running.exists():
-        for name, value in read(running).items():
+        for name, value in read_private(running).items():
             os.environ.setdefault(name, value)
 
 
-def read(path: Path) -> dict[str, str]:
+def read_private(path: Path) -> dict[str, str]:
     """Return the content of a file that write_private wrote."""
     content: dict[str, str] = json.loads(path.read_text())
     return content

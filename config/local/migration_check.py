@@ -26,16 +26,16 @@ Digests = dict[str, str]  # by "app.name"
 
 def migrate() -> None:
     """Bring the database up to date. Raises CannotStart if a migration was rewritten since it was applied."""
-    known, here = _kept(), _digests()
+    known, here = _stored_digests(), _digests()
     remade = [name for name, digest in known.items() if here.get(name, digest) != digest]
     if remade:
         raise CannotStart(
             f"The database was made by an older {', '.join(remade)}."
             " Remove the folder .local, or empty the database of your own, and run again."
         )
-    before = _applied()
+    before = _applied_migrations()
     call_command("migrate", verbosity=0)
-    _keep(known | {name: digest for name, digest in here.items() if name not in before})
+    _store_digests(known | {name: digest for name, digest in here.items() if name not in before})
 
 
 def _digests() -> Digests:
@@ -50,15 +50,15 @@ def _digests() -> Digests:
     return found
 
 
-def _applied() -> set[str]:
+def _applied_migrations() -> set[str]:
     return {f"{app}.{name}" for app, name in MigrationLoader(connection).applied_migrations}
 
 
-def _kept() -> Digests:
+def _stored_digests() -> Digests:
     digests: Digests = json.loads(queries.value(statements.READ_MIGRATION_DIGESTS) or "{}")
     return digests
 
 
-def _keep(digests: Digests) -> None:
+def _store_digests(digests: Digests) -> None:
     words = sql.Literal(json.dumps(digests))  # the statement COMMENT accepts no parameters
-    queries.execute(sql.SQL(statements.KEEP_MIGRATION_DIGESTS).format(words).as_string())
+    queries.execute(sql.SQL(statements.STORE_MIGRATION_DIGESTS).format(words).as_string())

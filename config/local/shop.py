@@ -21,7 +21,7 @@ from config.local.shop_api import Api, CallFailed
 from webhooks import signing
 
 ZONE, FEE = "Europe/London", 175  # pence
-LOOKS_EVERY = 60  # seconds
+CATCH_UP_SECONDS = 60  # seconds
 TONIGHT = datetime.now(ZoneInfo(ZONE)).replace(hour=19, minute=30, second=0, microsecond=0)
 SHOWS = {  # place, price, start
     "union-hall": ("Union Hall, London", 2250, TONIGHT + timedelta(days=21)),
@@ -70,7 +70,7 @@ class Shop:
 
     def buy(self, show: str, quantity: int) -> str:
         """Place an order, create its checkout, and return the address of the page where the customer pays."""
-        order_id, items = str(uuid4()), basket(show, quantity)
+        order_id, items = str(uuid4()), order_lines(show, quantity)
         order = {
             "merchant_order_id": order_id,
             "items": items,
@@ -80,7 +80,7 @@ class Shop:
             "cancel_url": f"{self.address}/",
         }
         title = f"{quantity} × {items[0]['name']}"
-        self.rows("INSERT INTO orders VALUES (?, ?, ?, NULL, NULL)", order_id, title, moment())
+        self.rows("INSERT INTO orders VALUES (?, ?, ?, NULL, NULL)", order_id, title, api_time())
         try:
             checkout = self.api.call("POST", "/checkouts", order, key=order_id)
         except CallFailed:  # the key makes a second call safe: it never creates a second checkout
@@ -104,7 +104,7 @@ class Shop:
             if refused.reason == "no_matching_signature":
                 print(f"if the secret was rotated in the portal: remove {self._state}, and start again")
             return 400, refused.reason
-        values = (event["id"], event["type"], event["data"].get("checkout_uuid"), moment())
+        values = (event["id"], event["type"], event["data"].get("checkout_uuid"), api_time())
         self.rows("INSERT OR IGNORE INTO event VALUES (?, ?, ?, ?, NULL)", *values)
         if self.rows("SELECT 1 FROM event WHERE id = ? AND done_at IS NOT NULL", event["id"]):
             print(f"webhook {event['id']}: known already")
@@ -116,7 +116,7 @@ class Shop:
         except CallFailed as failure:
             print(f"webhook {event['id']}: failed with {failure}, to be sent again")
             return 500, str(failure)
-        self.rows("UPDATE event SET done_at = ? WHERE id = ?", moment(), event["id"])
+        self.rows("UPDATE event SET done_at = ? WHERE id = ?", api_time(), event["id"])
         return 200, "done"
 
     def _capture(self, order_id: str, checkout_uuid: str) -> None:
@@ -134,14 +134,14 @@ class Shop:
         print(f"order {order_id}: {verb} succeeded")
         if known:
             fulfil = "UPDATE orders SET fulfilled_at = ? WHERE id = ? AND fulfilled_at IS NULL"
-            self.rows(fulfil, moment(), order_id)
+            self.rows(fulfil, api_time(), order_id)
 
     def look_up(self, order: Any) -> Any:
         """Return an order's checkout. If the order is unfulfilled 30 s after the payment, capture first."""
         path = f"/checkouts/{order['checkout_uuid']}"
         checkout = self.api.call("GET", path)
         is_held = checkout["status"] in ("authorized", "captured") and not order["fulfilled_at"]
-        if is_held and checkout["authorized_at"] < moment(ago=30):
+        if is_held and checkout["authorized_at"] < api_time(ago=30):
             self._capture(order["id"], order["checkout_uuid"])
             checkout = self.api.call("GET", path)
         return checkout
@@ -152,7 +152,7 @@ class Shop:
         This finds captures whose answer was lost. It also finds failed refunds, which no event reports.
         """
         kept = self.rows("SELECT cursor FROM feed")
-        since = {"cursor": kept[0]["cursor"]} if kept else {"updated_after": moment(ago=86_400)}
+        since = {"cursor": kept[0]["cursor"]} if kept else {"updated_after": api_time(ago=86_400)}
         page = self.api.call("GET", f"/checkouts?{urlencode({'sort': 'updated_at', **since})}")
         for changed in page["checkouts"]:
             for order in self.rows("SELECT * FROM orders WHERE checkout_uuid = ?", changed["checkout_uuid"]):
@@ -180,7 +180,7 @@ class Shop:
         print(f"order {order['id']}: refund asked for")
 
 
-def basket(show: str, quantity: int) -> list[dict[str, Any]]:
+def order_lines(show: str, quantity: int) -> list[dict[str, Any]]:
     """Return the lines of an order: tickets for a show, and their booking fees."""
     place, price, starts_at = SHOWS[show]
     ticket = {
@@ -195,7 +195,7 @@ def basket(show: str, quantity: int) -> list[dict[str, Any]]:
     return [ticket | each | {"custom_data": custom_data}, fee | each]
 
 
-def moment(ago: int = 0) -> str:
+def api_time(ago: int = 0) -> str:
     """Return the time `ago` seconds ago in the API's format."""
     at = datetime.now(UTC) - timedelta(seconds=ago)
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -214,7 +214,7 @@ def subscribe(shop: Shop) -> None:
             time.sleep(1)
 
 
-def keep_up(shop: Shop) -> None:
+def keep_caught_up(shop: Shop) -> None:
     """Subscribe, then catch up every minute."""
     subscribe(shop)
     while True:
@@ -222,7 +222,7 @@ def keep_up(shop: Shop) -> None:
             shop.catch_up()
         except CallFailed as failure:
             print(f"not caught up: {failure}")
-        time.sleep(LOOKS_EVERY)
+        time.sleep(CATCH_UP_SECONDS)
 
 
 def main() -> None:
@@ -232,7 +232,7 @@ def main() -> None:
     api = Api(given["BASE_URL"], given["SHOP_CLIENT_ID"], given["SHOP_CLIENT_SECRET"])
     address = given.get("SHOP_URL") or f"http://127.0.0.1:{given['SHOP_PORT']}"
     shop = Shop(api, address, given["SHOP_STATE"])
-    threading.Thread(target=keep_up, args=[shop], daemon=True).start()
+    threading.Thread(target=keep_caught_up, args=[shop], daemon=True).start()
     shop_site.serve(shop, int(given["SHOP_PORT"]))
 
 

@@ -152,7 +152,8 @@ def order_page(order: Any, checkout: Any, events: list[Any]) -> str:
     content = fill(
         "order",
         "".join(
-            fill("step", said=said, at=at, at_clock=at[11:23]) for at, said in story(order, checkout, events)
+            fill("step", said=said, at=at, at_clock=at[11:23])
+            for at, said in order_steps(order, checkout, events)
         ),
         headline=HEADLINES[status],
         number=order["id"][:8],
@@ -168,7 +169,7 @@ def order_page(order: Any, checkout: Any, events: list[Any]) -> str:
     return content
 
 
-def story(order: Any, checkout: Any, events: list[Any]) -> list[tuple[str, str]]:
+def order_steps(order: Any, checkout: Any, events: list[Any]) -> list[tuple[str, str]]:
     """Return the steps of an order, each with its time, oldest first."""
     asked_for = ("Refund asked for", "Refund asked for, but it failed")
     refunds = checkout.get("refunds", [])

@@ -18,7 +18,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from config.lib.process import sampling
-from config.version import running
+from config.version import running_version
 from portal.backoffice import figures
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -45,14 +45,14 @@ def metrics_text() -> bytes:
     return generate_latest(registry) + generate_latest(_Figures())
 
 
-class _Known:
+class _LastFigures:
     """The database's figures as this process last read them, so that no request waits for the database."""
 
     found: Sequence[figures.Figure] = ()
     answers = False
 
 
-def begin() -> None:
+def start_measuring() -> None:
     """Start measuring in this process."""
     sampling.begin()
     if settings.METRICS_TOKEN:
@@ -69,9 +69,9 @@ def _refresh_figures_forever() -> None:
 def read_figures() -> None:
     """Read the database's figures. If the database does not answer, record that and drop the old figures."""
     try:
-        _Known.found, _Known.answers = figures.read_figures(), True
+        _LastFigures.found, _LastFigures.answers = figures.read_figures(), True
     except Error:
-        _Known.found, _Known.answers = (), False
+        _LastFigures.found, _LastFigures.answers = (), False
     finally:
         close_old_connections()
 
@@ -81,14 +81,16 @@ class _Figures(Collector):
 
     def collect(self) -> Iterator[Metric]:
         version = GaugeMetricFamily("checkout_version", "1, with the version that runs", labels=["version"])
-        version.add_metric([running()], 1)
+        version.add_metric([running_version()], 1)
         yield version
         yield GaugeMetricFamily(
-            "checkout_database_answers", "1 while the database answers, else 0", value=float(_Known.answers)
+            "checkout_database_answers",
+            "1 while the database answers, else 0",
+            value=float(_LastFigures.answers),
         )
         for name, (label, words) in figures.TABLE.items():
             family = GaugeMetricFamily(name, words, labels=[label] if label else [])
-            for each, value, number in _Known.found:
+            for each, value, number in _LastFigures.found:
                 if each == name:
                     family.add_metric([value] if label else [], number)
             yield family

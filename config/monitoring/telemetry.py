@@ -15,23 +15,23 @@ from config.lib.process import tracing
 from config.monitoring import metrics
 
 
-def begin(part: str) -> None:
+def start_reporting(part: str) -> None:
     """Start metrics, traces and error reports in this process. `part` names the process, such as "web"."""
-    metrics.begin()
+    metrics.start_measuring()
     if settings.TRACES:
-        tracing.begin(part, version.running())
+        tracing.begin(part, version.running_version())
     if settings.SENTRY_DSN:
-        _tell_errors(part)
+        _report_errors(part)
 
 
-def _tell_errors(part: str) -> None:
+def _report_errors(part: str) -> None:
     """Send logged errors to Sentry, without the request, local variables and secrets."""
     import sentry_sdk
     from sentry_sdk.integrations.logging import LoggingIntegration
 
     sentry_sdk.init(
         dsn=settings.SENTRY_DSN,
-        release=version.running(),
+        release=version.running_version(),
         environment=settings.ENVIRONMENT,
         server_name=part,
         default_integrations=False,

@@ -58,7 +58,7 @@ def register(
         described.resolve_serializer(serializer, direction)
 
 
-def refer(thing: str) -> Schema:
+def reference_to(thing: str) -> Schema:
     """Return a reference to an object of the document."""
     return {"$ref": f"#/components/schemas/{thing}"}
 
@@ -68,11 +68,11 @@ def json(media: Schema) -> Schema:
     return {"application/json": media}
 
 
-def example(value: Any) -> Schema:
-    """Return the member `example` of a body, or an empty dict if the example is None."""
+def example_member(value: Any) -> Schema:
+    """Return the member `example_member` of a body, or an empty dict if the example is None."""
     return {} if value is None else {"example": value}
 
 
-def request_id() -> Schema:
+def request_id_header() -> Schema:
     """Return the headers of a response that has only the request's id."""
     return {"X-Request-Id": {"$ref": "#/components/headers/X-Request-Id"}}

@@ -12,15 +12,15 @@ from checkout.api.common_fields import STATUS
 from checkout.api.responses import DisputeOut, available_actions_field
 from config import errors
 from config.lib.api import fields
-from config.lib.api.responses import Known, Time
+from config.lib.api.responses import OpenChoice, Time
 from config.openapi import examples
 from portal.developer_docs.reference import ErrorCode
 
 Schema = dict[str, Any]
-ALL = ("missing_token", "invalid_token", "insufficient_scope", "rate_limited", "internal_error")
-ANY = (*ALL, "service_unavailable")
+COMMON_CODES = ("missing_token", "invalid_token", "insufficient_scope", "rate_limited", "internal_error")
+ANY_CALL_CODES = (*COMMON_CODES, "service_unavailable")
 # No operation returns these codes. They mean that no operation has the address or the method.
-ANYWHERE = ("not_found", "method_not_allowed")
+NO_OPERATION_CODES = ("not_found", "method_not_allowed")
 WITH_BODY = ("invalid_json", "request_timeout", "payload_too_large", "unsupported_media_type")
 WITH_FIELDS = ("validation_failed",)
 WITH_CURSOR = ("invalid_cursor",)
@@ -57,7 +57,7 @@ class ApiErrorDetailOut(drf.Serializer[Any]):
 class ApiErrorBodyOut(drf.Serializer[Any]):
     """The error and its remedy."""
 
-    code = Known(
+    code = OpenChoice(
         errors.ERRORS,
         help_text="The error code, for your program to branch on. Handle an unknown code by its HTTP status.",
     )
@@ -83,9 +83,9 @@ class ApiErrorOut(drf.Serializer[Any]):
 def error_codes() -> dict[str, ErrorCode]:
     """Return the error table for the documentation page."""
     many = (
-        dict.fromkeys(ANY, "Any call with a token")
+        dict.fromkeys(ANY_CALL_CODES, "Any call with a token")
         | dict.fromkeys(WITH_BODY, "Any POST")
-        | dict.fromkeys(ANYWHERE, "Any address")
+        | dict.fromkeys(NO_OPERATION_CODES, "Any address")
     )
     return {
         code: ErrorCode(row.status, row.message, examples.error_example(code), many.get(code, ""))
@@ -93,7 +93,7 @@ def error_codes() -> dict[str, ErrorCode]:
     }
 
 
-def by_code() -> Schema:
+def examples_by_code() -> Schema:
     """Return an example body for each code."""
     return {
         code: {"summary": row.message, "value": examples.error_example(code)}
@@ -101,7 +101,7 @@ def by_code() -> Schema:
     }
 
 
-def responses(codes: Collection[str]) -> Schema:
+def error_responses(codes: Collection[str]) -> Schema:
     """Return the responses for these codes, by status."""
     rows = [(str(errors.ERRORS[code].status), code) for code in errors.ERRORS if code in codes]
     grouped = groupby(sorted(rows, key=lambda row: row[0]), key=lambda row: row[0])

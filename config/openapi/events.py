@@ -7,9 +7,9 @@ from drf_spectacular.plumbing import ComponentRegistry
 from rest_framework.serializers import Serializer
 
 from checkout.events import AuthorizedDataOut, VoidedDataOut
-from config.lib.api.responses import Known, Time
+from config.lib.api.responses import OpenChoice, Time
 from config.openapi import components, examples
-from config.openapi.components import refer
+from config.openapi.components import reference_to
 from hosted_page.opt_in.event import OptedInDataOut
 from webhooks.models import EventType
 from webhooks.outbox import API_VERSION
@@ -81,7 +81,7 @@ def event_name(kind: EventType) -> str:
 def listed_event() -> Schema:
     """Return the schema of an event in the feed."""
     names = [*(event_name(kind) for kind in DATA if kind != EventType.TEST), "WithheldEvent", "OtherEvent"]
-    return {"type": "object", "anyOf": list(map(refer, names))}
+    return {"type": "object", "anyOf": list(map(reference_to, names))}
 
 
 def schemas(registry: ComponentRegistry) -> Schema:
@@ -94,7 +94,7 @@ def schemas(registry: ComponentRegistry) -> Schema:
     mapping = {kind: f"#/components/schemas/{name}" for kind, name in names.items()}
     any_of_them = {
         "description": "Any event. More types can be added: answer 2xx to a type that you do not know.",
-        "oneOf": [refer(name) for name in names.values()],
+        "oneOf": [reference_to(name) for name in names.values()],
         "discriminator": {"propertyName": "type", "mapping": mapping},
     }
     named = {event_name(kind): _envelope_schema(kind) for kind in DATA}
@@ -118,14 +118,16 @@ def _other_event_schema() -> Schema:
     known = [kind.value for kind in DATA]
     envelope = _envelope_schema(EventType.TEST) | {"description": "An event of a type that was added later."}
     kind = {"type": "string", "not": {"enum": known}, "description": "A type that is not listed above."}
-    inside = {"oneOf": [refer("OtherData"), {"type": "null"}], "description": "The event's data."}
+    inside = {"oneOf": [reference_to("OtherData"), {"type": "null"}], "description": "The event's data."}
     envelope["properties"] |= {"type": kind, "data": inside}
     return envelope
 
 
 def _path_item_of(kind: EventType) -> Schema:
     summary, description = SENTENCES[kind]
-    body = {"schema": refer(event_name(kind))} | components.example(examples.event_example(kind.value))
+    body = {"schema": reference_to(event_name(kind))} | components.example_member(
+        examples.event_example(kind.value)
+    )
     return {
         "operationId": kind.value.replace(".", "_"),
         "summary": summary,
@@ -160,10 +162,10 @@ def _envelope_schema(kind: EventType) -> Schema:
             "description": "The id of the event, the same in every attempt. Use it to ignore duplicates.",
         },
         "type": {"type": "string", "enum": [kind.value], "description": "The type of the event."},
-        "api_version": Known([API_VERSION]).schema() | {"description": "The envelope's version."},
+        "api_version": OpenChoice([API_VERSION]).schema() | {"description": "The envelope's version."},
         "created_at": Time().schema() | {"description": "When the event occurred."},
         "data": _NOTHING
         if data is None
-        else refer(components.name_of(data)) | {"description": "The event's data."},
+        else reference_to(components.name_of(data)) | {"description": "The event's data."},
     }
     return {"type": "object", "required": list(envelope), "properties": envelope}

@@ -6,9 +6,9 @@ from typing import Any
 from drf_spectacular.plumbing import ComponentRegistry
 from rest_framework import serializers as drf
 
-from config.lib.api.responses import Constant, Known
+from config.lib.api.responses import Constant, OpenChoice
 from config.openapi import components, examples
-from config.openapi.components import refer
+from config.openapi.components import reference_to
 from portal.oauth import metadata
 
 Schema = dict[str, Any]
@@ -51,7 +51,7 @@ class TokenOut(drf.Serializer[Any]):
 class TokenErrorOut(drf.Serializer[Any]):
     """An error of an OAuth endpoint."""
 
-    error = Known(
+    error = OpenChoice(
         (
             "invalid_request",
             "invalid_client",
@@ -131,19 +131,21 @@ def paths() -> Schema:
 
 
 def _token_endpoint() -> Schema:
-    token = {"schema": refer("Token")} | components.example(examples.response_example("get_token", 200))
+    token = {"schema": reference_to("Token")} | components.example_member(
+        examples.response_example("get_token", 200)
+    )
     return {
         "operationId": "get_token",
         "summary": "Get an access token",
         "description": "Client credentials (RFC 6749), as JSON or as a form. The client can authenticate by "
         "HTTP Basic instead. The response has no `data`. Keep the token until it expires, and do not request "
         "one for each call.",
-        **_OF_CLIENTS,
+        **_CLIENT_ENDPOINT,
         "requestBody": _request_body("TokenRequest", "TokenForm", examples.request_example("get_token")),
         "responses": {
             "200": {
                 "description": "A token.",
-                "headers": components.request_id(),
+                "headers": components.request_id_header(),
                 "content": components.json(token),
             },
             **_refusal_responses(TOKEN_REFUSALS),
@@ -157,14 +159,14 @@ def _revocation_endpoint() -> Schema:
         "summary": "Revoke an access token",
         "description": "Ends a token of the client at once (RFC 7009). Authenticate as at `/oauth/token`. "
         "The response is the same for an unknown token and for a token of another client, which stays valid.",
-        **_OF_CLIENTS,
+        **_CLIENT_ENDPOINT,
         "requestBody": _request_body(
             "RevocationRequest", "RevocationForm", examples.request_example("revoke_token")
         ),
         "responses": {
             "200": {
                 "description": "The client no longer has such a token.",
-                "headers": components.request_id(),
+                "headers": components.request_id_header(),
             },
             **_refusal_responses(REVOCATION_REFUSALS),
         },
@@ -172,28 +174,28 @@ def _revocation_endpoint() -> Schema:
 
 
 def _metadata_endpoint() -> Schema:
-    described = {"schema": refer("ServerMetadata"), "example": metadata.describe()}
+    described = {"schema": reference_to("ServerMetadata"), "example": metadata.describe()}
     return {
         "operationId": "read_server_metadata",
         "summary": "Read the authorization server's metadata",
         "description": "OAuth clients configure themselves with it (RFC 8414). The response has no `data`.",
-        **_OF_CLIENTS,
+        **_CLIENT_ENDPOINT,
         "responses": {
             "200": {
                 "description": "The metadata.",
-                "headers": components.request_id(),
+                "headers": components.request_id_header(),
                 "content": components.json(described),
             },
             "405": {
                 "description": "Use GET.",
-                "headers": components.request_id(),
-                "content": components.json({"schema": refer("ApiError")}),
+                "headers": components.request_id_header(),
+                "content": components.json({"schema": reference_to("ApiError")}),
             },
         },
     }
 
 
-_OF_CLIENTS: Schema = {
+_CLIENT_ENDPOINT: Schema = {
     "tags": ["Token"],
     "security": [],
     "parameters": [{"$ref": "#/components/parameters/RequestId"}],
@@ -204,8 +206,8 @@ def _request_body(body: str, form: str, example: Any) -> Schema:
     return {
         "required": True,
         "content": {
-            "application/json": {"schema": refer(body)} | components.example(example),
-            "application/x-www-form-urlencoded": {"schema": refer(form)},
+            "application/json": {"schema": reference_to(body)} | components.example_member(example),
+            "application/x-www-form-urlencoded": {"schema": reference_to(form)},
         },
     }
 
@@ -214,8 +216,8 @@ def _refusal_responses(sentences: dict[str, str]) -> dict[str, Schema]:
     refusals: dict[str, Schema] = {
         status: {
             "description": description,
-            "headers": components.request_id(),
-            "content": components.json({"schema": refer("TokenError")}),
+            "headers": components.request_id_header(),
+            "content": components.json({"schema": reference_to("TokenError")}),
         }
         for status, description in sentences.items()
     }

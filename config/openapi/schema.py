@@ -100,7 +100,7 @@ class EndpointSchema(AutoSchema):
         answers = self._described_endpoint.answers.items()
         return {
             str(status): self._describe_answer(status, answer) for status, answer in answers
-        } | errors.responses(self._all_error_codes())
+        } | errors.error_responses(self._all_error_codes())
 
     def _describe_answer(self, status: int, answer: DescribedResponse) -> Schema:
         names = ["X-Request-Id", *(["Idempotent-Replay"] if self._is_recorded else [])]
@@ -109,9 +109,9 @@ class EndpointSchema(AutoSchema):
         if answer.body is None:
             return described
         self.resolve_serializer(answer.body, "response")
-        media = {"schema": components.refer(components.name_of(answer.body) + WRAPPED)}
+        media = {"schema": components.reference_to(components.name_of(answer.body) + WRAPPED)}
         example = examples.response_example(self._described_endpoint.name, status)
-        return described | {"content": components.json(media | components.example(example))}
+        return described | {"content": components.json(media | components.example_member(example))}
 
     def _all_error_codes(self) -> set[str]:
         """Return all error codes of the call.
@@ -128,21 +128,21 @@ class EndpointSchema(AutoSchema):
             errors.WITH_KEY: self._is_recorded,
         }
         shaped = (code for codes, fits in by_shape.items() if fits for code in codes)
-        return {*errors.ANY, *shaped, *endpoint.codes}
+        return {*errors.ANY_CALL_CODES, *shaped, *endpoint.codes}
 
     @property
     def _is_recorded(self) -> bool:
         return self.method == "POST" and isinstance(self.view, RecordedView)
 
 
-def described(endpoints: list[Any]) -> list[Any]:
+def select_described(endpoints: list[Any]) -> list[Any]:
     """Return the endpoints that TABLES names, in the order of TABLES. Preprocessing hook."""
     order = list(ENDPOINTS)
     named = [row for row in endpoints if (row[3].cls, row[2]) in ENDPOINTS]
     return sorted(named, key=lambda row: order.index((row[3].cls, row[2])))
 
 
-def complete(result: Schema, generator: SchemaGenerator, **_: Any) -> Schema:
+def complete_document(result: Schema, generator: SchemaGenerator, **_: Any) -> Schema:
     """Add the OAuth endpoints, the webhooks and the envelopes of responses. Postprocessing hook."""
     oauth.register(generator.registry)
     components.register(generator.registry, errors.ApiErrorOut)
@@ -167,7 +167,7 @@ def _envelope_schemas(paths: Schema) -> Schema:
 
 
 def _envelope_schema(thing: str) -> Schema:
-    content = components.refer(thing) | {"description": "The resource."}
+    content = components.reference_to(thing) | {"description": "The resource."}
     return {"type": "object", "required": ["data"], "properties": {"data": content}}
 
 
@@ -186,7 +186,11 @@ def _referenced_names(part: Schema) -> set[str]:
 
 
 def _error_examples() -> Schema:
-    return {code: shown for code, shown in errors.by_code().items() if code not in errors.ANYWHERE}
+    return {
+        code: shown
+        for code, shown in errors.examples_by_code().items()
+        if code not in errors.NO_OPERATION_CODES
+    }
 
 
 def _without_marks(value: Any) -> Any:
@@ -228,7 +232,7 @@ def document() -> Schema:
         "contact": _support_contact(),
         "x-environment": settings.ENVIRONMENT,  # listen.py reads this before it sends a secret
     }
-    made["tags"] = [{"name": name, "description": guide.of_tag(name)} for name in _used_tags(made)]
+    made["tags"] = [{"name": name, "description": guide.tag_description(name)} for name in _used_tags(made)]
     return made
 
 

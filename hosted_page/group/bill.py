@@ -12,22 +12,22 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from checkout import current_checkouts, mate_shares, settling
-from checkout.current_checkouts import Borne
+from checkout.current_checkouts import Split
 from checkout.models import Checkout, PaymentRequest
-from checkout.states import SHARE_ASKED, SHARE_PAID, ShareStatus, Status
+from checkout.states import SHARE_OUTSTANDING, SHARE_PAID, ShareStatus, Status
 from hosted_page import link_deadline, share_bar, summary
 from hosted_page.group import bill_lines, collapsed_lines, dispute_returns, group_members, last_day
-from hosted_page.group.bill_lines import Line, OfBank, Wrong
-from hosted_page.group.collapsed_lines import Fold
-from hosted_page.group.dispute_returns import GivenBack
+from hosted_page.group.bill_lines import Line, LinkError, OutsideEvents
+from hosted_page.group.collapsed_lines import CollapsedLine
+from hosted_page.group.dispute_returns import ReturnedMoney
 from hosted_page.group.last_day import LastDay
 from payments import disputes, money
 from payments.models import Dispute
 
 # If this many people or more share the cost, the bar shows no letters.
-MANY = 9
+NO_LETTERS_FROM = 9
 # The smallest width, in per cent of the bar, that has room for the word "You".
-ROOM_FOR_YOU = 12
+YOU_WIDTH = 12
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Part:
 class Bill:
     """The bill that the page shows.
 
-    - `seen`: a digest of the bill's state, from which an open page can see that the bill has changed
+    - `bill_digest`: a digest of the bill's state, from which an open page can see that the bill has changed
     - `said_no`: the line of the declined share that the page asks the lead about, None if there is none
     - `disputed`: the status of the order's open or lost dispute, "" if there is none. During a dispute, no
       mate is asked to pay.
@@ -58,14 +58,14 @@ class Bill:
     parts: list[Part]
     sums: list[dict[str, str]]
     lines: list[Line]
-    folds: list[Fold]
+    folds: list[CollapsedLine]
     total: str
     until: str
     seen: str
     said_no: Line | None
     last_day: LastDay | None
     disputed: str
-    given_back: GivenBack | None
+    given_back: ReturnedMoney | None
     shares: Sequence[PaymentRequest]
 
     @property
@@ -74,7 +74,7 @@ class Bill:
 
         Rule bill.live.
         """
-        is_open = any(share.status in (*SHARE_ASKED, ShareStatus.PAID) for share in self.shares)
+        is_open = any(share.status in (*SHARE_OUTSTANDING, ShareStatus.PAID) for share in self.shares)
         return is_open or self.is_paused
 
     @property
@@ -119,7 +119,7 @@ class Bill:
     @property
     def is_asking(self) -> bool:
         """Whether any mate is still asked for a share."""
-        return any(share.status in SHARE_ASKED for share in self.shares)
+        return any(share.status in SHARE_OUTSTANDING for share in self.shares)
 
     @property
     def is_settled(self) -> bool:
@@ -139,10 +139,12 @@ class Bill:
     @property
     def is_large(self) -> bool:
         """Whether the bar has too many parts to show letters."""
-        return len(self.lines) >= MANY
+        return len(self.lines) >= NO_LETTERS_FROM
 
 
-def bill_of(checkout: Checkout, *, wrong: Wrong | None = None, known_no: str | None = None) -> Bill | None:
+def bill_of(
+    checkout: Checkout, *, wrong: LinkError | None = None, known_no: str | None = None
+) -> Bill | None:
     """Return the bill of an order, None if the order is not split.
 
     The order must have been read with `with_read_at`. Shares that are past their deadline are ended first
@@ -155,21 +157,23 @@ def bill_of(checkout: Checkout, *, wrong: Wrong | None = None, known_no: str | N
     now = current_checkouts.read_at(checkout)
     if not (shares := _shares_of(checkout, now)):
         return None
-    of_bank = _of_bank(checkout, shares)
+    of_bank = _outside_events(checkout, shares)
     disputed, borne = of_bank.disputed, _amounts_borne(checkout, shares, of_bank.outside)
     all_lines = bill_lines.lines_of(checkout, shares, now, wrong, of_bank)
     said_no = next(_declined_lines(all_lines), None) if known_no is None and not disputed else None
     return Bill(
-        bears=money.for_payer(borne.bears, checkout.currency),
+        bears=money.display_for_payer(borne.bears, checkout.currency),
         note="" if disputed else _note_of_bill(checkout, all_lines, known_no, of_bank.outside),
         sentence="" if said_no or known_no else _mates_money_sentence(checkout, all_lines, borne, of_bank),
         parts=_bar_parts(checkout, shares, all_lines),
         sums=_labelled_sums(borne, of_bank.outside, checkout.currency),
         lines=all_lines,
-        folds=collapsed_lines.collapse(checkout, shares, all_lines) if len(all_lines) >= MANY else [],
-        total=money.for_payer(checkout.amount, checkout.currency),
+        folds=collapsed_lines.collapse(checkout, shares, all_lines)
+        if len(all_lines) >= NO_LETTERS_FROM
+        else [],
+        total=money.display_for_payer(checkout.amount, checkout.currency),
         until="" if disputed else _end_of_links(checkout, shares),
-        seen=seen(checkout, shares, now, disputed),
+        seen=bill_digest(checkout, shares, now, disputed),
         said_no=said_no,
         last_day=None if disputed else last_day.last_day_offer(checkout, shares, all_lines, now),
         disputed=disputed,
@@ -179,31 +183,35 @@ def bill_of(checkout: Checkout, *, wrong: Wrong | None = None, known_no: str | N
 
 
 def _shares_of(checkout: Checkout, now: datetime) -> list[PaymentRequest]:
-    shares = current_checkouts.shares(checkout)
-    return current_checkouts.shares(checkout) if mate_shares.end_all_late(checkout, shares, now) else shares
+    shares = current_checkouts.shares_of(checkout)
+    return (
+        current_checkouts.shares_of(checkout)
+        if mate_shares.expire_all_late(checkout, shares, now)
+        else shares
+    )
 
 
-def _of_bank(checkout: Checkout, shares: Sequence[PaymentRequest]) -> OfBank:
+def _outside_events(checkout: Checkout, shares: Sequence[PaymentRequest]) -> OutsideEvents:
     """Return what happened to the order's money outside the service: disputes and refunds at the provider."""
     accounts = settling.read_accounts_unlocked(checkout)
-    found = disputes.standing_of(checkout) if checkout.status == Status.CAPTURED else None
+    found = disputes.blocking_dispute_of_row(checkout) if checkout.status == Status.CAPTURED else None
     if found is None:
-        return OfBank(accounts=accounts)
+        return OutsideEvents(accounts=accounts)
     is_lost = found.status == Dispute.Status.LOST
     back = dispute_returns.returned_money(checkout, shares, found, accounts) if is_lost else None
-    return OfBank(found.status, back, accounts)
+    return OutsideEvents(found.status, back, accounts)
 
 
-def _amounts_borne(checkout: Checkout, shares: Sequence[PaymentRequest], outside: int) -> Borne:
+def _amounts_borne(checkout: Checkout, shares: Sequence[PaymentRequest], outside: int) -> Split:
     """Return the amounts that the lead and the mates bear.
 
     The lead's amount excludes refunds to the lead's card that were made directly at the provider.
     """
-    borne = current_checkouts.borne(checkout, shares)
+    borne = current_checkouts.split_of(checkout, shares)
     return borne._replace(yours=max(0, borne.yours - outside))
 
 
-def seen(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime, disputed: str) -> str:
+def bill_digest(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime, disputed: str) -> str:
     """Return a digest of everything that can change on the bill.
 
     An open page sends the digest that it has, so that the service can see whether the bill has changed.
@@ -217,7 +225,7 @@ def seen(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime, di
 
 def _end_of_links(checkout: Checkout, shares: Sequence[PaymentRequest]) -> str:
     """Return when the last open link ends, "" if no link is open."""
-    return summary.day(link_deadline.ends_at(shares), checkout)
+    return summary.day_with_time(link_deadline.ends_at(shares), checkout)
 
 
 def _declined_lines(all_lines: Sequence[Line]) -> Iterator[Line]:
@@ -230,17 +238,17 @@ def _note_of_bill(checkout: Checkout, all_lines: Sequence[Line], known_no: str |
         return _("{name} said no.").format(name=fresh[-1].name)
     if outside:
         return ""
-    whole = money.for_payer(checkout.amount, checkout.currency)
+    whole = money.display_for_payer(checkout.amount, checkout.currency)
     return _("{shop} has the whole {amount}.").format(shop=checkout.merchant.name, amount=whole)
 
 
-def _on_dispute(checkout: Checkout, all_lines: Sequence[Line], disputed: str) -> str:
+def _dispute_sentence(checkout: Checkout, all_lines: Sequence[Line], disputed: str) -> str:
     """Return the sentence about an open dispute, "" if none is open.
 
     If a mate has paid too, the sentence does not say whose payment is disputed (rule share.pauses).
     """
     if disputed == Dispute.Status.OPEN and not any(line.status in SHARE_PAID for line in all_lines):
-        amount = money.for_payer(checkout.amount, checkout.currency)
+        amount = money.display_for_payer(checkout.amount, checkout.currency)
         words = _("Your bank is reviewing your payment of {amount}. You don’t need to do anything.")
         return words.format(amount=amount)
     if disputed == Dispute.Status.OPEN:
@@ -249,7 +257,7 @@ def _on_dispute(checkout: Checkout, all_lines: Sequence[Line], disputed: str) ->
 
 
 def _mates_money_sentence(
-    checkout: Checkout, all_lines: Sequence[Line], borne: Borne, of_bank: OfBank
+    checkout: Checkout, all_lines: Sequence[Line], borne: Split, of_bank: OutsideEvents
 ) -> str:
     """Return the sentence about the order's lost or open dispute.
 
@@ -257,10 +265,12 @@ def _mates_money_sentence(
     """
     if of_bank.back:
         return of_bank.back.words
-    return _on_dispute(checkout, all_lines, of_bank.disputed) or _where_it_goes(checkout, all_lines, borne)
+    return _dispute_sentence(checkout, all_lines, of_bank.disputed) or _reimbursement_sentence(
+        checkout, all_lines, borne
+    )
 
 
-def _where_it_goes(checkout: Checkout, all_lines: Sequence[Line], borne: Borne) -> str:
+def _reimbursement_sentence(checkout: Checkout, all_lines: Sequence[Line], borne: Split) -> str:
     """Return the sentence that says where the mates' money is, or where it will go."""
     card = summary.card_in_words(checkout.payment, is_theirs=True)
     if borne.out and borne.yours:
@@ -280,16 +290,16 @@ def _where_it_goes(checkout: Checkout, all_lines: Sequence[Line], borne: Borne) 
         words = _("Your mates’ payments are back on {card}.")
     else:
         words = _("No mate is paying a share, so this amount stays on {card}.")
-    return words.format(card=card, yours=money.for_payer(borne.yours, checkout.currency))
+    return words.format(card=card, yours=money.display_for_payer(borne.yours, checkout.currency))
 
 
-def _labelled_sums(borne: Borne, outside: int, currency: str) -> list[dict[str, str]]:
+def _labelled_sums(borne: Split, outside: int, currency: str) -> list[dict[str, str]]:
     """Return the bill's amounts with their labels. The amounts add up to the order's total."""
     looks = {"mine": borne.yours, "out": borne.out, "paid": borne.paid}
     labels = {"mine": _("Yours"), "out": _("Still due"), "paid": _("Mates paid"), "ended": _("Refunded")}
     looks |= {"ended": outside} if outside else {}
     return [
-        {"look": look, "label": labels[look], "amount": money.for_payer(amount, currency)}
+        {"look": look, "label": labels[look], "amount": money.display_for_payer(amount, currency)}
         for look, amount in looks.items()
     ]
 
@@ -298,13 +308,13 @@ def _bar_parts(checkout: Checkout, shares: Sequence[PaymentRequest], all_lines: 
     """Return the parts of the bar. A person whose amount is 0 has no part."""
     amounts = [checkout.amount - sum(share.amount for share in shares), *(share.amount for share in shares)]
     drawn = zip(all_lines, share_bar.places(amounts), strict=True)
-    is_large = len(all_lines) >= MANY
+    is_large = len(all_lines) >= NO_LETTERS_FROM
     return [_bar_part(line, x, width, is_large=is_large) for line, (x, width) in drawn if width]
 
 
 def _bar_part(line: Line, x: float, width: float, *, is_large: bool) -> Part:
     letters = _("You") if line.is_lead else line.initial
-    has_room = not is_large and width >= (ROOM_FOR_YOU if line.is_lead else group_members.ROOM)
+    has_room = not is_large and width >= (YOU_WIDTH if line.is_lead else group_members.ROOM)
     return Part(
         line=line,
         x=f"{x:.3f}",

@@ -16,11 +16,11 @@ from checkout import settling
 from checkout.group import share_changes
 from checkout.models import Checkout, PaymentRequest
 from checkout.settling import amounts_owed
-from checkout.settling.cards import IN_PLACE, REFUSED, Accounts
+from checkout.settling.cards import NOT_CARRIED_OUT, REFUSED, Accounts
 from checkout.states import SHARE_PAID, ShareStatus
 from config.lib import clock
 from hosted_page import summary
-from hosted_page.group.dispute_returns import GivenBack
+from hosted_page.group.dispute_returns import ReturnedMoney
 from hosted_page.models import SmsMessage
 from hosted_page.payment_target import PaymentTarget
 from hosted_page.sms import invitations
@@ -29,7 +29,7 @@ from payments.models import Dispute, Operation
 
 # The look, tone, icon and words of a share's line for each status. The look shows who bears the share, and
 # whether the share is open.
-TOLD: dict[str, tuple[str, str, str, str | Promise]] = {
+LOOK_BY_STATUS: dict[str, tuple[str, str, str, str | Promise]] = {
     ShareStatus.DRAFT: ("out", "still", "clock", gettext_lazy("Starts when confirmed")),
     ShareStatus.OPEN: ("out", "still", "dashes", gettext_lazy("Not paid yet")),
     ShareStatus.PAYING: ("taken", "move", "ring", gettext_lazy("Paying")),
@@ -40,19 +40,19 @@ TOLD: dict[str, tuple[str, str, str, str | Promise]] = {
     ShareStatus.CANCELLED: ("mine", "void", "card", gettext_lazy("You cover it")),
     ShareStatus.REFUNDED: ("mine", "still", "back", gettext_lazy("Returned")),
 }
-PAUSED: tuple[str, str | Promise] = ("pause", gettext_lazy("Paused"))  # while a dispute is open
+PAUSED_LOOK: tuple[str, str | Promise] = ("pause", gettext_lazy("Paused"))  # while a dispute is open
 # Used after the lead's own bank has returned money. These looks do not show who bears a share, because the
 # service no longer knows it.
-GIVEN_BACK: dict[str, tuple[str, str, str, str | Promise]] = {
-    **dict.fromkeys(SHARE_PAID, TOLD[ShareStatus.PAID]),
-    ShareStatus.DECLINED: ("ended", *TOLD[ShareStatus.DECLINED][1:]),
-    ShareStatus.EXPIRED: ("ended", *TOLD[ShareStatus.EXPIRED][1:]),
+LOOK_AFTER_LOST_DISPUTE: dict[str, tuple[str, str, str, str | Promise]] = {
+    **dict.fromkeys(SHARE_PAID, LOOK_BY_STATUS[ShareStatus.PAID]),
+    ShareStatus.DECLINED: ("ended", *LOOK_BY_STATUS[ShareStatus.DECLINED][1:]),
+    ShareStatus.EXPIRED: ("ended", *LOOK_BY_STATUS[ShareStatus.EXPIRED][1:]),
     ShareStatus.CANCELLED: ("ended", "void", "slash", gettext_lazy("Cancelled")),
-    ShareStatus.REFUNDED: ("ended", *TOLD[ShareStatus.REFUNDED][1:]),
+    ShareStatus.REFUNDED: ("ended", *LOOK_BY_STATUS[ShareStatus.REFUNDED][1:]),
 }
 # The tone, icon and words for a reimbursement that the lead's card returned.
-CAME_BACK: tuple[str, str, str | Promise] = ("move", "back", gettext_lazy("Sent back"))
-TAKEN = ("taken", "move", "ring", pgettext_lazy("a share", "Taken"))  # claimed through the group link
+RETURNED_LOOK: tuple[str, str, str | Promise] = ("move", "back", gettext_lazy("Sent back"))
+CLAIMED_LOOK = ("taken", "move", "ring", pgettext_lazy("a share", "Taken"))  # claimed through the group link
 ICON_ON_BAR: dict[str, str] = {
     ShareStatus.PAYING: "ring",
     ShareStatus.PAID: "check",
@@ -63,7 +63,7 @@ COLOURS = 5  # number of colours for mates; the sixth mate has the first mate's 
 
 
 @dataclass(frozen=True)
-class Wrong:
+class LinkError:
     """The reason why a share's link was not sent, and the number that the lead typed."""
 
     share_id: str
@@ -72,7 +72,7 @@ class Wrong:
 
 
 @dataclass(frozen=True)
-class OfBank:
+class OutsideEvents:
     """What happened to an order's money outside the service: a dispute, or a refund at the provider.
 
     - `disputed`: the status of the order's open or lost dispute, "" if there is none
@@ -82,7 +82,7 @@ class OfBank:
     """
 
     disputed: str = ""
-    back: GivenBack | None = None
+    back: ReturnedMoney | None = None
     accounts: Accounts | None = None
 
     @property
@@ -140,7 +140,7 @@ class Line:
     disputed: str = ""
     may_change: bool = False
     is_over: bool = False
-    wrong: Wrong | None = None
+    wrong: LinkError | None = None
 
     @property
     def is_lead(self) -> bool:
@@ -168,7 +168,7 @@ class Line:
 
         A screen reader still says that the mate has paid.
         """
-        tone, icon, words = CAME_BACK
+        tone, icon, words = RETURNED_LOOK
         line = replace(
             self, tone=tone, icon=icon, words=words, hint=_("the money is sent again, or paid another way")
         )
@@ -180,7 +180,7 @@ class Line:
 
         `is_owed` says that the missing amount is still owed to the lead. If false, it was paid another way.
         """
-        words = TOLD[ShareStatus.PAID][-1] if is_owed else _("Paid back another way")
+        words = LOOK_BY_STATUS[ShareStatus.PAID][-1] if is_owed else _("Paid back another way")
         hint = _("the money is sent again, or paid another way") if is_owed else ""
         went, spoken = (
             "owed" if is_owed else "otherwise",
@@ -199,20 +199,20 @@ class Line:
         seen = f"{self.seen} {bool(waits_for)} {disputed}"
         if not disputed:
             return replace(
-                self, is_waiting=bool(waits_for), sent_to=_end_of(waits_for) or self.sent_to, seen=seen
+                self, is_waiting=bool(waits_for), sent_to=_mask_phone(waits_for) or self.sent_to, seen=seen
             )
         line = replace(self, disputed=disputed, seen=seen, url="", qr_url="", sent_to="")
         match disputed, self.status:
             case Dispute.Status.OPEN, ShareStatus.PAID:
                 return replace(line, hint=_("waits for the bank"))
             case Dispute.Status.OPEN, ShareStatus.OPEN:
-                icon, words = PAUSED
+                icon, words = PAUSED_LOOK
                 return replace(line, tone="still", icon=icon, words=words, hint="")
-            case Dispute.Status.LOST, status if is_own_back and status in GIVEN_BACK:
-                look, tone, icon, words = GIVEN_BACK[status]
+            case Dispute.Status.LOST, status if is_own_back and status in LOOK_AFTER_LOST_DISPUTE:
+                look, tone, icon, words = LOOK_AFTER_LOST_DISPUTE[status]
                 hint = self.hint if status in SHARE_PAID else ""
                 if status == ShareStatus.REIMBURSED:
-                    hint = _where_it_went(self.hint)
+                    hint = _money_hint(self.hint)
                 return replace(line, look=look, tone=tone, icon=icon, words=words, hint=hint)
         return line
 
@@ -226,13 +226,13 @@ def lines_of(
     checkout: Checkout,
     shares: Sequence[PaymentRequest],
     now: datetime,
-    wrong: Wrong | None = None,
-    of_bank: OfBank = OfBank(),
+    wrong: LinkError | None = None,
+    of_bank: OutsideEvents = OutsideEvents(),
 ) -> list[Line]:
     """Return a line for the lead and one for each share. `wrong` is shown on the line of its share."""
     own = checkout.amount - sum(share.amount for share in shares)
     name = (checkout.lead.name if checkout.lead else "") or _("You")
-    lead = Line("lead", name, name[:1].upper(), money.for_payer(own, checkout.currency), 1)
+    lead = Line("lead", name, name[:1].upper(), money.display_for_payer(own, checkout.currency), 1)
     back, texts = _last_reimbursements(shares), queued_texts(checkout, shares, now)
     found = [_share_line(checkout, share, now, back.get(share.pk), wrong) for share in shares]
     told = [
@@ -240,13 +240,16 @@ def lines_of(
         for line in found
     ]
     if of_bank.accounts is not None:
-        is_over = settling.is_given_back_outside(checkout.pk)
+        is_over = settling.is_refunded_by_others(checkout.pk)
         told = [replace(line, is_over=is_over) for line in told]
-        told = [_as_moved(line, share, of_bank.accounts) for line, share in zip(told, shares, strict=True)]
+        told = [
+            _correct_for_money(line, share, of_bank.accounts)
+            for line, share in zip(told, shares, strict=True)
+        ]
     return [lead, *told]
 
 
-def _as_moved(line: Line, share: PaymentRequest, accounts: Accounts) -> Line:
+def _correct_for_money(line: Line, share: PaymentRequest, accounts: Accounts) -> Line:
     """Return the line, corrected if the share's money is not where its status says."""
     part, is_owed = accounts.reimbursement(share)[1], accounts.owed_to_lead(share) > 0
     if share.status not in SHARE_PAID or not (is_owed or part.settled):
@@ -268,7 +271,7 @@ def queued_texts(checkout: Checkout, shares: Sequence[PaymentRequest], now: date
     return {str(subject): phone or "" for subject, phone in found}
 
 
-def _end_of(phone: str) -> str:
+def _mask_phone(phone: str) -> str:
     """Return the phone number masked except for its last four digits, "" if there is no number."""
     return f"•••• {phone[-4:]}" if phone else ""
 
@@ -278,17 +281,17 @@ def _last_reimbursements(shares: Sequence[PaymentRequest]) -> dict[UUID | None, 
     paid = [share.pk for share in shares if share.status in SHARE_PAID]
     if not paid:
         return {}
-    rows = Operation.objects.filter(share_uuid__in=paid).exclude(reason__in=IN_PLACE)
+    rows = Operation.objects.filter(share_uuid__in=paid).exclude(reason__in=NOT_CARRIED_OUT)
     rows = rows.only("share_uuid", "state", "next_attempt_at", "ended_at")
     return {row.share_uuid: row for row in rows.order_by("created_at")}
 
 
 def _share_line(
-    checkout: Checkout, share: PaymentRequest, now: datetime, back: Operation | None, wrong: Wrong | None
+    checkout: Checkout, share: PaymentRequest, now: datetime, back: Operation | None, wrong: LinkError | None
 ) -> Line:
     kept_until = share.claimed_until if share.status == ShareStatus.OPEN and share.is_kept(now) else None
-    name, amount = name_of(share), money.for_payer(share.amount, checkout.currency)
-    look, tone, icon, words = TAKEN if kept_until else TOLD[share.status]
+    name, amount = name_of(share), money.display_for_payer(share.amount, checkout.currency)
+    look, tone, icon, words = CLAIMED_LOOK if kept_until else LOOK_BY_STATUS[share.status]
     return Line(
         id=str(share.pk),
         name=name,
@@ -316,8 +319,10 @@ def _link_fields(checkout: Checkout, share: PaymentRequest) -> dict[str, Any]:
     return {
         "url": target.absolute(),
         "qr_url": target.address("qr"),
-        "sent_to": _end_of(share.phone),
-        "remind_from": summary.day(again_at, checkout) if again_at and again_at > clock.now() else "",
+        "sent_to": _mask_phone(share.phone),
+        "remind_from": summary.day_with_time(again_at, checkout)
+        if again_at and again_at > clock.now()
+        else "",
     }
 
 
@@ -327,10 +332,14 @@ def _hint_of_line(checkout: Checkout, share: PaymentRequest, back: Operation | N
         case ShareStatus.PAID:
             if back and back.state in REFUSED:
                 return _("the money is sent again, or paid another way")
-            due_at = back.next_attempt_at if back else amounts_owed.due_at(share.paid_at or clock.now())
+            due_at = (
+                back.next_attempt_at
+                if back
+                else amounts_owed.reimbursement_due_at(share.paid_at or clock.now())
+            )
             if due_at is None or due_at <= clock.now():
                 return _("on its way to your card")
-            return format_html(_("goes back by {time}"), time=summary.day(due_at, checkout))
+            return format_html(_("goes back by {time}"), time=summary.day_with_time(due_at, checkout))
         case ShareStatus.REIMBURSED:
             is_back = back is not None and back.state == Operation.State.SUCCEEDED
             return _format_moment(back.ended_at, checkout) if back and is_back and back.ended_at else ""
@@ -343,7 +352,7 @@ def _hint_of_line(checkout: Checkout, share: PaymentRequest, back: Operation | N
             return ""
 
 
-def _where_it_went(back_at: str) -> str:
+def _money_hint(back_at: str) -> str:
     """Return where the money of a paid share is, after the lead's bank has returned the order's money.
 
     `back_at` is when the share was reimbursed, "" if it was not. Money that was not reimbursed stays with the
@@ -363,8 +372,8 @@ def _format_moment(at: datetime, checkout: Checkout) -> SafeString:
     zone = summary.zone_of(checkout)
     local = at.astimezone(zone)
     if local.date() != clock.now().astimezone(zone).date():
-        return summary.day(at, checkout)
-    return summary.hour(at, zone)
+        return summary.day_with_time(at, checkout)
+    return summary.short_time(at, zone)
 
 
 def _describe_aloud(status: str, name: str, amount: str) -> str:

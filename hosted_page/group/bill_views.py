@@ -24,13 +24,13 @@ from hosted_page.sms import invitations, limits
 from hosted_page.steps import sign_in
 from hosted_page.steps.phone import InvalidPhone, parse_phone
 from hosted_page.steps.split_form import clean_name
-from hosted_page.views import Refused
+from hosted_page.views import FormErrors
 from payments import disputes
 from payments.operator_stops import AllStopped, MerchantSuspended
 
 
 def _of_order(checkout_uuid: UUID) -> QuerySet[Checkout]:
-    disputed = disputes.standing_on(OuterRef("pk")).values("status")
+    disputed = disputes.blocking_disputes_of(OuterRef("pk")).values("status")
     return (
         Checkout.objects.filter(pk=checkout_uuid)
         .only("status", "lead_id", "updated_at")
@@ -47,7 +47,7 @@ _ORDER, _SHARES = Prepared(_of_order, UUID), Prepared(_of_shares, UUID, read_at=
 
 
 @require_safe
-def live(request: HttpRequest) -> HttpResponse:
+def refresh_bill(request: HttpRequest) -> HttpResponse:
     """Return the current bill, or status 204 if the page already shows it (rule bill.live).
 
     The response makes the page reload if the lead is signed out, or if the order is no longer captured.
@@ -60,22 +60,22 @@ def live(request: HttpRequest) -> HttpResponse:
     is_lead = checkout.lead_id is not None and payer.customer_of(request, checkout_uuid) == checkout.lead_id
     if not is_lead or checkout.status != Status.CAPTURED:
         return HttpResponseClientRefresh()
-    return HttpResponse(status=204) if _has_seen(request, checkout) else _part(request)
+    return HttpResponse(status=204) if _is_bill_current(request, checkout) else _render_bill_part(request)
 
 
-def _has_seen(request: HttpRequest, checkout: Any) -> bool:
+def _is_bill_current(request: HttpRequest, checkout: Any) -> bool:
     """End the shares that are past their deadline. Return whether the page shows the current bill."""
     shares: list[Any] = _SHARES.all(checkout.pk)
-    if shares and mate_shares.end_all_late(checkout, shares, shares[0].read_at):
+    if shares and mate_shares.expire_all_late(checkout, shares, shares[0].read_at):
         shares = _SHARES.all(checkout.pk)
     if not shares:
         return False
     now, disputed = shares[0].read_at, checkout.disputed or ""
-    return bill.seen(checkout, shares, now, disputed) == request.GET.get("seen")
+    return bill.bill_digest(checkout, shares, now, disputed) == request.GET.get("seen")
 
 
 @for_target
-def _part(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+def _render_bill_part(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     shown = bill.bill_of(target.checkout, known_no=request.GET.get("no", ""))
     # A lost dispute also changes other parts of the page, so the whole page is loaded again.
     if shown is None or shown.is_given_back:
@@ -84,7 +84,7 @@ def _part(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     return rendering.render_page(request, target, "_bill", context)
 
 
-def _for_share(act: Callable[[HttpRequest, PaymentRequest], object]) -> Callable[..., HttpResponse]:
+def _share_action(act: Callable[[HttpRequest, PaymentRequest], object]) -> Callable[..., HttpResponse]:
     """Return a view that applies `act` to the share that the lead's form names.
 
     If the state of the share does not allow the action, the page says why.
@@ -93,7 +93,7 @@ def _for_share(act: Callable[[HttpRequest, PaymentRequest], object]) -> Callable
     @for_form
     def view(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
         if not views.is_lead(request, target):
-            return views.signed_out(request, target)
+            return views.show_signed_out(request, target)
         share = _named_share(request, target)
         if share is None:
             return target.go()
@@ -101,21 +101,21 @@ def _for_share(act: Callable[[HttpRequest, PaymentRequest], object]) -> Callable
             act(request, share)
         except ShareNotOpen as refused:
             return views.show_page(
-                request, target, Refused(act=_why_not(refused.status, bill_lines.name_of(share)))
+                request, target, FormErrors(act=_refusal_sentence(refused.status, bill_lines.name_of(share)))
             )
         return target.go_to(f"share-{share.pk}")
 
     return view
 
 
-cancel_share = _for_share(lambda request, share: mate_shares.cancel(share.pk))
-ask_again = _for_share(lambda request, share: share_changes.ask_again(share.pk))
-rename = _for_share(
+cancel_share = _share_action(lambda request, share: mate_shares.cancel(share.pk))
+ask_again = _share_action(lambda request, share: share_changes.ask_again(share.pk))
+rename = _share_action(
     lambda request, share: share_changes.rename(share.pk, clean_name(request.POST.get("new_name", "")))
 )
 
 
-def _why_not(status: str, name: str) -> str:
+def _refusal_sentence(status: str, name: str) -> str:
     """Return the sentence that says why a share of this status was not changed."""
     match status:
         case ShareStatus.PAYING:
@@ -139,14 +139,14 @@ def _named_share(request: HttpRequest, target: PaymentTarget) -> PaymentRequest 
 def send_link(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Text a share's link or a reminder to a mate, on the lead's request."""
     if not views.is_lead(request, target):
-        return views.signed_out(request, target)
+        return views.show_signed_out(request, target)
     share = _named_share(request, target)
     if share is None:
         return target.go()
     wrong = _send_link(request, target, share, request.POST.get("phone", "")[:40])
     if wrong is None:
         return target.go_to(f"share-{share.pk}")
-    return views.show_page(request, target, Refused(number=wrong))
+    return views.show_page(request, target, FormErrors(number=wrong))
 
 
 @for_form
@@ -156,10 +156,12 @@ def remind(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     Rule share.last_day.
     """
     if not views.is_lead(request, target):
-        return views.signed_out(request, target)
+        return views.show_signed_out(request, target)
     refused = _remind(request, target)
     return (
-        views.show_page(request, target, Refused(act=refused)) if refused else target.go_to(link_deadline.ID)
+        views.show_page(request, target, FormErrors(act=refused))
+        if refused
+        else target.go_to(link_deadline.ID)
     )
 
 
@@ -180,19 +182,19 @@ def _remind(request: HttpRequest, target: PaymentTarget) -> str:
 
 def _send_link(
     request: HttpRequest, target: PaymentTarget, share: PaymentRequest, typed: str
-) -> bill_lines.Wrong | None:
+) -> bill_lines.LinkError | None:
     """Send a share's link or a reminder. Return an error to show to the lead, or None."""
     try:
         number = parse_phone(typed, target.checkout.merchant) if typed or not share.phone else ""
         invitations.send(share.pk, phone=number, address=address.caller_address(request))
     except InvalidPhone:
-        error = sign_in.wrong_number(target.checkout.merchant)
+        error = sign_in.wrong_number_text(target.checkout.merchant)
     except limits.TooManySmsMessages as refused:
         error = str(refused)
     except (MerchantSuspended, AllStopped):
         error = _("This shop is not taking payments now. Text the link later, or send it yourself.")
-    except invitations.NotNow:
+    except invitations.CannotSendNow:
         return None  # no error, because the page shows the share's current state
     else:
         return None
-    return bill_lines.Wrong(str(share.pk), typed, error)
+    return bill_lines.LinkError(str(share.pk), typed, error)

@@ -11,7 +11,7 @@ from django.utils.translation import ngettext
 
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import ShareStatus
-from hosted_page.group.bill_lines import TOLD, Line
+from hosted_page.group.bill_lines import LOOK_BY_STATUS, Line
 from payments import money
 
 # For each look, the number of shares from which they are collapsed into one line.
@@ -19,7 +19,7 @@ MINIMUM = {"out": 7, "paid": 3}
 
 
 @dataclass(frozen=True)
-class Fold:
+class CollapsedLine:
     """Shares that look alike, collapsed into one line.
 
     `is_open` says that the fold is expanded at first, because the text message of one of its shares was
@@ -37,7 +37,9 @@ class Fold:
     is_open: bool
 
 
-def collapse(checkout: Checkout, shares: Sequence[PaymentRequest], lines: Sequence[Line]) -> list[Fold]:
+def collapse(
+    checkout: Checkout, shares: Sequence[PaymentRequest], lines: Sequence[Line]
+) -> list[CollapsedLine]:
     """Return one fold for each look in MINIMUM.
 
     If a look has too few shares, `is_used` of its fold is false. The fold is still returned, because a page
@@ -48,19 +50,19 @@ def collapse(checkout: Checkout, shares: Sequence[PaymentRequest], lines: Sequen
 
 def _fold_lines(
     checkout: Checkout, shares: Sequence[PaymentRequest], lines: Sequence[Line], look: str
-) -> Fold:
+) -> CollapsedLine:
     known = {str(share.pk): share for share in shares}
     alike = [line for line in lines if line.look == look and not line.is_lead]
     amount, count = sum(known[line.id].amount for line in alike), len(alike)
-    _look, tone, icon, words = TOLD[ShareStatus.PAID if look == "paid" else ShareStatus.OPEN]
-    return Fold(
+    _look, tone, icon, words = LOOK_BY_STATUS[ShareStatus.PAID if look == "paid" else ShareStatus.OPEN]
+    return CollapsedLine(
         look=look,
         tone=tone,
         icon=icon,
         words=alike[0].words if alike and look == "out" else words,
         mates=ngettext("{count} mate", "{count} mates", count).format(count=count),
         count=count,
-        amount=money.for_payer(amount, checkout.currency),
+        amount=money.display_for_payer(amount, checkout.currency),
         is_used=count >= MINIMUM[look],
         is_open=any(line.wrong for line in alike),
     )

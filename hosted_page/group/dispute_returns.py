@@ -13,11 +13,11 @@ from hosted_page import summary
 from payments import disputes, money
 from payments.models import Dispute
 
-PAID_ONCE = (*SHARE_PAID, ShareStatus.REFUNDED)
+EVER_PAID = (*SHARE_PAID, ShareStatus.REFUNDED)
 
 
 @dataclass(frozen=True)
-class GivenBack:
+class ReturnedMoney:
     """Texts for the lead about the money that lost disputes returned.
 
     - `own`: the amount of the lead's own payment that was returned, "" if only mates' payments were returned
@@ -35,33 +35,35 @@ class GivenBack:
 
 def returned_money(
     checkout: Checkout, shares: Sequence[PaymentRequest], found: Dispute, accounts: Accounts | None
-) -> GivenBack:
+) -> ReturnedMoney:
     """Return the texts about returned money for an order whose dispute `found` was lost.
 
     Rule dispute.lost.
     """
-    amounts = {payment: lost.amount for payment, lost in disputes.lost_by_payment(checkout.pk).items()}
+    amounts = {
+        payment: lost.amount for payment, lost in disputes.lost_amounts_by_payment(checkout.pk).items()
+    }
     own = amounts.get(checkout.payment_id, 0) if checkout.payment_id else 0
     told = [
-        _of_mate(checkout, share, amounts[share.payment_id], is_borne=not own)
+        _mate_sentence(checkout, share, amounts[share.payment_id], is_borne=not own)
         for share in shares
         if share.payment_id and share.payment_id in amounts
     ]
-    if own and (came := _returned_amounts(shares, accounts)):
+    if own and (came := _reimbursements_kept(shares, accounts)):
         told.append(_settlement_sentence(checkout, came))
-    if any(share.status not in PAID_ONCE for share in shares):
+    if any(share.status not in EVER_PAID for share in shares):
         asked_no_more = _("Your mates are no longer asked to pay.")
         covers = _("Your mates are no longer asked to pay. You cover any share that is not paid.")
         told.append(asked_no_more if own else covers)
-    return GivenBack(
-        own=money.for_payer(own, checkout.currency) if own else "",
+    return ReturnedMoney(
+        own=money.display_for_payer(own, checkout.currency) if own else "",
         badge=_("Returned") if own else _("Returned to a mate"),
-        at=summary.day(found.closed_at, checkout),
+        at=summary.day_with_time(found.closed_at, checkout),
         words=format_html_join(" ", "{}", ((words,) for words in told)),
     )
 
 
-def _returned_amounts(
+def _reimbursements_kept(
     shares: Sequence[PaymentRequest], accounts: Accounts | None
 ) -> dict[PaymentRequest, int]:
     """Map each paid share to the amount that the lead's card has received for it and not returned.
@@ -86,10 +88,12 @@ def _settlement_sentence(checkout: Checkout, came: Mapping[PaymentRequest, int])
         words = _(
             "Your card also got <strong>{amount}</strong> from <bdi>{name}</bdi>. Settle that with them."
         )
-    return format_html(words, amount=money.for_payer(sum(came.values()), checkout.currency), name=name)
+    return format_html(
+        words, amount=money.display_for_payer(sum(came.values()), checkout.currency), name=name
+    )
 
 
-def _of_mate(checkout: Checkout, share: PaymentRequest, amount: int, *, is_borne: bool) -> str:
+def _mate_sentence(checkout: Checkout, share: PaymentRequest, amount: int, *, is_borne: bool) -> str:
     """Return the sentence about the amount that a bank returned to a mate's card.
 
     If the lead's bank returned no money (`is_borne`), the sentence also says who bears the amount. The
@@ -97,7 +101,7 @@ def _of_mate(checkout: Checkout, share: PaymentRequest, amount: int, *, is_borne
     the bank and the card holder.
     """
     words = _("A bank has returned {amount} to a mate’s card.")
-    words = words.format(amount=money.for_payer(amount, checkout.currency))
+    words = words.format(amount=money.display_for_payer(amount, checkout.currency))
     if not is_borne:
         return words
     bears = _("{shop} covers this amount, not you.").format(shop=checkout.merchant.name)

@@ -14,7 +14,7 @@ from payments import money
 
 
 @dataclass(frozen=True)
-class OneLink:
+class SharedGroupLink:
     """The group link. `words` and `url` are sent. `shown` is the URL without its scheme, for display."""
 
     words: str
@@ -24,7 +24,7 @@ class OneLink:
     qr_svg: str
 
 
-def group_link_of(checkout: Checkout, shares: Sequence[PaymentRequest]) -> OneLink | None:
+def group_link_of(checkout: Checkout, shares: Sequence[PaymentRequest]) -> SharedGroupLink | None:
     """Return the group link of an order with these shares, None if no mate is asked for a share."""
     if not any(share.status in (ShareStatus.OPEN, ShareStatus.PAYING) for share in shares):
         return None
@@ -36,11 +36,11 @@ def group_link_of(checkout: Checkout, shares: Sequence[PaymentRequest]) -> OneLi
     if len(amounts) == 1:
         words = _("{name} · {title} · {amount} each")
     url = absolute(reverse("group", args=[link.token]))
-    return OneLink(
+    return SharedGroupLink(
         words=words.format(
             name=lead_name(checkout),
             title=summary.title(checkout),
-            amount=money.for_payer(min(amounts), checkout.currency),
+            amount=money.display_for_payer(min(amounts), checkout.currency),
         ),
         url=url,
         shown=url.partition("://")[2],

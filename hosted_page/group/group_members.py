@@ -63,7 +63,7 @@ class Person:
 
 
 @dataclass(frozen=True)
-class Bill:
+class GroupBill:
     """The whole bill, with one entry per person, the lead first.
 
     `each` is the amount of each share, "" if the amounts differ.
@@ -86,19 +86,23 @@ class Bill:
         return next((person for person in self.people if person.is_mine), None)
 
 
-def bill_for_claim(checkout: Checkout, shares: Sequence[PaymentRequest], claim: str, now: datetime) -> Bill:
+def bill_for_claim(
+    checkout: Checkout, shares: Sequence[PaymentRequest], claim: str, now: datetime
+) -> GroupBill:
     """Return the bill for one browser. `claim` is the digest that identifies the browser's claims, or ""."""
     asked = [share.amount for share in shares]
     own, name = checkout.amount - sum(asked), lead_name(checkout)
-    amount = money.for_payer(own, checkout.currency)
-    is_equal = _is_equal(checkout, asked)
+    amount = money.display_for_payer(own, checkout.currency)
+    is_equal = _is_split_equally(checkout, asked)
     people = [
         Person(1, name, name[:1].upper(), amount, LEAD, 1),
         *(_person_of_share(share, checkout, claim, now, is_equal=is_equal) for share in shares),
     ]
     drawn = zip(people, share_bar.places([own, *asked]), strict=True)
     people = [replace(person, left=f"{x:.3f}", width=f"{width:.3f}") for person, (x, width) in drawn]
-    return Bill(people, money.for_payer(asked[0], checkout.currency) if len(set(asked)) == 1 else "")
+    return GroupBill(
+        people, money.display_for_payer(asked[0], checkout.currency) if len(set(asked)) == 1 else ""
+    )
 
 
 def _person_of_share(
@@ -110,15 +114,15 @@ def _person_of_share(
     is_mine = state == TAKEN and claim == share.claim_digest != ""
     return Person(
         position=share.position,
-        name=name or called(share, checkout if is_equal and state == FREE else None),
+        name=name or share_name(share, checkout if is_equal and state == FREE else None),
         initial=name[:1].upper() or str(share.position),
-        amount=money.for_payer(share.amount, checkout.currency),
+        amount=money.display_for_payer(share.amount, checkout.currency),
         state=state,
-        tint=1 if is_leads else tint(share),
+        tint=1 if is_leads else colour_number(share),
         is_named=bool(share.name),
         is_mine=is_mine,
         was_paid=share.status in (*SHARE_PAID, ShareStatus.REFUNDED),
-        until=kept_until(share, checkout) if is_mine else "",
+        until=claim_end(share, checkout) if is_mine else "",
     )
 
 
@@ -135,13 +139,13 @@ def _visible_state(share: PaymentRequest, now: datetime) -> str:
     return FREE if share_claims.is_free(share, now) else TAKEN
 
 
-def _is_equal(checkout: Checkout, asked: Sequence[int]) -> bool:
+def _is_split_equally(checkout: Checkout, asked: Sequence[int]) -> bool:
     """Return whether the cost is split equally."""
     step = mate_shares.amount_rule(checkout).step
-    return set(asked) == {split_amounts.equally(checkout.amount, len(asked) + 1, step=step)[1]}
+    return set(asked) == {split_amounts.equal_shares(checkout.amount, len(asked) + 1, step=step)[1]}
 
 
-def called(share: PaymentRequest, equal: Checkout | None = None) -> str:
+def share_name(share: PaymentRequest, equal: Checkout | None = None) -> str:
     """Return what to call a share that has no name: its number on the bill.
 
     If the order `equal` is given, return instead that this is one of the order's equal shares.
@@ -151,16 +155,16 @@ def called(share: PaymentRequest, equal: Checkout | None = None) -> str:
     return _("Share {number}").format(number=share.position)
 
 
-def tint(share: PaymentRequest) -> int:
+def colour_number(share: PaymentRequest) -> int:
     """Return the number of a mate's colour, which is the same in every browser."""
     return (share.position - 2) % MATES_TINTS + 2
 
 
-def kept_until(share: PaymentRequest, checkout: Checkout) -> SafeString:
+def claim_end(share: PaymentRequest, checkout: Checkout) -> SafeString:
     """Return the time of day until which a claimed share is reserved, as HTML.
 
     Return "" if the share is not open, for example while its card is being charged.
     """
     if share.status != ShareStatus.OPEN or share.claimed_until is None:
         return SafeString()
-    return summary.hour(share.claimed_until, summary.zone_of(checkout))
+    return summary.short_time(share.claimed_until, summary.zone_of(checkout))

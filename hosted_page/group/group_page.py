@@ -22,12 +22,12 @@ from config.lib import crypto
 from config.lib.web import address, qr_codes
 from hosted_page import payer, rendering, summary, waiting_times
 from hosted_page.group import group_members, share_claim_limits
-from hosted_page.group.group_members import Bill, Person
+from hosted_page.group.group_members import GroupBill, Person
 from hosted_page.payment_target import (
     SIGN_IN,
     PaymentTarget,
     absolute,
-    bind,
+    bind_log_context,
     lead_name,
     order_at_group_link,
 )
@@ -58,7 +58,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Refused:
+class TakeRefusal:
     """The reason why a share was not taken.
 
     `kind` is "taken" (the share is not free), "name" (a name is missing) or "limit" (the network has taken
@@ -72,7 +72,7 @@ class Refused:
     status: int = 200
 
 
-NOTHING = Refused()
+NO_REFUSAL = TakeRefusal()
 GroupView = Callable[[HttpRequest, Group], HttpResponse]
 
 
@@ -85,13 +85,13 @@ def for_group(view: GroupView) -> Callable[..., HttpResponse]:
     @wraps(view)
     def found(request: HttpRequest, token: str) -> HttpResponse:
         checkout = order_at_group_link(token)
-        bind(checkout)
+        bind_log_context(checkout)
         return view(request, Group(checkout, token))
 
     return found
 
 
-def go(token: str, **query: int) -> HttpResponseRedirect:
+def redirect_to_group(token: str, **query: int) -> HttpResponseRedirect:
     """Redirect to a group page. The query parameter `left` is the position of a share that was released."""
     more = "&".join(f"{name}={value}" for name, value in query.items())
     path = reverse("group", args=[token])
@@ -105,7 +105,7 @@ def show_group(request: HttpRequest, group: Group) -> HttpResponse:
     return _render_page(request, group)
 
 
-def _render_page(request: HttpRequest, group: Group, refused: Refused = NOTHING) -> HttpResponse:
+def _render_page(request: HttpRequest, group: Group, refused: TakeRefusal = NO_REFUSAL) -> HttpResponse:
     shares = _current_shares(group)
     bill = _bill_of(request, group, shares)
     closed = _closed_reason(group, bill)
@@ -117,7 +117,7 @@ def _render_page(request: HttpRequest, group: Group, refused: Refused = NOTHING)
         "refused": refused,
         "take_action": group.path("take"),
         "mine_url": _share_path(group, bill.mine.position) if bill.mine else "",
-        "until": "" if closed else _end_of_group(group, shares),
+        "until": "" if closed else _last_link_end(group, shares),
     }
     context["order"] = _order_summary(group, bill, closed)
     return _render_template(request, group, "group", context, status=refused.status)
@@ -130,7 +130,7 @@ def _render_template(
     return rendering.render_page(request, PaymentTarget(group.checkout), name, every | context, status=status)
 
 
-def _order_summary(group: Group, bill: Bill, closed: dict[str, Any] | None) -> summary.Summary:
+def _order_summary(group: Group, bill: GroupBill, closed: dict[str, Any] | None) -> summary.Summary:
     """Return the order's summary for a mate.
 
     It shows the amount of each share if a share can be taken, or if this browser has taken one.
@@ -148,18 +148,18 @@ def _order_summary(group: Group, bill: Bill, closed: dict[str, Any] | None) -> s
 
 def _current_shares(group: Group) -> list[PaymentRequest]:
     """End the shares that are past their deadline, and return all shares."""
-    shares = current_checkouts.shares(group.checkout)
-    if mate_shares.end_all_late(group.checkout, shares, current_checkouts.read_at(group.checkout)):
-        return current_checkouts.shares(group.checkout)
+    shares = current_checkouts.shares_of(group.checkout)
+    if mate_shares.expire_all_late(group.checkout, shares, current_checkouts.read_at(group.checkout)):
+        return current_checkouts.shares_of(group.checkout)
     return shares
 
 
-def _bill_of(request: HttpRequest, group: Group, shares: Sequence[PaymentRequest]) -> Bill:
+def _bill_of(request: HttpRequest, group: Group, shares: Sequence[PaymentRequest]) -> GroupBill:
     now = current_checkouts.read_at(group.checkout)
     return group_members.bill_for_claim(group.checkout, shares, payer.claim_of(request), now)
 
 
-def _closed_reason(group: Group, bill: Bill) -> dict[str, Any] | None:
+def _closed_reason(group: Group, bill: GroupBill) -> dict[str, Any] | None:
     """Return the reason why no share can be taken, None if one can be taken.
 
     The reason has a heading and words. `passes` says that the reason is temporary. Rule group.opens.
@@ -172,12 +172,12 @@ def _closed_reason(group: Group, bill: Bill) -> dict[str, Any] | None:
         )
         return {"heading": _("Not open yet"), "words": words.format(**facts), "passes": True}
     if status in ENDED:
-        return _asks_no_more(group)
+        return _no_longer_asked(group)
     if status == Status.REFUNDING:
         words = _("{shop} is refunding this order, so you don’t need to pay.")
         return {"heading": _("Nothing to pay now"), "words": words.format(**facts), "passes": True}
-    dispute = disputes.standing_of(group.checkout)
-    return _all_gone(group, bill) if dispute is None else _dispute_reason(dispute)
+    dispute = disputes.blocking_dispute_of_row(group.checkout)
+    return _no_share_reason(group, bill) if dispute is None else _dispute_reason(dispute)
 
 
 def _dispute_reason(dispute: Dispute) -> dict[str, Any]:
@@ -194,7 +194,7 @@ def _dispute_reason(dispute: Dispute) -> dict[str, Any]:
     return {"heading": heading, "words": words, "is_disputed": True}
 
 
-def _all_gone(group: Group, bill: Bill) -> dict[str, Any] | None:
+def _no_share_reason(group: Group, bill: GroupBill) -> dict[str, Any] | None:
     """Return the reason why no share is free, None if a share is free."""
     if bill.of(group_members.FREE):
         return None
@@ -206,17 +206,19 @@ def _all_gone(group: Group, bill: Bill) -> dict[str, Any] | None:
     if bill.of(group_members.PAID):
         words = _("No share is left to pay. You don’t owe anything.")
         return {"heading": _("No shares left to pay"), "words": words}
-    if settling.is_given_back_outside(group.checkout.pk):
+    if settling.is_refunded_by_others(group.checkout.pk):
         return {"heading": _("Shares can no longer be paid"), "words": NOTHING_LEFT}
-    return _asks_no_more(group)
+    return _no_longer_asked(group)
 
 
-def _asks_no_more(group: Group) -> dict[str, Any]:
+def _no_longer_asked(group: Group) -> dict[str, Any]:
     heading = _("{name} is no longer asking for this").format(name=group.name)
     return {"heading": heading, "words": NOTHING_LEFT}
 
 
-def _page_notice(request: HttpRequest, group: Group, bill: Bill, refused: Refused) -> dict[str, str] | None:
+def _page_notice(
+    request: HttpRequest, group: Group, bill: GroupBill, refused: TakeRefusal
+) -> dict[str, str] | None:
     """Return the notice at the top of the page, None if there is none.
 
     The notice says one of three things: the network has taken too many shares, another person has taken or
@@ -227,9 +229,9 @@ def _page_notice(request: HttpRequest, group: Group, bill: Bill, refused: Refuse
     asked = {name: bill.at(_parse_number(request.GET.get(name, ""))) for name in ("taken", "left")}
     tried = bill.at(refused.position) if refused.kind == "taken" else None
     if tried is not None and tried.state != group_members.FREE and not tried.is_mine:
-        return _just_taken(group, bill, tried)
+        return _taken_notice(group, bill, tried)
     if asked["taken"] is not None and not asked["taken"].is_mine:
-        return _not_theirs(group, bill, asked["taken"])
+        return _not_claimed_notice(group, bill, asked["taken"])
     if asked["left"] is not None and asked["left"].state == group_members.FREE:
         title = _("You have not been charged")
         words = _("{share} is free again.").format(share=asked["left"].of_whom)
@@ -237,7 +239,7 @@ def _page_notice(request: HttpRequest, group: Group, bill: Bill, refused: Refuse
     return None
 
 
-def _not_theirs(group: Group, bill: Bill, share: Person) -> dict[str, str] | None:
+def _not_claimed_notice(group: Group, bill: GroupBill, share: Person) -> dict[str, str] | None:
     """Return the notice for a person who was redirected here because they have not claimed the share.
 
     The person might have paid the share in a browser that no longer remembers it, so the notice of a paid
@@ -254,10 +256,10 @@ def _not_theirs(group: Group, bill: Bill, share: Person) -> dict[str, str] | Non
         # shop may know it.
         title = _("Share {number}").format(number=share.position)
         return {"tone": "still", "icon": "check", "title": title, "words": words}
-    return _just_taken(group, bill, share) if share.state == group_members.TAKEN else None
+    return _taken_notice(group, bill, share) if share.state == group_members.TAKEN else None
 
 
-def _just_taken(group: Group, bill: Bill, share: Person) -> dict[str, str]:
+def _taken_notice(group: Group, bill: GroupBill, share: Person) -> dict[str, str]:
     # If no share is free, another part of the page says when one can become free.
     is_any_free = bill.of(group_members.FREE)
     words = _("Take another, or ask {name}.").format(name=group.name) if is_any_free else ""
@@ -269,9 +271,9 @@ def _parse_number(text: str) -> int:
     return int(text) if text.isdecimal() and len(text) < 3 else 0
 
 
-def _end_of_group(group: Group, shares: Sequence[PaymentRequest]) -> str:
+def _last_link_end(group: Group, shares: Sequence[PaymentRequest]) -> str:
     ends = [share.expires_at for share in shares if share.status == ShareStatus.OPEN]
-    return summary.day(max((end for end in ends if end), default=None), group.checkout)
+    return summary.day_with_time(max((end for end in ends if end), default=None), group.checkout)
 
 
 def _share_path(group: Group, position: int) -> str:
@@ -293,27 +295,31 @@ def take_share(request: HttpRequest, group: Group) -> HttpResponse:
     return response
 
 
-def _take_share(request: HttpRequest, group: Group, position: int, name: str, browser: str) -> Refused | None:
+def _take_share(
+    request: HttpRequest, group: Group, position: int, name: str, browser: str
+) -> TakeRefusal | None:
     """Take a share. Return the reason if it was refused, otherwise None."""
-    share = next((row for row in current_checkouts.shares(group.checkout) if row.position == position), None)
+    share = next(
+        (row for row in current_checkouts.shares_of(group.checkout) if row.position == position), None
+    )
     if share is None:
-        return Refused("taken", typed=name, status=409)
+        return TakeRefusal("taken", typed=name, status=409)
     try:
         share_claims.claim_share(
             share.pk,
             claim=crypto.digest(browser),
             name=name,
             is_signed_in=payer.customer_of(request, share.pk) is not None,
-            admit=partial(share_claim_limits.admit, address.caller_address(request)),
+            admit=partial(share_claim_limits.count_claim, address.caller_address(request)),
         )
     except share_claims.NameMissing:
-        return Refused("name", position, words=_("Enter your name."), status=422)
-    except share_claim_limits.TooManyTakes as many:
-        when = waiting_times.until(many.until, many.now)
+        return TakeRefusal("name", position, words=_("Enter your name."), status=422)
+    except share_claim_limits.TooManyClaims as many:
+        when = waiting_times.time_until(many.until, many.now)
         words = _("Too many shares were taken from your network. Try again {when}.").format(when=when)
-        return Refused("limit", position, name, words, status=429)
+        return TakeRefusal("limit", position, name, words, status=429)
     except (ShareNotOpen, OperationInProgress):
-        return Refused("taken", position, name, status=409)
+        return TakeRefusal("taken", position, name, status=409)
     return None
 
 
@@ -326,7 +332,7 @@ def qr_page(request: HttpRequest, group: Group) -> HttpResponse:
     to the page from which the QR code was opened. That page says why.
     """
     bill = _bill_of(request, group, _current_shares(group))
-    if not _may_come(group, bill):
+    if not _can_still_be_taken(group, bill):
         return HttpResponseRedirect(_close_path(request, group), status=303)
     context = {
         "name": group.name,
@@ -340,9 +346,11 @@ def qr_page(request: HttpRequest, group: Group) -> HttpResponse:
     return _render_template(request, group, name, context)
 
 
-def _may_come(group: Group, bill: Bill) -> bool:
+def _can_still_be_taken(group: Group, bill: GroupBill) -> bool:
     """Return whether a share can still be taken: one is free, or is claimed and might become free again."""
-    is_open = group.checkout.status == Status.CAPTURED and disputes.standing_of(group.checkout) is None
+    is_open = (
+        group.checkout.status == Status.CAPTURED and disputes.blocking_dispute_of_row(group.checkout) is None
+    )
     return is_open and bool(bill.of(group_members.FREE) or bill.of(group_members.TAKEN))
 
 

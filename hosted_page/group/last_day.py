@@ -62,15 +62,15 @@ def last_day_offer(
     `lines` are the lines of the bill.
     """
     end = link_deadline.ends_at(shares)
-    if end is None or end - now > link_deadline.LASTS:
+    if end is None or end - now > link_deadline.LAST_DAY:
         return None
     unpaid = [share for share in shares if share.status == ShareStatus.OPEN]
     ids = {str(share.pk) for share in unpaid}
     asked = [line for line in lines if line.id in ids]
     known = [line for line in asked if line.sent_to]
     return LastDay(
-        at=summary.day(end, checkout),
-        amount=money.for_payer(sum(share.amount for share in unpaid), checkout.currency),
+        at=summary.day_with_time(end, checkout),
+        amount=money.display_for_payer(sum(share.amount for share in unpaid), checkout.currency),
         to_remind=[line for line in known if not line.remind_from],
         reminded=[line for line in known if line.remind_from],
         others=[line for line in asked if not line.sent_to],

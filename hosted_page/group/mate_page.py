@@ -19,36 +19,38 @@ from hosted_page.payment_target import PaymentTarget, lead_name
 from hosted_page.status import share_status
 from hosted_page.status.order_status import PageStatus
 from hosted_page.steps import sign_in, sign_in_extension
-from hosted_page.views import NOTHING, Refused
+from hosted_page.views import NO_ERRORS, FormErrors
 from payments import disputes
 
 
-def show_page(request: HttpRequest, target: PaymentTarget, refused: Refused = NOTHING) -> HttpResponse:
+def show_page(request: HttpRequest, target: PaymentTarget, refused: FormErrors = NO_ERRORS) -> HttpResponse:
     """Show the next step or the share's status, and the error of a `refused` form."""
     now = clock.now()
-    target = _expired_if_due(target, now)
+    target = _expire_if_due(target, now)
     customer_uuid = payer.customer_of(request, target.subject)
-    found = _of_another(request, target, now) or share_status.share_status_of(target, customer_uuid, now)
+    found = _claimed_by_other_status(request, target, now) or share_status.share_status_of(
+        target, customer_uuid, now
+    )
     if found is not None:
-        if not target.is_paid_by(customer_uuid) and sign_in.is_asked(request, target):
+        if not target.is_paid_by(customer_uuid) and sign_in.should_show_sign_in(request, target):
             return sign_in.show_sign_in(request, target)
         return _render(request, target, found, refused)
     if rendering.wants_part(request):
         return HttpResponseClientRefresh()
     if customer_uuid is None:
         return sign_in.show_sign_in(request, target, refused.tick)
-    return _own_link(request, target) if target.payer_of(request) is None else target.go("card")
+    return _show_own_order(request, target) if target.payer_of(request) is None else target.go("card")
 
 
-def _expired_if_due(target: PaymentTarget, now: datetime) -> PaymentTarget:
+def _expire_if_due(target: PaymentTarget, now: datetime) -> PaymentTarget:
     """End the share if it is past its deadline, and return the current target."""
     share = target.share
-    if share is None or not mate_shares.end_all_late(target.checkout, [share], now):
+    if share is None or not mate_shares.expire_all_late(target.checkout, [share], now):
         return target
     return target.anew()
 
 
-def _of_another(request: HttpRequest, target: PaymentTarget, now: datetime) -> PageStatus | None:
+def _claimed_by_other_status(request: HttpRequest, target: PaymentTarget, now: datetime) -> PageStatus | None:
     """Return the status of a share that another person has claimed through the group link.
 
     Return None if no other person has claimed the share. Rule group.pays.
@@ -64,28 +66,30 @@ def _of_another(request: HttpRequest, target: PaymentTarget, now: datetime) -> P
     return PageStatus("taken", _("This share is taken"), [words], live=True)
 
 
-def _render(request: HttpRequest, target: PaymentTarget, found: PageStatus, refused: Refused) -> HttpResponse:
+def _render(
+    request: HttpRequest, target: PaymentTarget, found: PageStatus, refused: FormErrors
+) -> HttpResponse:
     own: dict[str, Any] = {
-        **views.of_receipt(request, target, found, refused),
-        **_unpaid_again(target),
+        **views.receipt_context(request, target, found, refused),
+        **_summary_during_dispute(target),
         "place_to": _("{name}’s card").format(name=lead_name(target.checkout)),
         "reconsider": _reconsider_context(target),
-        "stay": sign_in_extension.beside(request, target),
-        "box": box.box_on(request, target, refused.tick) if found.state == "share_paid" else None,
+        "stay": sign_in_extension.notice_on_status_page(request, target),
+        "box": box.box_context(request, target, refused.tick) if found.state == "share_paid" else None,
     }
     if not target.is_paid_by(payer.customer_of(request, target.subject)):
-        own |= sign_in.way_back(request, target)
-    response = rendering.show_status(request, target, found, own, is_refused=refused != NOTHING)
+        own |= sign_in.sign_in_link(request, target)
+    response = rendering.show_status(request, target, found, own, is_refused=refused != NO_ERRORS)
     sign_in_extension.prolong(request, response, target)
     return response
 
 
-def _unpaid_again(target: PaymentTarget) -> dict[str, Any]:
+def _summary_during_dispute(target: PaymentTarget) -> dict[str, Any]:
     """Return the order's summary with the label "Total" if a dispute is open or lost, otherwise {}.
 
     The usual label says that the lead has paid the total. This might not be true once a dispute is open.
     """
-    if target.checkout.status != Status.CAPTURED or not disputes.standing(target.checkout.pk):
+    if target.checkout.status != Status.CAPTURED or not disputes.blocking_dispute(target.checkout.pk):
         return {}
     return {"order": replace(summary.summary_of(target), total_label=_("Total"))}
 
@@ -97,18 +101,18 @@ def _reconsider_context(target: PaymentTarget) -> dict[str, Any] | None:
     """
     share, checkout = target.share, target.checkout
     may = share is not None and share_changes.may_reconsider(share, clock.now())
-    if share is None or not may or not share_changes.may_be_asked(checkout):
+    if share is None or not may or not share_changes.can_mates_pay(checkout):
         return None
     return {
         "action": target.address("reconsider"),
         "name": lead_name(checkout),
         "initial": share.shown_name[:1].upper() or str(share.position),
-        "tint": group_members.tint(share),
-        "until": summary.day(share.expires_at, checkout),
+        "tint": group_members.colour_number(share),
+        "until": summary.day_with_time(share.expires_at, checkout),
     }
 
 
-def _own_link(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+def _show_own_order(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     words = _("You signed in with the number that placed this order. Send this link to your mate instead.")
     link = {"href": PaymentTarget(target.checkout).address(), "label": _("Go to your order")}
-    return rendering.say(request, target, _("This is your own order"), words, link=link)
+    return rendering.render_message(request, target, _("This is your own order"), words, link=link)

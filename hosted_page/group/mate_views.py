@@ -15,7 +15,7 @@ from hosted_page.group import group_page, mate_page
 from hosted_page.opt_in import box
 from hosted_page.payment_target import PaymentTarget, for_form, for_page, for_target
 from hosted_page.status import receipt_sms
-from hosted_page.views import Refused
+from hosted_page.views import FormErrors
 
 
 @for_page
@@ -36,17 +36,21 @@ def qr(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 def opt_in(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Save a mate's choice in the merchant's marketing box. The mate need not be signed in."""
     wrong = box.save_tick(request, target)
-    return mate_page.show_page(request, target, Refused(tick=wrong)) if wrong else target.go_with(box.SAVED)
+    return (
+        mate_page.show_page(request, target, FormErrors(tick=wrong)) if wrong else target.go_with(box.SAVED)
+    )
 
 
 @for_form
 def receipt(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Text the receipt's link to the mate who paid the share."""
     if not target.is_paid_by(payer.customer_of(request, target.subject)):
-        return views.signed_out(request, target)
+        return views.show_signed_out(request, target)
     refused = receipt_sms.request_receipt(target, address.caller_address(request))
     return (
-        mate_page.show_page(request, target, Refused(receipt=refused)) if refused else target.go_to("receipt")
+        mate_page.show_page(request, target, FormErrors(receipt=refused))
+        if refused
+        else target.go_to("receipt")
     )
 
 
@@ -58,8 +62,8 @@ def decline(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """
     claim = payer.claim_of(request)
     if target.group and target.share is not None:
-        share_claims.release(target.subject, claim=claim)
-        return group_page.go(target.group, left=target.share.position)
+        share_claims.release_claim(target.subject, claim=claim)
+        return group_page.redirect_to_group(target.group, left=target.share.position)
     with contextlib.suppress(ShareNotOpen):  # if it is not open, the page shows its current state
         mate_shares.decline(target.subject, claim)
     return target.go()
@@ -68,8 +72,8 @@ def decline(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 @for_form
 def release(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Release a claimed share, and show the group page."""
-    share_claims.release(target.subject, claim=payer.claim_of(request))
-    return group_page.go(target.group)
+    share_claims.release_claim(target.subject, claim=payer.claim_of(request))
+    return group_page.redirect_to_group(target.group)
 
 
 @for_form

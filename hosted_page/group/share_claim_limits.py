@@ -10,10 +10,10 @@ from config.lib.web import address as network
 from hosted_page.models import ShareTake
 
 PER_ADDRESS = Limit(30, timedelta(hours=1))
-KEPT = timedelta(hours=2)  # how long rows are kept; longer than the period of the limit
+RETENTION = timedelta(hours=2)  # how long rows are kept; longer than the period of the limit
 
 
-class TooManyTakes(Exception):
+class TooManyClaims(Exception):
     """The network has reached its limit of shares. It can take the next share at `until`."""
 
     def __init__(self, until: datetime, now: datetime) -> None:
@@ -21,7 +21,7 @@ class TooManyTakes(Exception):
         self.until, self.now = until, now
 
 
-def admit(address: str) -> None:
+def count_claim(address: str) -> None:
     """Count a share that is about to be taken. Call it in the transaction that takes the share.
 
     Raises TooManyTakes. Rules group.takes, limit.address.
@@ -33,7 +33,7 @@ def admit(address: str) -> None:
     of_site = ShareTake.objects.filter(quota.HAS_SITE, site_digest__in=alike["site_digest"])
     if any(alike["site_digest"]):
         _check_limit(of_site, PER_ADDRESS.of_site(), now)
-    ShareTake.objects.create(created_at=now, **network.first(alike))
+    ShareTake.objects.create(created_at=now, **network.first_digests(alike))
 
 
 def _check_limit(taken: QuerySet[ShareTake], limit: Limit, now: datetime) -> None:
@@ -41,9 +41,9 @@ def _check_limit(taken: QuerySet[ShareTake], limit: Limit, now: datetime) -> Non
     times = taken.filter(created_at__gt=now - limit.within).order_by("-created_at")
     deciding = times.values_list("created_at", flat=True)[limit.maximum - 1 : limit.maximum].first()
     if deciding is not None:
-        raise TooManyTakes(deciding + limit.within, now)
+        raise TooManyClaims(deciding + limit.within, now)
 
 
 def delete_old() -> None:
     """Delete the rows that are too old for the limit."""
-    batches.delete(ShareTake.objects.filter(pk__lt=clock.first_id(clock.now() - KEPT)))
+    batches.delete(ShareTake.objects.filter(pk__lt=clock.first_id(clock.now() - RETENTION)))

@@ -15,7 +15,7 @@ from payments.models import Logo, Merchant
 
 
 @dataclass(frozen=True)
-class Shown:
+class LogoOnPage:
     """A logo for pages and chats: the small mark's address and width in CSS pixels, and the card's URL."""
 
     mark: str
@@ -60,7 +60,7 @@ def _record_brand_change(merchant_uuid: UUID, width: int | None) -> int:
     return merchant.brand_version
 
 
-def logo_of(merchant: Merchant) -> Shown | None:
+def logo_of(merchant: Merchant) -> LogoOnPage | None:
     """Return a merchant's logo for pages, None if the merchant has no logo."""
     if merchant.logo_version is None or merchant.logo_width is None:
         return None
@@ -68,6 +68,6 @@ def logo_of(merchant: Merchant) -> Shown | None:
 
 
 @lru_cache(1024)
-def _shown_logo(merchant_uuid: UUID, version: int, width: int) -> Shown:
+def _shown_logo(merchant_uuid: UUID, version: int, width: int) -> LogoOnPage:
     mark, card = (reverse(name, args=[merchant_uuid, version]) for name in ("brand_logo", "brand_card"))
-    return Shown(mark, width, absolute(card))
+    return LogoOnPage(mark, width, absolute(card))

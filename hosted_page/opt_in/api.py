@@ -9,7 +9,7 @@ from rest_framework.response import Response
 from checkout.models import Checkout
 from config.lib.api import fields
 from config.lib.api.described import DescribedOperation, DescribedOperations, DescribedResponse
-from config.lib.api.responses import Known, Out
+from config.lib.api.responses import OpenChoice, Out
 from config.lib.api.view import ApiView
 from hosted_page.models import OptIn
 from hosted_page.opt_in import link
@@ -30,7 +30,7 @@ class OptInLinkOut(Out):
     """A link, for the place where the merchant shows it."""
 
     url = drf.URLField(allow_null=True, help_text="The link to the box. Null while you have opt-in off.")
-    placement = Known(link.PLACEMENTS, help_text="Where the box was shown.")
+    placement = OpenChoice(link.PLACEMENTS, help_text="Where the box was shown.")
 
 
 class OptInLink(ApiView):

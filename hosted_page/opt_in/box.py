@@ -16,7 +16,7 @@ from hosted_page.steps.split_form import clean_name
 SAVED = "saved"  # query parameter of the page after an opt-in was saved
 
 
-def box_on(
+def box_context(
     request: HttpRequest, target: PaymentTarget, wrong: Mapping[str, str] | None = None
 ) -> dict[str, Any] | None:
     """Return the contents of the box. Return None if the merchant has turned opt-in off.
@@ -27,14 +27,14 @@ def box_on(
     if not merchant.opt_in_enabled:
         return None
     text = consent.wording(merchant)
-    asks_name = not (target.share is None and _person_is_named(request, target))
+    asks_name = not (target.share is None and _has_name(request, target))
     return {
         "action": target.address("opt_in"),
         "words": text.text,
         "version": text.version,
         "is_saved": SAVED in request.GET,
         "asks_name": asks_name,
-        "name": clean_name(prefill.name(target)) if asks_name and _is_lead(request, target) else "",
+        "name": clean_name(prefill.prefilled_name(target)) if asks_name and _is_lead(request, target) else "",
         "is_alone": False,
         # The box is never ticked in advance. It stays ticked only after a ticked form had another error.
         "is_ticked": bool(wrong) and "error_box" not in (wrong or {}),
@@ -56,8 +56,8 @@ def save_tick(request: HttpRequest, target: PaymentTarget, placement: str = "") 
         email = consent.parse_email(request.POST.get("email", ""))
         person = None if placement else _signed_in_person(request, target)
         own = OptIn.Placement.PAY_LINK if target.share else OptIn.Placement.SUCCESS_PAGE
-        text = consent.shown_version(target.checkout.merchant, request.POST.get("version", ""))
-        consent.tick(
+        text = consent.text_of_version(target.checkout.merchant, request.POST.get("version", ""))
+        consent.record_opt_in(
             target,
             person=person,
             has_proven=payer.is_proven(request, target.subject),
@@ -75,7 +75,7 @@ def save_tick(request: HttpRequest, target: PaymentTarget, placement: str = "") 
     return {}
 
 
-def _person_is_named(request: HttpRequest, target: PaymentTarget) -> bool:
+def _has_name(request: HttpRequest, target: PaymentTarget) -> bool:
     lead = target.checkout.lead
     return bool(lead and lead.name) and _is_lead(request, target)
 

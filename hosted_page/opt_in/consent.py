@@ -84,7 +84,7 @@ def _default_wording(merchant: Merchant, language: str) -> OptInText:
         )
 
 
-def write(merchant: Merchant, *, text: str, language: str) -> OptInText:
+def save_text(merchant: Merchant, *, text: str, language: str) -> OptInText:
     """Save a merchant's own text for a language as a new version, which the box shows from now on."""
     with transaction.atomic(savepoint=True):
         return OptInText.objects.create(
@@ -99,7 +99,7 @@ def _next_version(merchant: Merchant) -> int:
     return int(last) + 1
 
 
-def shown_version(merchant: Merchant, version: str) -> OptInText:
+def text_of_version(merchant: Merchant, version: str) -> OptInText:
     """Return the text of the version that a page sends back, or the current text if it does not exist."""
     number = int(version) if version.isdecimal() and len(version) <= MAX_DIGITS else 0
     return OptInText.objects.filter(merchant=merchant, version=number).first() or wording(merchant)
@@ -117,7 +117,7 @@ def parse_email(text: str) -> str:
     return email
 
 
-def tick(
+def record_opt_in(
     target: PaymentTarget,
     *,
     person: Customer | None,
@@ -139,9 +139,9 @@ def tick(
     with transaction.atomic(durable=True):
         if person is not None and (person := _lock_person(person)) is None:
             return None
-        _check_room(target)
-        _keep_name(person, name)
-        saved = _save_opt_in(target, _known_as(merchant, person, email), email, placement, text)
+        _check_tick_limit(target)
+        _save_name(person, name)
+        saved = _save_opt_in(target, _merchant_customer(merchant, person, email), email, placement, text)
         told = event.event_data(target, saved, person, name, proven=person if has_proven else None)
         order = target.checkout.pk
         return outbox.emit(merchant, EventType.OPTED_IN, told, at=saved.opted_in_at, checkout_uuid=order).pk
@@ -153,10 +153,10 @@ def erase_events(ticks: QuerySet[OptIn]) -> None:
     if ticked:
         events = lookup.events_about(*{order for order, _ in ticked}).filter(type=EventType.OPTED_IN)
         told = events.filter(body_deleted_at=None).values_list("pk", "checkout_uuid", "created_at")
-        outbox.erase({pk: order for pk, order, at in told if order and (order, at) in ticked})
+        outbox.erase_bodies({pk: order for pk, order, at in told if order and (order, at) in ticked})
 
 
-def _check_room(target: PaymentTarget) -> None:
+def _check_tick_limit(target: PaymentTarget) -> None:
     """Raise TooManyTicks if the order or share has the maximum number of opt-ins."""
     ticks = OptIn.objects.filter(checkout_uuid=target.checkout.pk, share_uuid=_share_uuid(target))
     if ticks.count() >= MAX_TICKS:
@@ -176,7 +176,7 @@ def _share_uuid(target: PaymentTarget) -> UUID | None:
     return target.share.pk if target.share else None
 
 
-def _keep_name(person: Customer | None, name: str) -> None:
+def _save_name(person: Customer | None, name: str) -> None:
     """Save the typed name for a person who has no name yet."""
     if person is not None and name and not person.name:
         person.name = name
@@ -198,7 +198,7 @@ def _save_opt_in(
     )
 
 
-def _known_as(merchant: Merchant, person: Customer | None, email: str) -> MerchantCustomer:
+def _merchant_customer(merchant: Merchant, person: Customer | None, email: str) -> MerchantCustomer:
     """Return the merchant's customer for an opt-in.
 
     It is the customer of the signed-in person. If no one is signed in, it is the customer of earlier opt-ins

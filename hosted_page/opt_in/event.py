@@ -8,7 +8,7 @@ from rest_framework import serializers as drf
 from checkout.api.common_fields import CHECKOUT_UUID, MERCHANT_ORDER_ID
 from checkout.models import Customer
 from config.lib.api import fields
-from config.lib.api.responses import Known, Out, Time
+from config.lib.api.responses import OpenChoice, Out, Time
 from hosted_page.models import OptIn
 from hosted_page.payment_target import PaymentTarget
 
@@ -43,7 +43,7 @@ class OptInOut(Out):
     email_marketing = TICKED(help_text="true if there is an address to write to, otherwise null.")
     sms_marketing = TICKED(help_text="true if there is a number to write to, otherwise null.")
     opted_in_at = Time(help_text="When the box was ticked.")
-    placement = Known(OptIn.Placement, help_text="Where the box was shown.")
+    placement = OpenChoice(OptIn.Placement, help_text="Where the box was shown.")
     text_version = drf.IntegerField(min_value=1, help_text="The version of the wording that was shown.")
 
 
@@ -53,7 +53,9 @@ class OptedInDataOut(Out):
     customer_id = drf.UUIDField(
         help_text="The person's id: stable at your shop, different at other merchants."
     )
-    subject = Known(("lead", "friend"), help_text="`lead` placed the order. `friend` pays a share of it.")
+    subject = OpenChoice(
+        ("lead", "friend"), help_text="`lead` placed the order. `friend` pays a share of it."
+    )
     order = OptInOrderOut(help_text="The order on which the box was ticked.")
     customer = OptInCustomerOut(help_text="The person to write to.")
     opt_in = OptInOut(help_text="What the person agreed to.")

@@ -40,11 +40,11 @@ def show_box(request: HttpRequest, token: str) -> HttpResponse:
         wrong = box.save_tick(request, target, placement)
         if not wrong:
             return HttpResponseRedirect(f"{request.path}?{box.SAVED}=1", status=303)
-    shown = box.box_on(request, target, wrong)
+    shown = box.box_context(request, target, wrong)
     if shown is None:
         words = _("{shop} is not sending offers now.").format(shop=target.checkout.merchant.name)
         heading = _("No offers to sign up for")
-        return rendering.say(request, target, heading, words, cancel_url_path="")
+        return rendering.render_message(request, target, heading, words, cancel_url_path="")
     alone = shown | {"action": request.path, "is_alone": True}
     context = {"box": alone, "here": request.path, "cancel_url_path": ""}
     return rendering.render_page(request, target, "opt_in", context, status=422 if wrong else 200)

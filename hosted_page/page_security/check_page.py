@@ -25,7 +25,7 @@ from payments.provider import CardForm, CardPage
 FIRST_STEP, CARD = "first_step", "card"
 SECONDS = 60  # a signed address is valid for this long
 AMOUNT, CURRENCY = 1000, "GBP"
-_NOBODY = UUID(int=0)
+_NIL_UUID = UUID(int=0)
 _SALT = "card_page_check"
 
 
@@ -42,7 +42,7 @@ def card_page() -> str | CardPage:
     """Return the provider's card page for the sample order, or its address. Raises ProviderUnreachable."""
     back = f"{settings.CHECKOUT_PAGE_URL}/paid"
     with translation.override(settings.LANGUAGE_CODE):
-        return safe_answers.card_page(CardForm(_NOBODY, back, AMOUNT, CURRENCY, page=around()))
+        return safe_answers.card_page(CardForm(_NIL_UUID, back, AMOUNT, CURRENCY, page=page_context()))
 
 
 @require_safe
@@ -65,7 +65,7 @@ def _step_of_address(signed: str) -> object:
 
 def _first_step(request: HttpRequest) -> HttpResponse:
     context = {
-        **_every_page(),
+        **_common_context(),
         "action": request.path,
         "value": "",
         "error": "",
@@ -75,7 +75,7 @@ def _first_step(request: HttpRequest) -> HttpResponse:
         "signed_out": None,
     }
     response = render(request, "hosted_page/phone.html", context)
-    csp.allow_forms_to(response, *_ends_of_forms())
+    csp.allow_forms_to(response, *_form_targets())
     return response
 
 
@@ -83,17 +83,17 @@ def _show_card_page(request: HttpRequest) -> HttpResponse:
     found = card_page()
     if not isinstance(found, CardPage):
         raise Http404
-    return rendering.card_page(request, found, around(), _ends_of_forms())
+    return rendering.render_card_page(request, found, page_context(), _form_targets())
 
 
-def around() -> dict[str, Any]:
+def page_context() -> dict[str, Any]:
     """Return the template context around the card fields for the sample order.
 
     For a real order, steps.card_page.around returns this context.
     """
-    amount = money.for_payer(AMOUNT, CURRENCY)
+    amount = money.display_for_payer(AMOUNT, CURRENCY)
     return {
-        **_every_page(),
+        **_common_context(),
         "order": asdict(_sample_order(amount)),
         "lead": "",
         "change_split_url": "",
@@ -109,9 +109,9 @@ def around() -> dict[str, Any]:
     }
 
 
-def _every_page() -> dict[str, Any]:
+def _common_context() -> dict[str, Any]:
     return {
-        "order": _sample_order(money.for_payer(AMOUNT, CURRENCY)),
+        "order": _sample_order(money.display_for_payer(AMOUNT, CURRENCY)),
         "is_share": False,
         "languages": [],
         "here": "",
@@ -119,7 +119,7 @@ def _every_page() -> dict[str, Any]:
     }
 
 
-def _ends_of_forms() -> tuple[str, ...]:
+def _form_targets() -> tuple[str, ...]:
     return (settings.BASE_URL, *provider.current_provider().page_origins)
 
 

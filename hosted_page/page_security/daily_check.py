@@ -119,13 +119,13 @@ class _Check:
         if live is None:
             return
         name = inventory.PAGES[template]
-        self._add(_headers_changed(name, live.headers, _own_answer(address)))
-        self._add(_code_changed(name, template, live.body.decode(errors="replace")))
+        self._add(_header_changes(name, live.headers, _own_headers(address)))
+        self._add(_code_changes(name, template, live.body.decode(errors="replace")))
 
     def script(self, script: PageScript) -> None:
         """Check that a script is delivered with the same bytes as its source file."""
         live = self._get(urljoin(settings.CHECKOUT_PAGE_URL, static(script.name)))
-        if live is not None and live.body != static_files.released(script.name):
+        if live is not None and live.body != static_files.source_bytes(script.name):
             digest = static_files.integrity(live.body)
             self._add([f"{script.name} is delivered with other contents: {digest}."])
 
@@ -154,7 +154,7 @@ class _Check:
         self.found.changes.extend(changes)
 
 
-def _headers_changed(page: str, live: Mapping[str, str], own: Mapping[str, str]) -> Iterator[str]:
+def _header_changes(page: str, live: Mapping[str, str], own: Mapping[str, str]) -> Iterator[str]:
     for name in HEADERS:
         got, expected = _header_values(live, name), _header_values(own, name)
         if got != expected:
@@ -166,7 +166,7 @@ def _header_values(headers: Mapping[str, str], name: str) -> str:
     return ", ".join(value for given, value in headers.items() if given.lower() == name.lower())
 
 
-def _code_changed(page: str, template: str, text: str) -> Iterator[str]:
+def _code_changes(page: str, template: str, text: str) -> Iterator[str]:
     content = page_content.read_content(text)
     yield from (f"{page} has {other}." for other in content.other)
     expected = {
@@ -186,11 +186,11 @@ def _script_address(script: PageScript) -> str:
 
 
 def _script_integrity(script: PageScript) -> str:
-    content = static_files.released(script.name) if script.is_ours else None
+    content = static_files.source_bytes(script.name) if script.is_ours else None
     return "" if content is None else static_files.integrity(content)
 
 
-def _own_answer(address: str) -> Mapping[str, str]:
+def _own_headers(address: str) -> Mapping[str, str]:
     """Return the headers of this process's own response for the address. The network is not used."""
     parts = urlsplit(address)
     environ: dict[str, Any] = {

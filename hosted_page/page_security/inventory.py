@@ -11,7 +11,7 @@ from django.conf import settings
 
 from config.lib.web.static_files import HTMX
 
-OURS = "this service"
+OUR_OWNER = "this service"
 # The payment pages by their template: all pages that a payer sees between the shop's link and the receipt.
 PAGES = {
     "hosted_page/phone.html": "Phone number",
@@ -54,31 +54,31 @@ class PageScript:
 SCRIPTS = (
     PageScript(
         "js/zone.js",
-        OURS,
+        OUR_OWNER,
         "Names the time zone of each time for a payer who is in another zone.",
         tuple(PAGES),
     ),
     PageScript(
         "js/code.js",
-        OURS,
+        OUR_OWNER,
         "Fills in the code from the text message, and counts the seconds until another one can be sent.",
         ("hosted_page/code.html", "hosted_page/prefilled.html"),
     ),
     PageScript(
         "js/split.js",
-        OURS,
+        OUR_OWNER,
         "Shows what each person pays while the lead changes the split.",
         ("hosted_page/split.html",),
     ),
     PageScript(
         "js/session.js",
-        OURS,
+        OUR_OWNER,
         "Warns the payer before the sign-in ends, and extends it when the payer asks for that.",
         ("hosted_page/split.html", "hosted_page/bill.html", "hosted_page/status.html", *CARD_PAGES),
     ),
     PageScript(
         "js/card.js",
-        OURS,
+        OUR_OWNER,
         "Groups the digits of a test card, shows its brand and mistakes, and prevents a second submission.",
         ("bank/card.html",),
     ),
@@ -90,7 +90,7 @@ SCRIPTS = (
     ),
     PageScript(
         "js/stripe_card.js",
-        OURS,
+        OUR_OWNER,
         "Starts Stripe's card fields, and sends the browser back with the token that Stripe returns.",
         ("stripe/card.html",),
     ),
@@ -102,25 +102,25 @@ SCRIPTS = (
     ),
     PageScript(
         "js/status.js",
-        OURS,
+        OUR_OWNER,
         "Counts down the hold, reads changes aloud, and sends the browser back to the shop.",
         ("hosted_page/status.html",),
     ),
     PageScript(
         "js/bill.js",
-        OURS,
+        OUR_OWNER,
         "Updates the group bill while the lead looks at it.",
         ("hosted_page/bill.html",),
     ),
     PageScript(
         "js/links.js",
-        OURS,
+        OUR_OWNER,
         "Shares or copies the pay links of the group bill.",
         ("hosted_page/bill.html",),
     ),
     PageScript(
         "js/table.js",
-        OURS,
+        OUR_OWNER,
         "Keeps the screen on while mates scan the QR code, and shows who has scanned it.",
         ("hosted_page/group_qr.html",),
     ),

@@ -22,13 +22,13 @@ from config.lib.strict_json import InvalidJson
 from config.lib.web import address, bodies, origins
 from hosted_page.models import CspReport
 
-KEPT = timedelta(days=30)  # how long a row is kept after its last report
+RETENTION = timedelta(days=30)  # how long a row is kept after its last report
 LARGEST = 16 * 1024  # maximum bytes of a request body
 MAX_REPORTS = 20  # per request body; further reports are ignored
 # The maximum number of rows with a host. To make room for a new row, the row with the fewest reports is
 # deleted, and its reports are counted as OTHER.
 MAX_ROWS = 200
-OTHER, OURSELVES = "other", "this service"
+OTHER, OUR_SERVICE = "other", "this service"
 _CARD_FORM = re.compile(r"/bank/card/|/pay(?:/share/[^/]+|/g/[^/]+/\d+)?/card$|/pay/check$")
 _PORTAL = re.compile(r"/(?:portal|accounts|join)(?:/|$)")
 # The kinds of pages. PAGES has the kinds that are recognised by the start of their path.
@@ -65,7 +65,7 @@ class NotReports(Exception):
 @require_POST
 def receive_report(request: HttpRequest) -> HttpResponse:
     """Count the violations that a request reports. Return 204 for every well-formed request body."""
-    if bodies.length(request.META) > LARGEST:
+    if bodies.content_length(request.META) > LARGEST:
         return _refuse(413, f"Send at most {LARGEST} bytes.")
     if request.content_type not in READERS:
         return _refuse(415, f"Send {' or '.join(READERS)}.")
@@ -95,7 +95,7 @@ def _read_violations(request: HttpRequest) -> list[Violation]:
     return [violation for violation in found if violation is not None]
 
 
-def _of_reporting_api(body: Any) -> Iterator[tuple[str, str, str, str]]:
+def _read_report_to(body: Any) -> Iterator[tuple[str, str, str, str]]:
     """Yield the page, directive, blocked address and source of each violation in a `report-to` body.
 
     The body is a list of reports of any type.
@@ -111,7 +111,7 @@ def _of_reporting_api(body: Any) -> Iterator[tuple[str, str, str, str]]:
             )
 
 
-def _of_report_uri(body: Any) -> Iterator[tuple[str, str, str, str]]:
+def _read_report_uri(body: Any) -> Iterator[tuple[str, str, str, str]]:
     """Yield the page, directive, blocked address and source of the violation in a `report-uri` body.
 
     The body contains one report.
@@ -124,7 +124,7 @@ def _of_report_uri(body: Any) -> Iterator[tuple[str, str, str, str]]:
     yield page, directive or _text_fields(report, "violated-directive")[0], blocked, source
 
 
-READERS = {"application/reports+json": _of_reporting_api, "application/csp-report": _of_report_uri}
+READERS = {"application/reports+json": _read_report_to, "application/csp-report": _read_report_uri}
 
 
 def _text_fields(report: Mapping[str, Any], *names: str) -> Any:
@@ -137,7 +137,7 @@ def _violation_to_count(report: tuple[str, str, str, str], host: str) -> Violati
     if _EXTENSION.match(blocked) or _EXTENSION.match(source):
         return None
     try:
-        parts = origins.split(page)
+        parts = origins.split_url(page)
     except ValueError:
         return None
     if parts.netloc != host:
@@ -163,7 +163,7 @@ def _blocked_name(blocked: str, host: str) -> str:
         return blocked
     found = origins.host_of(blocked)
     if found and found == origins.host_of(f"//{host}"):
-        return OURSELVES
+        return OUR_SERVICE
     labels = ("*" if _looks_random(label) else label for label in found.split("."))
     return ".".join(labels)[:MAX_HOST] if _HOST.fullmatch(found) else OTHER
 
@@ -211,4 +211,4 @@ def _host_rows() -> QuerySet[CspReport]:
 
 def delete_old() -> None:
     """Delete the rows that no browser has reported for thirty days."""
-    batches.delete(CspReport.objects.filter(last_seen__lt=timezone.now() - KEPT))
+    batches.delete(CspReport.objects.filter(last_seen__lt=timezone.now() - RETENTION))

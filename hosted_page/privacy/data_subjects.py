@@ -68,7 +68,7 @@ def of_customer(customer_uuid: UUID) -> Person:
     return Person(customer, list(MerchantCustomer.objects.filter(customer=customer)))
 
 
-def is_named(phone: str) -> bool:
+def has_unverified_rows(phone: str) -> bool:
     """Return whether a lead sent a share to this number, or a merchant sent the number."""
     return any(rows.filter(phone=phone).exists() for rows in (PaymentRequest.objects, Prefill.objects))
 
@@ -79,7 +79,7 @@ def find_person(*, phone: str = "", email: str = "") -> Person:
         customer = Customer.objects.filter(phone=phone).first()
         if customer is not None:
             return of_customer(customer.pk)
-        if is_named(phone):
+        if has_unverified_rows(phone):
             return Person(None, [], phone)
         raise Unknown
     of_address = OptIn.objects.filter(email_digest__in=consent.email_digests(email))

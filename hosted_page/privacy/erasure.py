@@ -55,35 +55,35 @@ def erase(person: Person, *, writes_down: bool = True, unless_since: datetime | 
             Customer.objects.select_for_update(no_key=True).get(pk=person.customer.pk)
             known_as = MerchantCustomer.objects.filter(customer=person.customer)
             person = replace(person, known_as=[*person.known_as, *known_as])
-        if reasons := [*_open(person), *_since(person, unless_since)]:
+        if reasons := [*_open_reasons(person), *_newer_order_reasons(person, unless_since)]:
             raise StillNeeded(reasons)
         now = clock.now()
         marks = _marks(person)
-        _empty(person, now)
+        _delete_personal_data(person, now)
         _empty_opt_ins(person)
         consent.erase_events(person.opt_ins)
         if writes_down:
-            _write_down(marks, now)
+            _record_marks(marks, now)
 
 
-def again() -> Iterator[tuple[str, list[str]]]:
+def erase_recorded_again() -> Iterator[tuple[str, list[str]]]:
     """After a restore, erase again all people whose erasure was recorded.
 
     For each recorded person in the database, yield the mark in the file and the reasons that prevent the
     erasure. The reasons are empty if the person was erased. A person whose data is newer than the recorded
     erasure is not erased.
     """
-    marks = _written_down()
-    for customer in batches.each(Customer.objects.filter(erased_at=None).exclude(phone=None)):
-        mark, erased_at = _find(marks, "phone", customer.phone or "")
+    marks = _recorded_marks()
+    for customer in batches.iterate(Customer.objects.filter(erased_at=None).exclude(phone=None)):
+        mark, erased_at = _newest_mark(marks, "phone", customer.phone or "")
         if customer.created_at <= erased_at:
             yield mark, _erase_again(data_subjects.of_customer(customer.pk))
-    for row in batches.each(MerchantCustomer.objects.filter(customer=None)):
+    for row in batches.iterate(MerchantCustomer.objects.filter(customer=None)):
         ticks = OptIn.objects.filter(person=row).exclude(email_digest="").order_by("-opted_in_at")
         last = ticks.first()
         if last is None:
             continue
-        mark, erased_at = _find(marks, "e-mail", last.email.lower())
+        mark, erased_at = _newest_mark(marks, "e-mail", last.email.lower())
         if last.opted_in_at <= erased_at:
             yield mark, _erase_again(Person(None, [row]))
     yield from _numbers_again(marks)
@@ -96,9 +96,9 @@ def _numbers_again(marks: dict[str, datetime]) -> Iterator[tuple[str, list[str]]
     """
     sent = Prefill.objects.exclude(phone="").select_related("checkout")
     asked = PaymentRequest.objects.exclude(phone="").select_related("checkout")
-    for row in chain[Prefill | PaymentRequest](batches.each(sent), batches.each(asked)):
-        mark, erased_at = _find(marks, "phone", row.phone)
-        if row.checkout.created_at > erased_at or not data_subjects.is_named(row.phone):
+    for row in chain[Prefill | PaymentRequest](batches.iterate(sent), batches.iterate(asked)):
+        mark, erased_at = _newest_mark(marks, "phone", row.phone)
+        if row.checkout.created_at > erased_at or not data_subjects.has_unverified_rows(row.phone):
             continue
         person = data_subjects.find_person(phone=row.phone)
         if person.customer is None:
@@ -113,7 +113,7 @@ def _erase_again(person: Person) -> list[str]:
     return []
 
 
-def _open(person: Person) -> Iterator[str]:
+def _open_reasons(person: Person) -> Iterator[str]:
     for order in person.led.filter(status__in=OPEN_ORDERS):
         yield f"order {order.pk} is {order.status}"
     orders = {*person.led.values_list("pk", flat=True), *person.shares.values_list("checkout", flat=True)}
@@ -126,13 +126,13 @@ def _open(person: Person) -> Iterator[str]:
         yield f"operation {operation.pk} ({operation.kind}) has not ended"
 
 
-def _since(person: Person, moment: datetime | None) -> Iterator[str]:
+def _newer_order_reasons(person: Person, moment: datetime | None) -> Iterator[str]:
     if moment is not None:
         for order in person.led.filter(created_at__gte=moment):
             yield f"order {order.pk} is of {order.created_at:%Y-%m-%d}"
 
 
-def _empty(person: Person, now: datetime) -> None:
+def _delete_personal_data(person: Person, now: datetime) -> None:
     phone = (person.customer.phone if person.customer else person.phone) or ""
     person.shares.update(name="", phone="", next_reminder_at=None, claim_name="")
     Prefill.objects.filter(pk__in=list(person.prefills.values_list("pk", flat=True))).delete()
@@ -174,7 +174,7 @@ def _digests(kind: str, value: str) -> list[str]:
     return crypto.keyed_digests(f"erased {kind}", value)
 
 
-def _find(marks: dict[str, datetime], kind: str, value: str) -> tuple[str, datetime]:
+def _newest_mark(marks: dict[str, datetime], kind: str, value: str) -> tuple[str, datetime]:
     """Return the mark of a number or address in the file, and the time of the erasure.
 
     There can be one mark for each lookup key. The newest one is returned. The time is NEVER if there is none.
@@ -184,14 +184,14 @@ def _find(marks: dict[str, datetime], kind: str, value: str) -> tuple[str, datet
     return mark, erased_at
 
 
-def _write_down(marks: list[str], now: datetime) -> None:
+def _record_marks(marks: list[str], now: datetime) -> None:
     """Append the marks to the file outside the database, before the erasure is committed."""
     if settings.ERASURES_FILE and marks:
         with Path(settings.ERASURES_FILE).open("a") as file:
             file.writelines(f"{mark} {clock.iso(now)}\n" for mark in marks)
 
 
-def _written_down() -> dict[str, datetime]:
+def _recorded_marks() -> dict[str, datetime]:
     """Return the marks of the file, each with its newest time."""
     path = Path(settings.ERASURES_FILE or "/dev/null")
     lines = (

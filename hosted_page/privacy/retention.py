@@ -25,7 +25,7 @@ from payments.models import Payment
 log = structlog.get_logger("hosted_page.privacy")
 # A payment can be disputed for thirteen months. During this time, operators must be able to find a card by
 # its last 4 digits.
-DISPUTES_LAST = timedelta(days=400)
+MAX_DISPUTE_AGE = timedelta(days=400)
 SECONDS = 600.0  # per night and kind of row, enough for tens of thousands of rows
 M = TypeVar("M", bound=Model)
 
@@ -40,22 +40,22 @@ def erase_old() -> int:
     before = now - settings.PERSON_RETENTION
     erased = sum(
         _erase_person(data_subjects.of_customer(row.pk), before)
-        for row in _for_a_while(_old_customers(before))
+        for row in _limit_time(_old_customers(before))
     )
-    erased += sum(_erase_person(Person(None, [row]), before) for row in _for_a_while(_old_addresses(before)))
+    erased += sum(_erase_person(Person(None, [row]), before) for row in _limit_time(_old_addresses(before)))
     first = clock.first_id(before)
     batches.update(PaymentRequest.objects.filter(pk__lt=first).exclude(name=""), name="")
     batches.update(PaymentRequest.objects.filter(pk__lt=first).exclude(phone=""), phone="")
-    for customer in _for_a_while(_with_old_cards(now - DISPUTES_LAST)):
+    for customer in _limit_time(_with_old_cards(now - MAX_DISPUTE_AGE)):
         _erase_cards(customer, now)
     log.info("people erased", count=erased)
     return erased
 
 
-def _for_a_while(rows: QuerySet[M]) -> Iterator[M]:
+def _limit_time(rows: QuerySet[M]) -> Iterator[M]:
     """Yield rows until there are no more, or until the time limit. The next night yields the others."""
     end = time.monotonic() + SECONDS
-    return takewhile(lambda _: time.monotonic() < end, batches.each(rows))
+    return takewhile(lambda _: time.monotonic() < end, batches.iterate(rows))
 
 
 def _old_customers(before: datetime) -> QuerySet[Customer]:

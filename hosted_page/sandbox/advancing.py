@@ -27,11 +27,11 @@ from webhooks import outbox
 
 # The times that move: the times of the checkout's row (OWN), and the times of its other rows (MOVED).
 # `updated_at` is set to the current time.
-OWN = (
+CHECKOUT_TIMES = (
     *("created_at", "expires_at", "payable_until", "authorized_at", "capture_before", "captured_at"),
     *("voided_at", "expired_at", "last_refund_at"),
 )
-MOVED: tuple[tuple[type[Model], str, tuple[str, ...]], ...] = (
+RELATED_TIMES: tuple[tuple[type[Model], str, tuple[str, ...]], ...] = (
     (
         PaymentRequest,
         "checkout",
@@ -59,27 +59,27 @@ def advance(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> None:
     """Let `seconds` pass for a checkout. Raises Checkout.DoesNotExist, OperationInProgress."""
     Checkout.objects.only("pk").get(pk=checkout_uuid, merchant=merchant)
     # The open operations are finished first, so that the times that they write move too.
-    operation_recovery.finish_all_of(checkout_uuid)
-    _let_pass(merchant, checkout_uuid, seconds)
-    _hear_the_bank(checkout_uuid)
+    operation_recovery.finish_due_operations(checkout_uuid)
+    _move_all_times(merchant, checkout_uuid, seconds)
+    _receive_from_bank(checkout_uuid)
     expiry.expire_one_if_due(checkout_uuid)
     for share in PaymentRequest.objects.filter(checkout=checkout_uuid, status=ShareStatus.OPEN):
         mate_shares.expire(share.pk)
-    operation_recovery.finish_all_of(checkout_uuid)
+    operation_recovery.finish_due_operations(checkout_uuid)
 
 
-def _let_pass(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> None:
+def _move_all_times(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> None:
     """Move all times of a checkout earlier. Raises OperationInProgress."""
     by = timedelta(seconds=seconds)
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid, merchant)
         _check_open(checkout)
-        _move(Checkout.objects.filter(pk=checkout.pk), OWN, by)
+        _move(Checkout.objects.filter(pk=checkout.pk), CHECKOUT_TIMES, by)
         checkout.touch()
         _move_history(checkout, seconds)
         subjects = [checkout.pk, *checkout.payment_requests.values_list("pk", flat=True)]
         found: dict[str, Any] = {"checkout": checkout, "checkout_uuid": checkout.pk, "subject__in": subjects}
-        for model, of, names in MOVED:
+        for model, of, names in RELATED_TIMES:
             _move(model._default_manager.filter(**{of: found[of]}), names, by)
         payments = list(Payment.objects.filter(checkout_uuid=checkout.pk).values_list("pk", flat=True))
         operations = Operation.objects.filter(payment__in=payments)
@@ -89,14 +89,14 @@ def _let_pass(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> None:
     client.call_bank("advance", payments=payments, seconds=seconds)
 
 
-def _hear_the_bank(checkout_uuid: UUID) -> None:
+def _receive_from_bank(checkout_uuid: UUID) -> None:
     """Let the sandbox bank process what is due on a checkout's payments, and record its notifications.
 
     Without this call, both would happen only when Celery beat next starts the tasks.
     """
     payments = list(Payment.objects.filter(checkout_uuid=checkout_uuid).values_list("pk", flat=True))
     for told in client.call_bank("tell", payments=payments):
-        notifications.hear_message(told)
+        notifications.handle_notification(told)
     for payment_uuid in Inquiry.objects.filter(payment__in=payments).values_list("payment", flat=True):
         # The times have already moved. If the bank cannot be reached, the pump asks it again later.
         with suppress(ProviderUnreachable):

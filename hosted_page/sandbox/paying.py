@@ -8,22 +8,22 @@ from uuid import UUID
 from rest_framework import serializers as drf
 
 from checkout import authorizations, mate_shares, operation_recovery, split_amounts
-from checkout.authorizations import NotPayable, Paid
+from checkout.authorizations import NotPayable, PaymentResult
 from checkout.models import Checkout, Customer, PaymentRequest
 from checkout.states import SHARE_PAID, OperationInProgress, ShareStatus
 from config.lib.deadline import Deadline
 from hosted_page.steps import codes
 from hosted_page.steps.phone import InvalidPhone, parse_phone
-from hosted_page.steps.split_form import clean_call
+from hosted_page.steps.split_form import clean_short_name
 from payments import open_operations
 from payments.cause import Cause
 from payments.models import Merchant, Operation, Payment
 from payments.provider import CardUse, Verdict
 from payments.providers.sandbox import bank, client
 
-LEA = "Lea"  # default name of a lead who splits the order, because the page requires a name
+DEFAULT_LEAD_NAME = "Lea"  # default name of a lead who splits the order, because the page requires a name
 MATES = ("+447700900456", "+447700900457")
-PATIENCE = 5.0  # seconds to wait for the outcome of a challenge or of a share's payment
+WAIT_SECONDS = 5.0  # seconds to wait for the outcome of a challenge or of a share's payment
 
 MATES_CARDS = ("5555555555554444", "4242424242424242")
 
@@ -45,7 +45,9 @@ def pay(checkout: Checkout, wanted: dict[str, Any], *, cause: Cause) -> None:
     if "shares" in wanted:
         _split_order(checkout, wanted["shares"], lead)
     paid = authorizations.authorize(checkout.pk, card=CardUse(token), lead=lead, cause=cause)
-    _save_lead_name(lead, wanted.get("name") or (LEA if "shares" in wanted and not lead.name else ""))
+    _save_lead_name(
+        lead, wanted.get("name") or (DEFAULT_LEAD_NAME if "shares" in wanted and not lead.name else "")
+    )
     if paid.verdict == Verdict.NEEDS_ACTION:
         paid = _answer_challenge(checkout.pk, is_confirmed=wanted["challenge"] == "pass")
     if paid.verdict == Verdict.DECLINED:
@@ -58,19 +60,19 @@ def pay_share(checkout: Checkout, wanted: dict[str, Any], *, cause: Cause) -> Pa
     Raises CardDeclined, ShareNotOpen.
     """
     share = _open_share(checkout, wanted.get("payment_request_uuid"))
-    card = CardUse(_card_token(share.pk, wanted.get("card") or _not_the_leads(checkout)))
+    card = CardUse(_card_token(share.pk, wanted.get("card") or _card_for_mate(checkout)))
     paid = mate_shares.pay(share.pk, card=card, mate=_mate_customer(checkout), cause=cause)
     if paid.verdict == Verdict.NEEDS_ACTION:
         paid = _answer_challenge(share.pk, is_confirmed=True)
     if paid.verdict != Verdict.DECLINED:
-        _await_end(share)
+        _wait_for_outcome(share)
     if share.status not in SHARE_PAID:
         declined = Payment.objects.filter(subject=share.pk).latest("created_at")
         raise CardDeclined(declined.decline_reason)
     return share
 
 
-def _not_the_leads(checkout: Checkout) -> str:
+def _card_for_mate(checkout: Checkout) -> str:
     """Return the number of a test card that is approved and is not the lead's card."""
     used = checkout.payment.card_last4 if checkout.payment else ""
     return next(number for number in MATES_CARDS if number[-4:] != used)
@@ -99,20 +101,20 @@ def _sign_in(checkout: Checkout, lead: Customer) -> None:
     """
     if checkout.lead_id != lead.pk:
         with suppress(NotPayable, OperationInProgress):
-            mate_shares.join(checkout.pk, lead)
+            mate_shares.make_lead(checkout.pk, lead)
 
 
 def _save_lead_name(lead: Customer, name: str) -> None:
     """Save the lead's name, if one is given."""
-    if cleaned := clean_call(name):
+    if cleaned := clean_short_name(name):
         Customer.objects.filter(pk=lead.pk).update(name=cleaned)
 
 
 def _split_order(checkout: Checkout, shares: list[dict[str, Any]], lead: Customer) -> None:
     try:
-        split_amounts.left_for_lead(checkout.amount, [share["amount"] for share in shares])
+        split_amounts.leads_part(checkout.amount, [share["amount"] for share in shares])
         mate_shares.split(checkout.pk, [mate_shares.Share(**share) for share in shares], lead=lead.pk)
-    except split_amounts.DoesNotAddUp as wrong:
+    except split_amounts.SharesExceedAmount as wrong:
         words = f"The shares come to {wrong.excess} more than the amount. Lower one."
         raise drf.ValidationError({"shares": [words]}) from None
 
@@ -132,7 +134,7 @@ def _mate_customer(checkout: Checkout) -> Customer:
     return codes.person_of(next(phone for phone in MATES if phone != lead))
 
 
-def _answer_challenge(subject: UUID, *, is_confirmed: bool) -> Paid:
+def _answer_challenge(subject: UUID, *, is_confirmed: bool) -> PaymentResult:
     """Answer the bank's challenge, as a payer does on the bank's page. Return the outcome.
 
     Raises OperationInProgress if the outcome is not known in time.
@@ -141,23 +143,23 @@ def _answer_challenge(subject: UUID, *, is_confirmed: bool) -> Paid:
     if found is None:
         raise OperationInProgress
     client.call_bank("answer_challenge", key=found.pk, is_confirmed=is_confirmed)
-    patience = Deadline.after(PATIENCE)
+    patience = Deadline.after(WAIT_SECONDS)
     while patience.left():
         # This call has no effect while the pump has leased the operation.
-        operation_recovery.finish_now(subject)
+        operation_recovery.finish_for_payer(subject)
         found.refresh_from_db()
         if found.ended_at is not None:
             is_confirmed = found.state == Operation.State.SUCCEEDED
-            return Paid(Verdict.SUCCEEDED if is_confirmed else Verdict.DECLINED, found.reason)
+            return PaymentResult(Verdict.SUCCEEDED if is_confirmed else Verdict.DECLINED, found.reason)
         time.sleep(0.1)
     raise OperationInProgress
 
 
-def _await_end(share: PaymentRequest) -> None:
-    patience = Deadline.after(PATIENCE)
+def _wait_for_outcome(share: PaymentRequest) -> None:
+    patience = Deadline.after(WAIT_SECONDS)
     while patience.left():
         # This call has no effect while the pump has leased the operation.
-        operation_recovery.finish_all_of(share.checkout_id)
+        operation_recovery.finish_due_operations(share.checkout_id)
         share.refresh_from_db()
         if share.status != ShareStatus.PAYING:
             return

@@ -11,7 +11,7 @@ from checkout.models import PaymentRequest
 from checkout.split_amounts import MAX_PEOPLE
 from checkout.states import ShareStatus, Status
 from config.lib.api import fields
-from config.lib.api.responses import Computed, Known, Out
+from config.lib.api.responses import Computed, OpenChoice, Out
 
 PAYMENT_REQUEST_UUID = "The id of the friend's share."
 SHARE_STATUS = "The status of the mate's share."
@@ -22,14 +22,14 @@ class PaymentRequestOut(Out):
 
     payment_request_uuid = drf.UUIDField(source="pk", help_text=PAYMENT_REQUEST_UUID)
     amount = AMOUNT()
-    status = Known(ShareStatus, help_text=SHARE_STATUS)
+    status = OpenChoice(ShareStatus, help_text=SHARE_STATUS)
 
 
 class ShareOut(Out):
     """A mate's share."""
 
     payment_request_uuid = drf.UUIDField(source="pk", help_text=PAYMENT_REQUEST_UUID)
-    status = Known(ShareStatus, help_text=SHARE_STATUS)
+    status = OpenChoice(ShareStatus, help_text=SHARE_STATUS)
 
 
 def _payment_requests(checkout: Any) -> QuerySet[PaymentRequest]:

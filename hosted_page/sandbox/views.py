@@ -17,7 +17,7 @@ from hosted_page.models import OptIn
 from hosted_page.opt_in import consent
 from hosted_page.payment_target import PaymentTarget
 from hosted_page.sandbox import advancing, paying, responses
-from hosted_page.steps.split_form import MAX_CALLED
+from hosted_page.steps.split_form import MAX_SHORT_NAME
 from payments import money
 from payments.cause import caller_of, cause_of
 from payments.models import Merchant
@@ -40,7 +40,7 @@ class PayIn(fields.Body):
     challenge = fields.OneOf(("pass", "fail"), default="pass", help_text="How a 3-D Secure challenge ends.")
     name = fields.Text(
         required=False,
-        maximum=MAX_CALLED,
+        maximum=MAX_SHORT_NAME,
         help_text="The customer's name, which mates see. With `shares`, it is Lea if you send none and none is "
         "known.",
     )
@@ -138,7 +138,7 @@ class TickOptIn(ApiView):
 def _tick_opt_in(checkout: Checkout, wanted: dict[str, Any]) -> UUID | None:
     share = _friends_share(checkout, wanted)
     default = OptIn.Placement.PAY_LINK if share else OptIn.Placement.SUCCESS_PAGE
-    return consent.tick(
+    return consent.record_opt_in(
         PaymentTarget(checkout, share),
         person=share.mate if share else checkout.lead,
         email=wanted["email"],

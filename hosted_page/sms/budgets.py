@@ -22,9 +22,9 @@ from hosted_page.models import SmsDay, SmsMessage
 from payments.discrepancies import kinds, reporting
 
 DAY = timedelta(days=1)
-WARNED_AT = 0.8  # fraction of a budget at which the operators are warned
-KEPT = timedelta(days=30)
-OF_MERCHANT, OF_ALL = "of a merchant", "of all"
+WARNING_SHARE = 0.8  # fraction of a budget at which the operators are warned
+RETENTION = timedelta(days=30)
+MERCHANT_BUDGET, TOTAL_BUDGET = "of a merchant", "of all"
 
 
 def spend(merchant_uuid: UUID, now: datetime) -> str | None:
@@ -42,16 +42,16 @@ def spend(merchant_uuid: UUID, now: datetime) -> str | None:
     asked |= {"budget": settings.SMS_MERCHANT_BUDGET, "total": settings.SMS_TOTAL_BUDGET}
     of_merchant, of_all = queries.row(statements.SPEND_SMS_BUDGETS, asked)
     if not of_merchant:
-        return OF_MERCHANT
-    return None if of_all else OF_ALL
+        return MERCHANT_BUDGET
+    return None if of_all else TOTAL_BUDGET
 
 
-def tomorrow(now: datetime) -> datetime:
+def next_day_start(now: datetime) -> datetime:
     """Return when the next day's budgets begin."""
     return now.replace(hour=0, minute=0, second=0, microsecond=0) + DAY
 
 
-def unpaid(messages: QuerySet[SmsMessage]) -> QuerySet[SmsMessage]:
+def counted_messages(messages: QuerySet[SmsMessage]) -> QuerySet[SmsMessage]:
     """Return the SMS messages that count.
 
     A message stops counting when its order or share is paid, except if its kind always counts.
@@ -66,14 +66,14 @@ def _was_paid() -> Q:
     return ~Q(kind__in=uncounted) & (Q(Exists(orders)) | Q(Exists(shares)))
 
 
-def give_back() -> int:
+def stop_counting_paid() -> int:
     """Stop counting the SMS messages of paid orders and shares. Return how many there were."""
     since = clock.now() - DAY
     counted = SmsMessage.objects.filter(_was_paid(), is_counted=True, created_at__gt=since)
-    return batches.repeat(lambda rows: _give_back(counted, rows))
+    return batches.repeat(lambda rows: _stop_counting(counted, rows))
 
 
-def _give_back(counted: QuerySet[SmsMessage], rows: int) -> int:
+def _stop_counting(counted: QuerySet[SmsMessage], rows: int) -> int:
     found = list(counted.select_for_update(of=("self",), no_key=True, skip_locked=True)[:rows])
     SmsMessage.objects.filter(pk__in=[message.pk for message in found]).update(is_counted=False)
     of_merchants: Counter[tuple[UUID, date]] = Counter()
@@ -86,11 +86,11 @@ def _give_back(counted: QuerySet[SmsMessage], rows: int) -> int:
     return len(found)
 
 
-def warn() -> None:
+def warn_operators() -> None:
     """Report to the operators each budget of today that is at least 80 % used up, but only once."""
     now = clock.now()
-    nearly_of_all = Q(merchant=None, count__gte=WARNED_AT * settings.SMS_TOTAL_BUDGET)
-    nearly_of_one = Q(merchant__isnull=False, count__gte=WARNED_AT * settings.SMS_MERCHANT_BUDGET)
+    nearly_of_all = Q(merchant=None, count__gte=WARNING_SHARE * settings.SMS_TOTAL_BUDGET)
+    nearly_of_one = Q(merchant__isnull=False, count__gte=WARNING_SHARE * settings.SMS_MERCHANT_BUDGET)
     with transaction.atomic(durable=True):
         days = SmsDay.objects.select_for_update(of=("self",), no_key=True, skip_locked=True)
         for day in days.filter(nearly_of_all | nearly_of_one, day=now.date(), warned_at=None):
@@ -101,4 +101,4 @@ def warn() -> None:
 
 def delete_old() -> None:
     """Delete the daily counts that are older than thirty days."""
-    batches.delete(SmsDay.objects.filter(day__lt=(clock.now() - KEPT).date()))
+    batches.delete(SmsDay.objects.filter(day__lt=(clock.now() - RETENTION).date()))

@@ -17,16 +17,16 @@ from hosted_page.models import SmsMessage
 from hosted_page.payment_target import PaymentTarget
 from hosted_page.sms import limits, outbox, safe_names, stopped_numbers
 from hosted_page.sms.limits import TooManySmsMessages
-from hosted_page.sms.outbox import Asked
+from hosted_page.sms.outbox import MessageRequest
 from payments import disputes, money, operator_stops
 
 TO_MATES = (SmsMessage.Kind.INVITATION, SmsMessage.Kind.REMINDER)
 
-BETWEEN = timedelta(days=1)
+REMINDER_INTERVAL = timedelta(days=1)
 LIFE = timedelta(hours=1)  # a message that has not been sent after this time is never sent
 
 
-class NotNow(Exception):
+class CannotSendNow(Exception):
     """The share is not open or is paused, or its mate got an SMS message less than a day ago."""
 
 
@@ -37,11 +37,11 @@ def send(share_uuid: UUID, *, phone: str, address: str) -> None:
     TooManySmsMessages, operator_stops.MerchantSuspended, operator_stops.AllStopped.
     """
     with transaction.atomic(durable=True):
-        share, checkout = mate_shares.locked(share_uuid)
+        share, checkout = mate_shares.lock_share(share_uuid)
         now = clock.now()
         to = phone or share.phone
         if not to or not _is_open(share) or (share.next_reminder_at and now < share.next_reminder_at):
-            raise NotNow
+            raise CannotSendNow
         of_checkout = SmsMessage.objects.filter(checkout_uuid=checkout.pk, kind=SmsMessage.Kind.INVITATION)
         kind = SmsMessage.Kind.REMINDER if to == share.phone else SmsMessage.Kind.INVITATION
         if kind == SmsMessage.Kind.INVITATION and of_checkout.count() >= limits.INVITATIONS:
@@ -49,17 +49,19 @@ def send(share_uuid: UUID, *, phone: str, address: str) -> None:
         operator_stops.check(checkout.merchant)
         target, ends_at = PaymentTarget(checkout, share), min(now + LIFE, share.expires_at or now)
         outbox.queue_message(
-            Asked(kind, to, target, f"{invitation_text(share)} {_way_to_stop(to)}", ends_at, address)
+            MessageRequest(
+                kind, to, target, f"{invitation_text(share)} {_stop_sentence(to)}", ends_at, address
+            )
         )
         # A new number replaces an earlier one only when the text to the new number is sent. Until then, only
         # the earlier number has the link.
-        share.phone, share.next_reminder_at = share.phone or to, now + BETWEEN
+        share.phone, share.next_reminder_at = share.phone or to, now + REMINDER_INTERVAL
         share.save(update_fields=["phone", "next_reminder_at"])
 
 
-def _way_to_stop(phone: str) -> str:
+def _stop_sentence(phone: str) -> str:
     """Return the last sentence of each message: the link that stops further messages (rule sms.stop)."""
-    return _("No more texts: {link}").format(link=stopped_numbers.link(outbox.digest(phone)))
+    return _("No more texts: {link}").format(link=stopped_numbers.stop_link(outbox.number_digest(phone)))
 
 
 def _is_open(share: PaymentRequest) -> bool:
@@ -68,7 +70,7 @@ def _is_open(share: PaymentRequest) -> bool:
     The share must be open, its order must be captured, and no dispute may be open or lost.
     """
     is_open = share.status == ShareStatus.OPEN and share.checkout.status == Status.CAPTURED
-    return is_open and disputes.standing(share.checkout_id) is None
+    return is_open and disputes.blocking_dispute(share.checkout_id) is None
 
 
 def is_wanted(asked: SmsMessage) -> bool:
@@ -77,7 +79,7 @@ def is_wanted(asked: SmsMessage) -> bool:
     return share is not None and _is_open(share) and _has_link(asked, share)
 
 
-def went_out(asked: SmsMessage) -> None:
+def record_sent(asked: SmsMessage) -> None:
     """Save the number to which a share's link was sent."""
     is_invitation = asked.kind == SmsMessage.Kind.INVITATION
     share = PaymentRequest.objects.filter(pk=asked.subject).first() if is_invitation else None
@@ -85,7 +87,7 @@ def went_out(asked: SmsMessage) -> None:
         PaymentRequest.objects.filter(pk=share.pk).update(phone=asked.phone)
 
 
-def take_back(asked: SmsMessage, *, may_be_out: bool) -> None:
+def allow_resend(asked: SmsMessage, *, may_be_out: bool) -> None:
     """Let the lead send the link again after a message that was not sent, or might not have been sent.
 
     The share keeps its number if the message might have been sent (`may_be_out`). It also keeps an earlier
@@ -112,8 +114,8 @@ def invitation_text(share: PaymentRequest) -> str:
     """Return the text of the message to a mate: the lead's name, the amount, the shop, and the link."""
     checkout = share.checkout
     return _("{name} is asking you for {amount}, your share at {shop}: {link}").format(
-        name=safe_names.lead(checkout),
-        amount=money.for_payer(share.amount, checkout.currency),
-        shop=safe_names.shop(checkout.merchant),
+        name=safe_names.safe_lead_name(checkout),
+        amount=money.display_for_payer(share.amount, checkout.currency),
+        shop=safe_names.safe_shop_name(checkout.merchant),
         link=PaymentTarget(checkout, share).absolute(),
     )

@@ -21,24 +21,26 @@ from hosted_page.models import SmsMessage
 from hosted_page.payment_target import PaymentTarget, absolute
 from hosted_page.sms import outbox, safe_names
 from hosted_page.sms.limits import TooManySmsMessages
-from hosted_page.sms.outbox import Asked
+from hosted_page.sms.outbox import MessageRequest
 from payments import disputes, money, operator_stops
 
-A_RUN = 100  # most notifications per run
+MAX_PER_RUN = 100  # most notifications per run
 PER_CHECKOUT = 4
 LIFE = timedelta(hours=1)  # a message that has not been sent after this time is never sent
-PAUSED = timedelta(hours=1)  # time until the next check of an order that is being refunded or disputed
+PAUSE_RETRY_AFTER = timedelta(
+    hours=1
+)  # time until the next check of an order that is being refunded or disputed
 Kind = LeadTold.Kind
 
 
 def queue_notifications() -> None:
     """Queue the messages of all notifications that are due now."""
-    for _number in range(A_RUN):
-        if not _tell_next():
+    for _number in range(MAX_PER_RUN):
+        if not _process_next():
             return
 
 
-def _tell_next() -> bool:
+def _process_next() -> bool:
     """Process the notification that has been due longest. Return False if no notification is due."""
     with transaction.atomic(durable=True):
         rows = LeadTold.objects.filter(ended_at=None, due_at__lte=Now()).order_by("due_at")
@@ -47,7 +49,7 @@ def _tell_next() -> bool:
             return False
         now = clock.now()
         checkout = Checkout.objects.select_related("merchant", "lead").get(pk=row.checkout_id)
-        shares = current_checkouts.shares(checkout)
+        shares = current_checkouts.shares_of(checkout)
         later = _next_check_at(row, checkout, shares, now)
         if later is not None:
             row.due_at = later
@@ -67,11 +69,11 @@ def _next_check_at(
     of the links is checked again on their last day, which a pause or a new link can postpone.
     """
     if _is_paused(row, checkout):
-        return now + PAUSED
+        return now + PAUSE_RETRY_AFTER
     end = link_deadline.ends_at(shares)
-    if row.kind != Kind.LINKS_END or end is None or end - link_deadline.LASTS <= now:
+    if row.kind != Kind.LINKS_END or end is None or end - link_deadline.LAST_DAY <= now:
         return None
-    return end - link_deadline.LASTS
+    return end - link_deadline.LAST_DAY
 
 
 def _is_paused(row: LeadTold, checkout: Checkout) -> bool:
@@ -80,7 +82,7 @@ def _is_paused(row: LeadTold, checkout: Checkout) -> bool:
     While a dispute is open, a message must not ask the lead to do something that needs working links. While
     the order is being refunded, no message is sent. If the refund fails, the waiting messages are sent.
     """
-    is_disputed = row.kind != Kind.ALL_PAID and disputes.is_open(checkout.pk)
+    is_disputed = row.kind != Kind.ALL_PAID and disputes.has_open_dispute(checkout.pk)
     return is_disputed or checkout.status == Status.REFUNDING
 
 
@@ -89,20 +91,20 @@ def _queue_text(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest],
     with translation.override(checkout.language or settings.LANGUAGE_CODE):
         body = _words_of_text(row, checkout, shares)
     lead, target = checkout.lead, PaymentTarget(checkout)
-    if not body or lead is None or not lead.phone or _has_had_all(checkout):
+    if not body or lead is None or not lead.phone or _has_reached_maximum(checkout):
         return
     try:
         operator_stops.check(checkout.merchant)
         # No person requested this message, so there is no network address. The limits count the order's id
         # instead of an address.
-        asked = Asked(SmsMessage.Kind.LEAD, lead.phone, target, body, now + LIFE, str(checkout.pk))
+        asked = MessageRequest(SmsMessage.Kind.LEAD, lead.phone, target, body, now + LIFE, str(checkout.pk))
         with transaction.atomic(savepoint=True):
             outbox.queue_message(asked, key=row.pk)
     except (TooManySmsMessages, operator_stops.MerchantSuspended, operator_stops.AllStopped):
         return
 
 
-def _has_had_all(checkout: Checkout) -> bool:
+def _has_reached_maximum(checkout: Checkout) -> bool:
     """Return whether the lead has got, or might have got, the maximum number of messages for the order.
 
     Messages that ended before they were claimed do not count. The lock makes other notifications of the order
@@ -142,7 +144,7 @@ def _shares_in_text(row: LeadTold, shares: list[PaymentRequest]) -> list[Payment
     Return an empty list if the notification is no longer true, or if a dispute has paused the links that the
     message needs.
     """
-    if row.kind != Kind.ALL_PAID and disputes.standing(row.checkout_id) is not None:
+    if row.kind != Kind.ALL_PAID and disputes.blocking_dispute(row.checkout_id) is not None:
         return []
     if row.kind == Kind.SAID_NO:
         return [
@@ -157,8 +159,8 @@ def _shares_in_text(row: LeadTold, shares: list[PaymentRequest]) -> list[Payment
 def _fill_in(words: str, checkout: Checkout, about: list[PaymentRequest], name: str) -> str:
     return words.format(
         name=name or _("A mate"),
-        amount=money.for_payer(sum(share.amount for share in about), checkout.currency),
-        shop=safe_names.shop(checkout.merchant),
+        amount=money.display_for_payer(sum(share.amount for share in about), checkout.currency),
+        shop=safe_names.safe_shop_name(checkout.merchant),
         link=absolute(PaymentTarget(checkout).way_back()),
     )
 
@@ -171,10 +173,10 @@ def is_wanted(message: SmsMessage) -> bool:
     row = LeadTold.objects.select_related("checkout").filter(pk=message.pk).first()
     if row is None or row.checkout.status != Status.CAPTURED:
         return False
-    return bool(_shares_in_text(row, current_checkouts.shares(row.checkout)))
+    return bool(_shares_in_text(row, current_checkouts.shares_of(row.checkout)))
 
 
-def take_back(message: SmsMessage) -> None:
+def requeue(message: SmsMessage) -> None:
     """Requeue the notification of an unsent message if the order is paused or the notification is true.
 
     The notification can be true again because a pause has just ended. It gets a new id, because its next
@@ -183,4 +185,4 @@ def take_back(message: SmsMessage) -> None:
     row = LeadTold.objects.select_related("checkout").filter(pk=message.pk).first()
     if row is not None and (_is_paused(row, row.checkout) or is_wanted(message)):
         waits = LeadTold.objects.filter(pk=row.pk)
-        waits.update(id=uuid7(), due_at=clock.now() + PAUSED, ended_at=None)
+        waits.update(id=uuid7(), due_at=clock.now() + PAUSE_RETRY_AFTER, ended_at=None)

@@ -22,7 +22,7 @@ from hosted_page.sms import budgets, countries, stopped_numbers
 
 log = structlog.get_logger("hosted_page.sms.limits")
 
-GAP = timedelta(seconds=30)  # shortest time between two codes to one number
+CODE_INTERVAL = timedelta(seconds=30)  # shortest time between two codes to one number
 PER_NUMBER = (Limit(5, timedelta(hours=1)), Limit(10, timedelta(days=1)))
 PER_ADDRESS = Limit(300, timedelta(hours=1))
 # The numbers of a range differ only in their last digits. The limit is needed because fraudsters who earn
@@ -38,7 +38,7 @@ class TooManySmsMessages(Exception):
     """A limit is reached, so the message is not sent. The text says what the person can do."""
 
 
-class CodeJustAsked(TooManySmsMessages):
+class CodeJustRequested(TooManySmsMessages):
     """A code was requested less than 30 seconds ago. The next one is possible in `seconds`."""
 
     def __init__(self, seconds: float) -> None:
@@ -62,7 +62,7 @@ def check_stopped(row: SmsMessage) -> None:
         raise TooManySmsMessages(_("This number has stopped our texts. Send the link yourself."))
 
 
-class Found(NamedTuple):
+class LimitState(NamedTuple):
     """The current time, and for each limit when the next message is possible. None means now."""
 
     now: datetime
@@ -74,9 +74,9 @@ class Found(NamedTuple):
     range: datetime | None
 
 
-def read_limits(row: SmsMessage) -> Found:
+def read_limits(row: SmsMessage) -> LimitState:
     """Return the state of the limits before the message is counted."""
-    limits = {"code": Limit(1, GAP), "hour": PER_NUMBER[0], "day": PER_NUMBER[1]}
+    limits = {"code": Limit(1, CODE_INTERVAL), "hour": PER_NUMBER[0], "day": PER_NUMBER[1]}
     limits |= {"address": PER_ADDRESS, "site": PER_ADDRESS.of_site()}
     limits |= {"range": Limit(settings.SMS_RANGE_BUDGET, RANGE_PERIOD)}
     keys = len(row.alike["phone_digest"])
@@ -94,37 +94,37 @@ def read_limits(row: SmsMessage) -> Found:
         now + limit.within if limit.maximum == 0 else at and at + limit.within
         for at, limit in zip(deciding, limits.values(), strict=True)
     ]
-    return Found(now, *free_at)
+    return LimitState(now, *free_at)
 
 
-def check_number(row: SmsMessage, found: Found) -> None:
+def check_number(row: SmsMessage, found: LimitState) -> None:
     """Raise TooManySmsMessages if the number has just got a code, or has reached its limit."""
     if row.kind == Kind.CODE and found.code:
-        raise CodeJustAsked((found.code - found.now).total_seconds())
+        raise CodeJustRequested((found.code - found.now).total_seconds())
     free_at = number_free_at(found)
     if free_at is not None:
         words = _("We cannot send more texts to this number now. Try again {when}, or use another number.")
         # Only the number that paid can get the receipt, so the text does not suggest another number.
         if row.kind == Kind.RECEIPT:
             words = _("We cannot send more texts to this number now. Try again {when}.")
-        raise TooManySmsMessages(words.format(when=waiting_times.until(free_at, found.now)))
+        raise TooManySmsMessages(words.format(when=waiting_times.time_until(free_at, found.now)))
 
 
-def number_free_at(found: Found) -> datetime | None:
+def number_free_at(found: LimitState) -> datetime | None:
     """Return when the number can get the next message, None if it can get one now."""
     return max((free_at for free_at in (found.hour, found.day) if free_at is not None), default=None)
 
 
-def check_address(row: SmsMessage, found: Found) -> None:
+def check_address(row: SmsMessage, found: LimitState) -> None:
     """Raise TooManySmsMessages if the caller's network has reached its limit."""
     free_at = found.address and _free_at("address_digest", row, PER_ADDRESS, found.now)
     free_at = free_at or (found.site and _free_at("site_digest", row, PER_ADDRESS.of_site(), found.now))
     if free_at is not None:
         words = _("Too many texts were requested from your network. Try again {when}.")
-        raise TooManySmsMessages(words.format(when=waiting_times.until(free_at, found.now)))
+        raise TooManySmsMessages(words.format(when=waiting_times.time_until(free_at, found.now)))
 
 
-def check_range(row: SmsMessage, found: Found) -> None:
+def check_range(row: SmsMessage, found: LimitState) -> None:
     """Raise TooManySmsMessages if the range of the number has used up its budget of the day."""
     limit = Limit(settings.SMS_RANGE_BUDGET, RANGE_PERIOD)
     free_at = found.range and _free_at("range_digest", row, limit, found.now)
@@ -133,7 +133,7 @@ def check_range(row: SmsMessage, found: Found) -> None:
         words = _("We cannot text this number now. Use another number, or try again {when}.")
         if row.kind == Kind.RECEIPT:
             words = _("We cannot text this number now. Try again {when}.")
-        raise TooManySmsMessages(words.format(when=waiting_times.until(free_at, found.now)))
+        raise TooManySmsMessages(words.format(when=waiting_times.time_until(free_at, found.now)))
 
 
 def _free_at(counted: str, row: SmsMessage, limit: Limit, now: datetime) -> datetime | None:
@@ -146,7 +146,7 @@ def _free_at(counted: str, row: SmsMessage, limit: Limit, now: datetime) -> date
         return now + limit.within
     is_alike = {f"{counted}__in": row.alike[counted]}
     alike = SmsMessage.objects.filter(**is_alike, created_at__gt=now - limit.within)
-    times = budgets.unpaid(alike).order_by("-created_at").values_list("created_at", flat=True)
+    times = budgets.counted_messages(alike).order_by("-created_at").values_list("created_at", flat=True)
     deciding = times[limit.maximum - 1 : limit.maximum].first()
     return deciding and deciding + limit.within
 
@@ -158,6 +158,6 @@ def spend_budgets(row: SmsMessage, now: datetime) -> None:
         return
     log.error("no more SMS messages today", merchant=str(row.merchant_id))
     words = _("We cannot send more texts for this shop today. Try again {when}.")
-    if used_up == budgets.OF_ALL:
+    if used_up == budgets.TOTAL_BUDGET:
         words = _("We cannot send more texts today. Try again {when}.")
-    raise TooManySmsMessages(words.format(when=waiting_times.until(budgets.tomorrow(now), now)))
+    raise TooManySmsMessages(words.format(when=waiting_times.time_until(budgets.next_day_start(now), now)))

@@ -20,7 +20,7 @@ PLAIN = str.maketrans({"\N{NO-BREAK SPACE}": " ", "\N{NARROW NO-BREAK SPACE}": "
 
 
 @dataclass(frozen=True)
-class Asked:
+class MessageRequest:
     """A requested SMS message.
 
     `phone` is E.164, and `address` is the caller's network address. The message is not sent after `ends_at`.
@@ -34,7 +34,7 @@ class Asked:
     address: str
 
 
-def queue_message(asked: Asked, *, key: UUID | None = None) -> None:
+def queue_message(asked: MessageRequest, *, key: UUID | None = None) -> None:
     """Count an SMS message and queue it, so that it is sent within a second.
 
     `key` becomes the id of the message. Call this in the transaction of the change that the message is about.
@@ -51,10 +51,10 @@ def queue_message(asked: Asked, *, key: UUID | None = None) -> None:
     limits.check_range(row, found)
     limits.spend_budgets(row, found.now)
     row.save(force_insert=True)
-    wakeup.after_commit(SEND_SMS_MESSAGES)
+    wakeup.wake_after_commit(SEND_SMS_MESSAGES)
 
 
-def put_for_payer(asked: Asked, *, key: UUID, is_payer: bool) -> None:
+def queue_code_for_payer(asked: MessageRequest, *, key: UUID, is_payer: bool) -> None:
     """Queue a code, like `queue_message`, for a person who returns to a paid order or share.
 
     Only the number that paid gets the code, and no caller can find out which number paid. The result is the
@@ -75,10 +75,10 @@ def put_for_payer(asked: Asked, *, key: UUID, is_payer: bool) -> None:
         row.phone = row.body = row.due_at = None
         row.phone_digest, row.ended_at = "", found.now
     row.save(force_insert=True)
-    wakeup.after_commit(SEND_SMS_MESSAGES)
+    wakeup.wake_after_commit(SEND_SMS_MESSAGES)
 
 
-def _new_message(asked: Asked, key: UUID | None) -> SmsMessage:
+def _new_message(asked: MessageRequest, key: UUID | None) -> SmsMessage:
     alike = {
         "phone_digest": number_digests(asked.phone),
         "range_digest": crypto.keyed_digests("sms range", asked.phone[: -limits.RANGE_DIGITS]),
@@ -92,14 +92,14 @@ def _new_message(asked: Asked, key: UUID | None) -> SmsMessage:
         phone=asked.phone,
         body=asked.body.translate(PLAIN),
         ends_at=asked.ends_at,
-        **network.first(alike),
+        **network.first_digests(alike),
     )
     row.alike = alike
     row.pk = key or row.pk
     return row
 
 
-def digest(phone: str) -> str:
+def number_digest(phone: str) -> str:
     """Return the digest that new rows store for counting a number's SMS messages."""
     return number_digests(phone)[0]
 

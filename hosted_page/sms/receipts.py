@@ -23,7 +23,7 @@ ENDS = {
 
 @csrf_exempt  # the signature proves that Twilio sent the callback
 @require_POST
-def take_from_twilio(request: HttpRequest, message_uuid: UUID) -> HttpResponse:
+def receive_from_twilio(request: HttpRequest, message_uuid: UUID) -> HttpResponse:
     """Record Twilio's status callback about a message.
 
     Return 204, even for a repeated callback, or 403 if Twilio did not sign it.

@@ -14,21 +14,21 @@ from payments.models import Merchant
 MAX_LETTERS = 30
 
 
-def shop(merchant: Merchant) -> str:
+def safe_shop_name(merchant: Merchant) -> str:
     """Return a merchant's name for an SMS message or a mail."""
     return safe_name(merchant.name) or _("the shop")
 
 
-def lead(checkout: Checkout) -> str:
+def safe_lead_name(checkout: Checkout) -> str:
     """Return the lead's name for an SMS message to a mate."""
     return safe_name(lead_name(checkout)) or _("Your mate")
 
 
 def safe_name(name: str) -> str:
     """Return at most 30 letters of a name, without digits and without the characters of web addresses."""
-    letters = "".join(sign for sign in unicodedata.normalize("NFKC", name) if _is_of_a_name(sign))
+    letters = "".join(sign for sign in unicodedata.normalize("NFKC", name) if _is_name_character(sign))
     return " ".join(letters.split())[:MAX_LETTERS].strip()
 
 
-def _is_of_a_name(sign: str) -> bool:
+def _is_name_character(sign: str) -> bool:
     return sign.isspace() or sign in "'’-" or unicodedata.category(sign)[0] in "LM"

@@ -21,21 +21,21 @@ from config.lib.leases import Queue
 from hosted_page import statements
 from hosted_page.models import SignInCode, SmsMessage
 from hosted_page.sms import invitations, lead_notifications, limits, outbox, senders, stopped_numbers
-from hosted_page.sms.senders import NotSent, NotTaken, Refused
+from hosted_page.sms.senders import NotAccepted, NotSent, Refused
 from payments import operator_stops
 from payments.operator_stops import AllStopped, MerchantSuspended
 
 log = structlog.get_logger("hosted_page.sms.sending")
-LATE_AT_ONCE = 100
-AGAIN_AFTER = timedelta(seconds=5)  # until the next try, if the carrier is overloaded or unreachable
+MAX_LATE_PER_RUN = 100
+RETRY_AFTER = timedelta(seconds=5)  # until the next try, if the carrier is overloaded or unreachable
 _carrier = Bulkhead(settings.SMS_SLOTS, queue=1, name="sms")  # queue=1, because only `stop` waits
 _is_stopped = threading.Event()
 
 
-def wake() -> None:
+def start_sender() -> None:
     """Start another thread that sends messages, if this process has a free slot. Return at once."""
     if not _is_stopped.is_set() and _carrier.enter():
-        threading.Thread(target=_look, name="sms", daemon=True).start()
+        threading.Thread(target=_send_all, name="sms", daemon=True).start()
 
 
 def stop(seconds: float) -> None:
@@ -46,11 +46,11 @@ def stop(seconds: float) -> None:
         _carrier.wait(max(0.0, patience.left()))
 
 
-def _look() -> None:
+def _send_all() -> None:
     try:
         end_late()
         while not _is_stopped.is_set() and (message := claim()) is not None:
-            wake()  # there might be more messages, and the carrier might be slow with this one
+            start_sender()  # there might be more messages, and the carrier might be slow with this one
             close_old_connections()  # hold no connection while waiting for the carrier
             send(message)
     except Exception as error:  # a database error; the next thread, within a second, tries again
@@ -65,8 +65,8 @@ def claim() -> SmsMessage | None:
 
     A due message that is no longer wanted is ended instead. Return None if no message is due.
     """
-    while (message := _WAITING.take_oldest(_taken)) is not None and not _is_wanted(message):
-        _drop(message)
+    while (message := _WAITING.take_oldest(_claim_fields)) is not None and not _is_wanted(message):
+        _end_unsent(message)
     return message
 
 
@@ -75,7 +75,7 @@ _WAITING = Queue(
 )
 
 
-def _taken(_: SmsMessage, now: datetime) -> dict[str, datetime | None]:
+def _claim_fields(_: SmsMessage, now: datetime) -> dict[str, datetime | None]:
     """Return the fields of a claimed message. It is no longer due, because a code must not be sent twice."""
     return {"due_at": None, "claimed_at": now}
 
@@ -91,7 +91,7 @@ def send(message: SmsMessage) -> None:
     except Exception as error:  # unexpected errors too: the message might have been sent
         _record_failure(message, error)
     else:
-        end(message, is_sent=True)
+        end_message(message, is_sent=True)
 
 
 def _record_failure(message: SmsMessage, error: Exception) -> None:
@@ -105,31 +105,31 @@ def _record_failure(message: SmsMessage, error: Exception) -> None:
         error=type(error).__name__,
         reason=reason,
     )
-    if isinstance(error, NotTaken):
-        _put_back(message)
+    if isinstance(error, NotAccepted):
+        _retry_later(message)
     else:
         is_refused = isinstance(error, Refused)
-        end(message, is_sent=False, refusal=reason if is_refused else "", may_be_out=not is_refused)
+        end_message(message, is_sent=False, refusal=reason if is_refused else "", may_be_out=not is_refused)
 
 
-def _put_back(message: SmsMessage) -> None:
+def _retry_later(message: SmsMessage) -> None:
     """Make a message due again in a few seconds. It is not sent after its `ends_at`."""
     open_one = SmsMessage.objects.filter(pk=message.pk, ended_at=None)
-    open_one.update(due_at=clock.now() + AGAIN_AFTER, claimed_at=None)
+    open_one.update(due_at=clock.now() + RETRY_AFTER, claimed_at=None)
 
 
-def _drop(message: SmsMessage) -> None:
+def _end_unsent(message: SmsMessage) -> None:
     """End a message that was never sent to a carrier, and clear its claim.
 
     Without a claim, it does not count as one of the lead's messages.
     """
     if message.kind == SmsMessage.Kind.LEAD:
         # The notification is requeued first. If the process then dies, `end_late` ends the message unsent.
-        lead_notifications.take_back(message)
-    end(message, is_sent=False, is_taken=False)
+        lead_notifications.requeue(message)
+    end_message(message, is_sent=False, is_taken=False)
 
 
-def end(
+def end_message(
     message: SmsMessage, *, is_sent: bool, is_taken: bool = True, refusal: str = "", may_be_out: bool = False
 ) -> None:
     """End a message, so that it is not sent any more, and delete its number and text.
@@ -139,9 +139,9 @@ def end(
     parameters = {"id": message.pk, "is_sent": is_sent, "is_taken": is_taken, "refusal": refusal}
     is_ended = bool(queries.execute(statements.END_SMS_MESSAGE, parameters))
     if is_ended and is_sent:
-        invitations.went_out(message)
+        invitations.record_sent(message)
     elif is_ended:
-        invitations.take_back(message, may_be_out=may_be_out)
+        invitations.allow_resend(message, may_be_out=may_be_out)
 
 
 def _is_wanted(message: SmsMessage) -> bool:
@@ -169,8 +169,8 @@ def _is_wanted(message: SmsMessage) -> bool:
 def end_late() -> None:
     """End the messages that were not sent in time, or whose process died after claiming them."""
     now = clock.now()
-    for message in SmsMessage.objects.filter(ended_at=None, ends_at__lte=now)[:LATE_AT_ONCE]:
+    for message in SmsMessage.objects.filter(ended_at=None, ends_at__lte=now)[:MAX_LATE_PER_RUN]:
         if message.claimed_at is None:
-            _drop(message)
+            _end_unsent(message)
         else:
-            end(message, is_sent=False, may_be_out=True)
+            end_message(message, is_sent=False, may_be_out=True)

@@ -24,7 +24,7 @@ from hosted_page.models import SmsStop
 NAME_BYTES, SIGNATURE_BYTES = 15, 9
 
 
-def link(phone_digest: str) -> str:
+def stop_link(phone_digest: str) -> str:
     """Return the URL at which the number with this digest can stop texts."""
     name = bytes.fromhex(phone_digest)[:NAME_BYTES]
     token = base64.urlsafe_b64encode(name + _signatures_of(name)[0]).decode()
@@ -61,7 +61,7 @@ def show_stop_page(request: HttpRequest, token: str) -> HttpResponse:
         return HttpResponseRedirect(request.path, status=303)
     context = {
         "is_stopped": SmsStop.objects.filter(number=number).exists(),
-        "languages": language.others(),
+        "languages": language.other_languages(),
         "here": request.path,
     }
     return render(request, "hosted_page/stop.html", context)

@@ -16,15 +16,15 @@ from checkout.models import Checkout
 from checkout.states import Status, VoidReason
 from hosted_page import summary
 from hosted_page.status import receipt, refund
-from hosted_page.status.receipt import Back, Receipt
-from hosted_page.status.refund import Bill
+from hosted_page.status.receipt import DisputeReturn, Receipt
+from hosted_page.status.refund import RefundBill
 from payments import disputes, money, open_operations
 from payments.models import Merchant, Operation, Payment
 
 SHOWN_RELEASE = gettext_lazy(
     "Your bank may still show it for a few days. It is not a charge, and it disappears on its own."
 )
-FRESH = timedelta(seconds=20)
+COUNTDOWN_DELAY = timedelta(seconds=20)
 
 
 @dataclass
@@ -44,7 +44,7 @@ class PageStatus:
     action_url: str = ""
     may_change_card: bool = False
     receipt: Receipt | None = None
-    refund: Bill | None = None
+    refund: RefundBill | None = None
 
 
 def order_status_of(checkout: Checkout, *, now: datetime, is_lead: bool) -> PageStatus | None:
@@ -55,14 +55,22 @@ def order_status_of(checkout: Checkout, *, now: datetime, is_lead: bool) -> Page
     # This is checked first, because after the capture an open operation does not concern the payer.
     if checkout.status == Status.CAPTURED:
         return _captured_status(checkout, now, is_lead)
-    operation = open_operations.open_operation_of(checkout)
+    operation = open_operations.open_operation_of_row(checkout)
     if operation is not None and operation.kind == Operation.Kind.AUTHORIZE:
-        return _with_the_bank(checkout, operation, now, is_lead)
+        return _unanswered_status(checkout, operation, now, is_lead)
     match checkout.status:
         case Status.CREATED:
-            return _just_answered(checkout, is_lead) if open_operations.was_open(checkout) else None
+            return (
+                _just_answered_status(checkout, is_lead)
+                if open_operations.had_open_operation(checkout)
+                else None
+            )
         case Status.AUTHORIZED:
-            return _held_status(checkout, now, is_lead) if operation is None else _in_doubt(checkout, is_lead)
+            return (
+                _held_status(checkout, now, is_lead)
+                if operation is None
+                else _in_doubt_status(checkout, is_lead)
+            )
         case Status.VOIDED:
             return _voided_status(checkout, now, is_lead)
         case Status.EXPIRED:
@@ -74,7 +82,7 @@ def order_status_of(checkout: Checkout, *, now: datetime, is_lead: bool) -> Page
             return shown
 
 
-def _with_the_bank(checkout: Checkout, operation: Operation, now: datetime, is_lead: bool) -> PageStatus:
+def _unanswered_status(checkout: Checkout, operation: Operation, now: datetime, is_lead: bool) -> PageStatus:
     """Return the status while the bank is asking the payer to confirm, or has not answered.
 
     After a minute without an answer, the payer can use another card.
@@ -82,27 +90,31 @@ def _with_the_bank(checkout: Checkout, operation: Operation, now: datetime, is_l
     if operation.state == Operation.State.NEEDS_ACTION:
         shown = _challenge_status(is_lead)
         shown.action_url = operation.action_url if is_lead else ""
-    elif given_up_cards.may_use_another_card(operation, now):
-        return _to_be_held(silent(is_lead))
+    elif given_up_cards.is_another_card_allowed(operation, now):
+        return _show_on_the_way(silent_status(is_lead))
     else:
-        amount = money.for_payer(checkout.amount, checkout.currency)
-        return _to_be_held(
-            checking(asked_for(amount, operation.payment, is_theirs=is_lead), is_theirs=is_lead)
+        amount = money.display_for_payer(checkout.amount, checkout.currency)
+        return _show_on_the_way(
+            checking_status(
+                asked_amount_sentence(amount, operation.payment, is_theirs=is_lead), is_theirs=is_lead
+            )
         )
     shown.may_change_card = is_lead
     return shown
 
 
-def _just_answered(checkout: Checkout, is_lead: bool) -> PageStatus:
+def _just_answered_status(checkout: Checkout, is_lead: bool) -> PageStatus:
     """Return the status of an order whose bank has answered since the order was read.
 
     The status still says that the bank is being asked. The page's next request shows the answer.
     """
-    amount = money.for_payer(checkout.amount, checkout.currency)
-    return _to_be_held(checking(asked_for(amount, checkout.payment, is_theirs=is_lead), is_theirs=is_lead))
+    amount = money.display_for_payer(checkout.amount, checkout.currency)
+    return _show_on_the_way(
+        checking_status(asked_amount_sentence(amount, checkout.payment, is_theirs=is_lead), is_theirs=is_lead)
+    )
 
 
-def _to_be_held(shown: PageStatus) -> PageStatus:
+def _show_on_the_way(shown: PageStatus) -> PageStatus:
     shown.place, shown.is_on_its_way = "hold", True
     return shown
 
@@ -121,7 +133,7 @@ def _challenge_status(is_lead: bool) -> PageStatus:
     )
 
 
-def asked_for(amount: str, payment: Payment | None, *, is_theirs: bool) -> str:
+def asked_amount_sentence(amount: str, payment: Payment | None, *, is_theirs: bool) -> str:
     """Return the sentence that says which amount the bank was asked for.
 
     It names the card only to the card's owner, and only if the bank has reported the card.
@@ -136,7 +148,7 @@ def asked_for(amount: str, payment: Payment | None, *, is_theirs: bool) -> str:
     return format_html(_("The bank was asked for <strong>{amount}</strong>."), amount=amount)
 
 
-def checking(asked: str, *, is_theirs: bool) -> PageStatus:
+def checking_status(asked: str, *, is_theirs: bool) -> PageStatus:
     """Return the status while the bank has not answered yet, and it is unknown where the money is."""
     return PageStatus(
         "checking",
@@ -147,7 +159,7 @@ def checking(asked: str, *, is_theirs: bool) -> PageStatus:
     )
 
 
-def silent(is_theirs: bool) -> PageStatus:
+def silent_status(is_theirs: bool) -> PageStatus:
     """Return the status if the bank has not answered for a minute.
 
     If the bank then reports a hold, the page shows the hold, unless the payer uses another card.
@@ -181,7 +193,7 @@ def _held_status(checkout: Checkout, now: datetime, is_lead: bool) -> PageStatus
     )
 
 
-def _in_doubt(checkout: Checkout, is_lead: bool) -> PageStatus:
+def _in_doubt_status(checkout: Checkout, is_lead: bool) -> PageStatus:
     """Return the status while the outcome of the shop's capture is not known."""
     asked = format_html(
         _(
@@ -194,7 +206,7 @@ def _in_doubt(checkout: Checkout, is_lead: bool) -> PageStatus:
     return PageStatus("asking", _("Waiting for the bank"), words, place="hold", live=True)
 
 
-def nothing_paid(checkout: Checkout) -> str:
+def unpaid_sentence(checkout: Checkout) -> str:
     """Return the sentence about an order that ended unpaid.
 
     If the payer gave up a card and its operation is still open, money might be held for a while. The sentence
@@ -224,21 +236,21 @@ def _captured_status(checkout: Checkout, now: datetime, is_lead: bool) -> PageSt
     at = checkout.captured_at or now
     own = receipt.of_order(checkout, at) if is_lead else None
     if own and own.back and not checkout.has_mates:  # for a split order, the bill shows the returned money
-        return _given_back(checkout, own, own.back)
+        return _lost_dispute_status(checkout, own, own.back)
     # For anyone but the lead, do not say whose payment was returned.
-    if own is None and disputes.standing_of(checkout) and disputes.is_lost(checkout.pk):
+    if own is None and disputes.blocking_dispute_of_row(checkout) and disputes.has_lost_dispute(checkout.pk):
         words = _("A bank has returned a payment for this order.")
         return PageStatus("given_back", _("Nothing to pay now"), [words])
     took = format_html(
         _("{shop} took <strong>{amount}</strong> from {card}."), **_sentence_values(checkout, is_lead)
     )
-    fresh = is_lead and now - at < FRESH and not checkout.has_mates
+    fresh = is_lead and now - at < COUNTDOWN_DELAY and not checkout.has_mates
     return PageStatus(
         "confirmed", _("Confirmed and paid."), [took], place="shop", auto_return=fresh, receipt=own
     )
 
 
-def _given_back(checkout: Checkout, own: Receipt, back: Back) -> PageStatus:
+def _lost_dispute_status(checkout: Checkout, own: Receipt, back: DisputeReturn) -> PageStatus:
     """Return the status after a lost dispute has returned the payer's money. Rule dispute.lost."""
     asks = _("Ask <bdi>%(shop)s</bdi> whether your order is still valid.")
     words = SafeString(f"<strong>{asks % {'shop': escape(checkout.merchant.name)}}</strong>")
@@ -247,11 +259,11 @@ def _given_back(checkout: Checkout, own: Receipt, back: Back) -> PageStatus:
 
 
 def _expired_status(checkout: Checkout) -> PageStatus:
-    words = nothing_paid(checkout)
+    words = unpaid_sentence(checkout)
     if checkout.expired_at is not None:
         until = format_html(
             _("This order was open until {time}."),
-            time=summary.day(checkout.expired_at, checkout),
+            time=summary.day_with_time(checkout.expired_at, checkout),
         )
         words = format_html("{} {}", words, until)
     again = _("Prices may have changed. Start again in the shop.")
@@ -260,12 +272,12 @@ def _expired_status(checkout: Checkout) -> PageStatus:
 
 def _voided_status(checkout: Checkout, now: datetime, is_lead: bool) -> PageStatus:
     is_cancelled = checkout.void_reason == VoidReason.MERCHANT_CANCEL
-    why = _why_released(checkout, is_cancelled=is_cancelled)
+    why = _release_reason(checkout, is_cancelled=is_cancelled)
     facts = _sentence_values(checkout, is_lead)
     facts["time"] = summary.time_in_words(checkout.voided_at or now, now, summary.zone_of(checkout))
     over, again = _("This order has ended."), _("Start again in the shop if you still want it.")
     if checkout.authorized_at is None:
-        told = format_html("{} {}", nothing_paid(checkout), format_html(why, **facts))
+        told = format_html("{} {}", unpaid_sentence(checkout), format_html(why, **facts))
         return PageStatus("cancelled", _("This order was cancelled"), [told, again])
     if checkout.payment is not None and checkout.payment.status != Payment.Status.VOIDED:
         hold = _("<strong>{amount}</strong> on {card} is being released.")
@@ -275,12 +287,12 @@ def _voided_status(checkout: Checkout, now: datetime, is_lead: bool) -> PageStat
     hold = _("<strong>{amount}</strong> is no longer held on {card}.")
     words = [format_html(f"{why} {hold}", **facts)]
     if is_cancelled:
-        again = _who_tells_why(checkout.merchant)
+        again = _cancellation_sentence(checkout.merchant)
     words.append(format_html("<strong>{}</strong> {}", over, again))
     return PageStatus("released", _("Released. Nothing was taken."), words, place="card", note=SHOWN_RELEASE)
 
 
-def _who_tells_why(shop: Merchant) -> str:
+def _cancellation_sentence(shop: Merchant) -> str:
     """Return the sentence that says how the payer can learn why the shop cancelled the order.
 
     The sentence tells the payer to ask the shop only if the page has a link to the shop's support.
@@ -289,7 +301,7 @@ def _who_tells_why(shop: Merchant) -> str:
     return words.format(shop=shop.name)
 
 
-def _why_released(checkout: Checkout, *, is_cancelled: bool) -> str:
+def _release_reason(checkout: Checkout, *, is_cancelled: bool) -> str:
     """Return the sentence that says why a hold was released.
 
     If the shop tried to capture the money, the sentence says that the bank did not take it in time.
@@ -303,19 +315,19 @@ def _why_released(checkout: Checkout, *, is_cancelled: bool) -> str:
 
 def _refund_status(checkout: Checkout, is_lead: bool) -> PageStatus:
     is_settled, facts = checkout.status == Status.REFUNDED, _sentence_values(checkout, is_lead)
-    if is_settled and _is_back(checkout, is_lead):
-        return came_back(facts)
-    words = format_html(_gave_back(checkout, is_settled), **facts)
+    if is_settled and _was_refund_returned(checkout, is_lead):
+        return returned_refund_status(facts)
+    words = format_html(_refund_sentence(checkout, is_settled), **facts)
     state = "refunded" if is_settled else "refunding"
     shown = PageStatus(state, _("Your money is going back"), [words], live=not is_settled)
     if is_settled:
         shown.heading = _("Refunded")
     if is_lead:
-        show_refund(shown, refund.of_lead(checkout))
+        show_refund(shown, refund.bill_of_lead(checkout))
     return shown
 
 
-def _is_back(checkout: Checkout, is_lead: bool) -> bool:
+def _was_refund_returned(checkout: Checkout, is_lead: bool) -> bool:
     """Return whether a card returned the order's refund, so that the card still bears an amount.
 
     For the lead, only the lead's own card counts. For anyone else, any card of the order counts.
@@ -327,7 +339,7 @@ def _is_back(checkout: Checkout, is_lead: bool) -> bool:
     return any(card.borne > 0 for card in cards if not is_lead or card is accounts.lead)
 
 
-def came_back(facts: dict[str, str]) -> PageStatus:
+def returned_refund_status(facts: dict[str, str]) -> PageStatus:
     """Return the status for a payer whose card returned the refund. `facts` has the shop and the amount."""
     back = _(
         "{shop} refunded {amount}, but the bank returned some or all of it. You don’t need to do"
@@ -336,7 +348,7 @@ def came_back(facts: dict[str, str]) -> PageStatus:
     return PageStatus("refunded", _("The refund was returned"), [back.format(**facts)])
 
 
-def _gave_back(checkout: Checkout, is_settled: bool) -> str:
+def _refund_sentence(checkout: Checkout, is_settled: bool) -> str:
     """Return the sentence about a refund.
 
     For a split order, it says that each card gets its own part back.
@@ -359,7 +371,7 @@ def _gave_back(checkout: Checkout, is_settled: bool) -> str:
     return _("{shop} refunded the whole <strong>{amount}</strong>. Your bank may take a few days to show it.")
 
 
-def show_refund(shown: PageStatus, bill: Bill | None) -> None:
+def show_refund(shown: PageStatus, bill: RefundBill | None) -> None:
     """Add the refund to one card (`bill`) to the status page. The refunded amount becomes the heading."""
     shown.refund = bill
     if bill is not None and bill.goes_back:
@@ -370,6 +382,6 @@ def _sentence_values(checkout: Checkout, is_lead: bool) -> dict[str, str]:
     """Return the values for the sentences about an order."""
     return {
         "shop": checkout.merchant.name,
-        "amount": money.for_payer(checkout.amount, checkout.currency),
+        "amount": money.display_for_payer(checkout.amount, checkout.currency),
         "card": summary.card_in_words(checkout.payment, is_theirs=is_lead),
     }

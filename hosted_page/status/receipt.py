@@ -26,7 +26,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Back:
+class DisputeReturn:
     """The amount that lost disputes returned to the payer, and the time of the last one."""
 
     amount: str
@@ -42,7 +42,7 @@ class Receipt:
 
     rows: list[Row]
     total: str
-    back: Back | None
+    back: DisputeReturn | None
     by_shop: SafeString
 
 
@@ -71,25 +71,27 @@ def _build_receipt(
     zone = summary.zone_of(checkout)
     rows = [
         *first,
-        Row(_("When"), summary.dated(at, zone), summary.zone_words(at, zone)),
+        Row(_("When"), summary.full_date(at, zone), summary.zone_words(at, zone)),
         Row(_("With"), summary.card_name(payment)),
     ]
-    total = money.for_payer(amount, checkout.currency)
-    return Receipt(rows, total, _returned_amount(checkout, payment), _by_shop(checkout, payment))
+    total = money.display_for_payer(amount, checkout.currency)
+    return Receipt(rows, total, _returned_amount(checkout, payment), _shop_refund_sentence(checkout, payment))
 
 
-def _returned_amount(checkout: Checkout, payment: Payment | None) -> Back | None:
-    if payment is None or disputes.standing_of(checkout) is None:
+def _returned_amount(checkout: Checkout, payment: Payment | None) -> DisputeReturn | None:
+    if payment is None or disputes.blocking_dispute_of_row(checkout) is None:
         return None
-    lost = disputes.lost_by_payment(checkout.pk).get(payment.pk)
+    lost = disputes.lost_amounts_by_payment(checkout.pk).get(payment.pk)
     return (
-        Back(money.for_payer(lost.amount, checkout.currency), summary.day(lost.at, checkout))
+        DisputeReturn(
+            money.display_for_payer(lost.amount, checkout.currency), summary.day_with_time(lost.at, checkout)
+        )
         if lost
         else None
     )
 
 
-def _by_shop(checkout: Checkout, payment: Payment | None) -> SafeString:
+def _shop_refund_sentence(checkout: Checkout, payment: Payment | None) -> SafeString:
     """Return the sentence about a refund that the shop made directly at the provider.
 
     Return "" if there is none. The sentence is shown only while the order is captured.
@@ -99,5 +101,5 @@ def _by_shop(checkout: Checkout, payment: Payment | None) -> SafeString:
     if card is None or card.outside <= 0:
         return SafeString()
     words = _("{shop} refunded you <strong>{amount}</strong>. Your bank may take a few days to show it.")
-    amount = money.for_payer(card.outside, checkout.currency)
+    amount = money.display_for_payer(card.outside, checkout.currency)
     return format_html(words, shop=checkout.merchant.name, amount=amount)

@@ -17,7 +17,7 @@ from hosted_page.models import SmsMessage
 from hosted_page.payment_target import PaymentTarget, absolute
 from hosted_page.sms import outbox, safe_names
 from hosted_page.sms.limits import TooManySmsMessages
-from hosted_page.sms.outbox import Asked
+from hosted_page.sms.outbox import MessageRequest
 from payments import money, operator_stops
 
 LIFE = timedelta(hours=1)  # a message that has not been sent after this time is never sent
@@ -81,7 +81,7 @@ def request_receipt(target: PaymentTarget, address: str) -> str:
     """
     try:
         with transaction.atomic(durable=True):
-            _put(target.checkout.pk, target.share.pk if target.share else None, address)
+            _queue_receipt(target.checkout.pk, target.share.pk if target.share else None, address)
     except TooManySmsMessages as refused:
         return str(refused)
     except (operator_stops.MerchantSuspended, operator_stops.AllStopped):
@@ -89,7 +89,7 @@ def request_receipt(target: PaymentTarget, address: str) -> str:
     return ""
 
 
-def _put(checkout_uuid: UUID, share_uuid: UUID | None, address: str) -> None:
+def _queue_receipt(checkout_uuid: UUID, share_uuid: UUID | None, address: str) -> None:
     checkout = Checkout.objects.locked(checkout_uuid)
     share = PaymentRequest.objects.get(pk=share_uuid) if share_uuid else None
     if share is not None:
@@ -103,13 +103,15 @@ def _put(checkout_uuid: UUID, share_uuid: UUID | None, address: str) -> None:
     if person.phone:
         ends_at = checkout.locked_at + LIFE
         outbox.queue_message(
-            Asked(SmsMessage.Kind.RECEIPT, person.phone, target, _words_of_text(target), ends_at, address)
+            MessageRequest(
+                SmsMessage.Kind.RECEIPT, person.phone, target, _words_of_text(target), ends_at, address
+            )
         )
 
 
 def _words_of_text(target: PaymentTarget) -> str:
     return _("Your receipt from {shop}, {amount}: {link}").format(
-        shop=safe_names.shop(target.checkout.merchant),
-        amount=money.for_payer(target.amount, target.checkout.currency),
+        shop=safe_names.safe_shop_name(target.checkout.merchant),
+        amount=money.display_for_payer(target.amount, target.checkout.currency),
         link=_sign_in_link(target),
     )

@@ -21,7 +21,7 @@ from payments import money
 from payments.models import Payment
 
 
-class Move(NamedTuple):
+class CardMovement(NamedTuple):
     """An amount that was taken from a card or, if negative, returned to it, in minor units."""
 
     label: str
@@ -39,7 +39,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Bill:
+class RefundBill:
     """The amounts that were taken from a card, and those that return to it.
 
     The rows add up to `left`, the amount that does not return.
@@ -54,7 +54,7 @@ class Bill:
     others: str = ""
 
 
-def of_lead(checkout: Checkout) -> Bill | None:
+def bill_of_lead(checkout: Checkout) -> RefundBill | None:
     """Return the bill of the lead's card.
 
     Return None while a mate's share is on its way to the card, because the amount is not known yet.
@@ -64,16 +64,18 @@ def of_lead(checkout: Checkout) -> Bill | None:
     card, of_shares = accounts.lead, [accounts.reimbursement(share)[1] for share in accounts.shares]
     if card is None or (not is_settled and any(part.sent for part in of_shares)):
         return None
-    moves = [Move(_("Taken"), checkout.amount, checkout.captured_at)]
+    moves = [CardMovement(_("Taken"), checkout.amount, checkout.captured_at)]
     for share, part in zip(accounts.shares, of_shares, strict=True):
         if part.given > 0:
-            moves.append(Move(_label(share.name), -part.given, part.last.ended_at if part.last else None))
-    moves += _given_back(accounts, card, checkout.last_refund_at, is_settled=is_settled)
+            moves.append(
+                CardMovement(_label(share.name), -part.given, part.last.ended_at if part.last else None)
+            )
+    moves += _returned_amounts(accounts, card, checkout.last_refund_at, is_settled=is_settled)
     others = _other_cards_sentence(accounts) if checkout.has_mates else ""
     return _refund_bill(checkout, card.payment, moves, is_settled=is_settled, others=others)
 
 
-def of_mate(checkout: Checkout, share: PaymentRequest) -> Bill | None:
+def bill_of_mate(checkout: Checkout, share: PaymentRequest) -> RefundBill | None:
     """Return the bill of the card with which a mate paid a share."""
     is_settled = share.status == ShareStatus.REFUNDED
     accounts = cards.read_accounts(checkout, is_locked=False)
@@ -84,8 +86,8 @@ def of_mate(checkout: Checkout, share: PaymentRequest) -> Bill | None:
         part for key, part in accounts.parts.items() if key.payment_uuid == card.payment.pk and part.given
     ]
     ends = [part.last.ended_at for part in parts if part.last]
-    moves = [Move(_("Taken"), share.amount, share.paid_at)]
-    moves += _given_back(accounts, card, ends[-1] if ends else None, is_settled=is_settled)
+    moves = [CardMovement(_("Taken"), share.amount, share.paid_at)]
+    moves += _returned_amounts(accounts, card, ends[-1] if ends else None, is_settled=is_settled)
     return _refund_bill(checkout, card.payment, moves, is_settled=is_settled)
 
 
@@ -93,7 +95,9 @@ def _label(name: str) -> str:
     return _("Back when {name} paid").format(name=name) if name else _("Back when a mate paid")
 
 
-def _given_back(accounts: Accounts, card: Card, at: datetime | None, *, is_settled: bool) -> list[Move]:
+def _returned_amounts(
+    accounts: Accounts, card: Card, at: datetime | None, *, is_settled: bool
+) -> list[CardMovement]:
     """Return the amounts that were or will be returned to a card.
 
     They are, in this order: refunds made directly at the provider, amounts that lost disputes returned,
@@ -109,10 +113,10 @@ def _given_back(accounts: Accounts, card: Card, at: datetime | None, *, is_settl
     if not is_settled:
         refunded += sum(part.sent for part in parts) + max(0, card.owed(0))
     moves = [
-        Move(_("Refunded earlier"), -card.outside, None),
-        Move(_("Returned by your bank"), -card.disputed, None),
-        Move(_("Paid back another way"), -otherwise, None),
-        Move(_refund_label(is_settled), -refunded, at),
+        CardMovement(_("Refunded earlier"), -card.outside, None),
+        CardMovement(_("Returned by your bank"), -card.disputed, None),
+        CardMovement(_("Paid back another way"), -otherwise, None),
+        CardMovement(_refund_label(is_settled), -refunded, at),
     ]
     return [move for move in moves if move.amount]
 
@@ -122,19 +126,28 @@ def _refund_label(is_settled: bool) -> str:
 
 
 def _refund_bill(
-    checkout: Checkout, payment: Payment | None, moves: Sequence[Move], *, is_settled: bool, others: str = ""
-) -> Bill:
+    checkout: Checkout,
+    payment: Payment | None,
+    moves: Sequence[CardMovement],
+    *,
+    is_settled: bool,
+    others: str = "",
+) -> RefundBill:
     zone, currency = summary.zone_of(checkout), checkout.currency
     rows = [
-        Row(label, money.for_payer(amount, currency), summary.full_time(at, zone) if at else SafeString())
+        Row(
+            label,
+            money.display_for_payer(amount, currency),
+            summary.full_time(at, zone) if at else SafeString(),
+        )
         for label, amount, at in moves
     ]
     label, part, at = moves[-1]
-    goes_back = money.for_payer(-part, currency) if label == _refund_label(is_settled) else ""
-    when = summary.dated_in_place(at, zone) if at and is_settled else ""
-    left = money.for_payer(sum(amount for _label, amount, _at in moves), currency)
+    goes_back = money.display_for_payer(-part, currency) if label == _refund_label(is_settled) else ""
+    when = summary.full_date_with_zone(at, zone) if at and is_settled else ""
+    left = money.display_for_payer(sum(amount for _label, amount, _at in moves), currency)
     card = _("Your {card}").format(card=summary.card_name(payment))
-    return Bill(card, goes_back, rows, left, is_settled, when, others)
+    return RefundBill(card, goes_back, rows, left, is_settled, when, others)
 
 
 def _other_cards_sentence(accounts: Accounts) -> str:
@@ -144,7 +157,7 @@ def _other_cards_sentence(accounts: Accounts) -> str:
     mates = [(share, accounts.cards[share.payment_id]) for share in accounts.shares if share.payment_id]
     amounts = {share: card.payment.amount - card.outside - card.disputed for share, card in mates}
     paid = [share for share, amount in amounts.items() if amount > 0]
-    amount = money.for_payer(sum(amounts[share] for share in paid), checkout.currency)
+    amount = money.display_for_payer(sum(amounts[share] for share in paid), checkout.currency)
     if not paid:
         return ended
     if len(paid) == 1 and paid[0].name:

@@ -13,7 +13,14 @@ from checkout.states import ShareStatus, Status
 from hosted_page import summary
 from hosted_page.payment_target import PaymentTarget, lead_name
 from hosted_page.status import receipt, refund
-from hosted_page.status.order_status import PageStatus, asked_for, came_back, checking, show_refund, silent
+from hosted_page.status.order_status import (
+    PageStatus,
+    asked_amount_sentence,
+    checking_status,
+    returned_refund_status,
+    show_refund,
+    silent_status,
+)
 from hosted_page.status.receipt import Receipt
 from payments import disputes, money, open_operations
 from payments.models import Operation
@@ -37,10 +44,10 @@ def share_status_of(target: PaymentTarget, customer_uuid: UUID | None, now: date
             )
             return PageStatus("draft", _("Not open yet"), [words.format(**facts)], live=True)
         case ShareStatus.OPEN if target.checkout.status == Status.CAPTURED:
-            return _paused_status() if disputes.standing(target.checkout.pk) else None
+            return _paused_status() if disputes.blocking_dispute(target.checkout.pk) else None
         case ShareStatus.OPEN:
             words = _("{shop} is refunding this order, so you don’t need to pay.")
-            return _nothing_now(words.format(**facts))
+            return _not_payable_status(words.format(**facts))
         case ShareStatus.PAYING:
             return _paying_status(target, is_mate, now)
         case ShareStatus.PAID | ShareStatus.REIMBURSED | ShareStatus.REFUNDED:
@@ -55,49 +62,49 @@ def _ended_status(target: PaymentTarget, share: PaymentRequest, facts: dict[str,
         case ShareStatus.DECLINED:
             words = _("You have not been charged. You don’t need to do anything else.")
             # If the lead does not cover the share, the lead's page does not show the shares.
-            if _is_left_to_lead(target.checkout):
+            if _is_covered_by_lead(target.checkout):
                 words = _("You have not been charged. {name} can see that you said no.").format(**facts)
             return PageStatus("declined", _("You said no"), [words])
         case ShareStatus.EXPIRED:
-            until = summary.day(share.expires_at, target.checkout)
+            until = summary.day_with_time(share.expires_at, target.checkout)
             told = [_("You have not been charged. You don’t need to do anything else.")]
             told.append(_("{name} asked you for <strong>{amount}</strong> until {until}."))
-            if _is_left_to_lead(target.checkout):
+            if _is_covered_by_lead(target.checkout):
                 told.append(_("{name} covers your share."))
             words = format_html(" ".join(told), until=until, **facts)
             return PageStatus("link_ended", _("This link has expired"), [words])
         case _:
-            return _asked_no_more(target, facts)
+            return _no_longer_asked_status(target, facts)
 
 
-def _asked_no_more(target: PaymentTarget, facts: dict[str, str]) -> PageStatus:
+def _no_longer_asked_status(target: PaymentTarget, facts: dict[str, str]) -> PageStatus:
     """Return the status of a share that the lead cancelled, or that ended with its order."""
     told = [_("You have not been charged. You don’t need to do anything else.")]
     is_captured = target.checkout.status == Status.CAPTURED
-    if is_captured and settling.is_given_back_outside(target.checkout.pk):
+    if is_captured and settling.is_refunded_by_others(target.checkout.pk):
         asks = _("{shop} has refunded a payment for this order. Ask {name} whether the order is still valid.")
         told = [_("You have not been charged."), asks]
         heading = _("You are no longer asked to pay")
-    elif disputes.is_lost(target.checkout.pk):
+    elif disputes.has_lost_dispute(target.checkout.pk):
         asks = _("A bank has returned a payment for this order. Ask {name} whether the order is still valid.")
         told = [_("You have not been charged."), asks]
         heading = _("You are no longer asked to pay")
     else:
         heading = _("{name} is no longer asking for this").format(**facts)
-    if _is_left_to_lead(target.checkout):
+    if _is_covered_by_lead(target.checkout):
         told.append(_("{name} covers your share of <strong>{amount}</strong>."))
     return PageStatus("link_ended", heading, [format_html(" ".join(told), **facts)])
 
 
-def _is_left_to_lead(checkout: Checkout) -> bool:
+def _is_covered_by_lead(checkout: Checkout) -> bool:
     """Return whether the lead covers a share that is unpaid.
 
     This is true only if the order is captured, no dispute is open or lost, and no part of the order was
     refunded directly at the provider.
     """
-    if checkout.status != Status.CAPTURED or disputes.standing(checkout.pk):
+    if checkout.status != Status.CAPTURED or disputes.blocking_dispute(checkout.pk):
         return False
-    return not settling.is_given_back_outside(checkout.pk)
+    return not settling.is_refunded_by_others(checkout.pk)
 
 
 def _paused_status() -> PageStatus:
@@ -106,10 +113,10 @@ def _paused_status() -> PageStatus:
         "A bank is reviewing a payment for this order. This can take weeks. If the bank confirms the"
         " payment, this link works again. If not, the link ends."
     )
-    return _nothing_now(words)
+    return _not_payable_status(words)
 
 
-def _nothing_now(words: str) -> PageStatus:
+def _not_payable_status(words: str) -> PageStatus:
     """Return the status of an open share that cannot be paid now. Its mate has not been charged."""
     safe = _("You have not been charged.")
     return PageStatus("paused", _("Nothing to pay now"), [f"{safe} {words}"], live=True)
@@ -136,10 +143,10 @@ def _paying_status(target: PaymentTarget, is_mate: bool, now: datetime) -> PageS
         shown = PageStatus("confirm", _("Confirm with your bank"), [words], live=True)
         shown.action_url, shown.may_change_card = found.action_url, True
         return shown
-    if given_up_cards.may_use_another_card(found, now):
-        return silent(is_mate)
-    amount = money.for_payer(target.amount, target.checkout.currency)
-    return checking(asked_for(amount, found.payment, is_theirs=is_mate), is_theirs=is_mate)
+    if given_up_cards.is_another_card_allowed(found, now):
+        return silent_status(is_mate)
+    amount = money.display_for_payer(target.amount, target.checkout.currency)
+    return checking_status(asked_amount_sentence(amount, found.payment, is_theirs=is_mate), is_theirs=is_mate)
 
 
 def _paid_status(
@@ -150,18 +157,18 @@ def _paid_status(
         settling.read_accounts_unlocked(target.checkout),
         share.status == ShareStatus.REFUNDED,
     )
-    lost = disputes.lost_by_payment(target.checkout.pk) if accounts else {}
+    lost = disputes.lost_amounts_by_payment(target.checkout.pk) if accounts else {}
     back = lost[share.payment_id].amount if share.payment_id in lost else 0
     is_by_bank = back > 0 and (target.checkout.status == Status.CAPTURED or back >= share.amount)
     if is_by_bank and (is_mate or is_refunded):
-        return _back_by_bank(target, share, back, is_mate)
+        return _dispute_return_status(target, share, back, is_mate)
     if not is_refunded and target.checkout.status != Status.REFUNDING:
         return _captured_status(target, share, facts, accounts, is_mate)
     card = accounts.cards.get(share.payment_id) if accounts and share.payment_id else None
     is_away = is_refunded and card is not None and card.borne > 0
-    shown = came_back(facts) if is_away else _refunded_status(facts, is_settled=is_refunded)
+    shown = returned_refund_status(facts) if is_away else _refunded_status(facts, is_settled=is_refunded)
     if is_mate and not is_away:
-        show_refund(shown, refund.of_mate(target.checkout, share))
+        show_refund(shown, refund.bill_of_mate(target.checkout, share))
     if is_mate:
         shown.receipt = _share_receipt(target, share)
     return shown
@@ -175,7 +182,9 @@ def _refunded_status(facts: dict[str, str], *, is_settled: bool) -> PageStatus:
     return PageStatus("refunding", _("Your money is going back"), [format_html(words, **facts)], live=True)
 
 
-def _back_by_bank(target: PaymentTarget, share: PaymentRequest, back: int, is_mate: bool) -> PageStatus:
+def _dispute_return_status(
+    target: PaymentTarget, share: PaymentRequest, back: int, is_mate: bool
+) -> PageStatus:
     """Return the status of a share whose mate got money back from their bank.
 
     If the viewer is not this mate, the page does not say whose payment was returned.
@@ -184,7 +193,7 @@ def _back_by_bank(target: PaymentTarget, share: PaymentRequest, back: int, is_ma
     if not is_mate:
         words = _("A bank has returned a payment for this order.")
         return PageStatus("link_ended", _("Nothing to pay now"), [f"{words} {nothing}"])
-    amount = money.for_payer(back, target.checkout.currency)
+    amount = money.display_for_payer(back, target.checkout.currency)
     words = _("You won’t be asked for your share again.")
     heading = _("Your bank gave you {amount} back").format(amount=amount)
     return PageStatus("refunded", heading, [words], receipt=_share_receipt(target, share))
@@ -220,6 +229,6 @@ def _sentence_values(target: PaymentTarget, share: PaymentRequest, is_mate: bool
     return {
         "shop": target.checkout.merchant.name,
         "name": lead_name(target.checkout),
-        "amount": money.for_payer(target.amount, target.checkout.currency),
+        "amount": money.display_for_payer(target.amount, target.checkout.currency),
         "card": summary.card_in_words(share.payment, is_theirs=is_mate),
     }

@@ -13,7 +13,7 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from checkout import authorizations, given_up_cards, mate_shares, operation_recovery
-from checkout.authorizations import NotPayable, NotTheLead, Paid
+from checkout.authorizations import NotPayable, NotTheLead, PaymentResult
 from checkout.mate_shares import OwnShare, ShareNotOpen
 from checkout.models import Customer
 from checkout.states import OperationInProgress
@@ -30,7 +30,7 @@ from payments.models import Payment
 from payments.operator_stops import AllStopped, MerchantSuspended
 from payments.provider import CardForm, CardUse, ProviderUnreachable, Verdict
 
-NOT_TRIED = (
+NOT_TRIED_ERRORS = (
     NotPayable,
     NotTheLead,
     ShareNotOpen,
@@ -54,12 +54,12 @@ def show_card_step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
         return target.go()
     try:
         person = target.person(customer_uuid)
-        declines.check(target, person, address.caller_address(request))
+        declines.check_limits(target, person, address.caller_address(request))
         response = _card_page(request, target, person)
     except TooManyDeclines as too_many:
         return _refuse_attempts(request, target, too_many)
     except (Busy, ProviderUnreachable):
-        return busy(request, target)
+        return show_busy(request, target)
     payer.prolong(request, response, target.subject)
     return response
 
@@ -74,12 +74,12 @@ def _card_page(request: HttpRequest, target: PaymentTarget, person: Customer) ->
     back = target.absolute("paid")
     return_url = f"{back}{'&' if '?' in back else '?'}{urlencode({'bound': bound})}"
     notice = sign_in_extension.extension_notice(request, target)
-    signed_in = {"stay": notice, "leave": rendering.leave(request, target)}
-    merchant, around = target.checkout.merchant, card_page.around(target, person) | signed_in
+    signed_in = {"stay": notice, "leave": rendering.sign_out_button(request, target)}
+    merchant, around = target.checkout.merchant, card_page.page_context(target, person) | signed_in
     of_money = (target.amount, target.checkout.currency, merchant.provider_account)
     with bulkheads.PAYERS.slot() as slot:
         slot.wait()
-        connection_release.begin()
+        connection_release.release()
         page = safe_answers.card_page(CardForm(target.subject, return_url, *of_money, page=around))
     if isinstance(page, str):
         return HttpResponseRedirect(page)
@@ -98,8 +98,8 @@ def paid(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
         return target.go()  # a reload: the token was tried before, and the page shows the outcome
     try:
         paid = _pay_target(target, use, person, address.caller_address(request), payer.claim_of(request))
-    except (TooManyDeclines, *NOT_TRIED) as refusal:
-        return _not_tried(request, target, refusal)
+    except (TooManyDeclines, *NOT_TRIED_ERRORS) as refusal:
+        return _show_not_tried(request, target, refusal)
     if paid.verdict == Verdict.NEEDS_ACTION:
         return HttpResponseRedirect(paid.action_url, status=303)
     return target.go()
@@ -131,14 +131,14 @@ def _card_token(request: HttpRequest) -> str:
     return given if _TOKEN.fullmatch(given) else ""
 
 
-def _not_tried(request: HttpRequest, target: PaymentTarget, refusal: Exception) -> HttpResponse:
+def _show_not_tried(request: HttpRequest, target: PaymentTarget, refusal: Exception) -> HttpResponse:
     match refusal:
         case TooManyDeclines():
             return _refuse_attempts(request, target, refusal)
         case Busy():
-            return busy(request, target)
+            return show_busy(request, target)
         case MerchantSuspended() | AllStopped():
-            return rendering.say(
+            return rendering.render_message(
                 request, target, _("This shop is not taking payments now"), _("You have not been charged.")
             )
         case _:
@@ -146,19 +146,21 @@ def _not_tried(request: HttpRequest, target: PaymentTarget, refusal: Exception) 
 
 
 def _refuse_attempts(request: HttpRequest, target: PaymentTarget, too_many: TooManyDeclines) -> HttpResponse:
-    when = waiting_times.until(too_many.until, too_many.now)
+    when = waiting_times.time_until(too_many.until, too_many.now)
     words = _("No money was taken. Ask your bank what is wrong, or try again {when}.")
     if target.share is None and target.checkout.payable_until <= too_many.until:
         words = _("No money was taken. Ask your bank what is wrong, or order again at the shop.")
         if not isinstance(too_many, TooManyOfOrder):
             words = _("No money was taken. Ask your bank what is wrong. You can order again {when}.")
     heading = _("Too many cards were declined")
-    return rendering.say(request, target, heading, words.format(when=when), status=429)
+    return rendering.render_message(request, target, heading, words.format(when=when), status=429)
 
 
-def _pay_target(target: PaymentTarget, use: CardUse, person: Customer, address: str, claim: str = "") -> Paid:
+def _pay_target(
+    target: PaymentTarget, use: CardUse, person: Customer, address: str, claim: str = ""
+) -> PaymentResult:
     cause = Cause(f"customer:{person.pk}", request_id.current_id())
-    admit = partial(declines.admit, target, person, use.token, address)
+    admit = partial(declines.count_card_try, target, person, use.token, address)
     if target.share is None:
         return authorizations.authorize(
             target.checkout.pk,
@@ -171,27 +173,29 @@ def _pay_target(target: PaymentTarget, use: CardUse, person: Customer, address: 
     return mate_shares.pay(target.share.pk, card=use, mate=person, cause=cause, claim=claim, admit=admit)
 
 
-def busy(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+def show_busy(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Show that the bank is slow.
 
     No operation was started and the token is still valid, so the link retries at the same address.
     """
     words = _("You have not paid anything yet. Try again in a moment.")
     link = {"href": request.get_full_path(), "label": _("Try again")}
-    return rendering.say(request, target, _("The bank is slow right now"), words, link=link, status=503)
+    return rendering.render_message(
+        request, target, _("The bank is slow right now"), words, link=link, status=503
+    )
 
 
 @for_return
 def confirmed(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Receive the payer after the bank's challenge, and ask the bank at once for the outcome."""
     if target.payer_of(request):
-        operation_recovery.finish_now(target.subject)
+        operation_recovery.finish_for_payer(target.subject)
     return target.go()
 
 
 @for_form
-def another(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+def another_card(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Give up the card that waits for the bank or a challenge, so that the payer can use another card."""
     if customer_uuid := target.payer_of(request):
-        given_up_cards.use_another_card(target.checkout.pk, target.subject, lead=customer_uuid)
+        given_up_cards.allow_another_card(target.checkout.pk, target.subject, lead=customer_uuid)
     return target.go()

@@ -28,9 +28,9 @@ DECLINES = {
 DECLINED = gettext_lazy("Your bank declined this card.")
 
 
-def around(target: PaymentTarget, person: Customer | None = None) -> dict[str, Any]:
+def page_context(target: PaymentTarget, person: Customer | None = None) -> dict[str, Any]:
     """Return the context around the fields of the provider's card page. `person` is the payer."""
-    amount = money.for_payer(target.amount, target.checkout.currency)
+    amount = money.display_for_payer(target.amount, target.checkout.currency)
     is_lead = target.share is None
     held_rows = _held_rows(target.checkout, amount) if is_lead else []
     return {
@@ -44,7 +44,7 @@ def around(target: PaymentTarget, person: Customer | None = None) -> dict[str, A
         "held_rows": held_rows,
         "held_note": _("If a mate never pays, you cover their share.") if held_rows else "",
         "language": get_language(),  # language of this page, and of the provider's texts on it
-        "languages": language.others(),
+        "languages": language.other_languages(),
         "here": target.address("card"),  # after a change of language, the whole page is opened again
         **dict.fromkeys(("stay", "leave")),  # defaults for a browser in which no one is signed in
         "notice": _decline_notice(target.subject, person),
@@ -61,10 +61,13 @@ def _held_rows(checkout: Checkout, amount: str) -> list[dict[str, str]]:
     )
     return [
         {"label": _("Held on your card now"), "amount": amount},
-        {"label": label.format(count=len(shares)), "amount": money.for_payer(sum(shares), checkout.currency)},
+        {
+            "label": label.format(count=len(shares)),
+            "amount": money.display_for_payer(sum(shares), checkout.currency),
+        },
         {
             "label": _("Your own share"),
-            "amount": money.for_payer(checkout.amount - sum(shares), checkout.currency),
+            "amount": money.display_for_payer(checkout.amount - sum(shares), checkout.currency),
         },
     ]
 
@@ -76,11 +79,11 @@ def _decline_notice(subject: UUID, person: Customer | None = None) -> dict[str, 
     is paying now.
     """
     last = Payment.objects.filter(subject=subject).order_by("-created_at").first()
-    if last is None or not last.decline_reason or last.decline_reason in declines.UNTOLD:
+    if last is None or not last.decline_reason or last.decline_reason in declines.HIDDEN_REASONS:
         return None
     what_next = (
         _("Try again, or use another card.")
-        if last.decline_reason in declines.SAME_CARD_MAY_DO
+        if last.decline_reason in declines.RETRIABLE_REASONS
         else _("Try another card.")
     )
     title = DECLINES.get(last.decline_reason, DECLINED)

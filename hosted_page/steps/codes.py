@@ -22,8 +22,8 @@ from hosted_page import payer, statements
 from hosted_page.models import PayerSignIn, SignInCode, SmsMessage
 from hosted_page.payment_target import PaymentTarget
 from hosted_page.sms import limits, outbox, safe_names, senders
-from hosted_page.sms.limits import CodeJustAsked, TooManySmsMessages
-from hosted_page.sms.outbox import Asked
+from hosted_page.sms.limits import CodeJustRequested, TooManySmsMessages
+from hosted_page.sms.outbox import MessageRequest
 from payments import operator_stops
 
 # The last line of a text names this host, so that a phone fills in the code only on this host's pages.
@@ -50,14 +50,14 @@ class WrongCode(Exception):
         self.tries_left = tries_left
 
 
-class Sent(NamedTuple):
+class SentCode(NamedTuple):
     """A queued code. `shown_code` is the code's digits if the page shows them, otherwise ""."""
 
     code: SignInCode
     shown_code: str
 
 
-def send_code(target: PaymentTarget, phone: str, browser: str, address: str) -> Sent:
+def send_code(target: PaymentTarget, phone: str, browser: str, address: str) -> SentCode:
     """Queue a new code for a phone, and end earlier codes of this browser. A worker sends the code.
 
     If the order or share is paid, only the number that paid gets an SMS message. The result does not reveal
@@ -66,23 +66,23 @@ def send_code(target: PaymentTarget, phone: str, browser: str, address: str) -> 
     """
     plain = f"{secrets.randbelow(10**6):06d}"
     with transaction.atomic(durable=True):
-        target, now = _locked(target)
+        target, now = _lock_target(target)
         operator_stops.check(target.checkout.merchant)
         _check_subject(target, phone, now)
-        _end_earlier(target, browser, now)
+        _end_earlier_codes(target, browser, now)
         code = SignInCode.objects.create(
             subject=target.subject,
             phone=phone,
             browser_digest=crypto.digest(browser),
-            code_digest=crypto.keyed_digest(_PURPOSE, _of_subject(target.subject, plain)),
+            code_digest=crypto.keyed_digest(_PURPOSE, _code_with_subject(target.subject, plain)),
             created_at=now,
             expires_at=now + CODE_LIFE,
         )
-        is_sent = _put(target, code, plain, address)
-    return Sent(code, plain if is_sent and senders.current_sender().shows_codes else "")
+        is_sent = _queue_code(target, code, plain, address)
+    return SentCode(code, plain if is_sent and senders.current_sender().shows_codes else "")
 
 
-def _locked(target: PaymentTarget) -> tuple[PaymentTarget, datetime]:
+def _lock_target(target: PaymentTarget) -> tuple[PaymentTarget, datetime]:
     """Lock the checkout and re-read the target. Return the target and the time.
 
     Raises NothingToSignInFor.
@@ -93,32 +93,32 @@ def _locked(target: PaymentTarget) -> tuple[PaymentTarget, datetime]:
     expiry.expire_if_due(checkout, now)
     if share is not None:
         share.checkout = checkout
-        mate_shares.end_late(share, now)
+        mate_shares.expire_if_late(share, now)
     found = PaymentTarget(checkout, share)
     if not found.may_sign_in:
         raise NothingToSignInFor
     return found, now
 
 
-def _end_earlier(target: PaymentTarget, browser: str, now: datetime) -> None:
+def _end_earlier_codes(target: PaymentTarget, browser: str, now: datetime) -> None:
     parameters = {"now": now, "subject": target.subject, "browser": crypto.digest(browser)}
     if ended := [row[0] for row in queries.rows(statements.END_SIGN_IN_CODES, parameters)]:
         outbox.withdraw(ended, now)
 
 
-def _put(target: PaymentTarget, code: SignInCode, plain: str, address: str) -> bool:
+def _queue_code(target: PaymentTarget, code: SignInCode, plain: str, address: str) -> bool:
     """Queue the SMS message with the code. Return whether it is sent to this number."""
     words = _("{code} is your code for {shop}. Do not share it.")
-    told = words.format(code=plain, shop=safe_names.shop(target.checkout.merchant))
+    told = words.format(code=plain, shop=safe_names.safe_shop_name(target.checkout.merchant))
     body = f"{told}\n\n@{_HOST} #{plain}"
     kind = SmsMessage.Kind.RETURN if target.is_of_payer_alone else SmsMessage.Kind.CODE
-    asked = Asked(kind, code.phone, target, body, code.expires_at, address)
+    asked = MessageRequest(kind, code.phone, target, body, code.expires_at, address)
     if kind == SmsMessage.Kind.CODE:
         outbox.queue_message(asked, key=code.pk)
         return True
     paid_by = target.paid_by_uuid
     is_payer = paid_by is not None and target.person(paid_by).phone == code.phone
-    outbox.put_for_payer(asked, key=code.pk, is_payer=is_payer)
+    outbox.queue_code_for_payer(asked, key=code.pk, is_payer=is_payer)
     return is_payer
 
 
@@ -131,9 +131,9 @@ def _check_subject(target: PaymentTarget, phone: str, now: datetime) -> None:
     since = now - CODES_WITHIN
     if target.is_of_payer_alone:  # count only this number, so that others cannot lock out the payer
         of_number = _codes_since(target.subject, since).filter(phone=phone, created_at__gt=target.paid_at)
-        last = of_number.filter(created_at__gt=now - limits.GAP).order_by("-created_at").first()
+        last = of_number.filter(created_at__gt=now - limits.CODE_INTERVAL).order_by("-created_at").first()
         if last is not None:
-            raise CodeJustAsked((last.created_at + limits.GAP - now).total_seconds())
+            raise CodeJustRequested((last.created_at + limits.CODE_INTERVAL - now).total_seconds())
         count = of_number.count()
     else:
         count = _codes_since(target.subject, since)[:CODES_PER_SUBJECT].count()
@@ -158,14 +158,14 @@ def waiting_code(subject: UUID, browser: str) -> SignInCode | None:
     return _WAITING.first(subject, crypto.digest(browser))
 
 
-def _of_browser(subject: UUID, browser_digest: str) -> QuerySet[SignInCode]:
+def _codes_of_browser(subject: UUID, browser_digest: str) -> QuerySet[SignInCode]:
     rows = SignInCode.objects.filter(subject=subject, browser_digest=browser_digest, used_at=None)
     lost = SmsMessage.objects.filter(pk=OuterRef("pk"), kind=SmsMessage.Kind.CODE, sent_at=None)
     rows = rows.annotate(**{"is_lost": Exists(lost.exclude(ended_at=None))})
     return rows.filter(expires_at__gt=Now()).order_by("-created_at")[:1]
 
 
-_WAITING = Prepared(_of_browser, UUID, str, read_at="read_at")
+_WAITING = Prepared(_codes_of_browser, UUID, str, read_at="read_at")
 
 
 def can_be_tried(code: SignInCode) -> bool:
@@ -176,19 +176,19 @@ def can_be_tried(code: SignInCode) -> bool:
     return code.tries < MAX_TRIES
 
 
-class Entered(NamedTuple):
+class EnteredCode(NamedTuple):
     """The person who entered the right code, and their sign-in."""
 
     person: Customer
     sign_in: PayerSignIn
 
 
-def verify(code: SignInCode, entered: str) -> Entered:
+def verify(code: SignInCode, entered: str) -> EnteredCode:
     """Return the person who entered the waiting code, and their new sign-in.
 
     Each try counts, even if requests run in parallel. Raises WrongCode, CodeEnded.
     """
-    is_right = crypto.is_keyed_digest(code.code_digest, _PURPOSE, _of_subject(code.subject, entered))
+    is_right = crypto.is_keyed_digest(code.code_digest, _PURPOSE, _code_with_subject(code.subject, entered))
     with transaction.atomic(durable=True):
         parameters = {"id": code.pk, "is_right": is_right, "maximum": MAX_TRIES}
         counted = queries.row(statements.COUNT_SIGN_IN_TRY, parameters)
@@ -196,7 +196,7 @@ def verify(code: SignInCode, entered: str) -> Entered:
             raise CodeEnded
         if is_right:
             person = person_of(code.phone)
-            return Entered(person, payer.begin(code.subject, person.pk, is_proven=True))
+            return EnteredCode(person, payer.begin_sign_in(code.subject, person.pk, is_proven=True))
     left = MAX_TRIES - counted[0]
     if left <= 0:
         raise CodeEnded
@@ -228,5 +228,5 @@ def _of_number(digest: str) -> QuerySet[Customer]:
     return Customer.objects.alias(digest=Left("phone", DIGEST_LETTERS)).filter(digest=digest)
 
 
-def _of_subject(subject: UUID, plain: str) -> str:
+def _code_with_subject(subject: UUID, plain: str) -> str:
     return f"{subject}:{plain}"

@@ -20,13 +20,13 @@ from hosted_page.payment_target import PaymentTarget
 from payments.models import Payment
 
 # After a decline for one of these reasons, the same card can still work.
-SAME_CARD_MAY_DO = {"challenge_failed", "challenge_expired", "never_arrived"}
+RETRIABLE_REASONS = {"challenge_failed", "challenge_expired", "never_arrived"}
 # These reasons mean that the bank did not refuse the card. The page does not show them.
-UNTOLD = {"another_card", "given_up", "order_ended"}
+HIDDEN_REASONS = {"another_card", "given_up", "order_ended"}
 PER_ORDER = Limit(5, timedelta(hours=1))
 PER_PHONE = Limit(10, timedelta(days=1))
 PER_ADDRESS = Limit(30, timedelta(hours=1))
-KEPT = timedelta(days=2)  # how long a try is kept; longer than the period of any limit
+RETENTION = timedelta(days=2)  # how long a try is kept; longer than the period of any limit
 
 
 class TooManyDeclines(Exception):
@@ -41,20 +41,20 @@ class TooManyOfOrder(TooManyDeclines):
     """Too many cards were declined for this order or share."""
 
 
-def check(target: PaymentTarget, person: Customer, address: str) -> None:
+def check_limits(target: PaymentTarget, person: Customer, address: str) -> None:
     """Raise TooManyDeclines if no card can be tried now."""
-    given = _given(target, person, "", address)
-    _decide(statements.compose_card_limits(len(given.phones), counts_card=False), given)
+    given = _counted_try(target, person, "", address)
+    _run_limit_check(statements.compose_card_limits(len(given.phones), counts_card=False), given)
 
 
-def admit(target: PaymentTarget, person: Customer, token: str, address: str) -> None:
+def count_card_try(target: PaymentTarget, person: Customer, token: str, address: str) -> None:
     """Count a card that is about to be tried. Raises TooManyDeclines.
 
     Call this in the transaction that begins the card's operation.
     """
-    given = _given(target, person, token, address)
+    given = _counted_try(target, person, token, address)
     quota.lock_digests("card", *given.phones, *given.addresses, *given.sites)
-    _decide(statements.compose_card_limits(len(given.phones), counts_card=True), given)
+    _run_limit_check(statements.compose_card_limits(len(given.phones), counts_card=True), given)
 
 
 def was_tried_by(person: Customer, payment: Payment) -> bool:
@@ -70,10 +70,10 @@ def number_digests(phone: str) -> list[str]:
 
 def delete_old() -> None:
     """Delete the tries that are too old for all limits."""
-    batches.delete(CardTry.objects.filter(pk__lt=clock.first_id(clock.now() - KEPT)))
+    batches.delete(CardTry.objects.filter(pk__lt=clock.first_id(clock.now() - RETENTION)))
 
 
-class _Given(NamedTuple):
+class _CountedTry(NamedTuple):
     """A card token, its order or share, and the digests by which the try is counted.
 
     New rows store the first digest of each list.
@@ -86,15 +86,15 @@ class _Given(NamedTuple):
     sites: list[str]
 
 
-def _given(target: PaymentTarget, person: Customer, token: str, address: str) -> _Given:
+def _counted_try(target: PaymentTarget, person: Customer, token: str, address: str) -> _CountedTry:
     found = network.caller_digests("card address", address)
     phones = number_digests(person.phone or "")
-    return _Given(target.subject, token, phones, found["address_digest"], found["site_digest"])
+    return _CountedTry(target.subject, token, phones, found["address_digest"], found["site_digest"])
 
 
-def _decide(statement: str, given: _Given) -> None:
+def _run_limit_check(statement: str, given: _CountedTry) -> None:
     """Run a statement that checks the limits. Raises TooManyDeclines if no further card can be tried now."""
-    now, *deciding = queries.row(statement, _asked(given))
+    now, *deciding = queries.row(statement, _statement_parameters(given))
     of_order, of_phone, of_address, of_site = (
         at and at + limit.within for at, limit in zip(deciding, _limits().values(), strict=True)
     )
@@ -109,7 +109,7 @@ def _limits() -> dict[str, Limit]:
     return {"order": PER_ORDER, "phone": PER_PHONE, "address": PER_ADDRESS, "site": PER_ADDRESS.of_site()}
 
 
-def _asked(given: _Given) -> dict[str, Any]:
+def _statement_parameters(given: _CountedTry) -> dict[str, Any]:
     """Return the parameters of the statement.
 
     Each limit has two parameters. `within` is its period. `before` is the number of newer tries to skip until
@@ -122,7 +122,7 @@ def _asked(given: _Given) -> dict[str, Any]:
         **quota.parameters("phone", given.phones),
         **quota.parameters("address", given.addresses),
         **quota.parameters("site", given.sites),
-        "no_refusal": [*UNTOLD, *SAME_CARD_MAY_DO],
+        "no_refusal": [*HIDDEN_REASONS, *RETRIABLE_REASONS],
         **{f"{name}_within": limit.within for name, limit in _limits().items()},
         **{f"{name}_before": limit.maximum - 1 for name, limit in _limits().items()},
     }

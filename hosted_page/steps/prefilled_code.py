@@ -12,11 +12,11 @@ from hosted_page.steps import sign_in
 @for_form
 def text_code(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Send a code to the number that the merchant sent. The limits are the same as for a typed number."""
-    number = prefill.number(target)
+    number = prefill.offered_number(target)
     if not number:
         return target.go()  # the page shows the current state
     response = sign_in.send_code(
         request, target, number, partial(sign_in.show_prefilled, request, target, number)
     )
-    remembered_browsers.note_tick(request, response, target.subject)
+    remembered_browsers.store_tick(request, response, target.subject)
     return response

@@ -10,11 +10,13 @@ from hosted_page.steps import codes, sign_in
 @for_form
 def go_on(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Sign in the person whom this browser remembers, if the order or share can be paid."""
-    browser = remembered_browsers.recall(request)
-    if browser is None or not target.is_payable or not prefill.may_go_on(target, browser.phone):
+    browser = remembered_browsers.find_remembered(request)
+    if browser is None or not target.is_payable or not prefill.may_skip_code(target, browser.phone):
         return target.go()  # the page shows the current state
     person = codes.person_of(browser.phone)
-    return sign_in.enter(request, target, person, payer.begin(target.subject, person.pk, is_proven=False))
+    return sign_in.complete_sign_in(
+        request, target, person, payer.begin_sign_in(target.subject, person.pk, is_proven=False)
+    )
 
 
 @for_form
@@ -24,6 +26,6 @@ def end(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     Also end this browser's sign-in to the order or share, and all its sign-ins that began without a code.
     """
     response = target.go()
-    remembered_browsers.end(request, response)
+    remembered_browsers.forget_browser(request, response)
     payer.end_remembered(request, target.subject)
     return response

@@ -25,7 +25,7 @@ from hosted_page.models import KnownBrowser, PayerSignIn, SignInCode
 from hosted_page.opt_in import box
 from hosted_page.payment_target import SIGN_IN, PaymentTarget, for_form, lead_name
 from hosted_page.sms import limits
-from hosted_page.sms.limits import CodeJustAsked, TooManySmsMessages
+from hosted_page.sms.limits import CodeJustRequested, TooManySmsMessages
 from hosted_page.steps import codes, typed_split
 from hosted_page.steps.phone import InvalidPhone, example_phone, parse_phone
 from payments import money
@@ -45,8 +45,8 @@ def show_sign_in(
         return show_phone(request, target, wrong=wrong)
     if waiting is not None and codes.can_be_tried(waiting):
         return _show_code(request, target, waiting)
-    browser = remembered_browsers.recall(request) if target.is_payable else None
-    number = prefill.number(target)
+    browser = remembered_browsers.find_remembered(request) if target.is_payable else None
+    number = prefill.offered_number(target)
     if browser and number in ("", browser.phone):
         return _show_known(request, target, browser)
     return _offer_code(request, target, number)
@@ -70,9 +70,9 @@ def show_prefilled(
         "change_url": change_url(target),
         "masked_phone": _mask_number(number),
         "error": str(error),
-        "ask_in": error.seconds if isinstance(error, CodeJustAsked) else 0,
+        "ask_in": error.seconds if isinstance(error, CodeJustRequested) else 0,
     }
-    context |= _of_browser(request, target)
+    context |= _browser_context(request, target)
     return rendering.render_page(request, target, "prefilled", context, status=422 if error else 200)
 
 
@@ -82,14 +82,14 @@ def _mask_number(phone: str) -> str:
 
 def _show_known(request: HttpRequest, target: PaymentTarget, browser: KnownBrowser) -> HttpResponse:
     """Ask the remembered person whether to continue. Rule known.opens."""
-    amount = money.for_payer(target.amount, target.checkout.currency)
+    amount = money.display_for_payer(target.amount, target.checkout.currency)
     context = {
         "action": target.address("known"),
         "end_action": target.address("known_end"),
         "masked_phone": _mask_number(browser.phone),
         "since": summary.date_of(browser.proven_at, target.checkout),
         "not_you_action": target.address("leave"),
-        "signed_out": _signed_out(request, target),
+        "signed_out": _signed_out_notice(request, target),
         "asked": {"name": lead_name(target.checkout), "amount": amount} if target.share else None,
         "decline_action": target.address("decline") if target.share else "",
     }
@@ -107,7 +107,7 @@ def show_phone(
     """Ask for a mobile number. For a share, the page also shows the share."""
     name, own = _phone_page(request, target, wrong)
     context = {"action": target.address("phone"), "value": value, "error": str(error)}
-    context |= own | _of_browser(request, target) | _of_paid(target)
+    context |= own | _browser_context(request, target) | _paid_context(target)
     return rendering.render_page(request, target, name, context, status=422 if error or wrong else 200)
 
 
@@ -122,11 +122,11 @@ def _phone_page(
         heading = _("See your mates’ links") if _has_links(target) else _("See your receipt")
         return "returning", {"heading": heading, "phone_hint": phone_hint(target.checkout.merchant)}
     if target.share is not None:
-        return "share", _of_share(request, target, target.share, wrong)
+        return "share", _share_context(request, target, target.share, wrong)
     return "phone", {"phone_hint": phone_hint(target.checkout.merchant)}
 
 
-def is_asked(request: HttpRequest, target: PaymentTarget) -> bool:
+def should_show_sign_in(request: HttpRequest, target: PaymentTarget) -> bool:
     """Return whether to show the sign-in instead of the page that anyone can see.
 
     The sign-in is shown if the address requests it. It is also shown to the lead of a captured split order
@@ -134,16 +134,16 @@ def is_asked(request: HttpRequest, target: PaymentTarget) -> bool:
     """
     if SIGN_IN in request.GET:
         return target.may_sign_in
-    is_over = _has_links(target) and _signed_out(request, target) is not None
+    is_over = _has_links(target) and _signed_out_notice(request, target) is not None
     return is_over and not rendering.wants_part(request)
 
 
-def way_back(request: HttpRequest, target: PaymentTarget) -> dict[str, str]:
+def sign_in_link(request: HttpRequest, target: PaymentTarget) -> dict[str, str]:
     """Return the sign-in link and its words, for the public page of a paid order or share."""
     if not target.is_of_payer_alone:
         return {"sign_in_url": "", "sign_in_words": ""}
     words = _("Did you pay this? Sign in to see your receipt")
-    if _signed_out(request, target) is not None:
+    if _signed_out_notice(request, target) is not None:
         words = _("You are signed out. Sign in to see your receipt")
     elif _has_links(target):
         words = _("Did you pay this? Sign in to see your mates’ links")
@@ -154,7 +154,7 @@ def _has_links(target: PaymentTarget) -> bool:
     return target.share is None and target.checkout.has_mates and target.checkout.status == Status.CAPTURED
 
 
-def _of_paid(target: PaymentTarget) -> dict[str, Any]:
+def _paid_context(target: PaymentTarget) -> dict[str, Any]:
     """Return the context values that differ for a person who returns to a paid order or share.
 
     The page of a paid order links to the shop and has no "cancel". At a group link, the page does not show
@@ -167,45 +167,45 @@ def _of_paid(target: PaymentTarget) -> dict[str, Any]:
     return {"order": replace(summary.summary_of(target), due="")} if target.group else {}
 
 
-def _of_browser(request: HttpRequest, target: PaymentTarget) -> dict[str, Any]:
+def _browser_context(request: HttpRequest, target: PaymentTarget) -> dict[str, Any]:
     """Return the context about this browser: the "remember" box and the notice of an ended sign-in."""
     return {
         "may_remember": target.is_payable,
         "is_ticked": remembered_browsers.REMEMBER in request.POST,
-        "signed_out": _signed_out(request, target),
+        "signed_out": _signed_out_notice(request, target),
     }
 
 
-def _signed_out(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
+def _signed_out_notice(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
     """Return the notice for a person whose sign-in has ended, None if there is no notice.
 
     The notice is shown while the order or share can be paid, and afterwards only to the person who paid. For
     a lead who has not paid, the notice also shows the lead's typed or saved split. Rule sign_in.said.
     """
-    person = payer.signed_out(request, target.subject) if target.may_sign_in else None
+    person = payer.timed_out_customer(request, target.subject) if target.may_sign_in else None
     if person is None or (target.is_of_payer_alone and not target.is_paid_by(person)):
         return None
     leads = target.is_payable and target.share is None and person == target.checkout.lead_id
     split = typed_split.returned_split(request, target) if leads else None
-    is_long = payer.has_reached_longest(request, target.subject)
+    is_long = payer.has_reached_maximum(request, target.subject)
     return {"split": split, "is_paid": target.is_of_payer_alone, "is_long": is_long}
 
 
-def _of_share(
+def _share_context(
     request: HttpRequest, target: PaymentTarget, share: PaymentRequest, wrong: dict[str, str] | None
 ) -> dict[str, Any]:
     """Return the context of a share's page: who asks until when, how to decline, and the opt-in box."""
-    name, until = lead_name(target.checkout), summary.day(share.expires_at, target.checkout)
+    name, until = lead_name(target.checkout), summary.day_with_time(share.expires_at, target.checkout)
     return {
         "ask": {"name": name, "initial": name[:1].upper(), "until": until},
         "decline_action": target.address("decline"),
-        "kept": _of_claim(target, share),
+        "kept": _claim_context(target, share),
         "phone_hint": phone_hint(target.checkout.merchant),
-        "box": box.box_on(request, target, wrong),
+        "box": box.box_context(request, target, wrong),
     }
 
 
-def _of_claim(target: PaymentTarget, share: PaymentRequest) -> dict[str, Any] | None:
+def _claim_context(target: PaymentTarget, share: PaymentRequest) -> dict[str, Any] | None:
     """Return the context about a claim through the group link: the share's name and the claim's end.
 
     Return None if the page was not opened through the group link.
@@ -213,15 +213,15 @@ def _of_claim(target: PaymentTarget, share: PaymentRequest) -> dict[str, Any] | 
     if not target.group:
         return None
     return {
-        "name": share.shown_name or group_members.called(share),
+        "name": share.shown_name or group_members.share_name(share),
         "initial": share.shown_name[:1].upper() or str(share.position),
-        "tint": group_members.tint(share),
-        "until": group_members.kept_until(share, target.checkout),
+        "tint": group_members.colour_number(share),
+        "until": group_members.claim_end(share, target.checkout),
         "release_action": target.address("release"),
     }
 
 
-def wrong_number(merchant: Merchant) -> str:
+def wrong_number_text(merchant: Merchant) -> str:
     """Return the error for a text that is not a mobile number."""
     return _("Enter a mobile number, such as {example}.").format(example=example_phone(merchant))
 
@@ -244,18 +244,18 @@ def _show_code(
         "masked_phone": _mask_number(waiting.phone),
         "way": "lost" if waiting.is_lost else "sent" if target.is_payable else "perhaps",
         "resend_action": target.address("resend"),
-        "works_until": summary.hour(waiting.expires_at, summary.zone_of(target.checkout)),
-        "resend_in": _resend_in(waiting),
-        **{"change_url": change_url(target)} | _of_paid(target),
+        "works_until": summary.short_time(waiting.expires_at, summary.zone_of(target.checkout)),
+        "resend_in": _seconds_to_resend(waiting),
+        **{"change_url": change_url(target)} | _paid_context(target),
         "shown_code": payer.shown_code(request) if settings.SANDBOX else "",
     }
     return rendering.render_page(request, target, "code", context, status=422 if error else 200)
 
 
-def _resend_in(waiting: SignInCode) -> int:
+def _seconds_to_resend(waiting: SignInCode) -> int:
     """Return the seconds until another code can be requested."""
     since = (waiting.read_at - waiting.created_at).total_seconds()
-    return max(0, round(limits.GAP.total_seconds() - since))
+    return max(0, round(limits.CODE_INTERVAL.total_seconds() - since))
 
 
 def change_url(target: PaymentTarget) -> str:
@@ -271,10 +271,10 @@ def phone(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     try:
         number = parse_phone(typed, target.checkout.merchant)
     except InvalidPhone:
-        words = wrong_number(target.checkout.merchant)
+        words = wrong_number_text(target.checkout.merchant)
         return show_phone(request, target, value=typed[:40], error=words)
     response = send_code(request, target, number, partial(show_phone, request, target, value=typed[:40]))
-    remembered_browsers.note_tick(request, response, target.subject)
+    remembered_browsers.store_tick(request, response, target.subject)
     return response
 
 
@@ -286,7 +286,7 @@ def resend(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
         return target.go()
     # An error must not show the number in the form again, because no one is signed in on the page.
     return send_code(
-        request, target, waiting.phone, partial(_offer_code, request, target, prefill.number(target))
+        request, target, waiting.phone, partial(_offer_code, request, target, prefill.offered_number(target))
     )
 
 
@@ -307,18 +307,20 @@ def send_code(
     except (MerchantSuspended, AllStopped):
         return _show_shop_stopped(request, target)
     except TooManySmsMessages as refused:
-        return _last_code(request, target, number, str(refused)) or ask(error=refused)
+        return _show_last_code(request, target, number, str(refused)) or ask(error=refused)
 
 
 def _show_code_form(request: HttpRequest, target: PaymentTarget, number: str) -> HttpResponse:
     browser = payer.browser_of(request)
     sent = codes.send_code(target, number, browser, address.caller_address(request))
     response = target.go() if target.is_payable else target.go_with(SIGN_IN)
-    payer.await_code(response, browser, sent.shown_code)
+    payer.store_awaited_code(response, browser, sent.shown_code)
     return response
 
 
-def _last_code(request: HttpRequest, target: PaymentTarget, number: str, error: str) -> HttpResponse | None:
+def _show_last_code(
+    request: HttpRequest, target: PaymentTarget, number: str, error: str
+) -> HttpResponse | None:
     """Ask for the last code that was sent to this number, and show the error.
 
     Return None if there is no code that can be tried.
@@ -331,21 +333,21 @@ def _last_code(request: HttpRequest, target: PaymentTarget, number: str, error: 
 
 def _show_shop_stopped(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     heading, words = _("This shop is not taking payments now"), _("We have not sent a code. Try again later.")
-    return rendering.say(request, target, heading, words, **_of_paid(target))
+    return rendering.render_message(request, target, heading, words, **_paid_context(target))
 
 
 @for_form
 def code(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Sign in the person who enters the right code. For an order, this makes them the lead."""
-    entered = _take_code(request, target)
+    entered = _verify_code(request, target)
     if isinstance(entered, HttpResponse):
         return entered
-    response = enter(request, target, *entered)
+    response = complete_sign_in(request, target, *entered)
     remembered_browsers.remember(request, response, target.subject, entered.person)
     return response
 
 
-def enter(
+def complete_sign_in(
     request: HttpRequest, target: PaymentTarget, customer: Customer, sign_in: PayerSignIn
 ) -> HttpResponse:
     """Sign the person in on this browser, and redirect to the next step.
@@ -356,14 +358,14 @@ def enter(
     if target.group:
         # If the claim has ended, the page redirects to the group page.
         with contextlib.suppress(ShareNotOpen):
-            share_claims.hold_longer(target.subject, claim=payer.claim_of(request))
+            share_claims.extend_claim(target.subject, claim=payer.claim_of(request))
     response = target.go(_step_after(request, target, customer))
     if target.is_of_payer_alone and not target.is_paid_by(customer.pk):
         return response
     with contextlib.suppress(NotPayable, OperationInProgress):  # the page shows the current state
         if target.share is None and customer.pk != target.checkout.lead_id:
-            mate_shares.join(target.checkout.pk, customer)
-        payer.give(request, response, sign_in)
+            mate_shares.make_lead(target.checkout.pk, customer)
+        payer.sign_in_browser(request, response, sign_in)
     return response
 
 
@@ -374,7 +376,7 @@ def _step_after(request: HttpRequest, target: PaymentTarget, customer: Customer)
     return "split" if target.share is None and target.is_payable and asks_who_shares else ""
 
 
-def _take_code(request: HttpRequest, target: PaymentTarget) -> codes.Entered | HttpResponse:
+def _verify_code(request: HttpRequest, target: PaymentTarget) -> codes.EnteredCode | HttpResponse:
     """Return the person who entered the right code and their sign-in, or the page to show instead."""
     entered = "".join(str(int(sign)) for sign in request.POST.get("code", "") if sign.isdecimal())
     waiting = codes.waiting_code(target.subject, payer.browser_of(request))
@@ -388,7 +390,7 @@ def _take_code(request: HttpRequest, target: PaymentTarget) -> codes.Entered | H
         return _show_code(request, target, waiting, error=_tries_left(wrong.tries_left))
     except codes.CodeEnded:
         ended = _("That code no longer works. Ask for a new one.")
-        return _offer_code(request, target, prefill.number(target), ended)
+        return _offer_code(request, target, prefill.offered_number(target), ended)
 
 
 def _tries_left(count: int) -> str:

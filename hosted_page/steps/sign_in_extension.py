@@ -8,7 +8,7 @@ from django.utils.safestring import SafeString
 
 from config.lib import clock
 from hosted_page import payer, rendering, summary
-from hosted_page.payment_target import LOOKS, PaymentTarget, for_form
+from hosted_page.payment_target import AUTOMATIC, PaymentTarget, for_form
 
 
 def extension_notice(request: HttpRequest, target: PaymentTarget) -> dict[str, Any]:
@@ -16,21 +16,21 @@ def extension_notice(request: HttpRequest, target: PaymentTarget) -> dict[str, A
     return _notice_context(request, target, payer.seconds_left(request, target.subject, prolonged=True))
 
 
-def beside(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
+def notice_on_status_page(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
     """Return the notice for the page of an order or share that is paid or in progress.
 
     Return None if no one is signed in. If the page has reloaded itself, the sign-in is not extended, because
     the person has not acted.
     """
-    if not _is_in(request, target):
+    if not _may_stay_signed_in(request, target):
         return None
-    seconds = payer.seconds_left(request, target.subject, prolonged=not looks(request))
+    seconds = payer.seconds_left(request, target.subject, prolonged=not is_automatic_reload(request))
     return _notice_context(request, target, seconds) | {"again": target.way_back()}
 
 
-def looks(request: HttpRequest) -> bool:
+def is_automatic_reload(request: HttpRequest) -> bool:
     """Return whether the page has reloaded itself, with or without its script."""
-    return LOOKS in request.GET or rendering.wants_part(request)
+    return AUTOMATIC in request.GET or rendering.wants_part(request)
 
 
 def prolong(request: HttpRequest, response: HttpResponse, target: PaymentTarget) -> None:
@@ -38,7 +38,7 @@ def prolong(request: HttpRequest, response: HttpResponse, target: PaymentTarget)
 
     Rule sign_in.session.
     """
-    if _is_in(request, target) and not looks(request):
+    if _may_stay_signed_in(request, target) and not is_automatic_reload(request):
         payer.prolong(request, response, target.subject)
 
 
@@ -55,7 +55,7 @@ def _notice_context(request: HttpRequest, target: PaymentTarget, seconds: int) -
     }
 
 
-def _is_in(request: HttpRequest, target: PaymentTarget) -> bool:
+def _may_stay_signed_in(request: HttpRequest, target: PaymentTarget) -> bool:
     """Return whether the signed-in person may pay the target, has paid it, or is the lead of its order."""
     person = payer.customer_of(request, target.subject)
     theirs = target.paid_by_uuid if target.share else target.checkout.lead_id
@@ -63,7 +63,9 @@ def _is_in(request: HttpRequest, target: PaymentTarget) -> bool:
 
 
 def _format_end(target: PaymentTarget, seconds: int) -> SafeString:
-    return summary.hour(_time_of_read(target) + timedelta(seconds=seconds), summary.zone_of(target.checkout))
+    return summary.short_time(
+        _time_of_read(target) + timedelta(seconds=seconds), summary.zone_of(target.checkout)
+    )
 
 
 def _time_of_read(target: PaymentTarget) -> datetime:
@@ -78,7 +80,7 @@ def stay(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
     Return 403 if the person is not signed in.
     """
-    if not _is_in(request, target):
+    if not _may_stay_signed_in(request, target):
         return JsonResponse({}, status=403)
     said = extension_notice(request, target)
     names = {"until": "until", "lasts": "seconds", "is_last": "is_last"}

@@ -13,7 +13,7 @@ from checkout.states import OperationInProgress
 from hosted_page import payer, prefill, rendering, share_bar
 from hosted_page.payment_target import PaymentTarget, for_target
 from hosted_page.steps import sign_in_extension, typed_split
-from hosted_page.steps.split_form import REDRAWS, ROWS, Row, SplitForm, clean_call
+from hosted_page.steps.split_form import REDRAW_BUTTONS, ROWS, Row, SplitForm, clean_short_name
 from payments import money
 
 
@@ -21,11 +21,11 @@ from payments import money
 def split(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Ask who shares the cost. A valid answer leads to the card step."""
     if not target.payer_of(request):
-        return _signed_out(request, target)
+        return _redirect_signed_out(request, target)
     if request.method != "POST":
         return _show_split(request, target)
     form = SplitForm(request.POST, target.checkout)
-    if REDRAWS & request.POST.keys() or not form.is_valid():
+    if REDRAW_BUTTONS & request.POST.keys() or not form.is_valid():
         return _show_split(request, target, form)
     return _save_split(request, target, form)
 
@@ -40,9 +40,9 @@ def _save_split(request: HttpRequest, target: PaymentTarget, form: SplitForm) ->
     return response
 
 
-def _signed_out(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+def _redirect_signed_out(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Redirect to the sign-in. If the lead's sign-in has ended, keep the values that the lead typed."""
-    response, person = target.go(), payer.signed_out(request, target.subject)
+    response, person = target.go(), payer.timed_out_customer(request, target.subject)
     if request.method == "POST" and person is not None and person == target.checkout.lead_id:
         typed_split.store_values(request, response, target.checkout)
     return response
@@ -64,7 +64,7 @@ def _saved_split_form(target: PaymentTarget) -> SplitForm:
     If the lead has no name yet, use the name that the merchant sent.
     """
     form = SplitForm.of(target.checkout)
-    form.your_name = form.your_name or clean_call(prefill.name(target))
+    form.your_name = form.your_name or clean_short_name(prefill.prefilled_name(target))
     return form
 
 
@@ -77,14 +77,14 @@ def _split_context(request: HttpRequest, target: PaymentTarget, form: SplitForm)
         "lines": _mate_lines(form),
         "max_people": max(2, mate_shares.max_people(checkout)),
         "equal": _equal_share(checkout, form.people),
-        "own": _own_shares(form),
-        "bar": share_bar.parts(form.bears or _too_much(form)),
-        "amount": money.for_payer(checkout.amount, checkout.currency),
+        "own": _own_amounts(form),
+        "bar": share_bar.parts(form.bears or _excess_amounts(form)),
+        "amount": money.display_for_payer(checkout.amount, checkout.currency),
         "minor": _script_values(checkout),
     }
 
 
-def _too_much(form: SplitForm) -> list[tuple[str, int]]:
+def _excess_amounts(form: SplitForm) -> list[tuple[str, int]]:
     """Return what each person bears if the mates' amounts exceed the order. The lead then bears 0."""
     return [("", 0), *((row.initial, form.asked.get(row.position, 0)) for row in form.rows)]
 
@@ -116,32 +116,32 @@ def _equal_share(checkout: Checkout, people: int) -> dict[str, Any]:
     The page's script recalculates it for other numbers of people.
     """
     shown, step = min(people, mate_shares.max_people(checkout)), mate_shares.amount_rule(checkout).step
-    yours, each = split_amounts.equally(checkout.amount, shown, step=step)
+    yours, each = split_amounts.equal_shares(checkout.amount, shown, step=step)
     return {
         "mates": ngettext("{count} mate", "{count} mates", people - 1).format(count=people - 1),
         "count": people - 1,
         "more": _("{amount} more").format(amount=_remainder_in_words(yours - each, checkout.currency))
         if yours != each
         else "",
-        "yours": money.for_payer(yours, checkout.currency),
-        "each": money.for_payer(each, checkout.currency),
+        "yours": money.display_for_payer(yours, checkout.currency),
+        "each": money.display_for_payer(each, checkout.currency),
     }
 
 
 def _remainder_in_words(amount: int, currency: str) -> str:
     """Return a remainder in everyday words, such as "2p"."""
     is_pence = currency == "GBP" and amount < 100
-    return _("{count}p").format(count=amount) if is_pence else money.for_payer(amount, currency)
+    return _("{count}p").format(count=amount) if is_pence else money.display_for_payer(amount, currency)
 
 
-def _own_shares(form: SplitForm) -> dict[str, Any]:
+def _own_amounts(form: SplitForm) -> dict[str, Any]:
     """Return the lead's amount, the sum of all amounts, and by how much the sum exceeds the order."""
     checkout = form.checkout
     asked = sum(form.asked.values())
     left = checkout.amount - asked
-    too_much = money.for_payer(-left, checkout.currency)
+    too_much = money.display_for_payer(-left, checkout.currency)
     return {
-        "left": money.for_payer(max(left, 0), checkout.currency),
-        "sum": money.for_payer(max(asked, checkout.amount), checkout.currency),
+        "left": money.display_for_payer(max(left, 0), checkout.currency),
+        "sum": money.display_for_payer(max(asked, checkout.amount), checkout.currency),
         "over": _("{more} too much").format(more=too_much) if left < 0 else "",
     }

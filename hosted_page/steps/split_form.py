@@ -16,12 +16,12 @@ from checkout.models import Checkout, Customer
 from payments import money
 
 ALL, EQUAL, OWN = "all", "equal", "own"
-REDRAWS = frozenset(("add", "names", "show"))  # buttons that only show the form again
+REDRAW_BUTTONS = frozenset(("add", "names", "show"))  # buttons that only show the form again
 ROWS = 2  # number of mates' lines that are shown at first, for own amounts
 MAX_MATES = split_amounts.MAX_PEOPLE - 1
 MAX_NAME = 60
 EXAMPLE = 2400  # amount in an error message, in minor units
-MAX_CALLED = 30  # maximum characters of a name that the lead and the mates see
+MAX_SHORT_NAME = 30  # maximum characters of a name that the lead and the mates see
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _PEOPLE = re.compile(r"[0-9]{1,3}")
 
@@ -31,9 +31,9 @@ def clean_name(text: str) -> str:
     return _CONTROL.sub(" ", text).strip()[:MAX_NAME]
 
 
-def clean_call(text: str) -> str:
+def clean_short_name(text: str) -> str:
     """Return at most 30 characters of a name, for display to the lead and the mates."""
-    return clean_name(text)[:MAX_CALLED].strip()
+    return clean_name(text)[:MAX_SHORT_NAME].strip()
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class SplitForm:
         self.checkout = checkout
         self.choice = ALL if ALL in typed.getlist("split") else typed.get("split", "")
         self.typed_people = typed.get("people", "")
-        self.your_name = clean_call(typed.get("your_name", ""))
+        self.your_name = clean_short_name(typed.get("your_name", ""))
         self.wants_names = "names" in typed or any(typed.getlist("name"))
         self.errors: dict[str, str] = {}
         names, amounts = typed.getlist("name"), typed.getlist("amount")
@@ -76,10 +76,10 @@ class SplitForm:
     def of(cls, checkout: Checkout) -> SplitForm:
         """Return the form for the saved split of a checkout."""
         form = cls(QueryDict(), checkout)
-        shares = current_checkouts.shares(checkout)
+        shares = current_checkouts.shares_of(checkout)
         form.choice = ALL if not shares else EQUAL
         form.typed_people = str(max(2, checkout.people or 2))
-        form.your_name = clean_call(checkout.lead.name) if checkout.lead else ""
+        form.your_name = clean_short_name(checkout.lead.name) if checkout.lead else ""
         if shares and [share.amount for share in shares] != _equal_amounts(checkout):
             form.choice = OWN
         if shares:
@@ -142,7 +142,7 @@ class SplitForm:
             return [(you, left), *asked] if left >= 0 else []
         people = min(self.people, mate_shares.max_people(self.checkout))
         step = mate_shares.amount_rule(self.checkout).step
-        yours, each = split_amounts.equally(self.checkout.amount, people, step=step)
+        yours, each = split_amounts.equal_shares(self.checkout.amount, people, step=step)
         known = {row.position: row.initial for row in self.rows}
         return [(you, yours)] + [(known.get(at, str(at)), each) for at in range(2, people + 1)]
 
@@ -176,7 +176,7 @@ class SplitForm:
         else:
             excess = sum(amount or 0 for amount in amounts.values()) - self.checkout.amount
             if excess > 0:
-                more = money.for_payer(excess, self.checkout.currency)
+                more = money.display_for_payer(excess, self.checkout.currency)
                 self.errors["rows"] = _("{more} more than the order. Reduce a share.").format(more=more)
                 self._blame(*self.asked)
 
@@ -192,9 +192,11 @@ class SplitForm:
             return _("Enter an amount, such as {example}.").format(example=example)
         rule = mate_shares.amount_rule(self.checkout)
         if amount < rule.minimum:
-            return _("Enter at least {minimum}.").format(minimum=money.for_payer(rule.minimum, currency))
+            return _("Enter at least {minimum}.").format(
+                minimum=money.display_for_payer(rule.minimum, currency)
+            )
         if amount % rule.step:
-            return _("Enter a multiple of {step}.").format(step=money.for_payer(rule.step, currency))
+            return _("Enter a multiple of {step}.").format(step=money.display_for_payer(rule.step, currency))
         return ""
 
     def _amounts(self) -> list[tuple[int, int | None]]:
@@ -221,12 +223,12 @@ def _rows_to_show(names: Sequence[str], amounts: Sequence[str], *, more: bool) -
         for index in range(count)
     ]
     return [
-        Row(position, clean_call(name), amount.strip()[:20])
+        Row(position, clean_short_name(name), amount.strip()[:20])
         for position, (name, amount) in enumerate(filled, start=2)
     ]
 
 
 def _equal_amounts(checkout: Checkout) -> list[int]:
     step = mate_shares.amount_rule(checkout).step
-    each = split_amounts.equally(checkout.amount, checkout.people or 1, step=step)[1]
+    each = split_amounts.equal_shares(checkout.amount, checkout.people or 1, step=step)[1]
     return [each] * ((checkout.people or 1) - 1)

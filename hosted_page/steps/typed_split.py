@@ -32,7 +32,7 @@ def store_values(request: HttpRequest, response: HttpResponse, checkout: Checkou
     }
     plain = json.dumps([checkout.pk.hex, str(checkout.lead_id), lists], ensure_ascii=False)
     if len(sealed := crypto.encrypt(plain)) <= LONGEST:
-        payer.set_cookie(response, payer.cookie_name(TYPED), sealed, payer.AFTERWARDS)
+        payer.set_cookie(response, payer.cookie_name(TYPED), sealed, payer.NOTICE_SECONDS)
 
 
 def typed_values(request: HttpRequest, checkout: Checkout) -> QueryDict | None:
@@ -75,11 +75,11 @@ def returned_split(request: HttpRequest, target: PaymentTarget) -> dict[str, Any
     currency = target.checkout.currency
     people = sum(1 for _, amount in bears if amount)
     words = ngettext("{count} person", "{count} people", people).format(count=people)
-    each = money.for_payer(bears[1][1], currency) if form.choice == EQUAL else ""
+    each = money.display_for_payer(bears[1][1], currency) if form.choice == EQUAL else ""
     return {
         "bar": share_bar.parts(bears),
         "people": words,
         "each": each,
-        "yours": money.for_payer(bears[0][1], currency),
-        "mates": money.for_payer(sum(amount for _, amount in bears[1:]), currency),
+        "yours": money.display_for_payer(bears[0][1], currency),
+        "mates": money.display_for_payer(sum(amount for _, amount in bears[1:]), currency),
     }

@@ -21,12 +21,12 @@ from payments import statements
 from payments.models import LedgerClosing, Posting
 
 # A day is closed this long after its end, because clocks differ and transactions can be long.
-SETTLES = timedelta(hours=1)
+CLOSING_DELAY = timedelta(hours=1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)  # the end of the closed days before the first closing
-_OF_ACCOUNTS = {"accounts": list(Posting.Account.values)}
+_ALL_ACCOUNTS = {"accounts": list(Posting.Account.values)}
 
 
-def balances(merchant_uuid: UUID, *accounts: Posting.Account) -> list[dict[str, int]]:
+def read_balances(merchant_uuid: UUID, *accounts: Posting.Account) -> list[dict[str, int]]:
     """Return the balance of each of these accounts of a merchant, in minor units by currency.
 
     The query reads the sums of the closed days, and the postings of the days since then.
@@ -37,29 +37,29 @@ def balances(merchant_uuid: UUID, *accounts: Posting.Account) -> list[dict[str, 
     return [{currency: total for of, currency, total in rows if of == account} for account in accounts]
 
 
-def close(now: datetime) -> bool:
+def close_days(now: datetime) -> bool:
     """Close the days that are over, and sum the days that can get no more postings.
 
     Return whether days were summed. Several processes can call this at the same time.
     """
-    until = (now - SETTLES).replace(hour=0, minute=0, second=0, microsecond=0)
+    until = (now - CLOSING_DELAY).replace(hour=0, minute=0, second=0, microsecond=0)
     LedgerClosing.objects.get_or_create(pk=1, defaults={"closed_until": EPOCH})
     with transaction.atomic(durable=True):
-        if _locked() is not None:
+        if _lock_closing() is not None:
             rows = LedgerClosing.objects.filter(closed_until__lt=until)
             rows.update(closed_until=until, horizon=None)
     # This is a separate transaction, because its snapshot must be later than the commit of the update above.
     with transaction.atomic(durable=True):
-        if _locked() is not None:
+        if _lock_closing() is not None:
             queries.execute(statements.SET_HORIZON_OF_CLOSED_DAYS)
     with transaction.atomic(durable=True):
-        found = _locked()
-        return found is not None and found.summed_until != found.closed_until and _sum()
+        found = _lock_closing()
+        return found is not None and found.summed_until != found.closed_until and _sum_closed_days()
 
 
 def first_month() -> date | None:
     """Return the first month of the ledger, or None while there are no sums."""
-    row = queries.row(statements.READ_FIRST_DAY_OF_LEDGER, _OF_ACCOUNTS)
+    row = queries.row(statements.READ_FIRST_DAY_OF_LEDGER, _ALL_ACCOUNTS)
     return row[0].replace(day=1) if row is not None and row[0] is not None else None
 
 
@@ -72,10 +72,10 @@ def last_day() -> date:
     return day
 
 
-def wrong_in(month: date) -> Sequence[UUID]:
+def merchants_with_wrong_sums(month: date) -> Sequence[UUID]:
     """Return the merchants whose stored sums for a month differ from the sums of their postings."""
     span = {"begin": month, "end": next_month(month)}
-    found = queries.rows(statements.FIND_MERCHANTS_WITH_WRONG_SUMS, _OF_ACCOUNTS | span)
+    found = queries.rows(statements.FIND_MERCHANTS_WITH_WRONG_SUMS, _ALL_ACCOUNTS | span)
     return [uuid for (uuid,) in found]
 
 
@@ -84,15 +84,15 @@ def next_month(month: date) -> date:
     return (month + timedelta(days=31)).replace(day=1)
 
 
-def _locked() -> LedgerClosing | None:
+def _lock_closing() -> LedgerClosing | None:
     """Lock and return the only row of LedgerClosing, or return None while another process has locked it."""
     return LedgerClosing.objects.select_for_update(no_key=True, skip_locked=True).first()
 
 
-def _sum() -> bool:
+def _sum_closed_days() -> bool:
     is_settled = bool(queries.value(statements.CHECK_CLOSED_DAYS_ARE_SETTLED))
     if is_settled:
         queries.execute(statements.REMOVE_TIME_LIMIT)  # the first run sums the whole ledger
-        queries.execute(statements.SUM_CLOSED_DAYS, _OF_ACCOUNTS)
+        queries.execute(statements.SUM_CLOSED_DAYS, _ALL_ACCOUNTS)
         LedgerClosing.objects.update(summed_until=F("closed_until"))
     return is_settled

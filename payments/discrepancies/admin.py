@@ -22,7 +22,7 @@ CLOSE = confirmation.Question(
         "button": "Close it",
     },
 )
-OPENNESS = lists.by_state({"open": Q(closed_at=None), "closed": Q(closed_at__isnull=False)})
+OPEN_STATE_FILTER = lists.state_filter({"open": Q(closed_at=None), "closed": Q(closed_at__isnull=False)})
 
 
 class DiscrepancyAdmin(ReadOnlyAdmin):
@@ -35,7 +35,7 @@ class DiscrepancyAdmin(ReadOnlyAdmin):
     is_small = True
     ordering = (F("closed_at").desc(nulls_first=True), "created_at")  # type: ignore[assignment]
     list_display = ("sentence", "merchant", "operation", "subject", "created_at", "closed_at")
-    list_filter = (OPENNESS, "kind")
+    list_filter = (OPEN_STATE_FILTER, "kind")
     listed_as = "By age, open ones first"
     searched_by = "What is wrong, note or order"
     search_help_text = "Part of what is wrong or of a note, or a whole order id."
@@ -83,11 +83,11 @@ class DiscrepancyAdmin(ReadOnlyAdmin):
         return row.kind_entry.runbook_page
 
     @admin.action(description="Close with a note", permissions=["change"])
-    @confirmation.confirmed(CLOSE)
+    @confirmation.requires_confirmation(CLOSE)
     def close(self, request: HttpRequest, rows: QuerySet[Discrepancy], note: str) -> None:
         for discrepancy in rows:
             try:
-                reporting.close(discrepancy.pk, note=note)
+                reporting.close_discrepancy(discrepancy.pk, note=note)
             except reporting.AlreadyClosed:
                 self.message_user(request, f"{discrepancy} was closed already.", messages.WARNING)
             else:

@@ -47,7 +47,7 @@ class AlreadyClosed(Exception):
     """The discrepancy is already closed."""
 
 
-def close(discrepancy_uuid: UUID, *, note: str) -> Discrepancy:
+def close_discrepancy(discrepancy_uuid: UUID, *, note: str) -> Discrepancy:
     """Close a discrepancy that a person has resolved. If it occurs again, it is reported again.
 
     The note is appended to earlier notes. Raises Discrepancy.DoesNotExist, AlreadyClosed.

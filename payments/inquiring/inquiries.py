@@ -21,7 +21,7 @@ class Claim(NamedTuple):
     until: datetime
 
 
-def open_about(payments: Iterable[UUID]) -> None:
+def open_inquiries(payments: Iterable[UUID]) -> None:
     """Open an inquiry about each of these payments, due now. Ids of other payments are ignored."""
     now = clock.now()
     known = Payment.objects.filter(pk__in=list(payments)).values_list("pk", flat=True)
@@ -35,14 +35,14 @@ def open_about(payments: Iterable[UUID]) -> None:
 
 def claim() -> Claim | None:
     """Lease and return the inquiry that has been due longest, or return None if no inquiry is due."""
-    found = _WAITING.take_oldest(lambda _, now: {"due_at": now + LEASE})
+    found = _QUEUE.take_oldest(lambda _, now: {"due_at": now + LEASE})
     if found is None:
         return None
     of = found.payment
     return Claim(of.pk, of.merchant_id, of.checkout_uuid, found.due_at)
 
 
-_WAITING = Queue(lambda: Inquiry.objects.select_related("payment"), "due_at")
+_QUEUE = Queue(lambda: Inquiry.objects.select_related("payment"), "due_at")
 
 
 def close(claim: Claim, *, again_at: datetime | None = None) -> None:

@@ -33,32 +33,34 @@ def run(since: datetime | None = None) -> int:
     run starts from the same time as this run.
     """
     began_at = clock.now()
-    since = min(filter(None, [since, due_from(began_at)])) - SKEW
+    since = min(filter(None, [since, last_complete_until(began_at)])) - SKEW
     count = 0
-    for told in batches.chunks(safe_answers.safe_payments(provider.current_provider().changed(since)), CHUNK):
+    for told in batches.chunks(
+        safe_answers.safe_payment_ids(provider.current_provider().changed(since)), CHUNK
+    ):
         count += len(told)
-        inquiries.open_about(told)
-    ours = _moved_here(since)
-    inquiries.open_about(ours)
+        inquiries.open_inquiries(told)
+    ours = _locally_changed_payments(since)
+    inquiries.open_inquiries(ours)
     Reconciled.objects.update_or_create(pk=1, defaults={"until": began_at})
     log.info("reconciled", theirs=count, ours=len(ours), since=since.isoformat())
     return count + len(ours)
 
 
-def due_from(now: datetime) -> datetime:
+def last_complete_until(now: datetime) -> datetime:
     """Return the time until which the books were read without a gap, or 48 hours ago before the first run."""
     done = Reconciled.objects.filter(pk=1).first()
     return done.until if done else now - FIRST_LOOK_BACK
 
 
-def age(now: datetime) -> timedelta:
+def time_since_last_run(now: datetime) -> timedelta:
     """Return the time since the last complete run began or, before the first run, our first payment's age."""
     done = Reconciled.objects.filter(pk=1).first()
     first = None if done else Payment.objects.order_by("pk").values_list("created_at", flat=True).first()
     return max(timedelta(), now - (done.until if done else first or now))
 
 
-def _moved_here(since: datetime) -> list[UUID]:
+def _locally_changed_payments(since: datetime) -> list[UUID]:
     """Return the payments with a movement that was recorded, or an operation that ended, since `since`."""
     recorded = Q(movements__recorded_at__gte=since)
     ended = Q(operations__ended_at__gte=since)

@@ -78,7 +78,7 @@ class AccountAdapter(DefaultAccountAdapter):
             self._attempt.delete()  # it does not count, because no password was compared
             raise
         if user is not None:
-            login_limits.forgive(self._attempt)
+            login_limits.clear_attempts(self._attempt)
         return user
 
     def reauthenticate(self, user: User, password: str) -> bool:
@@ -91,12 +91,12 @@ class AccountAdapter(DefaultAccountAdapter):
             raise
         if not is_right:
             return False
-        login_limits.forgive(attempt)
+        login_limits.clear_attempts(attempt)
         return True
 
     def is_reauthentication_required(self, *, app: str, **kwargs: Any) -> bool:
         """Return whether the latest proof of identity is too old; a login counts like any other proof."""
-        return not access.is_fresh(context.request)
+        return not access.has_fresh_proof(context.request)
 
     def get_reauthentication_methods(self, user: Any) -> list[dict[str, Any]]:
         """Return the ways to prove one's identity again, a passkey first.
@@ -104,7 +104,7 @@ class AccountAdapter(DefaultAccountAdapter):
         For operators who have a second factor, the password is left out.
         """
         methods: list[dict[str, Any]] = super().get_reauthentication_methods(user)
-        if methods and access.proves_by_code(user):
+        if methods and access.must_prove_by_second_factor(user):
             methods = [method for method in methods if method["id"] != "reauthenticate"]
         return sorted(methods, key=lambda method: method["id"] != "mfa_reauthenticate:webauthn")
 
@@ -118,8 +118,10 @@ class AccountAdapter(DefaultAccountAdapter):
 
     def post_login(self, request: HttpRequest, user: User, **facts: Any) -> HttpResponse:
         response: HttpResponse = super().post_login(request, user, **facts)
-        unused_accounts.note_use(request, user)
-        audit.record_of_person(request, user, "logged_in", browser=sessions.browser(_user_agent(request)))
+        unused_accounts.record_use(request, user)
+        audit.record_person_change(
+            request, user, "logged_in", browser=sessions.browser_in_words(_user_agent(request))
+        )
         return response
 
     def get_login_redirect_url(self, request: HttpRequest) -> str:
@@ -157,17 +159,17 @@ class AccountAdapter(DefaultAccountAdapter):
         """Record a change that a person made to the security of their account, and mail them about it."""
         action = RECORDED[template_prefix]
         if action in NEW_PASSWORD:
-            sessions.end(self.request, user)
+            sessions.end_other_sessions(self.request, user)
             login_limits.forgive_account(user.email)
-            unused_accounts.note_use(self.request, user)
-        audit.record_of_person(self.request, user, action)
-        browser = sessions.browser(_user_agent(self.request))
+            unused_accounts.record_use(self.request, user)
+        audit.record_person_change(self.request, user, action)
+        browser = sessions.browser_in_words(_user_agent(self.request))
         super().send_notification_mail(template_prefix, user, {"browser": browser} | (context or {}), email)
 
     def _spend(self, kind: str, account: str, request: HttpRequest) -> Any:
         try:
             return login_limits.spend(kind, account=account, address=address.caller_address(request))
-        except login_limits.TooMany as refused:
+        except login_limits.TooManyAttempts as refused:
             raise self.validation_error(REFUSALS[kind, refused.limit.per]) from None
 
 
@@ -195,7 +197,7 @@ class MfaAdapter(DefaultMFAAdapter):
 
     def generate_authenticator_name(self, user: Any, type: Any) -> str:
         """Return the default name of a passkey: the browser and the system that made it."""
-        return sessions.browser(_user_agent(context.request))
+        return sessions.browser_in_words(_user_agent(context.request))
 
     def build_totp_svg(self, url: str) -> str:
         """Return an otpauth address as a QR code in SVG, always black on white."""

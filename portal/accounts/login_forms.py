@@ -75,10 +75,10 @@ class SecondFactorForm(mfa.AuthenticateForm):
         attempt = _spend_attempt("second_factor", self.user.email, LOCKED)
         self.authenticator = second_factor.use_code(self.user, self.cleaned_data["code"])
         if self.authenticator is None:
-            if login_limits.is_spent(attempt):
-                audit.record_of_person(context.request, self.user, "second_factor_locked")
+            if login_limits.is_limit_reached(attempt):
+                audit.record_person_change(context.request, self.user, "second_factor_locked")
             raise ValidationError("This code is not right, or it was used already.")
-        login_limits.forgive(attempt)
+        login_limits.clear_attempts(attempt)
         self.authenticator.user = self.user
         return str(self.cleaned_data["code"])
 
@@ -93,5 +93,5 @@ class SecondFactorAgainForm(SecondFactorForm, mfa.ReauthenticateForm):
 def _spend_attempt(kind: str, account_name: str, refusal: str) -> LoginAttempt:
     try:
         return login_limits.spend(kind, account=account_name, address=address.caller_address(context.request))
-    except login_limits.TooMany:
+    except login_limits.TooManyAttempts:
         raise forms.ValidationError(refusal, code="too_many") from None

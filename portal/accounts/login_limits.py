@@ -50,11 +50,11 @@ LIMITS: dict[str, tuple[Limit, ...]] = {
     "reset_mail": (_build_limit(ACCOUNT, 5, HOUR), _build_limit(ADDRESS, 30, HOUR)),
 }
 GUESSES = ("password", "password_again", "second_factor")
-KEPT = 2 * DAY  # how long attempts are stored, which is longer than the period of any limit
-KNOWN = 90 * DAY  # how long an address counts as known after a login from it
+RETENTION = 2 * DAY  # how long attempts are stored, which is longer than the period of any limit
+KNOWN_ADDRESS_PERIOD = 90 * DAY  # how long an address counts as known after a login from it
 
 
-class TooMany(Exception):
+class TooManyAttempts(Exception):
     """A limit is reached; the attempt was not counted and must not be made."""
 
     def __init__(self, kind: str, limit: Limit) -> None:
@@ -68,25 +68,25 @@ def spend(kind: str, *, account: str, address: str) -> LoginAttempt:
     `account` is the text that was typed. The function does the same work whether or not the account exists.
     """
     alike = {"account_digest": _account_digests(account), **network.caller_digests("login address", address)}
-    attempt = LoginAttempt(kind=kind, **network.first(alike))
+    attempt = LoginAttempt(kind=kind, **network.first_digests(alike))
     attempt.alike = alike
     with transaction.atomic(savepoint=True):
         quota.lock_digests("login", *(digest for digests in alike.values() for digest in digests))
         attempt.created_at = clock.now()
         for limit in LIMITS[kind]:
-            if _is_reached(limit, attempt) and not _is_spared(limit, kind, account, address):
-                raise TooMany(kind, limit)
+            if _is_reached(limit, attempt) and not _is_limit_waived(limit, kind, account, address):
+                raise TooManyAttempts(kind, limit)
         attempt.save(force_insert=True)
     return attempt
 
 
-def is_spent(attempt: LoginAttempt) -> bool:
+def is_limit_reached(attempt: LoginAttempt) -> bool:
     """Return whether the next attempt like this one will be refused."""
     attempt.created_at = clock.now()
     return any(_is_reached(limit, attempt) for limit in LIMITS[attempt.kind])
 
 
-def forgive(attempt: LoginAttempt) -> None:
+def clear_attempts(attempt: LoginAttempt) -> None:
     """Delete a successful attempt, and earlier attempts of the same kind, account and address."""
     _similar_attempts(attempt, PAIR).delete()
 
@@ -98,7 +98,7 @@ def forgive_account(account: str) -> None:
 
 def delete_old() -> None:
     """Delete the attempts that are too old for every limit."""
-    batches.delete(LoginAttempt.objects.filter(created_at__lt=clock.now() - KEPT))
+    batches.delete(LoginAttempt.objects.filter(created_at__lt=clock.now() - RETENTION))
 
 
 def _is_reached(limit: Limit, attempt: LoginAttempt) -> bool:
@@ -131,12 +131,12 @@ def _account_digests(account: str) -> list[str]:
     return crypto.keyed_digests("login account", account.strip().lower())
 
 
-def _is_spared(limit: Limit, kind: str, account: str, address: str) -> bool:
+def _is_limit_waived(limit: Limit, kind: str, account: str, address: str) -> bool:
     """Return whether the limit is waived, because the account has logged in from this address recently.
 
     Strangers who request many login codes for an account can therefore not lock its owner out.
     """
     if kind != "code_mail" or limit.per != ACCOUNT:
         return False
-    logins = AuditEntry.objects.filter(action="logged_in", created_at__gt=clock.now() - KNOWN)
+    logins = AuditEntry.objects.filter(action="logged_in", created_at__gt=clock.now() - KNOWN_ADDRESS_PERIOD)
     return logins.filter(user__email__iexact=account.strip(), address=address or None).exists()

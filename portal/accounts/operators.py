@@ -23,8 +23,8 @@ from portal import access, last_writes
 from portal.accounts import second_factor
 
 Page = TypeVar("Page", bound=Callable[..., HttpResponseBase])
-LOOKING = frozenset({"GET", "HEAD", "OPTIONS"})
-ANY = "portal.view_user"
+READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+ANY_PERMISSION = "portal.view_user"
 
 
 class Site(AdminSite):
@@ -58,12 +58,12 @@ class Site(AdminSite):
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             htmx: HtmxDetails | None = getattr(request, "htmx", None)
             if htmx and not request.user.is_authenticated:
-                return access.to_login(htmx, otherwise=reverse("admin:index"))
+                return access.redirect_to_login(htmx, otherwise=reverse("admin:index"))
             if not self.has_permission(request):
                 return shown(request, *args, **kwargs)
-            if second_factor.is_missing(request.user):
+            if second_factor.is_second_factor_missing(request.user):
                 return redirect(second_factor.SET_UP)
-            if _changes_something(request) and not access.is_fresh(request):
+            if _changes_something(request) and not access.has_fresh_proof(request):
                 _ask_for_proof(request)
             return _respond(partial(shown, request, *args, **kwargs), request)
 
@@ -81,15 +81,15 @@ def _respond(page: "partial[HttpResponseBase]", request: HttpRequest) -> HttpRes
     reached this position before it serves operators again.
     """
     # Load all rights of the person from the primary, before the page is read on the replica.
-    request.user.has_perm(ANY)
+    request.user.has_perm(ANY_PERMISSION)
     answer = last_writes.response_after_writes(page, request, last_writes.OPERATORS)
     if _changes_something(request):
-        last_writes.note_write(last_writes.OPERATORS)
+        last_writes.record_write(last_writes.OPERATORS)
     return answer
 
 
 def _changes_something(request: HttpRequest) -> bool:
-    return request.method not in LOOKING and request.path != reverse("admin:logout")
+    return request.method not in READ_METHODS and request.path != reverse("admin:logout")
 
 
 def _ask_for_proof(request: HttpRequest) -> NoReturn:

@@ -88,7 +88,7 @@ class AddPasskeyForm(webauthn.AddWebAuthnForm):
             raise forms.ValidationError(
                 f"You have {MAX_PASSKEYS} passkeys, which is the maximum. Remove one first."
             )
-        with _refused_alike():
+        with _unify_refusals():
             parsed = RegistrationResponse.from_dict(self.cleaned_data["credential"])
             _check_origin(parsed.response.client_data)
             _check_key(parsed.response.attestation_object.auth_data.credential_data)
@@ -99,7 +99,7 @@ class AddPasskeyForm(webauthn.AddWebAuthnForm):
         return {"id": parsed.id, "rawId": parsed.id, "type": "public-key", "response": sent}
 
     def clean(self) -> dict[str, Any]:
-        with _refused_alike():
+        with _unify_refusals():
             cleaned: dict[str, Any] = super().clean()
         return cleaned
 
@@ -114,10 +114,10 @@ class PasskeyForm(webauthn.AuthenticateWebAuthnForm):
         try:
             authenticator = _prove_authenticator(self.cleaned_data["credential"], super().clean_credential)
         except forms.ValidationError:
-            if login_limits.is_spent(attempt):
-                audit.record_of_person(context.request, self.user, "second_factor_locked")
+            if login_limits.is_limit_reached(attempt):
+                audit.record_person_change(context.request, self.user, "second_factor_locked")
             raise
-        login_limits.forgive(attempt)
+        login_limits.clear_attempts(attempt)
         return authenticator
 
 
@@ -136,7 +136,7 @@ class PasskeyLoginForm(webauthn.LoginWebAuthnForm):
     def clean_credential(self) -> Authenticator:
         attempt = spend_login()
         authenticator = _prove_authenticator(self.cleaned_data["credential"], super().clean_credential)
-        login_limits.forgive(attempt)
+        login_limits.clear_attempts(attempt)
         return authenticator
 
 
@@ -145,7 +145,7 @@ def spend_login() -> LoginAttempt:
     return _spend_attempt("passkey", address.caller_address(context.request))
 
 
-def lock(user_id: Any) -> None:
+def lock_person(user_id: Any) -> None:
     """Lock the person until the end of the transaction, so that passkeys are added one at a time."""
     User.objects.select_for_update(no_key=True).get(pk=user_id)
 
@@ -153,12 +153,12 @@ def lock(user_id: Any) -> None:
 def _spend_attempt(kind: str, account: str) -> LoginAttempt:
     try:
         return login_limits.spend(kind, account=account, address=address.caller_address(context.request))
-    except login_limits.TooMany:
+    except login_limits.TooManyAttempts:
         raise forms.ValidationError(TOO_MANY_ATTEMPTS, code="too_many") from None
 
 
 def _prove_authenticator(credential: dict[str, Any], check: Callable[[], Authenticator]) -> Authenticator:
-    with _refused_alike():
+    with _unify_refusals():
         _check_origin(AuthenticationResponse.from_dict(credential).response.client_data)
         return check()
 
@@ -178,7 +178,7 @@ def _check_key(made: AttestedCredentialData | None) -> None:
 
 
 @contextmanager
-def _refused_alike() -> Iterator[None]:
+def _unify_refusals() -> Iterator[None]:
     """Raise the same ValidationError for every fault in an authenticator's response."""
     try:
         yield

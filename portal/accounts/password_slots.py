@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.deprecation import MiddlewareMixin
 
-from config.lib.bulkhead import Bulkhead, Busy, OneEach
+from config.lib.bulkhead import Bulkhead, Busy, KeyedLimit
 from config.lib.web import address
 
 # A hash takes a core for a quarter of a second. On two cores, 16 parallel logins raise the median of an API
@@ -20,10 +20,10 @@ from config.lib.web import address
 # Logins that can wait for each slot. About as many get a slot within two seconds, and they occupy only a few
 # of the process's threads.
 QUEUE = 8
-OF_A_NETWORK = 3  # logins of one network that hash or wait at a time, so that others get slots too
+PER_NETWORK = 3  # logins of one network that hash or wait at a time, so that others get slots too
 RETRY_SECONDS = 3
 SLOTS = Bulkhead(settings.PASSWORD_SLOTS, queue=QUEUE * settings.PASSWORD_SLOTS, name="passwords")
-PLACES = OneEach((1 + QUEUE) * settings.PASSWORD_SLOTS, each=OF_A_NETWORK)
+NETWORK_LIMIT = KeyedLimit((1 + QUEUE) * settings.PASSWORD_SLOTS, each=PER_NETWORK)
 # The network of the current request; "" in a command.
 _network: ContextVar[str] = ContextVar("network", default="")
 
@@ -37,7 +37,7 @@ class PasswordHasher(PBKDF2PasswordHasher):
 
     def encode(self, password: str, salt: str, iterations: int | None = None) -> str:
         """Return the hash. Raises TooManyLogins."""
-        with PLACES.place(_network.get()) as is_free, SLOTS.slot() as slot:
+        with NETWORK_LIMIT.place(_network.get()) as is_free, SLOTS.slot() as slot:
             try:
                 if not is_free:
                     SLOTS.refuse()

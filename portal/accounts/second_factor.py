@@ -25,7 +25,7 @@ SET_UP = "mfa_activate_totp"  # the page where a person without a second factor 
 LAST = "last_counter"  # key in an authenticator's data: the half minute of the latest accepted code
 
 
-def is_missing(person: Any) -> bool:
+def is_second_factor_missing(person: Any) -> bool:
     """Return whether second factors are required in this environment and the person has none.
 
     Recovery codes do not count as a factor, because they only replace a lost one (MfaAdapter.is_mfa_enabled).
@@ -33,7 +33,7 @@ def is_missing(person: Any) -> bool:
     return bool(settings.SECOND_FACTOR_REQUIRED and not is_mfa_enabled(person))
 
 
-def delete_codes_of_none(user: Any) -> None:
+def delete_orphan_codes(user: Any) -> None:
     """Delete the recovery codes of a person who has no second factor any more.
 
     Otherwise the codes would remain after an operator deletes the factor on a lost phone, and the finder of
@@ -43,12 +43,12 @@ def delete_codes_of_none(user: Any) -> None:
         Authenticator.objects.filter(user=user).delete()
 
 
-def comes_first(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+def require_second_factor(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
     """Decorate an account page so that people first set up a missing second factor."""
 
     @wraps(view)
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        if request.user.is_authenticated and is_missing(request.user):
+        if request.user.is_authenticated and is_second_factor_missing(request.user):
             return redirect(SET_UP)
         return view(request, *args, **kwargs)
 
@@ -59,7 +59,7 @@ def use_code(user: User, code: str) -> Authenticator | None:
     """Use up a code and return its authenticator, or None if the code is wrong or was used before."""
     for authenticator in Authenticator.objects.filter(user=user, type__in=CODES).order_by("-type"):
         if authenticator.type == Authenticator.Type.TOTP:
-            is_right = _take_from_app(authenticator, code)
+            is_right = _use_app_code(authenticator, code)
         else:
             is_right = authenticator.wrap().validate_code(code)
         if is_right:
@@ -68,7 +68,7 @@ def use_code(user: User, code: str) -> Authenticator | None:
 
 
 @transaction.atomic(durable=True)
-def _take_from_app(authenticator: Authenticator, code: str) -> bool:
+def _use_app_code(authenticator: Authenticator, code: str) -> bool:
     """Use up a code of the authenticator app, and return whether it was accepted.
 
     The code must be from the current half minute or a neighbouring one, and newer than the last accepted

@@ -17,12 +17,12 @@ from django.utils import timezone
 
 from config.lib import batches
 from config.lib.web import address
-from hosted_page.payment_target import LOOKS
+from hosted_page.payment_target import AUTOMATIC
 from portal.accounts import session_store
 from portal.models import User
 
-BEGAN = "began_at"  # session key: when the session began, in Unix seconds
-SEEN_EVERY = timedelta(minutes=1)
+BEGAN_KEY = "began_at"  # session key: when the session began, in Unix seconds
+SEEN_INTERVAL = timedelta(minutes=1)
 BROWSERS = (
     ("Edg", "Edge"),
     ("OPR", "Opera"),
@@ -45,8 +45,8 @@ SYSTEMS = (
 
 
 # The header of requests by which a page refreshes automatically. Without JavaScript, their query has LOOKS.
-LIVE = "X-Live"
-LIVE_UNDER = ("/admin/", "/portal/")
+AUTOMATIC_HEADER = "X-Live"
+AUTOMATIC_PREFIXES = ("/admin/", "/portal/")
 
 
 class SessionMiddleware:
@@ -61,7 +61,7 @@ class SessionMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if settings.SESSION_COOKIE_NAME in request.COOKIES and request.user.is_authenticated:
-            began = request.session.setdefault(BEGAN, time.time())
+            began = request.session.setdefault(BEGAN_KEY, time.time())
             if time.time() - began >= settings.SESSION_LONGEST:
                 logout(request)
             else:
@@ -71,7 +71,7 @@ class SessionMiddleware:
         return self._get_response(request)
 
 
-class Place(NamedTuple):
+class ListedSession(NamedTuple):
     """A session in the list of a person's sessions."""
 
     pk: int
@@ -81,14 +81,14 @@ class Place(NamedTuple):
     is_this: bool
 
 
-def sessions_of(request: HttpRequest, user: User) -> list[Place]:
+def sessions_of(request: HttpRequest, user: User) -> list[ListedSession]:
     """Return the person's sessions: this one first, then the most recently seen."""
     UserSession.objects.create_from_request(request)
     going_on = Session.objects.filter(expire_date__gt=timezone.now()).values("session_key")
     places = [
-        Place(
+        ListedSession(
             row.pk,
-            browser(row.user_agent),
+            browser_in_words(row.user_agent),
             row.ip,
             row.last_seen_at,
             row.session_key == _session_key(request),
@@ -98,7 +98,7 @@ def sessions_of(request: HttpRequest, user: User) -> list[Place]:
     return sorted(places, key=lambda place: (place.is_this, place.seen_at), reverse=True)
 
 
-def end(request: HttpRequest, user: User, named: str = "") -> int:
+def end_other_sessions(request: HttpRequest, user: User, named: str = "") -> int:
     """End the session with the id `named`, or all sessions of the person if `named` is empty.
 
     The session of the request is never ended.
@@ -119,7 +119,7 @@ def end_all(user: User) -> None:
 
 
 @receiver(authentication_step_completed)
-def renew(request: HttpRequest, reauthenticated: bool = False, **_: object) -> None:
+def renew_session_key(request: HttpRequest, reauthenticated: bool = False, **_: object) -> None:
     """Give the session a new key after a repeated proof of identity, as Django does after a login."""
     if reauthenticated:
         former = _session_key(request)
@@ -127,7 +127,7 @@ def renew(request: HttpRequest, reauthenticated: bool = False, **_: object) -> N
         UserSession.objects.filter(session_key=former).update(session_key=_session_key(request))
 
 
-def browser(user_agent: str) -> str:
+def browser_in_words(user_agent: str) -> str:
     """Return the browser and system of a User-Agent in words, such as "Firefox on Linux"."""
     name = next((words for mark, words in BROWSERS if f"{mark}/" in user_agent), "")
     system = next((words for mark, words in SYSTEMS if mark in user_agent), "")
@@ -149,15 +149,17 @@ def _move_session_row(request: HttpRequest) -> None:
 
 def _is_automatic(request: HttpRequest) -> bool:
     """Return whether the browser sent the request automatically: a page's refresh, or a CSP report."""
-    is_read = request.method == "GET" and request.path.startswith(LIVE_UNDER)
+    is_read = request.method == "GET" and request.path.startswith(AUTOMATIC_PREFIXES)
     return request.path == reverse("csp_reports") or (
-        is_read and (LIVE in request.headers or LOOKS in request.GET)
+        is_read and (AUTOMATIC_HEADER in request.headers or AUTOMATIC in request.GET)
     )
 
 
 def _mark_seen(request: HttpRequest) -> None:
     now = timezone.now()
-    stale = UserSession.objects.filter(session_key=_session_key(request), last_seen_at__lt=now - SEEN_EVERY)
+    stale = UserSession.objects.filter(
+        session_key=_session_key(request), last_seen_at__lt=now - SEEN_INTERVAL
+    )
     if stale.update(last_seen_at=now, ip=address.caller_address(request)):
         until = now + timedelta(seconds=settings.SESSION_COOKIE_AGE)
         Session.objects.filter(session_key=_session_key(request)).update(expire_date=until)

@@ -18,10 +18,10 @@ from portal import audit
 from portal.accounts import sessions
 from portal.models import User
 
-STARTED_LOGIN = "account_login"  # session key under which allauth stores an unfinished login
+LOGIN_SESSION_KEY = "account_login"  # session key under which allauth stores an unfinished login
 LIMIT = timedelta(days=90)  # since the last login, or since the person joined if there was no login
 NOTICE = timedelta(days=14)  # from the warning until the account is disabled
-AT_ONCE = 500  # the maximum number of people to warn, and of accounts to disable, in one run of the task
+MAX_PER_RUN = 500  # the maximum number of people to warn, and of accounts to disable, in one run of the task
 DISABLED = f"This account is disabled because it was not used for {LIMIT.days} days. To use it again, "
 # The proofs that a disabled account needs, by allauth's name. The values are the message if the proof is
 # missing, and the page on which to give it.
@@ -31,12 +31,12 @@ PROOFS = {
 }
 
 
-def handle_due() -> None:
+def warn_and_disable() -> None:
     """Warn people whose account has been unused for 76 days, and disable accounts 14 days after a warning."""
     now = clock.now()
-    for user in _unused_since(now - LIMIT + NOTICE).filter(disuse_warned_at=None)[:AT_ONCE]:
+    for user in _unused_since(now - LIMIT + NOTICE).filter(disuse_warned_at=None)[:MAX_PER_RUN]:
         _warn_person(user, now)
-    for user in _accounts_due(now)[:AT_ONCE]:
+    for user in _accounts_due(now)[:MAX_PER_RUN]:
         _disable_account(user, now)
 
 
@@ -50,13 +50,13 @@ def ask_for_proofs(request: HttpRequest, user: User) -> HttpResponse | None:
     given = {record["method"] for record in get_authentication_records(request, user)}
     for method, (words, page) in PROOFS.items():
         if method not in given:
-            request.session.pop(STARTED_LOGIN, None)
+            request.session.pop(LOGIN_SESSION_KEY, None)
             messages.error(request, words)
             return redirect(page)
     return None
 
 
-def note_use(request: HttpRequest, user: User) -> None:
+def record_use(request: HttpRequest, user: User) -> None:
     """Enable the account if it was disabled, and withdraw a warning.
 
     Call this after a login and after a password reset.
@@ -64,7 +64,7 @@ def note_use(request: HttpRequest, user: User) -> None:
     rows = User.objects.filter(pk=user.pk)
     with transaction.atomic(durable=True):
         if rows.filter(disabled_for_disuse_at__isnull=False).update(disabled_for_disuse_at=None):
-            audit.record_of_person(request, user, "account_enabled")
+            audit.record_person_change(request, user, "account_enabled")
         rows.filter(disuse_warned_at__isnull=False).update(disuse_warned_at=None)
     user.disabled_for_disuse_at = user.disuse_warned_at = None
 
@@ -92,5 +92,5 @@ def _warn_person(user: User, now: datetime) -> None:
 def _disable_account(user: User, now: datetime) -> None:
     if _accounts_due(now).filter(pk=user.pk).update(disabled_for_disuse_at=now):
         sessions.end_all(user)
-        audit.record_of_person(None, user, "account_disabled")
+        audit.record_person_change(None, user, "account_disabled")
         get_adapter().send_mail("account/email/account_disabled", user.email, {})

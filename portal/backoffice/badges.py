@@ -33,7 +33,7 @@ OPERATION: dict[str, Badge] = {
     State.DECLINED: Badge("stop", "cross", "Declined"),
     State.FAILED: Badge("stop", "alert", "Failed"),
 }
-CAME_BACK = Badge("stop", "back", "Returned")
+RETURNED = Badge("stop", "back", "Returned")
 SHARE: dict[str, Badge] = {
     ShareStatus.DRAFT: Badge("still", "dashes", "Not asked yet"),
     ShareStatus.OPEN: Badge("held", "clock", "Asked"),
@@ -47,7 +47,7 @@ SHARE: dict[str, Badge] = {
 }
 OPEN = Badge("done", "check", "Open")
 SUSPENDED = Badge("stop", "slash", "Suspended")
-STOPPED_WITH_ALL = Badge("stop", "slash", "All suspended")
+SUSPENDED_WITH_ALL = Badge("stop", "slash", "All suspended")
 CLOSED = Badge("void", "check", "Closed")
 
 
@@ -59,7 +59,7 @@ def of_checkout(checkout: Checkout) -> Badge:
 
 def of_operation(operation: Operation) -> Badge:
     """Return the badge of an operation's state. A settled refund that was returned has its own badge."""
-    return CAME_BACK if outstanding_refund.has_come_back(operation) else OPERATION[operation.state]
+    return RETURNED if outstanding_refund.was_returned(operation) else OPERATION[operation.state]
 
 
 def of_merchant(merchant: Any) -> Badge:
@@ -69,7 +69,7 @@ def of_merchant(merchant: Any) -> Badge:
     """
     if merchant.is_suspended:
         return SUSPENDED
-    return STOPPED_WITH_ALL if merchant.are_all_stopped else OPEN
+    return SUSPENDED_WITH_ALL if merchant.are_all_stopped else OPEN
 
 
 def of_discrepancy(discrepancy: Discrepancy, age: str, *, is_old: bool) -> Badge:
@@ -79,6 +79,6 @@ def of_discrepancy(discrepancy: Discrepancy, age: str, *, is_old: bool) -> Badge
     return Badge("stop", "alert", age) if is_old else Badge("held", "clock", age)
 
 
-def is_unclear(operation: Operation) -> bool:
+def is_unresolved(operation: Operation) -> bool:
     """Return whether the outcome of an operation is not known yet."""
     return operation.state in Operation.OPEN or operation_queue.is_in_doubt(operation)

@@ -25,13 +25,13 @@ from payments.models import Discrepancy, Dispute, Operation, Payment
 from portal.backoffice import ages, frame
 from portal.orders import reasons
 
-LISTED = 50  # the maximum number of cases that are read and counted
-SHOWN = 8  # the maximum number of cases that a page shows in full
+MAX_LISTED = 50  # the maximum number of cases that are read and counted
+MAX_SHOWN = 8  # the maximum number of cases that a page shows in full
 URGENT_AFTER = timedelta(days=1)
 # The admin's actions that a case can have buttons for, and the words on the buttons.
 VERBS = {remedy.action: remedy.words for remedy in definitions.REMEDIES}
-REFUSED = (Operation.State.FAILED, Operation.State.DECLINED)
-OF_DISCREPANCIES = [remedy.action for remedy in definitions.REMEDIES if remedy.page == "discrepancy"]
+REFUSED_STATES = (Operation.State.FAILED, Operation.State.DECLINED)
+DISCREPANCY_ACTIONS = [remedy.action for remedy in definitions.REMEDIES if remedy.page == "discrepancy"]
 
 
 @dataclass(frozen=True)
@@ -97,38 +97,40 @@ def open_cases(now: datetime, request: HttpRequest | None, order_uuid: UUID | No
 
     The cases have buttons for the actions that the request's operator may take; none without a request.
     """
-    rows: QuerySet[Any] = named(Discrepancy.objects.filter(closed_at=None).order_by("created_at"))
+    rows: QuerySet[Any] = with_order_and_deadline(
+        Discrepancy.objects.filter(closed_at=None).order_by("created_at")
+    )
     if order_uuid is not None:
         rows = rows.filter(about=order_uuid)
-    return [case(row, now, request) for row in rows[:LISTED]]
+    return [build_case(row, now, request) for row in rows[:MAX_LISTED]]
 
 
-def first(found: Sequence[Case], request: HttpRequest | None) -> Sequence[Case]:
+def cases_in_full(found: Sequence[Case], request: HttpRequest | None) -> Sequence[Case]:
     """Return the cases to show in full.
 
     They are the oldest SHOWN cases. An operator who may not see the list of discrepancies gets all cases.
     """
-    return found[:SHOWN] if request is None or frame.may_see(request, "payments.discrepancy") else found
+    return found[:MAX_SHOWN] if request is None or frame.may_see(request, "payments.discrepancy") else found
 
 
-def lists_of(found: Sequence[Case], shown: Sequence[Case]) -> list[tuple[str, str]]:
+def list_links(found: Sequence[Case], shown: Sequence[Case]) -> list[tuple[str, str]]:
     """Return links to the lists of all discrepancies and disputes, or no links if all cases are shown.
 
     The links show how many there are. If LISTED cases were found, there can be more, so no number is shown.
     """
     if len(shown) == len(found):
         return []
-    address = f"{columns.list_of('payments.discrepancy')}?state=open"
+    address = f"{columns.list_address('payments.discrepancy')}?state=open"
     disputes = sum(case.is_decided_elsewhere for case in found)
-    if len(found) == LISTED:
+    if len(found) == MAX_LISTED:
         named = ("All open discrepancies", "All open disputes")
     else:
         named = (f"All {len(found)} discrepancies", f"{disputes} disputes" if disputes > 1 else "1 dispute")
     return [(named[0], address), *([(named[1], f"{address}&kind={kinds.DISPUTED.name}")] if disputes else [])]
 
 
-def named(rows: QuerySet[Discrepancy]) -> QuerySet[Discrepancy, Any]:
-    """Add what `case` needs to a query of discrepancies: orders, deadlines, merchants and payments."""
+def with_order_and_deadline(rows: QuerySet[Discrepancy]) -> QuerySet[Discrepancy, Any]:
+    """Add what `build_case` needs to a query of discrepancies: orders, deadlines, merchants and payments."""
     told = Cast(KeyTextTransform("checkout", "facts"), UUIDField())
     about = Coalesce("operation__payment__checkout_uuid", told, "subject")
     found = rows.select_related("merchant", "operation__payment").annotate(about=about)
@@ -141,8 +143,8 @@ def order_id_of(column: str) -> Subquery:
     return Subquery(Checkout.objects.filter(pk=OuterRef(column)).values("merchant_order_id")[:1])
 
 
-def case(row: Any, now: datetime, request: HttpRequest | None) -> Case:
-    """Return the case of a discrepancy. The row must have been read with `named`."""
+def build_case(row: Any, now: datetime, request: HttpRequest | None) -> Case:
+    """Return the case of a discrepancy. The row must have been read with `with_order_and_deadline`."""
     age, why = now - row.created_at, _reason_words(row)
     return Case(
         discrepancy=row,
@@ -169,20 +171,20 @@ def _reason_words(row: Any) -> str:
     """
     kind = row.kind_entry
     if kind is kinds.ANOTHER_AMOUNT:
-        return _spoken_of(row)
+        return _amounts_sentence(row)
     if kind is kinds.DISPUTED:
         return f"Answer by {_format_hour(row.respond_by)}." if row.respond_by else ""
     if kind is kinds.CARD_PAGE_CHANGED:
         return " ".join(row.facts.get("changes", ()))
-    has_failed = row.operation is not None and row.operation.state in REFUSED
-    return reasons.said(row.operation.reason) if has_failed else ""
+    has_failed = row.operation is not None and row.operation.state in REFUSED_STATES
+    return reasons.reason_text(row.operation.reason) if has_failed else ""
 
 
 def _format_hour(at: datetime) -> str:
     return f"{at.day} {at:%b, %H:%M}"
 
 
-def _spoken_of(row: Discrepancy) -> str:
+def _amounts_sentence(row: Discrepancy) -> str:
     """Return a sentence with the provider's amount and ours, or "" if the provider gave no amount."""
     other = row.facts.get("amount")
     if row.operation is None or not isinstance(other, int):

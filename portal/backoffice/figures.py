@@ -23,8 +23,8 @@ from webhooks.models import PARTITIONED, Delivery, EventType
 
 EVERY_SECONDS = 5  # the minimum time between two reads by any of the processes
 KEPT_SECONDS = 60  # the time after which figures are discarded, even if newer ones cannot be read
-COUNTED = 1000  # the maximum number of rows that are counted
-SOON = timedelta(seconds=30)  # a hold ends soon if it has less time left
+MAX_COUNTED = 1000  # the maximum number of rows that are counted
+ENDING_SOON = timedelta(seconds=30)  # a hold ends soon if it has less time left
 _TURN, _FIGURES = "metrics.turn", "metrics.figures"
 
 Figure: TypeAlias = tuple[str, str, float]  # a key of TABLE, the value of its label, the number
@@ -52,24 +52,24 @@ TABLE = {
 def read_figures() -> list[Figure]:
     """Return the figures, at most five seconds old. Raises Error if the database does not answer."""
     if cache.add(_TURN, True, EVERY_SECONDS):
-        cache.set(_FIGURES, list(_take_figures(clock.now())), KEPT_SECONDS)
+        cache.set(_FIGURES, list(_read_from_database(clock.now())), KEPT_SECONDS)
     figures: list[Figure] = cache.get(_FIGURES, [])
     return figures
 
 
-def _take_figures(now: datetime) -> Iterator[Figure]:
+def _read_from_database(now: datetime) -> Iterator[Figure]:
     for queue in queues.read_queues(now):
         age = (now - queue.since).total_seconds() if queue.since else 0.0
         yield "checkout_queue_oldest_seconds", queue.title, max(0.0, age)
         yield "checkout_queue_late", queue.title, float(queue.verdict == queues.LATE)
     yield from _unresolved_figures(now)
     kinds = Discrepancy.objects.filter(closed_at=None).values_list("kind", flat=True)
-    for kind, count in Counter(kinds[:COUNTED]).items():
+    for kind, count in Counter(kinds[:MAX_COUNTED]).items():
         yield "checkout_discrepancies", kind, count
-    yield "checkout_holds_unheard", "", _count_unheard(now)
+    yield "checkout_holds_unheard", "", _count_unaccepted_holds(now)
     for table in (*PARTITIONED, CALLS):
         yield "checkout_partitions_ahead_days", table.table, partitions.days_ahead(table, now.date())
-    yield "checkout_reconciled_age_seconds", "", reconciliation.age(now).total_seconds()
+    yield "checkout_reconciled_age_seconds", "", reconciliation.time_since_last_run(now).total_seconds()
     yield "checkout_closed", "", float(restore_guard.is_closed())
     yield "checkout_figures_taken_timestamp_seconds", "", now.timestamp()
 
@@ -79,7 +79,7 @@ def _unresolved_figures(now: datetime) -> Iterator[Figure]:
     rows = Operation.objects.filter(
         ended_at=None, state__in=open_states, created_at__lte=now - timedelta(minutes=1)
     )
-    found = list(rows.order_by("created_at").values_list("kind", "created_at")[:COUNTED])
+    found = list(rows.order_by("created_at").values_list("kind", "created_at")[:MAX_COUNTED])
     counts = Counter(kind for kind, _ in found)
     for kind in Operation.Kind.values:
         first = next((at for each, at in found if each == kind), now)
@@ -87,14 +87,14 @@ def _unresolved_figures(now: datetime) -> Iterator[Figure]:
         yield "checkout_unresolved_oldest_seconds", kind, (now - first).total_seconds()
 
 
-def _count_unheard(now: datetime) -> int:
+def _count_unaccepted_holds(now: datetime) -> int:
     """Count the holds that end soon and whose event the merchant's endpoint has not accepted.
 
     Holds with a parked delivery count too. If an endpoint refuses quickly, all attempts are used up, and the
     delivery is parked, long before the hold ends.
     """
-    holds = Checkout.objects.filter(status=Status.AUTHORIZED, capture_before__range=(now, now + SOON))
-    ends = list(holds.values_list("pk", flat=True)[:COUNTED])
+    holds = Checkout.objects.filter(status=Status.AUTHORIZED, capture_before__range=(now, now + ENDING_SOON))
+    ends = list(holds.values_list("pk", flat=True)[:MAX_COUNTED])
     events = lookup.events_about(*ends).filter(type=EventType.AUTHORIZED)
     told = dict(events.values_list("pk", "checkout_uuid"))
     untaken = lookup.deliveries_of(told).filter(

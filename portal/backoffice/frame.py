@@ -56,7 +56,7 @@ MENU = (
     ("webhooks.event", "webhooks.delivery", "hosted_page.smsmessage"),
 )
 _WORDS = {model: words for rows in RECORDS.values() for words, model in rows}
-_LOOKED_AT = {"payments.discrepancy": "?state=open"}
+_LIST_QUERIES = {"payments.discrepancy": "?state=open"}
 
 # The labels of tables that are not in RECORDS. Without a label, Django shows a name made from the class name.
 _TABLES = {
@@ -65,7 +65,7 @@ _TABLES = {
     "portal.lastwrite": "Last writes",
 }
 
-MAY_FIND = ("checkout.view_checkout", "checkout.view_customer", "payments.view_payment")
+SEARCH_PERMISSIONS = ("checkout.view_checkout", "checkout.view_customer", "payments.view_payment")
 
 
 class Link(NamedTuple):
@@ -96,7 +96,7 @@ def _labels_by_title() -> dict[str, str]:
     }
 
 
-def by_topic(links: Sequence[Any]) -> list[tuple[str, list[Any]]]:
+def group_by_topic(links: Sequence[Any]) -> list[tuple[str, list[Any]]]:
     """Return the links grouped by topic, in the order of RECORDS. Links without a topic come last.
 
     The `title` of each link is Django's title of the list.
@@ -117,22 +117,22 @@ def by_topic(links: Sequence[Any]) -> list[tuple[str, list[Any]]]:
     ]
 
 
-def around_page(request: HttpRequest, in_doubt: int, open_cases: int) -> dict[str, Any]:
+def frame_context(request: HttpRequest, in_doubt: int, open_cases: int) -> dict[str, Any]:
     """Return the template context of the frame.
 
     `in_doubt` and `open_cases` are the numbers of operations and discrepancies that wait.
     """
     return {
         "menu": menu(request, in_doubt, open_cases),
-        "may_look": may_look(request),
-        "may_find": request.user.has_perms(MAY_FIND),
+        "may_look": may_see_operations(request),
+        "may_find": request.user.has_perms(SEARCH_PERMISSIONS),
     }
 
 
 def menu(request: HttpRequest, in_doubt: int, open_cases: int) -> list[list[Link]]:
     """Return the menu in groups: our own pages first, then the lists that this operator may see."""
     own = [Link("Overview", reverse("admin:index"))]
-    if may_look(request):
+    if may_see_operations(request):
         own.append(Link("Operations", reverse("admin_operations"), in_doubt))
     waiting = {"payments.discrepancy": open_cases}
     groups = [
@@ -144,7 +144,7 @@ def menu(request: HttpRequest, in_doubt: int, open_cases: int) -> list[list[Link
     ]
 
 
-def may_look(request: HttpRequest) -> bool:
+def may_see_operations(request: HttpRequest) -> bool:
     """Return whether this operator may see operations in doubt and cases (open discrepancies)."""
     return request.user.has_perm("payments.view_operation")
 
@@ -190,5 +190,5 @@ def _is_here(link: Link, path: str) -> bool:
 
 
 def _link_to_list(model: str, waiting: dict[str, int]) -> Link:
-    address = reverse(f"admin:{model.replace('.', '_')}_changelist") + _LOOKED_AT.get(model, "")
+    address = reverse(f"admin:{model.replace('.', '_')}_changelist") + _LIST_QUERIES.get(model, "")
     return Link(_WORDS[model], address, waiting.get(model, 0))

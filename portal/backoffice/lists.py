@@ -17,7 +17,7 @@ from checkout import current_checkouts
 from checkout.models import Checkout
 from checkout.states import Status
 from config.lib.admin import columns
-from config.lib.admin.lists import LOOKED_THROUGH, OfMerchant
+from config.lib.admin.lists import NEWEST_SEARCHED, MerchantFilter
 from payments import money
 from payments.discrepancies import kinds
 from payments.models import Discrepancy, Merchant, Payment
@@ -29,7 +29,7 @@ from portal.badges import CHECKOUT, Badge
 FILTERS = {
     "payments.discrepancy.kind": "What is wrong",
     "opt in enabled": "Asks for marketing consent",
-    f"status, among the newest {LOOKED_THROUGH:,}": "State",
+    f"status, among the newest {NEWEST_SEARCHED:,}": "State",
 }
 STATES = {str(state.label): CHECKOUT[state].words for state in Status}
 
@@ -107,10 +107,10 @@ def cards(payments: Sequence[Payment]) -> list[Card]:
 
 def discrepancies(found: Sequence[Discrepancy], request: HttpRequest) -> list[DiscrepancyRow]:
     """Return the rows for one page of discrepancies, in the same order."""
-    rows = cases.named(Discrepancy.objects.filter(pk__in=[row.pk for row in found]))
+    rows = cases.with_order_and_deadline(Discrepancy.objects.filter(pk__in=[row.pk for row in found]))
     named = {row.pk: row for row in rows.annotate(read_at=Now())}
-    told = [cases.case(named[row.pk], named[row.pk].read_at, None) for row in found if row.pk in named]
-    shown = _on_operations() if frame.may_look(request) else None
+    told = [cases.build_case(named[row.pk], named[row.pk].read_at, None) for row in found if row.pk in named]
+    shown = _keys_on_operations_page() if frame.may_see_operations(request) else None
     may_see_orders = frame.may_see(request, "checkout.checkout")
     return [
         DiscrepancyRow(
@@ -118,19 +118,19 @@ def discrepancies(found: Sequence[Discrepancy], request: HttpRequest) -> list[Di
             badges.of_discrepancy(case.discrepancy, case.age, is_old=case.is_old),
             ""
             if shown is None or case.discrepancy.closed_at
-            else _decided_at(case, shown, may_see_orders=may_see_orders),
+            else _decision_address(case, shown, may_see_orders=may_see_orders),
         )
         for case in told
     ]
 
 
-def _on_operations() -> set[UUID]:
+def _keys_on_operations_page() -> set[UUID]:
     """Return the keys of the open discrepancies that the operations page shows, in one statement."""
     rows = Discrepancy.objects.filter(closed_at=None).order_by("created_at")
-    return set(rows.values_list("pk", flat=True)[: cases.SHOWN])
+    return set(rows.values_list("pk", flat=True)[: cases.MAX_SHOWN])
 
 
-def _decided_at(case: Case, shown: set[UUID], *, may_see_orders: bool) -> str:
+def _decision_address(case: Case, shown: set[UUID], *, may_see_orders: bool) -> str:
     """Return the page on which a discrepancy is decided.
 
     It is the operations page if the discrepancy is `shown` there, else its order's page, else its own page.
@@ -139,8 +139,8 @@ def _decided_at(case: Case, shown: set[UUID], *, may_see_orders: bool) -> str:
     if row.pk in shown:
         return case.decided_at
     if may_see_orders and case.order_uuid:
-        return f"{columns.page_of('checkout.checkout', case.order_uuid)}#case-{row.pk}"
-    return columns.page_of(row._meta.label_lower, row.pk)
+        return f"{columns.page_address('checkout.checkout', case.order_uuid)}#case-{row.pk}"
+    return columns.page_address(row._meta.label_lower, row.pk)
 
 
 def merchants(found: Sequence[Merchant], request: HttpRequest) -> list[MerchantRow]:
@@ -160,29 +160,29 @@ def title_of(spec: Any) -> str:
     return FILTERS.get(of_field) or FILTERS.get(title, title[:1].upper() + title[1:])
 
 
-def words_of(label: str, name: str, shown: str) -> str:
+def choice_words(label: str, name: str, shown: str) -> str:
     """Return the words for a choice of the filter by the field `name`, in the words of the list's badges."""
     if label == "checkout.checkout":
         return STATES.get(shown, shown)
     return kinds.kind_named(shown).sentence if label == "payments.discrepancy" and name == "kind" else shown
 
 
-def chosen(listed: Any) -> str:
+def active_filters(listed: Any) -> str:
     """Return the active filters of a list in words, such as "open only"."""
     found = []
     for spec in listed.filter_specs:
         for choice in list(spec.choices(listed))[1:]:  # the first choice, "All", does not filter
             if choice.get("selected"):
-                words = choice_of(spec, str(choice["display"]))
-                is_name = isinstance(spec, OfMerchant) or words.isupper()
+                words = choice_label(spec, str(choice["display"]))
+                is_name = isinstance(spec, MerchantFilter) or words.isupper()
                 found.append(words if is_name else words[:1].lower() + words[1:])
     return f"{', '.join(found)} only" if found else "some are on"
 
 
-def choice_of(spec: Any, shown: str) -> str:
+def choice_label(spec: Any, shown: str) -> str:
     """Return the words for a choice of a filter, in the words of the list's badges.
 
     Filters that we have written ourselves have no field, and their choices stay unchanged.
     """
     field = getattr(spec, "field", None)
-    return shown if field is None else words_of(field.model._meta.label_lower, field.name, shown)
+    return shown if field is None else choice_words(field.model._meta.label_lower, field.name, shown)

@@ -18,7 +18,7 @@ from django.views.decorators.http import require_POST
 
 from checkout.models import Checkout
 from checkout.remedies import immediate_look_up
-from checkout.remedies.admin import RESTORED
+from checkout.remedies.admin import RESTORED_TEXT
 from checkout.remedies.status_check import NotAllowed
 from config.lib import locks
 from payments import restore_guard
@@ -28,23 +28,23 @@ from portal.backoffice import pumps
 from portal.models import User
 
 log = structlog.get_logger("portal.backoffice")
-MAY_RUN = "payments.change_operation"
+RUN_PERMISSION = "payments.change_operation"
 BUSY = "A card operation is open. Try again in a moment."
 
 
 @require_POST
-@permission_required(MAY_RUN, raise_exception=True)
+@permission_required(RUN_PERMISSION, raise_exception=True)
 def look_up(request: HttpRequest, key: UUID) -> HttpResponse:
     """Ask the provider now about an operation in doubt, and show the result."""
     operation = get_object_or_404(Operation.objects.select_related("payment"), pk=key)
     checkout = Checkout.objects.get(pk=operation.payment.checkout_uuid)
     what = f"{operation.get_kind_display().capitalize()}, {checkout.merchant_order_id}"
     try:
-        _tell_outcome(request, what, immediate_look_up.look_up_now(key))
+        _report_outcome(request, what, immediate_look_up.look_up_now(key))
     except NotAllowed as refusal:
         messages.warning(request, f"Not done. {refusal}")
-    except restore_guard.Closed:
-        messages.warning(request, f"Not done: {RESTORED}")
+    except restore_guard.ServiceClosed:
+        messages.warning(request, f"Not done: {RESTORED_TEXT}")
     except OperationalError as error:
         if not locks.is_locked(error):
             raise
@@ -52,14 +52,14 @@ def look_up(request: HttpRequest, key: UUID) -> HttpResponse:
     return HttpResponseRedirect(reverse("admin_operations"), status=303)
 
 
-def _tell_outcome(request: HttpRequest, what: str, found: Operation) -> None:
+def _report_outcome(request: HttpRequest, what: str, found: Operation) -> None:
     state = found.get_state_display().lower()
     log_action(request, f"Looked up at the provider: {state}", what)
     messages.success(request, f"Looked up at the provider. {what}: {state}.")
 
 
 @require_POST
-@permission_required(MAY_RUN, raise_exception=True)
+@permission_required(RUN_PERMISSION, raise_exception=True)
 def run_pump(request: HttpRequest) -> HttpResponse:
     """Run a pump in this request, and show how long it took.
 
@@ -72,22 +72,22 @@ def run_pump(request: HttpRequest) -> HttpResponse:
     try:
         restore_guard.check()
         seconds = pumps.run(name)
-    except restore_guard.Closed:
-        messages.warning(request, f"Not done: {RESTORED}")
+    except restore_guard.ServiceClosed:
+        messages.warning(request, f"Not done: {RESTORED_TEXT}")
     except Exception as error:
-        _tell_failure(request, name, title, error)
+        _report_failure(request, name, title, error)
     else:
-        _tell_success(request, name, title, seconds)
+        _report_success(request, name, title, seconds)
     return HttpResponseRedirect(reverse("admin_operations"), status=303)
 
 
-def _tell_success(request: HttpRequest, name: str, title: str, seconds: float) -> None:
+def _report_success(request: HttpRequest, name: str, title: str, seconds: float) -> None:
     log.info("pump run by hand", task=name, actor=f"user:{request.user.pk}", ms=round(seconds * 1000))
     log_action(request, f"Ran the task by hand in {seconds:.1f} s", title)
     messages.success(request, f"{title}: the task ran for {seconds:.1f} s.")
 
 
-def _tell_failure(request: HttpRequest, name: str, title: str, error: Exception) -> None:
+def _report_failure(request: HttpRequest, name: str, title: str, error: Exception) -> None:
     kind = type(error).__name__
     log.error("pump failed", task=name, actor=f"user:{request.user.pk}", exc_info=error)
     log_action(request, f"Ran the task by hand, and it failed: {kind}", title)
@@ -100,4 +100,4 @@ def log_action(request: HttpRequest, happened: str, title: str) -> None:
     LogEntry.objects.create(
         user=operator, action_flag=CHANGE, object_repr=title[:200], change_message=f"{happened}."
     )
-    last_writes.note_write(last_writes.OPERATORS)
+    last_writes.record_write(last_writes.OPERATORS)

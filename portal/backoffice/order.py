@@ -23,22 +23,22 @@ from hosted_page import summary
 from payments import money
 from payments.models import Booking, Dispute, Operation, Payment
 from portal.backoffice import ages, badges, cases, frame, order_badges, overview_figures
-from portal.backoffice.operator_actions import MAY_RUN
+from portal.backoffice.operator_actions import RUN_PERMISSION
 from portal.badges import DISPUTE, REFUND, REFUND_FAILED, Badge, of_delivery
 from portal.orders import reasons
-from portal.orders.disputed import ON_THE_ORDER
+from portal.orders.disputed import ORDER_BADGES
 from portal.orders.order import Order
 from webhooks.models import Delivery, Subscription
 
 MAXIMUM = 50  # the rows that a table on the page shows at most; the admin's list has all of them
-HOLDS = "The bank holds {amount}{card}. It can be captured until {until}; then it is released."
-RELEASED = "No money has moved to the merchant: the hold of {amount}{card} was released."
+HELD_SENTENCE = "The bank holds {amount}{card}. It can be captured until {until}; then it is released."
+RELEASED_SENTENCE = "No money has moved to the merchant: the hold of {amount}{card} was released."
 RELEASING = "No money has moved to the merchant: the hold of {amount}{card} is being released."
 UNKNOWN: dict[str, str] = {
     Operation.Kind.AUTHORIZE: "The bank might hold {amount}. It has not answered yet.",
     Operation.Kind.CAPTURE: "The bank might have taken {amount}. It has not answered yet.",
 }
-OR_WITH: dict[str, str] = {
+OTHER_PLACES: dict[str, str] = {
     Operation.Kind.CAPTURE: "Or the merchant has the money: the bank has not answered yet."
 }
 PLACES = {Status.AUTHORIZED: "hold", Status.CAPTURED: "shop", Status.REFUNDING: "shop"}
@@ -50,7 +50,7 @@ TIMES = {
     "expired_at": "Expired",
     "last_refund_at": "Refunded",
 }
-BOOKED = {
+BOOKING_TITLES = {
     Booking.Kind.SETTLED_OUTSIDE: "Settled outside",
     Booking.Kind.CLOSING: "Not owed to the lead any more",
 }
@@ -72,7 +72,7 @@ class Line:
     @property
     def address(self) -> str:
         """Return the address of the row's page."""
-        return columns.page_of(self.row._meta.label_lower, self.row.pk)
+        return columns.page_address(self.row._meta.label_lower, self.row.pk)
 
 
 class Page:
@@ -90,7 +90,7 @@ class Page:
     @property
     def may_run(self) -> bool:
         """Return whether this operator may look up an operation at the provider."""
-        return bool(self.request.user.has_perm(MAY_RUN))
+        return bool(self.request.user.has_perm(RUN_PERMISSION))
 
     @cached_property
     def bill(self) -> Sequence[summary.Line]:
@@ -112,7 +112,7 @@ class Page:
         """Return the additional badges: an operation in doubt, the latest dispute, a failed refund."""
         in_doubt = any(row.state in order_badges.STATES for row in self._operations)
         found = [order_badges.BADGES[order_badges.UNCLEAR]] if in_doubt else []
-        found += [ON_THE_ORDER[Dispute.Status(row.status)] for row in self.disputes[:1]]
+        found += [ORDER_BADGES[Dispute.Status(row.status)] for row in self.disputes[:1]]
         has_failed = self.checkout.status != Status.REFUNDED and self._refunds
         if has_failed and all(row.status == Refund.Status.FAILED for row in self._refunds):
             found.append(REFUND_FAILED)
@@ -121,16 +121,16 @@ class Page:
     @cached_property
     def cases(self) -> Sequence[cases.Case]:
         """Return the open discrepancies about this order, with the actions that the operator may take."""
-        if not frame.may_look(self.request):
+        if not frame.may_see_operations(self.request):
             return []
         return cases.open_cases(self.now, self.request, self.checkout.pk)
 
     @cached_property
     def unresolved(self) -> Sequence[overview_figures.UnresolvedOperation]:
         """Return the operations whose outcome is not known."""
-        unclear = [row for row in self._operations if badges.is_unclear(row)]
+        unclear = [row for row in self._operations if badges.is_unresolved(row)]
         named, ends = self.checkout.merchant_order_id, self.checkout.capture_before
-        return [overview_figures.unresolved(row, named, self.now, ends) for row in unclear]
+        return [overview_figures.describe_unresolved(row, named, self.now, ends) for row in unclear]
 
     @cached_property
     def _operations(self) -> Sequence[Operation]:
@@ -256,7 +256,7 @@ class Page:
             return f"A refund was returned: the provider has {self._money(self._came_back)} of it."
         given = sum(card.outside for card in self._cards) if self.checkout.status == Status.CAPTURED else 0
         outside = f" {self._money(given)} was refunded in the provider’s dashboard." if given else ""
-        return self._unknown or _place_of_money(self.checkout, self.amount) + outside
+        return self._unknown or _money_sentence(self.checkout, self.amount) + outside
 
     @property
     def _cards(self) -> Sequence[Card]:
@@ -279,7 +279,7 @@ class Page:
 
         It is "" unless the capture of the hold is unresolved.
         """
-        return OR_WITH.get(self._unknown_kind, "") if self.place == "hold" else ""
+        return OTHER_PLACES.get(self._unknown_kind, "") if self.place == "hold" else ""
 
     @property
     def _unknown(self) -> str:
@@ -295,7 +295,7 @@ class Page:
         return kinds[0] if kinds else ""
 
     def _operation(self, row: Operation) -> Line:
-        parts = [reasons.said(row.reason)]
+        parts = [reasons.reason_text(row.reason)]
         is_ours = row.purpose != Operation.Purpose.OUTSIDE
         parts.append(f"Asked {row.attempts} times." if row.attempts > 1 and is_ours else "")
         what = str(row.get_kind_display()).capitalize() if is_ours else OUTSIDE
@@ -312,7 +312,7 @@ class Page:
         )
 
     def _refund(self, row: Refund) -> Line:
-        note = reasons.said(row.failure_reason)
+        note = reasons.reason_text(row.failure_reason)
         what, at = (
             f"Refund {row.merchant_refund_ref}",
             row.settled_at or self._failed_at(row) or row.created_at,
@@ -326,13 +326,13 @@ class Page:
         return max((part.ended_at for part in parts if part.ended_at), default=None) if has_failed else None
 
     def _dispute(self, row: Dispute) -> Line:
-        until = f"Answer by {utc(row.respond_by)}." if row.respond_by and not row.closed_at else ""
+        until = f"Answer by {format_utc(row.respond_by)}." if row.respond_by and not row.closed_at else ""
         at = row.closed_at or row.opened_at
         return Line(row, "Dispute", DISPUTE[row.status], self._money(row.amount), at, note=until)
 
     def _booking(self, row: Booking) -> Line:
         badge = Badge("still", "edit", "Taken back" if row.reverses_id else "Booked")
-        what = BOOKED[Booking.Kind(row.kind)]
+        what = BOOKING_TITLES[Booking.Kind(row.kind)]
         return Line(row, what, badge, self._money(row.amount), row.created_at, note=row.note)
 
     def _delivery(self, row: Delivery) -> Line:
@@ -352,25 +352,25 @@ def card_of(payment: Payment) -> str:
     return f"{whose}{payment.card_brand or 'card'} {payment.card_last4}".strip()
 
 
-def utc(at: datetime | None) -> str:
+def format_utc(at: datetime | None) -> str:
     """Return a time in the operators' format: "25 Nov 14:03:12"."""
     return "" if at is None else f"{at.day} {at:%b %H:%M:%S}"
 
 
-def _place_of_money(checkout: Checkout, amount: str) -> str:
+def _money_sentence(checkout: Checkout, amount: str) -> str:
     """Return a sentence about where the money is, based only on the order's state."""
     card = f" on {card_of(checkout.payment)}" if checkout.payment else ""
-    until = utc(checkout.capture_before)
+    until = format_utc(checkout.capture_before)
     sentences = {
-        Status.CREATED: f"No money has moved. It can be paid until {utc(checkout.payable_until)}.",
-        Status.AUTHORIZED: HOLDS.format(amount=amount, card=card, until=until),
-        Status.CAPTURED: f"The merchant has {amount}, since {utc(checkout.captured_at)}.",
+        Status.CREATED: f"No money has moved. It can be paid until {format_utc(checkout.payable_until)}.",
+        Status.AUTHORIZED: HELD_SENTENCE.format(amount=amount, card=card, until=until),
+        Status.CAPTURED: f"The merchant has {amount}, since {format_utc(checkout.captured_at)}.",
         Status.REFUNDING: f"{amount} is on its way back to the payer. The bank has not confirmed it yet.",
-        Status.REFUNDED: f"The payer has {amount} back, since {utc(checkout.last_refund_at)}.",
+        Status.REFUNDED: f"The payer has {amount} back, since {format_utc(checkout.last_refund_at)}.",
         Status.EXPIRED: "No money has moved: it was not paid in time.",
         Status.VOIDED: "No money has moved: it was cancelled before it was paid.",
     }
     if checkout.status == Status.VOIDED and checkout.authorized_at and checkout.payment:
         is_over = checkout.payment.status == Payment.Status.VOIDED
-        return (RELEASED if is_over else RELEASING).format(amount=amount, card=card)
+        return (RELEASED_SENTENCE if is_over else RELEASING).format(amount=amount, card=card)
     return sentences[Status(checkout.status)]

@@ -16,13 +16,13 @@ from payments.models import Dispute, Operation
 from portal.backoffice.badges import OPERATION, State
 from portal.badges import REFUND_FAILED, Badge
 from portal.dashboard import merchant_tasks
-from portal.orders.disputed import ON_THE_ORDER
+from portal.orders.disputed import ORDER_BADGES
 
 FAILED, UNCLEAR = "failed", "unclear"
 # The states of an operation in doubt. An operation that waits for the payer is not in doubt.
 STATES = (State.IN_FLIGHT, State.UNKNOWN)
 BADGES: dict[str, Badge] = {FAILED: REFUND_FAILED, UNCLEAR: OPERATION[State.UNKNOWN]} | {
-    str(status): badge for status, badge in ON_THE_ORDER.items()
+    str(status): badge for status, badge in ORDER_BADGES.items()
 }
 
 

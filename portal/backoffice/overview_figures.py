@@ -21,8 +21,8 @@ from portal.backoffice import ages, cases, queues
 from portal.backoffice.queues import LATE, LATE_AFTER, LATE_MEANS, Queue
 from webhooks.models import Delivery, Endpoint
 
-LISTED = 50
-WAITS_FOR = {
+MAX_LISTED = 50
+STATE_TEXTS = {
     Operation.State.IN_FLIGHT: "no answer yet.",
     Operation.State.NEEDS_ACTION: "the payer is being asked by their bank.",
     Operation.State.PENDING: "accepted, and not settled yet.",
@@ -50,7 +50,7 @@ class UnresolvedOperation:
         tries = self.operation.attempts
         said = [
             f"Sent {_time_words(self.operation.created_at)}.",
-            f"After {tries} {'try' if tries == 1 else 'tries'}: {WAITS_FOR[Operation.State(self.operation.state)]}",
+            f"After {tries} {'try' if tries == 1 else 'tries'}: {STATE_TEXTS[Operation.State(self.operation.state)]}",
             self._next_try,
             self._ending,
         ]
@@ -87,7 +87,7 @@ class Board:
     cases: Sequence[cases.Case]
     failing: Sequence[tuple[Endpoint, str]]
     parked: int
-    replica: lag.Shown | None
+    replica: lag.ReplicaLag | None
     maximum: int = MAXIMUM
     late_after: str = LATE_AFTER
     late_means: str = LATE_MEANS
@@ -101,7 +101,7 @@ class Board:
     @property
     def lists(self) -> list[tuple[str, str]]:
         """Return links to the lists of all discrepancies, or no links if all are shown."""
-        return cases.lists_of(self.cases, self.first_cases)
+        return cases.list_links(self.cases, self.first_cases)
 
     @property
     def breaches(self) -> int:
@@ -119,7 +119,7 @@ def read_board(request: HttpRequest | None = None) -> Board:
         queues=queues.read_queues(now),
         unresolved=unclear,
         cases=open_cases,
-        first_cases=cases.first(open_cases, request),
+        first_cases=cases.cases_in_full(open_cases, request),
         failing=_failing_endpoints(now),
         parked=_parked_today(now),
         replica=lag.known_lag(),
@@ -134,8 +134,8 @@ def waiting_rows(
     rows = rows.select_related("payment__merchant")
     order = Checkout.objects.filter(pk=OuterRef("payment__checkout_uuid"))
     ends = Subquery(order.values("capture_before")[:1])
-    listed = rows.annotate(order_id=cases.order_id_of("payment__checkout_uuid"), hold_ends=ends)[:LISTED]
-    unclear = [unresolved(row, row.order_id or "", now, row.hold_ends) for row in listed]
+    listed = rows.annotate(order_id=cases.order_id_of("payment__checkout_uuid"), hold_ends=ends)[:MAX_LISTED]
+    unclear = [describe_unresolved(row, row.order_id or "", now, row.hold_ends) for row in listed]
     return unclear, cases.open_cases(now, request)
 
 
@@ -147,19 +147,19 @@ def count_waiting() -> tuple[int, int]:
     unclear = Operation.objects.filter(state__in=Operation.OPEN).order_by()
     told = Discrepancy.objects.filter(closed_at=None).order_by()
     one, other = (
-        rows.values_list(Value(word))[:LISTED] for rows, word in ((unclear, "unclear"), (told, "case"))
+        rows.values_list(Value(word))[:MAX_LISTED] for rows, word in ((unclear, "unclear"), (told, "case"))
     )
     found = [word for (word,) in one.union(other, all=True)]
     return found.count("unclear"), found.count("case")
 
 
-def unresolved(
+def describe_unresolved(
     operation: Operation, order_id: str, now: datetime, hold_ends: datetime | None
 ) -> UnresolvedOperation:
     """Return an operation whose outcome is not known yet, in words."""
     age = now - operation.created_at
     amount = money.display(operation.amount, operation.payment.currency)
-    verdict = queues.verdict(age, operation_queue.PATIENT_FOR)
+    verdict = queues.judge_wait(age, operation_queue.MAX_PAYER_WAIT)
     is_in_doubt = operation_queue.is_in_doubt(operation)  # false while it waits for the payer
     ends = hold_ends if operation.kind == Operation.Kind.CAPTURE else None
     return UnresolvedOperation(
@@ -175,7 +175,7 @@ def _time_words(moment: datetime) -> str:
 def _failing_endpoints(now: datetime) -> list[tuple[Endpoint, str]]:
     rows = Endpoint.objects.filter(failing_since__isnull=False, subscription__ended_at=None)
     rows = rows.select_related("subscription__merchant").order_by("failing_since")
-    return [(row, ages.in_words(now - row.failing_since)) for row in rows[:LISTED] if row.failing_since]
+    return [(row, ages.in_words(now - row.failing_since)) for row in rows[:MAX_LISTED] if row.failing_since]
 
 
 def _parked_today(now: datetime) -> int:

@@ -29,14 +29,16 @@ MAILS = "portal.tasks.send_emails"
 BANK = "payments.providers.sandbox.tasks.send_notifications"
 
 # The maximum ages of rows that are not late.
-SOON = timedelta(seconds=5)  # a pump starts every second, or every three seconds at worst
-PACED = timedelta(minutes=1)  # webhooks and mails wait for endpoints and mail servers that respond slowly
-A_DAY = timedelta(hours=24)  # a provider can need a day for a refund
+USUAL_PATIENCE = timedelta(seconds=5)  # a pump starts every second, or every three seconds at worst
+PACED_PATIENCE = timedelta(
+    minutes=1
+)  # webhooks and mails wait for endpoints and mail servers that respond slowly
+REFUND_PATIENCE = timedelta(hours=24)  # a provider can need a day for a refund
 FINE, LATE = "fine", "late"
-LATE_AFTER = f"{SOON.seconds} s"
+LATE_AFTER = f"{USUAL_PATIENCE.seconds} s"
 LATE_MEANS = (
-    f"A job is late after {LATE_AFTER}. Other webhooks and mails are late after {ages.in_words(PACED)}, refunds after"
-    f" {ages.in_words(A_DAY)}."
+    f"A job is late after {LATE_AFTER}. Other webhooks and mails are late after"
+    f" {ages.in_words(PACED_PATIENCE)}, refunds after {ages.in_words(REFUND_PATIENCE)}."
 )
 
 Oldest = Callable[[datetime], datetime | None]
@@ -59,7 +61,7 @@ def read_queues(now: datetime) -> list[Queue]:
     return [_build_queue(*row, now=now) for row in TABLE if row[1] != BANK or settings.SANDBOX]
 
 
-def verdict(age: timedelta, patience: timedelta) -> str:
+def judge_wait(age: timedelta, patience: timedelta) -> str:
     """Return LATE if rows have waited longer than `patience`, else FINE."""
     return LATE if age > patience else FINE
 
@@ -68,7 +70,7 @@ def _build_queue(title: str, pump: str, patience: timedelta, oldest: Oldest, *, 
     since = oldest(now)
     age = timedelta() if since is None else now - since
     words = "empty" if since is None else ages.in_words(age)
-    return Queue(title, pumps.TITLES[pump], pump, since, words, verdict(age, patience))
+    return Queue(title, pumps.TITLES[pump], pump, since, words, judge_wait(age, patience))
 
 
 def _oldest_of(model: type[Model], column: str, **only: Any) -> Oldest:
@@ -89,7 +91,7 @@ def _oldest_text(now: datetime) -> datetime | None:
 
     The primary is read, because messages with codes are not copied to replicas.
     """
-    with replica.primary():
+    with replica.use_primary():
         return _oldest_of(SmsMessage, "due_at", ended_at=None)(now)
 
 
@@ -106,13 +108,28 @@ def _oldest_refund(now: datetime) -> datetime | None:
 # For each queue: its title, its pump, how long a row can wait, and the function that finds when the oldest
 # row became due.
 TABLE: tuple[tuple[str, str, timedelta, Oldest], ...] = (
-    ("Operations to finish", FINISH_OPERATIONS, SOON, operation_queue.oldest),
-    ("Holds to release", EXPIRE_DUE, SOON, lambda now: expiry.oldest(Status.AUTHORIZED)),
-    ("Unpaid checkouts to end", EXPIRE_DUE, SOON, lambda now: expiry.oldest(Status.CREATED)),
-    ("Urgent webhooks to send", DELIVER_DUE, SOON, lambda now: health.oldest_due(now, is_urgent=True)),
-    ("Other webhooks to send", DELIVER_DUE, PACED, lambda now: health.oldest_due(now, is_urgent=False)),
-    ("SMS messages to send", SMS_MESSAGES, SOON, _oldest_text),
-    ("Mails to send", MAILS, PACED, _oldest_of(OutboundEmail, "next_try_at")),
-    ("Refunds to settle", FINISH_OPERATIONS, A_DAY, _oldest_refund),
-    ("The bank’s notifications", BANK, SOON, _oldest_of(BankNotification, "due_at")),
+    ("Operations to finish", FINISH_OPERATIONS, USUAL_PATIENCE, operation_queue.oldest_due_at),
+    ("Holds to release", EXPIRE_DUE, USUAL_PATIENCE, lambda now: expiry.oldest_deadline(Status.AUTHORIZED)),
+    (
+        "Unpaid checkouts to end",
+        EXPIRE_DUE,
+        USUAL_PATIENCE,
+        lambda now: expiry.oldest_deadline(Status.CREATED),
+    ),
+    (
+        "Urgent webhooks to send",
+        DELIVER_DUE,
+        USUAL_PATIENCE,
+        lambda now: health.oldest_due_of_all(now, is_urgent=True),
+    ),
+    (
+        "Other webhooks to send",
+        DELIVER_DUE,
+        PACED_PATIENCE,
+        lambda now: health.oldest_due_of_all(now, is_urgent=False),
+    ),
+    ("SMS messages to send", SMS_MESSAGES, USUAL_PATIENCE, _oldest_text),
+    ("Mails to send", MAILS, PACED_PATIENCE, _oldest_of(OutboundEmail, "next_try_at")),
+    ("Refunds to settle", FINISH_OPERATIONS, REFUND_PATIENCE, _oldest_refund),
+    ("The bank’s notifications", BANK, USUAL_PATIENCE, _oldest_of(BankNotification, "due_at")),
 )

@@ -20,7 +20,7 @@ from portal.backoffice import cases, lists, order_badges
 from portal.backoffice.lists import OrderRow
 from webhooks.models import Attempt, Delivery, Event
 
-SHOWN = 50
+MAX_SHOWN = 50
 MAX_TERM = 255
 LAST4_DIGITS, PHONE_DIGITS = 4, 7
 # The rows that a UUID can identify: a label, the model, the column of the UUID (indexed), and the column with
@@ -44,7 +44,7 @@ KEYS: Sequence[tuple[str, type[Model], str, str]] = (
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResults:
     """The results of a search: the newest orders first, and merchants.
 
     `is_number` is true if the term is a phone number. `is_cut` is true if older orders were found but are not
@@ -67,7 +67,7 @@ class Found:
         return len({row.by for row in self.orders}) != 1
 
 
-def find_rows(term: str, request: HttpRequest) -> Found:
+def find_rows(term: str, request: HttpRequest) -> SearchResults:
     """Return the orders and merchants that match a term.
 
     An order matches if one of its ids or references, the last 4 digits of a card, or a phone number is equal
@@ -75,29 +75,29 @@ def find_rows(term: str, request: HttpRequest) -> Found:
     """
     term = term.replace("\0", "").strip()[:MAX_TERM]
     found: dict[UUID, str] = {}
-    for by, uuids in _looked_up(term):
+    for by, uuids in _find_orders(term):
         for uuid in uuids:
             found.setdefault(uuid, by)
     rows = current_checkouts.with_read_at(Checkout.objects.filter(pk__in=list(found)[:MAXIMUM]))
-    read = list(rows.select_related("merchant").order_by("-created_at", "-pk")[: SHOWN + 1])
-    newest = read[:SHOWN]
+    read = list(rows.select_related("merchant").order_by("-created_at", "-pk")[: MAX_SHOWN + 1])
+    newest = read[:MAX_SHOWN]
     cards: dict[UUID, list[Payment]] = {}
     for payment in Payment.objects.filter(checkout_uuid__in=[row.pk for row in newest]).order_by(
         "created_at"
     ):
         cards.setdefault(payment.checkout_uuid, []).append(payment)
-    merchants = Merchant.objects.filter(name__icontains=term).order_by("name")[:SHOWN] if term else []
+    merchants = Merchant.objects.filter(name__icontains=term).order_by("name")[:MAX_SHOWN] if term else []
     more = order_badges.badges_of([row.pk for row in newest], request)
     orders = [lists.order(row, more.get(row.pk), found[row.pk], cards.get(row.pk, [])) for row in newest]
-    return Found(orders, list(merchants), is_number=_is_number(term), is_cut=len(read) > SHOWN)
+    return SearchResults(orders, list(merchants), is_number=_is_number(term), is_cut=len(read) > MAX_SHOWN)
 
 
-def _looked_up(term: str) -> Iterator[tuple[str, Sequence[UUID]]]:
+def _find_orders(term: str) -> Iterator[tuple[str, Sequence[UUID]]]:
     """Yield what orders were found by, such as "order id", and the UUIDs of the orders found by it."""
     if not term:
         return
     if uuid := _parse_uuid(term):
-        yield from _by_uuid(uuid)
+        yield from _find_by_uuid(uuid)
     if _is_number(term):
         people = list(Customer.objects.filter(phone=term).values_list("pk", flat=True))
         led = Checkout.objects.filter(lead__in=people).order_by("-created_at")
@@ -120,23 +120,23 @@ def _looked_up(term: str) -> Iterator[tuple[str, Sequence[UUID]]]:
     yield "provider’s reference", list(payments.values_list("checkout_uuid", flat=True))
 
 
-def _by_uuid(uuid: UUID) -> Iterator[tuple[str, Sequence[UUID]]]:
+def _find_by_uuid(uuid: UUID) -> Iterator[tuple[str, Sequence[UUID]]]:
     """Yield the orders of the rows with this UUID, then the orders of related discrepancies.
 
     The related discrepancies are the one with this UUID, and the open ones about the row with this UUID.
     """
-    yield from _with_key(uuid)
-    told: QuerySet[Any, Any] = cases.named(
+    yield from _find_by_key(uuid)
+    told: QuerySet[Any, Any] = cases.with_order_and_deadline(
         Discrepancy.objects.filter(Q(pk=uuid) | Q(subject=uuid, closed_at=None)).order_by()
     )
     # These are few: one discrepancy with this UUID, and one open discrepancy of each kind about the row.
     found = list(told.values_list("about", "subject"))
     yield "discrepancy", [about for about, _ in found if about is not None]
     for subject in {subject for _, subject in found} - {uuid, None}:
-        yield from (("discrepancy", orders) for _, orders in _with_key(subject))
+        yield from (("discrepancy", orders) for _, orders in _find_by_key(subject))
 
 
-def _with_key(uuid: UUID) -> Iterator[tuple[str, Sequence[UUID]]]:
+def _find_by_key(uuid: UUID) -> Iterator[tuple[str, Sequence[UUID]]]:
     for by, model, key, order in KEYS:
         rows = model._default_manager.filter(**{key: uuid}).order_by()
         yield by, [found for found in rows.values_list(order, flat=True) if found is not None]

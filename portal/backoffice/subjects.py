@@ -24,7 +24,7 @@ ENDED = {
 
 
 @dataclass(frozen=True)
-class About:
+class RowDescription:
     """The description of a row that an operator is asked about. A missing value is "" or None."""
 
     title: str
@@ -40,7 +40,7 @@ class About:
     happened: str = "since"  # what happened at that time
 
 
-def subject_lines(rows: Sequence[Model]) -> list[About]:
+def subject_lines(rows: Sequence[Model]) -> list[RowDescription]:
     """Return the descriptions of rows of one model. One statement looks up the orders of all rows."""
     if rows and isinstance(rows[0], Discrepancy):
         return list(_describe_discrepancies(rows))
@@ -49,13 +49,13 @@ def subject_lines(rows: Sequence[Model]) -> list[About]:
     return [_describe_row(row) for row in rows]
 
 
-def _describe_row(row: Any) -> About:
-    address = columns.page_of(row._meta.label_lower, row.pk)
+def _describe_row(row: Any) -> RowDescription:
+    address = columns.page_address(row._meta.label_lower, row.pk)
     if isinstance(row, Checkout):
         card = f"{row.payment.card_brand} {row.payment.card_last4}" if row.payment else ""
         amount = money.display(row.amount, row.currency)
         badge = badges.of_checkout(row)
-        return About(
+        return RowDescription(
             row.merchant_order_id,
             address,
             badge,
@@ -66,16 +66,16 @@ def _describe_row(row: Any) -> About:
             happened="made",
         )
     if isinstance(row, Merchant):
-        return About(row.name, address, badges.of_merchant(row))
-    return About(str(row), address)
+        return RowDescription(row.name, address, badges.of_merchant(row))
+    return RowDescription(str(row), address)
 
 
-def _describe_operations(rows: Sequence[Any]) -> Iterator[About]:
+def _describe_operations(rows: Sequence[Any]) -> Iterator[RowDescription]:
     orders = order_ids([row.payment.checkout_uuid for row in rows])
     for row in rows:
-        yield About(
+        yield RowDescription(
             title=str(row.get_kind_display()).capitalize(),
-            address=columns.page_of("payments.operation", row.pk),
+            address=columns.page_address("payments.operation", row.pk),
             badge=badges.of_operation(row),
             amount=money.display(row.amount, row.payment.currency),
             order_id=orders.get(row.payment.checkout_uuid, ""),
@@ -87,13 +87,15 @@ def _describe_operations(rows: Sequence[Any]) -> Iterator[About]:
         )
 
 
-def _describe_discrepancies(rows: Sequence[Any]) -> Iterator[About]:
-    named = cases.named(Discrepancy.objects.filter(pk__in=[row.pk for row in rows]).order_by("created_at"))
+def _describe_discrepancies(rows: Sequence[Any]) -> Iterator[RowDescription]:
+    named = cases.with_order_and_deadline(
+        Discrepancy.objects.filter(pk__in=[row.pk for row in rows]).order_by("created_at")
+    )
     for row in named:
-        told = cases.case(row, row.created_at, None)
-        yield About(
+        told = cases.build_case(row, row.created_at, None)
+        yield RowDescription(
             title=told.title,
-            address=columns.page_of("payments.discrepancy", row.pk),
+            address=columns.page_address("payments.discrepancy", row.pk),
             badge=badges.CLOSED if row.closed_at else None,
             amount=told.amount,
             order_id=told.order_id,

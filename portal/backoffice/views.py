@@ -16,10 +16,10 @@ from config.lib.admin import columns, confirmation
 from config.lib.database import replica
 from payments.models import Discrepancy, Operation
 from portal.backoffice import cases, frame, operator_actions, overview_figures, pumps, search
-from portal.backoffice.operator_actions import MAY_RUN
-from portal.backoffice.search import Found
+from portal.backoffice.operator_actions import RUN_PERMISSION
+from portal.backoffice.search import SearchResults
 
-MAY_LOOK = "payments.view_operation"
+VIEW_PERMISSION = "payments.view_operation"
 
 
 @replica.readable
@@ -34,7 +34,7 @@ def overview(request: HttpRequest) -> HttpResponse:
 
 @replica.readable
 @require_safe
-@permission_required(MAY_LOOK, raise_exception=True)
+@permission_required(VIEW_PERMISSION, raise_exception=True)
 def now(request: HttpRequest) -> HttpResponse:
     """Return the part of the overview that shows the current state."""
     return TemplateResponse(request, "operators/_now.html", {"board": overview_figures.read_board()})
@@ -42,13 +42,13 @@ def now(request: HttpRequest) -> HttpResponse:
 
 @replica.readable
 @require_safe
-@permission_required(MAY_LOOK, raise_exception=True)
+@permission_required(VIEW_PERMISSION, raise_exception=True)
 def operations(request: HttpRequest) -> HttpResponse:
     """Show the operations in doubt, the cases for a person, the queues, the stops and the pumps."""
     shown = overview_figures.read_board(request)
     tasks = {queue.task for queue in shown.queues}
     more = {name: title for name, title in pumps.TITLES.items() if name not in tasks}
-    may_run = request.user.has_perm(MAY_RUN)
+    may_run = request.user.has_perm(RUN_PERMISSION)
     context = {"title": "Operations", "board": shown, "more_pumps": more, "may_run": may_run}
     if is_part(request):
         return TemplateResponse(request, "operators/_board.html", context | {"at": shown.at, "is_live": True})
@@ -56,7 +56,7 @@ def operations(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-@permission_required(MAY_LOOK, raise_exception=True)
+@permission_required(VIEW_PERMISSION, raise_exception=True)
 def ask_question(request: HttpRequest, action: str, key: UUID) -> HttpResponse:
     """Ask the operator to confirm an action on one row.
 
@@ -69,7 +69,7 @@ def ask_question(request: HttpRequest, action: str, key: UUID) -> HttpResponse:
         "action": action,
         "row": row,
         "rows": [row],
-        "address": columns.list_of(row._meta.label_lower),
+        "address": columns.list_address(row._meta.label_lower),
     }
     if is_part(request):
         return TemplateResponse(request, "operators/_question.html", context)
@@ -90,7 +90,7 @@ def _question_about(request: HttpRequest, action: str, row: Operation | Discrepa
 
 
 def _row_of_action(action: str, key: UUID) -> Operation | Discrepancy:
-    if action in cases.OF_DISCREPANCIES:
+    if action in cases.DISCREPANCY_ACTIONS:
         return get_object_or_404(Discrepancy, pk=key)
     return get_object_or_404(Operation, pk=key)
 
@@ -103,14 +103,14 @@ def is_part(request: HttpRequest) -> bool:
 
 @replica.readable
 @require_safe
-@permission_required(frame.MAY_FIND, raise_exception=True)
+@permission_required(frame.SEARCH_PERMISSIONS, raise_exception=True)
 def show_search(request: HttpRequest) -> HttpResponse:
     """Show the orders and merchants that match a term. If only one order matches, redirect to it."""
     term = request.GET.get("q", "")
     found = search.find_rows(term, request)
     answer = _go_to_found(request, term, found)
     if found.is_number:
-        with replica.primary():
+        with replica.use_primary():
             operator_actions.log_action(
                 request,
                 f"Looked for it, and found {len(found.orders)} orders",
@@ -119,7 +119,7 @@ def show_search(request: HttpRequest) -> HttpResponse:
     return answer
 
 
-def _go_to_found(request: HttpRequest, term: str, found: Found) -> HttpResponse:
+def _go_to_found(request: HttpRequest, term: str, found: SearchResults) -> HttpResponse:
     if len(found.orders) == 1 and not found.merchants:
         return HttpResponseRedirect(
             reverse("admin:checkout_checkout_change", args=[found.orders[0].checkout.pk])
@@ -131,13 +131,13 @@ def _render_page(request: HttpRequest, name: str, context: dict[str, Any]) -> Te
     if "board" in context:
         at, unresolved, waiting = context["board"].at, context["board"].unresolved, context["board"].cases
     else:
-        at, may_look = clock.now(), request.user.has_perm(MAY_LOOK)
+        at, may_look = clock.now(), request.user.has_perm(VIEW_PERMISSION)
         unresolved, waiting = overview_figures.waiting_rows(at, request) if may_look else ([], [])
     counts = len(unresolved), len(waiting)
-    around = frame.around_page(request, *counts) | {"at": at}
+    around = frame.frame_context(request, *counts) | {"at": at}
     if name == "overview":
-        around["cases"] = cases.first(waiting, request)
-        around["lists"] = cases.lists_of(waiting, around["cases"])
+        around["cases"] = cases.cases_in_full(waiting, request)
+        around["lists"] = cases.list_links(waiting, around["cases"])
         elsewhere = sum(case.is_decided_elsewhere for case in waiting)
         around["records"] = frame.records(request, *counts, elsewhere)
     return TemplateResponse(request, f"operators/{name}.html", around | context)

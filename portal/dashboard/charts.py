@@ -133,7 +133,7 @@ def volume(picture: Picture) -> Chart:
         dots.append(Label(_round(x), _round(y), money.display(maximum, picture.currency), anchor))
     return Chart(
         labels=_labels_below(picture, LINE_TOP + HEIGHT + 18),
-        lines=list(_levels(ceiling, picture.currency)) if maximum else [],
+        lines=list(_grid_lines(ceiling, picture.currency)) if maximum else [],
         points=" ".join(f"{_round(x)},{_round(y)}" for x, y in places),
         dots=dots,
         heading=("", "Captured"),
@@ -143,7 +143,7 @@ def volume(picture: Picture) -> Chart:
     )
 
 
-def _levels(ceiling: int, currency: str) -> Iterator[Line]:
+def _grid_lines(ceiling: int, currency: str) -> Iterator[Line]:
     """Yield a line at the top of the picture and one at half its height, each with its amount."""
     for share in (1.0, 0.5):
         value = money.display(int(ceiling * share), currency)

@@ -20,10 +20,10 @@ from portal.models import ApiClient
 from webhooks.models import Attempt, Delivery, EventType, SigningSecret
 
 LATEST = 5000  # the number of latest attempts that are searched
-SENT_AGAIN = 100  # the maximum number of matching attempts that are examined
+MAX_EXAMINED = 100  # the maximum number of matching attempts that are examined
 ROTATIONS = 5
 DOCS = "/api/docs"
-READ_AT = {  # the section of the documentation about each step
+DOC_ANCHORS = {  # the section of the documentation about each step
     "token": "authentication",
     "checkout": "create_checkout",
     "test": "signatures",
@@ -49,7 +49,7 @@ class Step:
     @property
     def read_at(self) -> str:
         """Return the address of the step's documentation."""
-        return f"{DOCS}#{READ_AT[self.name]}"
+        return f"{DOCS}#{DOC_ANCHORS[self.name]}"
 
 
 def has_captured(merchant: Merchant) -> bool:
@@ -63,10 +63,10 @@ def checklist_of(merchant: Merchant, *, is_paid: bool | None = None) -> list[Ste
     `is_paid` says whether the merchant has captured an order. It is looked up if the caller passes None.
     """
     made_at, tested_at = _made_at(merchant), _tested_at(merchant)
-    token_at = _told(min, _token_at(merchant), made_at)
+    token_at = _adjust_time(min, _token_at(merchant), made_at)
     is_paid = has_captured(merchant) if is_paid is None else is_paid
-    captured_at = _told(max, _captured_at(merchant) if is_paid else None, made_at)
-    refunded_at = _told(max, _refunded_at(merchant), captured_at)
+    captured_at = _adjust_time(max, _captured_at(merchant) if is_paid else None, made_at)
+    refunded_at = _adjust_time(max, _refunded_at(merchant), captured_at)
     twice_at, rotated_at = _taken_twice_at(merchant), _rotated_at(merchant)
     return [
         Step(
@@ -136,7 +136,7 @@ def checklist_of(merchant: Merchant, *, is_paid: bool | None = None) -> list[Ste
     ]
 
 
-def _told(
+def _adjust_time(
     which: Callable[[datetime, datetime], datetime], at: datetime | None, other: datetime | None
 ) -> datetime | None:
     """Return the earlier (`which` is min) or later (max) of a step's time `at` and another step's time.
@@ -163,7 +163,7 @@ def _made_at(merchant: Merchant) -> datetime | None:
     """
     rows = Checkout.objects.filter(merchant=merchant).order_by("created_at", "pk")
     oldest = rows.values_list("pk", flat=True).first()
-    return clock.made_at(oldest) if oldest else None
+    return clock.time_of_id(oldest) if oldest else None
 
 
 def _captured_at(merchant: Merchant) -> datetime | None:
@@ -179,17 +179,17 @@ def _refunded_at(merchant: Merchant) -> datetime | None:
 
 
 def _tested_at(merchant: Merchant) -> datetime | None:
-    answered = _delivered(merchant, EventType.TEST)
+    answered = _delivered_attempts(merchant, EventType.TEST)
     return Attempt.objects.filter(pk__in=answered).aggregate(at=Min("ended_at"))["at"] if answered else None
 
 
-def _delivered(merchant: Merchant, event_type: EventType, *, again: bool = False) -> list[UUID]:
+def _delivered_attempts(merchant: Merchant, event_type: EventType, *, again: bool = False) -> list[UUID]:
     """Return the ids of at most SENT_AGAIN recent attempts for events of this type that were answered 2xx.
 
     With `again`, return only attempts that a person asked for.
     """
     statement = statements.compose_answered_attempts(
-        event_type, latest=LATEST, found=SENT_AGAIN, is_resent=again
+        event_type, latest=LATEST, found=MAX_EXAMINED, is_resent=again
     )
     return [found for (found,) in queries.rows(statement, {"merchant": merchant.pk})]
 
@@ -201,12 +201,14 @@ def _taken_twice_at(merchant: Merchant) -> datetime | None:
     earlier attempt of the same event had also been answered 2xx.
     """
     # A delivered event is sent again only if a person asks for it.
-    asked_for = _delivered(merchant, EventType.AUTHORIZED, again=True)
+    asked_for = _delivered_attempts(merchant, EventType.AUTHORIZED, again=True)
     if not asked_for:
         return None
     again = list(Attempt.objects.filter(pk__in=asked_for).prefetch_related("delivery__event"))
     deliveries = {attempt.delivery_id for attempt in again}
-    all_of_them = Attempt.objects.filter(delivery__in=deliveries, pk__range=partitions.beside(*deliveries))
+    all_of_them = Attempt.objects.filter(
+        delivery__in=deliveries, pk__range=partitions.id_range_of(*deliveries)
+    )
     numbers = all_of_them.filter(is_delivered=True).values("delivery").annotate(first=Min("number"))
     first = dict(numbers.values_list("delivery", "first"))
     captured = Change.objects.filter(
@@ -238,7 +240,7 @@ def _rotated_at(merchant: Merchant) -> datetime | None:
             started_at__lt=older.expires_at,
             is_delivered=True,
         )
-        sent = list(both.order_by("started_at", "pk").values_list("delivery", "started_at")[:SENT_AGAIN])
+        sent = list(both.order_by("started_at", "pk").values_list("delivery", "started_at")[:MAX_EXAMINED])
         deliveries = Delivery.objects.filter(
             pk__in={delivery for delivery, _ in sent}, subscription=newer.subscription_id
         )

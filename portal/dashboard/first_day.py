@@ -27,7 +27,7 @@ CARDS = (
 )
 JSON = '-H "Content-Type: application/json"'
 AUTHORIZED = '-H "Authorization: Bearer $TOKEN"'
-READS_TOKEN = """sed 's/.*"access_token": *"\\([^"]*\\)".*/\\1/'"""
+TOKEN_FILTER = """sed 's/.*"access_token": *"\\([^"]*\\)".*/\\1/'"""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def is_over(merchant: Merchant) -> bool:
 
 def first_day_of(merchant: Merchant) -> FirstDay:
     """Return the data of the merchant's home page until the first capture."""
-    progress = checklist_page.counted(merchant)
+    progress = checklist_page.checklist_counts(merchant)
     key, upcoming = keys.newest(merchant), progress.next
     return FirstDay(
         steps=progress.steps,
@@ -89,7 +89,7 @@ def _token_request(client_id: str) -> str:
         ' \\"client_secret\\": \\"$CLIENT_SECRET\\"}'
     )
     asked = f'curl -s {settings.BASE_URL}/oauth/token {JSON} \\\n  -d "{facts}"'
-    return f"TOKEN=$({asked} \\\n  | {READS_TOKEN})"
+    return f"TOKEN=$({asked} \\\n  | {TOKEN_FILTER})"
 
 
 def _checkout_request(merchant: Merchant) -> str:

@@ -19,8 +19,10 @@ from portal.dashboard.histogram import ANSWER_MS, HOLD_SECONDS
 from portal.models import DeliveryHour, PaymentHour
 
 HOUR = timedelta(hours=1)
-SETTLES = timedelta(minutes=5)  # how long after the end of an hour its last rows can still be committed
-FARTHEST = timedelta(days=62)  # how far back hours are counted: twice the longest range, and two days more
+COMMIT_DELAY = timedelta(minutes=5)  # how long after the end of an hour its last rows can still be committed
+MAX_LOOK_BACK = timedelta(
+    days=62
+)  # how far back hours are counted: twice the longest range, and two days more
 
 
 class _Payments(NamedTuple):
@@ -72,8 +74,8 @@ def _open_hours(now: datetime) -> Iterator[datetime]:
         model.objects.filter(hour__lte=now).aggregate(latest=Max("hour"))["latest"]
         for model in (PaymentHour, DeliveryHour)
     ]
-    begin = max(filter(None, counted), default=now - FARTHEST)
-    first = max(min(begin, now - SETTLES), now - FARTHEST)
+    begin = max(filter(None, counted), default=now - MAX_LOOK_BACK)
+    first = max(min(begin, now - COMMIT_DELAY), now - MAX_LOOK_BACK)
     hour = first.replace(minute=0, second=0, microsecond=0)
     while hour <= now:
         yield hour

@@ -21,11 +21,11 @@ from webhooks import resending
 from webhooks.models import Delivery, Endpoint
 
 MAXIMUM = 1000  # a larger number of rows is shown as "more than 1,000"
-LOOKS_BACK = timedelta(days=7)
+LOOK_BACK = timedelta(days=7)
 
 
 @dataclass(frozen=True)
-class Need:
+class MerchantTask:
     """A task of the merchant: what happened, what to do, and the page on which to do it."""
 
     icon: str
@@ -36,9 +36,9 @@ class Need:
     button: str
 
 
-def parked(merchant: Merchant) -> QuerySet[Delivery]:
+def parked_deliveries(merchant: Merchant) -> QuerySet[Delivery]:
     """Return the deliveries that were parked in the last seven days, without those that a person closed."""
-    return resending.parked_deliveries(merchant).filter(ended_at__gte=Now() - LOOKS_BACK)
+    return resending.parked_deliveries(merchant).filter(ended_at__gte=Now() - LOOK_BACK)
 
 
 def failed_refunds(**of: Any) -> QuerySet[Refund]:
@@ -56,7 +56,7 @@ def lost_holds(merchant: Merchant) -> QuerySet[Checkout]:
     rows = Checkout.objects.filter(
         merchant=merchant, status=Status.VOIDED, void_reason=VoidReason.AUTH_EXPIRED
     )
-    return rows.filter(created_at__gte=Now() - LOOKS_BACK)
+    return rows.filter(created_at__gte=Now() - LOOK_BACK)
 
 
 def open_disputes(merchant: Merchant) -> QuerySet[Dispute]:
@@ -65,7 +65,7 @@ def open_disputes(merchant: Merchant) -> QuerySet[Dispute]:
     return rows.order_by(F("respond_by").asc(nulls_last=True), "pk")
 
 
-class Waiting:
+class WaitingItems:
     """The problems that wait for one merchant. Each kind is read once, when it is first needed."""
 
     def __init__(self, merchant: Merchant) -> None:
@@ -74,7 +74,7 @@ class Waiting:
     @cached_property
     def parked(self) -> int:
         """The number of parked deliveries, at most MAXIMUM + 1."""
-        return parked(self.merchant)[: MAXIMUM + 1].count()
+        return parked_deliveries(self.merchant)[: MAXIMUM + 1].count()
 
     @cached_property
     def failing(self) -> Endpoint | None:
@@ -115,31 +115,31 @@ class Waiting:
             "portal_deliveries": min(self.parked, MAXIMUM),
         }
 
-    def needs(self) -> list[Need]:
+    def needs(self) -> list[MerchantTask]:
         """Return what needs the merchant's attention, the worst first."""
         deliveries = _delivery_task(self.parked, self.failing)
         found = [_refund_task(self.refunds), deliveries, _dispute_task(self.disputes), _hold_task(self.holds)]
         return [need for need in found if need is not None]
 
 
-def _refund_task(failed: Sequence[Refund]) -> Need | None:
+def _refund_task(failed: Sequence[Refund]) -> MerchantTask | None:
     if not failed:
         return None
     first = failed[0].checkout
     if len(failed) == 1:
         amount = money.display(first.amount, first.currency)
         title = f"The refund of {amount} for {first.merchant_order_id} failed"
-        why = reasons.said(failed[0].failure_reason) or "The bank refused."
+        why = reasons.reason_text(failed[0].failure_reason) or "The bank refused."
         text = f"{why} The customer has not been paid back."
-        if reasons.may_pass(failed[0].failure_reason):
+        if reasons.can_succeed_again(failed[0].failure_reason):
             text += " Try again."
-        return Need("alert", "stop", title, text, f"/portal/checkouts/{first.pk}", "See it")
+        return MerchantTask("alert", "stop", title, text, f"/portal/checkouts/{first.pk}", "See it")
     title = f"{_number_words(len(failed))} refunds failed"
     text = "The bank refused. The customers have not been paid back. Each refund shows the reason."
-    return Need("alert", "stop", title, text, "/portal/checkouts?state=refund_failed", "See them")
+    return MerchantTask("alert", "stop", title, text, "/portal/checkouts?state=refund_failed", "See them")
 
 
-def _delivery_task(waiting: int, endpoint: Endpoint | None) -> Need | None:
+def _delivery_task(waiting: int, endpoint: Endpoint | None) -> MerchantTask | None:
     if not waiting and endpoint is None:
         return None
     since = when(endpoint.failing_since) if endpoint else ""
@@ -147,16 +147,16 @@ def _delivery_task(waiting: int, endpoint: Endpoint | None) -> Need | None:
     if not waiting:
         title = f"Your endpoint has been failing since {since}"
         text = f"Its last answer: {answer}. Fix it. Deliveries are retried automatically."
-        return Need("alert", "stop", title, text, "/portal/deliveries", "See the answers")
+        return MerchantTask("alert", "stop", title, text, "/portal/deliveries", "See the answers")
     title = "1 delivery is parked" if waiting == 1 else f"{_number_words(waiting)} deliveries are parked"
     it = "it" if waiting == 1 else "them"
     text = f"We do not send {it} again automatically. Find out why, then send {it} again."
     if endpoint:
         text = f"Your endpoint has been failing since {since}: {answer}. Fix it, then send {it} again."
-    return Need("alert", "stop", title, text, "/portal/deliveries?outcome=parked", f"See {it}")
+    return MerchantTask("alert", "stop", title, text, "/portal/deliveries?outcome=parked", f"See {it}")
 
 
-def _dispute_task(undecided: Sequence[Dispute]) -> Need | None:
+def _dispute_task(undecided: Sequence[Dispute]) -> MerchantTask | None:
     if not undecided:
         return None
     first = undecided[0]
@@ -173,10 +173,10 @@ def _dispute_task(undecided: Sequence[Dispute]) -> Need | None:
         wanted += f" before {when(first.respond_by)}"
     text = f"The bank has taken the money back and keeps it until the dispute is decided. {wanted}."
     button = "See it" if len(undecided) == 1 else "See the most urgent"
-    return Need("alert", "stop", title, text, f"/portal/checkouts/{first.checkout_uuid}", button)
+    return MerchantTask("alert", "stop", title, text, f"/portal/checkouts/{first.checkout_uuid}", button)
 
 
-def _hold_task(lost: Sequence[tuple[int, str]]) -> Need | None:
+def _hold_task(lost: Sequence[tuple[int, str]]) -> MerchantTask | None:
     if not lost:
         return None
     by_currency: Counter[str] = Counter()
@@ -192,7 +192,7 @@ def _hold_task(lost: Sequence[tuple[int, str]]) -> Need | None:
     text = f"{amounts} was released in the last 7 days. No money was taken from the customers."
     if one:
         text = f"{amounts} was released. No money was taken from the customer."
-    return Need("clock", "held", title, text, "/portal/checkouts?state=lapsed", "See why")
+    return MerchantTask("clock", "held", title, text, "/portal/checkouts?state=lapsed", "See why")
 
 
 def _number_words(found: int) -> str:

@@ -89,11 +89,13 @@ def read_stats(merchant: Merchant, span: str, currency: str = "") -> Picture:
     The cost is the same no matter how many checkouts there are.
     """
     count, step = RANGES[span]
-    begins = _begins(clock.now().astimezone(ZoneInfo(merchant.time_zone)), count, step)
+    begins = _slot_starts(clock.now().astimezone(ZoneInfo(merchant.time_zone)), count, step)
     begin, end = begins[0], begins[-1] + step
     of = {"merchant": merchant.pk, "since": begin - (end - begin), "begin": begin}
-    paid = [_Paid._make(row) for row in queries.rows(statements.SUM_PAYMENTS, of | {"begins": begins})]
-    sent = [_Sent._make(row) for row in queries.rows(statements.SUM_DELIVERIES, of | {"begins": begins})]
+    paid = [_PaymentSums._make(row) for row in queries.rows(statements.SUM_PAYMENTS, of | {"begins": begins})]
+    sent = [
+        _DeliverySums._make(row) for row in queries.rows(statements.SUM_DELIVERIES, of | {"begins": begins})
+    ]
     by_use: Counter[str] = Counter()
     for row in paid:
         by_use[row.currency] += row.captured_count + row.lapsed_count
@@ -108,7 +110,7 @@ def read_stats(merchant: Merchant, span: str, currency: str = "") -> Picture:
     return Picture(span, chosen, currencies, begin, now, before, _slots(begins, mine, sent))
 
 
-def _begins(now: datetime, count: int, step: timedelta) -> list[datetime]:
+def _slot_starts(now: datetime, count: int, step: timedelta) -> list[datetime]:
     """Return the starts of the last hours or days in the merchant's time zone.
 
     A day can have 23 or 25 hours.
@@ -120,7 +122,7 @@ def _begins(now: datetime, count: int, step: timedelta) -> list[datetime]:
     return [day - timedelta(days=back) for back in reversed(range(count))]
 
 
-class _Paid(NamedTuple):
+class _PaymentSums(NamedTuple):
     """The outcomes of the holds in one slot and currency. Slot 0 is the whole previous range."""
 
     slot: int
@@ -133,7 +135,7 @@ class _Paid(NamedTuple):
     refunded_amount: int
 
 
-class _Sent(NamedTuple):
+class _DeliverySums(NamedTuple):
     """The numbers of delivery attempts in one slot. Slot 0 is the whole previous range."""
 
     slot: int
@@ -141,7 +143,7 @@ class _Sent(NamedTuple):
     failed_count: int
 
 
-def _totals(paid: Sequence[_Paid], sent: Sequence[_Sent]) -> tuple[Totals, Totals]:
+def _totals(paid: Sequence[_PaymentSums], sent: Sequence[_DeliverySums]) -> tuple[Totals, Totals]:
     """Return the sums of the previous range, and of the range."""
     before, now = Totals(), Totals()
     for row in paid:
@@ -157,7 +159,9 @@ def _totals(paid: Sequence[_Paid], sent: Sequence[_Sent]) -> tuple[Totals, Total
     return before, now
 
 
-def _slots(begins: Sequence[datetime], paid: Sequence[_Paid], sent: Sequence[_Sent]) -> list[Slot]:
+def _slots(
+    begins: Sequence[datetime], paid: Sequence[_PaymentSums], sent: Sequence[_DeliverySums]
+) -> list[Slot]:
     slots = [Slot(begin) for begin in begins]
     for row in paid:
         if row.slot:

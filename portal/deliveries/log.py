@@ -16,7 +16,7 @@ from portal import badges
 from portal.badges import Badge
 from portal.templatetags.portal import when_exactly
 from webhooks import headers, retries
-from webhooks.delivery import in_words
+from webhooks.delivery import describe_error
 from webhooks.models import PERSONAL, Attempt, Delivery, EventType
 
 THREE_DAYS = "We try 9 times in about three days."
@@ -24,7 +24,7 @@ POLICIES: dict[str, str] = {  # for event types with a special retry policy
     EventType.AUTHORIZED: "We try 4 times within the two minutes of the hold.",
     EventType.TEST: "A test event is sent once.",
 }
-SOON = timedelta(seconds=20)
+LIVE_WITHIN = timedelta(seconds=20)
 MAX_ATTEMPTS = 100  # only the latest attempts are shown, because a delivery can be resent without limit
 
 
@@ -39,7 +39,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Shown:
+class DeliveryDetails:
     """The details of a delivery, and one of its attempts with request and response."""
 
     delivery: Delivery
@@ -63,7 +63,7 @@ class Shown:
 
 def delivery_details(
     merchant: Merchant, delivery: Delivery, *, number: int | None = None, reveal: bool = False
-) -> Shown:
+) -> DeliveryDetails:
     """Return the details of a delivery, with its attempt `number` or, without a number, its latest attempt.
 
     Personal data is included only if `reveal` is set.
@@ -78,7 +78,7 @@ def delivery_details(
     url = delivery.subscription.url
     is_as_sent = chosen is None or chosen.started_at >= delivery.subscription.updated_at
     orders = Checkout.objects.filter(merchant=merchant)
-    return Shown(
+    return DeliveryDetails(
         delivery=delivery,
         attempt=chosen,
         badge=badges.of_delivery(delivery),
@@ -94,8 +94,8 @@ def delivery_details(
         order=orders.filter(pk=event.checkout_uuid).first() if event.checkout_uuid else None,
         can_resend=event.body_deleted_at is None and not _is_under_way(delivery),
         is_live=not reveal and _is_live(delivery, chosen),
-        is_over=is_over(delivery),
-        is_useful=delivery.status != Delivery.Status.DELIVERED and not is_over(delivery),
+        is_over=announces_ended_hold(delivery),
+        is_useful=delivery.status != Delivery.Status.DELIVERED and not announces_ended_hold(delivery),
     )
 
 
@@ -104,7 +104,7 @@ def _is_under_way(delivery: Delivery) -> bool:
     return is_pending and bool(delivery.resent_by or delivery.lease_token)
 
 
-def is_over(delivery: Delivery) -> bool:
+def announces_ended_hold(delivery: Delivery) -> bool:
     """Return whether the delivery announces a hold that has ended."""
     event = delivery.event
     if event.type != EventType.AUTHORIZED:
@@ -119,7 +119,7 @@ def _is_live(delivery: Delivery, chosen: Attempt | None) -> bool:
     # The chosen attempt can have begun after the delivery was read; then its number is higher than the count.
     is_latest = chosen is None or chosen.number >= delivery.attempt_count
     return is_latest and (
-        delivery.lease_token is not None or delivery.next_attempt_at <= timezone.now() + SOON
+        delivery.lease_token is not None or delivery.next_attempt_at <= timezone.now() + LIVE_WITHIN
     )
 
 
@@ -139,7 +139,7 @@ def _delivery_sentence(delivery: Delivery, attempt: Attempt | None, attempts: Se
     if attempt.is_delivered:
         return f"Attempt {attempt.number} was delivered. {what}"
     if not attempt.http_status:
-        what = f"No answer: {in_words(attempt.error_message)}."
+        what = f"No answer: {describe_error(attempt.error_message)}."
     return f"Attempt {attempt.number} failed. {what} {_failure_sentence(delivery, attempts)}"
 
 
@@ -148,7 +148,7 @@ def _failure_sentence(delivery: Delivery, attempts: Sequence[Attempt]) -> str:
     if delivery.status == Delivery.Status.SUPERSEDED and delivery.event_type in PERSONAL:
         return "The event’s personal data has been deleted, so the event is not sent again."
     if delivery.status == Delivery.Status.SUPERSEDED or (
-        delivery.status == Delivery.Status.PARKED and is_over(delivery)
+        delivery.status == Delivery.Status.PARKED and announces_ended_hold(delivery)
     ):
         return "The hold has ended, so the event is not sent again."
     if delivery.status == Delivery.Status.PARKED:
@@ -182,7 +182,7 @@ def _list_steps(delivery: Delivery, attempts: list[Attempt]) -> list[Step]:
     planned = [delivery.next_attempt_at]
     by_itself = delivery.returns_at if delivery.resent_by else delivery.next_attempt_at
     if by_itself is not None:
-        planned = planned[: bool(delivery.resent_by)] + retries.planned(
+        planned = planned[: bool(delivery.resent_by)] + retries.planned_attempts(
             _scheduled_attempts(delivery, by_itself), by_itself
         )
     first = delivery.attempt_count + 1
@@ -193,9 +193,9 @@ def _list_steps(delivery: Delivery, attempts: list[Attempt]) -> list[Step]:
     ]
 
 
-def _scheduled_attempts(delivery: Delivery, ended_at: datetime) -> retries.Attempted:
+def _scheduled_attempts(delivery: Delivery, ended_at: datetime) -> retries.AttemptedDelivery:
     """Return what the retry schedule is calculated from. Attempts that a person asked for do not count."""
-    return retries.Attempted(
+    return retries.AttemptedDelivery(
         event_type=delivery.event.type,
         delivery_id=delivery.pk,
         attempts=delivery.attempt_count - delivery.resent_count,
@@ -237,7 +237,7 @@ def _sent_headers(delivery: Delivery, attempt: Attempt) -> list[str]:
 def _answer_text(attempt: Attempt | None) -> str:
     if attempt is None or attempt.is_delivered is None:
         return ""
-    silence = in_words(attempt.error_message) or "no answer"
+    silence = describe_error(attempt.error_message) or "no answer"
     first = f"HTTP {attempt.http_status}" if attempt.http_status else silence
     return f"{first}\n\n{attempt.response_excerpt}".strip()
 

@@ -29,12 +29,12 @@ OUTCOMES = (
 )
 # The sort columns, for those outcomes for which the list shows deliveries instead of attempts.
 KEYS = {"parked": "ended_at", "waiting": "next_attempt_at"}
-NONE = {
+EMPTY_HEADINGS = {
     "parked": "No parked deliveries",
     "waiting": "No waiting deliveries",
     "failed": "No failed deliveries",
 }
-SAYS = {"parked": "Every delivery arrived, is still being tried, or is no longer needed."}
+EMPTY_TEXTS = {"parked": "Every delivery arrived, is still being tried, or is no longer needed."}
 TYPES = (("", "Any"), *((kind.value, kind.value) for kind in EventType))
 
 
@@ -44,11 +44,11 @@ class Filters(forms.Form):
     q = forms.CharField(required=False, max_length=255)
     outcome = forms.ChoiceField(required=False, choices=OUTCOMES)
     event_type = forms.ChoiceField(required=False, choices=TYPES)
-    since = forms.DateTimeField(required=False, validators=[search.in_our_time])
-    until = forms.DateTimeField(required=False, validators=[search.in_our_time])
+    since = forms.DateTimeField(required=False, validators=[search.check_year])
+    until = forms.DateTimeField(required=False, validators=[search.check_year])
 
 
-def rows(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Any]:
+def matching_rows(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Any]:
     """Return the attempts that match the filters; for the outcomes parked and waiting, the deliveries."""
     outcome = asked.get("outcome")
     if outcome in KEYS:
@@ -62,7 +62,7 @@ def rows(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Any]:
         return _filter_rows(waiting, merchant, asked, delivery="pk")
     tried = Attempt.objects.filter(merchant=merchant).prefetch_related("delivery__event")
     if outcome:
-        tried = tried.filter(lookup.ended_as(is_delivered=outcome == "delivered"))
+        tried = tried.filter(lookup.result_condition(is_delivered=outcome == "delivered"))
     return _filter_rows(tried, merchant, asked, delivery="delivery")
 
 
@@ -79,18 +79,18 @@ def chips(asked: dict[str, Any]) -> list[Chip]:
     return found + [Chip(f"{name} {when(asked[name])}", {name: ""}) for name in days]
 
 
-def none_of(asked: dict[str, Any]) -> str:
+def empty_heading(asked: dict[str, Any]) -> str:
     """Return the heading of an empty list that is filtered only by outcome; "" with other filters."""
     is_all = [name for name, value in asked.items() if value] == ["outcome"]
-    return NONE.get(asked["outcome"], "") if is_all else ""
+    return EMPTY_HEADINGS.get(asked["outcome"], "") if is_all else ""
 
 
-def none_says(asked: dict[str, Any]) -> str:
+def empty_text(asked: dict[str, Any]) -> str:
     """Return the sentence below the heading of an empty list."""
-    return SAYS.get(asked.get("outcome", ""), "The log shows all deliveries.")
+    return EMPTY_TEXTS.get(asked.get("outcome", ""), "The log shows all deliveries.")
 
 
-def key(asked: dict[str, Any]) -> str:
+def sort_field(asked: dict[str, Any]) -> str:
     """Return the name of the time field by which the rows are sorted."""
     return KEYS.get(asked.get("outcome", ""), "started_at")
 
@@ -105,13 +105,13 @@ def _filter_rows(
     if asked.get("q"):
         found = _matching_deliveries(merchant, asked["q"].strip())
         rows = rows.filter(**{f"{delivery}__in": found}) if found else rows.none()
-        rows = rows.filter(pk__range=partitions.beside(*found)) if found else rows
+        rows = rows.filter(pk__range=partitions.id_range_of(*found)) if found else rows
     if asked.get("event_type"):
-        rows = rows.filter(event_type=lookup.OfType(asked["event_type"]))
+        rows = rows.filter(event_type=lookup.EventTypeValue(asked["event_type"]))
     if asked.get("since"):
-        rows = rows.filter(**{f"{key(asked)}__gte": asked["since"]})
+        rows = rows.filter(**{f"{sort_field(asked)}__gte": asked["since"]})
     if asked.get("until"):
-        rows = rows.filter(**{f"{key(asked)}__lte": asked["until"]})
+        rows = rows.filter(**{f"{sort_field(asked)}__lte": asked["until"]})
     return rows
 
 
@@ -141,7 +141,7 @@ def lines_of(merchant: Merchant, found: Sequence[Attempt | Delivery]) -> list[di
     latest = _latest_attempts([row.pk for row in found if isinstance(row, Delivery)])
     parked = [delivery.pk for delivery in deliveries if delivery.status == Delivery.Status.PARKED]
     rows = Delivery.objects.filter(pk__in=parked)
-    useful = set(resending.sendable(rows).values_list("pk", flat=True)) if parked else set()
+    useful = set(resending.sendable_deliveries(rows).values_list("pk", flat=True)) if parked else set()
     return [
         _list_line(row, row if isinstance(row, Attempt) else latest.get(row.pk), orders, useful)
         for row in found
@@ -154,13 +154,13 @@ def _is_whole(row: Attempt | Delivery) -> bool:
     return hasattr(delivery, "event")
 
 
-def too_late(merchant: Merchant) -> dict[str, str] | None:
+def newest_too_late(merchant: Merchant) -> dict[str, str] | None:
     """Return the newest parked delivery that cannot be sent again: its event, its order, and why.
 
     The order is "" if the event has none.
     """
-    newest = resending.parked_deliveries(merchant).order_by("-ended_at")[: resending.LOOKED_AT]
-    useful = resending.sendable(newest).values_list("pk", flat=True)
+    newest = resending.parked_deliveries(merchant).order_by("-ended_at")[: resending.MAX_CHECKED]
+    useful = resending.sendable_deliveries(newest).values_list("pk", flat=True)
     rows = resending.parked_deliveries(merchant).exclude(pk__in=list(useful)).prefetch_related("event")
     found = rows.order_by("-ended_at").first()
     if found is None:  # it has just been closed
@@ -177,12 +177,12 @@ def too_late(merchant: Merchant) -> dict[str, str] | None:
 def _failure_reason(delivery: Delivery) -> str:
     if delivery.event.body_deleted_at is not None:
         return "Its personal data has been deleted."
-    return "Its hold has ended." if log.is_over(delivery) else "It is too old to be sent."
+    return "Its hold has ended." if log.announces_ended_hold(delivery) else "It is too old to be sent."
 
 
 def _latest_attempts(delivery_uuids: Sequence[UUID]) -> dict[UUID, Attempt]:
     """Return the latest attempt of each delivery that has one."""
-    rows = lookup.attempts_under(delivery_uuids).defer("response_excerpt")
+    rows = lookup.attempts_of_deliveries(delivery_uuids).defer("response_excerpt")
     return {row.delivery_id: row for row in rows.order_by("delivery", "-number").distinct("delivery")}
 
 

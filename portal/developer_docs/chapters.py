@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 from portal.developer_docs import guide, page_text
 
 # The template that follows a section's text, by the section's anchor.
-BESIDE = {
+TEMPLATES = {
     "quick-start": "docs/_quick_start.html",
     "receivers": "docs/_receivers.html",
     "recipes": "docs/_recipes.html",
@@ -44,7 +44,7 @@ def chapters_text(document: dict[str, Any]) -> str:
     """
     testing, live = (Path(__file__).with_name(name).read_text() for name in ("testing.md", "live.md"))
     beyond = f"{testing}\n{live}" if settings.SANDBOX else _RECIPE.sub("", live)
-    return f"{document['info']['description']}\n{guide.filled_in(beyond, document)}"
+    return f"{document['info']['description']}\n{guide.fill_in_values(beyond, document)}"
 
 
 def parts(text: str) -> list[Part]:
@@ -58,4 +58,4 @@ def parts(text: str) -> list[Part]:
 def _parse_section(text: str) -> Section:
     title, body = text.split("\n", 1)
     anchor = page_text.slug(title)
-    return Section(anchor, title, page_text.block(body, title), BESIDE.get(anchor, ""))
+    return Section(anchor, title, page_text.render_block(body, title), TEMPLATES.get(anchor, ""))

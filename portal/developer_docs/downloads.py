@@ -55,16 +55,16 @@ def quick_starts() -> list[Program]:
     return _programs_of("quickstart", RUN_BY)
 
 
-def receiving() -> list[Program]:
+def receiver_programs() -> list[Program]:
     """Return the webhook receivers in the order of the languages."""
     return _programs_of("receiver", SERVED_BY)
 
 
-def catching_up() -> list[Program]:
+def catch_up_parts() -> list[Program]:
     """Return the webhook receivers, with only the code that fetches events whose delivery failed."""
     return [
         program._replace(code=found.group())
-        for program in receiving()
+        for program in receiver_programs()
         if (found := _CATCHES_UP.search(program.code))
     ]
 

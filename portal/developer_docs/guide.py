@@ -30,19 +30,19 @@ GUIDE = "\n".join(Path(__file__).with_name(name).read_text() for name in ("guide
 
 def guide_text(document: dict[str, Any]) -> str:
     """Return the guide as CommonMark with tables. `document` holds the schemas."""
-    return filled_in(GUIDE, document)
+    return fill_in_values(GUIDE, document)
 
 
-def filled_in(text: str, document: dict[str, Any]) -> str:
+def fill_in_values(text: str, document: dict[str, Any]) -> str:
     """Return a text of the documentation with its placeholders replaced by values from the code."""
     properties = document["components"]["schemas"]["Checkout"]["properties"]
-    urgent, patient = retries.POLICY[EventType.AUTHORIZED], retries.POLICY[EventType.VOIDED]
+    urgent, patient = retries.SCHEDULES[EventType.AUTHORIZED], retries.SCHEDULES[EventType.VOIDED]
     starts = [str(start) for start in getattr(urgent, "starts", ())[1:]]
     filled = {
         "{base_url}": settings.BASE_URL,
         "{scopes}": _scope_table(),
-        "{moves}": _describe_moves(states.ALLOWED),
-        "{share_moves}": _describe_moves(states.SHARE_ALLOWED),
+        "{moves}": _describe_moves(states.ALLOWED_MOVES),
+        "{share_moves}": _describe_moves(states.ALLOWED_SHARE_MOVES),
         "{always}": ", ".join(f"`{name}`" for name, field in properties.items() if "x-states" not in field),
         "{states}": _state_table(properties),
         "{authorized}": f"{', '.join(starts[:-1])} and {starts[-1]}",
@@ -90,7 +90,7 @@ def _card_table() -> str:
     rows = (
         (f"`{card.number}`", card.effect.capitalize(), f"[{recipe.title}](#{recipe.anchor})")
         for card in CARDS.values()
-        for recipe in [recipes.OF_CARD.get(card.number, recipes.RECIPES[0])]
+        for recipe in [recipes.RECIPE_BY_CARD.get(card.number, recipes.RECIPES[0])]
     )
     return _write_table(("Test card", "What it does", "Recipe"), rows)
 
@@ -101,7 +101,7 @@ def _describe_presence(carried: dict[str, list[str]], status: Status) -> str:
     return "may" if status in carried["sometimes"] else "–"
 
 
-def of_tag(name: str) -> str:
+def tag_description(name: str) -> str:
     """Return the description of a group of calls, as CommonMark."""
     if name != "Sandbox":
         return TAGS[name]

@@ -17,7 +17,7 @@ from portal.developer_docs.page_fields import Row
 from portal.developer_docs.reference import ErrorCode, ReadReference, Reference, Schema
 
 
-class Shown(NamedTuple):
+class SuccessAnswer(NamedTuple):
     """A 2xx answer: its status, description, object and example."""
 
     status: str
@@ -38,7 +38,7 @@ class Call(NamedTuple):
     parameters: list[Row]
     fields: list[Row]
     request: str
-    answers: list[Shown]
+    answers: list[SuccessAnswer]
     codes: dict[str, list[str]]
 
 
@@ -74,7 +74,7 @@ def show_documentation(request: HttpRequest, *, read_reference: ReadReference) -
     If a portal user is signed in, the page shows their client id (rule docs.own_key).
     """
     who = reader.reader_of(request)
-    response = HttpResponse(reader.filled_in(_render_html(read_reference, who is not None), who))
+    response = HttpResponse(reader.fill_in_names(_render_html(read_reference, who is not None), who))
     response["Cache-Control"] = "private, no-store" if who else "public, max-age=300"
     patch_vary_headers(response, ["Cookie"])
     return response
@@ -101,8 +101,8 @@ def _page_context(read_reference: ReadReference) -> dict[str, Any]:
         "who": reader.PLACEHOLDER,
         "parts": chapters.parts(chapters.chapters_text(document)),
         "quick_starts": downloads.quick_starts(),
-        "receivers": downloads.receiving(),
-        "catching_up": downloads.catching_up(),
+        "receivers": downloads.receiver_programs(),
+        "catching_up": downloads.catch_up_parts(),
         "vectors": downloads.vectors(),
         "recipes": recipes.RECIPES,
         "groups": groups,
@@ -122,7 +122,7 @@ def _group_calls(reference: Reference, tag: Schema) -> Group:
     order = reference.operations
     calls.sort(key=lambda call: order.index(call.anchor) if call.anchor in order else -1)
     name = tag["name"]
-    return Group(page_text.slug(name), name, page_text.block(guide.TAGS[name], name), calls)
+    return Group(page_text.slug(name), name, page_text.render_block(guide.TAGS[name], name), calls)
 
 
 def _describe_call(reference: Reference, place: str, method: str, operation: Schema) -> Call:
@@ -134,21 +134,24 @@ def _describe_call(reference: Reference, place: str, method: str, operation: Sch
         title=place if is_event else operation["summary"],
         line=f"{operation['summary']}." if is_event else f"{method} {place}",
         is_event=is_event,
-        text=page_text.inline(operation["description"]),
+        text=page_text.render_inline(operation["description"]),
         scope=next((scope for need in operation["security"] for scope in need["oauth2"]), ""),
         parameters=page_fields.parameters(document, operation),
         fields=page_fields.rows(document, media.get("schema", {})),
-        request=reader.without_names(_example_text(media)),
+        request=reader.hide_credentials(_example_text(media)),
         answers=[] if is_event else _success_answers(operation),
         codes=_own_error_codes(reference, operation),
     )
 
 
-def _success_answers(operation: Schema) -> list[Shown]:
+def _success_answers(operation: Schema) -> list[SuccessAnswer]:
     """Return the 2xx answers, without the error envelopes."""
     return [
-        Shown(
-            status, page_text.inline(answer["description"]), page_fields.thing_of(media), _example_text(media)
+        SuccessAnswer(
+            status,
+            page_text.render_inline(answer["description"]),
+            page_fields.response_object_name(media),
+            _example_text(media),
         )
         for status, answer in operation["responses"].items()
         for media in [answer.get("content", {}).get("application/json", {})]
@@ -179,8 +182,8 @@ def _describe_refusal(code: str, row: ErrorCode, calls: list[Call]) -> Refusal:
         code,
         row.status,
         page_text.typeset(row.message),
-        page_text.inline(CAUSES[code].words),
-        page_text.inline(CAUSES[code].remedy),
+        page_text.render_inline(CAUSES[code].words),
+        page_text.render_inline(CAUSES[code].remedy),
         row.returned_by,
         found,
         page_text.json(row.example),

@@ -67,7 +67,7 @@ def things(document: Schema) -> list[Thing]:
     return [Thing(name, _rows_of(schemas[name])) for name in names]
 
 
-def thing_of(media: Schema) -> str:
+def response_object_name(media: Schema) -> str:
     """Return the name of the object under `data`, or at the top if there is no `data`."""
     return _object_name(media.get("schema", {}))
 
@@ -93,7 +93,7 @@ def _collect_objects(document: Schema, schema: Schema, names: list[str]) -> None
 def _field_row(name: str, field: Schema, is_required: bool) -> Row:
     thing = _object_name(field) or _object_name(field.get("items", {}))
     thing = "" if thing in FREE else thing
-    text = page_text.inline(field.get("description", ""))
+    text = page_text.render_inline(field.get("description", ""))
     return Row(name, _describe_type(field), thing, is_required, "x-states" in field, text)
 
 

@@ -22,7 +22,7 @@ _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 
 def typeset(words: str) -> str:
     """Return running text with curled apostrophes, and with no line break between a number and its unit."""
-    return units.whole(_APOSTROPHE.sub("’", words))
+    return units.join_units(_APOSTROPHE.sub("’", words))
 
 
 def _typeset_text(state: StateCore) -> None:
@@ -42,12 +42,12 @@ def slug(title: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
 
 
-def inline(text: str) -> SafeString:
+def render_inline(text: str) -> SafeString:
     """Return one or two sentences as HTML."""
     return SafeString(_MARKDOWN.renderInline(text))
 
 
-def block(text: str, title: str) -> SafeString:
+def render_block(text: str, title: str) -> SafeString:
     """Return paragraphs, lists and tables as HTML.
 
     Wide tables and code blocks can be scrolled separately, also with the keyboard.

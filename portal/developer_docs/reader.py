@@ -34,18 +34,18 @@ def reader_of(request: HttpRequest) -> Reader | None:
     if settings.SESSION_COOKIE_NAME not in request.COOKIES or not request.user.is_authenticated:
         return None
     membership = access.current_membership(request)
-    if membership is None or access.wants_second_factor(membership):
+    if membership is None or access.must_set_up_second_factor(membership):
         return None
     key = keys.newest(membership.merchant)
     return Reader(membership.merchant.name, key.client_id, key.name) if key else None
 
 
-def without_names(example: str) -> str:
+def hide_credentials(example: str) -> str:
     """Return an example with placeholders for client id and secret."""
     return _SECRET.sub(CLIENT_SECRET, _CLIENT.sub(CLIENT_ID, example))
 
 
-def filled_in(page: str, who: Reader | None) -> str:
+def fill_in_names(page: str, who: Reader | None) -> str:
     """Return the page with the reader's names in place of placeholders.
 
     Placeholders that are left become links to the portal's page of keys.

@@ -289,4 +289,4 @@ RECIPES = (
         (Step("opt-in", 200, {}, {"email": "lea@example.com"}),),
     ),
 )
-OF_CARD = {recipe.card: recipe for recipe in RECIPES if recipe.card}
+RECIPE_BY_CARD = {recipe.card: recipe for recipe in RECIPES if recipe.card}

@@ -30,7 +30,7 @@ from portal.models import AuditEntry, Invitation, Membership, OutboundEmail, Rol
 log = structlog.get_logger("portal.mail.outbox")
 LEASE = timedelta(minutes=2)  # longer than we wait for any mail server
 MAX_TRIES = 10  # the last try is four hours after the first
-AT_ONCE = 50
+MAX_PER_RUN = 50
 SEND_EMAILS = "portal.tasks.send_emails"
 SERVER = Bulkhead(4, name="mail")  # maximum threads per process that a hanging mail server can block
 SUBJECTS = {
@@ -46,18 +46,18 @@ SUBJECTS = {
 }
 # The kinds of mail that a merchant gets at most once a day. The mail says how many of these rows there are.
 DAILY: dict[str, Callable[[Merchant], QuerySet[Any]]] = {
-    "deliveries_parked": merchant_tasks.parked,
+    "deliveries_parked": merchant_tasks.parked_deliveries,
     "holds_lost": merchant_tasks.lost_holds,
 }
 # For each daily kind, the condition that a row appeared after a given time. A lapsed hold appears when the
 # service records its end as a change, which can be later than its `voided_at`.
-CAME_SINCE: dict[str, Callable[[datetime], Q | Exists]] = {
+APPEARED_SINCE: dict[str, Callable[[datetime], Q | Exists]] = {
     "deliveries_parked": lambda at: Q(ended_at__gt=at),
     "holds_lost": lambda at: Exists(_ending_changes().filter(pk__gte=clock.first_id(at))),
 }
 
 
-class NothingToTell(Exception):
+class NoLongerNeeded(Exception):
     """The mail is not needed any more, because the situation that it reports is over."""
 
 
@@ -67,7 +67,7 @@ def queue_once(merchant: Merchant, kind: str, *, key: str, **facts: Any) -> bool
         merchant=merchant, kind=kind, key=key, defaults={"facts": facts, "next_try_at": clock.now()}
     )
     if is_new:
-        wakeup.after_commit(SEND_EMAILS)
+        wakeup.wake_after_commit(SEND_EMAILS)
     return is_new
 
 
@@ -75,11 +75,11 @@ def _ending_changes() -> QuerySet[Change]:
     return Change.objects.filter(checkout=OuterRef("pk"), to=Status.VOIDED)
 
 
-def untold(merchant: Merchant, kind: str) -> QuerySet[Any]:
+def rows_without_mail(merchant: Merchant, kind: str) -> QuerySet[Any]:
     """Return the merchant's rows of this daily kind that appeared after the last mail of the kind."""
     waiting = DAILY[kind](merchant)
     told = OutboundEmail.objects.filter(merchant=merchant, kind=kind).aggregate(at=Max("sent_at"))["at"]
-    return waiting.filter(CAME_SINCE[kind](told)) if told else waiting
+    return waiting.filter(APPEARED_SINCE[kind](told)) if told else waiting
 
 
 def queue_mail(message: EmailMessage, kind: str, *, seconds: int | None) -> None:
@@ -92,7 +92,7 @@ def queue_mail(message: EmailMessage, kind: str, *, seconds: int | None) -> None
         ends_at=None if seconds is None else now + timedelta(seconds=seconds),
         next_try_at=now,
     )
-    wakeup.after_commit(SEND_EMAILS)
+    wakeup.wake_after_commit(SEND_EMAILS)
 
 
 def send_due() -> int:
@@ -102,7 +102,7 @@ def send_due() -> int:
     """
     sent = 0
     with SERVER.slot() as slot:
-        for _ in range(AT_ONCE if slot.is_taken() else 0):
+        for _ in range(MAX_PER_RUN if slot.is_taken() else 0):
             email = _WAITING.take_oldest(_lease_fields)  # skips mails that another sender has locked
             if email is None:
                 break
@@ -125,7 +125,7 @@ def _send_mail(email: OutboundEmail) -> bool:
         message = _build_message(email)
         if message is not None:
             message.send()
-    except NothingToTell:
+    except NoLongerNeeded:
         email.delete()  # so that a later mail can use its key
         return False
     # The mail server or the facts can raise any exception. The other mails must still be sent.
@@ -188,30 +188,31 @@ def _mail_context(email: OutboundEmail, merchant: Merchant) -> dict[str, Any]:
     if email.kind == "invitation":
         invitation = Invitation.objects.select_related("invited_by").get(pk=email.key)
         link = settings.PORTAL_URL + crypto.decrypt(email.facts["link"])
-        return {"invitation": invitation, "link": link, "shop": safe_names.shop(merchant)}
+        return {"invitation": invitation, "link": link, "shop": safe_names.safe_shop_name(merchant)}
     if email.kind in DAILY:
         if count := DAILY[email.kind](merchant).count():
             return {"count": count}
-        raise NothingToTell
+        raise NoLongerNeeded
     if email.kind in ("dispute_opened", "dispute_decided"):
         dispute_uuid, _, _ = email.key.partition(":")
-        return _of_dispute(Dispute.objects.select_related("payment").get(pk=dispute_uuid), email.kind)
+        return _dispute_facts(Dispute.objects.select_related("payment").get(pk=dispute_uuid), email.kind)
     return dict(email.facts)
 
 
-def _of_dispute(dispute: Dispute, kind: str) -> dict[str, Any]:
+def _dispute_facts(dispute: Dispute, kind: str) -> dict[str, Any]:
     """Return the facts of a mail about a dispute.
 
     Raises NothingToTell if the dispute's status no longer fits the kind of the mail.
     """
     if (kind == "dispute_opened") != (dispute.status == Dispute.Status.OPEN):
-        raise NothingToTell
+        raise NoLongerNeeded
     checkout = Checkout.objects.get(pk=dispute.checkout_uuid)
     return {
         "amount": money.display(dispute.amount, checkout.currency),
         "order": checkout.merchant_order_id,
         "checkout": checkout.pk,
         "status": dispute.status,
-        "is_refundable": checkout.status == Status.CAPTURED and refunds.obstacle(checkout) is None,
+        "is_refundable": checkout.status == Status.CAPTURED
+        and refunds.dispute_blocking_refund(checkout) is None,
         "respond_by": dispute.respond_by,
     }

@@ -19,21 +19,21 @@ from portal.models import OutboundEmail
 from portal.orders import reasons
 from webhooks.models import Delivery, Endpoint
 
-LONG = timedelta(hours=1)  # how long an endpoint must fail before the owners get a mail
-LATELY = timedelta(hours=1)  # how far each run looks back; runs are a minute apart, unless no worker is up
+FAILING_FOR = timedelta(hours=1)  # how long an endpoint must fail before the owners get a mail
+LOOK_BACK = timedelta(hours=1)  # how far each run looks back; runs are a minute apart, unless no worker is up
 
 
 def queue_trouble_mails(now: datetime) -> None:
     """Queue a mail about each new problem."""
-    _failing_endpoints(now)
-    _parked_deliveries(now)
-    _failed_refunds(now)
-    _lost_holds(now)
+    _queue_failing_endpoints(now)
+    _queue_parked_deliveries(now)
+    _queue_failed_refunds(now)
+    _queue_lost_holds(now)
     _queue_dispute_mails(now)
 
 
-def _failing_endpoints(now: datetime) -> None:
-    rows = Endpoint.objects.filter(failing_since__lte=now - LONG, subscription__ended_at=None)
+def _queue_failing_endpoints(now: datetime) -> None:
+    rows = Endpoint.objects.filter(failing_since__lte=now - FAILING_FOR, subscription__ended_at=None)
     for endpoint in rows.select_related("subscription__merchant"):
         subscription, since = endpoint.subscription, endpoint.failing_since
         if since is not None:
@@ -44,16 +44,16 @@ def _failing_endpoints(now: datetime) -> None:
             )
 
 
-def _parked_deliveries(now: datetime) -> None:
+def _queue_parked_deliveries(now: datetime) -> None:
     parked = Delivery.objects.filter(
-        status=Delivery.Status.PARKED, closed_at=None, ended_at__gte=now - LATELY
+        status=Delivery.Status.PARKED, closed_at=None, ended_at__gte=now - LOOK_BACK
     )
-    _tell_daily(now, "deliveries_parked", parked.values("merchant"))
+    _queue_daily_mails(now, "deliveries_parked", parked.values("merchant"))
 
 
-def _failed_refunds(now: datetime) -> None:
+def _queue_failed_refunds(now: datetime) -> None:
     back = Change.objects.filter(
-        pk__gte=clock.first_id(now - LATELY), origin=Status.REFUNDING, to=Status.CAPTURED
+        pk__gte=clock.first_id(now - LOOK_BACK), origin=Status.REFUNDING, to=Status.CAPTURED
     )
     failed = merchant_tasks.failed_refunds(checkout__in=back.values("checkout"))
     for refund in failed.select_related("merchant", "checkout"):
@@ -66,48 +66,48 @@ def _failed_refunds(now: datetime) -> None:
             amount=money.display(refund.amount, checkout.currency),
             checkout=str(checkout.pk),
             ref=refund.merchant_refund_ref,
-            why=reasons.said(refund.failure_reason),
-            is_hopeless=not reasons.may_pass(refund.failure_reason),
+            why=reasons.reason_text(refund.failure_reason),
+            is_hopeless=not reasons.can_succeed_again(refund.failure_reason),
         )
 
 
-def _lost_holds(now: datetime) -> None:
+def _queue_lost_holds(now: datetime) -> None:
     lost = Change.objects.filter(
-        pk__gte=clock.first_id(now - LATELY),
+        pk__gte=clock.first_id(now - LOOK_BACK),
         origin=Status.AUTHORIZED,
         to=Status.VOIDED,
         checkout__void_reason=VoidReason.AUTH_EXPIRED,
     )
-    _tell_daily(now, "holds_lost", lost.values("checkout__merchant"))
+    _queue_daily_mails(now, "holds_lost", lost.values("checkout__merchant"))
 
 
-def _tell_daily(now: datetime, kind: str, lately: QuerySet[Any]) -> None:
+def _queue_daily_mails(now: datetime, kind: str, lately: QuerySet[Any]) -> None:
     """Queue a mail of a daily kind to each merchant that has new rows since its last such mail.
 
     A merchant gets at most one mail of the kind a day. `lately` are the merchants with rows of the last hour.
     Merchants that got such a mail in the last seven days are also checked, because rows that appeared later
     on the same day are still unreported.
     """
-    mails = OutboundEmail.objects.filter(kind=kind, pk__gte=clock.first_id(now - merchant_tasks.LOOKS_BACK))
+    mails = OutboundEmail.objects.filter(kind=kind, pk__gte=clock.first_id(now - merchant_tasks.LOOK_BACK))
     today = f"{now:%Y-%m-%d}"
     # A mail that is not sent yet will count all rows, so no other one is queued.
     told = mails.filter(Q(key=today) | Q(next_try_at__isnull=False))
     merchants = Merchant.objects.filter(Q(pk__in=lately) | Q(pk__in=mails.values("merchant")))
     for merchant in merchants.exclude(pk__in=told.values("merchant")):
-        if outbox.untold(merchant, kind).exists():
+        if outbox.rows_without_mail(merchant, kind).exists():
             outbox.queue_once(merchant, kind, key=today)
 
 
 def _queue_dispute_mails(now: datetime) -> None:
     """Queue a mail when a dispute is opened, opened again after an appeal, or decided."""
     rows = Dispute.objects.select_related("payment__merchant")
-    for dispute in rows.filter(created_at__gte=now - LATELY, closed_at=None):
+    for dispute in rows.filter(created_at__gte=now - LOOK_BACK, closed_at=None):
         outbox.queue_once(dispute.payment.merchant, "dispute_opened", key=str(dispute.pk))
     again = Movement.objects.filter(kind=Movement.Kind.DISPUTE_WITHDRAWN, dispute__closed_at=None)
-    again = again.filter(recorded_at__gte=now - LATELY, recorded_at__gt=F("dispute__created_at"))
+    again = again.filter(recorded_at__gte=now - LOOK_BACK, recorded_at__gt=F("dispute__created_at"))
     for movement in again.select_related("payment__merchant"):
         key = f"{movement.dispute_id}:{movement.pk}"
         outbox.queue_once(movement.payment.merchant, "dispute_opened", key=key)
-    for dispute in rows.filter(closed_at__gte=now - LATELY):
+    for dispute in rows.filter(closed_at__gte=now - LOOK_BACK):
         key = f"{dispute.pk}:{dispute.closed_at:%Y%m%dT%H%M%S%f}"
         outbox.queue_once(dispute.payment.merchant, "dispute_decided", key=key)

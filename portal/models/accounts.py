@@ -139,7 +139,7 @@ class LoginAttempt(models.Model):
     kind = models.CharField(max_length=20)
     account_digest = models.CharField(max_length=64)
     address_digest = models.CharField(max_length=64)
-    site_digest = quota.site_digest()
+    site_digest = quota.site_digest_field()
     created_at = models.DateTimeField()
     # Set only on a new attempt: for each field, the digests that the limits compare.
     alike: dict[str, list[str]]

@@ -70,7 +70,7 @@ class Endpoint(NamedTuple):
             address.networks_of(address.caller_address(request)),
         )
         site = limits.Shared((client_id, networks.site), SITE_FACTOR) if networks.site else None
-        if not limits.has_left("token_failures", client_id, networks.network, shared=site):
+        if not limits.has_calls_left("token_failures", client_id, networks.network, shared=site):
             words = "This client has failed too often. Check client_id and client_secret, and wait a minute."
             return refusal("rate_limited", 429, words, Retry_After="60")
         response = self.act(request, parameters)

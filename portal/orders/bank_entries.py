@@ -31,7 +31,7 @@ OUTSIDE = (
     "{amount} was refunded to {card} in the bank’s dashboard",
 )
 # For each kind of booking: the title of its entry, and the title of the entry that reverses it.
-BOOKED: dict[str, tuple[str, str]] = {
+BOOKING_TITLES: dict[str, tuple[str, str]] = {
     Booking.Kind.SETTLED_OUTSIDE: (
         "{amount} was refunded another way: {card} could not take it",
         "The entry for {amount} refunded another way was reversed",
@@ -41,7 +41,7 @@ BOOKED: dict[str, tuple[str, str]] = {
         "{amount} of a mate’s payment is owed to the lead again",
     ),
 }
-TAKEN_BACK = "Their bank has taken the money back and keeps it until the dispute is decided."
+DISPUTE_TEXT = "Their bank has taken the money back and keeps it until the dispute is decided."
 ACCOUNTS = {
     Account.PROVIDER: "the bank",
     Account.MERCHANT: "you",
@@ -49,7 +49,7 @@ ACCOUNTS = {
     Account.OUTSIDE: "elsewhere",
 }
 # The state that an order gets when an operation of this kind on the lead's card succeeds.
-MOVED: dict[str, str] = {
+STATE_AFTER: dict[str, str] = {
     Operation.Kind.AUTHORIZE: Status.AUTHORIZED,
     Operation.Kind.CAPTURE: Status.CAPTURED,
     Operation.Kind.VOID: Status.VOIDED,
@@ -82,13 +82,13 @@ def bank_entries_of(order: Order, window: Window) -> Iterator[Entry]:
     for operation in reversed(window.of(timed, "at")):
         movement = moved.get(operation.pk)
         lines = posted[movement.pk] if movement else []
-        yield _of_operation(checkout, operation, lines, has_come_back=operation.pk in returned)
+        yield _operation_entry(checkout, operation, lines, has_come_back=operation.pk in returned)
     for row in returned.values():
-        yield _of_return(checkout, row, posted[row.pk])
+        yield _return_entry(checkout, row, posted[row.pk])
     for dispute in order.disputes:
-        yield from _of_dispute(order, dispute, posted)
+        yield from _dispute_entries(order, dispute, posted)
     for booking in order.bookings:
-        yield _of_booking(checkout, booking, posted[booking.pk])
+        yield _booking_entry(checkout, booking, posted[booking.pk])
 
 
 def _posting_entry(at: datetime, title: str, lines: Sequence[Posting], text: str = "", **facts: Any) -> Entry:
@@ -97,7 +97,7 @@ def _posting_entry(at: datetime, title: str, lines: Sequence[Posting], text: str
     return Entry(at=at, kind="bank", tone="still", icon="bank", title=title, text=said, facts=facts)
 
 
-def _of_return(checkout: Checkout, row: Movement, lines: Sequence[Posting]) -> Entry:
+def _return_entry(checkout: Checkout, row: Movement, lines: Sequence[Posting]) -> Entry:
     """Return the entry of a settled refund that was returned, at the time when we learned of it."""
     amount, reason = (
         money.display(row.amount, checkout.currency),
@@ -105,11 +105,11 @@ def _of_return(checkout: Checkout, row: Movement, lines: Sequence[Posting]) -> E
     )
     title = f"The refund of {amount} to {_whose_card(row.payment)} was returned"
     facts: dict[str, Any] = {"operation": str(row.operation_id), "amount": row.amount, "reason": reason}
-    entry = _posting_entry(row.recorded_at, title, lines, reasons.said(reason), **facts)
+    entry = _posting_entry(row.recorded_at, title, lines, reasons.reason_text(reason), **facts)
     return replace(entry, tone="stop", icon="alert")
 
 
-def _of_dispute(order: Order, dispute: Dispute, posted: Posted) -> Iterator[Entry]:
+def _dispute_entries(order: Order, dispute: Dispute, posted: Posted) -> Iterator[Entry]:
     """Yield the entries of a dispute: its opening, each later movement of its money, and its decision."""
     amount = money.display(dispute.amount, order.checkout.currency)
     facts: dict[str, Any] = {"dispute": str(dispute.pk), "amount": dispute.amount, "reason": dispute.reason}
@@ -120,10 +120,10 @@ def _of_dispute(order: Order, dispute: Dispute, posted: Posted) -> Iterator[Entr
         if row.recorded_at in at_once:
             at_once[row.recorded_at] += posted[row.pk]
         else:
-            yield _posting_entry(row.recorded_at, _moved_again(row), posted[row.pk], **facts)
+            yield _posting_entry(row.recorded_at, _later_movement_title(row), posted[row.pk], **facts)
     opened, first = f"The customer disputes {amount}", at_once[dispute.created_at]
     # The entry has the colour of something that waits, because the dispute waits for an answer.
-    entry = _posting_entry(dispute.created_at, opened, first, TAKEN_BACK, **facts)
+    entry = _posting_entry(dispute.created_at, opened, first, DISPUTE_TEXT, **facts)
     yield replace(entry, tone="held", icon="alert")
     if dispute.closed_at is not None:
         tone, icon = ("done", "check") if dispute.status == Dispute.Status.WON else ("void", "slash")
@@ -136,17 +136,17 @@ def _of_dispute(order: Order, dispute: Dispute, posted: Posted) -> Iterator[Entr
         )
 
 
-def _moved_again(row: Movement) -> str:
+def _later_movement_title(row: Movement) -> str:
     amount = money.display(abs(row.amount), row.payment.currency)
     if row.kind == Kind.DISPUTE_REINSTATED:
         return f"The customer’s bank gave {amount} back to you"
     return f"The customer’s bank took {amount} back"
 
 
-def _of_booking(checkout: Checkout, booking: Booking, lines: Sequence[Posting]) -> Entry:
+def _booking_entry(checkout: Checkout, booking: Booking, lines: Sequence[Posting]) -> Entry:
     """Return the entry of a booking or of its reversal."""
     amount = money.display(abs(booking.amount), checkout.currency)
-    title = BOOKED[booking.kind][booking.reverses_id is not None]
+    title = BOOKING_TITLES[booking.kind][booking.reverses_id is not None]
     return _posting_entry(
         booking.created_at,
         title.format(amount=amount, card=_whose_card(booking.payment)),
@@ -157,7 +157,7 @@ def _of_booking(checkout: Checkout, booking: Booking, lines: Sequence[Posting]) 
     )
 
 
-def _of_operation(
+def _operation_entry(
     checkout: Checkout, operation: Operation, posted: Sequence[Posting], *, has_come_back: bool
 ) -> Entry:
     has_failed = operation.state in (State.DECLINED, State.FAILED)
@@ -167,7 +167,7 @@ def _of_operation(
     text = _operation_text(operation, posted, has_come_back=has_come_back)
     is_stopped = has_failed and operation.reason not in NOT_SENT
     return Entry(
-        part_of="" if has_come_back else _part_of(checkout, operation),
+        part_of="" if has_come_back else _parent_key(checkout, operation),
         as_part=f"{taken} {text}".strip(),
         at=operation.ended_at or operation.created_at,
         kind="bank",
@@ -200,13 +200,13 @@ def _operation_text(operation: Operation, posted: Sequence[Posting], *, has_come
     If a refund was returned, the reason is left out here, because a separate entry reports it.
     """
     reason = "" if has_come_back else operation.reason
-    text = NOT_SENT.get(reason) or reasons.said(reason) or UNDER_WAY.get(State(operation.state), "")
+    text = NOT_SENT.get(reason) or reasons.reason_text(reason) or UNDER_WAY.get(State(operation.state), "")
     if any(line.account == Account.MERCHANT for line in posted):
         text = f"{text} {_postings_sentence(posted)}".strip()
     return text
 
 
-def _part_of(checkout: Checkout, operation: Operation) -> str:
+def _parent_key(checkout: Checkout, operation: Operation) -> str:
     """Return the key of the other entry that reports this operation, or "" if none does."""
     has_failed = operation.state == State.FAILED
     if operation.kind == Operation.Kind.REFUND:
@@ -218,7 +218,7 @@ def _part_of(checkout: Checkout, operation: Operation) -> str:
         return ""
     if operation.payment.kind == Payment.Kind.SHARE:
         return str(operation.payment.subject)
-    return MOVED[operation.kind] if operation.payment_id == checkout.payment_id else ""
+    return STATE_AFTER[operation.kind] if operation.payment_id == checkout.payment_id else ""
 
 
 def _operation_facts(operation: Operation, posted: Sequence[Posting]) -> dict[str, Any]:

@@ -21,14 +21,14 @@ def order_context(order: Order) -> dict[str, Any]:
     """Return the context of the order's page, without the timeline."""
     checkout = order.checkout
     found = list(Refund.objects.filter(checkout=checkout).order_by("-created_at")[:MAX_REFUNDS])
-    came_back = _came_back(order)
+    came_back = _returned_amount(order)
     is_taken_back = any(row.status != Dispute.Status.WON for row in order.disputes)
-    contested = disputed.contested(order.disputes, checkout)
-    is_elsewhere = (is_taken_back and not contested) or _is_elsewhere(order, came_back)
+    contested = disputed.is_fully_disputed(order.disputes, checkout)
+    is_elsewhere = (is_taken_back and not contested) or _is_money_elsewhere(order, came_back)
     return {
         "checkout": checkout,
         "amount": money.display(checkout.amount, checkout.currency),
-        "refundable": money.display(outside_actions.refundable(order), checkout.currency),
+        "refundable": money.display(outside_actions.refundable_amount(order), checkout.currency),
         "badge": badges.of_checkout(checkout),
         "place": "" if is_elsewhere else "hold" if contested else _place_of_money(checkout),
         "contested": contested,
@@ -39,33 +39,33 @@ def order_context(order: Order) -> dict[str, Any]:
         "failed_refund": _failed_refund(checkout, found),
         "came_back": money.display(came_back, checkout.currency) if came_back else "",
         "notes": order.notes,
-        **_at_the_bank(order),
+        **_bank_context(order),
         **_hold_and_advice(order),
         **_allowed_actions(order),
     }
 
 
-def _at_the_bank(order: Order) -> dict[str, Any]:
+def _bank_context(order: Order) -> dict[str, Any]:
     """Return the disputes, the actions outside the service, and the address for support."""
     return {
         "disputes": [disputed.dispute_context(row) for row in order.disputes],
         "outside": outside_actions.open_actions(order),
-        "outside_left": outside_actions.left(order),
+        "outside_left": outside_actions.outside_refund_sums(order),
         "support": settings.SUPPORT_EMAIL,
     }
 
 
-def _is_elsewhere(order: Order, came_back: int) -> bool:
+def _is_money_elsewhere(order: Order, came_back: int) -> bool:
     """Return whether the money is neither held, nor at the shop, nor back on the card.
 
     This is the case if a refund was returned, or if a refund was made or settled outside the service.
     """
     has_come_back = bool(came_back) and order.checkout.status == Status.REFUNDED
     is_settled = order.accounts is not None and any(card.settled for card in order.accounts.cards.values())
-    return has_come_back or is_settled or bool(outside_actions.left(order))
+    return has_come_back or is_settled or bool(outside_actions.outside_refund_sums(order))
 
 
-def _came_back(order: Order) -> int:
+def _returned_amount(order: Order) -> int:
     """Return how much money of returned refunds was not refunded again yet, in minor units."""
     if order.accounts is None:
         return 0
@@ -76,8 +76,10 @@ def _came_back(order: Order) -> int:
 
 def _allowed_actions(order: Order) -> dict[str, bool]:
     """Return what a person may do now, and whether the page refreshes automatically."""
-    is_disputed = bool(order.disputes) and refunds.obstacle(order.checkout) is not None
-    actions = current_checkouts.actions(order.checkout, open_kind=order.open_kind, is_disputed=is_disputed)
+    is_disputed = bool(order.disputes) and refunds.dispute_blocking_refund(order.checkout) is not None
+    actions = current_checkouts.available_actions(
+        order.checkout, open_kind=order.open_kind, is_disputed=is_disputed
+    )
     is_asked = order.checkout.status == Status.CREATED and order.open_kind is not None
     return {
         "can_cancel": "cancel" in actions,
@@ -91,7 +93,7 @@ def _hold_and_advice(order: Order) -> dict[str, Any]:
 
     Both are None for other orders.
     """
-    return {"hold": _hold_left(order.checkout), "advice": endpoint_advice.advice(order)}
+    return {"hold": _hold_left(order.checkout), "advice": endpoint_advice.advice_for(order)}
 
 
 def _hold_left(checkout: Checkout) -> dict[str, Any] | None:
@@ -136,7 +138,7 @@ def _refund_fields(checkout: Checkout, refund: Refund) -> dict[str, Any]:
         "refund": refund,
         "badge": badges.REFUND[refund.status],
         "amount": money.display(refund.amount, checkout.currency),
-        "why": reasons.said(refund.failure_reason),
+        "why": reasons.reason_text(refund.failure_reason),
     }
 
 
@@ -149,6 +151,6 @@ def _failed_refund(checkout: Checkout, refunds: list[Refund]) -> dict[str, Any] 
         "refund": latest,
         "amount": money.display(latest.amount, checkout.currency),
         "badge": badges.REFUND_FAILED,
-        "why": reasons.said(latest.failure_reason),
-        "may_pass": reasons.may_pass(latest.failure_reason),
+        "why": reasons.reason_text(latest.failure_reason),
+        "may_pass": reasons.can_succeed_again(latest.failure_reason),
     }

@@ -15,7 +15,7 @@ from portal import badges
 from portal.badges import Badge
 
 # For each reason that the provider names, what the customer told the bank, in the customer's words.
-SAID = {
+REASON_SENTENCES = {
     "product_not_received": "I did not get what I paid for.",
     "product_unacceptable": "What I got is not what I paid for.",
     "fraudulent": "I did not make this payment.",
@@ -24,13 +24,13 @@ SAID = {
     "credit_not_processed": "I was promised my money back, and did not get it.",
     "subscription_canceled": "I had cancelled before.",
 }
-ON_THE_WAY = timedelta(days=2)  # how long before the deadline to send evidence, so that it arrives in time
-WHERE = {
+SENDING_TIME = timedelta(days=2)  # how long before the deadline to send evidence, so that it arrives in time
+MONEY_PLACES = {
     Dispute.Status.OPEN: "At the customer’s bank, until it decides",
     Dispute.Status.WON: "With you",
     Dispute.Status.LOST: "Back with the customer",
 }
-ON_THE_ORDER = {
+ORDER_BADGES = {
     Dispute.Status.OPEN: Badge("held", "alert", "Disputed"),
     Dispute.Status.WON: Badge("done", "check", "Dispute won"),
     Dispute.Status.LOST: Badge("void", "slash", "Dispute lost"),
@@ -39,30 +39,32 @@ ON_THE_ORDER = {
 
 def reason_in_words(reason: str) -> str:
     """Return a dispute's reason as a sentence. It quotes the bank's word if the reason is not in SAID."""
-    if reason in SAID:
-        return f"The customer’s reason: “{SAID[reason]}”"
+    if reason in REASON_SENTENCES:
+        return f"The customer’s reason: “{REASON_SENTENCES[reason]}”"
     return f"The customer’s bank calls it “{reason.replace('_', ' ')}”."
 
 
 def dispute_context(row: Dispute) -> dict[str, Any]:
     """Return a dispute's template context. It does not say whether the card is the lead's or a mate's."""
     send_by = (
-        row.respond_by - ON_THE_WAY if row.respond_by and row.respond_by - ON_THE_WAY > clock.now() else None
+        row.respond_by - SENDING_TIME
+        if row.respond_by and row.respond_by - SENDING_TIME > clock.now()
+        else None
     )
     left = (timezone.localdate(send_by) - timezone.localdate()).days if send_by else None
     return {
         "dispute": row,
         "badge": badges.DISPUTE[row.status],
-        "on_the_order": ON_THE_ORDER[Dispute.Status(row.status)],
+        "on_the_order": ORDER_BADGES[Dispute.Status(row.status)],
         "amount": money.display(row.amount, row.payment.currency),
         "told": reason_in_words(row.reason),
-        "where": WHERE[Dispute.Status(row.status)],
+        "where": MONEY_PLACES[Dispute.Status(row.status)],
         "send_by": send_by,
         "days_left": left or None,
     }
 
 
-def contested(rows: Sequence[Dispute], checkout: Checkout) -> bool:
+def is_fully_disputed(rows: Sequence[Dispute], checkout: Checkout) -> bool:
     """Return whether the order is captured, and its only dispute is open and for the whole amount."""
     is_one = checkout.status == Status.CAPTURED and len(rows) == 1
     return is_one and rows[0].status == Dispute.Status.OPEN and rows[0].amount == checkout.amount

@@ -17,7 +17,7 @@ class Advice(NamedTuple):
     text: str
 
 
-def advice(order: Order) -> Advice | None:
+def advice_for(order: Order) -> Advice | None:
     """Return advice if the merchant's endpoint has not accepted the event of a held order, else None.
 
     It is also None while the event is being sent, and before its first attempt.
@@ -30,25 +30,25 @@ def advice(order: Order) -> Advice | None:
     if not told:
         return Advice(
             "Your server gets no event for this hold",
-            _or_else("No endpoint was saved when the hold began.", by_api),
+            _with_api_remedy("No endpoint was saved when the hold began.", by_api),
         )
     failing = told[0]
     if failing.status == Delivery.Status.DELIVERED or not failing.attempt_count or failing.lease_token:
         return None
-    return _of_failing(failing, by_api)
+    return _failing_advice(failing, by_api)
 
 
-def _of_failing(delivery: Delivery, by_api: str) -> Advice:
+def _failing_advice(delivery: Delivery, by_api: str) -> Advice:
     made = delivery.attempt_count
     next_at = delivery.next_attempt_at
     if next_at is None or not upcoming_entries.will_be_sent(delivery):
         return Advice(
             "The last attempt has failed",
-            _or_else(
+            _with_api_remedy(
                 f"Your endpoint failed {_times_words(made)} and gets no further event for this hold.", by_api
             ),
         )
-    is_last = made + 1 >= retries.POLICY[delivery.event_type].attempts
+    is_last = made + 1 >= retries.SCHEDULES[delivery.event_type].attempts
     which = "last" if is_last else "next"
     return Advice(
         f"Your endpoint has failed {_times_words(made)}",
@@ -56,7 +56,7 @@ def _of_failing(delivery: Delivery, by_api: str) -> Advice:
     )
 
 
-def _or_else(what: str, by_api: str) -> str:
+def _with_api_remedy(what: str, by_api: str) -> str:
     return f"{what} {by_api[:1].upper()}{by_api[1:]}, otherwise no money is taken."
 
 

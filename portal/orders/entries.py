@@ -16,7 +16,7 @@ from payments import money
 from payments.models import Payment
 from portal.orders.order import Order
 from portal.templatetags.portal import span, time_of
-from webhooks.delivery import in_words
+from webhooks.delivery import describe_error
 from webhooks.models import Attempt, Delivery
 
 VERBS = {
@@ -79,7 +79,7 @@ class Entry:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-def of_states(order: Order, changes: Sequence[Change], *, has_create: bool) -> Iterator[Entry]:
+def state_entries(order: Order, changes: Sequence[Change], *, has_create: bool) -> Iterator[Entry]:
     """Yield entries for the changes of state, oldest first.
 
     The creation is left out if an entry of an API call reports it (`has_create`).
@@ -101,7 +101,7 @@ def of_states(order: Order, changes: Sequence[Change], *, has_create: bool) -> I
             request_id=change.request_id if change.actor.startswith("user:") else "",
             cause=change.request_id,
             key=REFUND_FAILED if _has_refund_failed(change) else change.to,
-            facts={"from": change.origin or None, "to": change.to, "actor": _kind_of(change.actor)},
+            facts={"from": change.origin or None, "to": change.to, "actor": _public_actor(change.actor)},
         )
 
 
@@ -109,7 +109,7 @@ def _has_refund_failed(change: Change) -> bool:
     return (change.origin, change.to) == (Status.REFUNDING, Status.CAPTURED)
 
 
-def _kind_of(actor: str) -> str:
+def _public_actor(actor: str) -> str:
     """Return the actor for the JSON file: an API key with its id, or another actor without its id.
 
     A key's id is included because the key belongs to the merchant.
@@ -160,7 +160,7 @@ def verb_of(call: ApiCall) -> str:
     return "create" if last == "checkouts" else last
 
 
-def of_calls(calls: Iterable[ApiCall]) -> Iterator[Entry]:
+def call_entries(calls: Iterable[ApiCall]) -> Iterator[Entry]:
     """Yield entries for the merchant's API calls, including refused ones."""
     for call in calls:
         verb = verb_of(call)
@@ -183,13 +183,13 @@ def of_calls(calls: Iterable[ApiCall]) -> Iterator[Entry]:
         )
 
 
-def of_attempts(attempts: Iterable[Attempt], deliveries: Mapping[UUID, Delivery]) -> Iterator[Entry]:
+def attempt_entries(attempts: Iterable[Attempt], deliveries: Mapping[UUID, Delivery]) -> Iterator[Entry]:
     """Yield entries for webhook attempts with their responses. `deliveries` holds their deliveries by id."""
     for attempt in attempts:
         excerpt = attempt.response_excerpt.strip()[:80] if attempt.is_delivered is False else ""
         said = f"Your endpoint answered “{excerpt}”." if excerpt else ""
         has_reason = attempt.error_message and not attempt.http_status
-        reason = f"{in_words(attempt.error_message)}." if has_reason else ""
+        reason = f"{describe_error(attempt.error_message)}." if has_reason else ""
         yield Entry(
             at=attempt.started_at,
             kind="attempt",
@@ -203,7 +203,7 @@ def of_attempts(attempts: Iterable[Attempt], deliveries: Mapping[UUID, Delivery]
                 "event_type": attempt.event_type,
                 "attempt": attempt.number,
                 "http_status": attempt.http_status,
-                "error": in_words(attempt.error_message),
+                "error": describe_error(attempt.error_message),
                 "duration_ms": attempt.duration_ms,
             },
         )
@@ -221,7 +221,7 @@ def _duration_words(milliseconds: int | None) -> str:
     return f" in {span(milliseconds / 1000)}"
 
 
-def of_split(order: Order) -> Iterator[Entry]:
+def split_entries(order: Order) -> Iterator[Entry]:
     """Yield entries for the split and for each paid share, with counts and amounts but no names."""
     checkout, shares = order.checkout, order.shares
     if not shares:

@@ -14,19 +14,19 @@ from portal.templatetags.portal import time_of
 
 # The order of entries with the same time. A call makes the service send a request to the bank, the bank's
 # response changes the state, and then the merchant is notified.
-CAUSES = ("call", "bank", "state", "asks", "attempt", "split")
+KIND_ORDER = ("call", "bank", "state", "asks", "attempt", "split")
 # In CAUSES, a request to the bank that is still open. A change of state has caused it, so it comes after the
 # state.
 ASKS_THE_BANK = "asks"
 
 
-def cause_first(entry: Entry) -> tuple[datetime, int]:
+def sort_key(entry: Entry) -> tuple[datetime, int]:
     """Return the sort key: the time, and for equal times causes before their effects."""
     is_asked = entry.tone == "move" and entry.kind == "bank"
-    return entry.at, CAUSES.index(ASKS_THE_BANK if is_asked else entry.kind)
+    return entry.at, KIND_ORDER.index(ASKS_THE_BANK if is_asked else entry.kind)
 
 
-def told_once(newest_first: Sequence[Entry]) -> Sequence[Entry]:
+def fold_entries(newest_first: Sequence[Entry]) -> Sequence[Entry]:
     """Return the entries of a page for people, in which no fact is repeated.
 
     An entry that is part of another entry on the page is merged into that entry. Repeated reads are combined.
@@ -37,21 +37,21 @@ def told_once(newest_first: Sequence[Entry]) -> Sequence[Entry]:
     parts: dict[int, list[str]] = {}
     left = []
     for entry in oldest_first:
-        whole = _whole_of(entry, wholes)
+        whole = _parent_entry(entry, wholes)
         if whole is None:
             left.append(entry)
         else:
             parts.setdefault(id(whole), []).append(entry.as_part)
     whole_again = [_with_parts(entry, parts.get(id(entry), [])) for entry in left]
-    return _reads_in_one(sorted(_at_their_effect(whole_again), key=cause_first)[::-1])
+    return _combine_reads(sorted(_move_calls_to_effects(whole_again), key=sort_key)[::-1])
 
 
-def _reads_in_one(newest_first: Sequence[Entry]) -> list[Entry]:
+def _combine_reads(newest_first: Sequence[Entry]) -> list[Entry]:
     """Combine consecutive equal reads by one key into one entry, which has the time of the latest read."""
     found: list[Entry] = []
     for key, group in groupby(newest_first, key=read_as):
         same = list(group)
-        found += [_read_often(same)] if key and len(same) > 1 else same
+        found += [_combined_read(same)] if key and len(same) > 1 else same
     return found
 
 
@@ -61,13 +61,13 @@ def read_as(entry: Entry) -> tuple[str, str] | None:
     return (entry.title, entry.actor) if is_read else None
 
 
-def _read_often(newest_first: Sequence[Entry]) -> Entry:
+def _combined_read(newest_first: Sequence[Entry]) -> Entry:
     last, first = newest_first[0], newest_first[-1]
     text = f"First at {time_of(first.at)}, last at {time_of(last.at)}."
     return replace(last, title=f"{last.title}, {len(newest_first)} times", text=text)
 
 
-def _whole_of(entry: Entry, wholes: Sequence[Entry]) -> Entry | None:
+def _parent_entry(entry: Entry, wholes: Sequence[Entry]) -> Entry | None:
     """Return the entry on the page that reports this entry: the first one at or after its time, or None."""
     if not entry.part_of:
         return None
@@ -78,7 +78,7 @@ def _with_parts(entry: Entry, parts: Sequence[str]) -> Entry:
     return replace(entry, text=" ".join(filter(None, (entry.text, *parts)))) if parts else entry
 
 
-def _at_their_effect(oldest_first: Sequence[Entry]) -> list[Entry]:
+def _move_calls_to_effects(oldest_first: Sequence[Entry]) -> list[Entry]:
     """Return the entries, and give each call that changed a state the time of that change.
 
     A call is recorded after its response, so its recorded time is later.

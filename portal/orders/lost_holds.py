@@ -21,7 +21,7 @@ from webhooks.models import Attempt, EventType
 MAX_ATTEMPTS = 20  # the attempts that are read at most: more than the retry schedule has
 
 
-class Refused(NamedTuple):
+class RefusedCaptures(NamedTuple):
     """A response to calls of capture before the hold ended, and how many calls got it."""
 
     status: int
@@ -29,7 +29,7 @@ class Refused(NamedTuple):
     times: int
 
 
-def why(checkout: Checkout) -> str:
+def reason_of_lapse(checkout: Checkout) -> str:
     """Return a sentence about why there was no capture in time, or "" if the hold did not lapse."""
     if checkout.void_reason != VoidReason.AUTH_EXPIRED or checkout.voided_at is None:
         return ""
@@ -39,7 +39,7 @@ def why(checkout: Checkout) -> str:
         merchant=checkout.merchant_id,
         checkout_uuid=checkout.pk,
         path__endswith="/capture",
-        pk__range=partitions.told_of(checkout.pk),
+        pk__range=partitions.ids_made_since(checkout.pk),
     )
     late = captures.filter(created_at__gte=checkout.voided_at).order_by("created_at").first()
     if called := _capture_calls_sentence(checkout, captures.filter(created_at__lt=checkout.voided_at)):
@@ -67,15 +67,15 @@ def _capture_calls_sentence(checkout: Checkout, captures: QuerySet[ApiCall]) -> 
     return ""
 
 
-def _refused_captures(captures: QuerySet[ApiCall]) -> list[Refused]:
+def _refused_captures(captures: QuerySet[ApiCall]) -> list[RefusedCaptures]:
     alike = captures.values("status", "error_code")
     counted = alike.annotate(times=Count("pk"), first=Min("created_at")).order_by("first")
-    return [Refused(row["status"], row["error_code"], row["times"]) for row in counted]
+    return [RefusedCaptures(row["status"], row["error_code"], row["times"]) for row in counted]
 
 
 def _missing_attempt_reason(checkout: Checkout, voided_at: datetime, ended: str) -> str:
     """Return why a hold ended for which no attempt to notify the merchant is found, as a sentence."""
-    if (checkout.authorized_at or voided_at) < retention.kept_since():
+    if (checkout.authorized_at or voided_at) < retention.events_kept_since():
         return f"No capture came, so {ended}. The log of that time is no longer kept."
     if lookup.deliveries_of(list(lookup.events_about(checkout.pk).values_list("pk", flat=True))).exists():
         return f"We had not sent checkout.authorized yet, and no capture came, so {ended}."

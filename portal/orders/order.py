@@ -22,15 +22,19 @@ from portal.models import CheckoutNote
 from webhooks import lookup
 from webhooks.models import Delivery
 
-ACTS = (kinds.OUTSIDE_CAPTURE.name, kinds.CAPTURED_ANOTHER_AMOUNT.name, kinds.OUTSIDE_VOID.name)
+OUTSIDE_ACTION_KINDS = (
+    kinds.OUTSIDE_CAPTURE.name,
+    kinds.CAPTURED_ANOTHER_AMOUNT.name,
+    kinds.OUTSIDE_VOID.name,
+)
 
 
-def _acts_on(checkout: OuterRef, merchant: OuterRef) -> ArraySubquery:
+def _open_actions_on(checkout: OuterRef, merchant: OuterRef) -> ArraySubquery:
     """Return a subquery for the actions that were taken on an order outside the service.
 
     Actions that an operator has closed are left out. Each action has `kind`, `facts` and `at`.
     """
-    rows = Discrepancy.objects.filter(kind__in=ACTS, closed_at=None, merchant=merchant)
+    rows = Discrepancy.objects.filter(kind__in=OUTSIDE_ACTION_KINDS, closed_at=None, merchant=merchant)
     of_order = rows.annotate(of=KeyTextTransform("checkout", "facts")).filter(of=Cast(checkout, TextField()))
     told = JSONObject(kind="kind", facts="facts", at="created_at")
     return ArraySubquery(of_order.order_by("created_at").values(told=told))
@@ -39,12 +43,12 @@ def _acts_on(checkout: OuterRef, merchant: OuterRef) -> ArraySubquery:
 _ONE = Prepared(
     lambda pk, merchant: current_checkouts.with_read_at(
         open_operations.with_open_kind(
-            settling.with_untold(
+            settling.with_needs_accounts(
                 Checkout.objects.filter(pk=pk, merchant=merchant)
                 .with_bill()
                 .select_related("merchant", "payment")
             )
-        ).annotate(acts=_acts_on(OuterRef("pk"), OuterRef("merchant")))
+        ).annotate(acts=_open_actions_on(OuterRef("pk"), OuterRef("merchant")))
     ),
     UUID,
     UUID,
@@ -126,6 +130,6 @@ class Order:
 def read_order(merchant: Merchant, checkout_uuid: UUID) -> Order:
     """Return the merchant's order in its current state. Raises Http404, also for another merchant's order."""
     try:
-        return Order(current_checkouts.one(_ONE, checkout_uuid, merchant.pk))
+        return Order(current_checkouts.read_one(_ONE, checkout_uuid, merchant.pk))
     except Checkout.DoesNotExist:
         raise Http404 from None

@@ -10,18 +10,18 @@ from payments.discrepancies import kinds
 from portal.orders.entries import Entry
 from portal.orders.order import Order
 
-RELEASED, TAKEN = kinds.OUTSIDE_VOID.name, kinds.OUTSIDE_CAPTURE.name
-TAKEN_OTHERWISE = kinds.CAPTURED_ANOTHER_AMOUNT.name
+VOIDED_OUTSIDE, CAPTURED_OUTSIDE = kinds.OUTSIDE_VOID.name, kinds.OUTSIDE_CAPTURE.name
+CAPTURED_OTHER_AMOUNT = kinds.CAPTURED_ANOTHER_AMOUNT.name
 # For each kind of action: the texts for certain statuses of the order, and the text for all other statuses.
 MEANINGS: dict[str, tuple[Mapping[str, str], str]] = {
-    RELEASED: (
+    VOIDED_OUTSIDE: (
         {
             Status.AUTHORIZED: "The money cannot be taken any more, and the customer is not charged. Do not fulfil the"
             " order. Cancel it. We are looking into it.",
         },
         "The card has no hold any more. We are looking into it. You don’t need to do anything.",
     ),
-    TAKEN: (
+    CAPTURED_OUTSIDE: (
         {
             Status.AUTHORIZED: "The customer has been charged, but the order is still held. Capture it in time as"
             " usual: the capture uses the money that was already taken. If you do not capture the order, we make"
@@ -35,21 +35,24 @@ MEANINGS: dict[str, tuple[Mapping[str, str], str]] = {
 }
 # The text if a different amount than the order's was captured outside the service. The service does not count
 # this as the order's capture, so a capture by the merchant would not find the money.
-OF_ANOTHER_AMOUNT = (
+OTHER_AMOUNT_TEXT = (
     "The customer has been charged, but not the order’s amount. A capture would not use that money. Do not fulfil the"
     " order. Cancel it. We make sure that the customer gets the money back."
 )
-OF_A_MATE = "It was a mate’s card, so the order does not change. We are looking into it. You don’t need to do anything."
+MATES_CARD_TEXT = (
+    "It was a mate’s card, so the order does not change. We are looking into it. You don’t need to do"
+    " anything."
+)
 
 
-class Told(NamedTuple):
+class DescribedAction(NamedTuple):
     """The title of an action on the order's page, and the text that explains it."""
 
     title: str
     text: str
 
 
-def open_actions(order: Order) -> list[Told]:
+def open_actions(order: Order) -> list[DescribedAction]:
     """Return texts about the actions on an order outside the service that are not closed.
 
     Rule portal.outside.
@@ -70,24 +73,26 @@ def action_entries(order: Order) -> Iterator[Entry]:
         )
 
 
-def _describe_action(order: Order, kind: str, facts: Mapping[str, Any]) -> Told:
+def _describe_action(order: Order, kind: str, facts: Mapping[str, Any]) -> DescribedAction:
     title, status = _action_title(kind, facts), order.checkout.status
-    if _is_mates(order, facts):
-        return Told(title, OF_A_MATE)
-    if kind == TAKEN_OTHERWISE and status == Status.AUTHORIZED:
-        return Told(title, OF_ANOTHER_AMOUNT)
-    of_statuses, otherwise = MEANINGS[TAKEN if kind == TAKEN_OTHERWISE else kind]
-    return Told(title, of_statuses.get(status, otherwise))
+    if _is_mates_card(order, facts):
+        return DescribedAction(title, MATES_CARD_TEXT)
+    if kind == CAPTURED_OTHER_AMOUNT and status == Status.AUTHORIZED:
+        return DescribedAction(title, OTHER_AMOUNT_TEXT)
+    of_statuses, otherwise = MEANINGS[CAPTURED_OUTSIDE if kind == CAPTURED_OTHER_AMOUNT else kind]
+    return DescribedAction(title, of_statuses.get(status, otherwise))
 
 
 def _action_title(kind: str, facts: Mapping[str, Any]) -> str:
     sentence = kinds.kind_named(kind).sentence
     return (
-        sentence if kind == RELEASED else f"{sentence}: {money.display(facts['amount'], facts['currency'])}"
+        sentence
+        if kind == VOIDED_OUTSIDE
+        else f"{sentence}: {money.display(facts['amount'], facts['currency'])}"
     )
 
 
-def left(order: Order) -> dict[str, str]:
+def outside_refund_sums(order: Order) -> dict[str, str]:
     """Return how much of a captured order was refunded in the bank's dashboard, and how much is left.
 
     The result is empty for other orders, and if no money was refunded there.
@@ -102,11 +107,11 @@ def left(order: Order) -> dict[str, str]:
         return {}
     return {
         "given_back": money.display(-given_back, currency),
-        "left": money.display(refundable(order), currency),
+        "left": money.display(refundable_amount(order), currency),
     }
 
 
-def refundable(order: Order) -> int:
+def refundable_amount(order: Order) -> int:
     """Return the sum that a refund of a captured order would pay back, in minor units.
 
     Money of a mate that is still owed to the lead is not included, because a refund returns it to the mate.
@@ -119,5 +124,5 @@ def refundable(order: Order) -> int:
     return sum(max(0, card.owed(0)) for card in accounts.cards.values()) - owed
 
 
-def _is_mates(order: Order, facts: Mapping[str, Any]) -> bool:
+def _is_mates_card(order: Order, facts: Mapping[str, Any]) -> bool:
     return facts["payment"] in {str(share.payment_id) for share in order.shares}

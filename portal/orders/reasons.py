@@ -1,11 +1,11 @@
 """The bank's reasons for a refusal, in words, and whether the card can still take the money."""
 
-from checkout.remedies.reasons import CLOSED, said
+from checkout.remedies.reasons import reason_text
 from payments.provider import CARD_CANNOT_TAKE_IT
 
-__all__ = ["CLOSED", "may_pass", "said"]
+__all__ = ["can_succeed_again", "reason_text"]
 
 
-def may_pass(reason: str | None) -> bool:
+def can_succeed_again(reason: str | None) -> bool:
     """Return whether a refused refund can succeed if it is sent again: the card can still take the money."""
     return reason not in CARD_CANNOT_TAKE_IT

@@ -22,7 +22,7 @@ from portal.dashboard import merchant_tasks
 Row = TypeVar("Row", bound=Model)
 
 MAX_MATCHES = 1000  # the maximum number of rows that match a text as order id, as request id and so on
-MAX_TYPED = 255
+MAX_TEXT = 255
 THOUSANDS = re.compile(r"[0-9]{1,3}(,[0-9]{3}){1,3}(\.[0-9]{1,3})?")
 AMOUNT = re.compile(r"[0-9]{1,10}(\.[0-9]{1,3}|,[0-9]{1,2})?")
 FIRST_YEAR, LAST_YEAR = 2000, 2099
@@ -41,7 +41,7 @@ STATES: tuple[tuple[str, str], ...] = (
 )
 
 
-def in_our_time(moment: date) -> None:
+def check_year(moment: date) -> None:
     """Raise ValidationError for a date or a time outside FIRST_YEAR to LAST_YEAR."""
     if not FIRST_YEAR <= moment.year <= LAST_YEAR:
         raise forms.ValidationError("Write a day of this century.")
@@ -50,14 +50,14 @@ def in_our_time(moment: date) -> None:
 class Days(forms.Form):
     """A filter by the first and the last day, both optional."""
 
-    since = forms.DateField(required=False, validators=[in_our_time])
-    until = forms.DateField(required=False, validators=[in_our_time])
+    since = forms.DateField(required=False, validators=[check_year])
+    until = forms.DateField(required=False, validators=[check_year])
 
 
 class Filters(Days):
     """The filters of the list, all of them optional."""
 
-    q = forms.CharField(required=False, max_length=MAX_TYPED)
+    q = forms.CharField(required=False, max_length=MAX_TEXT)
     state = forms.ChoiceField(required=False, choices=STATES)
     at_least = forms.CharField(required=False, max_length=20)
 
@@ -99,13 +99,13 @@ def checkouts(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Checkout]:
     if asked.get("q"):
         rows = rows.filter(pk__in=_matching_checkouts(merchant, asked["q"].strip()))
     if asked.get("state"):
-        rows = rows.filter(_of_state(merchant, asked["state"]))
+        rows = rows.filter(_state_condition(merchant, asked["state"]))
     if asked.get("at_least"):
         rows = rows.filter(_at_least(asked["at_least"]))
-    return of_days(rows, merchant, asked)
+    return filter_by_days(rows, merchant, asked)
 
 
-def of_days(
+def filter_by_days(
     rows: QuerySet[Row], merchant: Merchant, asked: dict[str, Any], *, key: str = "created_at"
 ) -> QuerySet[Row]:
     """Return the rows whose `key` is from the first to the last day, in the merchant's time zone."""
@@ -179,7 +179,7 @@ def parse_uuid(text: str) -> UUID | None:
         return None
 
 
-def _of_state(merchant: Merchant, state: str) -> Q:
+def _state_condition(merchant: Merchant, state: str) -> Q:
     if state == "lapsed":
         return Q(status=Status.VOIDED, void_reason=VoidReason.AUTH_EXPIRED)
     if state == "cancelled":

@@ -29,7 +29,7 @@ UNKNOWN = {"customer": "By the customer", "user": "By a person", "client": "By a
 
 
 @dataclass(frozen=True)
-class Story:
+class TimelinePage:
     """A page of the timeline, newest entry first, and why the hold lapsed if it did.
 
     `older` is the cursor of the next page, or "" on the last page. The newest page also has the `upcoming`
@@ -45,25 +45,27 @@ class Story:
     reads: Sequence[Entry] = ()
 
 
-def timeline_page(order: Order, cursor: str = "") -> Story:
+def timeline_page(order: Order, cursor: str = "") -> TimelinePage:
     """Return a page of an order's timeline for people: the cursor's page, or the newest page."""
-    story = _build_story(order, cursor, folding.told_once)
+    story = _build_story(order, cursor, folding.fold_entries)
     reads = list(takewhile(folding.read_as, story.entries))
     if not story.is_newest or len(reads) == len(story.entries) or order.checkout.status in UNDER_WAY:
         return story
     return replace(story, reads=reads, entries=story.entries[len(reads) :])
 
 
-def _build_story(order: Order, cursor: str, tidied: Callable[[Sequence[Entry]], Sequence[Entry]]) -> Story:
+def _build_story(
+    order: Order, cursor: str, tidied: Callable[[Sequence[Entry]], Sequence[Entry]]
+) -> TimelinePage:
     checkout, before = order.checkout, _parse_cursor(order.checkout, cursor)
-    found = sorted(_entries_of_page(order, before), key=folding.cause_first)[::-1]
+    found = sorted(_entries_of_page(order, before), key=folding.sort_key)[::-1]
     cut = _first_page_entries(found)
     shown = tidied(cut)
     names = _actor_names(checkout.merchant, {entry.actor for entry in shown})
     to_come = upcoming_entries.upcoming_entries_of(order) if before is None else []
-    return Story(
+    return TimelinePage(
         entries=[_place_entry(entry, checkout.authorized_at, names) for entry in shown],
-        why_voided=lost_holds.why(checkout),
+        why_voided=lost_holds.reason_of_lapse(checkout),
         older=signing.dumps(cut[-1].at.isoformat(), salt=_cursor_salt(checkout))
         if len(found) > len(cut)
         else "",
@@ -75,20 +77,20 @@ def _build_story(order: Order, cursor: str, tidied: Callable[[Sequence[Entry]], 
 def _entries_of_page(order: Order, before: datetime | None) -> list[Entry]:
     """Return the entries of a page, and at least one more if the timeline continues."""
     checkout, window = order.checkout, Window(before, PER_PAGE + 1)
-    attempts = lookup.attempts_under(list(order.deliveries))
-    told = partitions.told_of(checkout.pk)
+    attempts = lookup.attempts_of_deliveries(list(order.deliveries))
+    told = partitions.ids_made_since(checkout.pk)
     calls = ApiCall.objects.filter(merchant=checkout.merchant_id, checkout_uuid=checkout.pk, pk__range=told)
     called = window.of(calls)
     # The first call creates the checkout. It is not on this page if the page is full of later calls.
     has_create = bool(called) and entries.verb_of(called[-1]) == "create"
     changes = window.of(Change.objects.filter(checkout=checkout))
     found = [
-        *entries.of_states(order, changes[::-1], has_create=has_create),
-        *entries.of_calls(reversed(called)),
-        *entries.of_attempts(reversed(window.of(attempts, "started_at")), order.deliveries),
+        *entries.state_entries(order, changes[::-1], has_create=has_create),
+        *entries.call_entries(reversed(called)),
+        *entries.attempt_entries(reversed(window.of(attempts, "started_at")), order.deliveries),
         *bank_entries.bank_entries_of(order, window),
         *outside_actions.action_entries(order),
-        *entries.of_split(order),
+        *entries.split_entries(order),
     ]
     return [entry for entry in found if before is None or entry.at < before]
 

@@ -11,11 +11,11 @@ from config.lib.web import units
 from portal.backoffice import frame, lists, order, overview_figures, subjects
 
 register = template.Library()
-register.filter("utc", order.utc)
+register.filter("utc", order.format_utc)
 register.filter(units.whole_ids)
 register.filter("filter_title", lists.title_of)
 register.filter("table_title", frame.title_of_table)
-register.filter(frame.by_topic)
+register.filter(frame.group_by_topic)
 # The end of a UUID, because UUIDs from about the same time begin with the same digits.
 register.filter("uuid_end", lambda uuid: f"…{str(uuid)[-6:]}")
 
@@ -31,7 +31,7 @@ ROWS: dict[str, Callable[[Sequence[Any], HttpRequest], Sequence[Any]]] = {
 def operators_menu(context: dict[str, Any]) -> dict[str, Any]:
     """Show the menu with the numbers of waiting rows, from one statement that reads only open rows."""
     request = context["request"]
-    waiting = overview_figures.count_waiting() if frame.may_look(request) else (0, 0)
+    waiting = overview_figures.count_waiting() if frame.may_see_operations(request) else (0, 0)
     return {"menu": frame.menu(request, *waiting), "user": request.user}
 
 
@@ -79,10 +79,10 @@ def operators_fits(context: RequestContext, listed: Any, row: Any) -> str:
 @register.simple_tag
 def operators_choice(spec: Any, shown: Any) -> str:
     """Return the words for a choice of a filter, in the words of the list's badges."""
-    return lists.choice_of(spec, str(shown))
+    return lists.choice_label(spec, str(shown))
 
 
 @register.simple_tag
 def operators_filters(listed: Any) -> str:
     """Return the active filters of a list in words."""
-    return lists.chosen(listed)
+    return lists.active_filters(listed)

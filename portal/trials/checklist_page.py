@@ -25,11 +25,11 @@ from webhooks import lookup, outbox
 from webhooks.models import Delivery
 
 NUMBERS = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-OFTEN = ("", " twice", " three times", " four times", " five times", " again and again")
+TIMES_WORDS = ("", " twice", " three times", " four times", " five times", " again and again")
 
 
 @dataclass(frozen=True)
-class Shown:
+class CaseStatus:
     """A case with its latest trial and its latest passed trial.
 
     `is_done` is also true if real traffic has shown the case.
@@ -92,7 +92,7 @@ class Progress:
     """The steps that traffic completes, and the cases that the sandbox runs; no cases in production."""
 
     steps: Sequence[Step]
-    cases: Sequence[Shown]
+    cases: Sequence[CaseStatus]
     own: Checkout | None = None  # the merchant's newest unpaid order, which a case can pay
     is_own: bool = False  # whether the cases pay that order
 
@@ -111,7 +111,7 @@ class Progress:
         return next((step for step in self.steps if not step.is_done), None)
 
     @property
-    def next_case(self) -> Shown | None:
+    def next_case(self) -> CaseStatus | None:
         """The case to run next, once the steps are done and while no case runs."""
         if self.next or self.is_running:
             return None
@@ -140,10 +140,10 @@ def checklist_with_cases(merchant: Merchant, *, is_own: bool = False) -> Progres
         return Progress(steps, [])
     ticked = {step.name: step.at for step in steps if step.is_done}
     left = [step for step in steps if step.name not in CASES]
-    return Progress(left, _shown_cases(merchant, ticked), trial_runs.unpaid(merchant).first(), is_own)
+    return Progress(left, _shown_cases(merchant, ticked), trial_runs.unpaid_orders(merchant).first(), is_own)
 
 
-def counted(merchant: Merchant) -> Progress:
+def checklist_counts(merchant: Merchant) -> Progress:
     """Return the checklist of a merchant that has never captured an order, for counting what is done.
 
     The trials of the cases are not read.
@@ -153,17 +153,19 @@ def counted(merchant: Merchant) -> Progress:
         return Progress(steps, [])
     done = {step.name for step in steps if step.is_done}
     done |= set(Trial.objects.filter(merchant=merchant, has_passed=True).values_list("case", flat=True))
-    cases = [Shown(case, None, None, name in done) for name, case in CASES.items()]
+    cases = [CaseStatus(case, None, None, name in done) for name, case in CASES.items()]
     return Progress([step for step in steps if step.name not in CASES], cases)
 
 
-def _shown_cases(merchant: Merchant, ticked: Mapping[str, datetime | None]) -> list[Shown]:
+def _shown_cases(merchant: Merchant, ticked: Mapping[str, datetime | None]) -> list[CaseStatus]:
     rows = Trial.objects.filter(merchant=merchant).order_by("case", "has_passed", "-created_at")
     newest = sorted(rows.distinct("case", "has_passed"), key=attrgetter("created_at"))
     latest = {trial.case: trial for trial in newest}
     passed = {trial.case: trial for trial in newest if trial.has_passed}
     return [
-        Shown(case, latest.get(name), passed.get(name), name in passed or name in ticked, ticked.get(name))
+        CaseStatus(
+            case, latest.get(name), passed.get(name), name in passed or name in ticked, ticked.get(name)
+        )
         for name, case in CASES.items()
     ]
 
@@ -179,13 +181,13 @@ def _failures_sentence(checkout_uuid: UUID, lines: Sequence[Mapping[str, Any]]) 
     due = lookup.deliveries_of(events).filter(status=Delivery.Status.PENDING, attempt_count__gt=0).first()
     if due is None or due.next_attempt_at is None:
         return ""
-    failed = lookup.attempts_under([due.pk]).filter(is_delivered=False).exclude(actor=outbox.SANDBOX)
+    failed = lookup.attempts_of_deliveries([due.pk]).filter(is_delivered=False).exclude(actor=outbox.SANDBOX)
     found = failed.order_by("started_at").values_list("started_at", "http_status")
     answers = [status for at, status in found if datetime.fromisoformat(clock.iso(at) or "") in shown]
     if not answers:
         return ""
     did = f"answered {answers[-1]}" if answers[-1] else "gave no answer"
-    often = OFTEN[min(len(answers), len(OFTEN)) - 1] if len(set(answers)) == 1 else ""
+    often = TIMES_WORDS[min(len(answers), len(TIMES_WORDS)) - 1] if len(set(answers)) == 1 else ""
     return f"Your server {did}{often}. Fix it: the next attempt is at {time_of(due.next_attempt_at)}."
 
 

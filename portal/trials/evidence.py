@@ -18,7 +18,7 @@ from portal.orders import entries
 from portal.templatetags.portal import seconds
 from portal.trials.cases import CASES
 from webhooks import health, lookup, outbox, subscriptions
-from webhooks.delivery import in_words
+from webhooks.delivery import describe_error
 from webhooks.models import Attempt, Delivery, EventType
 
 MAX_SHOWN = 30
@@ -34,7 +34,7 @@ class Line(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Seen:
+class TrialEvidence:
     """The current facts about a trial's order. Each list is sorted by time."""
 
     now: datetime
@@ -73,16 +73,16 @@ class Seen:
         return any(call.created_at >= at and _verb_of_call(call) in ("read", *verbs) for call in self.calls)
 
 
-def read_evidence(trial: Trial, checkout_uuid: UUID) -> Seen:
+def read_evidence(trial: Trial, checkout_uuid: UUID) -> TrialEvidence:
     """Return the current facts of the order that a trial has made. Raises Checkout.DoesNotExist."""
     checkout = Checkout.objects.select_related("merchant").get(pk=checkout_uuid, merchant=trial.merchant_id)
     events = list(lookup.events_about(checkout.pk).values_list("pk", flat=True))
     deliveries = list(lookup.deliveries_of(events))
-    rows = lookup.attempts_under([found.pk for found in deliveries])
+    rows = lookup.attempts_of_deliveries([found.pk for found in deliveries])
     attempts = list(rows.order_by("started_at", "pk")[:MAX_SHOWN])
-    told = partitions.told_of(checkout.pk)
+    told = partitions.ids_made_since(checkout.pk)
     calls = ApiCall.objects.filter(merchant=trial.merchant_id, checkout_uuid=checkout.pk, pk__range=told)
-    return Seen(
+    return TrialEvidence(
         now=clock.now(),
         trial=trial,
         checkout=checkout,
@@ -104,17 +104,17 @@ def _signature_count(deliveries: Sequence[Delivery], attempts: Sequence[Attempt]
     """Return how many secrets signed the first attempt, or 0 before the first attempt."""
     for delivery in deliveries:
         if attempts and attempts[0].delivery_id == delivery.pk:
-            return len(subscriptions.signing(delivery.subscription, attempts[0].started_at))
+            return len(subscriptions.signing_secrets(delivery.subscription, attempts[0].started_at))
     return 0
 
 
-def evidence_in_words(seen: Seen) -> list[Line]:
+def evidence_in_words(seen: TrialEvidence) -> list[Line]:
     """Return the evidence in words, by time."""
     found = [*_state_lines(seen), *_attempt_lines(seen), *_call_lines(seen)]
     return sorted(found, key=lambda line: line.at)[:MAX_SHOWN]
 
 
-def _state_lines(seen: Seen) -> Iterator[Line]:
+def _state_lines(seen: TrialEvidence) -> Iterator[Line]:
     checkout = seen.checkout
     page = reverse("portal_checkout", args=[checkout.pk])
     if checkout.authorized_at:
@@ -133,7 +133,7 @@ def _state_lines(seen: Seen) -> Iterator[Line]:
         yield _evidence_line(checkout.voided_at, "Released: no money was taken", "", page)
 
 
-def _attempt_lines(seen: Seen) -> Iterator[Line]:
+def _attempt_lines(seen: TrialEvidence) -> Iterator[Line]:
     if seen.signatures > 1:
         page = reverse("portal_webhooks")
         yield _evidence_line(
@@ -157,11 +157,11 @@ def _attempt_words(attempt: Attempt) -> str:
     if attempt.error_message == health.REFUSED_BY_SANDBOX:
         return f"{sent}: the sandbox answered 500 in your place"
     if attempt.http_status is None:
-        return f"{sent}, no answer: {in_words(attempt.error_message)}"
+        return f"{sent}, no answer: {describe_error(attempt.error_message)}"
     return f"{sent}, answered {attempt.http_status} in {seconds(attempt.duration_ms)}"
 
 
-def _call_lines(seen: Seen) -> Iterator[Line]:
+def _call_lines(seen: TrialEvidence) -> Iterator[Line]:
     for call in seen.calls:
         page = f"{reverse('portal_requests')}?{urlencode({'q': call.request_id})}"
         code = f" {call.error_code}" if call.error_code else ""

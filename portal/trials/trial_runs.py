@@ -30,9 +30,9 @@ PAYER = "+447700900123"
 LIMIT = quota.Limit(30, timedelta(hours=1))  # trials per merchant
 LEASE, PAUSE = timedelta(seconds=30), timedelta(seconds=1)
 MAX_STEPS = 50  # the maximum number of steps in one run of the pump
-KEPT = timedelta(days=2)  # how long ended trials are kept; the latest passed trial of each case stays
+RETENTION = timedelta(days=2)  # how long ended trials are kept; the latest passed trial of each case stays
 RECENT = timedelta(hours=1)
-MADE = "trial-"  # prefix of the merchant_order_id of an order that the sandbox makes
+MADE_PREFIX = "trial-"  # prefix of the merchant_order_id of an order that the sandbox makes
 UNPAID = "The sandbox could not pay the order. Run the case again. If it fails again, write to us."
 
 
@@ -70,7 +70,7 @@ def begin(merchant: Merchant, case: Case, user: User, order: UUID | None = None)
     if order is not None:
         _check_order(merchant, order)
     _delete_old(merchant, case, now)
-    wakeup.after_commit(RUN_TRIALS)
+    wakeup.wake_after_commit(RUN_TRIALS)
     trial = Trial.objects.create(
         merchant=merchant,
         case=case.name,
@@ -106,23 +106,23 @@ def _check_endpoint(merchant: Merchant, case: Case) -> None:
 
 def _check_order(merchant: Merchant, order: UUID) -> None:
     is_free = not Trial.objects.filter(merchant=merchant, checkout_uuid=order).exists()
-    if not is_free or not unpaid(merchant).filter(pk=order).exists():
+    if not is_free or not unpaid_orders(merchant).filter(pk=order).exists():
         raise CannotBegin("That order can no longer be paid. Make another order in your shop.")
 
 
-def unpaid(merchant: Merchant) -> QuerySet[Checkout]:
+def unpaid_orders(merchant: Merchant) -> QuerySet[Checkout]:
     """Return the merchant's own orders of the last hour that can be paid, the newest first."""
     now = clock.now()
     rows = Checkout.objects.filter(
         merchant=merchant, status=Status.CREATED, created_at__gte=now - RECENT, payable_until__gt=now
     )
-    return rows.exclude(merchant_order_id__startswith=MADE).order_by("-created_at")
+    return rows.exclude(merchant_order_id__startswith=MADE_PREFIX).order_by("-created_at")
 
 
 def _delete_old(merchant: Merchant, case: Case, now: datetime) -> None:
     rows = Trial.objects.filter(merchant=merchant, case=case.name)
     passed = rows.filter(has_passed=True).order_by("-created_at").values_list("pk", flat=True)[:1]
-    rows.filter(created_at__lt=now - KEPT).exclude(pk__in=list(passed)).exclude(ended_at=None).delete()
+    rows.filter(created_at__lt=now - RETENTION).exclude(pk__in=list(passed)).exclude(ended_at=None).delete()
 
 
 def run_due() -> None:
@@ -131,7 +131,7 @@ def run_due() -> None:
         trial = _DUE.take_oldest(_lease_fields)
         if trial is None:
             return
-        step(trial)
+        take_step(trial)
 
 
 def _lease_fields(_: Trial, now: datetime) -> Mapping[str, Any]:
@@ -143,7 +143,7 @@ _DUE: leases.Queue[Trial] = leases.Queue(
 )
 
 
-def step(trial: Trial) -> None:
+def take_step(trial: Trial) -> None:
     """Make and pay the trial's order, take the sandbox's action if it is due, and judge the evidence.
 
     The trial ends once it can be judged.
@@ -181,14 +181,14 @@ def _pay_order(trial: Trial, case: Case) -> UUID:
         Trial.objects.filter(pk=trial.pk).update(checkout_uuid=made)
     checkout = Checkout.objects.select_related("merchant", "lead").get(pk=made)
     if checkout.status == Status.CREATED:
-        with sandbox_actions.first_attempts(case):
+        with sandbox_actions.hold_first_attempts(case):
             paying.pay(checkout, {"phone": PAYER, "card": case.card}, cause=_cause_of(trial))
     return made
 
 
 def _look_for_verdict(trial: Trial, checkout_uuid: UUID) -> Verdict | None:
     seen = evidence.read_evidence(trial, checkout_uuid)
-    if sandbox_actions.act(seen):
+    if sandbox_actions.act_if_due(seen):
         seen = evidence.read_evidence(trial, checkout_uuid)
     trial.evidence = [line._asdict() for line in evidence.evidence_in_words(seen)]
     return verdicts.judge(seen)
@@ -210,7 +210,7 @@ def _order_of_case(trial: Trial, case: Case) -> Order:
         "custom_data": None,
     }
     return Order(
-        merchant_order_id=f"{MADE}{case.name}-{trial.pk.hex[-8:]}",
+        merchant_order_id=f"{MADE_PREFIX}{case.name}-{trial.pk.hex[-8:]}",
         total_amount=2250,
         currency="GBP",
         return_url=page,

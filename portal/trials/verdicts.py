@@ -6,21 +6,21 @@ from typing import NamedTuple
 
 from checkout.states import Status
 from portal.trials.cases import CASES
-from portal.trials.evidence import Seen
+from portal.trials.evidence import TrialEvidence
 from webhooks import health
-from webhooks.delivery import in_words
+from webhooks.delivery import describe_error
 from webhooks.models import Attempt, Delivery, EventType
 
 LONGEST = timedelta(minutes=15)
-LOOKS_WITHIN = timedelta(minutes=10)  # how long a server may take to notice a change by listing orders
-CALM = timedelta(seconds=5)  # how long to wait for a second capture, which would fail the trial
-GIVES_AWAY = (
+LISTING_PERIOD = timedelta(minutes=10)  # how long a server may take to notice a change by listing orders
+QUIET_PERIOD = timedelta(seconds=5)  # how long to wait for a second capture, which would fail the trial
+ANSWER_REMEDY = (
     "Answer 2xx once you have captured, and 5xx if you could not capture. With any other answer, you lose"
     " the hold."
 )
 
-EARLIER = "Your server listed its holds and captured this one before the event came"
-AGAIN = "Run the case again, and let your server list its holds less often until the event comes."
+CAPTURED_EARLIER = "Your server listed its holds and captured this one before the event came"
+RUN_AGAIN = "Run the case again, and let your server list its holds less often until the event comes."
 
 
 class Verdict(NamedTuple):
@@ -33,7 +33,7 @@ class Verdict(NamedTuple):
 PASSED = Verdict(True)
 
 
-def judge(seen: Seen) -> Verdict | None:
+def judge(seen: TrialEvidence) -> Verdict | None:
     """Return the outcome of a trial, or None while it is open."""
     if seen.now - seen.trial.created_at > LONGEST:
         waited = f"15 minutes have passed without {CASES[seen.trial.case].waits_for}."
@@ -41,7 +41,7 @@ def judge(seen: Seen) -> Verdict | None:
     return _CASES[seen.trial.case](seen)
 
 
-def _without_capture(seen: Seen) -> Verdict | None:
+def _no_capture_verdict(seen: TrialEvidence) -> Verdict | None:
     """Return the verdict of a failed trial if the order was not captured and cannot be captured any more.
 
     Return None while a capture is possible, or if there was one.
@@ -57,20 +57,18 @@ def _without_capture(seen: Seen) -> Verdict | None:
     sent = seen.delivery_of(EventType.AUTHORIZED)
     is_parked = sent is not None and sent.status == Delivery.Status.PARKED
     if checkout.status == Status.AUTHORIZED and is_parked and not seen.is_in_doubt:
-        return Verdict(False, f"{_answer_words(seen.authorized[-1])} and did not capture. {GIVES_AWAY}")
+        return Verdict(False, f"{_answer_words(seen.authorized[-1])} and did not capture. {ANSWER_REMEDY}")
     return None
 
 
-def _failure_words(seen: Seen) -> str:
+def _failure_words(seen: TrialEvidence) -> str:
     if not seen.authorized:
         return "No checkout.authorized was sent. Tick this event under Webhooks, and run the case again."
     last = seen.authorized[-1]
     if last.is_delivered:
         return f"{_answer_words(last)} to checkout.authorized: capture there before you answer."
     if last.http_status is None:
-        return (
-            f"Your server gave no answer ({in_words(last.error_message)}). Make sure that it can be reached."
-        )
+        return f"Your server gave no answer ({describe_error(last.error_message)}). Make sure that it can be reached."
     return f"{_answer_words(last)} to checkout.authorized: look for the reason in its log."
 
 
@@ -80,8 +78,8 @@ def _answer_words(attempt: Attempt) -> str:
     return f"Your server answered {attempt.http_status}"
 
 
-def _judge_twice(seen: Seen) -> Verdict | None:
-    if gone := _without_capture(seen):
+def _judge_twice(seen: TrialEvidence) -> Verdict | None:
+    if gone := _no_capture_verdict(seen):
         return gone
     acted_at = seen.trial.acted_at
     again = [attempt for attempt in seen.authorized if acted_at and attempt.started_at >= acted_at]
@@ -89,13 +87,13 @@ def _judge_twice(seen: Seen) -> Verdict | None:
     return _judge_resent(seen, again[0] if again else None, known)
 
 
-def _judge_retry(seen: Seen) -> Verdict | None:
-    if captured_at := _captured_by_itself(seen):
+def _judge_retry(seen: TrialEvidence) -> Verdict | None:
+    if captured_at := _captured_without_event(seen):
         return _judge_single_capture(seen, since=captured_at)
     return _judge_retried(seen)
 
 
-def _captured_by_itself(seen: Seen, attempts: int = 1) -> datetime | None:
+def _captured_without_event(seen: TrialEvidence, attempts: int = 1) -> datetime | None:
     """Return when the server captured before attempt number `attempts` + 1 of the event, or None.
 
     A server that lists its holds can capture without waiting for the event, which is then superseded.
@@ -105,8 +103,8 @@ def _captured_by_itself(seen: Seen, attempts: int = 1) -> datetime | None:
     return seen.checkout.captured_at if is_over and len(seen.authorized) <= attempts else None
 
 
-def _judge_retried(seen: Seen) -> Verdict | None:
-    if gone := _without_capture(seen):
+def _judge_retried(seen: TrialEvidence) -> Verdict | None:
+    if gone := _no_capture_verdict(seen):
         return gone
     second = seen.authorized[1] if len(seen.authorized) > 1 else None
     return _judge_resent(
@@ -114,7 +112,7 @@ def _judge_retried(seen: Seen) -> Verdict | None:
     )
 
 
-def _judge_resent(seen: Seen, second: Attempt | None, otherwise: str) -> Verdict | None:
+def _judge_resent(seen: TrialEvidence, second: Attempt | None, otherwise: str) -> Verdict | None:
     """Judge the attempt that sent the event again: it must be answered 2xx, and the order captured once.
 
     `otherwise` completes the reason of a failure.
@@ -130,7 +128,7 @@ def _judge_resent(seen: Seen, second: Attempt | None, otherwise: str) -> Verdict
     )
 
 
-def _judge_single_capture(seen: Seen, *, since: datetime) -> Verdict | None:
+def _judge_single_capture(seen: TrialEvidence, *, since: datetime) -> Verdict | None:
     """Judge whether the server captured only once.
 
     The trial fails at a second capture. It passes if no second capture has come within CALM after `since`.
@@ -138,13 +136,13 @@ def _judge_single_capture(seen: Seen, *, since: datetime) -> Verdict | None:
     if len(seen.captures) > 1:
         what = "Your server captured twice: it treated a repeated event as a new event."
         return Verdict(False, f"{what} Keep the ids of the events that you have seen, and skip those.")
-    return PASSED if seen.now - since >= CALM and seen.captures else None
+    return PASSED if seen.now - since >= QUIET_PERIOD and seen.captures else None
 
 
-def _judge_slow(seen: Seen) -> Verdict | None:
+def _judge_slow(seen: TrialEvidence) -> Verdict | None:
     first = seen.authorized[0] if seen.authorized else None
     if first and first.ended_at and first.error_message != health.DROPPED_BY_SANDBOX:
-        what = in_words(first.error_message)
+        what = describe_error(first.error_message)
         return Verdict(
             False,
             f"Your server could not be reached ({what}). Make sure that it runs, and run the case again.",
@@ -152,9 +150,9 @@ def _judge_slow(seen: Seen) -> Verdict | None:
     return _judge_retried(seen)
 
 
-def _judge_lapse(seen: Seen) -> Verdict | None:
+def _judge_lapse(seen: TrialEvidence) -> Verdict | None:
     if seen.checkout.captured_at:
-        return Verdict(False, f"{EARLIER}, so no hold has lapsed. {AGAIN}")
+        return Verdict(False, f"{CAPTURED_EARLIER}, so no hold has lapsed. {RUN_AGAIN}")
     late, told = (seen.attempts_of(kind)[:1] for kind in (EventType.AUTHORIZED, EventType.VOIDED))
     if not late or not told or late[0].ended_at is None or told[0].ended_at is None:
         return None
@@ -162,38 +160,38 @@ def _judge_lapse(seen: Seen) -> Verdict | None:
         what = f"{_answer_words(told[0])} to checkout.voided."
         return Verdict(False, f"{what} Accept the event, mark the order as not paid, and answer 2xx.")
     if late[0].http_status is None:
-        what = f"{_answer_words(late[0])} to checkout.authorized ({in_words(late[0].error_message)})."
+        what = f"{_answer_words(late[0])} to checkout.authorized ({describe_error(late[0].error_message)})."
         return Verdict(
             False, f"{what} Make sure that it answers within 15 seconds, even if its capture is refused."
         )
-    return PASSED if seen.now - max(late[0].ended_at, told[0].ended_at) >= CALM else None
+    return PASSED if seen.now - max(late[0].ended_at, told[0].ended_at) >= QUIET_PERIOD else None
 
 
-def _judge_rotation(seen: Seen) -> Verdict | None:
-    if _captured_by_itself(seen, attempts=0):
-        return Verdict(False, f"{EARLIER}, so it has not checked the two signatures. {AGAIN}")
+def _judge_rotation(seen: TrialEvidence) -> Verdict | None:
+    if _captured_without_event(seen, attempts=0):
+        return Verdict(False, f"{CAPTURED_EARLIER}, so it has not checked the two signatures. {RUN_AGAIN}")
     first = seen.authorized[0] if seen.authorized else None
     if first and first.ended_at and not first.is_delivered:
         what = f"{_answer_words(first)} to an event that both secrets signed."
         return Verdict(False, f"{what} Accept it if any v1 of the header matches one of your secrets.")
     if first and seen.signatures < 2:
         return Verdict(False, "Only one secret signed, because the old one was stopped. Run the case again.")
-    if gone := _without_capture(seen):
+    if gone := _no_capture_verdict(seen):
         return gone
     if not first or not first.ended_at or not seen.checkout.captured_at:
         return None
     return _judge_single_capture(seen, since=max(first.ended_at, seen.checkout.captured_at))
 
 
-def _judge_refused(seen: Seen) -> Verdict | None:
-    if gone := _without_capture(seen):
+def _judge_refused(seen: TrialEvidence) -> Verdict | None:
+    if gone := _no_capture_verdict(seen):
         return gone
     failed_at = seen.came_back_at
     if failed_at is None:
         return None
     if seen.asked_since(failed_at, "refund"):
         return PASSED
-    if seen.now - failed_at < LOOKS_WITHIN:
+    if seen.now - failed_at < LISTING_PERIOD:
         return None
     what = "The refund failed, and your server did not read the order for ten minutes."
     return Verdict(
@@ -201,21 +199,21 @@ def _judge_refused(seen: Seen) -> Verdict | None:
     )
 
 
-def _judge_lost(seen: Seen) -> Verdict | None:
-    if gone := _without_capture(seen):
+def _judge_lost(seen: TrialEvidence) -> Verdict | None:
+    if gone := _no_capture_verdict(seen):
         return gone
     captured_at = seen.checkout.captured_at
     if captured_at is None:
         return None
     if seen.asked_since(captured_at, "capture"):
         return PASSED
-    if seen.now - captured_at < LOOKS_WITHIN:
+    if seen.now - captured_at < LISTING_PERIOD:
         return None
     what = "The capture's answer was lost, and your server never asked again. It does not know that the order is paid."
     return Verdict(False, f"{what} Repeat the capture, or read the order.")
 
 
-_CASES: dict[str, Callable[[Seen], Verdict | None]] = {
+_CASES: dict[str, Callable[[TrialEvidence], Verdict | None]] = {
     "twice": _judge_twice,
     "retry": _judge_retry,
     "slow": _judge_slow,

@@ -49,7 +49,7 @@ def _matching_entries(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Aud
         rows = rows.filter(Q(user__email__icontains=name) | Q(client__name__icontains=name))
     if asked.get("q"):
         rows = rows.filter(request_id=asked["q"])
-    return search.of_days(rows, merchant, asked)
+    return search.filter_by_days(rows, merchant, asked)
 
 
 def _fields_of_entry(found: Sequence[AuditEntry]) -> dict[str, Any]:
@@ -80,6 +80,6 @@ def _audit_line(entry: AuditEntry, same: Sequence[AuditEntry] = ()) -> dict[str,
         "first_at": same[-1].created_at if same else None,
         "words": audit.ACTIONS.get(entry.action, entry.action),
         "told": told,
-        "short_told": lists.cut(told),
-        "short_id": lists.cut(entry.request_id),
+        "short_told": lists.shorten_ids(told),
+        "short_id": lists.shorten_ids(entry.request_id),
     }

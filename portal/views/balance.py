@@ -22,7 +22,7 @@ from portal.access import requires
 from portal.lists import Listing
 from portal.models import Membership
 from portal.orders import search
-from portal.orders.disputed import ON_THE_ORDER
+from portal.orders.disputed import ORDER_BADGES
 from portal.views import payouts
 
 HEADING = (
@@ -39,10 +39,10 @@ KINDS: dict[str, str] = {
     Booking.Kind.SETTLED_OUTSIDE: "Refunded another way",
     Booking.Kind.CLOSING: "Not owed to a lead any more",
 }
-TAKEN_BACK = "{}, reversed"  # the label of a booking's reversal
+REVERSED = "{}, reversed"  # the label of a booking's reversal
 # The kinds of movements that an operation has caused. A returned refund also refers to an operation, the
 # refund, but that operation has not caused the return.
-OF_OPERATIONS = (Movement.Kind.CAPTURED, Movement.Kind.REFUNDED)
+OPERATION_KINDS = (Movement.Kind.CAPTURED, Movement.Kind.REFUNDED)
 
 
 class Cause(NamedTuple):
@@ -66,10 +66,12 @@ def show_balance(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 
 def _balance_context(merchant: Merchant, asked: dict[str, Any], found: Sequence[Posting]) -> dict[str, Any]:
-    (owed,) = sums.balances(merchant.pk, Posting.Account.MERCHANT)
+    (owed,) = sums.read_balances(merchant.pk, Posting.Account.MERCHANT)
     return {
         "balances": [money.display(-total, currency) for currency, total in owed.items()],
-        "disputed": [money.display(-total, currency) for currency, total in _in_dispute(merchant) if total],
+        "disputed": [
+            money.display(-total, currency) for currency, total in _disputed_sums(merchant) if total
+        ],
         "rows": (rows := list(_movement_rows(merchant, found))),
         "together": _sums_by_currency(rows),
         "payouts": [payouts.payout_rows(row) for row in payouts.newest(merchant, asked)],
@@ -89,7 +91,7 @@ def export_balance(request: HttpRequest, membership: Membership) -> HttpResponse
     return answer
 
 
-def _in_dispute(merchant: Merchant) -> Iterator[tuple[str, int]]:
+def _disputed_sums(merchant: Merchant) -> Iterator[tuple[str, int]]:
     """Yield each currency and the net amount that open disputes have moved, in its minor units.
 
     Withdrawn money is negative.
@@ -102,7 +104,7 @@ def _in_dispute(merchant: Merchant) -> Iterator[tuple[str, int]]:
 def _matching_postings(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Posting]:
     """Return the postings on the merchant's account, which holds what we owe the merchant."""
     rows = Posting.objects.filter(merchant=merchant, account=Posting.Account.MERCHANT)
-    return search.of_days(rows, merchant, asked)
+    return search.filter_by_days(rows, merchant, asked)
 
 
 def _sums_by_currency(rows: Sequence[dict[str, Any]]) -> list[str]:
@@ -133,7 +135,7 @@ def _movement_rows(merchant: Merchant, found: Any) -> Iterator[dict[str, Any]]:
             "minor_units": -posting.amount,
             "currency": posting.currency,
             "order": orders.get(posting.checkout_uuid, ""),
-            "badge": ON_THE_ORDER[Dispute.Status.OPEN] if posting.checkout_uuid in disputed else None,
+            "badge": ORDER_BADGES[Dispute.Status.OPEN] if posting.checkout_uuid in disputed else None,
             "checkout_uuid": posting.checkout_uuid,
             "operation": cause.operation_uuid or posting.transaction,
             "fee": money.display(line.fee, line.currency) if line and line.fee else "",
@@ -151,11 +153,12 @@ def _causes_of(transactions: set[UUID]) -> dict[UUID, Cause]:
     """Map each transaction of the ledger to the cause of its movement."""
     moved = Movement.objects.filter(pk__in=transactions).values_list("pk", "kind", "operation")
     causes = {
-        pk: Cause(KINDS[kind], operation if kind in OF_OPERATIONS else None) for pk, kind, operation in moved
+        pk: Cause(KINDS[kind], operation if kind in OPERATION_KINDS else None)
+        for pk, kind, operation in moved
     }
     for booking in Booking.objects.filter(pk__in=transactions):
         kind = KINDS[booking.kind]
-        causes[booking.pk] = Cause(TAKEN_BACK.format(kind) if booking.reverses_id else kind, None)
+        causes[booking.pk] = Cause(REVERSED.format(kind) if booking.reverses_id else kind, None)
     return causes
 
 

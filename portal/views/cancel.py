@@ -22,9 +22,9 @@ from portal.models import AuditEntry, Membership
 from portal.orders import detail, order, timeline
 
 MAX_REASON = 255
-CLOCKS = timedelta(minutes=5)  # maximum difference between the database's clock and ours
+CLOCK_TOLERANCE = timedelta(minutes=5)  # maximum difference between the database's clock and ours
 BUSY = "A card payment on this order is under way. The order was not cancelled. Try again in a moment."
-NOT_NOW: dict[str, str] = {
+STATE_REFUSALS: dict[str, str] = {
     Status.CAPTURED: "This order has been captured: it stays captured, and you can refund it.",
     Status.REFUNDING: "This order has been captured, and its refund is on its way. It cannot be cancelled.",
     Status.REFUNDED: "This order has been refunded. It cannot be cancelled.",
@@ -49,10 +49,10 @@ def cancel(request: HttpRequest, membership: Membership, checkout_uuid: UUID) ->
         return _cancel_order(request, membership, read.checkout, form.cleaned_data["reason"])
     shown = detail.order_context(read)
     if not shown["can_cancel"]:
-        pages.refuse(request, _not_now(read.checkout))
+        pages.report_refusal(request, _state_refusal(read.checkout))
         return _go_back(request, checkout_uuid)
     asked = {"cancels": True, "reason": form.data.get("reason", ""), "errors": pages.errors(form)}
-    if pages.is_asked_for(request, "question"):
+    if pages.is_part_requested(request, "question"):
         return pages.show_page(request, membership, "portal/_cancel.html", shown | asked)
     context = shown | asked | {"story": timeline.timeline_page(read)}
     return pages.show_page(request, membership, "portal/checkout.html", context, here="portal_checkouts")
@@ -60,7 +60,7 @@ def cancel(request: HttpRequest, membership: Membership, checkout_uuid: UUID) ->
 
 def _go_back(request: HttpRequest, checkout_uuid: UUID) -> HttpResponse:
     """Redirect to the order's page. If htmx sent the request, the whole page is loaded."""
-    if pages.is_asked_for(request, "question"):
+    if pages.is_part_requested(request, "question"):
         return HttpResponseClientRedirect(reverse("portal_checkout", args=[checkout_uuid]))
     return redirect("portal_checkout", checkout_uuid)
 
@@ -72,12 +72,14 @@ def _cancel_order(
     try:
         ended = cancellations.cancel(merchant, checkout.pk, note=reason, cause=cause)
     except (NotCancellable, OperationInProgress, OperationalError) as refusal:
-        pages.refuse(request, _refusal_sentence(refusal, order.read_order(merchant, checkout.pk).checkout))
+        pages.report_refusal(
+            request, _refusal_sentence(refusal, order.read_order(merchant, checkout.pk).checkout)
+        )
     else:
         if _is_by(cause.actor, ended):
             _record_cancel(request, membership, ended)
         else:
-            pages.refuse(request, _not_now(ended))
+            pages.report_refusal(request, _state_refusal(ended))
     return redirect("portal_checkout", checkout.pk)
 
 
@@ -85,7 +87,7 @@ def _refusal_sentence(refusal: Exception, checkout: Checkout) -> str:
     """Return why the order was not cancelled. Raise a database error again, unless a row was locked."""
     if isinstance(refusal, OperationalError) and not locks.is_locked(refusal):
         raise refusal
-    return _not_now(checkout) if isinstance(refusal, NotCancellable) else BUSY
+    return _state_refusal(checkout) if isinstance(refusal, NotCancellable) else BUSY
 
 
 def _is_by(actor: str, checkout: Checkout) -> bool:
@@ -100,13 +102,13 @@ def _record_cancel(request: HttpRequest, membership: Membership, checkout: Check
     record.
     """
     facts: dict[str, Any] = {"checkout": str(checkout.pk), "order": checkout.merchant_order_id}
-    since = (checkout.voided_at or clock.now()) - CLOCKS
+    since = (checkout.voided_at or clock.now()) - CLOCK_TOLERANCE
     lately = AuditEntry.objects.filter(merchant=membership.merchant, created_at__gte=since)
     if not lately.filter(action="cancelled", facts__checkout=facts["checkout"]).exists():
         audit.record(request, membership, "cancelled", **facts)
 
 
-def _not_now(checkout: Checkout) -> str:
+def _state_refusal(checkout: Checkout) -> str:
     if checkout.void_reason == VoidReason.AUTH_EXPIRED:
         return LAPSED
-    return NOT_NOW.get(checkout.status, BUSY)
+    return STATE_REFUSALS.get(checkout.status, BUSY)

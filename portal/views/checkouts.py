@@ -23,7 +23,7 @@ from portal.dashboard import merchant_tasks
 from portal.lists import Listing
 from portal.models import Membership
 from portal.orders import detail, order, search, timeline
-from portal.orders.disputed import ON_THE_ORDER
+from portal.orders.disputed import ORDER_BADGES
 
 # The columns of the CSV file, each with the function that returns its value.
 COLUMNS: dict[str, Callable[[Checkout], Any]] = {
@@ -64,7 +64,7 @@ def _list_context(
     marks = _extra_badges(found)
     return {
         "chips": search.chips(asked, {row.currency for row in found}),
-        "rows": [_list_row(checkout, marks) for checkout in current_checkouts.fresh(rows, found)],
+        "rows": [_list_row(checkout, marks) for checkout in current_checkouts.refresh_late(rows, found)],
     }
 
 
@@ -73,7 +73,7 @@ def _extra_badges(found: Sequence[Checkout]) -> dict[UUID, Badge]:
     failed = merchant_tasks.failed_refunds(checkout__in=found).values_list("checkout", flat=True)
     disputes = Dispute.objects.filter(checkout_uuid__in=[row.pk for row in found]).order_by("created_at")
     return dict.fromkeys(failed, badges.REFUND_FAILED) | {
-        row.checkout_uuid: ON_THE_ORDER[Dispute.Status(row.status)] for row in disputes
+        row.checkout_uuid: ORDER_BADGES[Dispute.Status(row.status)] for row in disputes
     }
 
 
@@ -97,7 +97,7 @@ def checkout_page(request: HttpRequest, membership: Membership, checkout_uuid: U
     context = detail.order_context(read) | {
         "story": timeline.timeline_page(read, request.GET.get("before", ""))
     }
-    if pages.is_asked_for(request, "state"):
+    if pages.is_part_requested(request, "state"):
         return pages.show_page(request, membership, "portal/_checkout.html", context, here="portal_checkouts")
     return pages.show_page(request, membership, "portal/checkout.html", context, here="portal_checkouts")
 
@@ -135,5 +135,5 @@ def _count_mates(checkout: Checkout) -> tuple[int, int]:
 
 
 def _file_lines(rows: QuerySet[Checkout], found: list[Checkout]) -> Iterator[list[Any]]:
-    for checkout in current_checkouts.fresh(rows, found):
+    for checkout in current_checkouts.refresh_late(rows, found):
         yield [value(checkout) for value in COLUMNS.values()]

@@ -20,7 +20,7 @@ def customer_data(request: HttpRequest, membership: Membership, checkout_uuid: U
     try:
         person = data_subjects.of_customer(checkout.lead_id or UUID(int=0))
     except data_subjects.Unknown:
-        pages.refuse(request, "We have no data of this customer.")
+        pages.report_refusal(request, "We have no data of this customer.")
         return redirect("portal_checkout", checkout_uuid)
     content = data_export.export_data(person, membership.merchant)
     audit.record(request, membership, "customer_exported", checkout=str(checkout.pk))

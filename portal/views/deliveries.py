@@ -28,7 +28,7 @@ from webhooks import resending, subscriptions
 from webhooks.models import Attempt, Delivery, Subscription
 
 # For each refusal that a person can override: the name of the question that the person must confirm first.
-CONFIRMED: dict[type[resending.CannotResend], str] = {
+CONFIRMATIONS: dict[type[resending.CannotResend], str] = {
     resending.HoldIsOver: "over",
     resending.AlreadyDelivered: "delivered",
 }
@@ -46,7 +46,7 @@ def list_deliveries(request: HttpRequest, membership: Membership) -> HttpRespons
     with timezone.override(ZoneInfo(merchant.time_zone)):
         form = search.Filters(request.GET or None)
         asked = lists.filter_values(form)
-    rows, key = search.rows(merchant, asked), search.key(asked)
+    rows, key = search.matching_rows(merchant, asked), search.sort_field(asked)
     shown, in_steps = partial(_list_context, merchant, asked), asked.get("outcome") == "delivered"
     return lists.show_list(
         request, membership, Listing("deliveries", form, rows, shown, key=key, in_steps=in_steps)
@@ -57,17 +57,17 @@ def _list_context(
     merchant: Merchant, asked: dict[str, Any], found: Sequence[Attempt | Delivery]
 ) -> dict[str, Any]:
     lines = search.lines_of(merchant, found)
-    hopeless = resending.count_hopeless(merchant)
+    hopeless = resending.count_unsendable(merchant)
     return {
         **_parked_context(merchant, asked),
         "chips": search.chips(asked),
-        "none_of": search.none_of(asked),
-        "none_says": search.none_says(asked),
+        "none_of": search.empty_heading(asked),
+        "none_says": search.empty_text(asked),
         "rows": lines,
         "can_tick": any(line["can_tick"] for line in lines),
         "has_endpoint": partial(_has_endpoint, merchant),  # called only if the log is empty
         "hopeless": hopeless,
-        "too_late": search.too_late(merchant) if hopeless == 1 else None,
+        "too_late": search.newest_too_late(merchant) if hopeless == 1 else None,
     }
 
 
@@ -77,10 +77,10 @@ def _parked_context(merchant: Merchant, asked: dict[str, Any]) -> dict[str, Any]
     Deliveries of the filters' time span count. Without such a filter, those of the last seven days count.
     """
     since, until = asked.get("since"), asked.get("until")
-    rows, maximum = merchant_tasks.parked(merchant), merchant_tasks.MAXIMUM
+    rows, maximum = merchant_tasks.parked_deliveries(merchant), merchant_tasks.MAXIMUM
     if since or until:
-        rows, maximum = resending.parked_deliveries(merchant, since, until), resending.MAXIMUM
-    parked = resending.sendable(rows.order_by("-ended_at")[:maximum])
+        rows, maximum = resending.parked_deliveries(merchant, since, until), resending.MAX_RESENT
+    parked = resending.sendable_deliveries(rows.order_by("-ended_at")[:maximum])
     oldest = parked.order_by("ended_at").values_list("ended_at", flat=True).first()
     return {"parked": parked.count(), "parked_since": since or oldest, "parked_until": until}
 
@@ -107,7 +107,9 @@ def _show_detail(
         reveal=more.pop("reveal", False),
     )
     context = {"shown": shown, "confirm": request.GET.get("confirm", "")} | more
-    template = "portal/_delivery.html" if pages.is_asked_for(request, "opened") else "portal/delivery.html"
+    template = (
+        "portal/_delivery.html" if pages.is_part_requested(request, "opened") else "portal/delivery.html"
+    )
     return pages.show_page(request, membership, template, context, here="portal_deliveries")
 
 
@@ -133,9 +135,9 @@ def resend(request: HttpRequest, membership: Membership) -> HttpResponse:
             return _resend_one(request, membership, chosen[0])
         _show_result(request, _resend_many(request, membership, chosen))
     except NothingChosen as nothing:
-        pages.refuse(request, str(nothing))
+        pages.report_refusal(request, str(nothing))
     except subscriptions.SubscriptionNotFound:
-        pages.refuse(request, "There is no endpoint to send to. Save an endpoint first.")
+        pages.report_refusal(request, "There is no endpoint to send to. Save an endpoint first.")
         return redirect("portal_webhooks")
     return redirect("portal_deliveries")
 
@@ -143,19 +145,19 @@ def resend(request: HttpRequest, membership: Membership) -> HttpResponse:
 def _resend_one(request: HttpRequest, membership: Membership, delivery_uuid: UUID) -> HttpResponse:
     address = reverse("portal_delivery", args=[delivery_uuid])
     try:
-        delivery = _sent_again(request, membership, delivery_uuid)
+        delivery = _resend_and_record(request, membership, delivery_uuid)
     except resending.DeliveryNotFound:
         raise Http404 from None
     except (resending.HoldIsOver, resending.AlreadyDelivered) as refused:
-        return redirect(f"{address}?confirm={CONFIRMED[type(refused)]}")
+        return redirect(f"{address}?confirm={CONFIRMATIONS[type(refused)]}")
     except resending.CannotResend as refused:
-        pages.refuse(request, str(refused))
+        pages.report_refusal(request, str(refused))
         return redirect(address)
     messages.success(request, "The delivery is on its way. Your server’s answer appears here.")
     return redirect(f"{address}?attempt={delivery.attempt_count + 1}")
 
 
-def _sent_again(request: HttpRequest, membership: Membership, delivery_uuid: UUID) -> Delivery:
+def _resend_and_record(request: HttpRequest, membership: Membership, delivery_uuid: UUID) -> Delivery:
     confirmed = request.POST.get("confirm") == "yes"
     with transaction.atomic(durable=True):
         delivery = resending.resend(
@@ -169,7 +171,7 @@ def _sent_again(request: HttpRequest, membership: Membership, delivery_uuid: UUI
     return delivery
 
 
-def _resend_many(request: HttpRequest, membership: Membership, chosen: list[UUID]) -> resending.Resent:
+def _resend_many(request: HttpRequest, membership: Membership, chosen: list[UUID]) -> resending.ResendResult:
     merchant, cause = membership.merchant, access.cause(membership)
     confirmed = request.POST.get("confirm") == "yes"
     with transaction.atomic(durable=True):
@@ -188,7 +190,7 @@ def _resend_many(request: HttpRequest, membership: Membership, chosen: list[UUID
 def close(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Close the parked deliveries that cannot be sent again."""
     with transaction.atomic(durable=True):
-        closed = resending.close(membership.merchant)
+        closed = resending.close_unsendable(membership.merchant)
         if closed:
             audit.record(request, membership, "deliveries_closed", closed=closed)
     words = "1 delivery is closed." if closed == 1 else f"{closed:,} deliveries are closed."
@@ -196,7 +198,7 @@ def close(request: HttpRequest, membership: Membership) -> HttpResponse:
     return redirect("portal_deliveries")
 
 
-def _show_result(request: HttpRequest, resent: resending.Resent) -> None:
+def _show_result(request: HttpRequest, resent: resending.ResendResult) -> None:
     if not resent.sent:
         words = "None of these deliveries can be sent again: their hold is over, or they were delivered or are too old."
         messages.warning(request, words)

@@ -26,7 +26,7 @@ def menu(request: HttpRequest, membership: Membership) -> HttpResponse:
     # The value of aria-current is "true" and not "page", because the marked entry is not this page.
     context = {"memberships": mine, "back": back, "mark": "true"}
     return pages.show_page(
-        request, membership, "portal/menu.html", context, here=pages.place_of(urlsplit(back).path)
+        request, membership, "portal/menu.html", context, here=pages.menu_entry_of(urlsplit(back).path)
     )
 
 
@@ -35,7 +35,7 @@ def switch(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Switch to another merchant of the person."""
     wanted = search.parse_uuid(request.POST.get("merchant", ""))
     chosen = get_object_or_404(Membership, user=membership.user, merchant=wanted)
-    request.session[access.CHOSEN] = str(chosen.merchant_id)
+    request.session[access.CHOSEN_MERCHANT_KEY] = str(chosen.merchant_id)
     return redirect("portal_home")
 
 
@@ -71,4 +71,4 @@ def _membership_of(request: HttpRequest) -> Membership | None:
     if not request.path.startswith(PORTAL) or not request.user.is_authenticated:
         return None
     membership = access.current_membership(request)
-    return None if membership is None or access.wants_second_factor(membership) else membership
+    return None if membership is None or access.must_set_up_second_factor(membership) else membership

@@ -12,7 +12,7 @@ from payments import money
 from portal import pages
 from portal.access import requires
 from portal.dashboard import charts, first_day, stats
-from portal.dashboard.merchant_tasks import Waiting
+from portal.dashboard.merchant_tasks import WaitingItems
 from portal.models import Membership
 from portal.templatetags.portal import span
 
@@ -27,7 +27,7 @@ def home(request: HttpRequest, membership: Membership) -> HttpResponse:
 
     Until the first capture, the page shows the steps towards it instead of figures and charts.
     """
-    waiting = Waiting(membership.merchant)
+    waiting = WaitingItems(membership.merchant)
     if not first_day.is_over(membership.merchant):
         context = {"day": first_day.first_day_of(membership.merchant), "needs": waiting.needs()}
         return pages.show_page(
@@ -38,7 +38,7 @@ def home(request: HttpRequest, membership: Membership) -> HttpResponse:
     with timezone.override(ZoneInfo(membership.merchant.time_zone)):
         picture = stats.read_stats(membership.merchant, span, request.GET.get("currency", ""))
         context = _charts(picture) | {"needs": waiting.needs(), "switch": SWITCH, "span_words": WORDS[span]}
-    template = "portal/_pictures.html" if pages.is_asked_for(request, "pictures") else "portal/home.html"
+    template = "portal/_pictures.html" if pages.is_part_requested(request, "pictures") else "portal/home.html"
     return pages.show_page(request, membership, template, context, here="portal_home", waiting=waiting)
 
 

@@ -34,13 +34,15 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
         invitation = team.open_invitation(token)
         person = User.objects.filter(email__iexact=invitation.email).first()
         if person is None:
-            return _join_anew(request, token, invitation)
-        return _join_as(request, token, invitation, person)
+            return _join_with_new_account(request, token, invitation)
+        return _join_with_account(request, token, invitation, person)
     except Invitation.DoesNotExist:
         return _render_answer(request, "portal/invitation_ended.html", {}, status=404)
 
 
-def _join_as(request: HttpRequest, token: str, invitation: Invitation, person: User) -> HttpResponse:
+def _join_with_account(
+    request: HttpRequest, token: str, invitation: Invitation, person: User
+) -> HttpResponse:
     """Add a person with an account to the team, after a login and a confirmation.
 
     Raises Invitation.DoesNotExist.
@@ -56,7 +58,7 @@ def _join_as(request: HttpRequest, token: str, invitation: Invitation, person: U
     return _render_answer(request, "portal/join.html", context)
 
 
-def _join_anew(request: HttpRequest, token: str, invitation: Invitation) -> HttpResponse:
+def _join_with_new_account(request: HttpRequest, token: str, invitation: Invitation) -> HttpResponse:
     """Ask for a password, then create an account and add the person to the team.
 
     Raises Invitation.DoesNotExist.
@@ -85,7 +87,7 @@ def _accept_invitation(request: HttpRequest, token: str, person: User) -> Member
 
 
 def _go_to_merchant(request: HttpRequest, membership: Membership) -> HttpResponse:
-    request.session[access.CHOSEN] = str(membership.merchant_id)
+    request.session[access.CHOSEN_MERCHANT_KEY] = str(membership.merchant_id)
     messages.success(request, f"Welcome. You act for {membership.merchant.name} now.")
     return redirect("portal_home")
 

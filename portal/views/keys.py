@@ -49,7 +49,7 @@ def _show_keys(request: HttpRequest, membership: Membership, **more: Any) -> Htt
     clients = list(rows.filter(revoked_at=None).select_related("holder").order_by("created"))
     grantable = keys.grantable(membership.role)
     context: dict[str, Any] = {
-        "made": _handed_over(request, membership, clients),
+        "made": _take_secret(request, membership, clients),
         "clients": clients,
         "changeable": {client.pk for client in clients if grantable.issuperset(client.scopes.split())},
         "revoked": rows.exclude(revoked_at=None).order_by("-revoked_at")[:MAX_REVOKED],
@@ -61,16 +61,16 @@ def _show_keys(request: HttpRequest, membership: Membership, **more: Any) -> Htt
 
 def _show_secret_once(request: HttpRequest, membership: Membership, made: NewClient) -> HttpResponse:
     """Redirect to the keys, where the secret is shown once."""
-    _hand_over(request, membership, made)
+    _store_secret(request, membership, made)
     return redirect("portal_keys")
 
 
-def _hand_over(request: HttpRequest, membership: Membership, made: NewClient) -> None:
-    pages.hand_over(request, membership, "key", f"{made.client.pk} {made.client_secret}")
+def _store_secret(request: HttpRequest, membership: Membership, made: NewClient) -> None:
+    pages.store_secret(request, membership, "key", f"{made.client.pk} {made.client_secret}")
 
 
-def _handed_over(request: HttpRequest, membership: Membership, clients: list[ApiClient]) -> NewClient | None:
-    key, _, secret = pages.handed_over(request, membership, "key").partition(" ")
+def _take_secret(request: HttpRequest, membership: Membership, clients: list[ApiClient]) -> NewClient | None:
+    key, _, secret = pages.take_secret(request, membership, "key").partition(" ")
     client = next((client for client in clients if str(client.pk) == key), None)
     return NewClient(client, secret) if client else None
 
@@ -130,9 +130,9 @@ def _report_refusals(request: HttpRequest) -> Iterator[None]:
         with access.or_404(), transaction.atomic(durable=True):
             yield
     except keys.ScopeNotAllowed as refused:
-        pages.refuse(request, f"{_roles(refused)} may change a key with these scopes.")
+        pages.report_refusal(request, f"{_roles(refused)} may change a key with these scopes.")
     except keys.StillRotating:
-        pages.refuse(request, "This key has two secrets already. Stop the old one first.")
+        pages.report_refusal(request, "This key has two secrets already. Stop the old one first.")
 
 
 @requires("change_keys", sensitive=True, form_of="portal_keys")
@@ -141,7 +141,7 @@ def rotate(request: HttpRequest, membership: Membership, client_uuid: UUID) -> H
     with _report_refusals(request):
         made = keys.rotate(membership, client_uuid)
         _record_action(request, membership, "key_rotated", made.client)
-        _hand_over(request, membership, made)
+        _store_secret(request, membership, made)
     return redirect("portal_keys")
 
 

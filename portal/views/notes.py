@@ -30,9 +30,9 @@ def write(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> 
     checkout = order.read_order(membership.merchant, checkout_uuid).checkout
     form = NoteForm(request.POST)
     if not form.is_valid():
-        pages.refuse(request, f"The note was not saved. {pages.errors(form)['text']}")
+        pages.report_refusal(request, f"The note was not saved. {pages.errors(form)['text']}")
     elif CheckoutNote.objects.filter(checkout_uuid=checkout.pk).count() >= MAX_NOTES:
-        pages.refuse(request, f"An order can have at most {MAX_NOTES} notes.")
+        pages.report_refusal(request, f"An order can have at most {MAX_NOTES} notes.")
     else:
         facts = {"checkout": str(checkout.pk), "order": checkout.merchant_order_id}
         note = CheckoutNote(merchant=membership.merchant, checkout_uuid=checkout.pk, user=membership.user)

@@ -23,16 +23,16 @@ class Add(webauthn.AddWebAuthnView):
         facts: dict[str, Any] = super().get_context_data(**kwargs)
         selection = facts["js_data"]["creation_options"]["publicKey"]["authenticatorSelection"]
         selection |= {"residentKey": "required", "requireResidentKey": True}
-        return facts | {"is_required": second_factor.is_missing(self.request.user)} | kwargs
+        return facts | {"is_required": second_factor.is_second_factor_missing(self.request.user)} | kwargs
 
     @transaction.atomic(durable=True)
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        passkey_forms.lock(request.user.pk)
+        passkey_forms.lock_person(request.user.pk)
         response: HttpResponse = super().post(request, *args, **kwargs)
         return response
 
     def form_valid(self, form: Any) -> HttpResponse:
-        second_factor.delete_codes_of_none(self.request.user)
+        second_factor.delete_orphan_codes(self.request.user)
         response: HttpResponse = super().form_valid(form)
         return response
 

@@ -17,13 +17,13 @@ from portal.models import Membership
 from portal.orders import search
 
 HEADING = ("made_at", "kind", "amount", "fee", "net", "currency", "order_id", "checkout_uuid", "reference")
-SHOWN = 31  # the newest payouts: about a month of daily payouts
+MAX_SHOWN = 31  # the newest payouts: about a month of daily payouts
 
 
 def newest(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[BalanceEntry]:
     """Return the merchant's newest payouts in the requested days, including returned payouts."""
     rows = BalanceEntry.objects.filter(merchant=merchant, kind=BalanceEntry.Kind.PAYOUT)
-    return search.of_days(rows, merchant, asked, key="made_at").order_by("-made_at", "-pk")[:SHOWN]
+    return search.filter_by_days(rows, merchant, asked, key="made_at").order_by("-made_at", "-pk")[:MAX_SHOWN]
 
 
 def payout_rows(row: BalanceEntry) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def refund(request: HttpRequest, membership: Membership, checkout_uuid: UUID) ->
         return _refund_order(request, membership, read.checkout, asked)
     shown = detail.order_context(read)
     if not shown["can_refund"]:
-        pages.refuse(request, _not_now(read.checkout.status))
+        pages.report_refusal(request, _state_refusal(read.checkout.status))
         return redirect("portal_checkout", checkout_uuid)
     context = shown | _step_context(read.checkout, form, asked) | {"story": timeline.timeline_page(read)}
     return pages.show_page(request, membership, "portal/checkout.html", context, here="portal_checkouts")
@@ -62,7 +62,7 @@ def _step_context(checkout: Checkout, form: RefundForm, asked: dict[str, Any]) -
         "reason_error": form.errors.get("reason", [""])[0] if form.is_bound else "",
         "ref": asked.get("ref") or f"portal_{uuid4()}",
         "parts": _amounts_by_card(checkout),
-        "is_undecided": _is_undecided(checkout),
+        "is_undecided": _can_amounts_change(checkout),
     }
 
 
@@ -75,7 +75,7 @@ def _refund_order(
             merchant, checkout.pk, ref=asked["ref"], reason=asked["reason"] or None, cause=cause
         )
     except (OperationInProgress, OperationalError, NotRefundable, RefundRefConflict) as refusal:
-        pages.refuse(request, _refusal_sentence(refusal, merchant, checkout.pk))
+        pages.report_refusal(request, _refusal_sentence(refusal, merchant, checkout.pk))
     else:
         _record_refund(request, membership, accepted.refund, checkout)
     return redirect("portal_checkout", checkout.pk)
@@ -86,9 +86,9 @@ def _refusal_sentence(refusal: Exception, merchant: Merchant, checkout_uuid: UUI
     if isinstance(refusal, OperationalError) and not locks.is_locked(refusal):
         raise refusal
     if isinstance(refusal, NotRefundable):
-        return _not_now(refusal.status) if refusal.dispute is None else DISPUTED[refusal.dispute.status]
+        return _state_refusal(refusal.status) if refusal.dispute is None else DISPUTED[refusal.dispute.status]
     if isinstance(refusal, RefundRefConflict):
-        return _not_now(order.read_order(merchant, checkout_uuid).checkout.status)
+        return _state_refusal(order.read_order(merchant, checkout_uuid).checkout.status)
     return BUSY
 
 
@@ -105,7 +105,7 @@ def _record_refund(request: HttpRequest, membership: Membership, refund: Refund,
         audit.record(request, membership, "refund", checkout=str(checkout.pk), order=order_id, ref=ref)
 
 
-def _not_now(status: str) -> str:
+def _state_refusal(status: str) -> str:
     reasons = {
         "refunding": "A refund of this order is already on its way. No second refund was started.",
         "refunded": "This order has already been refunded. No second refund was started.",
@@ -126,7 +126,7 @@ def _amounts_by_card(checkout: Checkout) -> list[dict[str, str]]:
     ]
 
 
-def _is_undecided(checkout: Checkout) -> bool:
+def _can_amounts_change(checkout: Checkout) -> bool:
     """Return whether the amounts can change, because a mate is paying or a share is being reimbursed."""
     shares = checkout.payment_requests.all()
     if shares.filter(status=ShareStatus.PAYING).exists():

@@ -39,7 +39,7 @@ COLUMNS: dict[str, Callable[[Refund], Any]] = {
 class Filters(search.Days):
     """The filters of the list, all of them optional."""
 
-    q = forms.CharField(required=False, max_length=search.MAX_TYPED)
+    q = forms.CharField(required=False, max_length=search.MAX_TEXT)
     state = forms.ChoiceField(required=False, choices=STATES)
 
 
@@ -76,7 +76,7 @@ def _matching_refunds(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Ref
         rows = rows.filter(pk__in={*of_ref, *of_orders})
     if asked.get("state"):
         rows = rows.filter(status=asked["state"])
-    return search.of_days(rows, merchant, asked)
+    return search.filter_by_days(rows, merchant, asked)
 
 
 def _list_context(found: Sequence[Refund]) -> dict[str, Any]:
@@ -86,9 +86,9 @@ def _list_context(found: Sequence[Refund]) -> dict[str, Any]:
                 "refund": row,
                 "amount": money.display(row.amount, row.checkout.currency),
                 "badge": badges.REFUND[row.status],
-                "why": reasons.said(row.failure_reason),
+                "why": reasons.reason_text(row.failure_reason),
                 "is_unpaid": row.status == Refund.Status.FAILED and row.checkout.status == Status.CAPTURED,
-                "may_pass": reasons.may_pass(row.failure_reason),
+                "may_pass": reasons.can_succeed_again(row.failure_reason),
             }
             for row in found
         ]

@@ -20,15 +20,15 @@ from portal.lists import Listing
 from portal.models import ApiClient, Membership
 from portal.orders import entries, search
 
-SHOWN = timedelta(days=7)
-REFUSED = 400  # the lowest status of a refused request
+SHOWN_PERIOD = timedelta(days=7)
+REFUSED_FROM = 400  # the lowest status of a refused request
 OUTCOMES = (("", "Any"), ("accepted", "Accepted"), ("refused", "Refused"))
 
 
 class Filters(forms.Form):
     """The filters of the list, all of them optional."""
 
-    q = forms.CharField(required=False, max_length=search.MAX_TYPED)
+    q = forms.CharField(required=False, max_length=search.MAX_TEXT)
     outcome = forms.ChoiceField(required=False, choices=OUTCOMES)
 
 
@@ -42,9 +42,11 @@ def list_requests(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 
 def _matching_requests(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[ApiCall]:
-    since = clock.now() - SHOWN
+    since = clock.now() - SHOWN_PERIOD
     rows = ApiCall.objects.filter(merchant=merchant, created_at__gte=since)
-    rows = rows.filter(pk__gte=clock.first_id(since - partitions.CLOCKS_DIFFER))  # reads few partitions
+    rows = rows.filter(
+        pk__gte=clock.first_id(since - partitions.MAX_CLOCK_DIFFERENCE)
+    )  # reads few partitions
     if asked.get("q"):
         text = asked["q"].strip()
         about = list(search.checkouts(merchant, {"q": text}).values_list("pk", flat=True))
@@ -53,7 +55,7 @@ def _matching_requests(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Ap
         rows = rows.filter(pk__in={*of_id, *of_orders})
     if asked.get("outcome"):
         is_refused = asked["outcome"] == "refused"
-        rows = rows.filter(status__gte=REFUSED) if is_refused else rows.filter(status__lt=REFUSED)
+        rows = rows.filter(status__gte=REFUSED_FROM) if is_refused else rows.filter(status__lt=REFUSED_FROM)
     return rows
 
 
@@ -72,13 +74,13 @@ def _request_lines(found: Sequence[ApiCall]) -> dict[str, Any]:
 
 
 def _request_line(call: ApiCall) -> dict[str, Any]:
-    is_refused = call.status >= REFUSED
+    is_refused = call.status >= REFUSED_FROM
     docs = f"{reverse('api_docs')}#error-{quote(call.error_code)}" if call.error_code else ""
     return {
         "call": call,
         "act": entries.verb_of(call).replace("-", " ").capitalize(),
-        "short_path": lists.cut(call.path).replace("…", "…\N{WORD JOINER}"),
-        "short_id": lists.cut(call.request_id),
+        "short_path": lists.shorten_ids(call.path).replace("…", "…\N{WORD JOINER}"),
+        "short_id": lists.shorten_ids(call.request_id),
         "badge": badges.REFUSED if is_refused else badges.ACCEPTED,
         "docs_url": docs,
     }

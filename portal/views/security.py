@@ -46,12 +46,12 @@ def end_sessions(request: HttpRequest) -> HttpResponse:
 
     Raises ReauthenticationRequired.
     """
-    if not access.is_fresh(request):
+    if not access.has_fresh_proof(request):
         raise ReauthenticationRequired
     person, named = _signed_in_person(request), request.POST.get("session", "")
-    ended = sessions.end(request, person, named)
+    ended = sessions.end_other_sessions(request, person, named)
     if ended:
-        audit.record_of_person(request, person, "sessions_ended", sessions=ended)
+        audit.record_person_change(request, person, "sessions_ended", sessions=ended)
         messages.success(request, "That session has ended." if named else "All other sessions have ended.")
     response = redirect("mfa_index")
     response.status_code = 303
@@ -63,11 +63,11 @@ class ActivateTotp(totp_views.ActivateTOTPView):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         facts: dict[str, Any] = super().get_context_data(**kwargs)
-        is_required = second_factor.is_missing(self.request.user)
+        is_required = second_factor.is_second_factor_missing(self.request.user)
         return facts | {"is_required": is_required, "picture": mark_safe(facts["totp_svg"])}  # noqa: S308 - ours
 
     def form_valid(self, form: Any) -> HttpResponseBase:
-        second_factor.delete_codes_of_none(self.request.user)
+        second_factor.delete_orphan_codes(self.request.user)
         response: HttpResponseBase = super().form_valid(form)
         second_factor.use_code(self.request.user, form.cleaned_data["code"])
         return response

@@ -19,7 +19,7 @@ from portal.models import Invitation, Membership, Role
 from portal.pages import Question
 
 HERE = "portal_team"
-AN_EMAIL = "Write an e-mail address, such as lea@acme.example."
+EMAIL_ERROR = "Write an e-mail address, such as lea@acme.example."
 WORDS: dict[str, str] = {
     "view": "See everything except personal data and the audit log",
     "export": "Export files",
@@ -35,8 +35,8 @@ WORDS: dict[str, str] = {
     "change_settings": "Change the settings",
     "read_audit": "Read the audit log",
 }
-MAKES_OWNERS = "Make a person an owner"  # portal.team allows this only to owners
-GIVES_SCOPES = {  # portal.keys.grantable
+MAKE_OWNER = "Make a person an owner"  # portal.team allows this only to owners
+SCOPE_TEXTS = {  # portal.keys.grantable
     "refunds:write": "Make API keys that refund",
     "customers:read": "Make API keys that read customers’ data",
 }
@@ -45,7 +45,9 @@ GIVES_SCOPES = {  # portal.keys.grantable
 class InviteForm(forms.Form):
     """The person to invite, and their role."""
 
-    email = forms.EmailField(max_length=254, error_messages=dict.fromkeys(("required", "invalid"), AN_EMAIL))
+    email = forms.EmailField(
+        max_length=254, error_messages=dict.fromkeys(("required", "invalid"), EMAIL_ERROR)
+    )
     role = forms.ChoiceField(choices=Role.choices, error_messages={"required": "Choose a role."})
 
 
@@ -69,10 +71,10 @@ def _show_team(request: HttpRequest, membership: Membership, **more: Any) -> Htt
 
 def _role_table() -> list[dict[str, Any]]:
     """Return what each role may do, one row for each action."""
-    table = [(words, access.MAY[action]) for action, words in WORDS.items()]
-    for scope, words in GIVES_SCOPES.items():
+    table = [(words, access.ROLES_BY_ACTION[action]) for action, words in WORDS.items()]
+    for scope, words in SCOPE_TEXTS.items():
         table.append((words, frozenset(role for role in Role if scope in keys.grantable(role))))
-    table.append((MAKES_OWNERS, frozenset({Role.OWNER})))
+    table.append((MAKE_OWNER, frozenset({Role.OWNER})))
     return [{"words": words, "cells": [role in may for role in Role]} for words, may in table]
 
 
@@ -114,7 +116,7 @@ def invite(request: HttpRequest, membership: Membership) -> HttpResponse:
 def take_back(request: HttpRequest, membership: Membership, invitation_uuid: UUID) -> HttpResponse:
     """Withdraw an invitation."""
     with access.or_404(), transaction.atomic(durable=True):
-        invitation = team.take_back(membership.merchant, invitation_uuid)
+        invitation = team.withdraw_invitation(membership.merchant, invitation_uuid)
         audit.record(request, membership, "invitation_taken_back", email=invitation.email)
     messages.success(request, f"The invitation of {invitation.email} is withdrawn.")
     return redirect("portal_team")
@@ -128,7 +130,7 @@ def change_role(request: HttpRequest, membership: Membership, membership_uuid: U
             member = team.change_role(membership, membership_uuid, _read_role(request))
             audit.record(request, membership, "role_changed", email=member.user.email, role=member.role)
     except team.TeamRefused as refused:
-        pages.refuse(request, str(refused))
+        pages.report_refusal(request, str(refused))
     else:
         messages.success(request, f"{member.user.email} is {member.get_role_display().lower()} now.")
     return redirect("portal_team")
@@ -165,7 +167,7 @@ def _remove_member(request: HttpRequest, membership: Membership, membership_uuid
             member = team.remove(membership, membership_uuid)
             audit.record(request, membership, "person_removed", email=member.user.email)
     except team.TeamRefused as refused:
-        pages.refuse(request, str(refused))
+        pages.report_refusal(request, str(refused))
     else:
         messages.success(request, f"{member.user.email} is no longer in the team.")
     is_still_in_team = Membership.objects.filter(pk=membership.pk).exists()

@@ -24,15 +24,15 @@ from webhooks import subscriptions
 from webhooks.subscriptions import SubscriptionNotFound
 
 HERE = "portal_checklist"
-OWN = "own"  # value of `order` in the URL: the cases pay the merchant's own order
-ROTATING = Question(
+OWN_ORDER = "own"  # value of `order` in the URL: the cases pay the merchant's own order
+ROTATE_QUESTION = Question(
     "Integration checklist",
     "Rotate the signing secret?",
     "You get a new secret, which is shown once. The old secret also signs for two hours, so that no delivery fails. "
     "The sandbox then pays an order and sends an event that both secrets sign.",
     "Rotate and run it",
 )
-ROTATED = Question(
+SEND_QUESTION = Question(
     "Integration checklist",
     "Send an event that two secrets sign?",
     "A rotation is in progress: two secrets already sign, so you get no new secret. The sandbox only sends the event.",
@@ -41,14 +41,14 @@ ROTATED = Question(
 
 
 @requires("view")
-def ticked(request: HttpRequest, membership: Membership) -> HttpResponse:
+def show_checklist(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show which steps of the integration are done. In the sandbox, also show the cases that it runs."""
     progress = checklist_page.checklist_with_cases(
-        membership.merchant, is_own=request.GET.get("order") == OWN
+        membership.merchant, is_own=request.GET.get("order") == OWN_ORDER
     )
-    if pages.is_asked_for(request, "cases"):
+    if pages.is_part_requested(request, "cases"):
         return pages.show_page(request, membership, "portal/_cases.html", {"progress": progress}, here=HERE)
-    context = {"progress": progress, "new_secret": pages.handed_over(request, membership, "signing")}
+    context = {"progress": progress, "new_secret": pages.take_secret(request, membership, "signing")}
     return pages.show_page(request, membership, "portal/checklist.html", context, here=HERE)
 
 
@@ -67,7 +67,7 @@ def run(request: HttpRequest, membership: Membership) -> HttpResponse:
         _begin_case(request, membership, case, order)
     except CannotBegin as refused:
         return _show_refusal(request, refused)
-    return redirect(f"{reverse(HERE)}{_order_query(order and OWN)}#case-{case.name}")
+    return redirect(f"{reverse(HERE)}{_order_query(order and OWN_ORDER)}#case-{case.name}")
 
 
 def _stop_case(request: HttpRequest, membership: Membership, case: Case) -> HttpResponse:
@@ -97,16 +97,16 @@ def rotate_and_run(request: HttpRequest, membership: Membership) -> HttpResponse
     except CannotBegin as refused:
         return _show_refusal(request, refused)
     if secret:
-        pages.hand_over(request, membership, "signing", secret)
+        pages.store_secret(request, membership, "signing", secret)
     return redirect(f"{reverse(HERE)}#{'secret' if secret else 'case-rotate'}")
 
 
 def _rotate_question(membership: Membership) -> Question:
     """Return the question whether to rotate. If two secrets already sign, it asks only whether to begin."""
     with suppress(SubscriptionNotFound):
-        if subscriptions.previous_sign_until(subscriptions.read_subscription(membership.merchant)):
-            return ROTATED
-    return ROTATING
+        if subscriptions.previous_secret_expiries(subscriptions.read_subscription(membership.merchant)):
+            return SEND_QUESTION
+    return ROTATE_QUESTION
 
 
 def _begin_with_rotation(request: HttpRequest, membership: Membership, case: Case) -> str:
@@ -117,7 +117,7 @@ def _begin_with_rotation(request: HttpRequest, membership: Membership, case: Cas
     with transaction.atomic(durable=True):
         if not _begin_case(
             request, membership, case, request.GET.get("order", "")
-        ) or subscriptions.previous_sign_until(subscriptions.read_subscription(membership.merchant)):
+        ) or subscriptions.previous_secret_expiries(subscriptions.read_subscription(membership.merchant)):
             return ""
         audit.record(request, membership, "secret_rotated")
         return subscriptions.rotate(membership.merchant).signing_secret
@@ -136,5 +136,5 @@ def _begin_case(request: HttpRequest, membership: Membership, case: Case, order:
 
 
 def _show_refusal(request: HttpRequest, refused: CannotBegin) -> HttpResponse:
-    pages.refuse(request, str(refused))
+    pages.report_refusal(request, str(refused))
     return redirect("portal_webhooks" if isinstance(refused, NoEndpoint) else HERE)

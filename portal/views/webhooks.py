@@ -30,7 +30,7 @@ from webhooks.targets import TargetRefused
 from webhooks.url_check import CheckedUrl, TooManyChecks
 
 MAX_ADDRESS = 2048
-EXPLAINED: dict[str, str] = {
+TYPE_DESCRIPTIONS: dict[str, str] = {
     EventType.AUTHORIZED: "A customer has paid and the money is held. Capture within 2 minutes.",
     EventType.VOIDED: "A hold was released, because you cancelled the order or the hold lapsed.",
     EventType.OPTED_IN: "A customer ticked your opt-in box. The event contains personal data.",
@@ -45,8 +45,8 @@ HERE = "portal_webhooks"
 # Patterns for the function of an example receiver that checks a signature: its first line, and its other
 # lines.
 CHECKS = re.compile(r"(def|function) verify\(")
-INSIDE = re.compile(r"$|\s|\{")
-ENDING = Question(
+FUNCTION_BODY = re.compile(r"$|\s|\{")
+END_QUESTION = Question(
     "Webhooks",
     "Remove the endpoint?",
     "Your server then gets no events. A hold lapses if it is not captured in time. Waiting deliveries are parked. "
@@ -62,7 +62,7 @@ RECEIVERS = {
 }
 
 
-class Unfit(Exception):
+class InvalidEndpoint(Exception):
     """The typed values are not a valid endpoint. `errors` has the reason for each field."""
 
     def __init__(self, errors: dict[str, str]) -> None:
@@ -71,9 +71,9 @@ class Unfit(Exception):
 
 
 @requires("view")
-def configured(request: HttpRequest, membership: Membership) -> HttpResponse:
+def show_webhooks(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show the endpoint, its health, its secrets, the last test event, and code that verifies a signature."""
-    if pages.is_asked_for(request, "answer"):
+    if pages.is_part_requested(request, "answer"):
         return pages.show_page(
             request, membership, "portal/_test_answered.html", _test_result(request, membership)
         )
@@ -86,7 +86,7 @@ def _show_page(request: HttpRequest, membership: Membership, **more: Any) -> Htt
     subscription = _subscription_of(membership)
     context = {
         "subscription": subscription,
-        "new_secret": pages.handed_over(request, membership, "signing"),
+        "new_secret": pages.take_secret(request, membership, "signing"),
         "takes_loopback": settings.WEBHOOK_LOOPBACK,
         **_endpoint_context(subscription),
         **_receiver_context(request),
@@ -101,7 +101,7 @@ def _endpoint_context(subscription: Subscription | None) -> dict[str, Any]:
     if subscription is None:
         return {
             "url": "",
-            "types": _type_choices(EXPLAINED),
+            "types": _type_choices(TYPE_DESCRIPTIONS),
             "health": None,
             "success": "",
             "answered": 0,
@@ -109,8 +109,8 @@ def _endpoint_context(subscription: Subscription | None) -> dict[str, Any]:
             "may_rotate": True,
         }
     found = health.read_health(subscription)
-    until = subscriptions.previous_sign_until(subscription)
-    wanted = EXPLAINED if "*" in subscription.event_types else subscription.event_types
+    until = subscriptions.previous_secret_expiries(subscription)
+    wanted = TYPE_DESCRIPTIONS if "*" in subscription.event_types else subscription.event_types
     return {
         "url": subscription.url,
         "types": _type_choices(wanted),
@@ -124,7 +124,9 @@ def _endpoint_context(subscription: Subscription | None) -> dict[str, Any]:
 
 def _type_choices(chosen: Collection[str]) -> list[dict[str, Any]]:
     """Return all event types, and whether each is chosen."""
-    return [{"name": name, "words": words, "is_on": name in chosen} for name, words in EXPLAINED.items()]
+    return [
+        {"name": name, "words": words, "is_on": name in chosen} for name, words in TYPE_DESCRIPTIONS.items()
+    ]
 
 
 def _test_result(request: HttpRequest, membership: Membership) -> dict[str, Any]:
@@ -155,7 +157,7 @@ def _checking_function(name: str) -> str:
     """Return the source of the function that checks a signature, from the file of an example receiver."""
     lines = (Path(receivers.__file__).parent / name).read_text().splitlines()
     first = next(at for at, line in enumerate(lines) if CHECKS.match(line))
-    inside = itertools.takewhile(INSIDE.match, lines[first + 1 :])
+    inside = itertools.takewhile(FUNCTION_BODY.match, lines[first + 1 :])
     checking = "\n".join([lines[first], *inside]).rstrip()
     return checking + "\n}" * (not name.endswith(".py"))
 
@@ -184,13 +186,13 @@ def _test_context(request: HttpRequest, membership: Membership) -> dict[str, Any
 def save(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Register the endpoint, or change its address or its event types."""
     url = request.POST.get("url", "").strip()[: MAX_ADDRESS + 1]
-    chosen = [name for name in request.POST.getlist("event_types") if name in EXPLAINED]
+    chosen = [name for name in request.POST.getlist("event_types") if name in TYPE_DESCRIPTIONS]
     try:
         secret = _save_endpoint(request, membership, url, chosen)
-    except Unfit as unfit:
+    except InvalidEndpoint as unfit:
         return _show_page(request, membership, url=url, types=_type_choices(chosen), errors=unfit.errors)
     if secret:
-        pages.hand_over(request, membership, "signing", secret)
+        pages.store_secret(request, membership, "signing", secret)
     else:
         messages.success(request, "Saved. The next delivery goes to this address.")
     return redirect("portal_webhooks")
@@ -207,7 +209,7 @@ def _save_endpoint(request: HttpRequest, membership: Membership, url: str, chose
             membership.merchant, url=checked, event_types=_subscribed_types(chosen), is_approved=is_approved
         )
         if registered.is_changed:
-            facts = subscriptions.facts(registered.subscription)
+            facts = subscriptions.audit_facts(registered.subscription)
             audit.record(request, membership, "subscription_saved", **facts)
     return registered.signing_secret or ""
 
@@ -219,18 +221,18 @@ def _check_endpoint_url(merchant: Merchant, url: str, chosen: Sequence[str]) -> 
     if not chosen:
         errors["types"] = "Choose at least one event."
     if errors:
-        raise Unfit(errors)
+        raise InvalidEndpoint(errors)
     try:
-        return url_check.checked(merchant, url)
+        return url_check.check_merchant_url(merchant, url)
     except (TargetRefused, TooManyChecks, Busy) as refused:
         said = REFUSALS.get(type(refused)) or str(refused)
         # The messages say "URL", but this page calls it an address.
-        raise Unfit({"url": said.replace("The URL", "The address")}) from refused
+        raise InvalidEndpoint({"url": said.replace("The URL", "The address")}) from refused
 
 
 def _subscribed_types(chosen: Sequence[str]) -> list[str]:
     """Return the event types to subscribe to: `*` for all of them, which includes future ones."""
-    return ["*"] if len(chosen) == len(EXPLAINED) else list(chosen)
+    return ["*"] if len(chosen) == len(TYPE_DESCRIPTIONS) else list(chosen)
 
 
 @requires("approve_endpoint", sensitive=True, form_of="portal_webhooks")
@@ -243,7 +245,9 @@ def approve(request: HttpRequest, membership: Membership) -> HttpResponse:
             audit.record(request, membership, "endpoint_approved", url=url)
             messages.success(request, "Approved. Personal data goes to this address from now on.")
         else:
-            pages.refuse(request, "The address has changed since the page was opened. Check the new one.")
+            pages.report_refusal(
+                request, "The address has changed since the page was opened. Check the new one."
+            )
     return redirect("portal_webhooks")
 
 
@@ -251,7 +255,7 @@ def approve(request: HttpRequest, membership: Membership) -> HttpResponse:
 def end(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Ask whether to end the subscription, then end it and park its waiting deliveries."""
     if request.method != "POST":
-        return pages.ask_question(request, membership, ENDING, here=HERE)
+        return pages.ask_question(request, membership, END_QUESTION, here=HERE)
     with suppress(subscriptions.SubscriptionNotFound), transaction.atomic(durable=True):
         access.recheck(membership, "change_webhooks")
         subscriptions.end(membership.merchant)
@@ -272,11 +276,13 @@ def rotate(request: HttpRequest, membership: Membership) -> HttpResponse:
             rotated = subscriptions.rotate(membership.merchant)
             audit.record(request, membership, "secret_rotated")
     except subscriptions.RotationInProgress:
-        pages.refuse(request, "Three secrets sign already. Wait until one ends, or stop the old ones first.")
+        pages.report_refusal(
+            request, "Three secrets sign already. Wait until one ends, or stop the old ones first."
+        )
         return redirect("portal_webhooks")
     except subscriptions.SubscriptionNotFound:
         return redirect("portal_webhooks")
-    pages.hand_over(request, membership, "signing", rotated.signing_secret)
+    pages.store_secret(request, membership, "signing", rotated.signing_secret)
     return redirect("portal_webhooks")
 
 
@@ -296,9 +302,9 @@ def send_test(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Send a test event. The page then shows the response."""
     try:
         with transaction.atomic(durable=True):
-            event = testing.send(membership.merchant)
+            event = testing.send_test_event(membership.merchant)
             audit.record(request, membership, "test_event_sent", event=str(event.pk))
     except (subscriptions.SubscriptionNotFound, testing.TooManyTests) as refused:
-        pages.refuse(request, REFUSALS[type(refused)])
+        pages.report_refusal(request, REFUSALS[type(refused)])
         return redirect("portal_webhooks")
     return redirect(f"{reverse('portal_webhooks')}?tested={event.pk}#test")

@@ -36,7 +36,7 @@ class ServerError(http.NoAnswer):
 
 def connect(url: str, put: Callable[[Any, str, Any], None] = setattr) -> None:
     """Send this process's calls to the bank at `url`. `put` replaces an attribute, as setattr does."""
-    put(client, "money", partial(_money, url))
+    put(client, "call_for_outcome", partial(_money, url))
     put(client, "call_bank", partial(_ask, url))
     put(client, "bank_address", lambda: url)
 

@@ -37,7 +37,7 @@ _UUIDS = ("key", "payment", "account", "subject", "refund", "share")
 def ask(request: HttpRequest, verb: str) -> HttpResponse:
     """Carry out a call to the bank from another process."""
     given = request.headers.get("Authorization", "")
-    known = verb in MONEY or verb in client.OTHERS
+    known = verb in MONEY or verb in client.BANK_CALLS
     if not known or not hmac.compare_digest(given.encode(), f"Bearer {http_client.secret()}".encode()):
         raise Http404
     began = time.monotonic()
@@ -45,7 +45,7 @@ def ask(request: HttpRequest, verb: str) -> HttpResponse:
         answer = _serve(verb, _typed(orjson.loads(request.body)))
     except bank.UnknownCard:
         return HttpResponse(status=422)
-    except fault_injection.Broken as broken:
+    except fault_injection.CallFailed as broken:
         return _go_wrong(request, broken.mode)
     if verb in MONEY - {"look_up"} and not pace.take(began):
         return _go_wrong(request, Mode.DONE_THEN_HANG)
@@ -57,7 +57,7 @@ def _serve(verb: str, arguments: dict[str, Any]) -> Any:
     answer = (
         fault_injection.call_with_faults(verb, arguments)
         if verb in MONEY
-        else client.OTHERS[verb](**arguments)
+        else client.BANK_CALLS[verb](**arguments)
     )
     return None if verb == "answer_challenge" else answer
 

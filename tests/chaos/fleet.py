@@ -109,7 +109,7 @@ class Fleet(World):
 def _postgres(folder: Path) -> Iterator[tuple[servers.Server, str]]:
     """Yield a PostgreSQL server and its address."""
     with tempfile.TemporaryDirectory(prefix="checkout-") as sockets, (folder / "lock").open("w") as lock:
-        server = servers.postgres(servers.Place(folder, Path(sockets), lock.fileno(), durable=False))
+        server = servers.postgres(servers.ServerFolders(folder, Path(sockets), lock.fileno(), durable=False))
         server.start()
         try:
             yield server, f"postgresql://checkout@/checkout?host={sockets}"
@@ -125,7 +125,7 @@ def running(folder: Path) -> Iterator[Fleet]:
     points = folder / "points"
     points.mkdir()
     given = service.bare_environment(PORT=port, SHOP_PORT=shop_port, FAIL_POINTS=str(points))
-    variables = environment.of_run(given, folder / "engine")
+    variables = environment.variables_of_run(given, folder / "engine")
     with (
         _postgres(folder / "engine") as (postgres, database_url),
         engines.running(folder, durable=False, database_url=database_url) as own,

@@ -144,7 +144,7 @@ class Load:
 
         Raises AssertionError if an attempt was early.
         """
-        ended: dict[str, retries.Attempted] = {}
+        ended: dict[str, retries.AttemptedDelivery] = {}
         latest = 0.0
         for event_id, attempted, number, started_at in self._timeline():
             before = ended.get(event_id)
@@ -156,11 +156,11 @@ class Load:
             ended[event_id] = attempted
         return latest
 
-    def _timeline(self) -> Iterator[tuple[str, retries.Attempted, int, datetime]]:
+    def _timeline(self) -> Iterator[tuple[str, retries.AttemptedDelivery, int, datetime]]:
         for event_id, delivery_id, kind, event_at, until, number, began, end, status in self._rows(
             TIMELINE, self._merchants
         ):
-            attempted = retries.Attempted(
+            attempted = retries.AttemptedDelivery(
                 event_type=kind,
                 delivery_id=delivery_id,
                 attempts=number,

@@ -219,7 +219,7 @@ def running(folder: Path) -> Iterator[tuple[World, Service]]:
     more = {"BANK_PORT": bank_port, "BANK_URL": f"http://127.0.0.1:{bank_port}", "FAIL_POINTS": str(points)}
     more["DJANGO_SETTINGS_MODULE"] = "tests.bank.settings"
     given = service.bare_environment(PORT=port, SHOP_PORT=shop_port, **more, **FREE_OF_LIMITS)
-    variables = environment.of_run(given, folder) | {"SANDBOX_REFUND_SECONDS": "1"}
+    variables = environment.variables_of_run(given, folder) | {"SANDBOX_REFUND_SECONDS": "1"}
     with (
         engines.running(folder, durable=False) as own,
         engines.running(folder / "bank", durable=False, redis_url=own.redis_url) as books,

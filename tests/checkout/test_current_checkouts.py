@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("proven")]
 
 
 def borne(order: Checkout) -> tuple[int, int, int, int]:
-    found = current_checkouts.borne(order, current_checkouts.shares(order))
+    found = current_checkouts.split_of(order, current_checkouts.shares_of(order))
     assert sum(found) == order.amount, "the three come to all of it"
     return (*found, found.bears)
 

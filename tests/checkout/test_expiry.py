@@ -42,7 +42,7 @@ class TestHolds:
         Subscription.objects.create(merchant=acme, url="https://shop.example/hooks", event_types=["*"])
         assert expiry.expire_due(Status.AUTHORIZED, limit=10) == 3
         assert statuses(holds) == ["voided"] * 3
-        assert ledger_proof.breaches() == []
+        assert ledger_proof.find_breaches() == []
         for hold in holds:
             told = Event.objects.get(checkout_uuid=hold.pk, type="checkout.voided")
             gone = Event.objects.get(checkout_uuid=hold.pk, type="checkout.authorized")
@@ -70,7 +70,7 @@ class TestHolds:
     ) -> None:
         payment = Payment.objects.get(subject=holds[1].pk)
         operations.begin(payment, Operation.Kind.CAPTURE, now=clock.now(), cause=CAUSE)
-        monkeypatch.setattr(open_operations, "open_on", lambda _: Operation.objects.none())
+        monkeypatch.setattr(open_operations, "query_open_operation", lambda _: Operation.objects.none())
         assert expiry.expire_due(Status.AUTHORIZED, limit=10) == 2
         assert statuses(holds) == ["voided", "authorized", "voided"]
 
@@ -78,17 +78,17 @@ class TestHolds:
     def test_one_that_fails_holds_up_no_other(
         self, holds: list[Checkout], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        tell = events.voided
+        tell = events.emit_voided
 
         def poisoned(checkouts: list[Checkout]) -> None:
             if holds[1] in checkouts:
                 raise RuntimeError("poison")
             tell(checkouts)
 
-        monkeypatch.setattr(events, "voided", poisoned)
+        monkeypatch.setattr(events, "emit_voided", poisoned)
         tasks.expire_due()
         assert statuses(holds) == ["voided", "authorized", "voided"]
-        assert ledger_proof.breaches() == []
+        assert ledger_proof.find_breaches() == []
 
     @pytest.mark.rule("lapse.together")
     @pytest.mark.django_db(transaction=True)

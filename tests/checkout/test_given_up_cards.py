@@ -17,11 +17,11 @@ from tests.factories import CAUSE, CustomerFactory, make_late
 def test_the_card_of_who_leads_now_is_not_given_up_by_who_led_before(unpaid: Checkout) -> None:
     first, second = CustomerFactory.create(), CustomerFactory.create()
     for lead in (first, second):
-        mate_shares.join(unpaid.pk, lead)
+        mate_shares.make_lead(unpaid.pk, lead)
     token = bank.tokenise(subject=unpaid.pk, number="4000002500003155")
     authorizations.authorize(unpaid.pk, card=CardUse(token), lead=second, cause=CAUSE)
     for lead, is_open in ((first, True), (second, False)):
-        given_up_cards.use_another_card(unpaid.pk, unpaid.pk, lead=lead.pk)
+        given_up_cards.allow_another_card(unpaid.pk, unpaid.pk, lead=lead.pk)
         assert Operation.objects.get(kind="authorize").is_open == is_open
 
 
@@ -31,7 +31,7 @@ class TestACardThatWasGivenUp:
     def given_up(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> Checkout:
         """Give up a card that waits for the payer's confirmation. The outcome of its void is unknown."""
         pay(unpaid, "4000002500003155")
-        given_up_cards.use_another_card(unpaid.pk)
+        given_up_cards.allow_another_card(unpaid.pk)
         fault_injection.set_fault(verb="void", mode="down", times=1)
         tasks.finish_operations()
         assert Operation.objects.get(kind="void").state == "unknown"

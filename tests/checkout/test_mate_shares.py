@@ -33,7 +33,7 @@ class TestSplit:
 
     @pytest.mark.parametrize("amounts", [[9001], [4500, 4501], [9000] * 2])
     def test_that_is_more_than_the_order_is_refused(self, unpaid: Checkout, amounts: list[int]) -> None:
-        with pytest.raises(split_amounts.DoesNotAddUp) as refused:
+        with pytest.raises(split_amounts.SharesExceedAmount) as refused:
             mates.split(unpaid, *amounts)
         assert refused.value.excess == sum(amounts) - 9000
         assert not unpaid.payment_requests.exists()
@@ -133,18 +133,18 @@ class TestTheLead:
 
     def test_is_found_by_their_orders(self, unpaid: Checkout) -> None:
         first, second = CustomerFactory.create(), CustomerFactory.create()
-        mate_shares.join(unpaid.pk, first)
+        mate_shares.make_lead(unpaid.pk, first)
         assert (self.led(first), self.led(second)) == ([unpaid], [])
-        mate_shares.join(unpaid.pk, second)
+        mate_shares.make_lead(unpaid.pk, second)
         assert (self.led(first), self.led(second)) == ([], [unpaid])
 
     @pytest.mark.rule("pay.lead")
     def test_who_is_not_it_any_more_does_not_pay(self, unpaid: Checkout) -> None:
         """While the first person's card page was open, another person signed in."""
         first, second = CustomerFactory.create(), CustomerFactory.create()
-        mate_shares.join(unpaid.pk, first)
+        mate_shares.make_lead(unpaid.pk, first)
         token = bank.tokenise(subject=unpaid.pk, number="4242424242424242")
-        mate_shares.join(unpaid.pk, second)
+        mate_shares.make_lead(unpaid.pk, second)
         with nothing_moves(), pytest.raises(authorizations.NotTheLead):
             authorizations.authorize(unpaid.pk, card=CardUse(token), lead=first, cause=CAUSE)
         paid = authorizations.authorize(unpaid.pk, card=CardUse(token), lead=second, cause=CAUSE)
@@ -155,7 +155,7 @@ class TestTheLead:
         """Before the first person's request arrived, another person signed in and split the order."""
         first, second = CustomerFactory.create(), CustomerFactory.create()
         for lead in (first, second):
-            mate_shares.join(unpaid.pk, lead)
+            mate_shares.make_lead(unpaid.pk, lead)
         mate_shares.split(unpaid.pk, [mate_shares.Share(1000)], lead=second.pk)
         for lead_uuid in (first.pk, None):
             with nothing_moves(), pytest.raises(authorizations.NotTheLead):

@@ -71,7 +71,7 @@ class TestTheGuards:
             (origin, to)
             for origin in Status
             for to in Status
-            if origin != to and (origin, to) not in states.ALLOWED and origin == Status.CREATED
+            if origin != to and (origin, to) not in states.ALLOWED_MOVES and origin == Status.CREATED
         ],
     )
     def test_the_database_refuses_a_move_by_hand(self, unpaid: Checkout, origin: str, to: str) -> None:

@@ -120,7 +120,7 @@ class TestCapture:
             return outcome
 
         monkeypatch.setattr(operations, "look_up", overtaken)
-        operation_recovery.finish(stalled)
+        operation_recovery.finish_operation(stalled)
         assert Operation.objects.filter(kind="void").count() == 1
         assert (seen(unpaid), events()[1:]) == (("voided",) * 3, ["checkout.voided"])
 

@@ -41,7 +41,7 @@ class TestALateNo:
         before = list(Operation.objects.order_by("pk").values()), list(Payment.objects.values())
         factories.record(operation, Outcome(verdict, reason="late", is_vouched=True))
         assert (list(Operation.objects.order_by("pk").values()), list(Payment.objects.values())) == before
-        assert ledger_proof.breaches() == []
+        assert ledger_proof.find_breaches() == []
 
 
 @pytest.mark.rule("doubt.authorize")
@@ -67,7 +67,7 @@ def test_a_charge_after_the_end_is_reported_once_however_the_service_learns_of_i
     cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
     void = Operation.objects.select_related("payment").get(kind="void")
     factories.record(void, Outcome(Verdict.FAILED, reason="already_captured"))
-    planning.plan([void.payment_id], Operation.Kind.CAPTURE, now=clock.now(), cause=CAUSE)
+    planning.plan_operations([void.payment_id], Operation.Kind.CAPTURE, now=clock.now(), cause=CAUSE)
     late = Operation.objects.select_related("payment").get(kind="capture")
     factories.record(late, Outcome(Verdict.SUCCEEDED, reference="late"))
     told = Discrepancy.objects.get()

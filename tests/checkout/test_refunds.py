@@ -31,7 +31,7 @@ class TestAccept:
         assert (captured.status, captured.refunded_amount) == ("refunded", 9000)
         assert captured.last_refund_at == Refund.objects.get().settled_at
         assert factories.balances(captured.pk) == {"provider": 0, "merchant": 0}
-        assert Payment.objects.get().status == "refunded" and ledger_proof.breaches() == []
+        assert Payment.objects.get().status == "refunded" and ledger_proof.find_breaches() == []
 
     @pytest.mark.rule("refund.ref")
     def test_a_repeated_ref_makes_nothing_new(self, captured: Checkout) -> None:

@@ -33,7 +33,7 @@ class TestPaying:
         mates.pump(order.pk)
         assert PaymentRequest.objects.get(pk=shares[0].pk).status == "paid"
         assert factories.balances(order.pk) == {"provider": 11000, "merchant": -9000, "lead": -2000}
-        assert ledger_proof.breaches() == []
+        assert ledger_proof.find_breaches() == []
 
     @pytest.mark.rule("reimburse.delay")
     def test_waits_for_the_delay(
@@ -41,7 +41,7 @@ class TestPaying:
     ) -> None:
         settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
         mates.pay(shares[0])
-        operation_recovery.finish_all_of(order.pk)
+        operation_recovery.finish_due_operations(order.pk)
         (planned,) = Operation.objects.filter(share_uuid=shares[0].pk)
         share = PaymentRequest.objects.get(pk=shares[0].pk)
         assert share.paid_at and planned.next_attempt_at == share.paid_at + timedelta(hours=24)
@@ -51,13 +51,13 @@ class TestPaying:
     ) -> None:
         settings.REIMBURSEMENT_DELAY, settings.SANDBOX_REFUND_SECONDS = timedelta(hours=24), 60
         mates.pay(shares[0])
-        operation_recovery.finish_all_of(order.pk)
+        operation_recovery.finish_due_operations(order.pk)
         ago = timedelta(hours=25)
         for operation in Operation.objects.filter(share_uuid=shares[0].pk):
             operation.created_at -= ago
             operation.next_attempt_at = operation.created_at
             operation.save()
-        operation_recovery.finish_all_of(order.pk)
+        operation_recovery.finish_due_operations(order.pk)
         assert Operation.objects.get(share_uuid=shares[0].pk).state == "pending"
         assert not Discrepancy.objects.exists()
 

@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 
 from checkout import states
 from checkout.models import Checkout, PaymentRequest
-from checkout.states import SHARE_ALLOWED, MoveRefused, ShareStatus, Status
+from checkout.states import ALLOWED_SHARE_MOVES, MoveRefused, ShareStatus, Status
 from tests import mates
 
 
@@ -22,8 +22,8 @@ class TestTheTable:
         of_orders, of_shares = (
             Path("checkout/sql/states.sql").read_text().split("CREATE FUNCTION share_moves")
         )
-        assert pairs(of_orders) == {(str(origin), str(to)) for origin, to in states.ALLOWED}
-        assert pairs(of_shares) == {(str(origin), str(to)) for origin, to in states.SHARE_ALLOWED}
+        assert pairs(of_orders) == {(str(origin), str(to)) for origin, to in states.ALLOWED_MOVES}
+        assert pairs(of_shares) == {(str(origin), str(to)) for origin, to in states.ALLOWED_SHARE_MOVES}
 
     def test_what_spec_says_is_in_it(self) -> None:
         spec = {
@@ -34,17 +34,17 @@ class TestTheTable:
             ("refunding", "refunded"),
         }
         ours = {("created", "voided"), ("created", "expired"), ("refunding", "captured")}
-        assert {(str(origin), str(to)) for origin, to in states.ALLOWED} == spec | ours
+        assert {(str(origin), str(to)) for origin, to in states.ALLOWED_MOVES} == spec | ours
 
     def test_nothing_leaves_an_end(self) -> None:
         ends = {Status.VOIDED, Status.EXPIRED, Status.REFUNDED}
-        assert not ends & {origin for origin, _ in states.ALLOWED}
+        assert not ends & {origin for origin, _ in states.ALLOWED_MOVES}
 
 
 @pytest.mark.rule("money.states")
 @pytest.mark.django_db
 class TestTheTableOfShares:
-    @pytest.mark.parametrize("to", [to for to in ShareStatus if ("draft", to) not in SHARE_ALLOWED])
+    @pytest.mark.parametrize("to", [to for to in ShareStatus if ("draft", to) not in ALLOWED_SHARE_MOVES])
     def test_refuses_what_it_lacks(self, unpaid: Checkout, to: ShareStatus) -> None:
         (share,) = mates.split(unpaid, 2000)
         with pytest.raises(MoveRefused):

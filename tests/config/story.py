@@ -179,7 +179,7 @@ class Story:
         self.call("sandbox_pay", "POST", pay, {})
         (claimed,) = delivery.claim(slots=1, general_slots=1)
         failed = (500, "HTTP 500", 212, "upstream unavailable")
-        delivery.record([delivery.Result(claimed.delivery_id, claimed.lease_token, *failed)])
+        delivery.record_results([delivery.Result(claimed.delivery_id, claimed.lease_token, *failed)])
         self.call("list_delivery_attempts", "GET", "webhooks/deliveries")
         return paid
 

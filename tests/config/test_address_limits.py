@@ -69,7 +69,9 @@ class Tries:
         def attempt(at: str) -> bool:
             self.number += 1
             account = "lea" if "account_digest" in limit.per else f"person {self.number}"
-            return passes(lambda: login_limits.spend(kind, account=account, address=at), login_limits.TooMany)
+            return passes(
+                lambda: login_limits.spend(kind, account=account, address=at), login_limits.TooManyAttempts
+            )
 
         return attempt
 
@@ -78,7 +80,9 @@ class Tries:
 
         def attempt(at: str) -> bool:
             target, person = PaymentTarget(factories.checkout(self.acme)), CustomerFactory.create()
-            return passes(lambda: declines.admit(target, person, f"card {at}", at), declines.TooManyDeclines)
+            return passes(
+                lambda: declines.count_card_try(target, person, f"card {at}", at), declines.TooManyDeclines
+            )
 
         return attempt
 
@@ -86,7 +90,7 @@ class Tries:
         self.patch.setattr(
             share_claim_limits, "PER_ADDRESS", share_claim_limits.PER_ADDRESS._replace(maximum=MAXIMUM)
         )
-        return lambda at: passes(lambda: share_claim_limits.admit(at), share_claim_limits.TooManyTakes)
+        return lambda at: passes(lambda: share_claim_limits.count_claim(at), share_claim_limits.TooManyClaims)
 
     def text(self, *, returning: bool = False) -> Try:
         self.patch.setattr(sms_limits, "PER_ADDRESS", sms_limits.PER_ADDRESS._replace(maximum=MAXIMUM))
@@ -96,9 +100,9 @@ class Tries:
             self.number += 1
             kind = SmsMessage.Kind.RETURN if returning else SmsMessage.Kind.CODE
             phone = f"+4477009{self.number:05}"
-            asked = outbox.Asked(kind, phone, target, "words", clock.now(), at)
+            asked = outbox.MessageRequest(kind, phone, target, "words", clock.now(), at)
             if returning:
-                outbox.put_for_payer(asked, key=uuid7(), is_payer=True)
+                outbox.queue_code_for_payer(asked, key=uuid7(), is_payer=True)
             else:
                 outbox.queue_message(asked)
 
@@ -107,7 +111,7 @@ class Tries:
     def token(self, *, has_redis: bool = True) -> Try:
         self.settings.LIMITS = self.settings.LIMITS | {"token_failures": f"{MAXIMUM}/minute"}
         if not has_redis:
-            self.patch.setattr(limits, "_out_until", float("inf"))
+            self.patch.setattr(limits, "_redis_down_until", float("inf"))
         wrong = credentials(Api(self.acme), client_secret="wrong")
         return lambda at: (
             Client(REMOTE_ADDR=at).post("/oauth/token", wrong, "application/json").status_code == 401
@@ -179,6 +183,10 @@ def test_good_cards_of_a_48_stop_counting_with_the_next_try(
 ) -> None:
     paid = pay(factories.checkout(acme))
     assert paid.payment is not None
-    declines.admit(PaymentTarget(paid), CustomerFactory.create(), paid.payment.card_token, address(1))
-    declines.admit(PaymentTarget(factories.checkout(acme)), CustomerFactory.create(), "another", address(2))
+    declines.count_card_try(
+        PaymentTarget(paid), CustomerFactory.create(), paid.payment.card_token, address(1)
+    )
+    declines.count_card_try(
+        PaymentTarget(factories.checkout(acme)), CustomerFactory.create(), "another", address(2)
+    )
     assert list(CardTry.objects.order_by("created_at").values_list("is_counted", flat=True)) == [False, True]

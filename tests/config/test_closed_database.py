@@ -13,7 +13,7 @@ from checkout.models import Checkout
 from config import schedule, startup_checks
 from payments import restore_guard
 from payments.models import DatabaseMark, Merchant, Operation
-from payments.restore_guard import Closed
+from payments.restore_guard import ServiceClosed
 from portal.backoffice import figures
 from tests import factories
 from tests.conftest import Api
@@ -60,14 +60,14 @@ class TestTheMark:
         DatabaseMark.objects.all().delete()
         restore_guard._is_open.read_anew()
         assert restore_guard.is_closed()
-        restore_guard.open_again()
+        restore_guard.reopen_service()
         assert not restore_guard.is_closed()
 
     def test_a_word_of_the_operators_closes_it(self, settings: Settings) -> None:
         settings.DATABASE_RESTORED = "2026-11-23"
         restore_guard._is_open.read_anew()
         assert restore_guard.is_closed()
-        restore_guard.open_again()
+        restore_guard.reopen_service()
         assert not restore_guard.is_closed()
 
     def test_is_looked_at_again_within_seconds(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,7 +75,7 @@ class TestTheMark:
         assert not restore_guard.is_closed()
         DatabaseMark.objects.update(server="another")
         monkeypatch.setattr(
-            restore_guard._is_open, "_read_at", restore_guard._is_open._read_at - restore_guard.FRESH_SECONDS
+            restore_guard._is_open, "_read_at", restore_guard._is_open._read_at - restore_guard.CACHE_SECONDS
         )
         assert restore_guard.is_closed()
 
@@ -150,13 +150,13 @@ class TestWhatStands:
         other = factories.checkout(acme)
         close()
         with nothing_moves():
-            with pytest.raises(Closed):
+            with pytest.raises(ServiceClosed):
                 captures.capture(acme, other.pk, cause=CAUSE)
-            with pytest.raises(Closed):
+            with pytest.raises(ServiceClosed):
                 cancellations.cancel(acme, other.pk, cause=CAUSE)
-            with pytest.raises(Closed):
+            with pytest.raises(ServiceClosed):
                 refunds.accept(acme, captured.pk, ref="r-1", cause=CAUSE)
-            with pytest.raises(Closed):
+            with pytest.raises(ServiceClosed):
                 creation.create(acme, creation.Order(**factories.order()), cause=CAUSE)
 
     def test_no_pump_does_anything_whoever_starts_it(self, held: Checkout) -> None:
@@ -168,7 +168,7 @@ class TestWhatStands:
             tasks.expire_due()
         held.refresh_from_db()
         assert held.status == "authorized"
-        restore_guard.open_again()
+        restore_guard.reopen_service()
         tasks.expire_due()
         held.refresh_from_db()
         assert held.status == "voided"
@@ -176,12 +176,12 @@ class TestWhatStands:
     def test_no_webhook_is_sent(self, acme: Merchant, monkeypatch: pytest.MonkeyPatch) -> None:
         close()
         before = list(Delivery.objects.values_list("pk", "status", "attempt_count"))
-        assert delivery.claim(slots=10, general_slots=10) == [] and delivery.end_pointless() == 0
+        assert delivery.claim(slots=10, general_slots=10) == [] and delivery.end_obsolete_deliveries() == 0
         assert list(Delivery.objects.values_list("pk", "status", "attempt_count")) == before
 
     def test_a_repair_alone_may_move(self, held: Checkout) -> None:
         close()
-        with restore_guard.repairing():
+        with restore_guard.repair_mode():
             assert captures.capture(held.merchant, held.pk, cause=CAUSE).status == "captured"
         assert (
             restore_guard.is_closed() and Operation.objects.filter(kind="capture", state="succeeded").exists()

@@ -62,7 +62,7 @@ class TestTable:
         told = set(story.Story(api).tell()["errors"])
         for code, raised in RAISED.items():
             for error in raised:
-                monkeypatch.setattr(current_checkouts, "fresh", functools.partial(_fail, error))
+                monkeypatch.setattr(current_checkouts, "refresh_late", functools.partial(_fail, error))
                 row, answer = errors.ERRORS[code], api.get("checkouts")
                 refused(answer, row.status, code)
                 assert ("Retry-After" in answer) == (row.retry_after is not None)
@@ -71,7 +71,7 @@ class TestTable:
     @pytest.mark.rule("api.error_codes")
     def test_what_nobody_foresaw_is_answered_too(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(
-            current_checkouts, "fresh", functools.partial(_fail, RuntimeError("secret words"))
+            current_checkouts, "refresh_late", functools.partial(_fail, RuntimeError("secret words"))
         )
         api.client.raise_request_exception = False
         error = refused(api.get("checkouts"), 500, "internal_error")

@@ -13,8 +13,8 @@ README, OPERATE = Path("README.md").read_text(), Path("docs/operate.md").read_te
 
 
 def test_the_state_picture_is_drawn_from_the_table() -> None:
-    moves = [f"    {origin} --> {to}: {cause}" for (origin, to), cause in states.ALLOWED.items()]
-    left = {origin for origin, _ in states.ALLOWED}
+    moves = [f"    {origin} --> {to}: {cause}" for (origin, to), cause in states.ALLOWED_MOVES.items()]
+    left = {origin for origin, _ in states.ALLOWED_MOVES}
     ends = [f"    {status} --> [*]" for status in states.Status if status not in left]
     assert "\n".join(["stateDiagram-v2", "    [*] --> created", *moves, *ends, ""]) in README
 

@@ -55,22 +55,22 @@ def said(asked: str, instead: str) -> AbstractContextManager[None]:
 def refused(words: str) -> None:
     """Fail unless web, worker and probe refuse the database with a sentence that contains these words."""
     with pytest.raises(ImproperlyConfigured) as raised:
-        startup_checks.require()
+        startup_checks.require_valid_database()
     sentence = str(raised.value)
     assert sentence.startswith("ENVIRONMENT=sandbox: ") and words in sentence and "\n" not in sentence
     with pytest.raises(SystemExit, match="ENVIRONMENT=sandbox"):
-        celery._look_at_the_database()
+        celery._check_database()
     answer = Client().get("/readyz")
     assert answer.status_code == 503 and words in answer.content.decode()
 
 
 def test_one_that_fits_is_served_by() -> None:
-    startup_checks.require()
+    startup_checks.require_valid_database()
     assert Client().get("/readyz").content == b"ready\n"
 
 
 @pytest.mark.rule("environment.database")
-@pytest.mark.parametrize("guard", startup_checks.GUARDS)
+@pytest.mark.parametrize("guard", startup_checks.REQUIRED_TRIGGERS)
 def test_a_database_without_a_trigger_is_refused(guard: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT tgrelid::regclass FROM pg_trigger WHERE tgname = %s", [guard])
@@ -83,7 +83,7 @@ def test_every_trigger_is_looked_for() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT tgname FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1")
         found = [name for (name,) in cursor.fetchall()]
-    assert found == list(startup_checks.GUARDS)
+    assert found == list(startup_checks.REQUIRED_TRIGGERS)
 
 
 @pytest.mark.rule("environment.database")
@@ -105,7 +105,7 @@ def test_other_field_keys_are_refused(settings: Settings) -> None:
 def test_one_more_field_key_is_not(settings: Settings) -> None:
     settings.FIELD_KEYS = [Fernet.generate_key().decode(), *settings.FIELD_KEYS]
     crypto._field_cipher.cache_clear()
-    startup_checks.require()
+    startup_checks.require_valid_database()
 
 
 @pytest.mark.rule("secret.keys")
@@ -117,9 +117,9 @@ def test_another_lookup_key_is_refused(settings: Settings) -> None:
 @pytest.mark.rule("secret.keys")
 def test_one_more_lookup_key_is_not(settings: Settings) -> None:
     settings.LOOKUP_KEY, settings.LOOKUP_KEY_FALLBACKS = "another-one", [settings.LOOKUP_KEY]
-    startup_checks.require()
+    startup_checks.require_valid_database()
     settings.LOOKUP_KEY, settings.LOOKUP_KEY_FALLBACKS = settings.LOOKUP_KEY_FALLBACKS[0], ["another-one"]
-    startup_checks.require()
+    startup_checks.require_valid_database()
 
 
 @pytest.mark.rule("environment.database")
@@ -150,7 +150,7 @@ def test_an_old_postgresql_is_refused() -> None:
     with said("SHOW server_version_num", "SELECT 150099"):
         refused("PostgreSQL must be 16 or newer, not 15.")
     with said("SHOW server_version_num", "SELECT 160000"):
-        startup_checks.require()
+        startup_checks.require_valid_database()
 
 
 def test_one_that_does_not_answer_is_waited_for() -> None:
@@ -158,16 +158,16 @@ def test_one_that_does_not_answer_is_waited_for() -> None:
         raise OperationalError("away")
 
     with connection.execute_wrapper(fail):
-        startup_checks.require()
+        startup_checks.require_valid_database()
         assert Client().get("/readyz").content == b"the database does not answer\n"
 
 
 def test_worker_and_beat_look_before_they_begin() -> None:
     for process in (signals.worker_init, signals.beat_init):
-        assert celery._look_at_the_database in process._live_receivers(None)
+        assert celery._check_database in process._live_receivers(None)
     first, then = (
         signals.worker_init._live_receivers(None).index(begun)
-        for begun in (celery._look_at_the_database, celery._start_tickers)
+        for begun in (celery._check_database, celery._start_tickers)
     )
     assert first < then
 
@@ -193,13 +193,13 @@ def test_web_and_worker_end_where_no_text_can_be_sent(
     with pytest.raises(ImproperlyConfigured, match="SMS_SENDER names no class that is installed"):
         runpy.run_path(str(Path(startup_checks.__file__).with_name("wsgi.py")))
     with pytest.raises(SystemExit, match="SMS_SENDER names no class that is installed"):
-        celery._make_the_sender()
+        celery._check_sms_sender()
 
 
 def test_local_asks_nothing(settings: Settings) -> None:
     settings.LOCAL = True
     Canary.objects.all().delete()
-    startup_checks.require()
+    startup_checks.require_valid_database()
     assert Client().get("/readyz").status_code == 200
 
 

@@ -27,15 +27,15 @@ def test_stands_in_the_list_of_changes() -> None:
 def test_is_what_the_command_says() -> None:
     command = [sys.executable, str(Path("manage.py")), "version"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout == f"{version.running()}\n"
+    assert done.stdout == f"{version.running_version()}\n"
 
 
 @pytest.fixture
 def _unknown() -> Iterator[None]:
     """Clear the cached version before and after the test."""
-    version.running.cache_clear()
+    version.running_version.cache_clear()
     yield
-    version.running.cache_clear()
+    version.running_version.cache_clear()
 
 
 @pytest.mark.usefixtures("_unknown")
@@ -45,20 +45,22 @@ class TestTheCommit:
         head = subprocess.run(
             ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
         )
-        assert version.running() == f"{version.VERSION}+{head.stdout[:12]}"
+        assert version.running_version() == f"{version.VERSION}+{head.stdout[:12]}"
 
     def test_is_named_by_the_variable_of_an_image(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("COMMIT", "0123456789abcdef0123456789abcdef01234567")
-        assert version.running() == f"{version.VERSION}+0123456789ab"
+        assert version.running_version() == f"{version.VERSION}+0123456789ab"
 
     def test_is_left_out_if_nothing_names_it(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.delenv("COMMIT", raising=False)
         monkeypatch.setattr(version, "ROOT", tmp_path)
-        assert version.running() == version.VERSION
+        assert version.running_version() == version.VERSION
 
 
 @pytest.mark.parametrize("part", ["web", "worker", "beat"])
 def test_is_announced_in_the_log(part: str) -> None:
     with capture_logs(processors=[version.add]) as lines:
         version.announce(part)
-    assert lines == [{"event": "begins", "part": part, "version": version.running(), "log_level": "info"}]
+    assert lines == [
+        {"event": "begins", "part": part, "version": version.running_version(), "log_level": "info"}
+    ]

@@ -27,11 +27,11 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
         pytest.param(lead_notifications.PER_CHECKOUT, 4, id="texts to a lead"),
         pytest.param(remembered_browsers.MAX_BROWSERS, 5, id="browsers a number"),
         pytest.param(remembered_browsers.LIFE, timedelta(days=30), id="remembered"),
-        pytest.param(limits.GAP, timedelta(seconds=30), id="between two codes"),
+        pytest.param(limits.CODE_INTERVAL, timedelta(seconds=30), id="between two codes"),
         pytest.param(limits.PER_NUMBER, (Limit(5, HOUR), Limit(10, DAY)), id="codes a number"),
         pytest.param(limits.PER_ADDRESS, Limit(300, HOUR), id="codes an address"),
         pytest.param(limits.INVITATIONS, 20, id="invitations of an order"),
-        pytest.param(invitations.BETWEEN, DAY, id="between two reminders"),
+        pytest.param(invitations.REMINDER_INTERVAL, DAY, id="between two reminders"),
         pytest.param(codes.MAX_TRIES, 5, id="tries a code"),
         pytest.param(codes.CODE_LIFE, timedelta(minutes=10), id="life of a code"),
         pytest.param(

@@ -209,7 +209,7 @@ def test_the_bill_and_its_mates(lea: Payer, language: str, pages: list[tuple[str
 
 
 def test_what_stands_by_itself(lea: Payer, language: str, pages: list[tuple[str, Words]]) -> None:
-    stop = stopped_numbers.link(outbox.digest("+447700900456")).partition("/pay/")[2]
+    stop = stopped_numbers.stop_link(outbox.number_digest("+447700900456")).partition("/pay/")[2]
     lea.client.get(f"/pay/{stop}")
     lea.client.post(f"/pay/{stop}")
     lea.post("/phone", phone="07700 900123", remember="yes")

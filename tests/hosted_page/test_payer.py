@@ -75,7 +75,7 @@ def test_a_name_that_we_have_made_is_kept(rf: RequestFactory) -> None:
 def signed_in(rf: RequestFactory, subject: UUID, person: UUID) -> HttpRequest:
     """Return a request with the cookie of a new sign-in."""
     response = HttpResponse()
-    payer.give(rf.get("/pay"), response, payer.begin(subject, person, is_proven=True))
+    payer.sign_in_browser(rf.get("/pay"), response, payer.begin_sign_in(subject, person, is_proven=True))
     request = rf.get("/pay")
     request.COOKIES = {name: morsel.value for name, morsel in response.cookies.items()}
     return request
@@ -98,7 +98,7 @@ def test_a_request_opens_each_cookie_once_and_reads_a_sign_in_once(
         for _ in range(3):
             assert payer.customer_of(request, subject) == person and payer.is_proven(request, subject)
             assert payer.customer_of(request, uuid4()) is None
-            assert payer.signed_out(request, subject) is None
+            assert payer.timed_out_customer(request, subject) is None
     assert len(opened) == 4, "the one that exists, and three that do not"
     another = rf.get("/pay")
     assert payer.customer_of(another, subject) is None, "a request learns nothing from the one before"
@@ -118,8 +118,10 @@ def test_a_cookie_that_is_forged_or_too_old_costs_no_query(
             visit.COOKIES = {payer.cookie_name(at.hex): value}
             assert payer.customer_of(visit, at) is None
         now = time.time()
-        monkeypatch.setattr(time, "time", lambda: now + payer.AFTERWARDS + 2)
-        assert payer.customer_of(request, subject) is None and payer.signed_out(request, subject) is None
+        monkeypatch.setattr(time, "time", lambda: now + payer.NOTICE_SECONDS + 2)
+        assert (
+            payer.customer_of(request, subject) is None and payer.timed_out_customer(request, subject) is None
+        )
 
 
 @pytest.mark.parametrize(("older", "is_in"), [(payer.LIFE - 5, True), (payer.LIFE + 5, False)])
@@ -132,4 +134,4 @@ def test_a_cookie_ends_also_within_a_request_that_has_opened_it(
     now = time.time()
     monkeypatch.setattr(time, "time", lambda: now + older)
     assert (payer.customer_of(request, subject) == person) is is_in
-    assert (payer.signed_out(request, subject) == person) is not is_in
+    assert (payer.timed_out_customer(request, subject) == person) is not is_in

@@ -46,7 +46,7 @@ def prove(payer: Payer) -> None:
 
 def wait() -> None:
     """Make the sent texts old enough that another text can be requested."""
-    SmsMessage.objects.update(created_at=timezone.now() - limits.GAP)
+    SmsMessage.objects.update(created_at=timezone.now() - limits.CODE_INTERVAL)
 
 
 class TestBeforeTheCode:

@@ -270,11 +270,11 @@ class TestASignIn:
     ) -> None:
         tasks.delete_old_sign_ins()
         assert is_in(signed_in)
-        monkeypatch.setattr(payer, "KEPT", timedelta(seconds=-1))
+        monkeypatch.setattr(payer, "RETENTION", timedelta(seconds=-1))
         tasks.delete_old_sign_ins()
         assert not PayerSignIn.objects.exists()
         monkeypatch.undo()
-        assert payer.KEPT.total_seconds() > payer.LONGEST + payer.AFTERWARDS
+        assert payer.RETENTION.total_seconds() > payer.LONGEST + payer.NOTICE_SECONDS
 
 
 class TestStatements:

@@ -78,7 +78,7 @@ class TestTheJourney:
     @pytest.mark.rule("pay.lead")
     def test_the_one_who_signs_in_last_leads(self, lea: Payer) -> None:
         lea.sign_in()
-        SmsMessage.objects.update(created_at=timezone.now() - limits.GAP)
+        SmsMessage.objects.update(created_at=timezone.now() - limits.CODE_INTERVAL)
         finn = Payer(lea.checkout)
         finn.sign_in("07700 900456")
         page = words(lea.get())
@@ -166,13 +166,13 @@ class TestCapturedWhileItIsRead:
     def split(self, lea: Payer, monkeypatch: pytest.MonkeyPatch) -> Payer:
         lea.pay(split="equal", people="3", your_name="Lea")
         assert "Held, not taken yet" in words(lea.get())
-        checkout, read = Checkout.objects.get(pk=lea.checkout.pk), current_checkouts.shares
+        checkout, read = Checkout.objects.get(pk=lea.checkout.pk), current_checkouts.shares_of
 
         def captured_first(found: Checkout) -> Any:
             captures.capture(checkout.merchant, checkout.pk, cause=CAUSE)
             return read(found)
 
-        monkeypatch.setattr(current_checkouts, "shares", captured_first)
+        monkeypatch.setattr(current_checkouts, "shares_of", captured_first)
         return lea
 
     @pytest.mark.rule("pay.honest_page")

@@ -61,7 +61,7 @@ class Deployment:
             path.rename(self._folder / f"{part}.until-{time.time_ns()}.log")
         with open(path, "wb") as log:
             self._running[part] = subprocess.Popen(
-                children.tied(self.parts[part].command, by=signal.SIGKILL),
+                children.tie_to_parent(self.parts[part].command, by=signal.SIGKILL),
                 env=self.parts[part].variables,
                 cwd=self.parts[part].folder,
                 stdin=subprocess.DEVNULL,
@@ -158,7 +158,7 @@ def running(folder: Path) -> Iterator[tuple[Deployment, Service]]:
     """Run a deployment, and a clerk process for manage.py commands, until the block ends."""
     template.copy_to(folder)
     port, shop_port = service.free_ports()
-    variables = environment.of_run(service.bare_environment(PORT=port, SHOP_PORT=shop_port), folder)
+    variables = environment.variables_of_run(service.bare_environment(PORT=port, SHOP_PORT=shop_port), folder)
     with (
         engines.running(folder, durable=False) as own,
         pooler.before(own.database_url, folder) as database_url,

@@ -52,7 +52,7 @@ class Machine:
     """A folder in place of a machine with PostgreSQL. A restore does not change its `database_url`."""
 
     def __init__(self, folder: Path, sockets: Path, held: int) -> None:
-        self._place = servers.Place(folder, sockets, held, durable=True)
+        self._place = servers.ServerFolders(folder, sockets, held, durable=True)
         self.database_url = f"postgresql://checkout@/checkout?host={sockets}"
         self._cluster, self._backup, self._settings = (
             folder / "postgres",
@@ -189,7 +189,7 @@ def running(folder: Path) -> Iterator[tuple[Drill, Service]]:
         DJANGO_SETTINGS_MODULE="tests.bank.settings",
         LIMIT_CREATES="100000/second",
     )
-    variables = environment.of_run(given, folder / "machine") | {"SANDBOX_REFUND_SECONDS": "1"}
+    variables = environment.variables_of_run(given, folder / "machine") | {"SANDBOX_REFUND_SECONDS": "1"}
     with contextlib.ExitStack() as stack:
         sockets = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="checkout-")))
         held = stack.enter_context((folder / "lock").open("w"))

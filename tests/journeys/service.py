@@ -78,7 +78,7 @@ def clerk(
     variables: Mapping[str, str], *, module: str = "tests.journeys.clerk"
 ) -> Iterator["subprocess.Popen[str]"]:
     """Run a process for manage.py commands (the clerk), with these variables, until the block ends."""
-    command = children.tied([sys.executable, "-m", module], by=signal.SIGTERM)
+    command = children.tie_to_parent([sys.executable, "-m", module], by=signal.SIGTERM)
     with subprocess.Popen(
         command, env=dict(variables), cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -106,7 +106,7 @@ def _running(folder: Path, more: dict[str, str]) -> Iterator[Service]:
     port, shop_port = free_ports()
     with open(folder / "run.log", "wb") as log:
         process = subprocess.Popen(
-            children.tied([sys.executable, "-c", RUN, str(folder)], by=signal.SIGTERM),
+            children.tie_to_parent([sys.executable, "-c", RUN, str(folder)], by=signal.SIGTERM),
             env=bare_environment(PORT=port, SHOP_PORT=shop_port, **more),
             cwd=folder,
             stdin=subprocess.DEVNULL,
@@ -115,7 +115,7 @@ def _running(folder: Path, more: dict[str, str]) -> Iterator[Service]:
         )
     try:
         sandbox = _sandbox_of(process, folder)
-        variables = bare_environment() | environment.read(folder / environment.RUNNING)
+        variables = bare_environment() | environment.read_private(folder / environment.RUNNING)
         with clerk(variables) as helper:
             yield Service(sandbox["base_url"], sandbox["shop_url"], helper)
     finally:
@@ -131,4 +131,4 @@ def _sandbox_of(process: "subprocess.Popen[bytes]", folder: Path) -> dict[str, s
         return (folder / run.SANDBOX).exists()
 
     polling.until(announced, within=START_SECONDS, what="make run")
-    return environment.read(folder / run.SANDBOX)
+    return environment.read_private(folder / run.SANDBOX)

@@ -189,7 +189,7 @@ class TestWorkerKilled:
         log = subscribed.log_of(cut_off.event_id, length=2)
         assert [(entry["attempt_number"], entry["error_message"]) for entry in log] == [
             (2, None),
-            (1, delivery.LOST_IN_WORDS),
+            (1, delivery.WORKER_LOST_TEXT),
         ]
         assert subscribed.capture(checkout_uuid)["status"] == "captured"
 

@@ -64,7 +64,7 @@ def listening(service: Service, folder: Path, client: list[str], forward: str) -
     known = dict(zip(("CHECKOUT_CLIENT_ID", "CHECKOUT_CLIENT_SECRET"), client, strict=True))
     command = [sys.executable, str(file), "--base-url", service.base_url, "--forward", forward]
     process = subprocess.Popen(
-        children.tied(command, by=signal.SIGTERM),
+        children.tie_to_parent(command, by=signal.SIGTERM),
         cwd=folder,
         env=known | {"PATH": os.environ["PATH"]},
         stdout=subprocess.PIPE,

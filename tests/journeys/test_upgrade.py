@@ -122,7 +122,7 @@ class Upgrade:
     def __init__(self, folder: Path, trees: dict[str, Path], own: engines.Engines, added: list[str]) -> None:
         self.added = added
         self.ports = service.free_ports()
-        variables = environment.of_run(
+        variables = environment.variables_of_run(
             service.bare_environment(PORT=self.ports[0], SHOP_PORT=self.ports[1]), folder
         )
         variables |= {"DATABASE_URL": own.database_url, "REDIS_URL": own.redis_url}

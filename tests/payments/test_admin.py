@@ -307,7 +307,7 @@ class TestClosing:
         assert found.closed_at is None and log_of(found) == []
 
     def test_of_a_closed_one_changes_nothing(self, act: Act, client: Client, found: Discrepancy) -> None:
-        closed = reporting.close(found.pk, note="First.")
+        closed = reporting.close_discrepancy(found.pk, note="First.")
         assert "was closed already" in act(DISCREPANCIES, "close", found, words="Second.")
         client.post(f"{DISCREPANCIES}{found.pk}/change/", {"note": "Third."})
         found.refresh_from_db()

@@ -77,7 +77,7 @@ class TestEnough:
 
     def test_threads_are_there_for_all_who_wait_and_forty_more(self, settings: Settings) -> None:
         assert gunicorn.threads == 3 * (settings.PROVIDER_SLOTS + settings.CAPTURE_SLOTS) + 40
-        assert bulkheads.QUEUE == 2 and bulkheads.JOINING.places < 40
+        assert bulkheads.QUEUE_PER_SLOT == 2 and bulkheads.CAPTURE_WAITERS.places < 40
         assert (len(bulkheads.PUMPS) + 1) * settings.PUMP_SLOTS == settings.CELERY_WORKER_CONCURRENCY
 
     def test_operators_read_how_many(self, settings: Settings) -> None:
@@ -204,7 +204,7 @@ class TestWithoutASlot:
         others = fill(*EVERY)
         with nothing_moves():
             tasks.finish_operations()
-            operation_recovery.finish_now(held.pk)
+            operation_recovery.finish_for_payer(held.pk)
         others.close()
         tasks.finish_operations()
         assert Operation.objects.get(kind="void").state == "succeeded" and waits == []
@@ -294,13 +294,13 @@ class TestJoining:
     def asked(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         """Return a list to which the verb of each call to the provider is added."""
         verbs: list[str] = []
-        money = client.money
+        money = client.call_for_outcome
 
         def heard(verb: str, **rest: Any) -> Outcome:
             verbs.append(verb)
             return money(verb, **rest)
 
-        monkeypatch.setattr(client, "money", heard)
+        monkeypatch.setattr(client, "call_for_outcome", heard)
         return verbs
 
     def test_waits_without_a_slot_and_is_told_to_come_again(
@@ -347,18 +347,18 @@ class TestJoining:
         slept: list[float] = []
         monkeypatch.setattr(captures, "time", SimpleNamespace(sleep=slept.append))
         (operation,) = Operation.objects.filter(kind="capture")
-        with bulkheads.JOINING.place(operation.pk) as is_first, nothing_moves():
+        with bulkheads.CAPTURE_WAITERS.place(operation.pk) as is_first, nothing_moves():
             assert is_first
             answer = api.post(f"checkouts/{in_doubt.pk}/capture")
         refused(answer, 409, "operation_in_progress")
         assert (answer["Retry-After"], asked, slept) == ("1", [], [])
-        with bulkheads.JOINING.place(operation.pk) as is_free_again:
+        with bulkheads.CAPTURE_WAITERS.place(operation.pk) as is_free_again:
             assert is_free_again
 
     def test_few_wait_so_however_many_captures_are_open(self, in_doubt: Checkout) -> None:
         with ExitStack() as stack:
             ours = [
-                stack.enter_context(bulkheads.JOINING.place(uuid4()))
-                for _ in range(bulkheads.JOINING.places + 1)
+                stack.enter_context(bulkheads.CAPTURE_WAITERS.place(uuid4()))
+                for _ in range(bulkheads.CAPTURE_WAITERS.places + 1)
             ]
-        assert ours == [True] * bulkheads.JOINING.places + [False]
+        assert ours == [True] * bulkheads.CAPTURE_WAITERS.places + [False]

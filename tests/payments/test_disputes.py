@@ -85,7 +85,7 @@ class TestADispute:
             happens(captured.payment)
             assert Checkout.objects.values_list("updated_at", flat=True).get() > before
         before = Checkout.objects.values_list("updated_at", flat=True).get()
-        inquiries.open_about([captured.payment_id] if captured.payment_id else [])
+        inquiries.open_inquiries([captured.payment_id] if captured.payment_id else [])
         tasks.answer_inquiries()
         assert Checkout.objects.values_list("updated_at", flat=True).get() == before, "nothing new"
 
@@ -94,7 +94,7 @@ class TestADispute:
         found = dispute(captured.payment)
         with nothing_moves():
             for _ in range(2):
-                inquiries.open_about([found.payment_id])
+                inquiries.open_inquiries([found.payment_id])
                 tasks.answer_inquiries()
         assert Dispute.objects.count() == Discrepancy.objects.count() == 1
 
@@ -102,9 +102,9 @@ class TestADispute:
     def test_is_not_believed_of_a_message_alone(self, captured: Checkout) -> None:
         """The payment is read because of a message, but the bank's books contain no dispute."""
         assert captured.payment_id is not None
-        disputing.begin(Charge.objects.get(), seconds=3600)
+        disputing.open_dispute(Charge.objects.get(), seconds=3600)
         with nothing_moves():
-            inquiries.open_about([captured.payment_id])
+            inquiries.open_inquiries([captured.payment_id])
             tasks.answer_inquiries()
         assert not Dispute.objects.exists() and not Inquiry.objects.exists()
 
@@ -114,7 +114,7 @@ class TestADispute:
         assert captured.payment_id is not None
         client.call_bank("dispute", payment=captured.payment_id)
         with monkeypatch.context() as out:
-            out.setitem(client.OTHERS, "movements", _unreachable)
+            out.setitem(client.BANK_CALLS, "movements", _unreachable)
             hear()
         assert not Dispute.objects.exists()
         Inquiry.objects.update(due_at=clock.now())
@@ -178,10 +178,10 @@ def told(**changes: Any) -> DisputeRecord:
     return replace(record, **changes)
 
 
-def record(payment: Payment | None, said: DisputeRecord) -> disputes.Recorded | None:
+def record(payment: Payment | None, said: DisputeRecord) -> disputes.RecordedDispute | None:
     assert payment is not None
     with transaction.atomic():
-        return disputes.record(Payment.objects.get(pk=payment.pk), said, now=clock.now())
+        return disputes.record_dispute(Payment.objects.get(pk=payment.pk), said, now=clock.now())
 
 
 @pytest.mark.rule("dispute.booked")
@@ -223,7 +223,7 @@ class TestARecord:
         self, captured: Checkout, changes: dict[str, Any]
     ) -> None:
         record(captured.payment, told(**changes))
-        assert disputes.is_open(captured.pk)
+        assert disputes.has_open_dispute(captured.pk)
         left = Discrepancy.objects.get(kind="dispute_of_another_amount")
         is_ours = "currency" not in changes
         assert left.facts["theirs"] == ("9001 GBP" if is_ours else "4000 EUR")
@@ -236,8 +236,8 @@ class TestARecord:
         record(captured.payment, told(reference="dp_2", amount=1000, lines=(line,)))
         for row, status in zip(Dispute.objects.order_by("created_at"), ("lost", "won"), strict=True):
             Dispute.objects.filter(pk=row.pk).update(status=status, closed_at=clock.now())
-        assert disputes.lost_by_payment(captured.pk)[captured.payment_id].amount == 4000
-        assert disputes.is_lost(captured.pk) and not disputes.is_open(captured.pk)
+        assert disputes.lost_amounts_by_payment(captured.pk)[captured.payment_id].amount == 4000
+        assert disputes.has_lost_dispute(captured.pk) and not disputes.has_open_dispute(captured.pk)
 
 
 def _unreachable(**_: Any) -> Any:
@@ -253,12 +253,12 @@ def test_a_stranger_sees_nothing_of_it(captured: Checkout, rival: Merchant, riva
 class TestStandingOf:
     def test_reads_a_row_that_was_read_without_it(self, captured: Checkout) -> None:
         found = dispute(captured.payment)
-        assert disputes.standing_of(captured) == Dispute.objects.get()
+        assert disputes.blocking_dispute_of_row(captured) == Dispute.objects.get()
         assert found.amount == 9000
 
     def test_trusts_a_row_that_was_read_with_it(self, captured: Checkout) -> None:
         read = disputes.with_disputed(Checkout.objects.all()).get()
         dispute(captured.payment)
-        assert disputes.standing_of(read) is None
+        assert disputes.blocking_dispute_of_row(read) is None
         again = disputes.with_disputed(Checkout.objects.all()).get()
-        assert disputes.standing_of(again) == Dispute.objects.get()
+        assert disputes.blocking_dispute_of_row(again) == Dispute.objects.get()

@@ -79,7 +79,9 @@ class TestAnOutcome:
         operation = Operation.objects.select_related("payment").get(kind="authorize")
         capture = operations.begin(operation.payment, Operation.Kind.CAPTURE, now=clock.now(), cause=CAUSE)
         with transaction.atomic():
-            operations.record(capture, Outcome(Verdict.SUCCEEDED), now=clock.now(), lease=capture.lease_token)
+            operations.save_outcome(
+                capture, Outcome(Verdict.SUCCEEDED), now=clock.now(), lease=capture.lease_token
+            )
             reference = Movement.objects.get().reference
             # Roll back, because the order's row was not changed together with the operation.
             transaction.set_rollback(True)
@@ -94,7 +96,7 @@ class TestAFact:
         """
         told = Movement.objects.get(operation=refunded_part)
         with pytest.raises(IntegrityError, match="a_fact_is_recorded_once"), transaction.atomic():
-            ledger.record(
+            ledger.record_movement(
                 refunded_part.payment,
                 Movement.Kind.REFUNDED,
                 9000,
@@ -109,7 +111,7 @@ class TestAFact:
         capture = Operation.objects.select_related("payment").get(kind="capture")
         with pytest.raises(IntegrityError, match="a_card_is_charged_once"), transaction.atomic():
             facts = {"at": clock.now(), "now": clock.now()}
-            ledger.record(capture.payment, Movement.Kind.CAPTURED, 9000, "ch_2", capture, **facts)
+            ledger.record_movement(capture.payment, Movement.Kind.CAPTURED, 9000, "ch_2", capture, **facts)
 
     @pytest.mark.parametrize(
         ("kind", "expected"),
@@ -127,7 +129,9 @@ class TestAFact:
                 **facts,
             )
         said = now - timedelta(hours=1)
-        ledger.record(refunded_part.payment, Movement.Kind(kind), 4000, "fact_1", cause, at=said, now=now)
+        ledger.record_movement(
+            refunded_part.payment, Movement.Kind(kind), 4000, "fact_1", cause, at=said, now=now
+        )
         moved = Movement.objects.get(reference="fact_1")
         assert (moved.amount, moved.occurred_at, moved.recorded_at) == (expected, said, now)
         assert lines(moved) == {"provider": expected, "merchant": -expected}

@@ -72,10 +72,10 @@ class TestPayers:
         self, language: str, amount: int, currency: str, shown: str
     ) -> None:
         with translation.override(language):
-            assert money.for_payer(amount, currency).replace("\N{NO-BREAK SPACE}", " ") == shown
+            assert money.display_for_payer(amount, currency).replace("\N{NO-BREAK SPACE}", " ") == shown
 
     def test_read_no_sign_for_a_currency_that_nobody_uses(self) -> None:
-        assert set(money.NARROW) <= money.currencies()
+        assert set(money.NARROW_SYMBOLS) <= money.currencies()
 
     def test_read_amounts_so_on_every_page_of_theirs(self) -> None:
         pages = [*Path("hosted_page").rglob("*.py"), Path("payments/providers/sandbox/views.py")]

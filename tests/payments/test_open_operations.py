@@ -19,10 +19,10 @@ class TestWhatHasBegun:
     def test_is_told_to_the_merchant_whose_it_is(self, in_doubt: InDoubt, rival: Merchant, kind: str) -> None:
         operation = in_doubt(kind)
         Operation.objects.filter(pk=operation.pk).update(state="in_flight")
-        assert open_operations.begun(operation.payment.merchant_id, LONG_AGO) == [
+        assert open_operations.orders_with_call_since(operation.payment.merchant_id, LONG_AGO) == [
             operation.payment.checkout_uuid
         ]
-        assert open_operations.begun(rival.pk, LONG_AGO) == []
+        assert open_operations.orders_with_call_since(rival.pk, LONG_AGO) == []
 
     def test_is_told_no_more_once_anything_was_heard_of_it(self, in_doubt: InDoubt) -> None:
         """Even an unclear answer changes the order's row, so the operation is not listed any more.
@@ -31,20 +31,20 @@ class TestWhatHasBegun:
         """
         operation = in_doubt("authorize")
         assert operation.state == "unknown"
-        assert open_operations.begun(operation.payment.merchant_id, LONG_AGO) == []
+        assert open_operations.orders_with_call_since(operation.payment.merchant_id, LONG_AGO) == []
 
     def test_is_told_of_no_mates_card(self, in_doubt: InDoubt) -> None:
         operation = in_doubt("authorize")
         Operation.objects.filter(pk=operation.pk).update(state="in_flight")
         others = factories.checkout(operation.payment.merchant)
         Payment.objects.update(kind="share", checkout_uuid=others.pk)
-        assert open_operations.begun(operation.payment.merchant_id, LONG_AGO) == []
+        assert open_operations.orders_with_call_since(operation.payment.merchant_id, LONG_AGO) == []
 
     def test_is_told_of_no_release_since_the_order_s_row_tells_of_it(self, in_doubt: InDoubt) -> None:
         operation = in_doubt("void")
-        assert open_operations.begun(operation.payment.merchant_id, LONG_AGO) == []
+        assert open_operations.orders_with_call_since(operation.payment.merchant_id, LONG_AGO) == []
 
     def test_is_told_no_more_once_it_has_ended(self, in_doubt: InDoubt) -> None:
         operation = in_doubt("authorize")
         mates.pump(operation.payment.checkout_uuid)
-        assert open_operations.begun(operation.payment.merchant_id, LONG_AGO) == []
+        assert open_operations.orders_with_call_since(operation.payment.merchant_id, LONG_AGO) == []

@@ -100,13 +100,13 @@ class TestTheGap:
 class TestTheOldest:
     def test_is_not_one_that_waits_for_another(self, order: Checkout, shares: list[PaymentRequest]) -> None:
         mates.pay(shares[0])
-        operation_recovery.finish_all_of(order.pk)
+        operation_recovery.finish_due_operations(order.pk)
         tomorrow = clock.now() + timedelta(days=1)
         Operation.objects.filter(share_uuid=shares[0].pk).update(next_attempt_at=tomorrow)
         mates.pay(shares[1], mates.AMYS)
-        operation_recovery.finish_all_of(order.pk)
+        operation_recovery.finish_due_operations(order.pk)
         amys = Operation.objects.get(share_uuid=shares[1].pk)
-        assert operation_queue.oldest(clock.now()) == amys.next_attempt_at
-        operation_recovery.finish_all_of(order.pk)
+        assert operation_queue.oldest_due_at(clock.now()) == amys.next_attempt_at
+        operation_recovery.finish_due_operations(order.pk)
         states = Operation.objects.filter(share_uuid__isnull=False).values_list("share_uuid", "state")
         assert dict(states) == {shares[0].pk: "planned", shares[1].pk: "pending"}

@@ -75,8 +75,8 @@ class TestRecording:
         with transaction.atomic():
             with CaptureQueriesContext(connection) as sent:
                 outcome = Outcome(Verdict.SUCCEEDED, reference="ch_1")
-                assert operations.record(capture, outcome, now=now, lease=None)
-                assert not operations.record(capture, Outcome(Verdict.FAILED), now=now, lease=None)
+                assert operations.save_outcome(capture, outcome, now=now, lease=None)
+                assert not operations.save_outcome(capture, Outcome(Verdict.FAILED), now=now, lease=None)
             found = operations.read_operation(capture.pk)
             moved = Movement.objects.get(operation=capture)
             lines = set(Posting.objects.filter(transaction=moved.pk).values_list("account", "amount"))

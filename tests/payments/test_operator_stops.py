@@ -125,7 +125,7 @@ class TestWhenItIsEffective:
         moment = [time.monotonic()]
         monkeypatch.setattr(cached_reads, "time", SimpleNamespace(monotonic=lambda: moment[0]))
         Switch.objects.create(merchant=acme, is_stopped=not is_stopped, reason="Test")
-        operator_stops.read_anew()
+        operator_stops.reread_stops()
         assert self.is_stopped(acme) is not is_stopped
         Switch.objects.update(is_stopped=is_stopped)
         moment[0] += 2.9
@@ -148,7 +148,7 @@ class TestWhenItIsEffective:
         monkeypatch.setattr(cached_reads, "time", SimpleNamespace(monotonic=lambda: moment[0]))
         operator_stops.check(acme)
         moment[0] += 3.5
-        with operator_stops._stopped._reading, django_assert_num_queries(0):
+        with operator_stops._stopped_merchants._reading, django_assert_num_queries(0):
             operator_stops.check(acme)
 
 
@@ -158,11 +158,11 @@ class TestTheAdmin:
         form = {"merchant": str(acme.pk), "reason": "Fraud", "is_stopped": "on"}
         assert operator.post(f"{path}/add/", form).status_code == 302
         switch = Switch.objects.get()
-        operator_stops.read_anew()
+        operator_stops.reread_stops()
         refused(api.post("checkouts", factories.order()), 403, "merchant_suspended")
         form.pop("is_stopped")
         assert operator.post(f"{path}/{switch.pk}/change/", form | {"reason": "Clear"}).status_code == 302
-        operator_stops.read_anew()
+        operator_stops.reread_stops()
         assert api.post("checkouts", factories.order()).status_code == 201
         kept = LogEntry.objects.order_by("id")
         assert [(entry.action_flag, entry.object_id) for entry in kept] == [

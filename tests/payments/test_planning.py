@@ -35,7 +35,7 @@ class TestAnOldKey:
         assert {verb for verb, _ in calls} == {"look_up"} and from_now.pk in {key for _, key in calls}
         pump()
         assert Charge.objects.get().refunded_amount == 9000
-        assert Operation.objects.filter(kind="refund").count() == 1 and ledger_proof.breaches() == []
+        assert Operation.objects.filter(kind="refund").count() == 1 and ledger_proof.find_breaches() == []
 
     @pytest.mark.rule("doubt.old_key")
     def test_is_replaced_where_the_provider_vouches_that_nothing_was_done(self, captured: Checkout) -> None:
@@ -46,7 +46,7 @@ class TestAnOldKey:
         assert (old.pk, old.state, old.reason) == (lost.pk, "failed", "new_key")
         assert (new.state, Charge.objects.get().refunded_amount) == ("succeeded", 9000)
         captured.refresh_from_db()
-        assert captured.status == "refunded" and ledger_proof.breaches() == []
+        assert captured.status == "refunded" and ledger_proof.find_breaches() == []
 
     def test_is_asked_about_for_as_long_as_nobody_vouches(
         self, captured: Checkout, monkeypatch: pytest.MonkeyPatch
@@ -106,14 +106,14 @@ class TestAKey:
         waits, newest = [], refund
         for _ in range(12):
             before = clock.now()
-            planning.renew(newest, now=before)
+            planning.replace_under_new_key(newest, now=before)
             newest = Operation.objects.select_related("payment").get(kind="refund", ended_at=None)
             assert newest.next_attempt_at is not None
             waits.append((newest.next_attempt_at - before).total_seconds())
         assert waits == [0, *(2**times for times in range(1, 10)), 600, 600]
 
     def test_that_is_new_hides_nothing_in_doubt(self, refund: Operation) -> None:
-        planning.renew(refund, now=clock.now())
+        planning.replace_under_new_key(refund, now=clock.now())
         new = Operation.objects.get(kind="refund", ended_at=None)
         Operation.objects.filter(kind="refund").update(created_at=F("created_at") - timedelta(hours=25))
         break_down("refund", "error", times=99)
@@ -123,7 +123,7 @@ class TestAKey:
         assert (told.subject, told.operation_id) == (refund.pk, new.pk)
 
     def test_that_was_left_and_brings_success_is_told(self, refund: Operation) -> None:
-        planning.renew(refund, now=clock.now())
+        planning.replace_under_new_key(refund, now=clock.now())
         refund.refresh_from_db()
         assert refund.reason == "new_key"
         bank.refund(key=refund.pk, payment=refund.payment_id, amount=refund.amount)

@@ -63,8 +63,8 @@ def silent(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
         yield from list(known(since=since))[:1]
         raise ProviderUnreachable
 
-    monkeypatch.setitem(client.OTHERS, "changed", breaks_off)
-    return lambda: monkeypatch.setitem(client.OTHERS, "changed", known)
+    monkeypatch.setitem(client.BANK_CALLS, "changed", breaks_off)
+    return lambda: monkeypatch.setitem(client.BANK_CALLS, "changed", known)
 
 
 class TestTheWatermark:
@@ -90,7 +90,7 @@ class TestTheWatermark:
             asked.append(since)
             return []
 
-        monkeypatch.setitem(client.OTHERS, "changed", changed)
+        monkeypatch.setitem(client.BANK_CALLS, "changed", changed)
         then = clock.now() - timedelta(days=12)
         Reconciled.objects.create(until=then)
         reconciliation.run()
@@ -102,13 +102,13 @@ class TestTheWatermark:
 
     def test_is_two_days_ago_before_the_first_run(self) -> None:
         now = clock.now()
-        assert reconciliation.due_from(now) == now - timedelta(hours=48)
+        assert reconciliation.last_complete_until(now) == now - timedelta(hours=48)
 
 
 class TestThreeFailedNights:
     def test_lose_nothing(self, captured: Checkout, silent: Callable[[], None]) -> None:
         """A dispute is found after four days, although no message came and no run has succeeded since."""
-        reconciliation.due_from(clock.now())
+        reconciliation.last_complete_until(clock.now())
         Reconciled.objects.create(until=clock.now() - timedelta(days=5))
         client.call_bank("dispute", payment=captured.payment_id)
         grow_old(days=4)
@@ -121,7 +121,7 @@ class TestThreeFailedNights:
         silent()
         payment_tasks.reconcile()
         tasks.answer_inquiries()
-        assert Dispute.objects.get().status == "open" and ledger_proof.breaches() == []
+        assert Dispute.objects.get().status == "open" and ledger_proof.find_breaches() == []
 
     def test_have_what_they_showed_read_all_the_same(
         self, captured: Checkout, silent: Callable[[], None], monkeypatch: pytest.MonkeyPatch
@@ -143,7 +143,7 @@ class TestAPayment:
     def test_that_moved_here_is_read_though_the_provider_lists_nothing(
         self, captured: Checkout, monkeypatch: pytest.MonkeyPatch, is_unsure: bool
     ) -> None:
-        monkeypatch.setitem(client.OTHERS, "changed", lambda *, since: [])
+        monkeypatch.setitem(client.BANK_CALLS, "changed", lambda *, since: [])
         grow_old(days=30)
         reconciliation.run()
         assert asked_about() == set(), "nothing has changed since"
@@ -238,7 +238,7 @@ class TestWhatHappensLate:
             happens()
             payment_tasks.reconcile()
             tasks.answer_inquiries()
-            assert ledger_proof.breaches() == []
+            assert ledger_proof.find_breaches() == []
 
         return learned
 

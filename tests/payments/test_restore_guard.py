@@ -14,7 +14,7 @@ from checkout import cancellations, captures, refunds, tasks
 from checkout.models import Checkout
 from config.lib import connection_release
 from payments import operation_queue, restore_guard
-from payments.restore_guard import Closed
+from payments.restore_guard import ServiceClosed
 from tests import factories
 from tests.config.lib.database.standby import Standby, running
 from tests.conftest import Api
@@ -90,7 +90,7 @@ def _is_closed(act: Callable[..., Any], *arguments: Any, **more: Any) -> None:
     """Fail unless `act` raises Closed, or returns no result while the database is closed."""
     try:
         found = act(*arguments, **more)
-    except Closed:
+    except ServiceClosed:
         return
     assert not found and restore_guard.is_closed()
 
@@ -132,8 +132,8 @@ def test_a_thread_that_was_told_before_another_knew_moves_nothing(held: Checkout
         with reconnected(standby):
             with ThreadPoolExecutor(max_workers=1) as other:
                 other.submit(_is_closed, captures.capture, held.merchant, held.pk, cause=CAUSE).result()
-                other.submit(connection_release.begin).result()
-            with pytest.raises(Closed):
+                other.submit(connection_release.release).result()
+            with pytest.raises(ServiceClosed):
                 Checkout.objects.filter(pk=held.pk).update(status="voided")
 
 
@@ -168,7 +168,7 @@ def test_costs_one_statement_for_each_connection_and_none_for_a_request(api: Api
     with promoted() as standby, reconnected(standby):
         restore_guard._is_open.read_anew()
         assert restore_guard.is_closed()
-        restore_guard.open_again()
+        restore_guard.reopen_service()
         assert not restore_guard.is_closed()
         # The mark must not be read again after three seconds.
         restore_guard._is_open._value, restore_guard._is_open._read_at = True, float("inf")

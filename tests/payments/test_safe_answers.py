@@ -109,7 +109,7 @@ def operation(held: Any) -> Operation:
 @example(value="\ud800")
 @settings(max_examples=40, deadline=None, database=None)
 def test_a_notification_names_nothing_of_ours_where_it_cannot_be_read(field: str, value: Any) -> None:
-    told, kept = safe_answers.notifications([replace(NOTIFICATION, **{field: value}), NOTIFICATION])
+    told, kept = safe_answers.safe_notifications([replace(NOTIFICATION, **{field: value}), NOTIFICATION])
     assert kept == NOTIFICATION == replace(told, **{field: getattr(NOTIFICATION, field)})
     assert len(told.id.encode()) <= 256 and told.kind in ("", *Operation.Kind.values)
     assert isinstance(told.payment, UUID) and isinstance(told.verdict, Verdict)
@@ -119,7 +119,7 @@ def test_a_notification_names_nothing_of_ours_where_it_cannot_be_read(field: str
 @given(value=things)
 @settings(max_examples=40, deadline=None, database=None)
 def test_a_message_is_one_whatever_it_is(value: Any) -> None:
-    (told,) = safe_answers.notifications([value])
+    (told,) = safe_answers.safe_notifications([value])
     assert told == Notification("", UUID(int=0))
 
 
@@ -152,7 +152,7 @@ PARTS: dict[str, tuple[Any, Callable[[Any], Books], Callable[[Books], Any]]] = {
 @pytest.mark.rule("doubt.bounded")
 class TestBooks:
     def test_that_are_right_are_kept_as_they_are(self, caplog: pytest.LogCaptureFixture) -> None:
-        assert safe_answers.books(said.BOOKS, now=said.AT) == said.BOOKS
+        assert safe_answers.safe_books(said.BOOKS, now=said.AT) == said.BOOKS
         assert caplog.records == []
 
     @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ class TestBooks:
     @settings(max_examples=20, deadline=None, database=None)
     def test_with_one_strange_field_keep_everything_else(self, part: str, field: str, value: Any) -> None:
         right, put, find = PARTS[part]
-        books = safe_answers.books(put(replace(right, **{field: value})), now=said.AT)
+        books = safe_answers.safe_books(put(replace(right, **{field: value})), now=said.AT)
         kept = find(books)
         assert replace(kept, **{field: getattr(right, field)}) == right
         text = getattr(kept, field)
@@ -177,14 +177,14 @@ class TestBooks:
     @given(value=things)
     @settings(max_examples=40, deadline=None, database=None)
     def test_of_anything_at_all_can_be_read(self, value: Any) -> None:
-        assert isinstance(safe_answers.books(value, now=said.AT), Books)
+        assert isinstance(safe_answers.safe_books(value, now=said.AT), Books)
         for part in ("is_held", "capture", "refunds", "disputes"):
-            books = safe_answers.books(replace(said.BOOKS, **{part: value}), now=said.AT)
+            books = safe_answers.safe_books(replace(said.BOOKS, **{part: value}), now=said.AT)
             assert replace(books, **{part: getattr(said.BOOKS, part)}) == said.BOOKS
 
     def test_that_are_endless_are_cut(self) -> None:
         many = replace(said.DISPUTE, lines=[said.LINE] * 1000)
-        books = safe_answers.books(
+        books = safe_answers.safe_books(
             replace(said.BOOKS, refunds=[said.REFUND] * 1000, disputes=[many] * 1000), now=said.AT
         )
         assert len(books.refunds) == safe_answers.MAX_REFUNDS

@@ -100,7 +100,7 @@ class TestTheMail:
         rows.update(
             state="unknown", kind="void", ended_at=None, created_at=timezone.now() - timedelta(hours=25)
         )
-        operations.record(rows.get(), Outcome(Verdict.UNKNOWN), now=timezone.now(), lease=None)
+        operations.save_outcome(rows.get(), Outcome(Verdict.UNKNOWN), now=timezone.now(), lease=None)
         tasks.mail_discrepancies()
         assert "kind:     in_doubt_for_a_day\n" in mail.outbox[0].body
 

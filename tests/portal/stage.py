@@ -84,7 +84,7 @@ def deliver(
     """Record this response to the merchant's next due delivery."""
     (claimed,) = delivery.claim(slots=1, general_slots=1)
     result = delivery.Result(claimed.delivery_id, claimed.lease_token, http_status, error, 340, excerpt)
-    delivery.record([result])
+    delivery.record_results([result])
     return Delivery.objects.get(merchant=merchant, pk=claimed.delivery_id)
 
 

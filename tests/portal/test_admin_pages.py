@@ -97,7 +97,7 @@ def world(
     api.post(f"checkouts/{pay(factories.checkout(acme)).pk}/capture")
     reporting.report_operation(Operation.objects.earliest("pk"), kinds.ANOTHER_AMOUNT, told=1)
     bank_client.call_bank("dispute", payment=refunded.payment_id)
-    inquiries.open_about([refunded.payment_id] if refunded.payment_id else [])
+    inquiries.open_inquiries([refunded.payment_id] if refunded.payment_id else [])
     tasks.answer_inquiries()
     part = Operation.objects.select_related("payment").get(kind="refund", payment=refunded.payment_id)
     bookings.settle_outside(part, part.amount, note="By bank transfer", now=clock.now(), cause=CAUSE)
@@ -112,7 +112,7 @@ def world(
     answer = api.client.post(path, ticked, content_type="application/json", headers=api.headers({}))
     assert answer.status_code == 200
     assert api.post("checkouts", factories.order(), Idempotency_Key="k-1").status_code == 201
-    proof_runs.begin()
+    proof_runs.begin_run()
     reconciliation.run()
     Logo.objects.create(merchant=acme, version=2, mark=b"png", card=b"png")
     LastWrite.objects.create(whose=acme.pk, position=1)
@@ -155,7 +155,7 @@ def _people(acme: Merchant, shared: Checkout) -> None:
     DeliveryHour.objects.create(merchant=acme, hour=now)
     about = {"subject": shared.pk, "phone": "+447700900123", "created_at": now}
     KnownBrowser.objects.create(token_digest="unspoken", phone="+447700900123", proven_at=now)
-    payer.begin(shared.pk, shared.lead_id or shared.pk, is_proven=True)
+    payer.begin_sign_in(shared.pk, shared.lead_id or shared.pk, is_proven=True)
     SignInCode.objects.create(browser_digest="unspoken", code_digest="unspoken", expires_at=now, **about)
     SmsMessage.objects.create(
         kind="code",
@@ -192,7 +192,7 @@ def _people(acme: Merchant, shared: Checkout) -> None:
 def _sending(acme: Merchant, told: Subscription) -> None:
     for number, delivery in enumerate(Delivery.objects.all()):
         Attempt.objects.create(
-            id=clock.another_id(delivery.pk),
+            id=clock.new_id_of_same_time(delivery.pk),
             merchant=acme,
             delivery=delivery,
             number=number + 1,
@@ -281,7 +281,7 @@ class TestEveryPage:
         for model in (Merchant, Checkout, Operation, PaymentRequest, User):
             row = model._default_manager.order_by("pk").first()
             assert row is not None
-            page = operator.get(columns.page_of(model._meta.label_lower, row.pk)).content.decode()
+            page = operator.get(columns.page_address(model._meta.label_lower, row.pk)).content.decode()
             seen |= {
                 html.unescape(found) for found in re.findall(r'href="(/admin/[^"]+__exact=[^"]+)"', page)
             }
@@ -328,7 +328,7 @@ class TestList:
         address = f"{self.CHECKOUTS}?status__exact=voided"
         assert str(old.pk) in opened(operator, address)
         factories.checkout(acme)
-        monkeypatch.setattr(lists, "LOOKED_THROUGH", 1)
+        monkeypatch.setattr(lists, "NEWEST_SEARCHED", 1)
         assert str(old.pk) not in opened(operator, address)
         assert str(old.pk) in opened(operator, self.CHECKOUTS)
 
@@ -354,14 +354,14 @@ class TestPage:
         around += Delivery.objects.filter(event__checkout_uuid=shared.pk)
         assert len(around) > 12
         for row in around:
-            assert columns.page_of(row._meta.label_lower, row.pk) in page, row
+            assert columns.page_address(row._meta.label_lower, row.pk) in page, row
         assert "£90.00" in page and "9,000" not in page
         assert "Standing ticket" in page, "what was ordered is on the page itself"
 
     def test_of_a_merchant_leads_to_its_lists(self, operator: Client, acme: Merchant) -> None:
         page = opened(operator, f"/admin/payments/merchant/{acme.pk}/change/")
         for label in ("checkout.checkout", "payments.payment", "webhooks.subscription", "payments.switch"):
-            assert columns.list_of(label, merchant__exact=acme.pk) in page
+            assert columns.list_address(label, merchant__exact=acme.pk) in page
 
     def test_of_an_event_shows_what_was_sent_unless_it_is_personal(
         self, operator: Client, world: Merchant

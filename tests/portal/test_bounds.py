@@ -52,7 +52,7 @@ class TestPages:
         facts = {"merchant": acme, "delivery": delivery, "event_type": EventType.VOIDED}
         Attempt.objects.bulk_create(
             Attempt(
-                id=clock.another_id(delivery.pk),
+                id=clock.new_id_of_same_time(delivery.pk),
                 number=number,
                 started_at=clock.now(),
                 is_delivered=False,
@@ -75,7 +75,7 @@ class TestRowsOfMerchants:
         api.post("webhooks/subscription", {"url": stage.URL, "event_types": ["*"]})
         for _ in range(30):
             assert api.post("webhooks/secret/rotate", {"revoke_previous": True}).status_code == 200
-        assert SigningSecret.objects.count() == subscriptions.MAX_ENDED + 1
+        assert SigningSecret.objects.count() == subscriptions.MAX_EXPIRED_SECRETS + 1
         newest = SigningSecret.objects.order_by("-created_at")[:2]
         assert newest[0].expires_at is None and newest[1].expires_at is not None
 

@@ -35,7 +35,7 @@ def test_a_secret_is_stored_encrypted_and_shown_once_to_its_merchant(acme: Merch
     request = HttpRequest()
     request.session = {}  # type: ignore[assignment]  # a dictionary has all that the code uses
     owner, elsewhere = stage.person(acme, Role.OWNER), stage.person(rival, Role.OWNER)
-    pages.hand_over(request, owner, "key", "sk_secret")
+    pages.store_secret(request, owner, "key", "sk_secret")
     assert "sk_secret" not in str(request.session)
-    assert pages.handed_over(request, elsewhere, "key") == ""
-    assert [pages.handed_over(request, owner, "key") for _ in range(2)] == ["sk_secret", ""]
+    assert pages.take_secret(request, elsewhere, "key") == ""
+    assert [pages.take_secret(request, owner, "key") for _ in range(2)] == ["sk_secret", ""]

@@ -58,7 +58,7 @@ class TestOwner:
 class TestMails:
     def invite(self, owner: Membership, email: str) -> None:
         """Invite a person, and withdraw the invitation once the mail is queued."""
-        team.take_back(owner.merchant, team.invite(owner, email, Role.VIEWER).pk)
+        team.withdraw_invitation(owner.merchant, team.invite(owner, email, Role.VIEWER).pk)
 
     def refused(self, client: Client, email: str) -> str:
         """Send an invitation that is refused, and return the error on the page."""

@@ -50,7 +50,7 @@ def fresh(acme: models.Merchant, pay: Callable[..., Checkout]) -> Callable[[str]
         fault_injection.set_fault(verb="authorize", mode="done_then_reset", times=1)
         checkout = pay(factories.checkout(acme))
         rows = Operation.objects.filter(payment__checkout_uuid=checkout.pk)
-        rows.update(created_at=clock.now() - operation_queue.PATIENT_FOR)
+        rows.update(created_at=clock.now() - operation_queue.MAX_PAYER_WAIT)
         return checkout
 
     def captured() -> Checkout:
@@ -60,7 +60,7 @@ def fresh(acme: models.Merchant, pay: Callable[..., Checkout]) -> Callable[[str]
         checkout = captured()
         refunds.accept(acme, checkout.pk, ref=f"r-{checkout.pk}", cause=CAUSE)
         if is_accepted:
-            operation_recovery.finish_all_of(checkout.pk)
+            operation_recovery.finish_due_operations(checkout.pk)
         return checkout
 
     def cancelled() -> Checkout:

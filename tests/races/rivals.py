@@ -47,7 +47,7 @@ def cancel(checkout: Checkout) -> Checkout:
     return cancellations.cancel(checkout.merchant, checkout.pk, cause=CAUSE)
 
 
-def refund(checkout: Checkout) -> refunds.Accepted:
+def refund(checkout: Checkout) -> refunds.AcceptedRefund:
     return refunds.accept(checkout.merchant, checkout.pk, ref=f"r-{uuid4()}", cause=CAUSE)
 
 
@@ -82,8 +82,8 @@ def notify(checkout: Checkout) -> None:
     for call in Call.objects.filter(charge__payment__in=payments).select_related("charge"):
         verdict = Verdict(call.verdict)
         told = Notification(str(call.pk), call.charge.payment, call.kind, verdict, call.reference)
-        notifications.hear_message(told)
-    operation_recovery.finish_all_of(checkout.pk)
+        notifications.handle_notification(told)
+    operation_recovery.finish_due_operations(checkout.pk)
     for payment_uuid in payments:
         sync.sync(payment_uuid)
 
@@ -99,7 +99,7 @@ def confirm(checkout: Checkout) -> None:
 def take_over(checkout: Checkout) -> None:
     """Make every lease expire, and let another process's pump take over all open operations."""
     open_operations(checkout).update(next_attempt_at=LONG_AGO)
-    operation_recovery.finish_all_of(checkout.pk)
+    operation_recovery.finish_due_operations(checkout.pk)
 
 
 def fence(checkout: Checkout) -> None:
@@ -108,7 +108,7 @@ def fence(checkout: Checkout) -> None:
     take_over(checkout)
 
 
-def pay(checkout: Checkout) -> authorizations.Paid:
+def pay(checkout: Checkout) -> authorizations.PaymentResult:
     """Pay with a separate card, from a separate browser tab."""
     card = CardUse(bank.tokenise(subject=checkout.pk, number="4242424242424242"))
     lead = Checkout.objects.select_related("lead").get(pk=checkout.pk).lead or CustomerFactory.create()
@@ -116,7 +116,7 @@ def pay(checkout: Checkout) -> authorizations.Paid:
 
 
 def use_another_card(checkout: Checkout) -> None:
-    given_up_cards.use_another_card(checkout.pk)
+    given_up_cards.allow_another_card(checkout.pk)
 
 
 class Rival(NamedTuple):
@@ -191,7 +191,7 @@ def check(checkout: Checkout, answers: Sequence[Answer], *further_refusals: str)
     for answer in answers:
         assert answer.code in {DONE, *RIVALS[answer.rival].refusals, *further_refusals}, answers
         if answer.code != DONE:
-            assert answer.rival not in states.actions(answer.returned or Status.EXPIRED), answers
+            assert answer.rival not in states.allowed_actions(answer.returned or Status.EXPIRED), answers
     names = {answer.rival for answer in answers}
     must_end = checkout.status == Status.AUTHORIZED and not names.isdisjoint(ENDING)
     finish(checkout)

@@ -95,5 +95,5 @@ def test_of_two_who_pay_one_share_who_has_taken_it_does(shares: list[PaymentRequ
     for share in shares[4:8]:
         answers = at_once([taking(share, 7), paying(share, "", mates.FINNS)])
         assert Counter(answers) == {"done": 1, "share_not_open": 1}
-    operation_recovery.finish_all_of(shares[0].checkout_id)
-    assert not Operation.objects.filter(state="unknown").exists() and ledger_proof.breaches() == []
+    operation_recovery.finish_due_operations(shares[0].checkout_id)
+    assert not Operation.objects.filter(state="unknown").exists() and ledger_proof.find_breaches() == []

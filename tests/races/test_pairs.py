@@ -83,7 +83,7 @@ def _right(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """
     monkeypatch.setattr(captures, "JOIN_SECONDS", 0.05)
     yield
-    assert ledger_proof.breaches() == []
+    assert ledger_proof.find_breaches() == []
     assert not Discrepancy.objects.exists()
 
 

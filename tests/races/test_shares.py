@@ -32,7 +32,7 @@ REFUSALS = {"share_not_open", "operation_in_progress", "not_refundable"}
 @pytest.fixture(autouse=True)
 def _proven() -> Iterator[None]:
     yield
-    assert ledger_proof.breaches() == []
+    assert ledger_proof.find_breaches() == []
     assert not Discrepancy.objects.exists()
 
 
@@ -54,7 +54,7 @@ def by_card(number: str) -> Callable[[PaymentRequest], None]:
         mate: Customer = CustomerFactory.create()
         token = bank.tokenise(subject=share.pk, number=number)
         mate_shares.pay(share.pk, card=CardUse(token), mate=mate, cause=CAUSE)
-        operation_recovery.finish_all_of(share.checkout_id)
+        operation_recovery.finish_due_operations(share.checkout_id)
 
     return paid
 

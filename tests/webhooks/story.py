@@ -44,7 +44,7 @@ def record(
     claimed: delivery.Claimed, http_status: int | None, error: str | None = None, ms: int | None = 5
 ) -> None:
     """Record the result of a claimed attempt."""
-    delivery.record(
+    delivery.record_results(
         [delivery.Result(claimed.delivery_id, claimed.lease_token, http_status, error, ms, "text")]
     )
 
@@ -85,7 +85,7 @@ def superseded(due: Delivery) -> None:
     Delivery.objects.filter(pk=due.pk, status="pending").update(superseded_at=now)
 
 
-def register(merchant: Merchant, *event_types: str, url: str = OLD_URL) -> subscriptions.Registered:
+def register(merchant: Merchant, *event_types: str, url: str = OLD_URL) -> subscriptions.SavedSubscription:
     return factories.subscribe(merchant, url=url, event_types=event_types or ("*",))
 
 

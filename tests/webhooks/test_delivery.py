@@ -33,7 +33,7 @@ class TestRecord:
         due.refresh_from_db()
         attempt = due.attempts.get()
         assert attempt.ended_at == attempt.started_at
-        gap = timedelta(seconds=60 * retries.jitter(due.pk, 1))
+        gap = timedelta(seconds=60 * retries.jitter_factor(due.pk, 1))
         assert due.next_attempt_at == attempt.ended_at + gap
         assert (due.status, due.lease_token, due.ended_at) == ("pending", None, None)
 
@@ -41,7 +41,9 @@ class TestRecord:
         due = emit(subscribe(), EventType.AUTHORIZED, valid_for=120)
         record(claim_one(), *NO_ANSWER)
         due.refresh_from_db()
-        assert due.next_attempt_at == due.event.created_at + timedelta(seconds=5 * retries.jitter(due.pk, 1))
+        assert due.next_attempt_at == due.event.created_at + timedelta(
+            seconds=5 * retries.jitter_factor(due.pk, 1)
+        )
 
     def test_authorized_is_parked_at_once_by_a_last_word(self) -> None:
         due = emit(subscribe(), EventType.AUTHORIZED, valid_for=120)
@@ -78,7 +80,7 @@ class TestRecord:
     def test_ignores_a_result_whose_lease_is_not_its_own(self) -> None:
         due = emit(subscribe())
         claimed = claim_one()
-        delivery.record([delivery.Result(claimed.delivery_id, str(uuid4()), 200, None, 3)])
+        delivery.record_results([delivery.Result(claimed.delivery_id, str(uuid4()), 200, None, 3)])
         due.refresh_from_db()
         assert (due.status, due.lease_token) == ("pending", UUID(claimed.lease_token))
         assert due.attempts.get().ended_at is None
@@ -93,7 +95,7 @@ class TestRecord:
             delivery.Result(row.delivery_id, row.lease_token, status, None, 1)
             for row, status in zip(claimed, answers, strict=True)
         ]
-        delivery.record(results)
+        delivery.record_results(results)
         for row, status in zip(claimed, answers, strict=True):
             assert Attempt.objects.get(delivery=UUID(row.delivery_id)).http_status == status
         assert Delivery.objects.filter(status="delivered").get().pk == UUID(claimed[0].delivery_id)
@@ -123,7 +125,7 @@ class TestCloseLost:
     @pytest.mark.rule("delivery.lost_worker")
     def test_closes_the_attempt_of_a_lease_that_ran_out_and_counts_it(self) -> None:
         due, _ = self.lose()
-        assert delivery.close_lost() == 1
+        assert delivery.close_lost_attempts() == 1
         due.refresh_from_db()
         attempt = due.attempts.get()
         assert (attempt.error_message, attempt.http_status, attempt.duration_ms) == (
@@ -139,7 +141,7 @@ class TestCloseLost:
         unknown, _ = self.lose()
         Delivery.objects.filter(pk=unknown.pk).update(event_type="of.a.later.release")
         due, _ = self.lose()
-        assert delivery.close_lost() == 1
+        assert delivery.close_lost_attempts() == 1
         due.refresh_from_db()
         assert due.attempts.get().error_message == "worker_lost"
         assert delivery.claim(slots=10, general_slots=10) == []
@@ -147,12 +149,12 @@ class TestCloseLost:
     def test_leaves_a_living_lease_alone(self) -> None:
         emit(subscribe())
         claim_one()
-        assert delivery.close_lost() == 0
+        assert delivery.close_lost_attempts() == 0
 
     @pytest.mark.rule("delivery.lost_worker")
     def test_the_late_result_of_a_lost_worker_changes_nothing(self) -> None:
         due, claimed = self.lose()
-        delivery.close_lost()
+        delivery.close_lost_attempts()
         record(claimed, 200, None, 5)
         due.refresh_from_db()
         assert due.status == "pending"
@@ -163,7 +165,7 @@ class TestEndPointless:
     def test_supersedes_what_the_merchant_need_not_hear_any_more(self) -> None:
         due = emit(subscribe(), EventType.AUTHORIZED, valid_for=120)
         superseded(due)
-        assert delivery.end_pointless() == 1
+        assert delivery.end_obsolete_deliveries() == 1
         due.refresh_from_db()
         assert (due.status, due.next_attempt_at) == ("superseded", None)
         assert due.ended_at is not None
@@ -173,7 +175,7 @@ class TestEndPointless:
         rival = subscribe("Rival")
         unwanted = emit(rival)
         Subscription.objects.filter(pk=rival.pk).update(ended_at=clock.now())
-        assert delivery.end_pointless() == 2
+        assert delivery.end_obsolete_deliveries() == 2
         assert set(Delivery.objects.filter(status="parked")) == {late, unwanted}
 
     def test_leaves_alone_what_is_leased_or_still_has_a_point(self) -> None:
@@ -181,4 +183,4 @@ class TestEndPointless:
         leased = emit(subscribe("Rival"), EventType.AUTHORIZED, valid_for=120)
         delivery.claim(slots=10, general_slots=10)
         superseded(leased)
-        assert delivery.end_pointless() == 0
+        assert delivery.end_obsolete_deliveries() == 0

@@ -80,7 +80,7 @@ class TestHealth:
             for row, (status, ms) in zip(claimed, answers, strict=True)
         ]
         time.sleep(0.01)  # the attempts last up to 3 ms, and must end before they are recorded
-        delivery.record(list(reversed(results)))
+        delivery.record_results(list(reversed(results)))
         found = health.read_health(acme)
         assert found.last_error == "HTTP 404" and found.failing_since == found.last_failure_at
 
@@ -105,7 +105,7 @@ class TestHealth:
         emit(acme)
         claim_one()
         Delivery.objects.update(lease_until=clock.now() - timedelta(seconds=1))
-        delivery.close_lost()
+        delivery.close_lost_attempts()
         found = health.read_health(acme)
         assert (found.attempts, found.last_failure_at, found.failing_since) == (0, None, None)
 

@@ -81,7 +81,7 @@ def test_of_an_attempt_that_succeeds_nothing_is_written_in_an_index(shop: Subscr
     claimed, before = claim_one(), ended_on_their_pages()
     record(claimed, 200)
     assert ended_on_their_pages() == before + 1
-    assert Attempt.objects.filter(lookup.ended_as(is_delivered=True)).count() == 1
+    assert Attempt.objects.filter(lookup.result_condition(is_delivered=True)).count() == 1
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_of_an_attempt_that_fails_its_error_is_in_the_index(
 ) -> None:
     emit(shop)
     record(claim_one(), status, error)
-    found = Attempt.objects.filter(lookup.ended_as(is_delivered=False), merchant=shop.merchant)
+    found = Attempt.objects.filter(lookup.result_condition(is_delivered=False), merchant=shop.merchant)
     with connection.cursor() as cursor:
         for way in ("seqscan", "bitmapscan", "sort"):
             cursor.execute(f"SET LOCAL enable_{way} = off")
@@ -123,7 +123,7 @@ def test_of_leases_that_were_lost_and_deliveries_without_a_point(shop: Subscript
     claim_one()
     Delivery.objects.filter(lease_token__isnull=False).update(lease_until=clock.now())
     with reading(clock.now()):
-        assert delivery.close_lost() == 1 and delivery.end_pointless() == 1
+        assert delivery.close_lost_attempts() == 1 and delivery.end_obsolete_deliveries() == 1
 
 
 def test_of_a_hold_that_ends(shop: Subscription) -> None:

@@ -72,7 +72,7 @@ class TestResend:
         due.refresh_from_db()
         ended_at = due.attempts.get(number=3).ended_at
         assert ended_at is not None
-        five_minutes = timedelta(seconds=300 * retries.jitter(due.pk, 2))
+        five_minutes = timedelta(seconds=300 * retries.jitter_factor(due.pk, 2))
         assert due.next_attempt_at == ended_at + five_minutes, "the resent one is not counted"
 
     def test_whose_worker_is_lost_goes_back_too(self, acme: Subscription) -> None:
@@ -80,7 +80,7 @@ class TestResend:
         resending.resend(acme.merchant, due.pk, cause=DORA)
         claim_one()
         Delivery.objects.update(lease_until=clock.now() - timedelta(seconds=1))
-        delivery.close_lost()
+        delivery.close_lost_attempts()
         assert stands(due)[0] == "parked"
         resending.resend(acme.merchant, due.pk, cause=DORA)
 
@@ -136,7 +136,7 @@ class TestAHold:
         resending.resend(acme.merchant, due.pk, cause=DORA)
         Delivery.objects.update(valid_until=clock.now())
         assert delivery.claim(slots=5, general_slots=5) == []
-        assert delivery.end_pointless() == 1
+        assert delivery.end_obsolete_deliveries() == 1
 
     def test_keeps_its_own_attempts_behind_a_backlog_of_others(self, acme: Subscription) -> None:
         due = emit(acme, EventType.AUTHORIZED, valid_for=100)
@@ -216,7 +216,7 @@ class TestRefusals:
         due.event.save()
         self.refuse(due, resending.HoldIsOver)
         resending.resend(acme.merchant, due.pk, cause=DORA, although_over=True)
-        assert delivery.end_pointless() == 0, "it is wanted"
+        assert delivery.end_obsolete_deliveries() == 0, "it is wanted"
         record(claim_one(), 500, "HTTP 500")
         assert stands(due)[0] == ("superseded" if change == "superseded_at" else "parked")
 
@@ -244,7 +244,7 @@ class TestRefusals:
         assert resending.resend_selected(acme.merchant, [due.pk], cause=DORA) == (1, 0)
         time.sleep(0.5)
         assert delivery.claim(slots=5, general_slots=5) == []
-        assert delivery.end_pointless() == 1
+        assert delivery.end_obsolete_deliveries() == 1
 
 
 class TestMany:
@@ -296,7 +296,7 @@ class TestMany:
     def test_gets_past_those_that_cannot_be_sent(
         self, acme: Subscription, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(resending, "MAXIMUM", 2)
+        monkeypatch.setattr(resending, "MAX_RESENT", 2)
         for _ in range(2):
             over = parked(acme, EventType.AUTHORIZED)
             over.event.superseded_at = clock.now()
@@ -307,7 +307,7 @@ class TestMany:
         assert stands(wanted)[0] == "pending"
 
     def test_takes_so_many_at_one_time(self, acme: Subscription, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(resending, "MAXIMUM", 2)
+        monkeypatch.setattr(resending, "MAX_RESENT", 2)
         for _ in range(3):
             parked(acme)
         since = clock.now() - timedelta(hours=1)
@@ -326,4 +326,4 @@ class TestMany:
 def record_of(due: Delivery, http_status: int) -> None:
     due.refresh_from_db()
     assert due.lease_token is not None
-    delivery.record([delivery.Result(str(due.pk), str(due.lease_token), http_status, None, 5)])
+    delivery.record_results([delivery.Result(str(due.pk), str(due.lease_token), http_status, None, 5)])

@@ -14,7 +14,7 @@ from tests.webhooks.story import aged, claim_one, emit, record, renamed, subscri
 from webhooks import headers, outbox, retention, tasks
 from webhooks.models import (
     ATTEMPTS,
-    ENDED,
+    ENDED_DELIVERIES,
     EVENTS,
     PARTITIONED,
     Attempt,
@@ -22,7 +22,7 @@ from webhooks.models import (
     Event,
     EventType,
     Subscription,
-    unseal,
+    decrypt_if_personal,
 )
 
 pytestmark = pytest.mark.django_db
@@ -46,9 +46,9 @@ class TestPersonalBodies:
         assert EMAIL.encode() not in bytes(due.event.body)
         claimed = claim_one()
         assert EMAIL.encode() not in claimed.body
-        body = unseal(claimed.event_type, claimed.body)
+        body = decrypt_if_personal(claimed.event_type, claimed.body)
         assert EMAIL.encode() in body and body == due.event.plain_body
-        assert headers.signed(claimed, body)["X-Service-Event-Type"] == "marketing.opted_in"
+        assert headers.signed_headers(claimed, body)["X-Service-Event-Type"] == "marketing.opted_in"
 
     def test_other_bodies_are_kept_as_they_are_sent(self, acme: Subscription) -> None:
         due = emit(acme)
@@ -71,12 +71,12 @@ class TestPersonalBodies:
         due.event.refresh_from_db()
         assert (bytes(due.event.body), due.event.plain_body) == (b"", b"")
         assert due.event.body_deleted_at is not None
-        assert retention.delete_personal() == 0
+        assert retention.delete_personal_bodies() == 0
 
     def test_that_nobody_wanted_are_deleted_too(self, acme: Subscription) -> None:
         due = aged(opt_in(acme), 8)
         due.delete()
-        assert retention.delete_personal() == 1
+        assert retention.delete_personal_bodies() == 1
 
     def test_are_kept_until_then(self, acme: Subscription) -> None:
         aged(opt_in(acme), 6.9)
@@ -84,7 +84,7 @@ class TestPersonalBodies:
         ended_late = aged(opt_in(acme), 8)
         Delivery.objects.filter(pk=ended_late.pk).update(ended_at=clock.now())
         aged(emit(acme), 8)
-        assert retention.delete_personal() == 0
+        assert retention.delete_personal_bodies() == 0
 
 
 def partitions_of(days: float) -> None:
@@ -124,7 +124,7 @@ class TestOldEvents:
         # For each table, the partitions of 31 to 35 days ago are dropped.
         today, gone = clock.now().date(), 5 * len(PARTITIONED)
         with CaptureQueriesContext(connection) as asked:
-            assert retention.drop_old() == gone
+            assert retention.drop_old_partitions() == gone
         assert not any(query["sql"].startswith("DELETE FROM webhooks_event ") for query in asked)
         for table in PARTITIONED:
             assert partitions.make(table, today - timedelta(days=35), today) == 5
@@ -135,14 +135,14 @@ class TestOldEvents:
         partitions_of(60)
         gone, kept = self.old(acme, 51), self.old(acme, 50)
         self.old(acme, 50, status="pending")
-        retention.drop_old()
+        retention.drop_old_partitions()
         assert set(Delivery.objects.values_list("status", flat=True)) == {"pending", "delivered"}
         assert not Delivery.objects.filter(pk=gone.pk).exists()
         assert Event.objects.count() == Attempt.objects.count() == 2
         Delivery.objects.filter(status="pending").update(
             status="parked", next_attempt_at=None, ended_at=clock.now()
         )
-        retention.drop_old()
+        retention.drop_old_partitions()
         assert not Delivery.objects.filter(pk=kept.pk).exists() and not Event.objects.exists()
 
     @pytest.mark.rule("secret.retention")
@@ -153,20 +153,20 @@ class TestOldEvents:
                 cursor.execute(f"DROP TABLE {table.named(clock.now().date())}")
         due = emit(acme)
         record(claim_one(), 200)
-        assert retention.make_ahead() == 0, "what was caught stays where it is"
+        assert retention.create_partitions() == 0, "what was caught stays where it is"
         due.refresh_from_db()
         assert (due.status, due.attempts.count()) == ("delivered", 1)
         renamed(due.event_id, clock.now() - timedelta(days=31))
         aged(due, 31)
-        retention.drop_old()
+        retention.drop_old_partitions()
         assert not Event.objects.exists() and not Delivery.objects.exists() and not Attempt.objects.exists()
-        assert retention.make_ahead() == len(PARTITIONED)
+        assert retention.create_partitions() == len(PARTITIONED)
 
     @pytest.mark.rule("secret.retention")
     def test_that_were_caught_stay_while_something_older_has_not_ended(self, acme: Subscription) -> None:
         gone, kept = self.old(acme, 51), self.old(acme, 40)
         waits = self.old(acme, 50, status="pending")
-        retention.drop_old()
+        retention.drop_old_partitions()
         assert set(Delivery.objects.all()) == {kept, waits} and gone.pk
         assert Event.objects.count() == Attempt.objects.count() == 2
 
@@ -177,9 +177,9 @@ class TestOldEvents:
         for _ in range(5):
             self.old(acme, 31)
         monkeypatch.setattr(batches, "BATCHES", 2)
-        retention.drop_old()
+        retention.drop_old_partitions()
         assert Event.objects.count() == 1, "the next run goes on"
-        retention.drop_old()
+        retention.drop_old_partitions()
         assert not Event.objects.exists()
 
     @pytest.mark.rule("secret.retention")
@@ -189,7 +189,7 @@ class TestOldEvents:
         due = self.old(acme, 31)
         for number in (2, 3):
             Attempt.objects.create(
-                id=clock.another_id(due.pk),
+                id=clock.new_id_of_same_time(due.pk),
                 merchant_id=due.merchant_id,
                 delivery=due,
                 number=number,
@@ -197,22 +197,24 @@ class TestOldEvents:
             )
         monkeypatch.setattr(partitions, "ROWS", 1)
         monkeypatch.setattr(batches, "BATCHES", 2)
-        retention.drop_old()
+        retention.drop_old_partitions()
         assert Attempt.objects.count() == Delivery.objects.count() == Event.objects.count() == 1
-        retention.drop_old()
+        retention.drop_old_partitions()
         assert not Attempt.objects.exists() and not Event.objects.exists()
 
     @pytest.mark.rule("secret.retention")
-    @pytest.mark.parametrize("referring", [[ATTEMPTS, ENDED], [ATTEMPTS]])
+    @pytest.mark.parametrize("referring", [[ATTEMPTS, ENDED_DELIVERIES], [ATTEMPTS]])
     def test_stay_while_a_row_of_their_day_may_refer_to_them(self, referring: list[Partitioned]) -> None:
         partitions_of(31)
         before = clock.now() - timedelta(days=30)
-        if ENDED not in referring:
-            assert partitions.drop(ENDED, before) == 1
-        assert partitions.drop(EVENTS, before, referring=(ATTEMPTS, ENDED)) == 0
+        if ENDED_DELIVERIES not in referring:
+            assert partitions.drop(ENDED_DELIVERIES, before) == 1
+        assert partitions.drop(EVENTS, before, referring=(ATTEMPTS, ENDED_DELIVERIES)) == 0
         assert partitions.drop(ATTEMPTS, before) == 1
-        assert partitions.drop(ENDED, before, referring=[ATTEMPTS]) == int(ENDED in referring)
-        assert partitions.drop(EVENTS, before, referring=(ATTEMPTS, ENDED)) == 1
+        assert partitions.drop(ENDED_DELIVERIES, before, referring=[ATTEMPTS]) == int(
+            ENDED_DELIVERIES in referring
+        )
+        assert partitions.drop(EVENTS, before, referring=(ATTEMPTS, ENDED_DELIVERIES)) == 1
 
 
 class TestEndedSubscriptions:
@@ -221,7 +223,7 @@ class TestEndedSubscriptions:
             rival = subscribe(f"Rival {days}")
             ended_at = clock.now() - timedelta(days=days)
             Subscription.objects.filter(pk=rival.pk).update(ended_at=ended_at, has_deliveries=True)
-        assert retention.delete_ended() == 1
+        assert retention.delete_ended_subscriptions() == 1
         assert not Subscription.objects.filter(merchant__name="Rival 33").exists()
 
     def test_go_after_an_hour_if_they_never_had_a_delivery(self, acme: Subscription) -> None:
@@ -229,7 +231,7 @@ class TestEndedSubscriptions:
             rival = subscribe(f"Rival {minutes}")
             ended_at = clock.now() - timedelta(minutes=minutes)
             Subscription.objects.filter(pk=rival.pk).update(ended_at=ended_at)
-        assert retention.delete_ended() == 1
+        assert retention.delete_ended_subscriptions() == 1
         assert not Subscription.objects.filter(merchant__name="Rival 61").exists()
         emit(acme)
         assert Subscription.objects.get(pk=acme.pk).has_deliveries
@@ -237,7 +239,7 @@ class TestEndedSubscriptions:
     def test_stay_while_something_waits_for_them(self, acme: Subscription) -> None:
         emit(acme)
         Subscription.objects.update(ended_at=clock.now() - timedelta(days=99))
-        assert retention.delete_ended() == 0
+        assert retention.delete_ended_subscriptions() == 0
 
 
 @pytest.mark.rule("secret.retention")
@@ -256,8 +258,10 @@ def test_of_a_day_that_somebody_reads_nothing_goes_before_what_refers_to_it(tabl
     try:
         with other.cursor() as cursor:
             cursor.execute(f"BEGIN; SELECT FROM {table.named(today - timedelta(days=31))}")
-            assert retention.drop_old() == len(PARTITIONED) + going, "the day before goes as a whole"
+            assert retention.drop_old_partitions() == len(PARTITIONED) + going, (
+                "the day before goes as a whole"
+            )
             cursor.execute("ROLLBACK")
     finally:
         other.close()
-    assert retention.drop_old() == len(PARTITIONED) - going
+    assert retention.drop_old_partitions() == len(PARTITIONED) - going

@@ -30,7 +30,7 @@ def seconds_to_next(
     The latest attempt ended `ended` seconds after the event.
     """
     start = retries.next_attempt_at(
-        retries.Attempted(
+        retries.AttemptedDelivery(
             event_type=event_type,
             delivery_id=delivery_id,
             attempts=attempts,
@@ -46,14 +46,14 @@ def seconds_to_next(
 class TestJitter:
     @given(delivery_id=st.uuids(), attempts=st.integers(1, 20))
     def test_stays_within_ten_percent_and_repeats(self, delivery_id: UUID, attempts: int) -> None:
-        factor = retries.jitter(delivery_id, attempts)
+        factor = retries.jitter_factor(delivery_id, attempts)
         assert 0.9 <= factor <= 1.1
-        assert factor == retries.jitter(delivery_id, attempts)
+        assert factor == retries.jitter_factor(delivery_id, attempts)
 
     def test_spreads_over_deliveries_and_attempts(self) -> None:
-        assert len({retries.jitter(uuid4(), 1) for _ in range(200)}) == 200
-        assert len({retries.jitter(DELIVERY, attempts) for attempts in range(1, 10)}) == 9
-        drawn = [retries.jitter(UUID(int=number), 1) for number in range(2000)]
+        assert len({retries.jitter_factor(uuid4(), 1) for _ in range(200)}) == 200
+        assert len({retries.jitter_factor(DELIVERY, attempts) for attempts in range(1, 10)}) == 9
+        drawn = [retries.jitter_factor(UUID(int=number), 1) for number in range(2000)]
         assert min(drawn) < 0.91 and max(drawn) > 1.09 and abs(sum(drawn) / len(drawn) - 1) < 0.01
 
 
@@ -61,7 +61,7 @@ class TestAuthorized:
     @pytest.mark.rule("delivery.hold")
     @pytest.mark.parametrize(("attempts", "start"), [(1, 5), (2, 25), (3, 75)])
     def test_starts_at_offsets_from_the_event(self, attempts: int, start: int) -> None:
-        expected = start * retries.jitter(DELIVERY, attempts)
+        expected = start * retries.jitter_factor(DELIVERY, attempts)
         assert seconds_to_next("checkout.authorized", attempts=attempts, ended=0.2) == pytest.approx(expected)
 
     @pytest.mark.parametrize(("attempts", "ended"), [(1, 15.0), (2, 33.0), (3, 90.0)])
@@ -118,7 +118,7 @@ class TestThreeDays:
 
     def test_counts_its_gaps_from_the_previous_end(self, event_type: str) -> None:
         for attempts, gap in enumerate(self.GAPS, start=1):
-            expected = 9000 + gap * retries.jitter(DELIVERY, attempts)
+            expected = 9000 + gap * retries.jitter_factor(DELIVERY, attempts)
             assert seconds_to_next(event_type, attempts=attempts, ended=9000) == pytest.approx(expected)
 
     def test_parks_after_the_ninth(self, event_type: str) -> None:
@@ -150,7 +150,7 @@ class TestTestEvent:
 
 class TestPolicy:
     def test_knows_every_event_type(self) -> None:
-        assert set(retries.POLICY) == {event_type.value for event_type in EventType}
+        assert set(retries.SCHEDULES) == {event_type.value for event_type in EventType}
 
 
 @pytest.mark.rule("delivery.delivered")

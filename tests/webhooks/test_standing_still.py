@@ -19,7 +19,7 @@ LONG = 3.0
 
 
 def is_noticed() -> bool:
-    return SENDER in liveness.standing_still(LONG)
+    return SENDER in liveness.stuck_threads(LONG)
 
 
 @contextmanager
@@ -50,12 +50,12 @@ def test_whose_claim_does_not_come_back_is_noticed(monkeypatch: pytest.MonkeyPat
 
 def test_that_waits_for_work_gives_signs_all_the_same() -> None:
     with running():
-        wait_for(lambda: SENDER in liveness.ages(), within=30)
+        wait_for(lambda: SENDER in liveness.sign_ages(), within=30)
         first = liveness._signs[SENDER]
         wait_for(lambda: liveness._signs[SENDER] > first, within=30)
 
 
 def test_that_has_ended_is_not_waited_for() -> None:
     with running():
-        wait_for(lambda: SENDER in liveness.ages(), within=30)
-    assert SENDER not in liveness.ages()
+        wait_for(lambda: SENDER in liveness.sign_ages(), within=30)
+    assert SENDER not in liveness.sign_ages()

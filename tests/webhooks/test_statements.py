@@ -331,7 +331,7 @@ class TestPlan:
         type(due.event).objects.bulk_create(events)
         Delivery.objects.bulk_create(
             Delivery(
-                id=clock.another_id(event.pk),
+                id=clock.new_id_of_same_time(event.pk),
                 merchant_id=due.merchant_id,
                 event=event,
                 event_type=event.type,

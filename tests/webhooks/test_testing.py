@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 def taken(merchant: Merchant) -> Delivery:
     """Return the delivery of a new hold. Its first attempt is leased for the sandbox."""
-    with outbox.first_attempts_taken():
+    with outbox.lease_first_attempts():
         stage.hold(factories.checkout(merchant))
     return Delivery.objects.get(merchant=merchant)
 
@@ -43,15 +43,15 @@ class TestFirstAttempts:
         factories.subscribe(acme, url=stage.URL)
         found = taken(acme)
         Delivery.objects.filter(pk=found.pk).update(lease_until=found.event.created_at)
-        assert delivery.close_lost() == 1
+        assert delivery.close_lost_attempts() == 1
         assert outcome(found) == ("pending", None, "worker_lost")
 
     def test_are_really_sent_signed_and_dropped(self, acme: Merchant) -> None:
         with receiver.listening() as endpoint:
             endpoint.secrets = [str(factories.subscribe(acme, url=endpoint.url).signing_secret)]
             found = taken(acme)
-            testing.drop_first(found.pk)
-            testing.drop_first(found.pk)
+            testing.drop_first_answer(found.pk)
+            testing.drop_first_answer(found.pk)
             (arrival,) = endpoint.arrivals
         assert arrival.attempt == 1 and arrival.event_id == str(found.event_id) and not endpoint.refused
         assert outcome(found) == ("pending", None, "the sandbox dropped the answer")
@@ -64,7 +64,7 @@ class TestFirstAttempts:
             endpoint.secrets = [str(factories.subscribe(acme, url=endpoint.url).signing_secret)]
             endpoint.hang()
             found, begun = taken(acme), time.monotonic()
-            testing.drop_first(found.pk)
+            testing.drop_first_answer(found.pk)
             assert time.monotonic() - begun < 2
         assert outcome(found) == ("pending", None, "the sandbox dropped the answer")
 
@@ -72,7 +72,7 @@ class TestFirstAttempts:
         with receiver.listening() as endpoint:
             endpoint.secrets = [str(factories.subscribe(acme, url=endpoint.url).signing_secret)]
             found = taken(acme)
-            testing.send_first(found.pk)
+            testing.send_first_attempt(found.pk)
         assert outcome(found) == ("delivered", 200, None)
 
     def test_go_to_allowed_addresses_alone(self, acme: Merchant, settings: object) -> None:
@@ -80,11 +80,11 @@ class TestFirstAttempts:
         found = taken(acme)
         subscription.url = "https://10.0.0.1/hooks"
         subscription.save()
-        testing.send_first(found.pk)
+        testing.send_first_attempt(found.pk)
         assert outcome(found) == ("pending", None, "address not allowed")
 
     def test_say_why_nobody_was_reached(self, acme: Merchant) -> None:
         factories.subscribe(acme, url=stage.URL)
         found = taken(acme)
-        testing.drop_first(found.pk)
+        testing.drop_first_answer(found.pk)
         assert outcome(found) == ("pending", None, "could not connect")

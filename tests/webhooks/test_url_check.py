@@ -63,7 +63,7 @@ def check(names: SilentNames, transactional_db: None) -> Iterator[Callable[[Merc
         def checked(merchant: Merchant) -> str:
             try:
                 names.caller = connections[DEFAULT_DB_ALIAS]
-                return url_check.checked(Merchant.objects.get(pk=merchant.pk), URL)
+                return url_check.check_merchant_url(Merchant.objects.get(pk=merchant.pk), URL)
             finally:
                 connection.close()
 
@@ -99,7 +99,7 @@ class TestWhileNamesAreSlow:
         check(acme)
         check(MerchantFactory.create())
         with pytest.raises(Busy):
-            url_check.checked(MerchantFactory.create(), URL)
+            url_check.check_merchant_url(MerchantFactory.create(), URL)
 
     def test_everything_else_goes_on(
         self,

@@ -17,20 +17,20 @@ from rest_framework.response import Response
 from config.lib import clock, cursor
 from config.lib.api.view import ApiView
 from config.lib.database import feed_horizon, partitions
-from config.lib.database.partitions import CLOCKS_DIFFER
+from config.lib.database.partitions import MAX_CLOCK_DIFFERENCE
 from payments.cause import caller_of
 from payments.models import Merchant
 from webhooks import lookup, outbox
 from webhooks.api import responses, serializers
-from webhooks.models import EVENTS, PERSONAL, Event, EventType, unseal
+from webhooks.models import EVENTS, PERSONAL, Event, EventType, decrypt_if_personal
 
 CUSTOMERS = "customers:read"  # the scope that shows personal data
 # How far back a reader begins by default, and how far back at most.
-USUAL, FURTHEST = timedelta(hours=24), timedelta(days=30)
+DEFAULT_PERIOD, LONGEST_PERIOD = timedelta(hours=24), timedelta(days=30)
 _COLUMNS = ("id", "type", "body", "body_deleted_at", "created_at", "written_at")
 
 
-class Place(NamedTuple):
+class FeedPosition(NamedTuple):
     """How far a reader has read in the feed, which is ordered by `written_at` and then by id.
 
     The next event is the first one after the time `at` and the id `last`. The reader began with the events
@@ -44,7 +44,7 @@ class Place(NamedTuple):
     began: datetime
 
 
-_KINDS = (datetime.fromisoformat, UUID, datetime.fromisoformat, datetime.fromisoformat)
+_POSITION_PARSERS = (datetime.fromisoformat, UUID, datetime.fromisoformat, datetime.fromisoformat)
 
 
 class Events(ApiView):
@@ -58,10 +58,10 @@ class Events(ApiView):
         about = _parse_checkout_uuid(asked.get("checkout_uuid"))
         scope = f"events:{caller.merchant.pk}:{asked.get('type', '')}:{about or ''}"
         until = feed_horizon.horizon()
-        place = _starting_place(asked, scope, until)
+        place = _starting_position(asked, scope, until)
         rows = _events_after(caller.merchant, place, until)
         rows = rows.filter(checkout_uuid=about) if about else rows
-        kind = lookup.OfType(asked.get("type", EventType.TEST))
+        kind = lookup.EventTypeValue(asked.get("type", EventType.TEST))
         rows = rows.filter(type=kind) if "type" in asked else rows.exclude(type=kind)
         found = list(rows.order_by("written_at", "pk")[: asked["limit"]])
         listed = _list_entries(found, sees_customers=CUSTOMERS in caller.scopes)
@@ -77,7 +77,7 @@ def _parse_checkout_uuid(text: str | None) -> UUID | None:
         raise drf.ValidationError({"checkout_uuid": ["Must be the id of a checkout, a UUID."]}) from None
 
 
-def _starting_place(asked: Mapping[str, Any], scope: str, until: datetime) -> Place:
+def _starting_position(asked: Mapping[str, Any], scope: str, until: datetime) -> FeedPosition:
     """Return the place after which this call reads.
 
     Raises ValidationError. Raises InvalidCursor, also if `created_after` is not the one that the cursor began
@@ -85,12 +85,12 @@ def _starting_place(asked: Mapping[str, Any], scope: str, until: datetime) -> Pl
     """
     given: datetime | None = asked.get("created_after")
     if "cursor" in asked:
-        place = Place(*cursor.read_cursor(asked["cursor"], scope, *_KINDS))
+        place = FeedPosition(*cursor.read_cursor(asked["cursor"], scope, *_POSITION_PARSERS))
         if given not in (None, place.since):
             raise cursor.InvalidCursor
         _check_events_kept(place, until)
         return place
-    furthest = min(FURTHEST, settings.WEBHOOK_RETENTION)
+    furthest = min(LONGEST_PERIOD, settings.WEBHOOK_RETENTION)
     if given and given < until - furthest:
         raise drf.ValidationError(
             {
@@ -99,11 +99,11 @@ def _starting_place(asked: Mapping[str, Any], scope: str, until: datetime) -> Pl
                 ]
             }
         )
-    since = given or until - USUAL
-    return Place(*_place_before(since - CLOCKS_DIFFER), since, began=max(since, until))
+    since = given or until - DEFAULT_PERIOD
+    return FeedPosition(*_position_before(since - MAX_CLOCK_DIFFERENCE), since, began=max(since, until))
 
 
-def _check_events_kept(place: Place, until: datetime) -> None:
+def _check_events_kept(place: FeedPosition, until: datetime) -> None:
     """Raise ValidationError if some events after this place were already dropped."""
     if place.at > until - partitions.YOUNGEST:
         # The events after this place are too young to have been dropped.
@@ -116,20 +116,20 @@ def _check_events_kept(place: Place, until: datetime) -> None:
         )
 
 
-def _place_before(at: datetime) -> tuple[datetime, UUID]:
+def _position_before(at: datetime) -> tuple[datetime, UUID]:
     """Return a place before all events that are written at `at` or later."""
-    return at, clock.first_id(at - CLOCKS_DIFFER)
+    return at, clock.first_id(at - MAX_CLOCK_DIFFERENCE)
 
 
-def _events_after(merchant: Merchant, place: Place, until: datetime) -> QuerySet[Event, Any]:
+def _events_after(merchant: Merchant, place: FeedPosition, until: datetime) -> QuerySet[Event, Any]:
     """Return the merchant's events after a place that were written before `until`.
 
     The range of ids does not change the result. It lets PostgreSQL leave out the partitions of other days,
     because an id is made just before its row is written. Events that are older than the column `written_at`
     all have the same time in it. Their ids give their order.
     """
-    lowest = min(clock.made_at(place.last), place.at - CLOCKS_DIFFER)
-    ids = clock.first_id(lowest), clock.first_id(until + CLOCKS_DIFFER)
+    lowest = min(clock.time_of_id(place.last), place.at - MAX_CLOCK_DIFFERENCE)
+    ids = clock.first_id(lowest), clock.first_id(until + MAX_CLOCK_DIFFERENCE)
     rows = Event.objects.filter(
         Q(written_at__gt=place.at) | Q(pk__gt=place.last),
         Q(created_at__gte=place.since) | Q(written_at__gte=place.began),
@@ -141,7 +141,7 @@ def _events_after(merchant: Merchant, place: Place, until: datetime) -> QuerySet
     return rows.values_list(*_COLUMNS, named=True)
 
 
-def _end_of_page(found: Sequence[Any], limit: int, place: Place, until: datetime) -> Place:
+def _end_of_page(found: Sequence[Any], limit: int, place: FeedPosition, until: datetime) -> FeedPosition:
     """Return the place at the end of a page.
 
     After a full page, it is the place of the last event. Otherwise, all events that were written before
@@ -149,7 +149,7 @@ def _end_of_page(found: Sequence[Any], limit: int, place: Place, until: datetime
     """
     if len(found) == limit:
         return place._replace(at=found[-1].written_at, last=found[-1].id)
-    at, last = _place_before(until)
+    at, last = _position_before(until)
     return place._replace(at=at, last=last) if at > place.at else place
 
 
@@ -167,5 +167,5 @@ def _body_for_reader(event: Any, sees_customers: bool) -> bytes:
     `data` is null if it contains personal data that was deleted, or that the reader may not see.
     """
     if event.type in PERSONAL and (event.body_deleted_at or not sees_customers):
-        return outbox.envelope(event.id, event.type, event.created_at, None)
-    return unseal(event.type, bytes(event.body))
+        return outbox.build_envelope(event.id, event.type, event.created_at, None)
+    return decrypt_if_personal(event.type, bytes(event.body))

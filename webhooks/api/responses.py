@@ -8,7 +8,7 @@ import orjson
 from rest_framework import serializers as drf
 
 from config.lib.api import fields
-from config.lib.api.responses import Computed, Known, Out, Time
+from config.lib.api.responses import Computed, OpenChoice, Out, Time
 from webhooks import delivery
 from webhooks.models import Delivery, EventType
 from webhooks.subscriptions import SUBSCRIBABLE
@@ -31,7 +31,7 @@ EVENT_ID = partial(drf.UUIDField, help_text="The id of the event, the same in al
 
 def _event_types(**options: Any) -> fields.List:
     words = "The event types that you receive. `*` means all of them."
-    return fields.List(child=Known(SUBSCRIBABLE), help_text=words, **options)
+    return fields.List(child=OpenChoice(SUBSCRIBABLE), help_text=words, **options)
 
 
 class SubscriptionOut(Out):
@@ -80,7 +80,7 @@ class DeliveryAttemptOut(Out):
     """An entry of the delivery log, from a LoggedAttempt."""
 
     event_id = EVENT_ID(source="delivery.event_id")
-    event_type = Known(EventType, source="attempt.event_type", help_text="The type of the event.")
+    event_type = OpenChoice(EventType, source="attempt.event_type", help_text="The type of the event.")
     attempt_number = drf.IntegerField(
         min_value=1, source="attempt.number", help_text="1 for the first attempt."
     )
@@ -92,7 +92,7 @@ class DeliveryAttemptOut(Out):
         help_text="The status of your endpoint's answer. Null if your endpoint did not answer.",
     )
     error_message = Computed(
-        lambda logged: delivery.in_words(logged.attempt.error_message),
+        lambda logged: delivery.describe_error(logged.attempt.error_message),
         fields.Text(),
         allow_null=True,
         help_text="Why the attempt failed. Null if your endpoint answered 2xx.",
@@ -106,7 +106,7 @@ class DeliveryAttemptOut(Out):
     attempted_at = Time(source="attempt.started_at", help_text="When the attempt started.")
     status = Computed(
         lambda logged: "delivered" if logged.attempt.is_delivered else "failed",
-        Known(("delivered", "failed")),
+        OpenChoice(("delivered", "failed")),
         help_text="`delivered` if your endpoint answered 2xx, otherwise `failed`.",
     )
     next_attempt_at = Time(
@@ -146,7 +146,7 @@ class ListedEventOut(Out):
         help_text="The envelope, byte for byte as the service sends it. `data` is null if your key lacks the "
         "scope for it, or if it was deleted."
     )
-    delivery_status = Known(
+    delivery_status = OpenChoice(
         (*Delivery.Status, "none"),
         help_text="The status of the event's delivery. `pending`: more attempts follow. `delivered`: your "
         "endpoint answered 2xx. `parked`: the service gave up. `superseded`: the hold ended first, or the "

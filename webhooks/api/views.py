@@ -36,7 +36,7 @@ _COLUMNS = (
     "is_delivered",
     "delivery_id",
 )
-_SENT = ("id", "event_id", "attempt_count", "next_attempt_at")
+_DELIVERY_COLUMNS = ("id", "event_id", "attempt_count", "next_attempt_at")
 
 
 class OneSubscription(ApiView):
@@ -84,16 +84,18 @@ class RotateSecret(ApiView):
         return Response({"data": responses.RotatedSecretOut.write(rotated)})
 
 
-def _register(request: Request, url: str, event_types: list[str]) -> subscriptions.Registered:
+def _register(request: Request, url: str, event_types: list[str]) -> subscriptions.SavedSubscription:
     merchant = caller_of(request).merchant
-    checked = url_check.checked(merchant, url)
+    checked = url_check.check_merchant_url(merchant, url)
     with transaction.atomic(durable=True):
         is_approved = import_string(settings.KEYS_APPROVED_BY)(caller_of(request))
         registered = subscriptions.save_subscription(
             merchant, url=checked, event_types=event_types, is_approved=is_approved
         )
         if registered.is_changed:
-            _record_action(request, "subscription_saved", **subscriptions.facts(registered.subscription))
+            _record_action(
+                request, "subscription_saved", **subscriptions.audit_facts(registered.subscription)
+            )
     return registered
 
 
@@ -155,9 +157,9 @@ def _matching_attempts(merchant: Merchant, asked: Mapping[str, Any]) -> QuerySet
     )
     rows = rows.filter(merchant=merchant, ended_at__isnull=False)
     if "event_type" in asked:
-        rows = rows.filter(event_type=lookup.OfType(asked["event_type"]))
+        rows = rows.filter(event_type=lookup.EventTypeValue(asked["event_type"]))
     if "status" in asked:
-        rows = rows.filter(lookup.ended_as(is_delivered=asked["status"] == "delivered"))
+        rows = rows.filter(lookup.result_condition(is_delivered=asked["status"] == "delivered"))
     return rows.values_list(*_COLUMNS, named=True)
 
 
@@ -175,7 +177,7 @@ def _with_deliveries(attempts: Sequence[Any]) -> list[LoggedAttempt]:
     """
     ids = {attempt.delivery_id for attempt in attempts}
     rows = Delivery.objects.filter(pk__in=ids)
-    deliveries = {row.id: row for row in rows.values_list(*_SENT, named=True)}
+    deliveries = {row.id: row for row in rows.values_list(*_DELIVERY_COLUMNS, named=True)}
     events = Event.objects.filter(pk__in={row.event_id for row in deliveries.values()})
     about = dict(events.values_list("pk", "checkout_uuid"))
     found = ((attempt, deliveries.get(attempt.delivery_id)) for attempt in attempts)

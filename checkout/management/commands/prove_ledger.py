@@ -34,7 +34,7 @@ class Command(BaseCommand):
             told = (
                 self._prove_all(restart=options["restart"]) if hours is None else self._prove_changed(hours)
             )
-        except proof_runs.Busy:
+        except proof_runs.ProofRunning:
             self.stderr.write("Another process is checking all checkouts now. Wait until it has ended.")
             sys.exit(3)
         except KeyboardInterrupt:
@@ -47,18 +47,18 @@ class Command(BaseCommand):
 
     def _prove_changed(self, hours: float) -> str:
         since = clock.now() - timedelta(hours=hours)
-        found = ledger_proof.reported(ledger_proof.breaches(since))
+        found = ledger_proof.report_breaches(ledger_proof.find_breaches(since))
         self._print_breaches(found)
         if found:
             sys.exit(1)
-        checkouts, postings = ledger_proof.size(since)
+        checkouts, postings = ledger_proof.count_changed(since)
         return f"{checkouts} checkouts, {postings} postings, changed in the last {hours:g} hours"
 
     def _prove_all(self, *, restart: bool) -> str:
-        run, said_at = proof_runs.begin(restart=restart), time.monotonic()
+        run, said_at = proof_runs.begin_run(restart=restart), time.monotonic()
         if run.checkout_count:
             self.stderr.write(f"Continuing: {run}, since {run.begun_at:%Y-%m-%d %H:%M} UTC")
-        for step in proof_runs.steps(run):
+        for step in proof_runs.run_steps(run):
             run = step.run
             self._print_breaches(step.breaches)
             if time.monotonic() - said_at > QUIET_SECONDS:
@@ -80,4 +80,4 @@ def _describe_next(run: ProofRun) -> str:
     """
     if run.next_uuid is None:
         return "the ledger's sums"
-    return f"checkouts of {clock.made_at(run.next_uuid):%Y-%m-%d}"
+    return f"checkouts of {clock.time_of_id(run.next_uuid):%Y-%m-%d}"

@@ -41,7 +41,7 @@ class Command(BaseCommand):
         since = clock.now() - timedelta(hours=hours) if hours is not None else None
         try:
             if options["repair"]:
-                self._repair(since or repair.last_moment())
+                self._repair(since or repair.default_start())
             else:
                 self._reconcile(since)
         except ProviderUnreachable:
@@ -65,7 +65,7 @@ class Command(BaseCommand):
         began_at = clock.now()
         count = reconciliation.run(since)
         while (claimed := inquiries.claim()) is not None:
-            sync.look_into(claimed)
+            sync.answer_inquiry(claimed)
         found = Discrepancy.objects.filter(created_at__gte=began_at).order_by("created_at")
         for row in found:
             self.stdout.write(f"{row.subject}  {row.kind}  {row.facts}")

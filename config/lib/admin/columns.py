@@ -15,52 +15,52 @@ from django.urls import reverse
 from django.utils.html import format_html
 
 Column = Callable[[Any], str]
-NOTHING = "–"
+EMPTY_CELL = "–"
 
 
-def name_of(column: str | Column) -> str:
+def column_name(column: str | Column) -> str:
     """Return the name of a column, or of the field that it shows."""
     return str(getattr(column, "__name__", column))
 
 
-def link(target: Model | None) -> str:
+def row_link(target: Model | None) -> str:
     """Return a link to another row's page in the admin."""
     if target is None:
-        return NOTHING
+        return EMPTY_CELL
     if not admin.site.is_registered(type(target)):
         return str(target)
-    return format_html('<a href="{}">{}</a>', page_of(target._meta.label_lower, target.pk), target)
+    return format_html('<a href="{}">{}</a>', page_address(target._meta.label_lower, target.pk), target)
 
 
-def page_of(label: str, key: object) -> str:
+def page_address(label: str, key: object) -> str:
     """Return the address of a row's page. `label` is that of its model, such as "checkout.checkout"."""
     return reverse(f"admin:{label.replace('.', '_')}_change", args=[key])
 
 
-def list_of(label: str, **lookups: object) -> str:
+def list_address(label: str, **lookups: object) -> str:
     """Return the address of a model's list, filtered by the lookups."""
     address = reverse(f"admin:{label.replace('.', '_')}_changelist")
     return f"{address}?{urlencode(lookups)}" if lookups else address
 
 
-def to_page(label: str, key: object) -> str:
+def key_link(label: str, key: object) -> str:
     """Return a link to a row's page, which shows the row's key."""
-    return format_html('<a href="{}">{}</a>', page_of(label, key), key)
+    return format_html('<a href="{}">{}</a>', page_address(label, key), key)
 
 
 @cache
-def linked(name: str, title: str) -> Column:
+def link_column(name: str, title: str) -> Column:
     """Return a column that links to the row that a foreign key names."""
-    return _name_column(lambda row: link(getattr(row, name)), name, title)
+    return _name_column(lambda row: row_link(getattr(row, name)), name, title)
 
 
 @cache
-def reference(name: str, title: str, label: str) -> Column:
+def reference_column(name: str, title: str, label: str) -> Column:
     """Return a column that links to a row by a key that is not a foreign key, so the row might not exist."""
 
     def shown(row: Any) -> str:
         key = getattr(row, name)
-        return NOTHING if key is None else to_page(label, key)
+        return EMPTY_CELL if key is None else key_link(label, key)
 
     return _name_column(shown, name, title)
 
@@ -71,7 +71,7 @@ def time_column(name: str, title: str) -> Column:
 
     def shown(row: Any) -> str:
         at = getattr(row, name)
-        return NOTHING if at is None else f"{at.day} {at:%b %Y %H:%M:%S}"
+        return EMPTY_CELL if at is None else f"{at.day} {at:%b %Y %H:%M:%S}"
 
     return _name_column(shown, name, title)
 

@@ -14,13 +14,13 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
-from config.lib.admin.columns import list_of, page_of
+from config.lib.admin.columns import list_address, page_address
 from config.lib.admin.readonly import FROM_OPERATIONS, FROM_PAGE, OperatorAdmin
 
 CONFIRMED = "confirmed"
 Action = Callable[[Any, HttpRequest, QuerySet[Any], str], None]
-Seen = Callable[[Any], str]
-OfOne = Callable[[Any], dict[str, Any]]
+LookUp = Callable[[Any], str]
+RowTexts = Callable[[Any], dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Question:
     label: str
     button: str
     one: str = ""
-    of_one: OfOne | None = None
+    of_one: RowTexts | None = None
 
     def about(self, shown: OperatorAdmin, rows: Sequence[Any]) -> "Question":
         """Return the question for one row or for several. Its title ends with a question mark."""
@@ -46,8 +46,8 @@ class Question:
         return replace(self, **words | (self.of_one(rows[0]) if self.of_one else {}))
 
 
-def confirmed(
-    question: Question, *, seen: Seen | None = None
+def requires_confirmation(
+    question: Question, *, seen: LookUp | None = None
 ) -> Callable[[Action], Callable[..., HttpResponse | None]]:
     """Decorate an action so that it asks for confirmation first. The action gets the operator's note.
 
@@ -61,7 +61,7 @@ def confirmed(
             if seen is not None and len(rows) != 1:
                 self.message_user(request, "Choose one: it is looked up first.", messages.WARNING)
                 return None
-            form = _Words(request.POST if CONFIRMED in request.POST else None)
+            form = _NoteForm(request.POST if CONFIRMED in request.POST else None)
             if form.is_valid():
                 action(self, request, rows, form.cleaned_data["words"])
                 return None
@@ -78,7 +78,7 @@ def confirmed(
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedQuestion:
     """The confirmation of an action on one row: its question, the text from `seen`, and the note's field."""
 
     question: Question
@@ -86,7 +86,7 @@ class Asked:
     field: forms.BoundField
 
 
-def question_about(shown: OperatorAdmin, request: HttpRequest, action: str, row: Any) -> Asked | None:
+def question_about(shown: OperatorAdmin, request: HttpRequest, action: str, row: Any) -> AskedQuestion | None:
     """Return the confirmation of an action on a row.
 
     Return None if the action is not available for the row or for the operator, or asks for no confirmation.
@@ -96,12 +96,12 @@ def question_about(shown: OperatorAdmin, request: HttpRequest, action: str, row:
         return None
     asking: Any = found[0]
     question, seen = asking.question.about(shown, [row]), asking.seen
-    form = _Words()
+    form = _NoteForm()
     form.fields["words"].label = question.label
-    return Asked(question, seen(row) if seen else "", form["words"])
+    return AskedQuestion(question, seen(row) if seen else "", form["words"])
 
 
-class _Words(forms.Form):
+class _NoteForm(forms.Form):
     words = forms.CharField(max_length=200, widget=forms.TextInput(attrs={"class": "input"}))
 
 
@@ -136,5 +136,5 @@ def _address_of_list(shown: OperatorAdmin, request: HttpRequest) -> str:
     if FROM_OPERATIONS in request.POST:
         return reverse("admin_operations")
     if FROM_PAGE in request.POST and len(chosen) == 1:
-        return page_of(shown.opts.label_lower, quote(chosen[0]))
-    return list_of(shown.opts.label_lower)
+        return page_address(shown.opts.label_lower, quote(chosen[0]))
+    return list_address(shown.opts.label_lower)

@@ -17,8 +17,8 @@ from django.utils.functional import cached_property
 
 # The maximum number of rows on all pages of a list together, and of rows that a search finds.
 MAXIMUM = 1000
-LOOKED_THROUGH = 10_000  # the number of newest rows that a filter searches
-OF_MERCHANT = "merchant__exact"
+NEWEST_SEARCHED = 10_000  # the number of newest rows that a filter searches
+MERCHANT_PARAMETER = "merchant__exact"
 
 
 class ShortPaginator(Paginator):
@@ -37,7 +37,7 @@ class NewestFirst(ChangeList):
         return list(self.model_admin.get_ordering(request))
 
 
-class ChosenAlone(ActionForm):
+class SelectedRowsForm(ActionForm):
     """Form that applies an action only to the ticked rows, never to all rows of the list."""
 
     select_across = forms.BooleanField(
@@ -45,29 +45,29 @@ class ChosenAlone(ActionForm):
     )
 
 
-class AmongNewest(admin.ChoicesFieldListFilter):
+class NewestRowsFilter(admin.ChoicesFieldListFilter):
     """Filter that searches only the newest rows. Otherwise, a rare value would need the whole table."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.title = f"{self.title}, among the newest {LOOKED_THROUGH:,}"
+        self.title = f"{self.title}, among the newest {NEWEST_SEARCHED:,}"
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         found = super().queryset(request, queryset)
-        return queryset if found is None or not self.used_parameters else among_newest(request, found)
+        return queryset if found is None or not self.used_parameters else limit_to_newest(request, found)
 
 
-def among_newest(request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+def limit_to_newest(request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
     """Limit a list to the newest rows of its model or, in a list of one merchant, of this merchant."""
     merchant_uuid = _merchant_uuid(request)
     rows = queryset.model._default_manager.order_by("-pk")
     if merchant_uuid is not None:
         rows = rows.filter(merchant=merchant_uuid)
-    oldest = rows.values_list("pk", flat=True)[LOOKED_THROUGH : LOOKED_THROUGH + 1].first()
+    oldest = rows.values_list("pk", flat=True)[NEWEST_SEARCHED : NEWEST_SEARCHED + 1].first()
     return queryset if oldest is None else queryset.filter(pk__gt=oldest)
 
 
-def by_state(choices: Mapping[str, Q]) -> type[admin.SimpleListFilter]:
+def state_filter(choices: Mapping[str, Q]) -> type[admin.SimpleListFilter]:
     """Return a filter of a small table by named conditions. Each name is also the label of the choice."""
 
     class State(admin.SimpleListFilter):
@@ -83,14 +83,14 @@ def by_state(choices: Mapping[str, Q]) -> type[admin.SimpleListFilter]:
     return State
 
 
-class OfMerchant(admin.SimpleListFilter):
+class MerchantFilter(admin.SimpleListFilter):
     """Filter that limits a list to the rows of one merchant. Other pages link to lists with this filter.
 
     The filter is visible only on these lists. It names the merchant, and links to the list of all rows.
     """
 
     title = "merchant"
-    parameter_name = OF_MERCHANT
+    parameter_name = MERCHANT_PARAMETER
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Sequence[tuple[str, str]]:
         merchant_uuid = _merchant_uuid(request)
@@ -109,14 +109,14 @@ class OfMerchant(admin.SimpleListFilter):
         return self.value() is not None
 
 
-def is_of_merchant(request: HttpRequest) -> bool:
+def has_one_merchant(request: HttpRequest) -> bool:
     """Return whether a list has only one merchant's rows."""
     return _merchant_uuid(request) is not None
 
 
 def _merchant_uuid(request: HttpRequest) -> UUID | None:
     try:
-        return UUID(request.GET.get(OF_MERCHANT, ""))
+        return UUID(request.GET.get(MERCHANT_PARAMETER, ""))
     except ValueError:
         return None
 

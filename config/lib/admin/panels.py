@@ -13,7 +13,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import capfirst
 
-from config.lib.admin.columns import NOTHING, list_of, name_of, page_of
+from config.lib.admin.columns import EMPTY_CELL, column_name, list_address, page_address
 
 MAXIMUM = 20  # rows of a panel
 # Long ids that a table shortens: a row's id, and a request id that we have made.
@@ -45,7 +45,7 @@ class Link(NamedTuple):
     rows: str = ""
 
 
-def panel(shown: Any, request: HttpRequest, path: str, row: Model) -> Panel:
+def read_panel(shown: Any, request: HttpRequest, path: str, row: Model) -> Panel:
     """Return the panel of rows whose `path` leads to this row, oldest first. `shown` is their model's admin.
 
     If both models have a merchant, the look-up includes it, because the index can begin with the merchant.
@@ -54,17 +54,17 @@ def panel(shown: Any, request: HttpRequest, path: str, row: Model) -> Panel:
     rows = list(shown.get_queryset(request).filter(**lookups).order_by("pk")[: MAXIMUM + 1])
     # The page already shows the row and its merchant, so the panel leaves out these columns.
     said = {path, "merchant"} if "merchant__exact" in lookups else {path}
-    columns = [column for column in shown.get_list_display(request) if name_of(column) not in said]
+    columns = [column for column in shown.get_list_display(request) if column_name(column) not in said]
     return Panel(
         title=str(capfirst(shown.model._meta.verbose_name_plural)),
         headers=[capfirst(str(label_for_field(column, shown.model, shown))) for column in columns],
         rows=[_write_cells(columns, found, shown) for found in rows[:MAXIMUM]],
-        address=list_of(shown.model._meta.label_lower, **lookups),
+        address=list_address(shown.model._meta.label_lower, **lookups),
         is_cut=len(rows) > MAXIMUM,
     )
 
 
-def shortened(cell: str) -> str:
+def shorten_ids(cell: str) -> str:
     """Return a cell with its long ids cut in the middle. If plain text is cut, `title` has all of it."""
     if isinstance(cell, SafeString):
         return mark_safe(_LINKED.sub(_shorten, cell))  # noqa: S308  # ids have no markup
@@ -87,18 +87,18 @@ def _has_merchant(model: type[Model]) -> bool:
 
 
 def _write_cells(columns: Sequence[Any], row: Model, shown: Any) -> list[str]:
-    first, *others = [shortened(_write_cell(column, row, shown)) for column in columns]
-    return [format_html('<a href="{}">{}</a>', page_of(row._meta.label_lower, row.pk), first), *others]
+    first, *others = [shorten_ids(_write_cell(column, row, shown)) for column in columns]
+    return [format_html('<a href="{}">{}</a>', page_address(row._meta.label_lower, row.pk), first), *others]
 
 
 def _write_cell(column: Any, row: Model, shown: Any) -> str:
     field, attribute, value = lookup_field(column, row, shown)
     if field is None:
-        return display_for_value(value, NOTHING, boolean=getattr(attribute, "boolean", False))
-    return display_for_field(value, field, NOTHING)
+        return display_for_value(value, EMPTY_CELL, boolean=getattr(attribute, "boolean", False))
+    return display_for_field(value, field, EMPTY_CELL)
 
 
-def referring(model: type[Model], shown: Any) -> Iterator[str]:
+def referring_fields(model: type[Model], shown: Any) -> Iterator[str]:
     """Yield the fields by which rows of the admin `shown` refer to a model: foreign keys and plain keys.
 
     Foreign keys in the admin's `unindexed` are left out, because a look-up by them would read a whole table.
@@ -112,7 +112,7 @@ def referring(model: type[Model], shown: Any) -> Iterator[str]:
             yield name
 
 
-def elsewhere(
+def other_list_links(
     registered: Sequence[Any],
     request: HttpRequest,
     row: Model,
@@ -122,7 +122,7 @@ def elsewhere(
 ) -> list[Link]:
     """Return links to the lists of all rows that refer to a row, except those that are `drawn` as panels.
 
-    If both models have a merchant, the links include it, as in `panel`. If the rows are counted, the links to
+    If both models have a merchant, the links include it, as in `read_panel`. If the rows are counted, the links to
     empty lists are left out. The `uncounted` keys of an admin have no index, so lists by these keys are not
     counted and always linked.
     """
@@ -130,7 +130,7 @@ def elsewhere(
     lists: dict[int, QuerySet[Any, Any]] = {}  # the lists that can be counted, by the index of their link
     for shown in registered:
         label, title = shown.model._meta.label_lower, capfirst(shown.model._meta.verbose_name_plural)
-        names = [name for name in referring(type(row), shown) if (label, name) not in drawn]
+        names = [name for name in referring_fields(type(row), shown) if (label, name) not in drawn]
         if not names or not shown.has_view_permission(request):
             continue
         for name in names:
@@ -138,7 +138,7 @@ def elsewhere(
             lookups = {f"{name}__exact": row.pk} | _merchant_lookup(row, shown.model)
             if name not in getattr(shown, "uncounted", ()):
                 lists[len(links)] = shown.model._default_manager.filter(**lookups)
-            links.append(Link(f"{title}{more}", list_of(label, **lookups)))
+            links.append(Link(f"{title}{more}", list_address(label, **lookups)))
     return sorted(_count_links(links, lists) if is_counted and lists else links)
 
 

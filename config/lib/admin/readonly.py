@@ -49,7 +49,7 @@ class OperatorAdmin(admin.ModelAdmin):
     """An admin with lists of limited cost, a search that uses indexes, and links to all related rows."""
 
     form = ChangesForm
-    action_form = lists.ChosenAlone
+    action_form = lists.SelectedRowsForm
     actions_on_bottom = True  # below the rows that they act on, as in the portal
     actions_on_top = False
     actions_selection_counter = False
@@ -87,9 +87,9 @@ class OperatorAdmin(admin.ModelAdmin):
         field = {field.name: field for field in self.opts.fields}.get(name)
         title = str(getattr(field, "verbose_name", name))
         if name in self.references:
-            return columns.reference(name, title, self.references[name])
+            return columns.reference_column(name, title, self.references[name])
         if isinstance(field, ForeignKey):
-            return columns.linked(name, title)
+            return columns.link_column(name, title)
         return columns.time_column(name, title) if isinstance(field, DateTimeField) else name
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
@@ -114,13 +114,13 @@ class OperatorAdmin(admin.ModelAdmin):
     def get_list_filter(self, request: HttpRequest) -> Any:
         found: list[Any] = [self._filter(chosen) for chosen in self.list_filter]
         has_merchant = any(field.name == "merchant" for field in self.opts.fields)
-        return [lists.OfMerchant, *found] if has_merchant else found
+        return [lists.MerchantFilter, *found] if has_merchant else found
 
     def _filter(self, chosen: Any) -> Any:
-        return (chosen, lists.AmongNewest) if isinstance(chosen, str) and not self.is_small else chosen
+        return (chosen, lists.NewestRowsFilter) if isinstance(chosen, str) and not self.is_small else chosen
 
     def get_ordering(self, request: HttpRequest) -> Any:
-        return self.merchants_order or self.ordering if lists.is_of_merchant(request) else self.ordering
+        return self.merchants_order or self.ordering if lists.has_one_merchant(request) else self.ordering
 
     @replica.readable
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
@@ -173,8 +173,8 @@ class OperatorAdmin(admin.ModelAdmin):
         drawn = [found for found in self.panels if registered[found[0]].has_view_permission(request)]
         actions: dict[str, Any] = dict(self.get_actions(request) or {})
         return {
-            "panels": [panels.panel(registered[label], request, path, row) for label, path in drawn],
-            "elsewhere": panels.elsewhere(
+            "panels": [panels.read_panel(registered[label], request, path, row) for label, path in drawn],
+            "elsewhere": panels.other_list_links(
                 list(registered.values()), request, row, set(drawn), is_counted=self.counts_records
             ),
             "row_actions": [
@@ -189,7 +189,9 @@ class OperatorAdmin(admin.ModelAdmin):
         answer = super().response_action(request, queryset, *where)
         chosen = request.POST.getlist("_selected_action")
         if isinstance(answer, HttpResponseRedirect) and FROM_PAGE in request.POST and len(chosen) == 1:
-            return HttpResponseRedirect(columns.page_of(self.opts.label_lower, quote(chosen[0])), status=303)
+            return HttpResponseRedirect(
+                columns.page_address(self.opts.label_lower, quote(chosen[0])), status=303
+            )
         if isinstance(answer, HttpResponseRedirect) and FROM_OPERATIONS in request.POST:
             return HttpResponseRedirect(reverse("admin_operations"), status=303)
         return answer

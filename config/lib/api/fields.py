@@ -16,7 +16,9 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}")
 _PLUS_READ_AS_SPACE = re.compile(r"[^ ]+T[0-9:.,]+ [0-9]{2}:?[0-9]{2}")
 _UUID = re.compile(r"(?i:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})")
-_MISREAD = re.compile(r"[\s\\]")  # characters that some parsers, but not all, treat as the end of a URL
+_MISREAD_CHARACTERS = re.compile(
+    r"[\s\\]"
+)  # characters that some parsers, but not all, treat as the end of a URL
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 _HOST_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
 _ENDS_IN_A_NUMBER = re.compile(r"(.*\.)?([0-9]+|0x[0-9a-f]*)\.?")
@@ -24,14 +26,14 @@ _ENDS_IN_A_NUMBER = re.compile(r"(.*\.)?([0-9]+|0x[0-9a-f]*)\.?")
 _PRINTABLE = r"^(?=.*\S)[^\u0000-\u001F\u007F-\u009F]*$"
 Schema = dict[str, Any]  # the schema of a field in the API's document
 # Error texts of every field, in place of the library's.
-SAID: Any = {"required": "Is required.", "null": "Must not be null."}
+ERROR_TEXTS: Any = {"required": "Is required.", "null": "Must not be null."}
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
 class Body(Serializer[Any]):
     """The base serializer of a request's body, or of an object in it."""
 
-    default_error_messages = {**SAID, "invalid": "Must be an object."}
+    default_error_messages = {**ERROR_TEXTS, "invalid": "Must be an object."}
 
     def run_validation(self, data: Any = empty) -> Any:
         """Refuse a null body with the same error text as any other body that is not an object."""
@@ -47,7 +49,7 @@ class Text(Field[str, Any, str, Any]):
     create.texts.
     """
 
-    default_error_messages = SAID
+    default_error_messages = ERROR_TEXTS
 
     def __init__(self, *, maximum: int = 255, minimum: int = 1, format: str = "", **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -76,7 +78,7 @@ class Text(Field[str, Any, str, Any]):
 class Integer(Field[int, Any, int, Any]):
     """A JSON integer from `minimum` to `maximum`. Refuses `10.0`, `"10"` and `true` (rule api.integers)."""
 
-    default_error_messages = SAID
+    default_error_messages = ERROR_TEXTS
 
     def __init__(self, *, minimum: int, maximum: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -110,7 +112,7 @@ class Currency(Text):
 class Boolean(Field[bool, Any, bool, Any]):
     """JSON's true or false, and no other value."""
 
-    default_error_messages = SAID
+    default_error_messages = ERROR_TEXTS
 
     def to_internal_value(self, data: Any) -> bool:
         if not isinstance(data, bool):
@@ -131,7 +133,7 @@ class QueryBoolean(Boolean):
 class Uuid(Field[UUID, Any, str, Any]):
     """A UUID in a JSON string."""
 
-    default_error_messages = SAID
+    default_error_messages = ERROR_TEXTS
 
     def to_internal_value(self, data: Any) -> UUID:
         if not isinstance(data, str) or not _UUID.fullmatch(data):
@@ -148,7 +150,7 @@ class Uuid(Field[UUID, Any, str, Any]):
 class Timestamp(Field[datetime, Any, str, Any]):
     """An ISO 8601 timestamp with an offset. It becomes an aware datetime in UTC (rule api.timestamps)."""
 
-    default_error_messages = SAID
+    default_error_messages = ERROR_TEXTS
 
     def to_internal_value(self, data: Any) -> datetime:
         example = "Must be a timestamp with an offset, such as 2026-06-01T18:30:00.000Z."
@@ -174,7 +176,7 @@ class List(ListField):
     """A list. Its length is checked before its members."""
 
     default_error_messages = {
-        **SAID,
+        **ERROR_TEXTS,
         "not_a_list": "Must be a list.",
         "empty": "Must not be empty.",
         "min_length": "Must have at least {min_length} members.",
@@ -199,13 +201,13 @@ class ReturnUrl(Text):
     def to_internal_value(self, data: Any) -> str:
         url = super().to_internal_value(data)
         try:
-            parts = origins.split(url)
+            parts = origins.split_url(url)
             port = parts.port
         except ValueError:
             raise ValidationError(
                 "Must be a valid https URL, such as https://shop.example.com/done."
             ) from None
-        if _MISREAD.search(url) or "@" in parts.netloc or port == 0 or not parts.hostname:
+        if _MISREAD_CHARACTERS.search(url) or "@" in parts.netloc or port == 0 or not parts.hostname:
             raise ValidationError("Must be an https URL without user name, space or backslash.")
         if settings.LOCAL and parts.hostname in _LOOPBACK and parts.scheme in {"http", "https"}:
             return url

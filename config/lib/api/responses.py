@@ -83,7 +83,7 @@ class Time(Field[datetime, Any, str | None, Any]):
         return {"type": "string", "format": "date-time", "pattern": _WRITTEN_TIME}
 
 
-class Known(Field[str, Any, str, Any]):
+class OpenChoice(Field[str, Any, str, Any]):
     """One of the given words. In the API's document, the list is open, because more words can be added."""
 
     def __init__(self, words: Iterable[str], **kwargs: Any) -> None:
@@ -97,7 +97,7 @@ class Known(Field[str, Any, str, Any]):
         return {"type": "string", "examples": self.words, "x-known-values": self.words}
 
 
-class Constant(Known):
+class Constant(OpenChoice):
     """A word that is always the same."""
 
     def __init__(self, word: str, **kwargs: Any) -> None:

@@ -4,7 +4,7 @@ import orjson
 from psycopg.types.json import set_json_loads
 
 
-def read_floats() -> None:
+def parse_large_numbers_as_floats() -> None:
     """Make psycopg read very large numbers in JSON as floats, such as 1e30 in a merchant's own data.
 
     PostgreSQL writes such a number with all its digits. psycopg's default reader would make it an integer

@@ -20,14 +20,14 @@ from config.lib.database import queries, statements
 ALIAS = "replica"
 MAX_LAG_SECONDS = 5.0
 EVERY_SECONDS = 1.0
-REMEMBERED = 3600  # how many positions are remembered, one per second
+MAX_SAMPLES = 3600  # how many positions are remembered, one per second
 LAG = Gauge(
     "checkout_replica_lag_seconds", "How old what the replica shows may be", multiprocess_mode="livemax"
 )
 log = structlog.get_logger("config.replica")
 
 
-class Place(NamedTuple):
+class ServerState(NamedTuple):
     """A server's state: whether it is a replica, its cluster and timeline, and its position in the log."""
 
     follows: bool
@@ -42,7 +42,7 @@ class Sample(NamedTuple):
     position: int
 
 
-class _Known:
+class _ReplicaState:
     """What this process knows about the primary and the replica."""
 
     is_watched = False
@@ -51,14 +51,14 @@ class _Known:
     recent: tuple[Sample, ...] = ()
     # The replica has all changes that the primary had at this time on the process's clock.
     replayed_at = 0.0
-    samples: deque[Sample] = deque(maxlen=REMEMBERED)
+    samples: deque[Sample] = deque(maxlen=MAX_SAMPLES)
     server = ""  # of the primary
 
 
-def begin() -> None:
+def start_watching() -> None:
     """Start to watch the replica in this process, if the service has a replica."""
     if ALIAS in connections.settings:
-        _Known.is_watched, _Known.replayed_at = True, time.monotonic()
+        _ReplicaState.is_watched, _ReplicaState.replayed_at = True, time.monotonic()
         threading.Thread(target=_follow, name="replica", daemon=True).start()
 
 
@@ -72,72 +72,77 @@ def _follow() -> None:
 def measure_lag() -> None:
     """Ask the primary, then the replica, for its position."""
     try:
-        _look_at_primary()
-        _look_at_replica()
+        _measure_primary()
+        _measure_replica()
     except Error as error:
-        if _Known.answers:
-            failed(error)
+        if _ReplicaState.answers:
+            stop_reads(error)
     finally:
         close_old_connections()
-        LAG.set(seconds())
+        LAG.set(lag_seconds())
 
 
-def _look_at_primary() -> None:
+def _measure_primary() -> None:
     at = time.monotonic()
-    found = _place(DEFAULT_DB_ALIAS)
-    _Known.server = found.server
+    found = _read_server_state(DEFAULT_DB_ALIAS)
+    _ReplicaState.server = found.server
     sample = Sample(at, found.position)
-    _Known.samples.append(sample)
-    _Known.recent = (*(former for former in _Known.recent if former.at > at - MAX_LAG_SECONDS), sample)
+    _ReplicaState.samples.append(sample)
+    _ReplicaState.recent = (
+        *(former for former in _ReplicaState.recent if former.at > at - MAX_LAG_SECONDS),
+        sample,
+    )
 
 
-def _look_at_replica() -> None:
-    if not _Known.answers:
+def _measure_replica() -> None:
+    if not _ReplicaState.answers:
         pool: Any = connections[ALIAS].pool  # type: ignore[attr-defined]  # the stubs lack it
         pool.open()
         pool.check()  # removes connections that broke while the replica was away
-    found = _place(ALIAS)
-    is_ours = found.follows and found.server == _Known.server
+    found = _read_server_state(ALIAS)
+    is_ours = found.follows and found.server == _ReplicaState.server
     if is_ours:
-        reached = (sample.at for sample in reversed(_Known.samples) if sample.position <= found.position)
-        _Known.replayed_at = next(reached, _Known.replayed_at)
-    if is_ours != _Known.answers:
-        log.info("replica", answers=is_ours, lag_ms=round(seconds() * 1000))
-    _Known.answers = is_ours
+        reached = (
+            sample.at for sample in reversed(_ReplicaState.samples) if sample.position <= found.position
+        )
+        _ReplicaState.replayed_at = next(reached, _ReplicaState.replayed_at)
+    if is_ours != _ReplicaState.answers:
+        log.info("replica", answers=is_ours, lag_ms=round(lag_seconds() * 1000))
+    _ReplicaState.answers = is_ours
 
 
-def _place(alias: str) -> Place:
-    return Place(*queries.row(statements.READ_PLACE, using=alias))
+def _read_server_state(alias: str) -> ServerState:
+    return ServerState(*queries.row(statements.READ_PLACE, using=alias))
 
 
-def seconds() -> float:
+def lag_seconds() -> float:
     """Return how old, in seconds, the replica's data can be. The value grows while the replica is away."""
-    return time.monotonic() - _Known.replayed_at
+    return time.monotonic() - _ReplicaState.replayed_at
 
 
-def wanted() -> int | None:
+def required_position() -> int | None:
     """Return the position that the replica must have reached to be read, or None if it must not be read."""
-    if not _Known.answers:
+    if not _ReplicaState.answers:
         return None
     since = time.monotonic() - MAX_LAG_SECONDS
-    return next((sample.position for sample in _Known.recent if sample.at >= since), None)
+    return next((sample.position for sample in _ReplicaState.recent if sample.at >= since), None)
 
 
-def failed(error: Exception) -> None:
+def stop_reads(error: Exception) -> None:
     """Stop reads on the replica until it is checked again."""
-    _Known.answers = False
+    _ReplicaState.answers = False
     log.warning("replica failed", error=type(error).__name__, reason=str(error)[:200])
 
 
-class Shown(NamedTuple):
+class ReplicaLag(NamedTuple):
     """The replica's state for operators: how many seconds it is behind, and whether it serves."""
 
     seconds: float
     serves: bool
 
 
-def known_lag() -> Shown | None:
+def known_lag() -> ReplicaLag | None:
     """Return the replica's state as this process knows it, or None if there is no replica."""
-    if not _Known.is_watched:
+    if not _ReplicaState.is_watched:
         return None
-    return Shown(seconds(), wanted() is not None and seconds() <= MAX_LAG_SECONDS)
+    return ReplicaLag(lag_seconds(), required_position() is not None and lag_seconds() <= MAX_LAG_SECONDS)

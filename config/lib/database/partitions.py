@@ -23,7 +23,9 @@ log = structlog.get_logger("config.lib.database.partitions")
 AHEAD = timedelta(days=8)  # how far in advance partitions are made
 YOUNGEST = timedelta(days=7)  # the age that rows must have before `drop_partition` drops them
 EPOCH = date(1970, 1, 1)
-CLOCKS_DIFFER = timedelta(hours=1)  # the largest difference between the clocks of machines that make ids
+MAX_CLOCK_DIFFERENCE = timedelta(
+    hours=1
+)  # the largest difference between the clocks of machines that make ids
 ROWS = 500
 
 
@@ -44,23 +46,23 @@ class Partitioned:
         return [first + timedelta(days=day) for day in range(0, (until - first).days + 1, self.days)]
 
 
-def beside(*ids: UUID) -> tuple[UUID, UUID]:
+def id_range_of(*ids: UUID) -> tuple[UUID, UUID]:
     """Return the lowest and the highest id of the period from the earliest to the latest of these ids.
 
-    Rows whose ids were made by `clock.another_id` from these ids are in this range. Use it with `pk__range`,
+    Rows whose ids were made by `clock.new_id_of_same_time` from these ids are in this range. Use it with `pk__range`,
     so that PostgreSQL plans only for the partitions of these ids.
     """
     moments = [found.int >> 80 for found in ids]
     return UUID(int=min(moments) << 80), UUID(int=(max(moments) << 80) + (1 << 80) - 1)
 
 
-def told_of(*ids: UUID) -> tuple[UUID, UUID]:
+def ids_made_since(*ids: UUID) -> tuple[UUID, UUID]:
     """Return the range of all ids that were made since the earliest of these ids, as its ends.
 
     The range is an hour wider at both ends, because the clocks of the machines that make ids differ.
     """
     now = time.time_ns() // 1_000_000
-    slack = int(CLOCKS_DIFFER.total_seconds() * 1000)
+    slack = int(MAX_CLOCK_DIFFERENCE.total_seconds() * 1000)
     first = min((found.int >> 80 if found.version == 7 else 0 for found in ids), default=now)
     return UUID(int=max(0, min(first, now) - slack) << 80), UUID(int=now + slack << 80)
 
@@ -78,45 +80,49 @@ def make(table: Partitioned, since: date, until: date) -> int:
     already holds rows, because these rows would have to be moved under a lock.
     """
     wanted = table.steps(since, until)
-    found = _existing(map(table.named, wanted))
-    return sum(_is_made(table, day) for day in wanted if table.named(day) not in found)
+    found = _existing_tables(map(table.named, wanted))
+    return sum(_try_make(table, day) for day in wanted if table.named(day) not in found)
 
 
-def _is_made(table: Partitioned, starts_on: date) -> bool:
+def _try_make(table: Partitioned, starts_on: date) -> bool:
     ends_on = starts_on + timedelta(days=table.days)
-    return bool(_tried(table, partial(_ask, statements.MAKE_PARTITION, table, starts_on, ends_on)))
+    return bool(
+        _try_in_transaction(
+            table, partial(_call_owner_function, statements.MAKE_PARTITION, table, starts_on, ends_on)
+        )
+    )
 
 
 def drop(table: Partitioned, before: datetime, *, referring: Sequence[Partitioned] = ()) -> int:
     """Drop the partitions that contain only ids from before a moment; return how many were dropped.
 
-    Rows of the default partition stay: see `delete_caught`. A drop waits only briefly for its lock, because
+    Rows of the default partition stay: see `delete_default_rows`. A drop waits only briefly for its lock, because
     all other statements on the table wait behind it. If it gives up, the next run tries again.
 
     `referring` are the tables whose rows refer to rows of this table. A partition is kept while one of these
     tables still has its own partition of the same days.
     """
     dropped = 0
-    while _tried(table, partial(_is_dropped, table, before, referring)):
+    while _try_in_transaction(table, partial(_drop_oldest, table, before, referring)):
         dropped += 1
     return dropped
 
 
-def _is_dropped(table: Partitioned, before: datetime, referring: Sequence[Partitioned]) -> bool:
+def _drop_oldest(table: Partitioned, before: datetime, referring: Sequence[Partitioned]) -> bool:
     """Drop the oldest partition, and return whether one was dropped.
 
     If a referring table still has the partition of the same days, roll the drop back.
     """
-    dropped = _ask(statements.DROP_PARTITION, table, before)
+    dropped = _call_owner_function(statements.DROP_PARTITION, table, before)
     if dropped is None:
         return False
     days = str(dropped).removeprefix(table.table)
-    is_early = bool(_existing(one.table + days for one in referring))
+    is_early = bool(_existing_tables(one.table + days for one in referring))
     transaction.set_rollback(is_early)
     return not is_early
 
 
-def delete_caught(table: Partitioned, before: datetime) -> datetime:
+def delete_default_rows(table: Partitioned, before: datetime) -> datetime:
     """Delete the default partition's rows from before a moment, oldest first, in limited batches.
 
     Returns the moment before which the default partition has no more rows.
@@ -128,7 +134,7 @@ def delete_caught(table: Partitioned, before: datetime) -> datetime:
 
     batches.repeat(step, rows=ROWS)
     left = queries.row(statements.READ_OLDEST_IDS.format(table=rest), [clock.first_id(before), 1])
-    return clock.made_at(left[0]) if left else before
+    return clock.time_of_id(left[0]) if left else before
 
 
 def starts_at(table: Partitioned) -> datetime | None:
@@ -143,22 +149,22 @@ def starts_at(table: Partitioned) -> datetime | None:
 def days_ahead(table: Partitioned, today: date) -> int:
     """Return for how many days from today partitions exist without a gap."""
     wanted = table.steps(today, today + AHEAD)
-    found = _existing(map(table.named, wanted))
+    found = _existing_tables(map(table.named, wanted))
     missing = next((day for day in wanted if table.named(day) not in found), wanted[-1])
     return max(0, (missing - today).days)
 
 
-def _existing(names: Iterable[str]) -> set[str]:
+def _existing_tables(names: Iterable[str]) -> set[str]:
     return {name for (name,) in queries.rows(statements.READ_EXISTING_TABLES, [list(names)])}
 
 
-def _ask(statement: str, table: Partitioned, *arguments: date) -> object:
+def _call_owner_function(statement: str, table: Partitioned, *arguments: date) -> object:
     """Call a database function that belongs to the owner of the tables, and return its result."""
     found: object = queries.value(statement, [table.table, *arguments])
     return found
 
 
-def _tried(table: Partitioned, act: Callable[[], object]) -> object:
+def _try_in_transaction(table: Partitioned, act: Callable[[], object]) -> object:
     """Return the result of `act`, run in its own transaction.
 
     If a database error occurs, log it and return None. Inside an outer transaction, raise it instead.

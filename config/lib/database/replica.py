@@ -31,8 +31,8 @@ View = TypeVar("View", bound=Callable[..., Any])
 READS = Counter("checkout_replica_reads_total", "Pages and parts of files that a replica may serve", ["by"])
 # Errors of a query that conflicts with the replay of the log. The replica itself still works.
 CONFLICTS = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
-LOOKING = frozenset({"GET", "HEAD"})
-_thread = threading.local()  # `primary`: the connection that becomes the default again after the block
+READ_METHODS = frozenset({"GET", "HEAD"})
+_thread = threading.local()  # `use_primary`: the connection that becomes the default again after the block
 
 
 def readable(view: View) -> View:
@@ -43,7 +43,7 @@ def readable(view: View) -> View:
 
 def may_read(view: Any, method: str | None) -> bool:
     """Return whether the replica may serve a request with this method to the view."""
-    return method in LOOKING and getattr(view, "is_readable", False)
+    return method in READ_METHODS and getattr(view, "is_readable", False)
 
 
 def read_on_replica(call: Callable[[], Read], *, since: Callable[[], int] = int) -> Read:
@@ -54,14 +54,14 @@ def read_on_replica(call: Callable[[], Read], *, since: Callable[[], int] = int)
     If the replica fails during the call, the function is called again on the primary, so it must only read.
     In a transaction, or inside another `read_on_replica`, the function runs on the current connection.
     """
-    if ALIAS not in connections.settings or _own() is not None or connection.in_atomic_block:
+    if ALIAS not in connections.settings or _primary_connection() is not None or connection.in_atomic_block:
         return call()
-    wanted = lag.wanted()
+    wanted = lag.required_position()
     if wanted is not None:
         position = max(wanted, since())
         try:
             with _on_replica():
-                if _has(position):
+                if _has_reached(position):
                     found = call()
                     READS.labels("replica").inc()
                     return found
@@ -69,12 +69,12 @@ def read_on_replica(call: Callable[[], Read], *, since: Callable[[], int] = int)
             pass  # a replica cannot read unlogged tables, such as the table of sign-in codes
         except (OperationalError, InterfaceError) as error:
             if not isinstance(error.__cause__, CONFLICTS):
-                lag.failed(error)
+                lag.stop_reads(error)
     READS.labels("primary").inc()
     return call()
 
 
-def _has(position: int) -> bool:
+def _has_reached(position: int) -> bool:
     """Return whether the replica has reached a position of the primary's log."""
     connection.ensure_connection()
     raw: Any = connection.connection
@@ -84,23 +84,23 @@ def _has(position: int) -> bool:
     return bool(found)
 
 
-def _own() -> Any:
+def _primary_connection() -> Any:
     return getattr(_thread, "primary", None)
 
 
 @contextmanager
 def _on_replica() -> Iterator[None]:
-    connection_release.begin()
+    connection_release.release()
     own: Any = connections[DEFAULT_DB_ALIAS]
     connections[DEFAULT_DB_ALIAS], _thread.primary = connections[ALIAS], own
     try:
         yield
     finally:
         connections[DEFAULT_DB_ALIAS], _thread.primary = own, None
-        _give_back()
+        _release_replica()
 
 
-def _give_back() -> None:
+def _release_replica() -> None:
     raw: Any = connections[ALIAS].connection
     if raw is not None:
         raw.seconds = ANSWER_SECONDS
@@ -108,9 +108,9 @@ def _give_back() -> None:
 
 
 @contextmanager
-def primary() -> Iterator[None]:
+def use_primary() -> Iterator[None]:
     """Read and write on the primary until the block ends, even inside `read_on_replica`."""
-    own = _own()
+    own = _primary_connection()
     if own is None:
         yield
         return
@@ -118,5 +118,5 @@ def primary() -> Iterator[None]:
     try:
         yield
     finally:
-        connection_release.begin()
+        connection_release.release()
         connections[DEFAULT_DB_ALIAS], _thread.primary = connections[ALIAS], own

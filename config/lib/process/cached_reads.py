@@ -11,7 +11,7 @@ Read = TypeVar("Read")
 GRACE = 1.0  # seconds for which other threads use the old value while one thread reads it again
 
 
-class Fresh(Generic[Read]):
+class CachedRead(Generic[Read]):
     """A function without arguments whose value is at most `seconds` plus GRACE old.
 
     After `seconds`, one thread reads the value again. After `seconds` plus GRACE, each caller reads it. No
@@ -38,7 +38,7 @@ class Fresh(Generic[Read]):
     def _anew(self) -> Read:
         began = time.monotonic()
         # All threads share the value, so it must not be an old one from the replica.
-        with replica.primary():
+        with replica.use_primary():
             value = self._read()
         # Do not store the value if another thread has stored a newer one, or if `read_anew` was called
         # during the read.

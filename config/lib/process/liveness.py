@@ -1,4 +1,4 @@
-"""Detection of stuck threads. Each watched thread regularly calls `watch` or `sign` to show that it is alive.
+"""Detection of stuck threads. Each watched thread regularly calls `watch` or `record_sign` to show that it is alive.
 
 If a thread is stuck for two minutes, its process ends, and systemd or the container engine restarts it. Rule
 environment.liveness.
@@ -18,7 +18,7 @@ STILL_SECONDS = 60.0
 END_SECONDS = 120.0  # if a thread is stuck for this long, the process ends; other processes do its work
 FROZEN_SECONDS = 10.0  # if no check ran for this long, the whole process was stopped, not a single thread
 _signs: dict[str, float] = {}
-_looked_at = time.monotonic()
+_checked_at = time.monotonic()
 
 
 def watch(name: str = "") -> None:
@@ -26,7 +26,7 @@ def watch(name: str = "") -> None:
     _signs[name or threading.current_thread().name] = time.monotonic()
 
 
-def sign(name: str = "") -> None:
+def record_sign(name: str = "") -> None:
     """Record a sign of life of a thread, by default the current one. Ignore a thread that is not watched."""
     name = name or threading.current_thread().name
     if name in _signs:
@@ -38,29 +38,29 @@ def unwatch(name: str = "") -> None:
     _signs.pop(name or threading.current_thread().name, None)
 
 
-def standing_still(seconds: float = STILL_SECONDS) -> list[str]:
+def stuck_threads(seconds: float = STILL_SECONDS) -> list[str]:
     """Return the threads that have given no sign of life for this many seconds."""
     now = time.monotonic()
     return [name for name, at in list(_signs.items()) if now - at > seconds]
 
 
-def ages() -> dict[str, float]:
+def sign_ages() -> dict[str, float]:
     """Return the seconds since the last sign of life of each watched thread."""
     now = time.monotonic()
     return {name: now - at for name, at in list(_signs.items())}
 
 
 @sampling.every_second
-def end_if_still() -> None:
+def exit_if_stuck() -> None:
     """End this process if one of its threads is stuck.
 
     If the whole process was suspended until now, count that as a sign of life of all its threads.
     """
-    global _looked_at
-    now, before, _looked_at = time.monotonic(), _looked_at, time.monotonic()
+    global _checked_at
+    now, before, _checked_at = time.monotonic(), _checked_at, time.monotonic()
     if now - before > FROZEN_SECONDS:
         _signs.update(dict.fromkeys(_signs, now))
-    still = standing_still(END_SECONDS)
+    still = stuck_threads(END_SECONDS)
     if still:
         log.critical("stands still and ends", threads=still)
         os._exit(70)

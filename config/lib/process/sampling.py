@@ -5,30 +5,32 @@ import threading
 from collections.abc import Callable
 
 SECONDS = 1.0
-_looks: list[Callable[[], None]] = []
+_samplers: list[Callable[[], None]] = []
 _starting = threading.Lock()
-_begun_in: int | None = None  # the id of the process that has the sampling thread; a fork has no such thread
+_started_in: int | None = (
+    None  # the id of the process that has the sampling thread; a fork has no such thread
+)
 
 
 def every_second(look: Callable[[], None]) -> Callable[[], None]:
     """Register a quick function that is called every second, in a separate thread, once `begin` has run."""
-    _looks.append(look)
+    _samplers.append(look)
     return look
 
 
 def begin() -> None:
     """Start sampling in this process, unless it has started already."""
-    global _begun_in
+    global _started_in
     with _starting:
-        if _begun_in == os.getpid():
+        if _started_in == os.getpid():
             return
-        _begun_in = os.getpid()
+        _started_in = os.getpid()
     threading.Thread(target=_sample_forever, name="sampling", daemon=True).start()
 
 
 def _sample_forever() -> None:
     pause = threading.Event()
     while True:
-        for look in _looks:
+        for look in _samplers:
             look()
         pause.wait(SECONDS)

@@ -72,6 +72,6 @@ def caller_digests(purpose: str, address: str) -> dict[str, list[str]]:
     return {"address_digest": networks, "site_digest": sites}
 
 
-def first(digests: Mapping[str, Sequence[str]]) -> dict[str, str]:
+def first_digests(digests: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """Return the digest to write into each column."""
     return {column: found[0] for column, found in digests.items()}

@@ -49,11 +49,11 @@ class CountedBodies:
         start = _close_on_request(environ, start_response)
         if self._is_whole(environ):
             return self._application(environ, start)
-        return [_too_slow(environ, start)]
+        return [_start_timeout_response(environ, start)]
 
     def _is_whole(self, environ: Environ) -> bool:
         """Read the body; return whether all of it arrived. A body that is too long counts as whole."""
-        expected = length(environ)
+        expected = content_length(environ)
         largest = self._larger.get(environ.get("PATH_INFO", ""), self._largest)
         is_chunked = "chunked" in environ.get("HTTP_TRANSFER_ENCODING", "").lower()
         if not is_chunked and not 0 < expected <= largest:
@@ -73,7 +73,7 @@ class CountedBodies:
             return body if in_time() else None
 
 
-def length(environ: Environ) -> int:
+def content_length(environ: Environ) -> int:
     """Return the Content-Length as Django reads it: 0 if it is not a number."""
     try:
         return int(environ.get("CONTENT_LENGTH") or 0)
@@ -81,12 +81,12 @@ def length(environ: Environ) -> int:
         return 0
 
 
-def _too_slow(environ: Environ, start: StartResponse) -> bytes:
+def _start_timeout_response(environ: Environ, start: StartResponse) -> bytes:
     """Start the response to a request whose body did not arrive, and return the body of the response.
 
     For OAuth clients, the response follows RFC 6749.
     """
-    number = request_id.kept(environ.get("HTTP_X_REQUEST_ID", ""))
+    number = request_id.valid_or_new_id(environ.get("HTTP_X_REQUEST_ID", ""))
     log.warning("slow_body", request_id=number)
     body = malformed.error_envelope("request_timeout", TOO_SLOW, number)
     if environ.get("PATH_INFO") in OAUTH:

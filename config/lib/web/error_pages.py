@@ -11,40 +11,40 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 
 from config.lib.web import request_id
-from config.lib.web.paths import PAYERS
+from config.lib.web.paths import PAYER_PREFIXES
 
 RETRY_SECONDS = 5
 PORTAL = "/portal"
 
 
-def environment(request: HttpRequest) -> dict[str, Any]:
+def template_context(request: HttpRequest) -> dict[str, Any]:
     """Return the context of every template, such as test mode, the other portal's address, the request id."""
     return {
         "test_mode": settings.SANDBOX,
         "other_portal": settings.LIVE_PORTAL_URL if settings.SANDBOX else settings.SANDBOX_PORTAL_URL,
         "request_id": request_id.current_id(),
-        "is_payers": request.path.startswith(PAYERS),
+        "is_payers": request.path.startswith(PAYER_PREFIXES),
         "is_portals": request.path.startswith(PORTAL),
     }
 
 
-def refused(request: HttpRequest, exception: PermissionDenied) -> HttpResponse:
+def show_refusal(request: HttpRequest, exception: PermissionDenied) -> HttpResponse:
     """Return the page for a refused action. It names the roles that may do it, or the chosen merchant."""
     facts = {name: getattr(exception, name, "") for name in ("who_may", "other_merchant")}
     return render(request, "403.html", facts, status=403)
 
 
-def unread(request: HttpRequest, status: int) -> HttpResponse:
+def show_unreadable_form(request: HttpRequest, status: int) -> HttpResponse:
     """Return the page that says why a payer's form is not read: it is too long (413) or has files (415)."""
-    return HttpResponse(render_to_string(f"{status}.html", environment(request)), status=status)
+    return HttpResponse(render_to_string(f"{status}.html", template_context(request)), status=status)
 
 
-def broken(request: HttpRequest) -> HttpResponse:
+def show_internal_error(request: HttpRequest) -> HttpResponse:
     """Return the page for an internal error. Read only the request line, as other parts can be the cause.
 
     If the database does not answer, the status is 503, so that a proxy or a script tries again soon.
     """
-    context = environment(request) | {"may_open_again": request.method == "GET"}
+    context = template_context(request) | {"may_open_again": request.method == "GET"}
     page = HttpResponse(render_to_string("500.html", context), status=500)
     if isinstance(sys.exception(), OperationalError | InterfaceError):
         page.status_code = 503

@@ -10,7 +10,7 @@ LONGEST_NAME, LONGEST_LABEL = 253, 63  # characters that DNS allows
 _AUTHORITY = re.compile(r"[^/?#]*")
 
 
-def split(url: str) -> SplitResult:
+def split_url(url: str) -> SplitResult:
     """Return the parts of a URL. Raises ValueError for an invalid URL or a host that is too long for DNS.
 
     Without the check of the length, Python would normalize a host of any length, in quadratic time.
@@ -25,7 +25,7 @@ def split(url: str) -> SplitResult:
 def origin_of(url: str) -> str:
     """Return `scheme://host:port`, with the port only if it is given, or "" if the host is invalid in DNS."""
     try:
-        parts = split(url)
+        parts = split_url(url)
         host, port = host_of(url), parts.port
     except ValueError:
         return ""
@@ -36,7 +36,7 @@ def origin_of(url: str) -> str:
 def host_of(url: str) -> str:
     """Return the host in ASCII, such as `xn--bcher-kva.example`, or "" if it is not valid in DNS."""
     try:
-        written = split(url).hostname or ""
+        written = split_url(url).hostname or ""
         if not written or len(written) > LONGEST_NAME:
             return ""
         host = yarl.URL.build(scheme="https", host=written).raw_host or ""

@@ -46,10 +46,10 @@ def environment(**given: Any) -> Environment:
     found = Environment(**given)  # noqa: S701 (autoescape is on)
     found.policies["ext.i18n.trimmed"] = True
     found.install_gettext_callables(  # type: ignore[attr-defined]  # of its extension
-        said, translation.ngettext, newstyle=True, pgettext=translation.pgettext
+        translate, translation.ngettext, newstyle=True, pgettext=translation.pgettext
     )
     found.globals |= {
-        "_": said,
+        "_": translate,
         "static": cache(static),
         "script": static_files.script,
         "stylesheet": static_files.stylesheet,
@@ -68,7 +68,7 @@ def _macros_of(pages: Environment, name: str) -> dict[str, Macro]:
     return {name: macro for name, macro in given.items() if isinstance(macro, Macro)}
 
 
-def said(words: str) -> Markup:
+def translate(words: str) -> Markup:
     """Return a text of our pages, translated into the active language. Its HTML tags are not escaped."""
     return _translator_of(translation.get_language())(words)
 
@@ -80,12 +80,12 @@ def _translator_of(language: str | None) -> Callable[[str], Markup]:
     @cache  # a look-up in the catalogues costs ten times as much, and the pages have a fixed set of texts
     def said_in_it(words: str) -> Markup:
         with translation.override(language):
-            return Markup(units.whole(translation.gettext(words)))  # noqa: S704 (ours)
+            return Markup(units.join_units(translation.gettext(words)))  # noqa: S704 (ours)
 
     return said_in_it
 
 
-def each(request: HttpRequest) -> dict[str, Any]:
+def page_globals(request: HttpRequest) -> dict[str, Any]:
     """Return the values that are made once for a page.
 
     These are `csrf_input` for all its forms, and `_` and `gettext` for its language.

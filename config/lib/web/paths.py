@@ -2,5 +2,5 @@
 
 from config.lib.web import bodies
 
-CALLS = ("/api/merchant/", "/api/sandbox/", *bodies.OAUTH)
-PAYERS = ("/pay", "/bank/card/", "/bank/challenge/")
+API_PREFIXES = ("/api/merchant/", "/api/sandbox/", *bodies.OAUTH)
+PAYER_PREFIXES = ("/pay", "/bank/card/", "/bank/challenge/")

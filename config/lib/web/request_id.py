@@ -27,14 +27,14 @@ SECONDS = Histogram(
 )
 
 
-def new() -> str:
+def new_id() -> str:
     """Return a new id for a request."""
     return f"req_{uuid7().hex}"
 
 
-def kept(given: str) -> str:
+def valid_or_new_id(given: str) -> str:
     """Return a caller's own id if it is well formed, else a new id."""
-    return given if _ACCEPTABLE.fullmatch(given) else new()
+    return given if _ACCEPTABLE.fullmatch(given) else new_id()
 
 
 def current_id() -> str:
@@ -58,7 +58,7 @@ class RequestIdMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        request_id = kept(request.headers.get("X-Request-Id", ""))
+        request_id = valid_or_new_id(request.headers.get("X-Request-Id", ""))
         started = time.monotonic()
         token = _current.set((request_id, started))
         structlog.contextvars.bind_contextvars(request_id=request_id)
@@ -71,7 +71,7 @@ class RequestIdMiddleware:
         return response
 
     def _traced(self, request: HttpRequest, started: float) -> HttpResponse:
-        with tracing.span("request", parent=_trace_of(request)) as span:
+        with tracing.span("request", parent=_traceparent_of(request)) as span:
             response = self.get_response(request)
             self._count_and_log(request, response, started)
             if span is not None:
@@ -94,7 +94,7 @@ class RequestIdMiddleware:
         span.set_attributes(structlog.contextvars.get_contextvars())
 
 
-def _trace_of(request: HttpRequest) -> str:
+def _traceparent_of(request: HttpRequest) -> str:
     """Return the `traceparent` header of an API call, or "" for other requests.
 
     A merchant's backend can copy it from our webhook to its own call.

@@ -51,7 +51,7 @@ def stylesheet(name: str) -> SafeString:
 
 def _integrity_attribute(name: str) -> SafeString:
     """Return the attribute `integrity`, or "" for a missing file, which no browser loads anyway."""
-    content = delivered(name)
+    content = delivered_bytes(name)
     return SafeString("") if content is None else format_html(' integrity="{}"', integrity(content))
 
 
@@ -62,7 +62,7 @@ def integrity(content: bytes) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(content).digest()).decode()}"
 
 
-def delivered(name: str) -> bytes | None:
+def delivered_bytes(name: str) -> bytes | None:
     """Return the bytes of a static file as browsers get it, or None if there is no such file.
 
     `make static` changes the addresses in style sheets, so their bytes differ from the source.
@@ -71,7 +71,7 @@ def delivered(name: str) -> bytes | None:
     return path.read_bytes() if path is not None and path.is_file() else None
 
 
-def released(name: str) -> bytes | None:
+def source_bytes(name: str) -> bytes | None:
     """Return the bytes of a static file's source, which `make static` copies, or None if there is none."""
     path = _source_path(name)
     return path.read_bytes() if path is not None else None

@@ -9,7 +9,7 @@ _PARTED = re.compile(r"([0-9}](?:</\w+>)?) (?=(?:ms|s|min|h|KiB|MiB|%)(?![\w}]))
 _PARTED_ID = re.compile(r"(?<!\S)\w[^\s&<-]*-[^\s&<]*\w")
 
 
-def whole(words: str) -> str:
+def join_units(words: str) -> str:
     """Return the words with a no-break space between each number, or its placeholder, and a short unit."""
     return _PARTED.sub("\\1\N{NO-BREAK SPACE}", words)
 

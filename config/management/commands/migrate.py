@@ -23,12 +23,12 @@ LOCK_SECONDS = 3
 # In seconds; 0 means no limit. Statements have no limit, because an index can take long to build. Only the
 # wait for a lock has a limit, because other sessions queue behind it.
 LIMITS = {"lock_timeout": LOCK_SECONDS, "statement_timeout": 0, "idle_in_transaction_session_timeout": 0}
-LOOK_SECONDS = 0.5  # the pause between two queries for the sessions that hold the lock
-WAITED = """{what} waited {seconds} s for a lock that these sessions hold, and {became}:
+CHECK_SECONDS = 0.5  # the pause between two queries for the sessions that hold the lock
+WAITED_TOO_LONG = """{what} waited {seconds} s for a lock that these sessions hold, and {became}:
 {holders}
 {left} Run migrate again when these sessions have ended, or end them."""
-TAKEN_BACK = {"became": "was rolled back", "left": "The migration changed nothing."}
-BROKE_OFF = {
+ROLLED_BACK = {"became": "was rolled back", "left": "The migration changed nothing."}
+STOPPED_PARTWAY = {
     "became": "was stopped",
     "left": "The finished steps remain, and the next run continues from there.",
 }
@@ -73,7 +73,7 @@ class Command(migrate.Command):
     @contextlib.contextmanager
     def _in_time(self, connection: Any) -> Iterator[None]:
         """Run the block with a migration's limits. Raises CommandError if it waits too long for a lock."""
-        with _patient(connection) as pid, _watched(connection, pid) as holders:
+        with _migration_limits(connection) as pid, _watch_blockers(connection, pid) as holders:
             try:
                 yield
             except OperationalError as error:
@@ -82,14 +82,14 @@ class Command(migrate.Command):
                 raise CommandError(self._told(holders)) from None
 
     def _told(self, holders: list[str]) -> str:
-        became = TAKEN_BACK if self._under_way and self._under_way.atomic else BROKE_OFF
+        became = ROLLED_BACK if self._under_way and self._under_way.atomic else STOPPED_PARTWAY
         found = "\n".join(f"  {line}" for line in holders) or "  (these sessions have ended)"
         what = str(self._under_way or "migrate")
-        return WAITED.format(what=what, seconds=LOCK_SECONDS, holders=found, **became)
+        return WAITED_TOO_LONG.format(what=what, seconds=LOCK_SECONDS, holders=found, **became)
 
 
 @contextlib.contextmanager
-def _patient(connection: Any) -> Iterator[int]:
+def _migration_limits(connection: Any) -> Iterator[int]:
     """Set the limits of a migration until the block ends, and yield the process id of the session.
 
     If the session is in a transaction, the limits are set only for the transaction.
@@ -110,7 +110,7 @@ def _patient(connection: Any) -> Iterator[int]:
 
 
 @contextlib.contextmanager
-def _watched(connection: Any, pid: int) -> Iterator[list[str]]:
+def _watch_blockers(connection: Any, pid: int) -> Iterator[list[str]]:
     """Yield a list of the sessions that block the session `pid`.
 
     A thread with a separate connection keeps the list up to date. If no session blocks, the last list stays.
@@ -119,8 +119,8 @@ def _watched(connection: Any, pid: int) -> Iterator[list[str]]:
     ended = threading.Event()
 
     def look() -> None:
-        with contextlib.suppress(psycopg.Error), _another(connection) as other:
-            while not ended.wait(LOOK_SECONDS):
+        with contextlib.suppress(psycopg.Error), _second_connection(connection) as other:
+            while not ended.wait(CHECK_SECONDS):
                 if found := other.execute(statements.FIND_BLOCKING_SESSIONS, [pid]).fetchall():
                     holders[:] = [_in_words(*row) for row in found]
 
@@ -133,7 +133,7 @@ def _watched(connection: Any, pid: int) -> Iterator[list[str]]:
         thread.join()
 
 
-def _another(connection: Any) -> "psycopg.Connection[Any]":
+def _second_connection(connection: Any) -> "psycopg.Connection[Any]":
     wanted = {**connection.get_connection_params(), "application_name": "checkout-migrate-watch"}
     known = ("dbname", "user", "password", "host", "port", "application_name")
     return psycopg.connect(**{name: wanted[name] for name in known if wanted.get(name)}, autocommit=True)

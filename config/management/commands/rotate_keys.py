@@ -27,26 +27,26 @@ from portal.models import OutboundEmail
 from webhooks.models import PERSONAL, Event
 
 ROWS = 1000
-SAID_EVERY = 100_000  # rows
+PROGRESS_EVERY = 100_000  # rows
 
 
-def _sealed_again(sealed: str) -> str:
+def _reencrypt(sealed: str) -> str:
     return sealed if crypto.is_under_first_key(sealed) else crypto.rotate(sealed)
 
 
-def _number_again(stored: str) -> str:
+def _renew_number(stored: str) -> str:
     """Return a value of a FindableTextField, digested and encrypted with the current keys."""
     sealed = stored[DIGEST_LETTERS:]
-    return crypto.FindableTextField.digest(crypto.decrypt(sealed)) + _sealed_again(sealed)
+    return crypto.FindableTextField.digest(crypto.decrypt(sealed)) + _reencrypt(sealed)
 
 
-def _opt_in_again(stored: str) -> str:
+def _renew_opt_in(stored: str) -> str:
     """Return the digest of an email address under the current key, followed by the unchanged ciphertext."""
     sealed = stored[DIGEST_LETTERS:]
     return consent.email_digests(crypto.decrypt(sealed))[0] + sealed
 
 
-class Place(NamedTuple):
+class EncryptedColumn(NamedTuple):
     """A column whose values are encrypted or digested with a key.
 
     `old` and `new` are the SQL expressions that read and write the column as text. `rows` is the condition
@@ -58,8 +58,8 @@ class Place(NamedTuple):
     old: str
     new: str = "%s"
     rows: str = "true"
-    write: str = statements.WRITE_SEALED
-    renew: Callable[[str], str] = _sealed_again
+    write: str = statements.WRITE_ENCRYPTED
+    renew: Callable[[str], str] = _reencrypt
 
     def statement(self, template: str) -> str:
         meta = self.model._meta
@@ -92,7 +92,7 @@ class Command(BaseCommand):
             )
         if missed:
             raise CommandError(f"{missed} rows were changed at the same time. Run it again.")
-        key_check.plant_again()
+        key_check.rewrite_canary()
         self.stdout.write(
             "All rows use the current keys. docs/operate.md says when you can remove the former keys."
         )
@@ -102,12 +102,12 @@ class Command(BaseCommand):
                 " LOOKUP_KEY_FALLBACKS, or these numbers get texts again."
             )
 
-    def _rotate(self, place: Place, conflicts: list[str]) -> int:
+    def _rotate(self, place: EncryptedColumn, conflicts: list[str]) -> int:
         """Rewrite a column; return how many values could not be written because they had changed."""
         name = place.statement("{table}.{column}")
         read = found = written = 0
         for rows, changes in _batches(place):
-            if (read + rows) // SAID_EVERY > read // SAID_EVERY:
+            if (read + rows) // PROGRESS_EVERY > read // PROGRESS_EVERY:
                 self.stdout.write(f"{name}: {read + rows} read")
             refused = list[str]()
             written += _write(place, changes, refused)
@@ -117,15 +117,15 @@ class Command(BaseCommand):
         return found - written
 
 
-def _places() -> Iterator[Place]:
+def _places() -> Iterator[EncryptedColumn]:
     """Yield all columns whose values need a key, except the columns of sessions, which expire soon."""
     for model in apps.get_models():
         for field in model._meta.local_fields:
             yield from _in_field(model, field)
     opt_in = {"old": "email_digest || email", "rows": "email_digest <> ''", "write": statements.WRITE_OPT_IN}
-    yield Place(OptIn, "email_digest", **opt_in, renew=_opt_in_again)
+    yield EncryptedColumn(OptIn, "email_digest", **opt_in, renew=_renew_opt_in)
     types = ", ".join(f"'{event_type}'" for event_type in sorted(PERSONAL))
-    yield Place(
+    yield EncryptedColumn(
         Event,
         "body",
         "convert_from(body, 'UTF8')",
@@ -138,31 +138,33 @@ def _places() -> Iterator[Place]:
         (OutboundEmail, "facts", "link"),
     ):
         new = f"jsonb_set({column}, '{{{name}}}', to_jsonb(%s::text))"
-        yield Place(model, column, f"{column} ->> '{name}'", new, f"{column} ->> '{name}' IS NOT NULL")
+        yield EncryptedColumn(
+            model, column, f"{column} ->> '{name}'", new, f"{column} ->> '{name}' IS NOT NULL"
+        )
 
 
-def _in_field(model: type[Model], field: "Field[Any, Any]") -> Iterator[Place]:
+def _in_field(model: type[Model], field: "Field[Any, Any]") -> Iterator[EncryptedColumn]:
     name = field.attname
     if isinstance(field, crypto.FindableTextField):
-        yield Place(model, name, name, rows=f"{name} <> ''", renew=_number_again)
+        yield EncryptedColumn(model, name, name, rows=f"{name} <> ''", renew=_renew_number)
     elif isinstance(field, crypto.EncryptedTextField):
-        yield Place(model, name, name, rows=f"{name} IS NOT NULL")
+        yield EncryptedColumn(model, name, name, rows=f"{name} IS NOT NULL")
 
 
-def _batches(place: Place) -> Iterator[tuple[int, list[Change]]]:
+def _batches(place: EncryptedColumn) -> Iterator[tuple[int, list[Change]]]:
     """For each batch, yield the number of rows read, and the changes to values that need a former key."""
-    statement = place.statement(statements.READ_FIRST_SEALED)
+    statement = place.statement(statements.READ_FIRST_ENCRYPTED)
     after: list[Any] = []
     while True:
         found = queries.rows(statement, after)
         if not found:
             return
-        changes = [Change(_renewed(place, row, old), row, old) for row, old in found]
+        changes = [Change(_renew_value(place, row, old), row, old) for row, old in found]
         yield len(found), [change for change in changes if change.new != change.old]
-        statement, after = place.statement(statements.READ_SEALED), [found[-1][0]]
+        statement, after = place.statement(statements.READ_ENCRYPTED), [found[-1][0]]
 
 
-def _renewed(place: Place, row: Any, old: str) -> str:
+def _renew_value(place: EncryptedColumn, row: Any, old: str) -> str:
     try:
         return place.renew(old)
     except InvalidToken:
@@ -172,7 +174,7 @@ def _renewed(place: Place, row: Any, old: str) -> str:
         ) from None
 
 
-def _write(place: Place, changes: list[Change], refused: list[str]) -> int:
+def _write(place: EncryptedColumn, changes: list[Change], refused: list[str]) -> int:
     """Write the values that have not changed since they were read, and return how many were written.
 
     For each value that violates a unique constraint, add a sentence to `refused`.
@@ -186,12 +188,12 @@ def _write(place: Place, changes: list[Change], refused: list[str]) -> int:
         return sum(_write(place, [change], refused) for change in changes)
 
 
-def _write_all(place: Place, changes: list[Change]) -> int:
+def _write_all(place: EncryptedColumn, changes: list[Change]) -> int:
     with transaction.atomic(durable=True):
         return sum(queries.execute(place.statement(place.write), change) for change in changes)
 
 
-def _conflict(place: Place, change: Change) -> str:
+def _conflict(place: EncryptedColumn, change: Change) -> str:
     found = queries.rows(place.statement(statements.FIND_SAME_DIGEST), [change.new])
     others = ", ".join(str(row) for (row,) in found)
     where = place.statement("{table}.{column}")

@@ -50,7 +50,7 @@ class Command(BaseCommand):
             raise CommandError(
                 f"The file {settings.ERASURES_FILE} does not exist. Check that its disk is mounted."
             )
-        found = list(erasure.again())
+        found = list(erasure.erase_recorded_again())
         needed = [(mark, reasons) for mark, reasons in found if reasons]
         self.stdout.write(f"{len(found) - len(needed)} erased again.")
         for mark, reasons in needed:

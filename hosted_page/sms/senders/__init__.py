@@ -19,7 +19,7 @@ class NotSent(Exception):
         self.reason = reason[:LONGEST_REASON]
 
 
-class NotTaken(NotSent):
+class NotAccepted(NotSent):
     """The carrier is unreachable or overloaded. It did not accept the message, but might accept a retry."""
 
 
@@ -50,7 +50,7 @@ def current_sender() -> Sender:
     return sender
 
 
-def require() -> None:
+def require_sender() -> None:
     """Raise ImproperlyConfigured, with an explanation, if the sender cannot be created."""
     try:
         current_sender()

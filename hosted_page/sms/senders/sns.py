@@ -14,7 +14,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from hosted_page.sms import countries, senders
-from hosted_page.sms.senders import InDoubt, NotSent, NotTaken, Refused
+from hosted_page.sms.senders import InDoubt, NotAccepted, NotSent, Refused
 
 TOO_MANY = 429
 THROTTLED = {"Throttled", "Throttling", "ThrottlingException", "RequestLimitExceeded", "KMSThrottling"}
@@ -29,12 +29,12 @@ REASONS = {
     "SignatureDoesNotMatch": "wrong_credentials",
     "ExpiredToken": "wrong_credentials",
 }
-UNREACHED = (
+CONNECTION_ERRORS = (
     exceptions.EndpointConnectionError,
     exceptions.ConnectTimeoutError,
     exceptions.ProxyConnectionError,
 )
-UNSIGNED = (
+CREDENTIAL_ERRORS = (
     exceptions.NoCredentialsError,
     exceptions.PartialCredentialsError,
     exceptions.CredentialRetrievalError,
@@ -65,7 +65,7 @@ class SnsSender:
         try:
             self.client.publish(PhoneNumber=phone, Message=text, MessageAttributes=_message_attributes(phone))
         except Exception as error:
-            raise outcome(error) from None  # SNS puts the phone number into its error texts
+            raise classify_error(error) from None  # SNS puts the phone number into its error texts
 
 
 def _refuse_settings(reason: str) -> None:
@@ -81,14 +81,14 @@ def _message_attributes(phone: str) -> dict[str, Any]:
     return {name: {"DataType": "String", "StringValue": value} for name, value in named.items()}
 
 
-def outcome(error: Exception) -> NotSent:
+def classify_error(error: Exception) -> NotSent:
     """Return what an error of boto3 means for the message."""
     match error:
         case exceptions.ClientError(response=answer):
             return _error_of_answer(answer)
-        case _ if isinstance(error, UNREACHED):
-            return NotTaken("no_connection")
-        case _ if isinstance(error, UNSIGNED):
+        case _ if isinstance(error, CONNECTION_ERRORS):
+            return NotAccepted("no_connection")
+        case _ if isinstance(error, CREDENTIAL_ERRORS):
             return Refused("no_credentials")
         case exceptions.ParamValidationError():
             return Refused("invalid_parameter")
@@ -99,7 +99,7 @@ def _error_of_answer(answer: Any) -> NotSent:
     status = int(answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
     code = str(answer.get("Error", {}).get("Code", ""))
     if status == TOO_MANY or code in THROTTLED:
-        return NotTaken("too_many_requests")
+        return NotAccepted("too_many_requests")
     if 400 <= status < 500:
         is_known_form = code.isascii() and code.isalnum()
         return Refused(REASONS.get(code) or (f"sns_{code}" if is_known_form else "other"))

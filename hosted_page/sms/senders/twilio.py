@@ -15,7 +15,7 @@ from twilio.http.http_client import TwilioHttpClient
 from twilio.rest import Client
 
 from hosted_page.sms import countries, senders
-from hosted_page.sms.senders import InDoubt, NotSent, NotTaken, Refused
+from hosted_page.sms.senders import InDoubt, NotAccepted, NotSent, Refused
 
 QUEUED_SECONDS = 600  # how long a message can wait at Twilio: the lifetime of a code
 TOO_MANY = 429
@@ -58,7 +58,7 @@ class TwilioSender:
                 **_sender_fields(phone),
             )
         except Exception as error:
-            raise outcome(error) from None  # Twilio's error text contains the number
+            raise classify_error(error) from None  # Twilio's error text contains the number
 
 
 def _sender_fields(phone: str) -> dict[str, Any]:
@@ -66,21 +66,21 @@ def _sender_fields(phone: str) -> dict[str, Any]:
     return {"from_": own} if own else {"messaging_service_sid": settings.TWILIO_MESSAGING_SERVICE_SID}
 
 
-def outcome(error: Exception) -> NotSent:
+def classify_error(error: Exception) -> NotSent:
     """Return what an error of Twilio's library means for the message."""
     match error:
         case TwilioRestException(status=status, code=code) | TwilioServiceException(status=status, code=code):
             return _error_of_answer(status, code)
         case requests.ConnectTimeout():
-            return NotTaken("no_connection")
+            return NotAccepted("no_connection")
         case requests.ConnectionError() if _never_connected(error):
-            return NotTaken("no_connection")
+            return NotAccepted("no_connection")
     return InDoubt("no_answer")
 
 
 def _error_of_answer(status: int, code: int | None) -> NotSent:
     if status == TOO_MANY or code in TOO_MANY_CODES:
-        return NotTaken("too_many_requests")
+        return NotAccepted("too_many_requests")
     if 400 <= status < 500:
         return Refused(f"http_{status}" if code == status else reason(code) or f"http_{status}")
     return InDoubt(f"http_{status}")

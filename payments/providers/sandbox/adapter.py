@@ -56,7 +56,7 @@ class SandboxProvider:
             "currency": payment.currency,
             "return_url": card.return_url,
         }
-        outcome = client.money(
+        outcome = client.call_for_outcome(
             "authorize",
             patience=patience,
             key=operation.pk,
@@ -103,7 +103,7 @@ class SandboxProvider:
 
 def _ask_bank(verb: str, operation: Operation, patience: float, **more: Any) -> Outcome:
     facts = {"key": operation.pk, "payment": operation.payment_id, **more}
-    return client.money(verb, patience=patience, **facts)
+    return client.call_for_outcome(verb, patience=patience, **facts)
 
 
 def _with_address(outcome: Outcome) -> Outcome:

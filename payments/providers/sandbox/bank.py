@@ -19,7 +19,7 @@ from payments.provider import Outcome, Verdict
 from payments.providers.sandbox import disputing, journal, settling, statements
 from payments.providers.sandbox.cards import BY_LAST4, CARDS, TestCard
 from payments.providers.sandbox.models import Call, CardSession, CardToken, Charge
-from payments.providers.sandbox.settling import CARRIED_OUT, Later
+from payments.providers.sandbox.settling import STATE_AFTER_CALL, Delay
 
 UNKNOWN_PAYMENT = Outcome(Verdict.FAILED, reason="unknown_payment")
 
@@ -55,10 +55,10 @@ def authorize(*, key: UUID, charge: dict[str, Any], subject: UUID, card_token: s
     `charge` has payment, account, amount (minor units), currency and return_url.
     """
     with transaction.atomic(durable=True):
-        token = _spent(card_token, subject)
+        token = _use_up_token(card_token, subject)
         if token is None:  # an earlier call under the same key might have used it up
             made = Charge.objects.filter(payment=charge["payment"]).first()
-            repeated = journal.answered(journal.lines_about(made), key) if made else None
+            repeated = journal.remembered_answer(journal.lines_about(made), key) if made else None
             return repeated or Outcome(Verdict.DECLINED, reason="invalid_token")
         state, verdict = _first_state(BY_LAST4[token.last4])
         if state != Charge.State.CHALLENGED:  # only a challenge needs the return address
@@ -66,7 +66,7 @@ def authorize(*, key: UUID, charge: dict[str, Any], subject: UUID, card_token: s
         made = Charge.objects.create(
             token=token.pk, subject=subject, last4=token.last4, state=state, **charge
         )
-        return journal.write(made, "authorize", key, verdict, reason=made.card.decline_reason)
+        return journal.write_line(made, "authorize", key, verdict, reason=made.card.decline_reason)
 
 
 class _Token(NamedTuple):
@@ -76,7 +76,7 @@ class _Token(NamedTuple):
     last4: str
 
 
-def _spent(card_token: str, subject: UUID) -> _Token | None:
+def _use_up_token(card_token: str, subject: UUID) -> _Token | None:
     """Use up and return the token, or return None if it is used already or invalid for the subject."""
     row = queries.row(statements.USE_UP_CARD_TOKEN, [crypto.digest(card_token), subject])
     return row and _Token(*row)
@@ -110,38 +110,38 @@ def answer_challenge(*, key: UUID, is_confirmed: bool) -> Charge | None:
         return charge
 
 
-def capture(*, key: UUID, payment: UUID, later: Later | None = None) -> Outcome:
+def capture(*, key: UUID, payment: UUID, later: Delay | None = None) -> Outcome:
     """Capture the held money at once or, if `later` is given, at that time."""
-    return _act(key, "capture", payment, later)
+    return _capture_or_void(key, "capture", payment, later)
 
 
-def void(*, key: UUID, payment: UUID, later: Later | None = None) -> Outcome:
+def void(*, key: UUID, payment: UUID, later: Delay | None = None) -> Outcome:
     """Release the hold, or end an authorization that the payer has not confirmed, at once or `later`."""
-    return _act(key, "void", payment, later)
+    return _capture_or_void(key, "void", payment, later)
 
 
-def _act(key: UUID, kind: str, payment: UUID, later: Later | None) -> Outcome:
+def _capture_or_void(key: UUID, kind: str, payment: UUID, later: Delay | None) -> Outcome:
     with transaction.atomic(durable=True):
-        charge = settling.locked(payment)
+        charge = settling.lock_charge(payment)
         if charge is None:
             return UNKNOWN_PAYMENT
         lines = journal.lines_about(charge)
-        settling.settle(lines)
-        repeated = journal.answered(lines, key)
+        settling.settle_lines(lines)
+        repeated = journal.remembered_answer(lines, key)
         if repeated:
             return repeated
-        reason = _why_not(kind, charge, lines)
+        reason = _refusal_reason(kind, charge, lines)
         if reason:
-            return journal.write(charge, kind, key, Verdict.FAILED, reason=reason)
-        later = later or _later_by_card(kind, charge)
+            return journal.write_line(charge, kind, key, Verdict.FAILED, reason=reason)
+        later = later or _delay_of_card(kind, charge)
         if later:
             facts = {"settles_at": later.starts(clock.now()), "fails_with": later.reason}
-            return journal.write(charge, kind, key, Verdict.PENDING, **facts)
+            return journal.write_line(charge, kind, key, Verdict.PENDING, **facts)
         settling.carry_out(kind, charge)
-        return journal.write(charge, kind, key, Verdict.SUCCEEDED)
+        return journal.write_line(charge, kind, key, Verdict.SUCCEEDED)
 
 
-def _why_not(kind: str, charge: Charge, lines: Sequence[Call]) -> str:
+def _refusal_reason(kind: str, charge: Charge, lines: Sequence[Call]) -> str:
     """Return why a charge's money cannot be captured or released, or "" if it can."""
     pending = [line.kind for line in lines if line.verdict == Verdict.PENDING]
     if charge.state == Charge.State.CAPTURED or (kind == "capture" and charge.state != Charge.State.HELD):
@@ -149,9 +149,9 @@ def _why_not(kind: str, charge: Charge, lines: Sequence[Call]) -> str:
     return f"{pending[0]}_pending" if pending else ""
 
 
-def _later_by_card(kind: str, charge: Charge) -> Later | None:
+def _delay_of_card(kind: str, charge: Charge) -> Delay | None:
     seconds = charge.card.capture_settles_in
-    return Later(seconds) if kind == "capture" and seconds else None
+    return Delay(seconds) if kind == "capture" and seconds else None
 
 
 def refund(
@@ -162,24 +162,24 @@ def refund(
     `refund` and `share` are the caller's ids of the refund or share that it is for.
     """
     with transaction.atomic(durable=True):
-        charge = settling.locked(payment)
+        charge = settling.lock_charge(payment)
         if charge is None:
             return UNKNOWN_PAYMENT
         lines = journal.lines_about(charge)
-        repeated = journal.answered(lines, key)
+        repeated = journal.remembered_answer(lines, key)
         if repeated:
             return repeated
         promised = sum(line.amount for line in lines if line.verdict == Verdict.PENDING)
-        left, taken = charge.amount - charge.refunded_amount - promised, disputing.taken(charge)
+        left, taken = charge.amount - charge.refunded_amount - promised, disputing.disputed_amount(charge)
         if charge.state != Charge.State.CAPTURED or amount > left - taken:
             reason = "charge_disputed" if taken else "nothing_to_refund"
-            return journal.write(charge, "refund", key, Verdict.FAILED, reason=reason, amount=amount)
+            return journal.write_line(charge, "refund", key, Verdict.FAILED, reason=reason, amount=amount)
         facts: dict[str, Any] = {
             "settles_at": clock.now() + timedelta(seconds=settings.SANDBOX_REFUND_SECONDS)
         }
         facts |= {"refund": refund, "share": share}
-        facts["fails_with"] = settling.CLOSED if charge.card.refund_fails else ""
-        return journal.write(charge, "refund", key, Verdict.PENDING, amount=amount, **facts)
+        facts["fails_with"] = settling.CARD_CLOSED if charge.card.refund_fails else ""
+        return journal.write_line(charge, "refund", key, Verdict.PENDING, amount=amount, **facts)
 
 
 def look_up(*, key: UUID, payment: UUID, kind: str, is_vouched: bool = True) -> Outcome:
@@ -190,15 +190,15 @@ def look_up(*, key: UUID, payment: UUID, kind: str, is_vouched: bool = True) -> 
     key is remembered, so NOT_FOUND does not prove that the call never arrived.
     """
     with transaction.atomic(durable=True):
-        charge = settling.locked(payment)
+        charge = settling.lock_charge(payment)
         if charge is None:
             return Outcome(Verdict.NOT_FOUND, is_vouched=is_vouched)
         lines = journal.lines_about(charge)
-        settling.settle(lines)
-        found = journal.by_reference(lines, key) if is_vouched else journal.answered(lines, key)
+        settling.settle_lines(lines)
+        found = journal.newest_answer(lines, key) if is_vouched else journal.remembered_answer(lines, key)
         if is_vouched and (found is None or found.verdict == Verdict.FAILED):
             done = [line for line in lines if line.kind == kind and line.verdict == Verdict.SUCCEEDED]
-            if done and kind in CARRIED_OUT:
+            if done and kind in STATE_AFTER_CALL:
                 return journal.outcome_of(done[-1])
         return found or Outcome(Verdict.NOT_FOUND, is_vouched=is_vouched)
 
@@ -208,12 +208,12 @@ def refuse(
 ) -> Outcome:
     """Refuse a call. A repeated call under the same key gets the same answer."""
     with transaction.atomic(durable=True):
-        charge = settling.locked(payment)
+        charge = settling.lock_charge(payment)
         if charge is None:
             return UNKNOWN_PAYMENT
-        repeated = journal.answered(journal.lines_about(charge), key)
+        repeated = journal.remembered_answer(journal.lines_about(charge), key)
         facts = {"reason": reason, "amount": amount or charge.amount}
-        return repeated or journal.write(charge, kind, key, Verdict.FAILED, **facts)
+        return repeated or journal.write_line(charge, kind, key, Verdict.FAILED, **facts)
 
 
 def act_in_dashboard(*, kind: str, payment: UUID, amount: int = 0, is_pending: bool = False) -> str:
@@ -225,7 +225,7 @@ def act_in_dashboard(*, kind: str, payment: UUID, amount: int = 0, is_pending: b
     if kind == "refund":
         refund(key=key, payment=payment, amount=amount)
     else:
-        _act(key, kind, payment, None)
+        _capture_or_void(key, kind, payment, None)
     line = Call.objects.get(pk=key)
     line.reference = None
     if is_pending:

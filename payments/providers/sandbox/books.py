@@ -9,14 +9,14 @@ from payments.providers.sandbox import disputing, fault_injection, journal, sett
 from payments.providers.sandbox.models import Call, Charge
 
 
-def movements(*, payment: UUID) -> Books:
+def read_books(*, payment: UUID) -> Books:
     """Return the books about a payment after settling its due calls. Raises fault_injection.Broken."""
-    lacks_after = fault_injection.begin_reading(payment)
+    lacks_after = fault_injection.read_books_cutoff(payment)
     settling.settle_due([payment])
     charge = Charge.objects.filter(payment=payment).first()
     if charge is None:
         return Books()
-    lines, disputes = journal.lines_about(charge), disputing.disputes(payment=payment)
+    lines, disputes = journal.lines_about(charge), disputing.dispute_records(payment=payment)
     if lacks_after is not None:
         lines = [line for line in lines if line.created_at <= lacks_after]
         disputes = [row for row in disputes if row.opened_at <= lacks_after]
@@ -56,4 +56,4 @@ def _refund_record(line: Call) -> RefundRecord:
 def changed_payments(*, since: datetime) -> Iterable[UUID]:
     """Return the payments with a call or a dispute that is new or has changed since `since`."""
     calls = Call.objects.filter(changed_at__gte=since).values_list("charge__payment", flat=True)
-    return list({*calls, *disputing.disputed(since=since)})
+    return list({*calls, *disputing.disputed_payments(since=since)})

@@ -19,36 +19,36 @@ from payments.providers.sandbox import (
 )
 from payments.providers.sandbox.models import Fault
 
-SECONDS = 5.0  # after this, a request counts as unanswered
-OTHERS: dict[str, Callable[..., Any]] = {
+HANG_SECONDS = 5.0  # after this, a request counts as unanswered
+BANK_CALLS: dict[str, Callable[..., Any]] = {
     "open_session": bank.open_session,
     "tokenise": bank.tokenise,
     "answer_challenge": bank.answer_challenge,
     "act_in_dashboard": bank.act_in_dashboard,
     "changed": books.changed_payments,
-    "decide": disputing.decide,
-    "dispute": disputing.dispute,
+    "decide": disputing.decide_dispute,
+    "dispute": disputing.dispute_payment,
     "advance": settling.advance,
     "end_refund": settling.end_refund,
-    "movements": books.movements,
+    "movements": books.read_books,
     "payments": journal.payments_since,
     "set_fault": fault_injection.set_fault,
     "tell": notifications.due_notifications,
 }
 
 
-def money(verb: str, /, *, patience: float, **arguments: Any) -> Outcome:
+def call_for_outcome(verb: str, /, *, patience: float, **arguments: Any) -> Outcome:
     """Call the bank. Injected faults change or break the call.
 
     Raises fault_injection.Broken. The bank might still have carried out the call.
     """
     try:
         return fault_injection.call_with_faults(verb, arguments)
-    except fault_injection.Broken as broken:
-        if broken.mode in fault_injection.ERRORS:
+    except fault_injection.CallFailed as broken:
+        if broken.mode in fault_injection.ERROR_MODES:
             return Outcome(Verdict.UNKNOWN)
         if broken.mode in (Fault.Mode.HANG, Fault.Mode.DONE_THEN_HANG):
-            connection_release.begin()
+            connection_release.release()
             time.sleep(patience)
         raise
 
@@ -59,11 +59,11 @@ def call_bank(verb: str, /, **arguments: Any) -> Any:
     Raises bank.UnknownCard.
     """
     try:
-        return OTHERS[verb](**arguments)
-    except fault_injection.Broken as broken:
+        return BANK_CALLS[verb](**arguments)
+    except fault_injection.CallFailed as broken:
         if broken.mode == Fault.Mode.HANG:
-            connection_release.begin()
-            time.sleep(SECONDS)
+            connection_release.release()
+            time.sleep(HANG_SECONDS)
         raise ProviderUnreachable from broken
 
 

@@ -16,22 +16,22 @@ from payments.providers.sandbox.models import BankNotification, Charge, Dispute
 TIME_TO_RESPOND = timedelta(days=7)
 
 
-def begin(charge: Charge, *, seconds: float = 0, amount: int | None = None, **facts: Any) -> Dispute:
+def open_dispute(charge: Charge, *, seconds: float = 0, amount: int | None = None, **facts: Any) -> Dispute:
     """Let the payer dispute a charge `seconds` from now. Without an `amount`, dispute the whole charge."""
     opens_at = clock.now() + timedelta(seconds=seconds)
     facts = {"reason": "fraudulent", "respond_by": opens_at + TIME_TO_RESPOND} | facts
     return Dispute.objects.create(charge=charge, amount=amount or charge.amount, opens_at=opens_at, **facts)
 
 
-def dispute(
+def dispute_payment(
     *, payment: UUID, reason: str = "fraudulent", amount: int | None = None, is_inquiry: bool = False
 ) -> str:
     """Let the payer dispute a payment now, or inquire about it. Return the dispute's reference."""
     charge = Charge.objects.get(payment=payment)
-    return str(begin(charge, amount=amount, reason=reason, is_inquiry=is_inquiry).pk)
+    return str(open_dispute(charge, amount=amount, reason=reason, is_inquiry=is_inquiry).pk)
 
 
-def decide(*, payment: UUID, is_won: bool, reference: str = "") -> None:
+def decide_dispute(*, payment: UUID, is_won: bool, reference: str = "") -> None:
     """Decide a dispute for the merchant or for the payer, move its money, and notify the caller.
 
     Without a reference, decide the payment's open dispute, or else the newest one. If the dispute was decided
@@ -49,7 +49,7 @@ def decide(*, payment: UUID, is_won: bool, reference: str = "") -> None:
         _queue_notification(found)
 
 
-def tell_due(payments: Sequence[UUID] | None = None) -> None:
+def notify_of_opened(payments: Sequence[UUID] | None = None) -> None:
     """Notify the caller of disputes that have just opened.
 
     If `payments` is given, do so only for their disputes, and wait for other processes that do the same.
@@ -64,7 +64,7 @@ def tell_due(payments: Sequence[UUID] | None = None) -> None:
             _queue_notification(dispute)
 
 
-def taken(charge: Charge) -> int:
+def disputed_amount(charge: Charge) -> int:
     """Return the amount of a charge that cannot be refunded because of disputes, in minor units.
 
     While a dispute that has withdrawn money is open, this is the whole charge.
@@ -74,7 +74,7 @@ def taken(charge: Charge) -> int:
     return charge.amount if is_open else sum(row.amount for row in found)
 
 
-def disputes(*, payment: UUID) -> Sequence[DisputeRecord]:
+def dispute_records(*, payment: UUID) -> Sequence[DisputeRecord]:
     """Return a payment's disputes, oldest first."""
     return [
         _dispute_record(row) for row in _disputes_of(payment).select_related("charge").order_by("opens_at")
@@ -101,7 +101,7 @@ def _dispute_record(row: Dispute) -> DisputeRecord:
     )
 
 
-def disputed(*, since: datetime) -> list[UUID]:
+def disputed_payments(*, since: datetime) -> list[UUID]:
     """Return the payments with a dispute that was opened or decided since `since`."""
     rows = Dispute.objects.filter(Q(opens_at__gte=since) | Q(decided_at__gte=since), opens_at__lte=Now())
     return list(rows.values_list("charge__payment", flat=True))

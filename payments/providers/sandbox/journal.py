@@ -21,7 +21,7 @@ def lines_about(charge: Charge) -> Sequence[Call]:
     return found
 
 
-def answered(known: Sequence[Call], key: UUID) -> Outcome | None:
+def remembered_answer(known: Sequence[Call], key: UUID) -> Outcome | None:
     """Return the answer for a key in these lines, or None if the key is new or no longer remembered."""
     for line in reversed(known):
         if line.reference == key and line.is_remembered:
@@ -30,7 +30,7 @@ def answered(known: Sequence[Call], key: UUID) -> Outcome | None:
     return None
 
 
-def by_reference(known: Sequence[Call], reference: UUID) -> Outcome | None:
+def newest_answer(known: Sequence[Call], reference: UUID) -> Outcome | None:
     """Return the newest answer for the caller's reference, even if its key is no longer remembered.
 
     If possible, return an answer that is not a refusal.
@@ -40,7 +40,7 @@ def by_reference(known: Sequence[Call], reference: UUID) -> Outcome | None:
     return outcome_of(found[-1]) if found else None
 
 
-def write(charge: Charge, kind: str, key: UUID, verdict: Verdict, **facts: Any) -> Outcome:
+def write_line(charge: Charge, kind: str, key: UUID, verdict: Verdict, **facts: Any) -> Outcome:
     """Add a line and return its outcome. If the key has a line already, the new line gets a new id."""
     is_known = Call.objects.filter(key=key).exists()
     facts = {"amount": charge.amount, "reference": key, "kind": kind, "verdict": verdict} | facts
@@ -56,7 +56,7 @@ def change_line(line: Call, **facts: Any) -> None:
     write_notification(line)
 
 
-def stop_remembering(key: UUID, payment: UUID) -> None:
+def forget_key(key: UUID, payment: UUID) -> None:
     """Forget a key of a payment's calls, so that the next call under it counts as new. Its lines stay."""
     Call.objects.filter(charge__payment=payment, reference=key).update(is_remembered=False)
 
@@ -68,10 +68,13 @@ def write_notification(call: Call) -> BankNotification:
 
 def payments_since(*, since: datetime) -> list[PaymentRecord]:
     """Return the caller's payments that were charged since `since`."""
-    return [payment(charge) for charge in Charge.objects.filter(pk__gte=clock.first_id(since)).order_by("pk")]
+    return [
+        payment_record(charge)
+        for charge in Charge.objects.filter(pk__gte=clock.first_id(since)).order_by("pk")
+    ]
 
 
-def payment(charge: Charge) -> PaymentRecord:
+def payment_record(charge: Charge) -> PaymentRecord:
     """Return the record of the caller's payment that a charge is for."""
     return PaymentRecord(
         payment=charge.payment,

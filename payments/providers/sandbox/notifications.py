@@ -63,10 +63,10 @@ def _notification_facts(notification: BankNotification) -> dict[str, Any]:
 
 
 def _claim_notification() -> BankNotification | None:
-    return _WAITING.take_oldest(lambda _, now: {"due_at": now + LEASE})
+    return _QUEUE.take_oldest(lambda _, now: {"due_at": now + LEASE})
 
 
-_WAITING = Queue(BankNotification.objects.all, "due_at")
+_QUEUE = Queue(BankNotification.objects.all, "due_at")
 
 
 def send(notification: BankNotification) -> None:
@@ -86,7 +86,7 @@ def send(notification: BankNotification) -> None:
 
 def sign(body: bytes, at: int) -> str:
     """Return the value of the signature header: `t=<unix seconds>,v1=<HMAC of time and body>`."""
-    return f"t={at},v1={crypto.keyed_digest(_PURPOSE, _sign_body(body, str(at)))}"
+    return f"t={at},v1={crypto.keyed_digest(_PURPOSE, _signed_text(body, str(at)))}"
 
 
 def read_message(header: str, body: bytes) -> Notification:
@@ -94,7 +94,7 @@ def read_message(header: str, body: bytes) -> Notification:
     parts = dict(part.partition("=")[::2] for part in header.split(","))
     at, given = parts.get("t", ""), parts.get("v1", "")
     if (
-        not crypto.is_keyed_digest(given, _PURPOSE, _sign_body(body, at))
+        not crypto.is_keyed_digest(given, _PURPOSE, _signed_text(body, at))
         or abs(time.time() - int(at)) > TOLERANCE_SECONDS
     ):
         raise ForgedNotification
@@ -107,5 +107,5 @@ def read_message(header: str, body: bytes) -> Notification:
         raise ForgedNotification from error
 
 
-def _sign_body(body: bytes, at: str) -> str:
+def _signed_text(body: bytes, at: str) -> str:
     return f"{at}.{body.decode(errors='replace')}"

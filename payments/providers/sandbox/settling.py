@@ -14,11 +14,11 @@ from payments.provider import Verdict
 from payments.providers.sandbox import disputing, journal
 from payments.providers.sandbox.models import Call, Charge, Dispute
 
-CLOSED = "card_account_closed"
-CARRIED_OUT = {"capture": Charge.State.CAPTURED, "void": Charge.State.VOIDED}
+CARD_CLOSED = "card_account_closed"
+STATE_AFTER_CALL = {"capture": Charge.State.CAPTURED, "void": Charge.State.VOIDED}
 
 
-class Later(NamedTuple):
+class Delay(NamedTuple):
     """The seconds until an accepted call is carried out (None: never), and the reason if it then fails."""
 
     seconds: float | None
@@ -39,18 +39,18 @@ def settle_due(payments: Sequence[UUID] | None = None) -> None:
     calls = calls if payments is None else calls.filter(charge__payment__in=payments)
     for payment in set(calls.values_list("charge__payment", flat=True)):
         with transaction.atomic(durable=True):
-            charge = locked(payment)
+            charge = lock_charge(payment)
             if charge is not None:
-                settle(journal.lines_about(charge))
-    disputing.tell_due(payments)
+                settle_lines(journal.lines_about(charge))
+    disputing.notify_of_opened(payments)
 
 
-def locked(payment: UUID) -> Charge | None:
+def lock_charge(payment: UUID) -> Charge | None:
     """Return a payment's charge, locked. Its lines are read and written only under this lock."""
     return Charge.objects.select_for_update(no_key=True).filter(payment=payment).first()
 
 
-def settle(lines: Iterable[Call]) -> None:
+def settle_lines(lines: Iterable[Call]) -> None:
     """Carry out the due lines of a locked charge, and notify the caller."""
     waiting = [line for line in lines if line.verdict == Verdict.PENDING or line.returns_at]
     if not waiting:
@@ -58,9 +58,9 @@ def settle(lines: Iterable[Call]) -> None:
     now = clock.now()
     for line in waiting:
         if line.verdict == Verdict.PENDING and line.settles_at and line.settles_at <= now:
-            _carry_out(line, now)
+            _carry_out_line(line, now)
         if line.returns_at and line.returns_at <= now:
-            _come_back(line)
+            _return_refund(line)
 
 
 def advance(*, payments: Sequence[UUID], seconds: int) -> None:
@@ -88,7 +88,7 @@ def end_refund(*, payment: UUID, reference: str, fails_with: str = "") -> None:
     merchant.
     """
     with transaction.atomic(durable=True):
-        charge = locked(payment)
+        charge = lock_charge(payment)
         lines = journal.lines_about(charge) if charge else []
         (line,) = [line for line in lines if str(line.key) == reference and line.verdict != Verdict.FAILED]
         now = clock.now()
@@ -97,18 +97,18 @@ def end_refund(*, payment: UUID, reference: str, fails_with: str = "") -> None:
             line.save(update_fields=["settles_at", "fails_with"])
         else:
             line.returns_at = now
-        settle([line])
+        settle_lines([line])
 
 
 def carry_out(kind: str, charge: Charge) -> None:
     """Capture or release the money of a locked charge."""
-    charge.state = CARRIED_OUT[kind]
+    charge.state = STATE_AFTER_CALL[kind]
     charge.save(update_fields=["state"])
     if kind == "capture" and charge.card.disputed_in:
-        disputing.begin(charge, seconds=charge.card.disputed_in)
+        disputing.open_dispute(charge, seconds=charge.card.disputed_in)
 
 
-def _carry_out(line: Call, now: datetime) -> None:
+def _carry_out_line(line: Call, now: datetime) -> None:
     """Let a line succeed or fail. A refund that will be returned settles now and is returned later.
 
     This order is kept even if the line is settled late.
@@ -125,8 +125,8 @@ def _carry_out(line: Call, now: datetime) -> None:
     journal.change_line(line, verdict=verdict, reason=line.fails_with, returns_at=returns_at)
 
 
-def _come_back(line: Call) -> None:
+def _return_refund(line: Call) -> None:
     charge = line.charge
     charge.refunded_amount -= line.amount
     charge.save(update_fields=["refunded_amount"])
-    journal.change_line(line, verdict=Verdict.FAILED, reason=CLOSED, returns_at=None, has_returned=True)
+    journal.change_line(line, verdict=Verdict.FAILED, reason=CARD_CLOSED, returns_at=None, has_returned=True)

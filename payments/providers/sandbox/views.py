@@ -81,7 +81,7 @@ def _page_context(session: CardSession, form: CardForm) -> dict[str, Any]:
 @cache
 def _test_cards(_language: str | None) -> Sequence[Mapping[str, str]]:
     """Return each test card's number and its effect, in the active language."""
-    return [{"number": card.spaced, "effect": units.whole(_(card.effect))} for card in CARDS.values()]
+    return [{"number": card.spaced, "effect": units.join_units(_(card.effect))} for card in CARDS.values()]
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -125,6 +125,6 @@ def _challenge_context(charge: Charge) -> dict[str, Any]:
     return {
         "is_answered": False,
         "shop": order.get("merchant_name", ""),
-        "amount": money.for_payer(charge.amount, charge.currency),
+        "amount": money.display_for_payer(charge.amount, charge.currency),
         "card": _("{brand} ending {last4}").format(brand=charge.card.brand, last4=charge.card.last4),
     }

@@ -33,7 +33,7 @@ log = structlog.get_logger("payments.providers.stripe")
 Kind = Operation.Kind
 Change: TypeAlias = Callable[[PaymentIntentService, str, RequestOptions], stripe.PaymentIntent]
 METHODS = ["card", "link"]  # cards, wallets with cards, and Link: all of these support holds
-UNKNOWN_CALL = "payment_intent_unexpected_state"
+UNEXPECTED_STATE = "payment_intent_unexpected_state"
 
 
 class StripeProvider:
@@ -45,9 +45,9 @@ class StripeProvider:
     urls = ""
     page_origins: tuple[str, ...] = ()
     key_life = timedelta(hours=24)  # Stripe's reference: "Idempotent requests"
-    amount_rule = staticmethod(amounts.rule)
+    amount_rule = staticmethod(amounts.amount_rule)
     parse_notifications = staticmethod(notifications.read_message)
-    movements = staticmethod(movements.movements)
+    movements = staticmethod(movements.read_books)
     changed = staticmethod(changes.changed_payments)
     payments = staticmethod(books.payments_since)
     entries = staticmethod(balance.balance_entries)
@@ -62,7 +62,7 @@ class StripeProvider:
             "stripe_script": settings.STRIPE_SCRIPT,
             "publishable_key": settings.STRIPE_PUBLISHABLE_KEY,
             "account": form.account,
-            "amount": amounts.theirs(form.amount, form.currency),
+            "amount": amounts.to_stripe_amount(form.amount, form.currency),
             "currency": form.currency.lower(),
             "methods": METHODS,
             "return_url": form.return_url,
@@ -71,7 +71,7 @@ class StripeProvider:
 
     def register(self, payment: Payment, patience: float) -> Outcome:
         asked: PaymentIntentCreateParams = {
-            "amount": amounts.theirs(payment.amount, payment.currency),
+            "amount": amounts.to_stripe_amount(payment.amount, payment.currency),
             "currency": payment.currency.lower(),
             "capture_method": "manual",
             "allowed_payment_method_types": METHODS,
@@ -108,7 +108,7 @@ class StripeProvider:
         payment = operation.payment
         asked: RefundCreateParams = {
             "payment_intent": payment.provider_reference,
-            "amount": amounts.theirs(operation.amount, payment.currency),
+            "amount": amounts.to_stripe_amount(operation.amount, payment.currency),
             "metadata": metadata.describe_refund(operation),
         }
         made = client.client_for(payment.provider_account, seconds=patience).v1.refunds
@@ -165,14 +165,14 @@ def _outcome_of_call(kind: str, ask: Callable[[], Outcome]) -> Outcome:
     except stripe.APIConnectionError:
         raise  # Stripe has not answered: the caller treats the outcome as unknown
     except stripe.CardError as error:
-        return Outcome(Verdict.DECLINED, reason=reasons.of_decline(*reasons.named_in(error.error)))
+        return Outcome(Verdict.DECLINED, reason=reasons.decline_reason(*reasons.error_codes(error.error)))
     except stripe.StripeError as error:
         return _outcome_of_error(kind, error)
 
 
 def _outcome_of_error(kind: str, error: stripe.StripeError) -> Outcome:
     """Return the outcome for an error that is not about the card: succeeded, failed or unknown."""
-    code, _ = reasons.named_in(error.error)
+    code, _ = reasons.error_codes(error.error)
     log.warning(
         "stripe refused",
         kind=kind,
@@ -196,7 +196,7 @@ def _outcome_of_refused_intent(kind: str, code: str, error: stripe.InvalidReques
     The outcome is FAILED, unless the PaymentIntent in the error shows a different outcome.
     """
     intent = getattr(error.error, "payment_intent", None)
-    if code == UNKNOWN_CALL and intent is not None and kind != Kind.REFUND:
+    if code == UNEXPECTED_STATE and intent is not None and kind != Kind.REFUND:
         found = intents.intent_outcome(kind, intent)
         if found.verdict != Verdict.NOT_FOUND:
             return found

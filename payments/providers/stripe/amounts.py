@@ -27,34 +27,34 @@ WITH_THREE_DECIMALS = frozenset(("BHD", "JOD", "KWD", "OMR", "TND"))
 WHOLE_UNITS_OF_100 = frozenset(("ISK", "UGX"))  # written with two decimals that must be 0
 
 
-class _Counted(NamedTuple):
+class _MinorUnits(NamedTuple):
     """How Stripe counts a currency: its number of decimals. Amounts must be multiples of `step`."""
 
     digits: int
     step: int
 
 
-def _minor_units_rule(currency: str) -> _Counted:
+def _minor_units_rule(currency: str) -> _MinorUnits:
     if currency in WITHOUT_DECIMALS:
-        return _Counted(0, 1)
+        return _MinorUnits(0, 1)
     if currency in WITH_THREE_DECIMALS:
-        return _Counted(3, 10)
-    return _Counted(2, 100 if currency in WHOLE_UNITS_OF_100 else 1)
+        return _MinorUnits(3, 10)
+    return _MinorUnits(2, 100 if currency in WHOLE_UNITS_OF_100 else 1)
 
 
-def rule(currency: str) -> AmountRule:
+def amount_rule(currency: str) -> AmountRule:
     """Return the amounts that Stripe can charge, in our minor units."""
-    minimum = max(1, ours(MINIMUM.get(currency, 1), currency))
-    step = max(1, ours(_minor_units_rule(currency).step, currency))
-    return AmountRule(minimum=minimum, step=step, maximum=ours(MAXIMUM, currency))
+    minimum = max(1, from_stripe_amount(MINIMUM.get(currency, 1), currency))
+    step = max(1, from_stripe_amount(_minor_units_rule(currency).step, currency))
+    return AmountRule(minimum=minimum, step=step, maximum=from_stripe_amount(MAXIMUM, currency))
 
 
-def theirs(amount: int, currency: str) -> int:
+def to_stripe_amount(amount: int, currency: str) -> int:
     """Return an amount of our minor units as Stripe counts it."""
     return int(Decimal(amount).scaleb(_minor_units_rule(currency).digits - money.minor_digits(currency)))
 
 
-def ours(amount: int, currency: str) -> int:
+def from_stripe_amount(amount: int, currency: str) -> int:
     """Return one of Stripe's amounts in our minor units. `currency` is in Stripe's spelling or in ours."""
     code = currency.upper()
     return int(Decimal(amount).scaleb(money.minor_digits(code) - _minor_units_rule(code).digits))

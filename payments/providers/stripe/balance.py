@@ -32,7 +32,7 @@ def balance_entries(since: datetime) -> Iterator[Entry]:
     Raises ProviderUnreachable.
     """
     first = int(since.timestamp())
-    for account in books.accounts():
+    for account in books.list_accounts():
         yield from _balance_lines(account, {"created": {"gte": first}})
         for payout in (
             _automatic_payouts(account, {"created": {"gte": first}, "limit": 100}) if account else ()
@@ -42,14 +42,14 @@ def balance_entries(since: datetime) -> Iterator[Entry]:
 
 def _automatic_payouts(account: str, asked: PayoutListParams) -> Iterator[str]:
     """Yield the ids of automatic payouts. Stripe does not say which lines a manual payout pays out."""
-    for payout in books.pages(account, lambda client: client.v1.payouts.list(asked)):
+    for payout in books.list_objects(account, lambda client: client.v1.payouts.list(asked)):
         if payout.automatic:
             yield payout.id
 
 
 def _balance_lines(account: str, asked: BalanceTransactionListParams, payout: str = "") -> Iterator[Entry]:
     wanted: BalanceTransactionListParams = {**asked, "limit": 100, "expand": ["data.source"]}
-    for line in books.pages(account, lambda client: client.v1.balance_transactions.list(wanted)):
+    for line in books.list_objects(account, lambda client: client.v1.balance_transactions.list(wanted)):
         yield _entry_of_line(line, account, payout)
 
 
@@ -64,8 +64,8 @@ def _entry_of_line(line: stripe.BalanceTransaction, account: str, payout: str) -
         reference=line.id,
         account=account,
         kind=BalanceEntry.Kind.FEE if line.type in _FEES else _KINDS.get(about, BalanceEntry.Kind.OTHER),
-        amount=amounts.ours(line.amount, line.currency),
-        fee=amounts.ours(line.fee, line.currency),
+        amount=amounts.from_stripe_amount(line.amount, line.currency),
+        fee=amounts.from_stripe_amount(line.fee, line.currency),
         currency=line.currency.upper(),
         at=datetime.fromtimestamp(line.created, UTC),
         available_at=datetime.fromtimestamp(arrives_at, UTC),

@@ -43,13 +43,13 @@ def payments_since(since: datetime) -> Iterator[PaymentRecord]:
         "limit": 100,
         "expand": ["data.latest_charge"],
     }
-    for account in accounts():
+    for account in list_accounts():
         merchants = _merchants_of(account)
         for intent in _list_intents(account, asked):
             payment, merchant, subject = (metadata.read_id(intent, name) for name in NAMES)
             if payment is None or merchant is None or subject is None:
                 continue
-            if merchant in merchants and not _is_of_another(payment, merchant):
+            if merchant in merchants and not _belongs_to_another(payment, merchant):
                 yield _payment_record(intent, account, payment, merchant, subject)
             else:
                 log.error(
@@ -64,12 +64,12 @@ def _merchants_of(account: str) -> set[UUID]:
     return {merchant for (merchant,) in now.union(former)}
 
 
-def _is_of_another(payment: UUID, merchant: UUID) -> bool:
+def _belongs_to_another(payment: UUID, merchant: UUID) -> bool:
     return Payment.objects.filter(pk=payment).exclude(merchant=merchant).exists()
 
 
 def _list_intents(account: str, asked: PaymentIntentListParams) -> Iterator[stripe.PaymentIntent]:
-    return pages(account, lambda asks: asks.v1.payment_intents.list(asked))
+    return list_objects(account, lambda asks: asks.v1.payment_intents.list(asked))
 
 
 def _payment_record(
@@ -79,7 +79,7 @@ def _payment_record(
         payment=payment,
         account=merchant,
         subject=subject,
-        amount=amounts.ours(intent.amount, intent.currency),
+        amount=amounts.from_stripe_amount(intent.amount, intent.currency),
         currency=intent.currency.upper(),
         is_moved=intents.intent_outcome(Kind.AUTHORIZE, intent).verdict == Verdict.SUCCEEDED,
         reference=intent.id,
@@ -88,7 +88,7 @@ def _payment_record(
     )
 
 
-def accounts() -> list[str]:
+def list_accounts() -> list[str]:
     """Return the accounts that merchants have or had, "" for the platform's own.
 
     Former accounts are included because payments stay where they were made.
@@ -102,7 +102,7 @@ def current_accounts() -> QuerySet[Merchant, str]:
     return Merchant.objects.values_list("provider_account", flat=True).distinct()
 
 
-def pages(account: str, ask: Callable[[stripe.StripeClient], stripe.ListObject[T]]) -> Iterator[T]:
+def list_objects(account: str, ask: Callable[[stripe.StripeClient], stripe.ListObject[T]]) -> Iterator[T]:
     """Yield the objects on all pages of an account's list. Raises ProviderUnreachable.
 
     If we may no longer read a merchant's account, log the error and stop, so that the caller still reads the
@@ -110,10 +110,10 @@ def pages(account: str, ask: Callable[[stripe.StripeClient], stripe.ListObject[T
     """
     try:
         asks = client.client_for(account, seconds=client.BOOKS_SECONDS)
-        page = client.patiently(lambda: ask(asks))
+        page = client.call_with_retries(lambda: ask(asks))
         while not page.is_empty:
             yield from page
-            page = client.patiently(page.next_page)
+            page = client.call_with_retries(page.next_page)
     except stripe.PermissionError as error:
         if not account:
             raise ProviderUnreachable from error

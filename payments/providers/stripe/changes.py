@@ -24,7 +24,7 @@ EVENTS = (
     *("charge.dispute.created", "charge.dispute.closed", "charge.dispute.updated"),
     *("charge.dispute.funds_reinstated", "charge.dispute.funds_withdrawn"),
 )
-EVENTS_LAST = timedelta(days=29)  # Stripe lists events of the last 30 days
+EVENTS_KEPT_FOR = timedelta(days=29)  # Stripe lists events of the last 30 days
 CHUNK = 500
 
 
@@ -33,10 +33,10 @@ def changed_payments(since: datetime) -> Iterator[UUID]:
 
     If `since` is before the oldest event that Stripe lists, yield every payment.
     """
-    if since < clock.now() - EVENTS_LAST:
-        yield from (row.pk for row in batches.each(Payment.objects.exclude(provider_reference="")))
+    if since < clock.now() - EVENTS_KEPT_FOR:
+        yield from (row.pk for row in batches.iterate(Payment.objects.exclude(provider_reference="")))
         return
-    for account in books.accounts():
+    for account in books.list_accounts():
         intents = {_intent_of(event.data.object) for event in _list_events(account, since)} - {""}
         for chunk in batches.chunks(intents, CHUNK):
             made_there = Payment.objects.filter(provider_account=account, provider_reference__in=chunk)
@@ -45,7 +45,7 @@ def changed_payments(since: datetime) -> Iterator[UUID]:
 
 def _list_events(account: str, since: datetime) -> Iterator[stripe.Event]:
     asked: EventListParams = {"created": {"gte": int(since.timestamp())}, "types": list(EVENTS), "limit": 100}
-    return books.pages(account, lambda asks: asks.v1.events.list(asked))
+    return books.list_objects(account, lambda asks: asks.v1.events.list(asked))
 
 
 def _intent_of(thing: Any) -> str:

@@ -20,7 +20,7 @@ ASK_SECONDS = 8.0  # for a request that moves no money
 BOOKS_SECONDS = 30.0  # for a page of the books, which is read at night
 BOOKS_PAUSES = (1.0, 4.0, 15.0)  # before a page is requested again
 PAGE_SECONDS = 60.0  # after this, a page is not requested again, because an operator might be waiting
-PASSING = (stripe.APIConnectionError, stripe.APIError, stripe.RateLimitError)
+TRANSIENT_ERRORS = (stripe.APIConnectionError, stripe.APIError, stripe.RateLimitError)
 T = TypeVar("T")
 logging.getLogger("stripe").setLevel(logging.CRITICAL + 1)  # because the library logs what it sends
 
@@ -70,7 +70,7 @@ def intent_of(payment: Payment, *, seconds: float, expand: str = "latest_charge"
     return intents.retrieve(payment.provider_reference, asked)
 
 
-def patiently(ask: Callable[[], T]) -> T:
+def call_with_retries(ask: Callable[[], T]) -> T:
     """Return a page of the books, and retry after each pause if Stripe fails or does not answer.
 
     Without the retries, one failed page would end the whole night's reading. Raises stripe.StripeError.
@@ -79,7 +79,7 @@ def patiently(ask: Callable[[], T]) -> T:
     for pause in BOOKS_PAUSES:
         try:
             return ask()
-        except PASSING as error:
+        except TRANSIENT_ERRORS as error:
             if deadline.left() < pause:
                 raise
             log.warning("stripe page asked for again", status=error.http_status, request=error.request_id)

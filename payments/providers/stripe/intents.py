@@ -38,7 +38,7 @@ def _authorization_outcome(intent: stripe.PaymentIntent) -> Outcome:
     failure = intent.last_payment_error
     if failure is None:
         return _failure_outcome(intent, "canceled") if intent.status == "canceled" else ABSENT
-    reason = reasons.of_decline(*reasons.named_in(failure))
+    reason = reasons.decline_reason(*reasons.error_codes(failure))
     return Outcome(Verdict.DECLINED, reference=intent.id, reason=reason, card=card_details(intent))
 
 
@@ -82,7 +82,7 @@ _READERS: dict[str, Callable[[stripe.PaymentIntent], Outcome]] = {
 
 
 def _success_outcome(intent: stripe.PaymentIntent, amount: int) -> Outcome:
-    money = amounts.ours(amount, intent.currency)
+    money = amounts.from_stripe_amount(amount, intent.currency)
     return Outcome(Verdict.SUCCEEDED, reference=intent.id, card=card_details(intent), amount=money)
 
 

@@ -31,7 +31,7 @@ _STATUSES = {
 _UNDECIDED_ENDS = ("warning_closed", "prevented")
 
 
-def movements(payment: Payment) -> Books:
+def read_books(payment: Payment) -> Books:
     """Return Stripe's books about a payment. Raises ProviderUnreachable.
 
     The charge is read last, so that no refund or dispute is listed without its capture.
@@ -41,7 +41,7 @@ def movements(payment: Payment) -> Books:
     asks = client.client_for(payment.provider_account, seconds=client.ASK_SECONDS)
     try:
         disputes = [_dispute_record(row) for row in _disputes_of(payment, asks)]
-        returned = [_refund_record(row) for row in refunds.of_payment(payment, asks)]
+        returned = [_refund_record(row) for row in refunds.list_refunds(payment, asks)]
         intent = client.intent_of(
             payment, seconds=client.ASK_SECONDS, expand="latest_charge.balance_transaction"
         )
@@ -63,7 +63,7 @@ def _capture_record(intent: stripe.PaymentIntent) -> CaptureRecord | None:
     line = charge.balance_transaction
     return CaptureRecord(
         reference=charge.id,
-        amount=amounts.ours(charge.amount_captured, charge.currency),
+        amount=amounts.from_stripe_amount(charge.amount_captured, charge.currency),
         currency=charge.currency.upper(),
         at=_parse_moment(line.created if isinstance(line, stripe.BalanceTransaction) else charge.created),
     )
@@ -75,7 +75,7 @@ def _refund_record(refund: stripe.Refund) -> RefundRecord:
     verdict = Verdict.PENDING if said.verdict == Verdict.UNKNOWN else said.verdict
     return RefundRecord(
         reference=refund.id,
-        amount=amounts.ours(refund.amount, refund.currency),
+        amount=amounts.from_stripe_amount(refund.amount, refund.currency),
         currency=refund.currency.upper(),
         verdict=verdict,
         at=_parse_moment(refund.created),
@@ -93,7 +93,7 @@ def _dispute_record(dispute: stripe.Dispute) -> DisputeRecord:
     status = _dispute_status(dispute.status, lines)
     return DisputeRecord(
         reference=dispute.id,
-        amount=amounts.ours(dispute.amount, dispute.currency),
+        amount=amounts.from_stripe_amount(dispute.amount, dispute.currency),
         currency=dispute.currency.upper(),
         reason=dispute.reason,
         status=status or DisputeStatus.OPEN,

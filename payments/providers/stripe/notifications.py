@@ -13,7 +13,7 @@ from payments.providers.stripe import books, intents, metadata, refunds
 
 Kind = Operation.Kind
 # The kind of the last operation on a PaymentIntent, by the intent's status.
-_LAST = {"succeeded": Kind.CAPTURE, "canceled": Kind.VOID}
+_LAST_KIND_BY_STATUS = {"succeeded": Kind.CAPTURE, "canceled": Kind.VOID}
 
 
 def read_message(request: HttpRequest) -> Iterator[Notification]:
@@ -27,7 +27,7 @@ def read_message(request: HttpRequest) -> Iterator[Notification]:
     if payment is None:
         return
     if thing.object == "payment_intent":
-        kind = _LAST.get(thing.status, Kind.AUTHORIZE)
+        kind = _LAST_KIND_BY_STATUS.get(thing.status, Kind.AUTHORIZE)
         yield Notification(event.id, payment.pk, kind, intents.intent_outcome(kind, thing).verdict)
     elif thing.object == "refund":
         yield Notification(

@@ -3,7 +3,7 @@
 from typing import Any
 
 # The reasons that a payer may see.
-_KNOWN = {
+_REASON_BY_CODE = {
     "insufficient_funds": "insufficient_funds",
     "withdrawal_count_limit_exceeded": "insufficient_funds",
     "card_velocity_exceeded": "insufficient_funds",
@@ -12,7 +12,7 @@ _KNOWN = {
     "payment_intent_authentication_failure": "challenge_failed",
 }
 # The card might belong to someone else. Stripe says that these reasons must not be disclosed.
-_KEPT_SECRET = frozenset(
+_HIDDEN_CODES = frozenset(
     (
         *("fraudulent", "generic_decline", "highest_risk_level", "lost_card", "merchant_blacklist"),
         *("pickup_card", "restricted_card", "security_violation", "stolen_card"),
@@ -21,14 +21,14 @@ _KEPT_SECRET = frozenset(
 DECLINED = "card_declined"
 
 
-def of_decline(code: str, decline_code: str) -> str:
+def decline_reason(code: str, decline_code: str) -> str:
     """Return our reason for a decline. A code that is not in the tables is returned unchanged."""
     said = decline_code or code
-    if said in _KEPT_SECRET:
+    if said in _HIDDEN_CODES:
         return DECLINED
-    return _KNOWN.get(said) or _KNOWN.get(code) or said or DECLINED
+    return _REASON_BY_CODE.get(said) or _REASON_BY_CODE.get(code) or said or DECLINED
 
 
-def named_in(said: Any) -> tuple[str, str]:
+def error_codes(said: Any) -> tuple[str, str]:
     """Return the code and the bank's decline code in Stripe's error object, each "" if it is missing."""
     return (getattr(said, "code", None) or "", getattr(said, "decline_code", None) or "")

@@ -16,14 +16,14 @@ _VERDICTS = {
     "failed": Verdict.FAILED,
     "canceled": Verdict.FAILED,
 }
-GONE = (Verdict.FAILED,)
+FAILED_VERDICTS = (Verdict.FAILED,)
 
 
 def refund_outcome(refund: stripe.Refund) -> Outcome:
     """Return the outcome of a refund. Stripe's reason for a failed refund is returned unchanged."""
     verdict = _VERDICTS.get(refund.status or "", Verdict.UNKNOWN)
     reason = getattr(refund, "failure_reason", None) or "refused" if verdict == Verdict.FAILED else ""
-    money = amounts.ours(refund.amount, refund.currency)
+    money = amounts.from_stripe_amount(refund.amount, refund.currency)
     return Outcome(verdict, reference=refund.id, reason=reason, amount=money)
 
 
@@ -36,21 +36,23 @@ def look_up(operation: Operation, *, seconds: float) -> Outcome:
     stripe_client = client.client_for(payment.provider_account, seconds=seconds)
     if operation.reference:
         return refund_outcome(stripe_client.v1.refunds.retrieve(operation.reference))
-    found = list(of_payment(payment, stripe_client))
+    found = list(list_refunds(payment, stripe_client))
     for refund in found:
         if metadata.read_id(refund, metadata.OPERATION) == operation.pk:
             return refund_outcome(refund)
-    return Outcome(Verdict.NOT_FOUND, is_vouched=_are_all(found, payment, seconds))
+    return Outcome(Verdict.NOT_FOUND, is_vouched=_is_complete(found, payment, seconds))
 
 
-def of_payment(payment: Payment, stripe_client: stripe.StripeClient) -> Iterator[stripe.Refund]:
+def list_refunds(payment: Payment, stripe_client: stripe.StripeClient) -> Iterator[stripe.Refund]:
     """Yield all refunds of a payment, including those that others made."""
     asked: RefundListParams = {"payment_intent": payment.provider_reference, "limit": 100}
     yield from stripe_client.v1.refunds.list(asked).auto_paging_iter()
 
 
-def _are_all(found: list[stripe.Refund], payment: Payment, seconds: float) -> bool:
+def _is_complete(found: list[stripe.Refund], payment: Payment, seconds: float) -> bool:
     """Return whether the list is complete: its sum is the amount that the charge reports as refunded."""
     charge = client.intent_of(payment, seconds=seconds).latest_charge
-    given_back = sum(refund.amount for refund in found if refund_outcome(refund).verdict not in GONE)
+    given_back = sum(
+        refund.amount for refund in found if refund_outcome(refund).verdict not in FAILED_VERDICTS
+    )
     return isinstance(charge, stripe.Charge) and charge.amount_refunded == given_back

@@ -27,7 +27,7 @@ def take_in_memory(request: HttpRequest) -> None:
         request.upload_handlers = [MemoryFileUploadHandler(request)]
 
 
-def sent(request: HttpRequest) -> Drawn | None:
+def read_sent_logo(request: HttpRequest) -> Drawn | None:
     """Return the uploaded picture as it will be served; None without an upload. Raises decoding.Unusable."""
     file: Any = request.FILES.get("logo")
     return None if file is None else storage.read_upload(file.read())

@@ -93,7 +93,7 @@ def _read_logo(request: HttpRequest, errors: dict[str, str]) -> tuple[Drawn | No
     If the form has errors, they also ask for the file again, because browsers do not send it a second time.
     """
     try:
-        drawn = logo.sent(request)
+        drawn = logo.read_sent_logo(request)
     except decoding.Unusable as unusable:
         return None, errors | {"logo": str(unusable)}
     again = {"logo": "Choose the file again: it is not saved yet."} if errors and drawn else {}
@@ -118,7 +118,7 @@ def _write_settings(request: HttpRequest, membership: Membership, wanted: dict[s
     """Save the settings that have changed and return their names. Raises ReauthenticationRequired."""
     merchant = Merchant.objects.select_for_update(no_key=True).get(pk=membership.merchant_id)
     different = [name for name, value in wanted.items() if getattr(merchant, name) != value]
-    if not audit.SENSITIVE_SETTINGS.keys().isdisjoint(different) and not access.is_fresh(request):
+    if not audit.SENSITIVE_SETTINGS.keys().isdisjoint(different) and not access.has_fresh_proof(request):
         raise ReauthenticationRequired
     if "brand_colour" in different:
         merchant.brand_version += 1  # browsers cache the old colour's style sheet permanently
@@ -136,7 +136,7 @@ def _write_wording(request: HttpRequest, membership: Membership, wording: Wordin
     Earlier versions stay unchanged.
     """
     text, language = wording
-    version = consent.write(membership.merchant, text=text, language=language).version
+    version = consent.save_text(membership.merchant, text=text, language=language).version
     facts = {"version": version, "language": language}
     audit.record(request, membership, "opt_in_wording_written", **facts)
     return version
@@ -175,7 +175,7 @@ def _page_context(merchant: Merchant) -> dict[str, Any]:
     return {
         "logo": storage.logo_of(merchant),
         "errors": {},
-        "zones": sorted(clock.zones()),
+        "zones": sorted(clock.zone_names()),
         "countries": settings_form.countries(),
         "usual_minutes": int(settings.UNPAID_CHECKOUT_LIFETIME.total_seconds() // 60),
         **_wordings_by_language(merchant),
@@ -200,7 +200,7 @@ def _wordings_by_language(merchant: Merchant) -> dict[str, list[dict[str, Any]]]
     newest = {
         text.language: text
         for text in reversed(texts)
-        if text.is_ours == texts[0].is_ours and _is_said_today(merchant, text)
+        if text.is_ours == texts[0].is_ours and _is_wording_current(merchant, text)
     }
     rows = [{"text": text, "language": names.get(text.language, "any language")} for text in texts]
     return {
@@ -209,7 +209,7 @@ def _wordings_by_language(merchant: Merchant) -> dict[str, list[dict[str, Any]]]
     }
 
 
-def _is_said_today(merchant: Merchant, text: OptInText) -> bool:
+def _is_wording_current(merchant: Merchant, text: OptInText) -> bool:
     """Return whether a wording can be in use.
 
     Our wordings contain the merchant's name. One with a previous name is not in use any more.

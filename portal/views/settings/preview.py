@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from hosted_page import brand, preview
 from payments.models import Merchant
-from payments.settings_form import LookForm
+from payments.settings_form import AppearanceForm
 from portal import pages
 from portal.access import requires
 from portal.models import Membership
@@ -28,7 +28,7 @@ class Preview(NamedTuple):
 
 def preview_of(merchant: Merchant, typed: QueryDict | dict[str, str]) -> Preview:
     """Return the preview of the typed values. The saved value replaces an invalid name or colour."""
-    form = LookForm(typed)
+    form = AppearanceForm(typed)
     form.is_valid()
     saved = {"name": merchant.name, "brand_colour": merchant.brand_colour}
     look = saved | {name: value for name, value in form.cleaned_data.items() if name not in form.errors}
@@ -53,7 +53,7 @@ def show_preview(request: HttpRequest, membership: Membership) -> HttpResponse:
 @requires("view")
 def show_preview_page(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show the page in the preview's frame."""
-    form = LookForm(request.GET)
+    form = AppearanceForm(request.GET)
     saved = membership.merchant
     look = form.cleaned_data if form.is_valid() else {"name": saved.name, "brand_colour": saved.brand_colour}
     return preview.preview_page(request, saved, name=look["name"], colour=look["brand_colour"])

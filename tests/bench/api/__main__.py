@@ -75,7 +75,7 @@ def _folder() -> Iterator[Path]:
 def _running(folder: Path) -> Iterator[None]:
     """Run PostgreSQL and Valkey with durable writes, and set this process's environment for them."""
     kept = {name: text for name, text in os.environ.items() if name in SHELLS}
-    variables = environment.of_run(kept | FREE_OF_LIMITS, folder)
+    variables = environment.variables_of_run(kept | FREE_OF_LIMITS, folder)
     with engines.running(folder) as own, psycopg.connect(own.database_url, autocommit=True) as connection:
         # The section `lag` reads the commit times of voids.
         connection.execute("ALTER SYSTEM SET track_commit_timestamp = on")

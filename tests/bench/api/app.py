@@ -169,7 +169,7 @@ def use(name: str) -> None:
     wrapper.close_pool()
     wrapper.settings_dict["NAME"] = name
     ContentType.objects.clear_cache()
-    operator_stops.read_anew()
+    operator_stops.reread_stops()
     if is_new:
         call_command("migrate", verbosity=0)
 

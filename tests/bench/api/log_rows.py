@@ -23,7 +23,7 @@ def write(merchant: Merchant, *, events: int, now: datetime) -> None:
     waiting = Delivery.objects.filter(merchant=merchant)
     Attempt.objects.bulk_create(
         Attempt(
-            id=clock.another_id(delivery.pk),
+            id=clock.new_id_of_same_time(delivery.pk),
             merchant=merchant,
             delivery=delivery,
             number=1,

@@ -127,7 +127,9 @@ class Orders:
     def _deliver(self) -> None:
         with METER.running():
             (claimed,) = delivery.claim(slots=1, general_slots=1)
-            delivery.record([delivery.Result(claimed.delivery_id, claimed.lease_token, 200, None, 80)])
+            delivery.record_results(
+                [delivery.Result(claimed.delivery_id, claimed.lease_token, 200, None, 80)]
+            )
 
 
 def run(folder: Path, scale: float) -> None:

@@ -73,7 +73,7 @@ def _order(backend: Backend) -> Checkout:
 def _checkout(backend: Backend, lead: Customer, step: str) -> Checkout:
     """Return an order at `step`: "split", "held" or "captured". Held and captured orders have three mates."""
     made = _order(backend)
-    mate_shares.join(made.pk, lead)
+    mate_shares.make_lead(made.pk, lead)
     if step != "split":
         asked = [mate_shares.Share(2000, "Finn"), mate_shares.Share(3000), mate_shares.Share(1000)]
         mate_shares.split(made.pk, asked, lead=lead.pk)
@@ -86,7 +86,7 @@ def _checkout(backend: Backend, lead: Customer, step: str) -> Checkout:
 
 def _unchanged(checkout: Checkout) -> str:
     """Return the URL that an open bill page polls when it already shows the current state."""
-    seen = bill.seen(checkout, current_checkouts.shares(checkout), clock.now(), disputed="")
+    seen = bill.bill_digest(checkout, current_checkouts.shares_of(checkout), clock.now(), disputed="")
     return f"/pay/bill?id={checkout.pk}&seen={seen}&no="
 
 
@@ -94,20 +94,20 @@ def _awaiting_code(checkout: Checkout) -> str:
     response = HttpResponse()
     browser = secrets.token_urlsafe(16)
     sent = codes.send_code(PaymentTarget(checkout), _phone(), browser, "192.0.2.1")
-    payer.await_code(response, browser, sent.shown_code)
+    payer.store_awaited_code(response, browser, sent.shown_code)
     return _cookies(response)
 
 
 def _card_session(checkout: Checkout) -> UUID:
     return bank.open_session(
-        subject=checkout.pk, return_url="/pay", page=card_page.around(PaymentTarget(checkout))
+        subject=checkout.pk, return_url="/pay", page=card_page.page_context(PaymentTarget(checkout))
     )
 
 
 def _signed_in(checkout: Checkout) -> str:
     response = HttpResponse()
-    sign_in = payer.begin(checkout.pk, checkout.lead_id or checkout.pk, is_proven=True)
-    payer.give(HttpRequest(), response, sign_in)
+    sign_in = payer.begin_sign_in(checkout.pk, checkout.lead_id or checkout.pk, is_proven=True)
+    payer.sign_in_browser(HttpRequest(), response, sign_in)
     return _cookies(response)
 
 

@@ -115,7 +115,7 @@ def _refresh(name: str, lately: int) -> None:
     )
     _do("VACUUM ANALYZE")
     started = time.monotonic()
-    sums.close(now)
+    sums.close_days(now)
     report.line(f"{name}: the ledger's days were summed in {time.monotonic() - started:.1f} s")
     report.progress(f"hours counted: {hourly_counts.catch_up(now)}")
     _do("VACUUM ANALYZE")

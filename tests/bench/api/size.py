@@ -86,15 +86,15 @@ def _read_first(backend: Backend) -> None:
 def _prove() -> None:
     """Print the time for the proof of the last hour, and the checkouts a second of the full proof."""
     since = clock.now() - timedelta(hours=1)
-    ledger_proof.breaches(since)  # warms the caches for the measured run
+    ledger_proof.find_breaches(since)  # warms the caches for the measured run
     started, cpu = time.monotonic(), sides.cpu_seconds()
-    found = ledger_proof.breaches(since)
+    found = ledger_proof.find_breaches(since)
     took, cpu = time.monotonic() - started, sides.cpu_seconds() - cpu
-    checkouts, _ = ledger_proof.size(since)
+    checkouts, _ = ledger_proof.count_changed(since)
     judged = f"{report.judged('proof of the last hour, s', took, HOUR_SECONDS)} {cpu:.2f} of CPU"
     report.line(f"proof of the {checkouts:,} checkouts that changed within an hour, s: {judged}")
     started, done = time.monotonic(), 0
-    for number, step in enumerate(proof_runs.steps(proof_runs.begin(anew=True))):
+    for number, step in enumerate(proof_runs.run_steps(proof_runs.begin_run(restart=True))):
         found += step.breaches
         done = step.run.checkout_count
         if number == RANGES:

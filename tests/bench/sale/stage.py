@@ -101,7 +101,7 @@ def _variables(folder: Path, base_url: str, certificate: str) -> dict[str, str]:
     more |= {"DJANGO_SETTINGS_MODULE": "tests.bank.settings", "SSL_CERT_FILE": certificate}
     given = service.bare_environment(PORT=port, SHOP_PORT=other, **more, **FREE_OF_LIMITS)
     address = {"BASE_URL": base_url, "TRUSTED_PROXY_COUNT": "1"}
-    return environment.of_run(given, folder) | address
+    return environment.variables_of_run(given, folder) | address
 
 
 def _with_shop(world: World, running: Service, folder: Path, port: str, stack: contextlib.ExitStack) -> Stage:
@@ -128,7 +128,7 @@ def _tied(
     command: Sequence[str], *, log: IO[bytes] | None = None, variables: Mapping[str, str] | None = None
 ) -> Iterator[None]:
     process = subprocess.Popen(
-        children.tied(list(command), by=signal.SIGTERM),
+        children.tie_to_parent(list(command), by=signal.SIGTERM),
         env=dict(variables) if variables else None,
         stdout=log or subprocess.DEVNULL,
         stderr=subprocess.STDOUT,

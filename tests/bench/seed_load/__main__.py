@@ -19,7 +19,7 @@ def main() -> None:
     parser.add_argument("--checkouts", type=int, default=1_000_000)
     parser.add_argument("--merchant", type=UUID, metavar="UUID", help="whose; without it, the oldest's")
     asked = parser.parse_args()
-    environment.adopt()
+    environment.adopt_variables()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     django.setup()
     from tests.bench.seed_load import loading  # imported here, because its models need loaded apps

@@ -59,7 +59,7 @@ def fill(merchants: Sequence[Merchant], count: int, types: Sequence[EventType] =
         # Autovacuum would update the statistics if the rows were added slowly.
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE webhooks_event, webhooks_delivery")
-        wakeup.after_commit(subscriptions.DELIVER_DUE)
+        wakeup.wake_after_commit(subscriptions.DELIVER_DUE)
 
 
 def await_end(worker: Worker, merchants: Sequence[Merchant], *, within: float = 60) -> None:
@@ -83,7 +83,7 @@ def _copy(pattern: Pattern) -> Pattern:
     if known not in body:
         raise ValueError("the body of an event no longer holds its id")
     event = _like(pattern.event, id=event_id, body=body.replace(known, str(event_id).encode()))
-    return Pattern(event, _like(pattern.delivery, id=clock.another_id(event_id), event_id=event_id))
+    return Pattern(event, _like(pattern.delivery, id=clock.new_id_of_same_time(event_id), event_id=event_id))
 
 
 def _like(row: Row, **changes: object) -> Row:

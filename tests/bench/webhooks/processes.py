@@ -30,7 +30,9 @@ class Clerk:
         self._log = log
         with log.open("wb") as written:
             self._process = subprocess.Popen(
-                children.tied([sys.executable, "-m", f"{PACKAGE}.{module}", *arguments], by=signal.SIGKILL),
+                children.tie_to_parent(
+                    [sys.executable, "-m", f"{PACKAGE}.{module}", *arguments], by=signal.SIGKILL
+                ),
                 env=dict(variables),
                 cwd=ROOT,
                 stdin=subprocess.PIPE,
@@ -69,7 +71,7 @@ class Worker:
         self._log = log
         with log.open("wb") as written:
             self._process = subprocess.Popen(
-                children.tied(command, by=signal.SIGKILL),
+                children.tie_to_parent(command, by=signal.SIGKILL),
                 env=dict(variables),
                 cwd=ROOT,
                 stdin=subprocess.DEVNULL,

@@ -71,7 +71,7 @@ def ready(folder: Path, *, endpoints: int, scale: float) -> Iterator[Stage]:
     certificate, key = (str(folder / ".tls" / name) for name in ("public.pem", "private.pem"))
     kept = {name: os.environ[name] for name in INHERITED if name in os.environ}
     given = kept | {"SSL_CERT_FILE": certificate, "LIMIT_READS": UNLIMITED}
-    variables = environment.of_run(given, folder)
+    variables = environment.variables_of_run(given, folder)
     with engines.running(folder, durable=True) as own, contextlib.ExitStack() as stack:
         variables |= {"DATABASE_URL": own.database_url, "REDIS_URL": own.redis_url}
         plan = run.plan(folder, variables["PORT"])

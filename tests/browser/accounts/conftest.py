@@ -20,4 +20,6 @@ from tests.journeys.service import Service
 def owner(service: Service, open_page: Callable[..., Page], request: pytest.FixtureRequest) -> Owner:
     email = f"owner-{uuid4().hex}@acme.example"
     made = json.loads(service.command("create_merchant", "Acme Tickets", "--email", email, "--json"))
-    return Owner(open_page(), env.by_name(service.base_url), email, made["portal_password"], request.param)
+    return Owner(
+        open_page(), env.with_localhost(service.base_url), email, made["portal_password"], request.param
+    )

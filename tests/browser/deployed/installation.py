@@ -130,7 +130,7 @@ def running(folder: Path, kind: str) -> Iterator[Installation]:
 
 def _variables(folder: Path, kind: str, own: engines.Engines, stripe: Remote) -> dict[str, str]:
     """Return the variables that an operator sets. In production, they include those for Stripe and Twilio."""
-    variables = environment.keys(folder) | {
+    variables = environment.load_keys(folder) | {
         "ENVIRONMENT": kind,
         "BASE_URL": f"https://{SERVICE}",
         "TRUSTED_PROXY_COUNT": "1",
@@ -184,7 +184,7 @@ def _start_shop(whole: Service, folder: Path, base_url: str, start: Start) -> No
 def _process(log: Path, command: tuple[str, ...], variables: Mapping[str, str]) -> Iterator[None]:
     with open(log, "wb") as lines:
         process = subprocess.Popen(
-            children.tied(command, by=signal.SIGTERM),
+            children.tie_to_parent(command, by=signal.SIGTERM),
             env=dict(variables),
             cwd=ROOT,
             stdout=lines,

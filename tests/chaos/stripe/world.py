@@ -109,7 +109,7 @@ def running(folder: Path) -> Iterator[tuple[StripeWorld, Service]]:
     given = service.bare_environment(
         PORT=port, SHOP_PORT=shop_port, FAIL_POINTS=str(points), **FREE_OF_LIMITS
     )
-    variables = environment.of_run(given, folder)
+    variables = environment.variables_of_run(given, folder)
     with remote.running() as peer, engines.running(folder, durable=False) as own:
         hears = {"url": f"{variables['BASE_URL']}/provider/notifications", "enabled_events": ["*"]}
         endpoint = peer.client().v1.webhook_endpoints.create(hears)  # type: ignore[arg-type]

@@ -208,7 +208,7 @@ class TestTheTimeOfTheLastChange:
         self, api: Api, held: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         held.refresh_from_db()
-        ask = captures._ask_for_money
+        ask = captures._send_capture
 
         def reading(*arguments: Any) -> Any:
             assert Checkout.objects.get().updated_at == held.updated_at
@@ -217,7 +217,7 @@ class TestTheTimeOfTheLastChange:
             assert (shown["pending_operation"], shown["updated_at"]) == ("capture", clock.iso(began))
             return ask(*arguments)
 
-        monkeypatch.setattr(captures, "_ask_for_money", reading)
+        monkeypatch.setattr(captures, "_send_capture", reading)
         assert api.post(f"checkouts/{held.pk}/capture").json()["data"]["status"] == "captured"
         assert Checkout.objects.get().updated_at > held.updated_at
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.db.models.expressions import RawSQL
 
-from checkout.api.serializers import MAX_OWN
+from checkout.api.serializers import MAX_OWN_BYTES
 from checkout.models import Bill
 from tests.checkout.orders import accept, refuse, refuse_item, ticket
 from tests.conftest import Api
@@ -94,7 +94,7 @@ def test_is_never_longer_in_the_database_than_it_may_be(api: Api, custom: dict[s
     assert accept(api, items=[item(custom_data=custom)])["items"][0]["custom_data"] == custom
     kept = RawSQL("regexp_replace((lines -> 0 -> 6)::text, '([:,]) ', '\\1', 'g')", ())
     (text,) = Bill.objects.annotate(kept=kept).values_list("kept", flat=True)
-    assert len(text.encode()) <= MAX_OWN
+    assert len(text.encode()) <= MAX_OWN_BYTES
 
 
 def test_of_other_things_is_free(api: Api) -> None:

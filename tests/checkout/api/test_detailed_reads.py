@@ -78,7 +78,7 @@ class TestWhatMayBeDone:
         factories.stop(None if is_all else api.merchant)
         assert read(api, checkout)["available_actions"] == actions
         factories.stop(None if is_all else api.merchant, is_stopped=False)
-        assert read(api, checkout)["available_actions"] == states.actions(status)
+        assert read(api, checkout)["available_actions"] == states.allowed_actions(status)
 
 
 def read(api: Api, checkout: Checkout) -> dict[str, Any]:

@@ -201,7 +201,7 @@ class TestATotalAboveTheProvidersMaximum:
 
     @pytest.fixture(autouse=True)
     def of_stripe(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(SandboxProvider, "amount_rule", staticmethod(amounts.rule))
+        monkeypatch.setattr(SandboxProvider, "amount_rule", staticmethod(amounts.amount_rule))
 
     @pytest.mark.parametrize(("currency", "total"), [("ISK", 1_000_000), ("UGX", 99_999_999)])
     def test_is_refused_with_the_field_and_the_range(self, api: Api, currency: str, total: int) -> None:

@@ -53,7 +53,7 @@ def test_an_order_whose_refund_has_failed_is_watched(acme: Merchant, api: Api) -
 
 
 def test_a_list_of_many_leaves_a_few(acme: Merchant, api: Api) -> None:
-    for number in range(watched_reads.MAX_NOTED + 3):
+    for number in range(watched_reads.MAX_RECORDED + 3):
         watched(acme, f"trial-refused-{number}")
     api.get("checkouts")
-    assert ApiCall.objects.count() == watched_reads.MAX_NOTED
+    assert ApiCall.objects.count() == watched_reads.MAX_RECORDED

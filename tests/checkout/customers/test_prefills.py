@@ -54,7 +54,7 @@ def test_stays_while_an_order_waits(order: Checkout, monkeypatch: pytest.MonkeyP
 
 def test_is_read_by_who_shows_the_page_alone(order: Checkout) -> None:
     (shown,) = prefills.with_locale(Checkout.objects.all())
-    assert prefills.locale(shown) == "fr"
+    assert prefills.locale_of(shown) == "fr"
     found = prefills.prefill_of(shown)
     assert found is not None and found.phone == LEA["phone"]
     assert prefills.prefill_of(order) is None

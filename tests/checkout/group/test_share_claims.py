@@ -161,7 +161,7 @@ class TestTake:
 @pytest.mark.rule("group.kept")
 class TestItsTime:
     def test_is_longer_once_signed_in(self, zoes: PaymentRequest) -> None:
-        share_claims.hold_longer(zoes.pk, claim=ZOE)
+        share_claims.extend_claim(zoes.pk, claim=ZOE)
         zoes.refresh_from_db()
         assert zoes.claimed_until and zoes.claimed_until - clock.now() > timedelta(minutes=14)
         assert zoes.shown_name == "Zoe"
@@ -169,24 +169,24 @@ class TestItsTime:
     def test_ends_and_the_share_is_free(self, zoes: PaymentRequest) -> None:
         pass_time(zoes)
         assert share_claims.claim_share(zoes.pk, claim=ADE, name="Ade").shown_name == "Ade"
-        assert refused(lambda: share_claims.hold_longer(zoes.pk, claim=ZOE)) == "kept"
+        assert refused(lambda: share_claims.extend_claim(zoes.pk, claim=ZOE)) == "kept"
 
     def test_is_given_again_to_who_signs_in_late_if_nobody_took_it(self, zoes: PaymentRequest) -> None:
         pass_time(zoes)
-        share_claims.hold_longer(zoes.pk, claim=ZOE)
+        share_claims.extend_claim(zoes.pk, claim=ZOE)
         assert refused(lambda: share_claims.claim_share(zoes.pk, claim=ADE, name="Ade")) == "kept"
 
     def test_ends_when_it_is_given_back(self, zoes: PaymentRequest) -> None:
-        share_claims.release(zoes.pk, claim=ADE)
+        share_claims.release_claim(zoes.pk, claim=ADE)
         assert refused(lambda: share_claims.claim_share(zoes.pk, claim=ADE, name="Ade")) == "kept"
-        share_claims.release(zoes.pk, claim=ZOE)
+        share_claims.release_claim(zoes.pk, claim=ZOE)
         share_claims.claim_share(zoes.pk, claim=ADE, name="Ade")
 
     def test_does_not_end_while_a_card_is_asked(self, zoes: PaymentRequest) -> None:
         pay(zoes, ZOE)
         pass_time(zoes)
-        share_claims.release(zoes.pk, claim=ZOE)
-        share_claims.hold_longer(zoes.pk, claim=ZOE)
+        share_claims.release_claim(zoes.pk, claim=ZOE)
+        share_claims.extend_claim(zoes.pk, claim=ZOE)
         assert refused(lambda: share_claims.claim_share(zoes.pk, claim=ADE, name="Ade")) == "paying"
         assert mates.settled(zoes) == "reimbursed"
         assert (zoes.name, zoes.claim_digest, zoes.claim_name) == ("Zoe", "", "")
@@ -200,14 +200,14 @@ class TestItsTime:
     def test_ends_with_another_name(self, zoes: PaymentRequest) -> None:
         renamed = share_changes.rename(zoes.pk, "Finn")
         assert (renamed.claim_digest, renamed.claim_name, renamed.claimed_until) == ("", "", None)
-        assert refused(lambda: share_claims.hold_longer(zoes.pk, claim=ZOE)) == "kept"
+        assert refused(lambda: share_claims.extend_claim(zoes.pk, claim=ZOE)) == "kept"
         assert share_claims.claim_share(zoes.pk, claim=ADE, name="").shown_name == "Finn"
 
     @pytest.mark.parametrize("end", [mate_shares.cancel, lambda pk: mate_shares.decline(pk, ZOE)])
     def test_ends_with_the_share(self, zoes: PaymentRequest, end: Callable[[object], PaymentRequest]) -> None:
         ended = end(zoes.pk)
         assert (ended.claim_digest, ended.claim_name, ended.claimed_until) == ("", "", None)
-        assert refused(lambda: share_claims.hold_longer(zoes.pk, claim=ZOE)) == ended.status
+        assert refused(lambda: share_claims.extend_claim(zoes.pk, claim=ZOE)) == ended.status
 
 
 @pytest.mark.rule("group.pays")
@@ -224,7 +224,7 @@ class TestPaying:
         pay(zoes)
         zoes.refresh_from_db()
         assert (zoes.claim_digest, zoes.shown_name) == ("", "")
-        assert refused(lambda: share_claims.hold_longer(zoes.pk, claim=ZOE)) == "paying"
+        assert refused(lambda: share_claims.extend_claim(zoes.pk, claim=ZOE)) == "paying"
 
     def test_with_another_card_is_theirs_while_the_first_is_asked(self, zoes: PaymentRequest) -> None:
         pay(zoes, ZOE, mates.CHALLENGED)

@@ -75,7 +75,7 @@ class TestACapture:
         pump()
         held.refresh_from_db()
         assert (held.status, Charge.objects.get().state) == (end, end)
-        assert events()[1:] == ["checkout.voided"] * (end == "voided") and ledger_proof.breaches() == []
+        assert events()[1:] == ["checkout.voided"] * (end == "voided") and ledger_proof.find_breaches() == []
 
     @pytest.mark.rule("doubt.pending")
     def test_that_is_pending_for_ten_minutes_is_left_for_a_person_once(
@@ -108,7 +108,7 @@ class TestACapture:
         assert (answer.status_code, answer.json()["data"]["status"]) == (200, "captured")
         make_late(held)
         tasks.expire_due()
-        assert Charge.objects.get().state == "captured" and ledger_proof.breaches() == []
+        assert Charge.objects.get().state == "captured" and ledger_proof.find_breaches() == []
 
     def test_of_money_that_was_taken_is_never_a_no_while_nobody_knows_whose_capture_it_was(
         self, api: Api, held: Checkout
@@ -121,7 +121,7 @@ class TestACapture:
         pump()
         held.refresh_from_db()
         assert (held.status, Payment.objects.get().status) == ("captured", "captured")
-        assert ledger_proof.breaches() == []
+        assert ledger_proof.find_breaches() == []
 
     @pytest.mark.rule("capture.provider_refused")
     def test_that_is_refused_says_why(self, api: Api, held: Checkout) -> None:
@@ -181,7 +181,7 @@ class TestAnErrorThatIsRepeatedUnderItsKey:
             pump()
         held.refresh_from_db()
         assert (held.status, Charge.objects.get().state) == ("captured", "captured")
-        assert ledger_proof.breaches() == [] and not Discrepancy.objects.exists()
+        assert ledger_proof.find_breaches() == [] and not Discrepancy.objects.exists()
 
     def test_is_looked_up_too_where_the_first_call_had_no_answer_at_all(self, captured: Checkout) -> None:
         break_down("refund", "down")
@@ -191,7 +191,7 @@ class TestAnErrorThatIsRepeatedUnderItsKey:
         for _ in range(4):
             pump()
         captured.refresh_from_db()
-        assert captured.status == "refunded" and ledger_proof.breaches() == []
+        assert captured.status == "refunded" and ledger_proof.find_breaches() == []
 
     @pytest.mark.rule("doubt.old_key")
     def test_gets_the_capture_a_new_key_though_the_first_call_was_silent(self, held: Checkout) -> None:
@@ -205,7 +205,7 @@ class TestAnErrorThatIsRepeatedUnderItsKey:
             pump()
         held.refresh_from_db()
         assert (held.status, Charge.objects.get().state) == ("captured", "captured")
-        assert ledger_proof.breaches() == [] and not Discrepancy.objects.exists()
+        assert ledger_proof.find_breaches() == [] and not Discrepancy.objects.exists()
 
     def test_is_not_looked_up_for_a_new_key_past_the_deadline(self, held: Checkout) -> None:
         break_down("capture", "replayed_500")

@@ -72,7 +72,7 @@ class TestACrash:
         tasks.finish_operations()
         held.refresh_from_db()
         assert held.status == "captured" and Charge.objects.get().state == "captured"
-        assert ledger_proof.breaches() == []
+        assert ledger_proof.find_breaches() == []
 
     def test_of_a_capture_found_after_the_deadline_ends_in_the_one_right_state(
         self, held: Checkout, dying: Callable[..., None], after_call: bool
@@ -87,7 +87,7 @@ class TestACrash:
         expected = "captured" if after_call else "voided"
         assert (held.status, Charge.objects.get().state, Payment.objects.get().status) == (expected,) * 3
         assert Event.objects.filter(type="checkout.voided").count() == (not after_call)
-        assert ledger_proof.breaches() == []
+        assert ledger_proof.find_breaches() == []
 
     def test_of_a_void_is_finished(
         self, held: Checkout, dying: Callable[..., None], after_call: bool
@@ -116,4 +116,4 @@ class TestTheFence:
         held.refresh_from_db()
         assert (held.status, Payment.objects.get().status) == ("captured", "captured")
         assert not Event.objects.filter(type="checkout.voided").exists()
-        assert ledger_proof.breaches() == []
+        assert ledger_proof.find_breaches() == []

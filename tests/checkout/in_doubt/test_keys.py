@@ -54,7 +54,7 @@ def given_back(refund: Operation) -> int:
 
 
 def keys(refund: Operation) -> list[Operation]:
-    return list(planning.parts_like(refund).order_by("created_at"))
+    return list(planning.attempts_at_same_part(refund).order_by("created_at"))
 
 
 def test_refund_that_waited_for_a_day_keeps_its_key_after_its_first_timeout(reimbursement: Operation) -> None:

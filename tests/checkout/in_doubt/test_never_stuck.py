@@ -35,7 +35,7 @@ class TestAHold:
         break_down("look_up", "down", times=0)
         pump()
         pump()
-        assert Charge.objects.get().state == "voided" and ledger_proof.breaches() == []
+        assert Charge.objects.get().state == "voided" and ledger_proof.find_breaches() == []
 
     @pytest.mark.parametrize("no", [Verdict.DECLINED, Verdict.FAILED])
     def test_whose_release_is_refused_is_released_later(self, held: Checkout, no: Verdict) -> None:
@@ -83,4 +83,4 @@ class TestAShare:
         refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
         mates.pump(unpaid.pk, rounds=3)
         unpaid.refresh_from_db()
-        assert unpaid.status == "refunded" and ledger_proof.breaches() == []
+        assert unpaid.status == "refunded" and ledger_proof.find_breaches() == []

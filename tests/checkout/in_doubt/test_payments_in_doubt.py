@@ -100,7 +100,7 @@ class TestAuthorize:
         self, unpaid: Checkout, in_doubt: InDoubt, pay: Callable[..., Checkout]
     ) -> None:
         pass_time(in_doubt("done_then_reset"), seconds=61)
-        given_up_cards.use_another_card(unpaid.pk)
+        given_up_cards.allow_another_card(unpaid.pk)
         pump()
         pump()
         assert (seen(unpaid), events()) == (("created", "voided", "voided"), [])
@@ -127,7 +127,7 @@ class TestAuthorize:
         asked_about = in_doubt("done_then_reset")
         pass_time(asked_about, seconds=61)
         found = operations.look_up(asked_about)
-        given_up_cards.use_another_card(unpaid.pk)
+        given_up_cards.allow_another_card(unpaid.pk)
         factories.record(asked_about, found)
         assert seen(unpaid)[0] == "created"
         pump()
@@ -138,7 +138,7 @@ class TestAuthorize:
     ) -> None:
         first = in_doubt("done_then_reset")
         pass_time(first, seconds=61)
-        given_up_cards.use_another_card(unpaid.pk)
+        given_up_cards.allow_another_card(unpaid.pk)
         found = operations.look_up(first)
         for _ in range(2):
             assert factories.record(first, found).operation.state == "succeeded"
@@ -186,7 +186,7 @@ class TestWhatNeverArrived:
                 pump()
             operation.refresh_from_db()
             assert (operation.state, Charge.objects.count(), seen(unpaid)[0]) == (end, 0, "created")
-        assert ledger_proof.breaches() == [] and not Discrepancy.objects.exists()
+        assert ledger_proof.find_breaches() == [] and not Discrepancy.objects.exists()
 
     @pytest.mark.parametrize("pays_again", [False, True])
     def test_is_let_go_should_it_arrive_yet(

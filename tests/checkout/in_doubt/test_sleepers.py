@@ -72,17 +72,17 @@ class TestAnOrder:
 
         asleep = claimed(silent)
         meanwhile(others)
-        operation_recovery.finish(asleep)
+        operation_recovery.finish_operation(asleep)
         payment = Payment.objects.get()
         assert (payment.status, payment.abandoned_at, payment.decline_reason) == ("captured", None, "")
         accepted = refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
-        assert accepted.is_new and ledger_proof.breaches() == []
+        assert accepted.is_new and ledger_proof.find_breaches() == []
 
     def test_whose_payment_is_given_up_by_mistake_breaks_a_promise_that_is_proven(
         self, captured: Checkout
     ) -> None:
         Payment.objects.update(abandoned_at=captured.captured_at)
-        assert [breach.kind.name for breach in ledger_proof.breaches()] == ["ledger_payment_not_live"]
+        assert [breach.kind.name for breach in ledger_proof.find_breaches()] == ["ledger_payment_not_live"]
 
     def test_that_was_confirmed_meanwhile_is_not_ended_as_a_challenge(
         self, unpaid: Checkout, pay: Callable[..., Checkout], monkeypatch: pytest.MonkeyPatch
@@ -99,7 +99,7 @@ class TestAnOrder:
             return Outcome(Verdict.NEEDS_ACTION)
 
         monkeypatch.setattr(operations, "look_up", look_up)
-        operation_recovery.finish(asleep)
+        operation_recovery.finish_operation(asleep)
         unpaid.refresh_from_db()
         assert (unpaid.status, Charge.objects.get().state) == ("authorized", "held")
         assert not Operation.objects.filter(kind="void").exists()
@@ -113,10 +113,10 @@ class TestAnOrder:
         """
 
         def slept(operation: Operation, _: Deadline) -> Outcome:
-            planning.renew(operation, now=clock.now())
+            planning.replace_under_new_key(operation, now=clock.now())
             return Outcome(Verdict.UNKNOWN)
 
-        monkeypatch.setattr(captures, "_ask_for_money", slept)
+        monkeypatch.setattr(captures, "_send_capture", slept)
         with pytest.raises(captures.OutcomeUnknown):
             captures.capture(held.merchant, held.pk, cause=CAUSE)
         pump()
@@ -125,7 +125,7 @@ class TestAnOrder:
 
     def test_is_not_sent_anything_by_who_slept_past_the_lease(self, silent: Operation) -> None:
         asleep = claimed(silent)
-        operation_recovery.finish(asleep, Deadline.after(-1))
+        operation_recovery.finish_operation(asleep, Deadline.after(-1))
         assert Operation.objects.get().state == "unknown" and Charge.objects.count() == 1
 
 
@@ -139,7 +139,7 @@ class TestAShare:
         pass_time(silent, seconds=61)
         asleep = claimed(silent)
         meanwhile(pump_once)
-        operation_recovery.finish(asleep)
+        operation_recovery.finish_operation(asleep)
         share.refresh_from_db()
         assert share.status in ("paying", "paid")
         token = bank.tokenise(subject=share.pk, number="378282246310005")
@@ -149,7 +149,7 @@ class TestAShare:
         pump()
         share.refresh_from_db()
         assert share.status in ("paid", "reimbursed")
-        assert Charge.objects.filter(amount=2000).count() == 1 and ledger_proof.breaches() == []
+        assert Charge.objects.filter(amount=2000).count() == 1 and ledger_proof.find_breaches() == []
 
 
 def pump_once() -> None:
@@ -174,14 +174,14 @@ class TestASenderThatSlept:
     def test_past_its_lease_sends_nothing(self, refund: Operation) -> None:
         asleep = claimed(refund)
         Operation.objects.filter(pk=refund.pk).update(next_attempt_at=clock.now())
-        operation_recovery.finish(asleep, Deadline.after(8))
+        operation_recovery.finish_operation(asleep, Deadline.after(8))
         assert not Call.objects.filter(kind="refund").exists()
         assert Operation.objects.get(pk=refund.pk).last_sent_at is None
 
     def test_while_another_process_took_over_sends_nothing(self, refund: Operation) -> None:
         asleep = claimed(refund)
         claimed(refund)
-        operation_recovery.finish(asleep, Deadline.after(8))
+        operation_recovery.finish_operation(asleep, Deadline.after(8))
         assert not Call.objects.filter(kind="refund").exists()
 
     @pytest.mark.parametrize("is_recorded_by_begin", [False, True])

@@ -230,7 +230,7 @@ class TestANotification:
     ) -> None:
         strangers = [Notification(f"n-{n}", UUID(int=n)) for n in range(1, 1201)]
         heard: list[UUID] = []
-        monkeypatch.setattr(notifications, "hear_message", lambda told: heard.append(told.payment))
+        monkeypatch.setattr(notifications, "handle_notification", lambda told: heard.append(told.payment))
         assert self.told(monkeypatch, iter(strangers)) == 204
         assert heard == [UUID(int=n) for n in range(1, 1001)]
 

@@ -117,7 +117,7 @@ class SandboxBank:
         lines = Call.objects.filter(kind="refund", verdict__in=["pending", "succeeded"])
         line = pick(list(lines.select_related("charge").order_by("created_at", "pk")), which)
         if line is not None:
-            _end(line, settling.CLOSED if fails else "")
+            _end(line, settling.CARD_CLOSED if fails else "")
 
     def dispute(self, which: int, part: int, *, is_inquiry: bool) -> None:
         charge = pick(_captured(), which)
@@ -242,7 +242,7 @@ class StripeBank:
     def tell(self) -> Sequence[Notification]:
         told: list[Notification] = []
         for message in self.desk.messages():
-            told += safe_answers.notifications(self.desk.provider.parse_notifications(message))
+            told += safe_answers.safe_notifications(self.desk.provider.parse_notifications(message))
         return told
 
     def go_wrong(self, fault: tuple[Any, ...], times: int) -> None:

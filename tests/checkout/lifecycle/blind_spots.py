@@ -63,6 +63,6 @@ def _is_found(checkout: Checkout, sql: str) -> bool:
     savepoint = transaction.savepoint()
     try:
         tamper(checkout, sql)
-        return ledger_proof.breaches() != []
+        return ledger_proof.find_breaches() != []
     finally:
         transaction.savepoint_rollback(savepoint)

@@ -120,7 +120,7 @@ class Lifecycle(RuleBasedStateMachine):
         for payment in Payment.objects.filter(checkout_uuid=checkout):
             self.bank.answer_challenge(payment.pk, is_confirmed=is_confirmed)
             if comes_back:
-                self._let(partial(operation_recovery.finish_now, payment.subject), script)
+                self._let(partial(operation_recovery.finish_for_payer, payment.subject), script)
 
     @rule(which=st.integers(0, 9), script=scripts)
     def pay_share(self, which: int, script: list[Happens]) -> None:
@@ -157,7 +157,7 @@ class Lifecycle(RuleBasedStateMachine):
     @rule(checkout=checkouts)
     def use_another_card(self, checkout: UUID) -> None:
         seen = observed.see(checkout, self.states[checkout])
-        given_up_cards.use_another_card(checkout)
+        given_up_cards.allow_another_card(checkout)
         assert self._moves() == []
         is_given_up = seen.open_kind == "authorize" and (seen.is_asked or not reference.is_bound(seen))
         near = reference.is_bound(seen) != reference.is_bound(observed.later(seen))
@@ -201,7 +201,7 @@ class Lifecycle(RuleBasedStateMachine):
         is_ours = tale != Tale.OF_NOTHING
         with contextlib.nullcontext() if is_ours else nothing_moves():
             for _ in range(times):
-                notifications.hear_message(told)
+                notifications.handle_notification(told)
         assert self._moves() == []
         left = Discrepancy.objects.filter(subject=told.payment, kind="missing_here")
         assert left.exists() != is_ours

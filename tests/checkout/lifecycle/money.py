@@ -127,13 +127,13 @@ class Money(RuleBasedStateMachine):
         row = pick(list(Booking.objects.filter(kind="settled_outside").order_by("pk")), which)
         if row is not None:
             with suppress(NotAllowed):
-                settling_outside.take_back(row.pk, note="It never arrived", cause=CAUSE)
+                settling_outside.reverse_booking(row.pk, note="It never arrived", cause=CAUSE)
 
     @rule(times=st.integers(0, 2))
     def bank_tells(self, times: int) -> None:
         """Deliver the bank's notifications `times` times: never, once or twice."""
         for notification in [*self.bank.tell()] * times:
-            notifications.hear_message(notification)
+            notifications.handle_notification(notification)
 
     @rule()
     def inquiries_are_answered(self) -> None:
@@ -180,7 +180,7 @@ class Money(RuleBasedStateMachine):
     def the_proof_is_clean(self) -> None:
         with connection.cursor() as cursor:
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
-        assert ledger_proof.breaches() == []
+        assert ledger_proof.find_breaches() == []
         assert [row.kind for row in Discrepancy.objects.filter(kind__in=NEVER)] == []
         assert ways_out.cards_with_too_much() == []
         self.proofs += 1

@@ -67,7 +67,7 @@ def check(states: Mapping[UUID, str], bank: ScriptedProvider) -> None:
     """Assert that these checkouts satisfy every invariant."""
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
-    assert ledger_proof.breaches() == []
+    assert ledger_proof.find_breaches() == []
     assert not Discrepancy.objects.filter(kind__in=NEVER).exists()
     histories = _grouped(Change.objects.order_by("pk").values_list("checkout_id", "to"))
     outbox = Event.objects.values_list("checkout_uuid", "type", "superseded_at")

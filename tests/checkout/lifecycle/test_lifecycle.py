@@ -67,7 +67,7 @@ def live(acme: Merchant, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCapt
 
 class TestTheReference:
     def test_has_exactly_the_moves_of_the_table(self) -> None:
-        ours = {(str(origin), str(to)) for origin, to in states.ALLOWED}
+        ours = {(str(origin), str(to)) for origin, to in states.ALLOWED_MOVES}
         assert ours == reference.PAIRS
 
 
@@ -87,12 +87,12 @@ def no_deadline(patch: pytest.MonkeyPatch) -> None:
 
 
 def events_told_twice(patch: pytest.MonkeyPatch) -> None:
-    tell = events.authorized
-    patch.setattr(events, "authorized", lambda *facts: (tell(*facts), tell(*facts)))
+    tell = events.emit_authorized
+    patch.setattr(events, "emit_authorized", lambda *facts: (tell(*facts), tell(*facts)))
 
 
 def a_ledger_that_forgets_refunds(patch: pytest.MonkeyPatch) -> None:
-    patch.delitem(ledger.MOVED, "refund")
+    patch.delitem(ledger.MOVEMENT_KINDS, "refund")
 
 
 def voids_that_are_never_sent(patch: pytest.MonkeyPatch) -> None:
@@ -107,7 +107,9 @@ def voids_that_are_never_sent(patch: pytest.MonkeyPatch) -> None:
 def silence_taken_for_no(patch: pytest.MonkeyPatch) -> None:
     record = outcomes.record_outcome
 
-    def hasty(checkout_uuid: UUID, operation_uuid: UUID, outcome: Outcome, **rest: Any) -> outcomes.Recorded:
+    def hasty(
+        checkout_uuid: UUID, operation_uuid: UUID, outcome: Outcome, **rest: Any
+    ) -> outcomes.RecordedOutcome:
         failed = outcome.verdict == Verdict.UNKNOWN
         said = Outcome(Verdict.FAILED) if failed else outcome
         return record(checkout_uuid, operation_uuid, said, **rest)

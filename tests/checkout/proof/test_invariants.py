@@ -82,7 +82,9 @@ class TestBreaches:
     def test_are_none_in_any_status(self, brought: Callable[[str], Checkout], status: str) -> None:
         brought(status)
         assert (
-            ledger_proof.breaches() == ledger_proof.breaches(since=timezone.now() - timedelta(hours=1)) == []
+            ledger_proof.find_breaches()
+            == ledger_proof.find_breaches(since=timezone.now() - timedelta(hours=1))
+            == []
         )
 
     @pytest.mark.rule("money.nothing_held", "money.proof")
@@ -95,10 +97,10 @@ class TestBreaches:
         checkout = brought(tampering.status)
         tamper(checkout, tampering.sql)
         expected = {(checkout.pk, kind) for kind in tampering.kinds}
-        found = ledger_proof.breaches()
+        found = ledger_proof.find_breaches()
         assert seen(found) == expected
         assert {breach.merchant_uuid for breach in found} == {checkout.merchant_id}
-        assert ledger_proof.breaches(since=timezone.now() - timedelta(hours=1)) == found
+        assert ledger_proof.find_breaches(since=timezone.now() - timedelta(hours=1)) == found
 
     def test_each_invariant_is_broken_above_and_has_a_name_that_fits(self) -> None:
         broken = set.union(*(case.kinds for case in TAMPERINGS))
@@ -129,20 +131,20 @@ class TestBreaches:
             changes = {"id": NEW, "kind": "'refunded'", "operation_id": "%(id)s::uuid", "amount": "-1"}
             given = ONE + copy("payments_movement", of_card, **changes)
             without_guards(given, checkout=order.pk, id=under_way.pk, card=under_way.payment_id)
-        found = {breach.kind.name for breach in ledger_proof.breaches()}
+        found = {breach.kind.name for breach in ledger_proof.find_breaches()}
         assert "ledger_refund_not_planned" in found
 
     def test_do_not_count_a_capture_that_was_in_doubt_over_its_deadline(self, captured: Checkout) -> None:
         tamper(captured, "UPDATE payments_operation SET attempts = 2 WHERE kind = 'capture'")
         tamper(captured, "UPDATE checkout_checkout SET capture_before = captured_at - interval '1 hour'")
-        assert ledger_proof.breaches() == []
+        assert ledger_proof.find_breaches() == []
 
 
 class TestReport:
     def test_leaves_one_discrepancy_for_each_breach(self, captured: Checkout) -> None:
         tamper(captured, "DELETE FROM payments_posting WHERE checkout_uuid = %(checkout)s")
         for _ in range(2):
-            assert ledger_proof.report(since=timezone.now() - timedelta(hours=2)) == 1
+            assert ledger_proof.report_breaches_since(since=timezone.now() - timedelta(hours=2)) == 1
         left = Discrepancy.objects.get()
         assert (left.kind, left.subject, left.merchant_id) == (
             "ledger_not_posted",
@@ -152,7 +154,7 @@ class TestReport:
 
     def test_leaves_nothing_where_all_is_proved(self, captured: Checkout) -> None:
         assert (
-            ledger_proof.report(since=timezone.now() - timedelta(hours=2)) == 0
+            ledger_proof.report_breaches_since(since=timezone.now() - timedelta(hours=2)) == 0
             and not Discrepancy.objects.exists()
         )
 

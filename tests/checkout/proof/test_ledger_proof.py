@@ -38,10 +38,10 @@ class TestSince:
         later = captures.capture(acme, pay(factories.checkout(acme)).pk, cause=CAUSE)
         for checkout in (captured, later):
             tamper(checkout, "UPDATE payments_posting SET amount = -1 WHERE account = 'merchant'")
-        assert captured.pk in {breach.subject for breach in ledger_proof.breaches()}
-        assert {breach.subject for breach in ledger_proof.breaches(since=between)} == {later.pk}
-        assert ledger_proof.size(since=between) == (1, 2)
-        assert ledger_proof.breaches(since=timezone.now()) == []
+        assert captured.pk in {breach.subject for breach in ledger_proof.find_breaches()}
+        assert {breach.subject for breach in ledger_proof.find_breaches(since=between)} == {later.pk}
+        assert ledger_proof.count_changed(since=between) == (1, 2)
+        assert ledger_proof.find_breaches(since=timezone.now()) == []
 
     @pytest.mark.parametrize("fresh", ["row", "posting", "operation", "end"])
     def test_a_new_posting_or_operation_is_a_change_too(self, captured: Checkout, fresh: str) -> None:
@@ -56,7 +56,7 @@ class TestSince:
             if source != fresh:
                 without_guards(sql, then=LONG_AGO)
         tamper(captured, "UPDATE payments_posting SET amount = amount + 1 WHERE account = 'merchant'")
-        assert captured.pk in {breach.subject for breach in ledger_proof.breaches(since=between)}
+        assert captured.pk in {breach.subject for breach in ledger_proof.find_breaches(since=between)}
 
 
 @pytest.mark.rule("money.proof")
@@ -68,7 +68,7 @@ def test_misses_no_event_that_was_dropped_before_events_were_kept_so_long(
     partitions.make(EVENTS, today - timedelta(days=kept), today)
     Event.objects.filter(checkout_uuid=captured.pk).delete()
     Checkout.objects.filter(pk=captured.pk).update(created_at=timezone.now() - timedelta(days=3))
-    assert {breach.kind.name for breach in ledger_proof.report_of(captured.pk)} == kinds
+    assert {breach.kind.name for breach in ledger_proof.report_breaches_of(captured.pk)} == kinds
 
 
 ONE_SHARE = """
@@ -187,7 +187,7 @@ def is_small(table: str) -> bool:
 class TestPlans:
     def test_of_what_has_changed_read_no_table_from_end_to_end(self, old_business: datetime) -> None:
         with CaptureQueriesContext(connection) as queries:
-            assert ledger_proof.breaches(since=old_business) == []
+            assert ledger_proof.find_breaches(since=old_business) == []
         # The statements of REFERENCES are left out, because test_references.py tests them.
         beginnings = tuple(reference.sql[:60] for reference in statements.REFERENCES)
         asked = [

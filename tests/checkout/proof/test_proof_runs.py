@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("money.proof")]
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> int:
     """Make each range contain two checkouts, and return 2."""
-    monkeypatch.setattr(ledger_proof, "SIZE", 2)
+    monkeypatch.setattr(ledger_proof, "RANGE_SIZE", 2)
     return 2
 
 
@@ -39,16 +39,16 @@ def seven(acme: Merchant) -> list[Checkout]:
 
 
 @pytest.fixture
-def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[ledger_proof.Range]:
+def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[ledger_proof.IdRange]:
     """Return a list to which each proved range is added."""
-    spans: list[ledger_proof.Range] = []
-    original = ledger_proof.breaches_within
+    spans: list[ledger_proof.IdRange] = []
+    original = ledger_proof.find_breaches_in_range
 
-    def note(span: ledger_proof.Range) -> list[ledger_proof.Breach]:
+    def note(span: ledger_proof.IdRange) -> list[ledger_proof.Breach]:
         spans.append(span)
         return original(span)
 
-    monkeypatch.setattr(ledger_proof, "breaches_within", note)
+    monkeypatch.setattr(ledger_proof, "find_breaches_in_range", note)
     return spans
 
 
@@ -56,7 +56,7 @@ class TestRanges:
     def test_hold_every_id_once_from_the_first_possible_to_the_last(
         self, seven: list[Checkout], small: int
     ) -> None:
-        spans = list(ledger_proof.ranges())
+        spans = list(ledger_proof.id_ranges())
         assert spans[0].first == ledger_proof.FIRST and spans[-1].last == ledger_proof.LAST
         assert all(one.last.int + 1 == two.first.int for one, two in itertools.pairwise(spans))
         of = [[row for row in seven if span.first <= row.pk <= span.last] for span in spans]
@@ -73,7 +73,7 @@ class TestRanges:
             "checkout_uuid": f"'{orphan}'",
         }
         tamper(captured, ONE + copy("payments_posting", where, **changes))
-        found = ledger_proof.breaches()
+        found = ledger_proof.find_breaches()
         assert {(breach.subject, breach.kind.name) for breach in found} == {
             (orphan, "ledger_unbalanced"),
             (orphan, "ledger_without_movement"),
@@ -86,15 +86,15 @@ class TestRanges:
         strange = "('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))"
         changes = {"id": "gen_random_uuid()", "transaction": "gen_random_uuid()", "checkout_uuid": strange}
         tamper(captured, many + copy("payments_posting", where, **changes))
-        sizes = [ledger_proof.size_within(span)[1] for span in ledger_proof.ranges()]
+        sizes = [ledger_proof.count_in_range(span)[1] for span in ledger_proof.id_ranges()]
         assert max(sizes) <= 8 * small and sum(sizes) == 52
 
 
 class TestARun:
     def test_goes_on_where_it_was_stopped_and_proves_nothing_twice(
-        self, seven: list[Checkout], small: int, looked_at: list[ledger_proof.Range]
+        self, seven: list[Checkout], small: int, looked_at: list[ledger_proof.IdRange]
     ) -> None:
-        stopped = proof_runs.steps(proof_runs.begin())
+        stopped = proof_runs.run_steps(proof_runs.begin_run())
         next(stopped), next(stopped)
         assert len(looked_at) == 2
         code, said, complained = prove()
@@ -109,12 +109,14 @@ class TestARun:
     def test_killed_in_a_range_proves_that_range_again(
         self, seven: list[Checkout], small: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        run = proof_runs.begin()
-        next(proof_runs.steps(run))
+        run = proof_runs.begin_run()
+        next(proof_runs.run_steps(run))
         before = ProofRun.objects.get()
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(ledger_proof, "breaches_within", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
-            next(proof_runs.steps(before))
+            patch.setattr(
+                ledger_proof, "find_breaches_in_range", lambda _: (_ for _ in ()).throw(KeyboardInterrupt)
+            )
+            next(proof_runs.run_steps(before))
         assert ProofRun.objects.values().get() == ProofRun.objects.values().get(next_uuid=before.next_uuid)
         assert ProofRun.objects.get().checkout_count == 2
 
@@ -124,7 +126,7 @@ class TestARun:
         tamper(captured, UNBALANCED)
         for _ in range(5):
             factories.checkout(acme)
-        step = next(proof_runs.steps(proof_runs.begin()))
+        step = next(proof_runs.run_steps(proof_runs.begin_run()))
         assert [breach.subject for breach in step.breaches] == [captured.pk]
         assert Discrepancy.objects.get().kind == "ledger_unbalanced", "at once, not at the end"
         code, said, complained = prove()
@@ -132,15 +134,15 @@ class TestARun:
 
     def test_is_begun_anew_after_a_week_or_when_told_so(self, seven: list[Checkout], small: int) -> None:
         for anew, age in ((True, timedelta(0)), (False, timedelta(days=8))):
-            run = proof_runs.begin()
-            next(proof_runs.steps(run))
+            run = proof_runs.begin_run()
+            next(proof_runs.run_steps(run))
             ProofRun.objects.filter(pk=run.pk).update(begun_at=timezone.now() - age)
-            again = proof_runs.begin(restart=anew)
+            again = proof_runs.begin_run(restart=anew)
             assert (again.next_uuid, again.checkout_count) == (ledger_proof.FIRST, 0)
             assert ProofRun.objects.get() == again
 
     def test_says_to_begin_anew(self, seven: list[Checkout], small: int) -> None:
-        next(proof_runs.steps(proof_runs.begin()))
+        next(proof_runs.run_steps(proof_runs.begin_run()))
         code, said, complained = prove("--restart")
         assert (code, complained) == (0, "") and said.endswith("\n7 checkouts, 0 postings\n")
 
@@ -148,7 +150,7 @@ class TestARun:
         self, seven: list[Checkout], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(
-            ledger_proof, "breaches_within", lambda _: (_ for _ in ()).throw(KeyboardInterrupt)
+            ledger_proof, "find_breaches_in_range", lambda _: (_ for _ in ()).throw(KeyboardInterrupt)
         )
         code, said, complained = prove()
         assert (code, said) == (130, "") and "The next run continues" in complained
@@ -182,10 +184,10 @@ class TestTwoAtOnce:
             yield own
 
     def test_one_is_told_that_another_is_at_it(self, acme: Merchant, other: Any) -> None:
-        run = proof_runs.begin()
+        run = proof_runs.begin_run()
         other.execute("SELECT 1 FROM checkout_proofrun FOR UPDATE")
-        for refused in (proof_runs.begin, lambda: next(proof_runs.steps(run))):
-            with pytest.raises(proof_runs.Busy):
+        for refused in (proof_runs.begin_run, lambda: next(proof_runs.run_steps(run))):
+            with pytest.raises(proof_runs.ProofRunning):
                 refused()
         code, _, complained = prove()
         assert code == 3 and "Another process" in complained
@@ -215,8 +217,8 @@ class TestTheTasks:
     def test_leave_a_run_alone_that_a_person_has_stopped_until_the_week_is_over(
         self, seven: list[Checkout], small: int
     ) -> None:
-        run = proof_runs.begin()
-        next(proof_runs.steps(run))
+        run = proof_runs.begin_run()
+        next(proof_runs.run_steps(run))
         tasks.prove_on()
         assert ProofRun.objects.get().checkout_count == 2
         tasks.prove_all()
@@ -234,7 +236,7 @@ class TestMemory:
         self, acme: Merchant, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Many checkouts break an invariant here, so memory would grow if the proof kept all breaches."""
-        monkeypatch.setattr(ledger_proof, "SIZE", 50)
+        monkeypatch.setattr(ledger_proof, "RANGE_SIZE", 50)
         monkeypatch.setattr(reporting, "report", lambda *_, **__: None)
         peak(acme, 50)  # the first run loads objects that later runs reuse
         few, many = peak(acme, 150), peak(acme, 1000)
@@ -248,11 +250,11 @@ def peak(merchant: Merchant, total: int) -> int:
         cursor.execute("SET session_replication_role = replica")
         cursor.execute("UPDATE checkout_checkout SET amount = 1 WHERE status = 'captured'")
         cursor.execute("SET session_replication_role = DEFAULT")
-    begun = proof_runs.begin()
+    begun = proof_runs.begin_run()
     gc.collect()
     gc.freeze()  # otherwise each collection below would examine all objects that the tests have loaded
     tracemalloc.start()
-    for step in proof_runs.steps(begun):
+    for step in proof_runs.run_steps(begun):
         done = step.run
         gc.collect()  # queries leave reference cycles, which only the garbage collector frees
     highest = tracemalloc.get_traced_memory()[1]

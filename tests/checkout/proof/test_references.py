@@ -30,7 +30,7 @@ def sent(api: Api) -> Delivery:
 
 def kinds(hours: float | None) -> set[str]:
     since = None if hours is None else clock.now() - timedelta(hours=hours)
-    return {breach.kind.name for breach in ledger_proof.breaches(since)}
+    return {breach.kind.name for breach in ledger_proof.find_breaches(since)}
 
 
 TAMPERINGS = {
@@ -81,7 +81,7 @@ def test_what_others_refer_to_is_never_deleted(captured: Checkout, table: str) -
 
 def test_one_that_ended_and_waits_at_once_is_found(sent: Delivery) -> None:
     sent.pk, sent.status, sent.ended_at, sent.next_attempt_at = (
-        clock.another_id(sent.pk),
+        clock.new_id_of_same_time(sent.pk),
         "pending",
         None,
         clock.now(),
@@ -92,7 +92,7 @@ def test_one_that_ended_and_waits_at_once_is_found(sent: Delivery) -> None:
 
 def test_names_the_merchant_and_what_is_missing(sent: Delivery) -> None:
     Event.objects.all().delete()
-    (breach,) = ledger_proof.breaches()
+    (breach,) = ledger_proof.find_breaches()
     assert (breach.subject, breach.merchant_uuid) == (sent.event_id, sent.merchant_id)
 
 
@@ -101,7 +101,12 @@ def test_a_proof_of_what_is_new_reads_its_partitions_alone() -> None:
     assert ApiCall.objects.exists()
     with CaptureQueriesContext(connection) as queries:
         assert (
-            list(references.lost(clock.first_id(clock.now() - timedelta(hours=1)), ledger_proof.LAST)) == []
+            list(
+                references.find_orphan_rows(
+                    clock.first_id(clock.now() - timedelta(hours=1)), ledger_proof.LAST
+                )
+            )
+            == []
         )
     asked = [query for query in queries if "JOIN" in query["sql"]]
     assert len(asked) == len(statements.REFERENCES)

@@ -58,5 +58,5 @@ def give_back_in_the_dashboard(refund: Operation, amount: int) -> None:
 
 
 def look_into_disputes(operation: Operation) -> None:
-    inquiries.open_about([operation.payment_id])
+    inquiries.open_inquiries([operation.payment_id])
     tasks.answer_inquiries()

@@ -120,7 +120,7 @@ class TestClosing:
         self, admin: Client, unpaid: Checkout, stuck: Operation
     ) -> None:
         Payment.objects.filter(subject=unpaid.pk).update(abandoned_at=unpaid.created_at)
-        found = {breach.kind.name for breach in ledger_proof.breaches()}
+        found = {breach.kind.name for breach in ledger_proof.find_breaches()}
         assert found == {"ledger_payment_not_live"}
         page = act(admin, OPERATIONS, "send_again", stuck.pk)
         assert f"The ledger is broken: {kinds.LEDGER_PAYMENT_NOT_LIVE.sentence}." in page

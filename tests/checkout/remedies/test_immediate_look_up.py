@@ -37,7 +37,7 @@ class TestLookingItUpNow:
         self, unclear: Operation, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(restore_guard, "is_closed", lambda: True)
-        with nothing_moves(), pytest.raises(restore_guard.Closed):
+        with nothing_moves(), pytest.raises(restore_guard.ServiceClosed):
             immediate_look_up.look_up_now(unclear.pk)
         operation_queue.make_due(unclear)
         assert operation_queue.claim(limit=1, operation_uuid=unclear.pk) == []

@@ -27,7 +27,7 @@ class TestSendingAgain:
     def test_a_refund_that_failed_goes_out_at_once_under_a_new_key(
         self, unpaid: Checkout, stuck: Operation
     ) -> None:
-        planning.parts_like(stuck).filter(state="planned").update(
+        planning.attempts_at_same_part(stuck).filter(state="planned").update(
             state="failed", ended_at=stuck.ended_at, created_at=stuck.created_at
         )
         send(stuck)
@@ -56,7 +56,7 @@ class TestSendingAgain:
         operation = self._refund_in_doubt(unpaid)
         Operation.objects.filter(pk=operation.pk).update(next_attempt_at="2100-01-01T00:00Z")
         send(operation)
-        operation_recovery.finish_all_of(unpaid.pk)
+        operation_recovery.finish_due_operations(unpaid.pk)
         assert Call.objects.filter(kind="refund").values_list("reference", flat=True).get() == operation.pk
 
     def test_of_what_never_arrived_gets_a_new_key_when_the_old_is_forgotten(self, unpaid: Checkout) -> None:
@@ -91,10 +91,10 @@ class TestSendingAgain:
     def test_with_a_new_key_is_refused_while_a_dispute_is_open(self, unpaid: Checkout) -> None:
         operation = self._refund_in_doubt(unpaid)
         pass_time(operation, hours=25, minutes=1)
-        disputing.dispute(payment=operation.payment_id)
+        disputing.dispute_payment(payment=operation.payment_id)
         look_into_disputes(operation)
         refuses(send, operation, "disputed")
-        disputing.decide(payment=operation.payment_id, is_won=True)
+        disputing.decide_dispute(payment=operation.payment_id, is_won=True)
         look_into_disputes(operation)
         send(operation)
         assert Operation.objects.filter(kind="refund", ended_at=None).exclude(pk=operation.pk).exists()
@@ -103,7 +103,7 @@ class TestSendingAgain:
         self, stuck: Operation, unpaid: Checkout
     ) -> None:
         mates.pump(unpaid.pk)
-        again = planning.parts_like(stuck).exclude(pk=stuck.pk).get(state="pending")
+        again = planning.attempts_at_same_part(stuck).exclude(pk=stuck.pk).get(state="pending")
         Operation.objects.filter(pk=again.pk).update(state="unknown")
         send(again)
         again.refresh_from_db()

@@ -50,7 +50,7 @@ class TestSettlingAPartOutside:
         assert unpaid.payment_requests.get().status == "refunded"
 
     def test_ends_its_retries(self, unpaid: Checkout, stuck: Operation) -> None:
-        assert planning.parts_like(stuck).filter(state="planned").exists()
+        assert planning.attempts_at_same_part(stuck).filter(state="planned").exists()
         close(stuck)
         mates.pump(unpaid.pk, rounds=2)
         assert not Operation.objects.filter(ended_at=None).exists()
@@ -67,13 +67,13 @@ class TestSettlingAPartOutside:
         mates.pump(unpaid.pk)
         close(Operation.objects.select_related("payment").get(reason="card_account_closed"))
         unpaid.refresh_from_db()
-        assert unpaid.status == "refunding" and ledger_proof.breaches() == []
+        assert unpaid.status == "refunding" and ledger_proof.find_breaches() == []
         mates.pump(unpaid.pk)
         unpaid.refresh_from_db()
         assert unpaid.status == "refunded"
 
     def test_is_refused_while_a_card_of_the_order_is_disputed(self, stuck: Operation) -> None:
-        disputing.dispute(payment=stuck.payment_id)
+        disputing.dispute_payment(payment=stuck.payment_id)
         look_into_disputes(stuck)
         refuses(close, stuck, "disputed, so the money could go back twice")
         refuses(send, stuck, "disputed, so the money could go back twice")
@@ -169,10 +169,10 @@ class TestSettlingAPartOutside:
 class TestTakingItBack:
     def test_has_the_card_owed_again(self, unpaid: Checkout, stuck: Operation) -> None:
         close(stuck)
-        settling_outside.take_back(Booking.objects.get().pk, note="It never arrived", cause=CAUSE)
+        settling_outside.reverse_booking(Booking.objects.get().pk, note="It never arrived", cause=CAUSE)
         unpaid.refresh_from_db()
         assert outside.balances(unpaid) == {"provider": 2000, "merchant": -2000}
-        assert unpaid.status == "refunded" and ledger_proof.breaches() == []
+        assert unpaid.status == "refunded" and ledger_proof.find_breaches() == []
         assert Discrepancy.objects.get(kind="refund_returned").closed_at is None
         Charge.objects.filter(last4="5126").update(last4="4444")
         send(stuck)
@@ -182,16 +182,16 @@ class TestTakingItBack:
 
     def test_of_a_share_has_the_lead_owed_again(self, unpaid: Checkout, owed: Operation) -> None:
         close(owed)
-        settling_outside.take_back(Booking.objects.get().pk, note="It never arrived", cause=CAUSE)
+        settling_outside.reverse_booking(Booking.objects.get().pk, note="It never arrived", cause=CAUSE)
         assert outside.balances(unpaid) == {"provider": 11_000, "merchant": -9000, "lead": -2000}
-        assert ledger_proof.breaches() == []
+        assert ledger_proof.find_breaches() == []
 
     @pytest.mark.rule("operator.once")
     def test_is_done_once(self, stuck: Operation) -> None:
         close(stuck)
         booking = Booking.objects.get()
-        settling_outside.take_back(booking.pk, note="It never arrived", cause=CAUSE)
+        settling_outside.reverse_booking(booking.pk, note="It never arrived", cause=CAUSE)
         for row in Booking.objects.all():
             with pytest.raises(NotAllowed, match="can be taken back, and only once"):
-                settling_outside.take_back(row.pk, note="Again", cause=CAUSE)
+                settling_outside.reverse_booking(row.pk, note="Again", cause=CAUSE)
         assert Booking.objects.count() == 2

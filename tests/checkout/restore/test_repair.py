@@ -123,14 +123,14 @@ class TestARepairThatBrokeOff:
             repair.repair(began)
         assert restore_guard.is_closed()
         repair.repair(clock.now() + timedelta(minutes=1))
-        assert {anew(held).status, anew(other).status} == {"captured"} and ledger_proof.breaches() == []
+        assert {anew(held).status, anew(other).status} == {"captured"} and ledger_proof.find_breaches() == []
 
 
 def test_a_payment_whose_id_there_was_lost_gets_it_back(
     held: Checkout, began: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = replace(journal.payment(Charge.objects.get()), reference="pi_1", place="acct_1")
-    monkeypatch.setitem(client.OTHERS, "payments", lambda since: [told])
+    told = replace(journal.payment_record(Charge.objects.get()), reference="pi_1", place="acct_1")
+    monkeypatch.setitem(client.BANK_CALLS, "payments", lambda since: [told])
     Backup().restore()
     repaired(began)
     payment = Payment.objects.get()
@@ -234,8 +234,8 @@ class TestAnAccountAtTheProvider:
         backup = Backup()
         paid = pay(unpaid)
         captures.capture(paid.merchant, paid.pk, cause=CAUSE)
-        told = replace(journal.payment(Charge.objects.get()), reference="pi_1", place=place)
-        monkeypatch.setitem(client.OTHERS, "payments", lambda since: [told])
+        told = replace(journal.payment_record(Charge.objects.get()), reference="pi_1", place=place)
+        monkeypatch.setitem(client.BANK_CALLS, "payments", lambda since: [told])
         backup.restore()
         return repair.repair(began)
 

@@ -67,13 +67,13 @@ class TestAPlannedRefund:
     )
     def test_fits_what_is_wanted(self, amount: int, is_by_operator: bool, fits: bool) -> None:
         payment, share = uuid4(), uuid4()
-        key, at = cards.Key(payment, None, share), None if is_by_operator else clock.now()
-        want = amounts_owed.Want(key, 2000, at, cards.Part())
+        key, at = cards.PartKey(payment, None, share), None if is_by_operator else clock.now()
+        want = amounts_owed.AmountOwed(key, 2000, at, cards.Part())
         assert want.is_met_by(Operation(payment_id=payment, share_uuid=share, amount=amount)) == fits
 
     def test_of_another_share_or_again_is_another_one(self) -> None:
         payment, share = uuid4(), uuid4()
-        want = amounts_owed.Want(cards.Key(payment, None, share), 2000, clock.now(), cards.Part())
+        want = amounts_owed.AmountOwed(cards.PartKey(payment, None, share), 2000, clock.now(), cards.Part())
         for differs in ({"share_uuid": uuid4()}, {"payment_id": uuid4()}, {"resends_id": uuid4()}):
             facts = {"payment_id": payment, "share_uuid": share, "amount": 2000} | differs
             assert not want.is_met_by(Operation(**facts)), differs
@@ -83,7 +83,7 @@ def test_refund_whose_sending_a_restore_has_lost_is_tried_again_after_the_usual_
     """The provider's books say that the refund was refused, but in the restored row it was never sent."""
     ended_at = clock.now()
     refused = Operation(state="failed", reason="refused", attempts=0, created_at=ended_at, ended_at=ended_at)
-    at = amounts_owed._at(cards.Part([refused]), ended_at, timedelta(hours=1), ended_at)
+    at = amounts_owed._send_time(cards.Part([refused]), ended_at, timedelta(hours=1), ended_at)
     assert at == ended_at + timedelta(hours=1)
 
 
@@ -107,7 +107,7 @@ class TestAPartThatTheCardCannotTake:
         mates.pump(unpaid.pk, rounds=2)
         assert {part.state for part in self.parts(refund)} == {"failed"}
         unpaid.refresh_from_db()
-        assert unpaid.status == "refunding" and ledger_proof.breaches() == []
+        assert unpaid.status == "refunding" and ledger_proof.find_breaches() == []
         assert Discrepancy.objects.count() == 1
 
 
@@ -123,10 +123,12 @@ class TestAShare:
         mates.pump(unpaid.pk)
         share.refresh_from_db()
         assert share.paid_at is not None
-        (want,) = amounts_owed.reimbursements(
+        (want,) = amounts_owed.find_reimbursements(
             cards.read_accounts(Checkout.objects.get(pk=unpaid.pk)), clock.now()
         )
         assert (want.amount, want.at) == (2000, share.paid_at + timedelta(hours=24))
         late = clock.now() + timedelta(hours=30)
-        (want,) = amounts_owed.reimbursements(cards.read_accounts(Checkout.objects.get(pk=unpaid.pk)), late)
+        (want,) = amounts_owed.find_reimbursements(
+            cards.read_accounts(Checkout.objects.get(pk=unpaid.pk)), late
+        )
         assert want.at == late

@@ -46,7 +46,7 @@ def test_a_settled_part_of_a_refund_is_given_and_owes_nothing(captured: Checkout
     mates.give_back(captured)
     outside.settle(captured)
     refund = Operation.objects.get(purpose="refund_part")
-    key = cards.key_of(refund)
+    key = cards.part_key_of(refund)
     assert key is not None
     part = cards.read_accounts(captured, is_locked=False).parts[key]
     assert (part.refunded, part.given, part.outstanding, part.sent) == (9000, 9000, 0, 0)

@@ -126,7 +126,7 @@ class TestOfASplit:
         come_back()
         unpaid.refresh_from_db()
         assert unpaid.status == "refunding" and Refund.objects.get().status == "pending"
-        assert borne(unpaid)["7726"] == 3000 and ledger_proof.breaches() == []
+        assert borne(unpaid)["7726"] == 3000 and ledger_proof.find_breaches() == []
         settle(unpaid)
         refund = Refund.objects.get()
         assert (unpaid.status, refund.status) == ("refunded", "failed")

@@ -48,7 +48,7 @@ class TestRefund:
         mates.pump(order.pk)
         parts = Operation.objects.filter(refund_uuid=refund.pk).values_list("state", flat=True)
         assert sorted(parts) == ["failed", "pending"]
-        assert ledger_proof.breaches() == []
+        assert ledger_proof.find_breaches() == []
 
     @pytest.mark.rule("refund.unreimbursed")
     def test_of_what_the_lead_has_not_got_goes_to_the_mate_and_the_lead_gets_all(
@@ -119,7 +119,7 @@ class TestRefund:
         give_back(order)
         mates.pump(order.pk, rounds=3)
         order.refresh_from_db()
-        assert order.status == "refunding" and ledger_proof.breaches() == []
+        assert order.status == "refunding" and ledger_proof.find_breaches() == []
         again = Operation.objects.filter(kind="refund", payment__subject=shares[0].pk).latest("created_at")
         assert again.state in ("planned", "pending")
         assert [row.kind for row in Discrepancy.objects.all()] == ["refund_part_failed"]
@@ -164,7 +164,7 @@ class TestAMateWhoIsInDoubt:
         assert unpaid.status == "refunded"
         mates.pump(unpaid.pk, rounds=3)
         assert Charge.objects.get(amount=2000).state == "voided", "what is found later is let go"
-        assert ledger_proof.breaches() == []
+        assert ledger_proof.find_breaches() == []
 
     def ask_in_vain(self, order: Checkout, *, rounds: int) -> None:
         """Run the pump while the bank does not respond to look-ups of the mate's card."""
@@ -197,7 +197,7 @@ class TestAMatesCapture:
         captures = Operation.objects.filter(payment__subject=shares[0].pk, kind="capture")
         assert captures.get().attempts == 2
         unpaid.refresh_from_db()
-        assert unpaid.status == "refunded" and ledger_proof.breaches() == []
+        assert unpaid.status == "refunded" and ledger_proof.find_breaches() == []
         assert sum(row.amount - row.refunded_amount for row in Charge.objects.filter(state="captured")) == 0
 
     @pytest.mark.rule("refund.waits")

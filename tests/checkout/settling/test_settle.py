@@ -253,7 +253,7 @@ class TestADispute:
         books = client.call_bank("movements", payment=captured.payment_id)
         early = replace(books, disputes=[replace(books.disputes[0], lines=books.disputes[0].lines[:1])])
         with monkeypatch.context() as before:
-            before.setitem(client.OTHERS, "movements", lambda **_: early)
+            before.setitem(client.BANK_CALLS, "movements", lambda **_: early)
             outside.ask_about(captured.payment)
         found.refresh_from_db()
         assert (found.status, planned()) == ("won", [])
@@ -310,7 +310,7 @@ class TestARefundedOrder:
         assert refund(captured).status == "refunded"
         fault_injection.set_fault(verb="refund", mode="refund_card_closed", times=1)
         bank_settling.end_refund(
-            payment=captured.payment_id, reference=reference, fails_with=bank_settling.CLOSED
+            payment=captured.payment_id, reference=reference, fails_with=bank_settling.CARD_CLOSED
         )
         outside.hear()
         mates.pump(captured.pk)
@@ -355,7 +355,7 @@ class TestARefundThatCameBack:
         settling_outside.settle_outside(back.pk, note="By bank transfer", cause=CAUSE)
         booking = Booking.objects.get()
         assert (booking.amount, Refund.objects.get().status) == (9000, "settled")
-        settling_outside.take_back(booking.pk, note="It never arrived", cause=CAUSE)
+        settling_outside.reverse_booking(booking.pk, note="It never arrived", cause=CAUSE)
         assert Refund.objects.get().status == "failed"
         assert sum(row.amount for row in Booking.objects.all()) == 0
 
@@ -419,7 +419,7 @@ class TestAFailure:
         others = outside.dispute(shared.payment)
         outside.decide(lost, is_won=True)
         assert (mates.borne(unpaid)["4242"], planned()) == (6000, [])
-        assert ledger_proof.breaches() == []
+        assert ledger_proof.find_breaches() == []
         outside.decide(others, is_won=True)
         assert planned() == [("4242", 6000)]
 

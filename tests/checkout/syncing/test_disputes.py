@@ -236,7 +236,7 @@ class TestWhatIsRecorded:
         books = client.call_bank("movements", payment=captured.payment_id)
         (told,) = books.disputes
         strange = replace(books, disputes=[replace(told, unknown_status="in_mediation")])
-        monkeypatch.setitem(client.OTHERS, "movements", lambda payment: strange)
+        monkeypatch.setitem(client.BANK_CALLS, "movements", lambda payment: strange)
         ask_about(captured.payment)
         assert Dispute.objects.get().status == "open"
         found = Discrepancy.objects.get(kind="dispute_status_unknown")
@@ -250,7 +250,7 @@ class TestWhatIsRecorded:
         client.call_bank("dispute", payment=captured.payment_id)
         books = client.call_bank("movements", payment=captured.payment_id)
         strange = replace(books, disputes=[replace(books.disputes[0], **change)])
-        monkeypatch.setitem(client.OTHERS, "movements", lambda payment: strange)
+        monkeypatch.setitem(client.BANK_CALLS, "movements", lambda payment: strange)
         ask_about(captured.payment)
         assert Dispute.objects.get().status == "open"
         assert Discrepancy.objects.filter(kind="dispute_of_another_amount").count() == 1

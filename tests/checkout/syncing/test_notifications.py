@@ -119,7 +119,7 @@ class TestAMessage:
         checkout = captures.capture(held.merchant, held.pk, cause=CAUSE)
         assert (checkout.status, posted) == ("captured", [204])
         assert Operation.objects.filter(kind="capture").count() == 1
-        assert not Discrepancy.objects.exists() and ledger_proof.breaches() == []
+        assert not Discrepancy.objects.exists() and ledger_proof.find_breaches() == []
 
     @pytest.mark.rule("doubt.notification")
     def test_about_no_payment_of_ours_is_left_for_a_person(self, accepted: Operation) -> None:

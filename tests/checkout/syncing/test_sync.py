@@ -43,7 +43,7 @@ def test_books_that_were_asked_for_before_a_later_reading_change_nothing(
         Payment.objects.update(synced_at=clock.now())
         return old
 
-    monkeypatch.setitem(client.OTHERS, "movements", ask)
+    monkeypatch.setitem(client.BANK_CALLS, "movements", ask)
     with nothing_moves():
         assert not sync.sync(captured.payment_id)
     found.refresh_from_db()
@@ -62,7 +62,7 @@ def test_what_was_recorded_after_they_were_asked_for_is_not_missing_there(
         return old
 
     monkeypatch.setattr(reconciliation, "SKEW", timedelta(0))
-    monkeypatch.setitem(client.OTHERS, "movements", ask)
+    monkeypatch.setitem(client.BANK_CALLS, "movements", ask)
     assert not sync.sync(captured.payment_id)
     captured.refresh_from_db()
     assert captured.status == "refunded" and Movement.objects.count() == 2
@@ -78,14 +78,14 @@ def test_books_are_recorded_whole_before_they_are_judged(
     for _ in range(2):
         reference = outside.refund_outside(captured.payment, 6000)
         bank_settling.settle_due()
-        if not Call.objects.filter(reason=bank_settling.CLOSED).exists():
+        if not Call.objects.filter(reason=bank_settling.CARD_CLOSED).exists():
             bank_settling.end_refund(
-                payment=captured.payment_id, reference=reference, fails_with=bank_settling.CLOSED
+                payment=captured.payment_id, reference=reference, fails_with=bank_settling.CARD_CLOSED
             )
     refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
     books = client.call_bank("movements", payment=captured.payment_id)
     newest_first = replace(books, refunds=[*books.refunds][::-1])
-    monkeypatch.setitem(client.OTHERS, "movements", lambda **_: newest_first)
+    monkeypatch.setitem(client.BANK_CALLS, "movements", lambda **_: newest_first)
     outside.ask_about(captured.payment)
     assert mates.borne(captured) == {"4242": 3000}
     assert sorted(Movement.objects.values_list("amount", flat=True)) == [-6000, -6000, 6000, 9000]
@@ -99,7 +99,7 @@ def test_a_provider_that_is_silent_leaves_the_question_due(captured: Checkout) -
     with pytest.raises(ProviderUnreachable):
         sync.sync(captured.payment_id)
     break_down("movements", "down")
-    inquiries.open_about([captured.payment_id])
+    inquiries.open_inquiries([captured.payment_id])
     tasks.answer_inquiries()
     assert Inquiry.objects.exists()
 

@@ -207,8 +207,8 @@ READERS = {
     "Basic": Reader(_basic),
     "X-Forwarded-For": Reader(lambda text: address.caller_address(_asked(x_forwarded_for=text))),
     "an address": Reader(address.networks_of),
-    "User-Agent": Reader(sessions.browser),
-    "Content-Length": Reader(lambda text: bodies.length({"CONTENT_LENGTH": text})),
+    "User-Agent": Reader(sessions.browser_in_words),
+    "Content-Length": Reader(lambda text: bodies.content_length({"CONTENT_LENGTH": text})),
     "Content-Type": Reader(_content_type, texts=TEXTS + QUOTED),
     "Host": Reader(_host),
     "CSRF": Reader(_csrf, texts=ADDRESSES),
@@ -261,7 +261,7 @@ READERS = {
     ),
     "a browser's report": Reader(_report, texts=TEXTS + ADDRESSES),
     "a check's address": Reader(_suppress(Http404, check_page._step_of_address), LINE),
-    "a line of the log": Reader(redaction.blank),
+    "a line of the log": Reader(redaction.blank_secrets),
 }
 # Each module that parses untrusted input, and the name of the reader that tests it.
 PARSED = {

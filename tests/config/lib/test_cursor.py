@@ -42,7 +42,7 @@ def tried(acme: Merchant) -> QuerySet[Attempt]:
         for is_delivered in (True, False):
             delivery = uuid7()
             Attempt.objects.create(
-                id=clock.another_id(delivery),
+                id=clock.new_id_of_same_time(delivery),
                 merchant=acme,
                 delivery_id=delivery,
                 number=1,

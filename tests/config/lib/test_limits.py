@@ -61,7 +61,7 @@ class TestBuckets:
             counting.release()
             return True
 
-        monkeypatch.setattr(limits, "_out_until", float("inf"))
+        monkeypatch.setattr(limits, "_redis_down_until", float("inf"))
         monkeypatch.setattr(limits, "_process_limiter", lambda: SimpleNamespace(hit=hit))
         with ThreadPoolExecutor(8) as pool:
             assert all(pool.map(lambda key: limits.spend("reads", key), "abcdefgh"))
@@ -71,12 +71,12 @@ class TestBuckets:
         self, api: Api, settings: Settings, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         # The calls below change this value. pytest restores it after the test.
-        monkeypatch.setattr(limits, "_out_until", 0.0)
+        monkeypatch.setattr(limits, "_redis_down_until", 0.0)
         settings.REDIS_URL = "unix:///nowhere/valkey.sock"
         read_redis_url_again()
         try:
             assert [api.get("checkouts").status_code for _ in range(3)] == [200, 200, 429]
-            assert limits._out_until > 0
+            assert limits._redis_down_until > 0
         finally:
             read_redis_url_again()
 
@@ -93,7 +93,7 @@ def reached(call: Callable[..., Any], *arguments: Any) -> int:
 def _counts_in(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run the test twice: with the counts in Redis, and with them in the process, as if Redis is down."""
     if request.param == "no Redis":
-        monkeypatch.setattr(limits, "_out_until", float("inf"))
+        monkeypatch.setattr(limits, "_redis_down_until", float("inf"))
 
 
 @pytest.mark.usefixtures("_counts_in")
@@ -153,7 +153,7 @@ class TestRoundTrips:
         assert sent == ["EVALSHA"]
 
     def test_a_question_is_one_too(self, sent: list[str]) -> None:
-        assert limits.has_left("reads", "one", shared=limits.Shared(("all",), 2))
+        assert limits.has_calls_left("reads", "one", shared=limits.Shared(("all",), 2))
         assert sent == ["MGET"]
 
 

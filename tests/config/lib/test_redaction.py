@@ -155,7 +155,7 @@ class TestSecretAddress:
             "/srv/checkout/lib/python3.11/site-packages/django/core/handlers/exception_reporting_3.py",
             "/pay/share",
         ):
-            assert not redaction.is_secret(path) and redaction.blank(path) == path
+            assert not redaction.is_secret_path(path) and redaction.blank_secrets(path) == path
 
     def test_has_a_rule_whatever_route_it_is_of(self) -> None:
         """Each route with a free text part is listed, as secret or as one whose text can be in the log."""
@@ -190,7 +190,7 @@ class TestBlanking:
         ],
     )
     def test_knows_a_secret_by_its_name(self, text: str) -> None:
-        assert TOKEN not in redaction.blank(text)
+        assert TOKEN not in redaction.blank_secrets(text)
 
     @pytest.mark.rule("secret.logs")
     def test_keeps_numbers_and_knows_them_in_texts(self) -> None:
@@ -219,11 +219,11 @@ class TestBlanking:
         ],
     )
     def test_costs_time_that_grows_with_the_text_alone(self, shape: str) -> None:
-        assert price.growth(redaction.blank, Filled(shape), 100_000) <= price.MAX_GROWTH
+        assert price.growth(redaction.blank_secrets, Filled(shape), 100_000) <= price.MAX_GROWTH
 
 
 @pytest.mark.rule("secret.logs")
 @examples(max_examples=300, deadline=None)
 @given(strategies.from_regex(redaction._HARMLESS, fullmatch=True))
 def test_what_is_not_looked_through_holds_nothing_to_blank(text: str) -> None:
-    assert redaction.blank(text) == text
+    assert redaction.blank_secrets(text) == text

@@ -36,7 +36,7 @@ def silent() -> Iterator[Celery]:
 def test_is_sent_after_the_commit_and_not_before(is_queued: Callable[[str], bool]) -> None:
     name = f"tests.wake.{uuid4()}"
     with transaction.atomic():
-        wakeup.after_commit(name)
+        wakeup.wake_after_commit(name)
         time.sleep(0.2)
         assert not is_queued(name)
     assert within(10, lambda: is_queued(name))
@@ -45,9 +45,9 @@ def test_is_sent_after_the_commit_and_not_before(is_queued: Callable[[str], bool
 def test_is_not_sent_of_what_was_undone(is_queued: Callable[[str], bool]) -> None:
     undone, done = f"tests.wake.{uuid4()}", f"tests.wake.{uuid4()}"
     with transaction.atomic():
-        wakeup.after_commit(undone)
+        wakeup.wake_after_commit(undone)
         transaction.set_rollback(True)
-    wakeup.after_commit(done)
+    wakeup.wake_after_commit(done)
     assert within(10, lambda: is_queued(done))
     assert not is_queued(undone)
 
@@ -59,7 +59,7 @@ def test_waits_for_no_silent_redis(silent: Celery, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(wakeup, "current_app", silent)
 
     def ask() -> None:
-        wakeup.after_commit("tests.wake.nobody")
+        wakeup.wake_after_commit("tests.wake.nobody")
         connection.close()
 
     asking = threading.Thread(target=ask, daemon=True)

@@ -11,5 +11,5 @@ from tests.config.lookup_keys.keys import OLD, Keys
 def keys(settings: Settings) -> Keys:
     made = Keys(settings)
     made.are(OLD)
-    key_check.plant_again()
+    key_check.rewrite_canary()
     return made

@@ -37,7 +37,7 @@ def log_in() -> None:
 
 def take_share() -> None:
     with transaction.atomic():
-        share_claim_limits.admit(HOME)
+        share_claim_limits.count_claim(HOME)
 
 
 ORDERS: dict[str, Checkout] = {}
@@ -46,7 +46,7 @@ ORDERS: dict[str, Checkout] = {}
 def give_card(phone: str = LEA, address: str = HOME) -> None:
     target = PaymentTarget(ORDERS["order"])
     with transaction.atomic():
-        declines.admit(target, Customer(phone=phone), str(uuid4()), address)
+        declines.count_card_try(target, Customer(phone=phone), str(uuid4()), address)
 
 
 def give_card_of_another() -> None:
@@ -61,7 +61,9 @@ def text(phone: str = LEA, address: str = HOME) -> None:
     target, now = PaymentTarget(ORDERS["order"]), clock.now()
     kind = SmsMessage.Kind.INVITATION
     with transaction.atomic():
-        outbox.queue_message(outbox.Asked(kind, phone, target, "Hello", now + timedelta(hours=1), address))
+        outbox.queue_message(
+            outbox.MessageRequest(kind, phone, target, "Hello", now + timedelta(hours=1), address)
+        )
 
 
 def text_another() -> None:
@@ -76,8 +78,8 @@ def text_from_here() -> None:
 
 
 COUNTED = {
-    "logins": (log_in, login_limits.TooMany, "password"),
-    "shares that are taken": (take_share, share_claim_limits.TooManyTakes, "Too many shares"),
+    "logins": (log_in, login_limits.TooManyAttempts, "password"),
+    "shares that are taken": (take_share, share_claim_limits.TooManyClaims, "Too many shares"),
     "cards from an address": (give_card_of_another, declines.TooManyDeclines, "Too many cards"),
     "cards of a number": (give_card_elsewhere, declines.TooManyDeclines, "Too many cards"),
     "texts to a number": (text, limits.TooManySmsMessages, "We cannot send more texts to this number"),
@@ -121,7 +123,7 @@ class TestALimit:
     def test_of_logins_is_forgiven_under_every_key(self, keys: Keys) -> None:
         log_in()
         keys.are(NEW, OLD)
-        login_limits.forgive(login_limits.spend("password", account=EMAIL, address=HOME))
+        login_limits.clear_attempts(login_limits.spend("password", account=EMAIL, address=HOME))
         for _ in range(2):
             log_in()
         keys.are(OLD, NEW)
@@ -133,7 +135,7 @@ class TestWhatIsShortLived:
     def test_try_of_a_card_is_its_payers(self, keys: Keys, held: Checkout) -> None:
         assert held.payment
         lea = Customer(phone=LEA)
-        declines.admit(PaymentTarget(held), lea, held.payment.card_token, HOME)
+        declines.count_card_try(PaymentTarget(held), lea, held.payment.card_token, HOME)
         keys.are(NEW, OLD)
         assert declines.was_tried_by(lea, held.payment)
         assert not declines.was_tried_by(Customer(phone=FINN), held.payment)

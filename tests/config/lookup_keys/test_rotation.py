@@ -119,7 +119,7 @@ class TestTheInventory:
         places = {
             place.statement("{table}.{column}")
             for place in rotate_keys._places()
-            if place.renew is not rotate_keys._sealed_again
+            if place.renew is not rotate_keys._reencrypt
         }
         assert places | {"portal_canary.digest"} == {
             name for name, how in COLUMNS.items() if how == REWRITTEN
@@ -162,7 +162,9 @@ class World:
         assert key_check.reason_of_wrong_key() == ""
         assert codes.person_of(LEA) == self.lea and Customer.objects.count() == 1
         assert (
-            data_subjects.is_named(FINN) and data_subjects.is_named(AMY) and not data_subjects.is_named(LEA)
+            data_subjects.has_unverified_rows(FINN)
+            and data_subjects.has_unverified_rows(AMY)
+            and not data_subjects.has_unverified_rows(LEA)
         )
         assert data_subjects.find_person(email=EMAIL.upper()).opt_ins.get().email == EMAIL
         for model in (KnownBrowser, SignInCode):
@@ -189,7 +191,7 @@ class TestTheSteps:
             keys.are(*each)
             world.check()
         keys.are(OLD)
-        assert "LOOKUP_KEY" in key_check.reason_of_wrong_key() and not data_subjects.is_named(FINN)
+        assert "LOOKUP_KEY" in key_check.reason_of_wrong_key() and not data_subjects.has_unverified_rows(FINN)
 
     def test_may_be_repeated(self, keys: Keys, world: World) -> None:
         keys.are(NEW, OLD)
@@ -247,7 +249,7 @@ class TestTheSteps:
         words = f"checkout_customer.phone: {world.lea.pk} and {other.pk} have the same value, digested with two keys."
         assert words in said.getvalue()
         assert codes.person_of(LEA) == world.lea, "the first of the two is the person"
-        assert data_subjects.find_person(email=EMAIL) and data_subjects.is_named(FINN)
+        assert data_subjects.find_person(email=EMAIL) and data_subjects.has_unverified_rows(FINN)
         keys.are(NEW)
         assert "LOOKUP_KEY" in key_check.reason_of_wrong_key()
 
@@ -296,7 +298,7 @@ class TestAStop:
     @pytest.fixture
     def path(self, keys: Keys) -> str:
         """Return the path of a link to stop texts that was sent under the old key."""
-        return urlsplit(stopped_numbers.link(outbox.digest(FINN))).path
+        return urlsplit(stopped_numbers.stop_link(outbox.number_digest(FINN))).path
 
     def test_holds_under_the_next_key_and_keeps_its_link(self, keys: Keys, path: str) -> None:
         Client().post(path)
@@ -315,7 +317,7 @@ class TestAStop:
         Client().post(path)
         assert "no texts" not in rotate()
         keys.are(NEW, OLD)
-        Client().post(urlsplit(stopped_numbers.link(outbox.digest(AMY))).path)
+        Client().post(urlsplit(stopped_numbers.stop_link(outbox.number_digest(AMY))).path)
         assert (
             "2 numbers that have stopped texts are found only with a former LOOKUP_KEY. Keep it" in rotate()
         )
@@ -330,9 +332,11 @@ class TestAStop:
 class TestAnErasure:
     def test_finds_texts_and_cards_of_every_key(self, keys: Keys, world: World) -> None:
         target = PaymentTarget(world.order)
-        declines.admit(target, Customer(phone=LEA), "tok", HOME)
+        declines.count_card_try(target, Customer(phone=LEA), "tok", HOME)
         ends_at = clock.now() + timedelta(hours=1)
-        outbox.queue_message(outbox.Asked(SmsMessage.Kind.INVITATION, LEA, target, "Hello", ends_at, HOME))
+        outbox.queue_message(
+            outbox.MessageRequest(SmsMessage.Kind.INVITATION, LEA, target, "Hello", ends_at, HOME)
+        )
         keys.are(NEW, OLD)
         rotate()
         assert SmsMessage.objects.exclude(phone_digest="").exists() and CardTry.objects.exists()
@@ -347,7 +351,7 @@ class TestAnErasure:
         erasure.erase(data_subjects.find_person(phone=LEA))
         Customer.objects.filter(pk=lea.pk).update(phone=LEA, erased_at=None)
         keys.are(NEW, OLD)
-        assert [reasons for _, reasons in erasure.again()] == [[]]
+        assert [reasons for _, reasons in erasure.erase_recorded_again()] == [[]]
         assert Customer.objects.get(pk=lea.pk).phone is None
 
 

@@ -87,7 +87,10 @@ def prometheus(folder: Path, ports: dict[str, str], factor: float, every: str) -
     ]
     with open(folder / "prometheus.log", "wb") as log:
         process = subprocess.Popen(
-            children.tied(command, by=signal.SIGKILL), stdout=log, stderr=subprocess.STDOUT, cwd=folder
+            children.tie_to_parent(command, by=signal.SIGKILL),
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            cwd=folder,
         )
     try:
         one = Prometheus(folder, port)

@@ -58,7 +58,7 @@ class TestALateShare:
     ) -> None:
         assert order.payment_id is not None
         client.call_bank("dispute", payment=order.payment_id)
-        inquiries.open_about([order.payment_id])
+        inquiries.open_inquiries([order.payment_id])
         tasks.answer_inquiries()
         PaymentRequest.objects.update(expires_at=clock.now())
         page = words(lead.get())
@@ -72,12 +72,12 @@ class TestALateShare:
         PaymentRequest.objects.update(expires_at=clock.now())
         shares = list(order.payment_requests.all())
         with CaptureQueriesContext(connection) as done:
-            assert mate_shares.end_all_late(order, shares, clock.now())
+            assert mate_shares.expire_all_late(order, shares, clock.now())
         assert sum("FOR NO KEY UPDATE" in query["sql"] for query in done) == 1
         assert not order.payment_requests.filter(status="open").exists()
         ended, now = list(order.payment_requests.all()), clock.now()
         with django_assert_num_queries(0):
-            assert not mate_shares.end_all_late(order, ended, now)
+            assert not mate_shares.expire_all_late(order, ended, now)
 
 
 def parts(page: str) -> list[tuple[str, str, str, str]]:
@@ -110,7 +110,7 @@ class TestTheBar:
         assert [part[1] for part in parts(page)] == ["44.444", "22.222", "33.333"]
         share_claims.claim_share(finn.share.pk, claim="x" * 64)
         assert parts(words(lead.get()))[1] == ("taken", "22.222", "F", "ring")
-        share_claims.release(finn.share.pk, claim="x" * 64)
+        share_claims.release_claim(finn.share.pk, claim="x" * 64)
         mates.pay(finn.share)
         assert parts(words(lead.get()))[1] == ("taken", "22.222", "F", "ring")
         mates.settled(finn.share)

@@ -14,7 +14,7 @@ from hosted_page import summary
 from hosted_page.models import SmsMessage
 from hosted_page.payment_target import absolute
 from hosted_page.sms import senders
-from hosted_page.sms.senders import NotTaken
+from hosted_page.sms.senders import NotAccepted
 from tests import mates
 from tests.hosted_page.browsers import FINN, Mate, Payer, words
 from tests.hosted_page.group.test_bill import seen, sums, text
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 
 
 def too_busy(*_args: str, **_more: str) -> None:
-    raise NotTaken("too_many_requests")
+    raise NotAccepted("too_many_requests")
 
 
 def row(page: str, share: PaymentRequest) -> tuple[str, str]:
@@ -108,7 +108,7 @@ class TestALine:
         share_claims.claim_share(finn.share.pk, claim="x" * 64)
         page = words(lead.get())
         assert self.kept_until(finn) in kept(row(page, finn.share)[1])
-        share_claims.hold_longer(finn.share.pk, claim="x" * 64)
+        share_claims.extend_claim(finn.share.pk, claim="x" * 64)
         part = words(lead.get("/bill", seen=seen(page)))
         assert self.kept_until(finn) in kept(row(part, finn.share)[1])
         assert row(part, finn.share)[0] != row(page, finn.share)[0], "the row is put in anew"

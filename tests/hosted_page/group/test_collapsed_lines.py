@@ -7,14 +7,14 @@ import pytest
 from checkout.models import Checkout
 from config.lib import clock
 from hosted_page.group import bill_lines, collapsed_lines
-from hosted_page.group.collapsed_lines import Fold
+from hosted_page.group.collapsed_lines import CollapsedLine
 from tests import mates
 from tests.hosted_page.browsers import Payer, words
 
 pytestmark = pytest.mark.django_db
 
 
-def folded(order: Checkout, *, out: int, paid: int) -> list[Fold]:
+def folded(order: Checkout, *, out: int, paid: int) -> list[CollapsedLine]:
     shares = mates.split(order, *[400] * (out + paid))
     lead, *asked = bill_lines.lines_of(order, shares, clock.now())
     return collapsed_lines.collapse(

@@ -206,7 +206,7 @@ class TestNoText:
         disputed(order)
         answer = lead.post("/text-share", share=str(finn.share.pk), phone=FINN)
         assert answer.status_code == 303 and not SmsMessage.objects.exists()
-        with pytest.raises(invitations.NotNow):
+        with pytest.raises(invitations.CannotSendNow):
             invitations.send(finn.share.pk, phone="+447700900456", address="127.0.0.1")
 
     @pytest.mark.rule("sms.outbox")

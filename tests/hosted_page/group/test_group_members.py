@@ -10,7 +10,7 @@ from checkout.group import share_claims
 from checkout.models import Checkout, PaymentRequest
 from config.lib import clock
 from hosted_page.group import group_members
-from hosted_page.group.group_members import Bill
+from hosted_page.group.group_members import GroupBill
 from tests import mates
 from tests.hosted_page.browsers import TIME
 
@@ -25,9 +25,9 @@ def shares(order: Checkout) -> list[PaymentRequest]:
     return list(order.payment_requests.order_by("position"))
 
 
-def bill(order: Checkout, claim: str = "") -> Bill:
+def bill(order: Checkout, claim: str = "") -> GroupBill:
     order.refresh_from_db()
-    return group_members.bill_for_claim(order, current_checkouts.shares(order), claim, clock.now())
+    return group_members.bill_for_claim(order, current_checkouts.shares_of(order), claim, clock.now())
 
 
 def states(order: Checkout) -> list[str]:
@@ -89,7 +89,14 @@ def test_a_name_that_was_typed_goes_with_the_claim(order: Checkout, shares: list
 
 def test_mates_have_their_colours_in_the_order_asked(order: Checkout) -> None:
     assert [person.tint for person in bill(order).people] == [1, 2, 3]
-    assert [group_members.tint(PaymentRequest(position=place)) for place in range(2, 8)] == [2, 3, 4, 5, 6, 2]
+    assert [group_members.colour_number(PaymentRequest(position=place)) for place in range(2, 8)] == [
+        2,
+        3,
+        4,
+        5,
+        6,
+        2,
+    ]
 
 
 def test_a_narrow_part_of_the_bar_has_no_letter(order: Checkout) -> None:

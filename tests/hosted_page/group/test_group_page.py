@@ -215,7 +215,7 @@ class TestTaking:
         tasks.delete_old_takes()
         assert ShareTake.objects.count() == 1
         ShareTake.objects.update(
-            id=clock.first_id(clock.now() - share_claim_limits.KEPT - timedelta(seconds=1))
+            id=clock.first_id(clock.now() - share_claim_limits.RETENTION - timedelta(seconds=1))
         )
         tasks.delete_old_takes()
         assert not ShareTake.objects.exists()

@@ -110,7 +110,7 @@ class TestATap:
     def test_reminds_the_others_where_one_has_stopped(
         self, lead: Payer, asked: Checkout, network: Network
     ) -> None:
-        Client().post(urlsplit(stopped_numbers.link(outbox.digest(FINNS))).path)
+        Client().post(urlsplit(stopped_numbers.stop_link(outbox.number_digest(FINNS))).path)
         ends_in(hours=23)
         answer = lead.post("/remind")
         assert answer.status_code == 422

@@ -20,7 +20,7 @@ class TestTheLead:
     def test_signs_in_again_on_another_phone(self, order: Checkout) -> None:
         later = Payer(order)
         assert "Did you pay this?" in words(later.get())
-        SmsMessage.objects.update(created_at=timezone.now() - limits.GAP)
+        SmsMessage.objects.update(created_at=timezone.now() - limits.CODE_INTERVAL)
         code_page = later.client.get(later.post("/phone", phone="07700 900123")["Location"])
         assert "6-digit" in words(code_page)
         later.post("/code", code=shown_code(code_page))
@@ -40,7 +40,7 @@ class TestTheLead:
         asked = [code.phone for code in SignInCode.objects.all() if code.phone.startswith("+4477009002")]
         assert len(asked) == codes.CODES_PER_SUBJECT + 1
         later = Payer(order)
-        SmsMessage.objects.update(created_at=timezone.now() - limits.GAP)
+        SmsMessage.objects.update(created_at=timezone.now() - limits.CODE_INTERVAL)
         assert later.post("/phone", phone="07700 900123").status_code == 303
 
     def test_is_told_what_is_not_done_without_a_sign_in(self, lead: Payer, finn: Mate) -> None:

@@ -30,7 +30,7 @@ class TestPaying:
         assert "This card has already paid the whole order." in words(page)
 
     def test_as_the_lead_leads_to_the_order(self, finn: Mate, order: Checkout) -> None:
-        SmsMessage.objects.update(created_at=timezone.now() - limits.GAP)
+        SmsMessage.objects.update(created_at=timezone.now() - limits.CODE_INTERVAL)
         finn.sign_in("07700 900123")
         page = finn.get()
         assert "This is your own order" in words(page) and f"/pay?id={order.pk}" in words(page)

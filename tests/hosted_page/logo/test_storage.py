@@ -24,7 +24,7 @@ NEW = ("logo", "shop_url")
 pytestmark = pytest.mark.django_db
 
 
-def show_logo(merchant: Merchant, content: bytes = b"") -> storage.Shown:
+def show_logo(merchant: Merchant, content: bytes = b"") -> storage.LogoOnPage:
     storage.save_logo(merchant.pk, storage.read_upload(content or files.logo()))
     merchant.refresh_from_db()
     shown = storage.logo_of(merchant)
@@ -65,7 +65,7 @@ class TestPages:
     def test_of_a_card_that_were_opened_before_an_upgrade_have_the_initial(self, acme: Merchant) -> None:
         checkout = factories.checkout(acme)
         show_logo(acme)
-        around = card_page.around(PaymentTarget(checkout))
+        around = card_page.page_context(PaymentTarget(checkout))
         for is_old in (False, True):
             if is_old:
                 around["order"] = {name: fact for name, fact in around["order"].items() if name not in NEW}

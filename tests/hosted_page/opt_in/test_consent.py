@@ -20,7 +20,7 @@ from payments.models import Merchant
 from tests.conftest import Api
 from tests.factories import CAUSE
 from tests.hosted_page.browsers import FINN, Mate, Payer, words
-from webhooks.models import Event, unseal
+from webhooks.models import Event, decrypt_if_personal
 
 pytestmark = pytest.mark.django_db
 TICKED = {"opt_in": "yes", "email": "lea@example.com", "version": "1"}
@@ -55,7 +55,7 @@ def finn(lea: Payer) -> Mate:
 def told() -> list[dict[str, Any]]:
     """Return the data of each event about an opt-in, oldest first."""
     events = Event.objects.filter(type="marketing.opted_in").order_by("pk")
-    return [json.loads(unseal(event.type, bytes(event.body)))["data"] for event in events]
+    return [json.loads(decrypt_if_personal(event.type, bytes(event.body)))["data"] for event in events]
 
 
 class TestALink:
@@ -291,7 +291,7 @@ class TestTheWords:
             second = consent.wording(shop)
             assert "Acme Tickets" in first.text and second.text == first.text.replace("Acme Tickets", "Acme")
             assert (second.version, second.language) == (first.version + 1, language)
-            assert consent.wording(shop) == second and consent.shown_version(shop, "1") == first
+            assert consent.wording(shop) == second and consent.text_of_version(shop, "1") == first
             assert OptInText.objects.get(version=1).text == first.text, "what was shown before stays"
 
     def test_of_ours_are_those_of_before_again_under_a_name_of_before(self, shop: Merchant) -> None:
@@ -303,7 +303,7 @@ class TestTheWords:
 
     @pytest.mark.rule("opt_in.words")
     def test_of_the_shops_own_outlast_its_name(self, shop: Merchant) -> None:
-        own = consent.write(shop, text="Acme Tickets may write to me.", language="en-gb")
+        own = consent.save_text(shop, text="Acme Tickets may write to me.", language="en-gb")
         shop.name = "Acme"
         assert consent.wording(shop) == own and OptInText.objects.count() == 1
 

@@ -61,8 +61,10 @@ def test_card_page_under_our_host_is_as_an_orders(
 
 
 def test_sample_has_what_a_card_page_of_an_order_has(unpaid: Checkout) -> None:
-    real = card_page.around(PaymentTarget(Checkout.objects.select_related("merchant").get(pk=unpaid.pk)))
-    sample = check_page.around()
+    real = card_page.page_context(
+        PaymentTarget(Checkout.objects.select_related("merchant").get(pk=unpaid.pk))
+    )
+    sample = check_page.page_context()
     assert sample.keys() == real.keys() and sample["order"].keys() == real["order"].keys()
 
 
@@ -71,7 +73,7 @@ def test_sample_has_what_the_page_of_a_signed_in_payer_has(unpaid: Checkout) -> 
     payer.sign_in()
     target = PaymentTarget(Checkout.objects.select_related("merchant", "lead").get(pk=unpaid.pk))
     request = payer.get().wsgi_request
-    sample, leave = check_page.around(), rendering.leave(request, target)
+    sample, leave = check_page.page_context(), rendering.sign_out_button(request, target)
     assert sample["stay"].keys() == sign_in_extension.extension_notice(request, target).keys()
     assert leave is not None and sample["leave"].keys() == leave.keys()
 

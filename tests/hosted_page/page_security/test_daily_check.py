@@ -152,7 +152,7 @@ class TestAChange:
     def test_of_a_scripts_contents_is_named_with_its_digest(self, network: Network) -> None:
         network.kind = SCRIPT
         network.change = lambda answer: setattr(answer, "body", answer.body + b"steal()")
-        content = static_files.released("js/card.js") or b""
+        content = static_files.source_bytes("js/card.js") or b""
         digest = static_files.integrity(content + b"steal()")
         assert f"js/card.js is delivered with other contents: {digest}." in changes()
         assert len(daily_check.check().changes) == sum(script.is_ours for script in inventory.SCRIPTS)

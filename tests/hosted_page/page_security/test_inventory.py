@@ -172,7 +172,9 @@ def walk_elsewhere(merchant: Merchant, lea: Payer) -> None:
     known.post("/prefilled")
     # Another browser must wait before it can request a code. This renders the page that says it.
     Payer(known.checkout).post("/prefilled")
-    Client().get(f"/pay/{stopped_numbers.link(outbox.digest('+447700900456')).partition('/pay/')[2]}")
+    Client().get(
+        f"/pay/{stopped_numbers.stop_link(outbox.number_digest('+447700900456')).partition('/pay/')[2]}"
+    )
 
 
 def at_stripe(lea: Payer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,9 @@ PHONE, EMAIL = "+447700900123", "lea@example.com"
 
 def tick(order: Checkout, person: Customer | None, email: str = EMAIL) -> None:
     wording = consent.wording(order.merchant)
-    consent.tick(PaymentTarget(order), person=person, email=email, placement="success_page", text=wording)
+    consent.record_opt_in(
+        PaymentTarget(order), person=person, email=email, placement="success_page", text=wording
+    )
 
 
 def give_card(order: Checkout, person: Customer, card: str = "4242424242424242") -> None:

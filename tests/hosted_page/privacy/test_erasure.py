@@ -42,7 +42,7 @@ class TestErasing:
             merchant=order.merchant,
             checkout_uuid=order.pk,
             subject=order.pk,
-            phone_digest=outbox.digest(PHONE),
+            phone_digest=outbox.number_digest(PHONE),
             created_at=clock.now(),
             ends_at=clock.now(),
         )
@@ -68,7 +68,7 @@ class TestErasing:
         run("erase_person", "--phone", PHONE)
         assert list(Posting.objects.order_by("pk").values()) == before
         assert Checkout.objects.get().status == "captured" and Payment.objects.get().card_last4 == "4242"
-        assert ledger_proof.breaches() == []
+        assert ledger_proof.find_breaches() == []
 
     def test_the_number_is_a_new_persons_afterwards(self, order: Checkout, lea: Customer) -> None:
         run("erase_person", "--phone", PHONE)
@@ -97,7 +97,9 @@ class TestErasing:
         tick(order, lea)
         (claimed,) = delivery.claim(slots=1, general_slots=1)
         run("erase_person", "--phone", PHONE)
-        delivery.record([delivery.Result(claimed.delivery_id, claimed.lease_token, 500, "HTTP 500", 3)])
+        delivery.record_results(
+            [delivery.Result(claimed.delivery_id, claimed.lease_token, 500, "HTTP 500", 3)]
+        )
         told = Delivery.objects.get()
         assert told.status == "superseded"
         page = stage.browser(stage.person(order.merchant, "owner")).get(f"/portal/deliveries/{told.pk}")

@@ -84,7 +84,8 @@ class TestAdvance:
         shown = post(api, unpaid, "advance", {"seconds": 5}).json()["data"]
         assert (shown["status"], shown["refunds"][0]["status"]) == ("refunded", "failed")
         assert (
-            shown["refunds"][0]["failure_reason"] == "card_account_closed" and ledger_proof.breaches() == []
+            shown["refunds"][0]["failure_reason"] == "card_account_closed"
+            and ledger_proof.find_breaches() == []
         )
         notifications.send_due()
         tasks.answer_inquiries()
@@ -169,7 +170,7 @@ class TestAdvance:
         assert list(Event.objects.order_by("pk").values_list("pk", "body", "created_at")) == told
         assert list(IdempotencyKey.objects.values()) == keys
         assert list(Posting.objects.order_by("pk").values())[: len(books)] == books
-        assert ledger_proof.breaches() == []
+        assert ledger_proof.find_breaches() == []
 
     @pytest.mark.rule("sandbox.advance")
     def test_dates_no_event_before_the_one_before_it(self, api: Api, unpaid: Checkout) -> None:

@@ -25,7 +25,7 @@ from hosted_page.models import SmsDay, SmsMessage
 from hosted_page.payment_target import PaymentTarget
 from hosted_page.sms import limits, outbox
 from hosted_page.sms.limits import TooManySmsMessages
-from hosted_page.sms.outbox import Asked
+from hosted_page.sms.outbox import MessageRequest
 from hosted_page.steps import codes
 from payments.discrepancies import kinds
 from payments.models import Discrepancy, Merchant
@@ -125,10 +125,14 @@ def test_a_paid_share_gives_its_place_back_and_a_code_to_come_back_has_none(
     ends_at = timezone.now() + timedelta(minutes=10)
     for share, phone in ((paid_by_finn, "+447700900456"), (asked_of_amy, "+447700900789")):
         outbox.queue_message(
-            Asked(SmsMessage.Kind.CODE, phone, PaymentTarget(order, share), "words", ends_at, "192.0.2.1")
+            MessageRequest(
+                SmsMessage.Kind.CODE, phone, PaymentTarget(order, share), "words", ends_at, "192.0.2.1"
+            )
         )
-    back = Asked(SmsMessage.Kind.RETURN, "+447700900123", PaymentTarget(order), "words", ends_at, "192.0.2.1")
-    outbox.put_for_payer(back, key=uuid4(), is_payer=True)
+    back = MessageRequest(
+        SmsMessage.Kind.RETURN, "+447700900123", PaymentTarget(order), "words", ends_at, "192.0.2.1"
+    )
+    outbox.queue_code_for_payer(back, key=uuid4(), is_payer=True)
     tasks.watch_sms_budgets()
     assert [text.is_counted for text in SmsMessage.objects.order_by("created_at")] == [False, True, True]
     assert {day.count for day in SmsDay.objects.all()} == {1}, "no code to come back was spent there"
@@ -221,7 +225,7 @@ def test_of_ten_at_once_no_more_than_a_limit_are_sent(
         save(row, **how)
 
     def put(kind: SmsMessage.Kind, phone: str, address: str) -> bool:
-        asked = Asked(kind, phone, target, "words", ends_at, address)
+        asked = MessageRequest(kind, phone, target, "words", ends_at, address)
         connection.ensure_connection()
         together.wait()
         try:
@@ -229,7 +233,7 @@ def test_of_ten_at_once_no_more_than_a_limit_are_sent(
                 if kind == SmsMessage.Kind.CODE:
                     outbox.queue_message(asked)
                 else:
-                    outbox.put_for_payer(asked, key=uuid4(), is_payer=True)
+                    outbox.queue_code_for_payer(asked, key=uuid4(), is_payer=True)
         except TooManySmsMessages:
             return False
         finally:

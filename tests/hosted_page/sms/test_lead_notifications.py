@@ -54,7 +54,7 @@ class TestANo:
         assert text.endswith(f"/pay?id={order.pk}&sign_in=1"), "whoever is signed out is asked to sign in"
         finn.post("/decline")
         assert len(texts(network)) == 1
-        assert list(budgets.unpaid(SmsMessage.objects.filter(kind="lead"))), (
+        assert list(budgets.counted_messages(SmsMessage.objects.filter(kind="lead"))), (
             "it keeps its place in the budgets"
         )
 
@@ -219,10 +219,10 @@ class TestNothingIsTold:
     @pytest.mark.parametrize("when", ["before", "meanwhile"])
     def test_to_a_number_that_stopped(self, finn: Mate, network: Network, when: str) -> None:
         if when == "before":
-            Client().post(urlsplit(stopped_numbers.link(outbox.digest(LEAS))).path)
+            Client().post(urlsplit(stopped_numbers.stop_link(outbox.number_digest(LEAS))).path)
         finn.post("/decline")
         tasks.tell_leads()
-        Client().post(urlsplit(stopped_numbers.link(outbox.digest(LEAS))).path)
+        Client().post(urlsplit(stopped_numbers.stop_link(outbox.number_digest(LEAS))).path)
         assert texts(network) == []
 
     def test_to_a_number_that_had_its_texts(self, finn: Mate, lead: Payer, network: Network) -> None:

@@ -11,7 +11,7 @@ from hosted_page import tasks
 from hosted_page.models import SignInCode, SmsMessage
 from hosted_page.payment_target import PaymentTarget
 from hosted_page.sms import limits, outbox
-from hosted_page.sms.outbox import Asked
+from hosted_page.sms.outbox import MessageRequest
 from hosted_page.steps import codes
 
 pytestmark = pytest.mark.django_db
@@ -25,7 +25,9 @@ class TestLimits:
 
     def count(self, phone: str = FINN_SENT, address: str = "192.0.2.1") -> None:
         ends_at = timezone.now() + codes.CODE_LIFE
-        outbox.queue_message(Asked(SmsMessage.Kind.CODE, phone, self.target, "words", ends_at, address))
+        outbox.queue_message(
+            MessageRequest(SmsMessage.Kind.CODE, phone, self.target, "words", ends_at, address)
+        )
 
     @pytest.mark.rule("sms.address")
     def test_of_an_address(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from checkout.models import Checkout, PaymentRequest
 from hosted_page.models import SmsMessage
 from hosted_page.payment_target import PaymentTarget
 from hosted_page.sms import invitations, limits, outbox, sending, stopped_numbers
-from hosted_page.sms.outbox import Asked
+from hosted_page.sms.outbox import MessageRequest
 from hosted_page.sms.senders import InDoubt, Refused
 from hosted_page.steps import codes
 from payments.models import Merchant
@@ -66,7 +66,9 @@ def put(
     kind: SmsMessage.Kind = SmsMessage.Kind.CODE,
     address: str = "192.0.2.1",
 ) -> None:
-    outbox.queue_message(Asked(kind, phone, target, "words", timezone.now() + codes.CODE_LIFE, address))
+    outbox.queue_message(
+        MessageRequest(kind, phone, target, "words", timezone.now() + codes.CODE_LIFE, address)
+    )
 
 
 def send_all() -> None:
@@ -96,7 +98,7 @@ class TestAnInvitation:
         [(phone, text)] = carrier.sent.values()
         assert phone == "+447700900456"
         link = f"{settings.CHECKOUT_PAGE_URL}/share/{finns.token}"
-        stop = stopped_numbers.link(outbox.digest(phone))
+        stop = stopped_numbers.stop_link(outbox.number_digest(phone))
         assert (
             text == f"Lea utox is asking you for £20.00, your share at {lea.checkout.merchant.name}: {link}"
             f" No more texts: {stop}"

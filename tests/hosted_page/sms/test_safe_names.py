@@ -22,4 +22,4 @@ from payments.models import Merchant
     ],
 )
 def test_a_name_says_nothing_but_a_name(name: str, shown: str) -> None:
-    assert safe_names.shop(Merchant(name=name)) == shown
+    assert safe_names.safe_shop_name(Merchant(name=name)) == shown

@@ -21,7 +21,7 @@ from hosted_page import tasks
 from hosted_page.models import SignInCode, SmsMessage
 from hosted_page.payment_target import PaymentTarget
 from hosted_page.sms import limits, outbox, senders, sending
-from hosted_page.sms.senders import InDoubt, NotTaken, Refused
+from hosted_page.sms.senders import InDoubt, NotAccepted, Refused
 from hosted_page.steps import codes as sign_in
 from hosted_page.steps.phone import parse_phone
 from payments import operator_stops
@@ -110,7 +110,7 @@ class TestACode:
         Payer(unpaid).post("/phone", phone=PHONE)
         send_all()
         (sent,) = rows()
-        sending.end(sent, is_sent=False, refusal="opted_out")
+        sending.end_message(sent, is_sent=False, refusal="opted_out")
         assert (rows()[0].sent_at, rows()[0].refusal) == (sent.sent_at, "")
 
     @pytest.mark.rule("sms.once")
@@ -129,7 +129,7 @@ class TestACode:
     ) -> None:
         Payer(unpaid).post("/phone", phone=PHONE)
         with monkeypatch.context() as busy:
-            busy.setattr(carrier, "send", failing(NotTaken("too_many_requests")))
+            busy.setattr(carrier, "send", failing(NotAccepted("too_many_requests")))
             send_all()
         (waiting,) = rows()
         assert (waiting.claimed_at, waiting.ended_at, waiting.phone) == (None, None, LEA)
@@ -170,7 +170,7 @@ class TestACode:
     def test_is_not_sent_when_the_next_one_is_there(self, unpaid: Checkout, carrier: Network) -> None:
         lea = Payer(unpaid)
         lea.post("/phone", phone=PHONE)
-        SmsMessage.objects.update(created_at=timezone.now() - limits.GAP)
+        SmsMessage.objects.update(created_at=timezone.now() - limits.CODE_INTERVAL)
         lea.post("/resend")
         send_all()
         newest = SignInCode.objects.latest("created_at")
@@ -208,7 +208,7 @@ class TestAStop:
         lea = Payer(unpaid)
         lea.post("/phone", phone=PHONE)
         Switch.objects.create(merchant=None if of_all else acme, reason="a thief")
-        operator_stops.read_anew()
+        operator_stops.reread_stops()
         page = Payer(unpaid).post("/phone", phone="07700 900456")
         assert "is not taking payments now" in words(page) and "not sent a code" in words(page)
         send_all()
@@ -216,7 +216,7 @@ class TestAStop:
 
     def test_of_another_merchant_ends_none(self, unpaid: Checkout, carrier: Network, rival: Merchant) -> None:
         Switch.objects.create(merchant=rival, reason="a thief")
-        operator_stops.read_anew()
+        operator_stops.reread_stops()
         Payer(unpaid).post("/phone", phone=PHONE)
         send_all()
         assert len(carrier.sent) == 1
@@ -236,7 +236,7 @@ class TestAStrangersNumber:
     def test_gets_nothing_and_loses_nothing(self, order: Checkout, carrier: Network, acme: Merchant) -> None:
         for _ in range(sign_in.CODES_PER_SUBJECT):
             assert Payer(order).post("/phone", phone="07700 900456").status_code == 303
-            SignInCode.objects.update(created_at=timezone.now() - limits.GAP)
+            SignInCode.objects.update(created_at=timezone.now() - limits.CODE_INTERVAL)
         send_all()
         assert carrier.sent == {} and all(emptied())
         assert Payer(factories.checkout(acme)).post("/phone", phone="07700 900456").status_code == 303
@@ -255,7 +255,7 @@ class TestAStrangersNumber:
                         (answer.status_code, words(answer).partition("field-error")[2].partition("</p>")[0])
                     )
                 codes = SignInCode.objects.filter(phone=parse_phone(phone, order.merchant))
-                codes.filter(subject=order.pk).update(created_at=timezone.now() - limits.GAP)
+                codes.filter(subject=order.pk).update(created_at=timezone.now() - limits.CODE_INTERVAL)
             return seen
 
         assert answers(PHONE) == answers("07700 900456")
@@ -267,7 +267,11 @@ class TestAStrangersNumber:
         locked: list[str] = []
         monkeypatch.setattr(quota, "lock", lambda *keys: locked.extend(keys))
         Payer(order).post("/phone", phone=PHONE)
-        assert locked.count(f"sms:{outbox.digest(LEA)}") == 1 and len(locked) == 2 and "sms:" not in locked
+        assert (
+            locked.count(f"sms:{outbox.number_digest(LEA)}") == 1
+            and len(locked) == 2
+            and "sms:" not in locked
+        )
 
     def test_is_written_by_as_many_statements(self, order: Checkout, carrier: Network) -> None:
         def statements(phone: str) -> int:
@@ -282,8 +286,8 @@ class TestAStrangersNumber:
     ) -> None:
         for _ in range(limits.PER_NUMBER[0].maximum):
             Payer(factories.checkout(acme)).post("/phone", phone=PHONE)
-            SmsMessage.objects.filter(created_at__gt=timezone.now() - limits.GAP).update(
-                created_at=timezone.now() - limits.GAP
+            SmsMessage.objects.filter(created_at__gt=timezone.now() - limits.CODE_INTERVAL).update(
+                created_at=timezone.now() - limits.CODE_INTERVAL
             )
         send_all()
         carrier.sent.clear()
@@ -299,8 +303,8 @@ class TestAStrangersNumber:
             assert Payer(asked_for).post("/phone", phone=PHONE).status_code == 303
         send_all()
         assert len(carrier.sent) == 1
-        SmsMessage.objects.update(created_at=timezone.now() - limits.GAP)
-        SignInCode.objects.update(created_at=timezone.now() - limits.GAP)
+        SmsMessage.objects.update(created_at=timezone.now() - limits.CODE_INTERVAL)
+        SignInCode.objects.update(created_at=timezone.now() - limits.CODE_INTERVAL)
         assert Payer(order).post("/phone", phone=PHONE).status_code == 303
         send_all()
         assert len(carrier.sent) == 2

@@ -67,7 +67,7 @@ class TestAnInvitation:
     def test_goes_again_to_who_takes_it_back(
         self, lead: Payer, share: PaymentRequest, carrier: Network
     ) -> None:
-        client, path = Client(), urlsplit(stopped_numbers.link(outbox.digest(FINNS))).path
+        client, path = Client(), urlsplit(stopped_numbers.stop_link(outbox.number_digest(FINNS))).path
         client.post(path)
         assert "Send me these texts again" in words(client.get(path))
         for _ in range(2):
@@ -82,19 +82,19 @@ class TestAnInvitation:
     ) -> None:
         ask(lead, share)
         carrier.sent.clear()
-        Client().post(urlsplit(stopped_numbers.link(outbox.digest(FINNS))).path)
+        Client().post(urlsplit(stopped_numbers.stop_link(outbox.number_digest(FINNS))).path)
         send_all()
         assert carrier.sent == {} and SmsMessage.objects.get(kind="invitation").sent_at is None
 
     def test_goes_on_to_others(self, lead: Payer, share: PaymentRequest, carrier: Network) -> None:
-        Client().post(urlsplit(stopped_numbers.link(outbox.digest("+447700900457"))).path)
+        Client().post(urlsplit(stopped_numbers.stop_link(outbox.number_digest("+447700900457"))).path)
         ask(lead, share)
         send_all()
         assert FINNS in [phone for phone, _ in carrier.sent.values()]
 
 
 def test_codes_go_on(unpaid: Checkout, carrier: Network) -> None:
-    Client().post(urlsplit(stopped_numbers.link(outbox.digest(FINNS))).path)
+    Client().post(urlsplit(stopped_numbers.stop_link(outbox.number_digest(FINNS))).path)
     Payer(unpaid).post("/phone", phone=FINN)
     assert sending.claim() is not None
 
@@ -108,6 +108,7 @@ def test_a_link_that_we_never_made_is_a_404(token: str) -> None:
 
 def test_a_link_of_another_number_needs_its_own_signature() -> None:
     one, other = (
-        urlsplit(stopped_numbers.link(outbox.digest(phone))).path for phone in (FINNS, "+447700900457")
+        urlsplit(stopped_numbers.stop_link(outbox.number_digest(phone))).path
+        for phone in (FINNS, "+447700900457")
     )
     assert Client().get(one[:30] + other[30:]).status_code == 404

@@ -83,8 +83,8 @@ class TestARefundThatFails:
         if is_meanwhile:
             monkeypatch.setattr(
                 lead_notifications,
-                "take_back",
-                partial(self.fails_before, order, lead_notifications.take_back),
+                "requeue",
+                partial(self.fails_before, order, lead_notifications.requeue),
             )
         self.waits(network)
         if not is_meanwhile:

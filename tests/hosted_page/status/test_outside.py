@@ -39,7 +39,7 @@ def refund(order: Checkout) -> None:
     """Refund the rest of the order for the merchant, let the bank settle the refund, and check the ledger."""
     refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
     mates.pump(order.pk, rounds=3)
-    assert ledger_proof.breaches() == []
+    assert ledger_proof.find_breaches() == []
 
 
 @pytest.mark.rule("sync.outside")
@@ -167,6 +167,6 @@ class TestWhatCameBackAndWasSettledOutside:
         page = text(words(lea.get()))
         assert "Paid back another way" in page and "ack on your card" not in page
         assert "is back on Visa" not in page and "Sent back" not in page
-        settling_outside.take_back(Booking.objects.get().pk, note="It was not", cause=CAUSE)
+        settling_outside.reverse_booking(Booking.objects.get().pk, note="It was not", cause=CAUSE)
         page = text(words(lea.get()))
         assert "another way" in page and "ack on your card" not in page and "Paid back" not in page

@@ -76,7 +76,7 @@ class TestTheText:
         (said,) = texts(carrier)
         assert said.startswith("Your receipt from Acme Tickets, £90.00: http")
         assert said.endswith(f"/pay?id={paid.checkout.pk}&sign_in=1")
-        assert list(budgets.unpaid(SmsMessage.objects.filter(kind="receipt"))), "it keeps its place"
+        assert list(budgets.counted_messages(SmsMessage.objects.filter(kind="receipt"))), "it keeps its place"
 
     def test_goes_once_and_a_second_tap_reads_so(
         self, paid: Payer, carrier: Network, settings: Settings
@@ -149,20 +149,20 @@ class TestItIsRefused:
 
     @pytest.mark.rule("sms.stop")
     def test_to_a_number_that_stopped(self, paid: Payer, carrier: Network) -> None:
-        Client().post(urlsplit(stopped_numbers.link(outbox.digest(LEAS))).path)
+        Client().post(urlsplit(stopped_numbers.stop_link(outbox.number_digest(LEAS))).path)
         said = self.asked(paid, carrier)
         assert "This number has stopped our texts, except for codes. Print the receipt." in said
 
     @pytest.mark.rule("sms.stop")
     def test_to_a_number_that_stops_meanwhile(self, paid: Payer, carrier: Network) -> None:
         paid.post("/receipt")
-        Client().post(urlsplit(stopped_numbers.link(outbox.digest(LEAS))).path)
+        Client().post(urlsplit(stopped_numbers.stop_link(outbox.number_digest(LEAS))).path)
         assert texts(carrier) == []
 
     def test_to_a_number_that_had_its_texts(self, paid: Payer, carrier: Network) -> None:
         for _ in range(limits.PER_NUMBER[0].maximum):
             put(LEAS, PaymentTarget(paid.checkout), kind=SmsMessage.Kind.RETURN)
-            SmsMessage.objects.update(created_at=timezone.now() - limits.GAP)
+            SmsMessage.objects.update(created_at=timezone.now() - limits.CODE_INTERVAL)
         answer = paid.post("/receipt")
         assert answer.status_code == 422
         assert "We cannot send more texts to this number now. Try again in an hour." in text(words(answer))

@@ -103,7 +103,7 @@ class TestTheLink:
     def test_pauses_while_a_card_of_the_order_is_disputed(self, finn: Mate, order: Checkout) -> None:
         assert order.payment_id is not None
         client.call_bank("dispute", payment=order.payment_id)
-        inquiries.open_about([order.payment_id])
+        inquiries.open_inquiries([order.payment_id])
         tasks.answer_inquiries()
         page = words(finn.get())
         assert "A bank is reviewing a payment for this order" in page and "You have not been charged" in page

@@ -44,7 +44,7 @@ class TestTheAnswer:
         assert lea.answer("confirm")["Location"].endswith(f"/pay/confirmed?id={lea.checkout.pk}")
         assert lea.back()["Location"] == f"/pay?id={lea.checkout.pk}"
         assert "your Visa ending 3155" in words(lea.get())
-        assert (status(lea), charges(), ledger_proof.breaches()) == ("authorized", ["held"], [])
+        assert (status(lea), charges(), ledger_proof.find_breaches()) == ("authorized", ["held"], [])
 
     @pytest.mark.rule("pay.challenge")
     def test_no_leads_to_the_card_step_with_its_reason(self, lea: Asked) -> None:

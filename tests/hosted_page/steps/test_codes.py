@@ -73,11 +73,11 @@ class TestCode:
     def test_says_when_another_may_be_asked_for(self, lea: Payer, right: str) -> None:
         SignInCode.objects.update(created_at=timezone.now() - timedelta(seconds=20))
         assert re.search(r'data-resend-in="(10|9|8)"', lea.get().content.decode())
-        SignInCode.objects.update(created_at=timezone.now() - limits.GAP)
+        SignInCode.objects.update(created_at=timezone.now() - limits.CODE_INTERVAL)
         assert "data-resend-in" not in lea.get().content.decode()
 
     def test_of_an_earlier_text_no_longer_works(self, lea: Payer, right: str) -> None:
-        SmsMessage.objects.update(created_at=timezone.now() - limits.GAP)
+        SmsMessage.objects.update(created_at=timezone.now() - limits.CODE_INTERVAL)
         lea.post("/resend")
         if lea.code() != right:
             assert "is not right" in words(lea.post("/code", code=right))
@@ -117,7 +117,7 @@ class TestSigningIn:
     def test_sends_five_codes_at_most(self, finn: Mate) -> None:
         for _ in range(codes.CODES_PER_SUBJECT):
             finn.post("/phone", phone=FINN)
-            SmsMessage.objects.update(created_at=timezone.now() - limits.GAP)
+            SmsMessage.objects.update(created_at=timezone.now() - limits.CODE_INTERVAL)
         refused = finn.post("/resend")
         assert refused.status_code == 422 and "cannot send more codes for this page today" in words(refused)
         SignInCode.objects.update(created_at=timezone.now() - codes.CODES_WITHIN)

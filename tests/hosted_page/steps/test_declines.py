@@ -154,7 +154,7 @@ def test_tries_are_deleted_when_no_limit_looks_at_them(new: Callable[..., Payer]
     give(new(), DECLINED)
     tasks.delete_old_card_tries()
     assert CardTry.objects.count() == 1
-    CardTry.objects.update(id=clock.first_id(timezone.now() - declines.KEPT - timedelta(seconds=1)))
+    CardTry.objects.update(id=clock.first_id(timezone.now() - declines.RETENTION - timedelta(seconds=1)))
     tasks.delete_old_card_tries()
     assert not CardTry.objects.exists()
 
@@ -175,7 +175,7 @@ def test_a_mates_cards_are_counted_with_all_others(at: Callable[[str], Checkout]
 
 @pytest.mark.django_db(transaction=True)
 def test_of_ten_at_once_no_more_than_the_limit_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    decide, together = declines._decide, threading.Barrier(10)
+    decide, together = declines._run_limit_check, threading.Barrier(10)
 
     def dawdle(template: str, given: Any) -> None:
         decide(template, given)
@@ -193,7 +193,7 @@ def test_of_ten_at_once_no_more_than_the_limit_are_tried(monkeypatch: pytest.Mon
             connection.close()
         return True
 
-    monkeypatch.setattr(declines, "_decide", dawdle)
+    monkeypatch.setattr(declines, "_run_limit_check", dawdle)
     phones = [f"+44770090020{number}" for number in range(10)]
     addresses = [f"198.51.100.{number}" for number in range(10)]
     with ThreadPoolExecutor(10) as pool:
@@ -227,7 +227,7 @@ def test_of_good_cards_the_tries_count_no_more(acme: Merchant) -> None:
             status=status,
             decline_reason=reason,
         )
-        declines.check(PaymentTarget(Checkout(pk=uuid4())), lea, "192.0.2.1")
+        declines.check_limits(PaymentTarget(Checkout(pk=uuid4())), lea, "192.0.2.1")
         # Another person tries a card from the same address, which updates the counts of the address.
         admit(Customer(phone="+447700900999"), "tok", "192.0.2.1").delete()
         tried.refresh_from_db()
@@ -238,7 +238,7 @@ def admit(person: Customer, token: str, address: str) -> CardTry:
     """Count a person's try to pay a new order with a card, as the service does; return its row."""
     target = PaymentTarget(Checkout(pk=uuid4()))
     with transaction.atomic():
-        declines.admit(target, person, token, address)
+        declines.count_card_try(target, person, token, address)
     return CardTry.objects.get(subject=target.subject)
 
 

@@ -61,7 +61,7 @@ class TestWhoIsSignedOut:
 
     def test_is_told_nothing_later_than_an_hour(self, lea: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(payer, "LIFE", -1)
-        monkeypatch.setattr(payer, "AFTERWARDS", -1)
+        monkeypatch.setattr(payer, "NOTICE_SECONDS", -1)
         assert "You are signed out" not in words(lea.get())
 
     def test_may_put_it_off_before(self, lea: Payer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,9 @@ def running(
     address = {"BASE_URL": f"https://localhost:{https}", "TRUSTED_PROXY_COUNT": "1"}
     with deployment.running(folder) as (whole, service):
         command = proxy.command(folder, folder / ".tls", web=whole.variables["PORT"], http=http, https=https)
-        nginx = subprocess.Popen(children.tied(command, by=signal.SIGTERM), stderr=subprocess.DEVNULL)
+        nginx = subprocess.Popen(
+            children.tie_to_parent(command, by=signal.SIGTERM), stderr=subprocess.DEVNULL
+        )
         try:
             whole.start_anew({**variables, **address}, **of_part)
             polling.until((folder / "nginx.pid").exists, within=10, what="nginx")

@@ -59,7 +59,7 @@ def gather_static_files(folder: Path) -> None:
     """Collect the static files as `make static` does, because pages outside `local` need them."""
     variables = {
         **os.environ,
-        **environment.keys(folder),
+        **environment.load_keys(folder),
         **SANDBOX,
         "BASE_URL": "https://localhost",
         "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/nothing",
@@ -114,7 +114,7 @@ BY_OTHERS: dict[str, tuple[str, Line]] = {
 def test_each_line_says_whose_order_it_is_about_and_how_long_it_took(order: Order, what: str) -> None:
     part, facts = (BY_CLIENT | BY_OTHERS)[what]
     line = order.line(part, **facts)
-    assert re.fullmatch(r"[0-9a-f-]{36}", line["merchant"]) and line["version"] == version.running()
+    assert re.fullmatch(r"[0-9a-f-]{36}", line["merchant"]) and line["version"] == version.running_version()
     assert isinstance(line["ms"], int) and line["timestamp"].endswith("Z") and line["level"] == "info"
     if what in BY_CLIENT:
         assert re.fullmatch(r"[0-9a-f-]{36}", line["client"]) and line["request_id"].startswith("req_")

@@ -128,7 +128,11 @@ def test_errors_are_told_without_what_nobody_may_read(
     for line in filter(None, found.splitlines()):
         event = json.loads(line)
         if "exception" in event:
-            assert event["release"] == version.running() and "request" not in event and "user" not in event
+            assert (
+                event["release"] == version.running_version()
+                and "request" not in event
+                and "user" not in event
+            )
             frames = [
                 frame for value in event["exception"]["values"] for frame in value["stacktrace"]["frames"]
             ]

@@ -56,7 +56,7 @@ def added_up(merchant: Merchant) -> dict[str, int]:
 
 
 def balances(merchant: Merchant) -> dict[str, int]:
-    (found,) = sums.balances(merchant.pk, ACCOUNT)
+    (found,) = sums.read_balances(merchant.pk, ACCOUNT)
     return found
 
 
@@ -90,7 +90,7 @@ def quarter(acme: Merchant, rival: Merchant) -> Merchant:
 
 class TestClosing:
     def test_sums_whole_months_and_the_days_of_the_current_one(self, quarter: Merchant) -> None:
-        assert sums.close(at("2026-03-02T02:00"))
+        assert sums.close_days(at("2026-03-02T02:00"))
         assert spans(quarter) == [
             (date(2026, 1, 1), date(2026, 2, 1)),
             (date(2026, 2, 1), date(2026, 3, 1)),
@@ -103,7 +103,7 @@ class TestClosing:
     def test_day_after_day_comes_to_the_same(self, quarter: Merchant, rival: Merchant) -> None:
         for day in range(90):
             now = at("2026-01-01T02:00") + timedelta(days=day)
-            assert sums.close(now)
+            assert sums.close_days(now)
             assert (balances(quarter), balances(rival)) == (added_up(quarter), added_up(rival)), now
         assert spans(quarter) == [
             (date(2026, 1, 1), date(2026, 2, 1)),
@@ -111,32 +111,32 @@ class TestClosing:
             (date(2026, 3, 1), date(2026, 3, 2)),
             (date(2026, 3, 2), date(2026, 3, 3)),
         ]
-        assert sums.close(at("2026-04-01T02:00"))
+        assert sums.close_days(at("2026-04-01T02:00"))
         assert spans(quarter)[-1] == (date(2026, 3, 1), date(2026, 4, 1)) and len(spans(quarter)) == 3
         assert (
             balances(quarter) == added_up(quarter) and ledger_proof.breaches_of_sums(date(2026, 3, 1)) == []
         )
 
     def test_closes_a_day_an_hour_after_its_end(self, quarter: Merchant) -> None:
-        sums.close(at("2026-03-02T00:59"))
+        sums.close_days(at("2026-03-02T00:59"))
         assert LedgerClosing.objects.get().closed_until == at("2026-03-01T00:00")
-        sums.close(at("2026-03-02T01:00"))
+        sums.close_days(at("2026-03-02T01:00"))
         assert LedgerClosing.objects.get().closed_until == at("2026-03-02T00:00")
 
     def test_twice_is_once(self, quarter: Merchant) -> None:
-        assert sums.close(at("2026-03-02T02:00"))
+        assert sums.close_days(at("2026-03-02T02:00"))
         before = list(LedgerSum.objects.order_by("id").values())
-        assert not sums.close(at("2026-03-02T02:00"))
-        assert not sums.close(at("2026-02-02T02:00")), "an earlier clock opens nothing"
+        assert not sums.close_days(at("2026-03-02T02:00"))
+        assert not sums.close_days(at("2026-02-02T02:00")), "an earlier clock opens nothing"
         assert list(LedgerSum.objects.order_by("id").values()) == before
 
     def test_by_two_at_a_time_is_done_once(self, quarter: Merchant, other: Any) -> None:
-        sums.close(at("2026-02-02T02:00"))
+        sums.close_days(at("2026-02-02T02:00"))
         other.execute("SELECT 1 FROM payments_ledgerclosing FOR NO KEY UPDATE")
         with connection.cursor() as cursor:
             cursor.execute("SET lock_timeout = '100ms'")
             try:
-                assert not sums.close(at("2026-02-02T02:00")), "and nobody waits"
+                assert not sums.close_days(at("2026-02-02T02:00")), "and nobody waits"
             finally:
                 cursor.execute("RESET lock_timeout")
         other.rollback()
@@ -154,11 +154,11 @@ class TestWhoComesLate:
     def test_commits_into_a_closed_day_and_is_waited_for(self, quarter: Merchant, other: Any) -> None:
         moved(quarter, at("2026-02-15T12:00"), 5, by=other)
         for _ in range(2):
-            assert not sums.close(at("2026-03-02T02:00"))
+            assert not sums.close_days(at("2026-03-02T02:00"))
             assert balances(quarter) == added_up(quarter)
         other.commit()
         assert balances(quarter) == added_up(quarter)
-        assert sums.close(at("2026-03-02T02:00"))
+        assert sums.close_days(at("2026-03-02T02:00"))
         assert balances(quarter) == added_up(quarter)
         february = LedgerSum.objects.get(
             account=ACCOUNT, merchant=quarter, currency="GBP", begin="2026-02-01"
@@ -166,7 +166,7 @@ class TestWhoComesLate:
         assert february.amount == -1105
 
     def test_posts_into_a_closed_day_and_counts_when_it_comes(self, quarter: Merchant) -> None:
-        sums.close(at("2026-03-02T02:00"))
+        sums.close_days(at("2026-03-02T02:00"))
         moved(quarter, at("2026-02-15T12:00"), 5)
         newest = Posting.objects.order_by("-created_at")[0]
         assert clock.now() - newest.created_at < timedelta(minutes=1)
@@ -183,24 +183,26 @@ class TestWhoComesLate:
         """
         wrong = clock.now() + ahead
         moved(acme, wrong, 5)
-        assert sums.close(wrong + timedelta(days=2))
+        assert sums.close_days(wrong + timedelta(days=2))
         moved(acme, clock.now(), 7)
         assert balances(acme) == added_up(acme) == {"GBP": -12}
         newest = Posting.objects.order_by("-created_at")[0]
         assert newest.created_at == LedgerClosing.objects.get().closed_until
-        assert sums.close(wrong + timedelta(days=4))
+        assert sums.close_days(wrong + timedelta(days=4))
         assert balances(acme) == added_up(acme)
         assert [
-            breach for month in ledger_proof.months() for breach in ledger_proof.breaches_of_sums(month)
+            breach
+            for month in ledger_proof.ledger_months()
+            for breach in ledger_proof.breaches_of_sums(month)
         ] == []
 
     def test_who_began_after_the_look_is_not_waited_for(self, quarter: Merchant, other: Any) -> None:
-        sums.close(at("2026-03-01T02:00"))
+        sums.close_days(at("2026-03-01T02:00"))
         other.execute("SELECT pg_current_xact_id()")
-        assert not sums.close(at("2026-03-02T02:00"))
+        assert not sums.close_days(at("2026-03-02T02:00"))
         other.rollback()
         other.execute("SELECT pg_current_xact_id()")
-        assert sums.close(at("2026-03-02T02:00"))
+        assert sums.close_days(at("2026-03-02T02:00"))
 
     def test_whoever_has_looked_at_the_closing_has_a_transaction_id(self, acme: Merchant, other: Any) -> None:
         """A transaction gets an id before the trigger reads `closed_until`, even if it then adds no posting.
@@ -223,10 +225,10 @@ class TestWhoComesLate:
 
     def test_a_horizon_of_another_server_is_looked_for_anew(self, quarter: Merchant, other: Any) -> None:
         other.execute("SELECT pg_current_xact_id()")
-        sums.close(at("2026-03-02T02:00"))
+        sums.close_days(at("2026-03-02T02:00"))
         other.rollback()
         LedgerClosing.objects.update(horizon=10**15)
-        assert sums.close(at("2026-03-02T02:00"))
+        assert sums.close_days(at("2026-03-02T02:00"))
 
 
 def read(merchant: Merchant) -> dict[str, int]:
@@ -256,7 +258,7 @@ def test_a_balance_reads_the_sums_and_the_postings_of_open_days_alone(
         for merchant in (acme, rival):
             moved(merchant, datetime(2025, month, 10, tzinfo=UTC), times=400)
     moved(acme, at("2026-01-02T00:30"), times=4)
-    assert sums.close(at("2026-01-02T02:00"))
+    assert sums.close_days(at("2026-01-02T02:00"))
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE payments_posting")
         cursor.execute("VACUUM ANALYZE payments_ledgersum")
@@ -280,13 +282,17 @@ class TestTheProof:
     def test_names_the_merchant_whose_sums_are_not_those_of_the_postings(
         self, quarter: Merchant, tampering: str
     ) -> None:
-        sums.close(at("2026-03-02T02:00"))
-        assert next(ledger_proof.months()) == date(2026, 1, 1)
+        sums.close_days(at("2026-03-02T02:00"))
+        assert next(ledger_proof.ledger_months()) == date(2026, 1, 1)
         assert [
-            found for month in ledger_proof.months() for found in ledger_proof.breaches_of_sums(month)
+            found for month in ledger_proof.ledger_months() for found in ledger_proof.breaches_of_sums(month)
         ] == []
         without_guards(tampering, merchant=quarter.pk)
-        found = {breach for month in ledger_proof.months() for breach in ledger_proof.breaches_of_sums(month)}
+        found = {
+            breach
+            for month in ledger_proof.ledger_months()
+            for breach in ledger_proof.breaches_of_sums(month)
+        }
         assert found == {(quarter.pk, kinds.LEDGER_SUMS, quarter.pk)}
 
     @pytest.mark.parametrize("ahead", [timedelta(0), timedelta(days=40)])
@@ -299,20 +305,24 @@ class TestTheProof:
         """
         now = clock.now()
         moved(acme, now, 5)
-        assert sums.close(now + timedelta(days=80))
+        assert sums.close_days(now + timedelta(days=80))
         assert list(ledger_proof.breaches_of_sums(now.date().replace(day=1))) == []
         order = Checkout.objects.get(merchant=acme).pk
         facts = {"merchant": acme.pk, "checkout": order, "amount": 7, "currency": "GBP", "at": now + ahead}
         without_guards(LINES, times=1, **facts)
         assert balances(acme) != added_up(acme)
-        found = {breach for month in ledger_proof.months() for breach in ledger_proof.breaches_of_sums(month)}
+        found = {
+            breach
+            for month in ledger_proof.ledger_months()
+            for breach in ledger_proof.breaches_of_sums(month)
+        }
         assert found == {(acme.pk, kinds.LEDGER_SUMS, acme.pk)}
 
     def test_sees_postings_from_before_the_first_sum(self, quarter: Merchant) -> None:
-        sums.close(at("2026-03-02T02:00"))
+        sums.close_days(at("2026-03-02T02:00"))
         without_guards("UPDATE payments_posting SET created_at = '2025-11-05' WHERE amount = -1")
-        assert list(ledger_proof.months())[:2] == [date(2025, 11, 1), date(2025, 12, 1)]
+        assert list(ledger_proof.ledger_months())[:2] == [date(2025, 11, 1), date(2025, 12, 1)]
         assert ledger_proof.breaches_of_sums(date(2025, 11, 1)) != []
 
     def test_has_nothing_to_say_while_nothing_is_summed(self, quarter: Merchant) -> None:
-        assert list(ledger_proof.months()) == []
+        assert list(ledger_proof.ledger_months()) == []

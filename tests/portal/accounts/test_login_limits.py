@@ -176,7 +176,7 @@ class TestOthers:
             address_digest=LoginAttempt.objects.latest("created_at").address_digest
         ).delete()
         # HOME no longer counts as a known address, as if the login from it were long ago.
-        monkeypatch.setattr(login_limits, "KNOWN", timedelta(0))
+        monkeypatch.setattr(login_limits, "KNOWN_ADDRESS_PERIOD", timedelta(0))
         assert Client().post("/accounts/login/code/", {"email": EMAIL}, REMOTE_ADDR=HOME).status_code == 200
 
     def test_nothing_that_was_typed_is_kept(self, lea: User) -> None:
@@ -186,7 +186,7 @@ class TestOthers:
 
     def test_old_ones_are_deleted(self, lea: User) -> None:
         fail(1)
-        pass_time(login_limits.KEPT - timedelta(minutes=1))
+        pass_time(login_limits.RETENTION - timedelta(minutes=1))
         fail(1)
         tasks.delete_login_attempts()
         assert LoginAttempt.objects.count() == 2

@@ -127,12 +127,12 @@ class TestSlots:
         monkeypatch.setattr("config.lib.bulkhead.WAIT_SECONDS", 60)
         asked = [pool.submit(hashed, "10.0.0.1") for _ in range(12)]
         assert slow.begun.acquire(timeout=10)
-        while sum(one.done() for one in asked) < 12 - password_slots.OF_A_NETWORK:
+        while sum(one.done() for one in asked) < 12 - password_slots.PER_NETWORK:
             pass
         neighbour = pool.submit(hashed, "10.0.0.2")
-        slow.may_end.release(1 + password_slots.OF_A_NETWORK)
+        slow.may_end.release(1 + password_slots.PER_NETWORK)
         assert neighbour.result(10) != "refused"
-        assert [one.result(10) for one in asked].count("refused") == 12 - password_slots.OF_A_NETWORK
+        assert [one.result(10) for one in asked].count("refused") == 12 - password_slots.PER_NETWORK
 
     def test_the_queue_of_the_service_is_bounded(self) -> None:
         assert (password_slots.SLOTS.slots, password_slots.SLOTS._queue) == (1, password_slots.QUEUE)

@@ -31,8 +31,8 @@ def pass_time(span: timedelta) -> None:
     UserSession.objects.update(last_seen_at=F("last_seen_at") - span)
     for row in Session.objects.all():
         facts = row.get_decoded()
-        if sessions.BEGAN in facts:
-            facts[sessions.BEGAN] -= span.total_seconds()
+        if sessions.BEGAN_KEY in facts:
+            facts[sessions.BEGAN_KEY] -= span.total_seconds()
             row.session_data = Session.objects.encode(facts)
             row.save(update_fields=["session_data"])
 
@@ -247,4 +247,4 @@ class TestList:
         ],
     )
     def test_says_browsers_in_words(self, user_agent: str, words: str) -> None:
-        assert sessions.browser(user_agent) == words
+        assert sessions.browser_in_words(user_agent) == words

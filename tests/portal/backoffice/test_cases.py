@@ -90,7 +90,7 @@ def test_shows_what_to_do_about_a_case_without_a_known_reason(operator: Client, 
 class TestTheOldest:
     @pytest.fixture(autouse=True)
     def few(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("portal.backoffice.cases.SHOWN", 2)
+        monkeypatch.setattr("portal.backoffice.cases.MAX_SHOWN", 2)
 
     @pytest.mark.parametrize("path", ["/admin/", "/admin/operations/"])
     def test_are_shown_and_lead_to_the_list_of_all(
@@ -105,7 +105,7 @@ class TestTheOldest:
         assert f'href="{everything}">All 3 discrepancies</a>' in page
         assert f'href="{everything}&amp;kind=disputed">1 dispute</a>' in page
         assert kinds.FORGED_NOTIFICATION.sentence in page and "A payer disputes" not in page
-        monkeypatch.setattr("portal.backoffice.cases.LISTED", 3)
+        monkeypatch.setattr("portal.backoffice.cases.MAX_LISTED", 3)
         page = operator.get(path).content.decode()
         assert ">All open discrepancies</a>" in page and ">All open disputes</a>" in page
 

@@ -85,7 +85,7 @@ def test_calls_texts_so_where_it_is_a_label(operator: Client) -> None:
 
 def test_orders_links_by_topic_as_the_overview_does() -> None:
     links = [Link(title, "/") for title in ("Bills", "Disputes", "Events", "Payments", "Refunds")]
-    found = [(topic, [link.title for link in rows]) for topic, rows in frame.by_topic(links)]
+    found = [(topic, [link.title for link in rows]) for topic, rows in frame.group_by_topic(links)]
     assert found == [
         ("Orders", ["Refunds"]),
         ("Money", ["Payments", "Disputes"]),

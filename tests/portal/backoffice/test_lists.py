@@ -141,7 +141,7 @@ class TestDiscrepancies:
     def test_lead_each_to_where_it_is_decided(
         self, client: Client, captured: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("portal.backoffice.cases.SHOWN", 1)
+        monkeypatch.setattr("portal.backoffice.cases.MAX_SHOWN", 1)
         capture = Operation.objects.get(kind="capture")
         for kind in (kinds.ANOTHER_AMOUNT, kinds.MISSING_THERE, kinds.VOID_REFUSED):
             reporting.report_operation(capture, kind)

@@ -17,7 +17,7 @@ from checkout.models import Checkout, Refund
 from payments.discrepancies import kinds, reporting
 from payments.models import Merchant, Operation
 from payments.providers.sandbox import fault_injection
-from portal.backoffice.order import utc
+from portal.backoffice.order import format_utc
 from portal.models import User
 from tests import factories, outside
 from tests.factories import CAUSE
@@ -105,7 +105,7 @@ class TestWhatWasDone:
         page = page_of(operator, captured)
         capture = Operation.objects.get(kind="capture")
         assert f'/admin/payments/operation/{capture.pk}/change/">Capture</a>' in page
-        assert "Authorize</a>" in page and utc(capture.ended_at) in page and "Visa 4242" in page
+        assert "Authorize</a>" in page and format_utc(capture.ended_at) in page and "Visa 4242" in page
 
     def test_names_states_and_fields_as_the_badges_do(self, operator: Client, held: Checkout) -> None:
         page = page_of(operator, held).partition("<body")[2]
@@ -130,11 +130,11 @@ class TestWhatWasDone:
         asked, failed = (refund.created_at - timedelta(seconds=seconds) for seconds in (9, 5))
         Refund.objects.update(created_at=asked)
         page = page_of(operator, order)
-        assert utc(asked) in page[page.index(">Refunds</h2>") :]
+        assert format_utc(asked) in page[page.index(">Refunds</h2>") :]
         Operation.objects.filter(pk=part.pk).update(state="failed", ended_at=failed)
         Refund.objects.update(status="failed")
         its = page_of(operator, order).partition(">Refunds</h2>")[2].partition("</table>")[0]
-        assert utc(failed) in its and utc(asked) not in its
+        assert format_utc(failed) in its and format_utc(asked) not in its
 
     def test_counts_the_shares_and_names_nobody(
         self, operator: Client, at: Callable[[str], Checkout]

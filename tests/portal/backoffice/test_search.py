@@ -17,7 +17,7 @@ from payments import bookings
 from payments.discrepancies import kinds, reporting
 from payments.models import Discrepancy, Merchant, Operation, Payment
 from portal.backoffice import lists, search
-from portal.backoffice.search import Found
+from portal.backoffice.search import SearchResults
 from portal.models import User
 from tests import factories, mates, outside
 from tests.conftest import Api
@@ -32,7 +32,7 @@ def found(term: Any) -> list[Checkout]:
     return [row.checkout for row in looked_for(term).orders]
 
 
-def looked_for(term: Any) -> Found:
+def looked_for(term: Any) -> SearchResults:
     request = RequestFactory().get("/admin/find")
     request.user = User(is_superuser=True)
     return search.find_rows(str(term), request)
@@ -119,7 +119,7 @@ class TestFinding:
         reporting.report(kinds.OUTSIDE_CAPTURE, captured.payment_id)
         told = Discrepancy.objects.get()
         with CaptureQueriesContext(connection) as asked:
-            ways = list(search._by_uuid(told.pk))
+            ways = list(search._find_by_uuid(told.pk))
         assert len(asked) == len(ways) == 2 * len(search.KEYS) + 1
 
     @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ class TestFinding:
 
 class TestSeveral:
     def test_say_whether_there_are_older_ones(self, acme: Merchant, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(search, "SHOWN", 2)
+        monkeypatch.setattr(search, "MAX_SHOWN", 2)
         phone = "+447700900555"
         orders = [factories.checkout(acme, merchant_order_id=f"A-{number}") for number in range(3)]
         for order in orders[:2]:

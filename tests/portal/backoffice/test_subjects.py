@@ -14,7 +14,7 @@ from config.lib import clock
 from payments.discrepancies import kinds, reporting
 from payments.models import Discrepancy, Operation
 from portal.backoffice import subjects
-from portal.backoffice.order import utc
+from portal.backoffice.order import format_utc
 from tests.portal import people
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.page")]
@@ -53,5 +53,7 @@ def test_a_discrepancy_has_one_amount_and_one_time_wherever_it_is_read(
         reverse("admin_ask", args=["close", told.pk]),
     ):
         page = client.get(address).content.decode()
-        assert '£41.50 <span class="hint">difference</span>' in page and utc(told.created_at) in page, address
+        assert (
+            '£41.50 <span class="hint">difference</span>' in page and format_utc(told.created_at) in page
+        ), address
     assert '<strong class="case-amount">£90.00' not in page

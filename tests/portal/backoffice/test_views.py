@@ -38,7 +38,7 @@ class TestThePage:
             factories.checkout(merchant, merchant_order_id="A-1")
         page = " ".join(operator.get("/admin/find", {"q": "A-1"}).content.decode().split())
         assert "> 2 orders, found by order id</h2>" in page and "Older ones" not in page
-        monkeypatch.setattr("portal.backoffice.search.SHOWN", 1)
+        monkeypatch.setattr("portal.backoffice.search.MAX_SHOWN", 1)
         # Without a second result, the search would redirect to the only order.
         Merchant.objects.filter(pk=rival.pk).update(name="A-1")
         page = " ".join(operator.get("/admin/find", {"q": "A-1"}).content.decode().split())

@@ -70,10 +70,10 @@ class TestChecklist:
         uuid = api.post("checkouts", factories.order()).json()["data"]["checkout_uuid"]
         assert done() == [True, True, *[False] * 5]
         factories.subscribe(acme, url=stage.URL, event_types=["*"])
-        testing.send(acme)
+        testing.send_test_event(acme)
         stage.deliver(acme, 500)
         assert done()[2] is False
-        testing.send(acme)
+        testing.send_test_event(acme)
         stage.deliver(acme, 204)
         assert done()[2] is True
         stage.hold(Checkout.objects.get(pk=uuid))

@@ -69,7 +69,7 @@ class TestRequests:
         assert made.status_code == 201, made.content
         held = stage.hold(Checkout.objects.get(pk=made.json()["data"]["checkout_uuid"]))
         factories.subscribe(acme, url=stage.URL)
-        assert first_day.first_day_of(acme).steps[1].at == clock.made_at(held.pk)
+        assert first_day.first_day_of(acme).steps[1].at == clock.time_of_id(held.pk)
 
     def test_the_capture_names_the_held_order(self, acme: Merchant, held: Checkout) -> None:
         assert f"/{held.pk}/capture" in first_day._request_example(acme, "capture", None)

@@ -13,7 +13,7 @@ from checkout import captures
 from checkout.models import Checkout
 from config.lib import clock
 from payments.models import Dispute, Merchant
-from portal.dashboard.merchant_tasks import Waiting
+from portal.dashboard.merchant_tasks import WaitingItems
 from portal.models import Role
 from portal.templatetags.portal import when
 from tests import factories
@@ -52,7 +52,7 @@ class TestNeeds:
     def test_are_the_merchants_own(self, acme: Merchant, rival: Merchant) -> None:
         factories.subscribe(rival, url=stage.URL, event_types=["*"])
         stage.parked(rival)
-        assert Waiting(acme).needs() == [] and len(Waiting(rival).needs()) == 1
+        assert WaitingItems(acme).needs() == [] and len(WaitingItems(rival).needs()) == 1
 
     @pytest.mark.rule("dispute.told")
     @pytest.mark.usefixtures("posted")
@@ -70,7 +70,7 @@ class TestNeeds:
         page = client.get(f"/portal/checkouts/{captured.pk}").content.decode()
         assert f'href="mailto:help@checkout.example?subject=Dispute%20{captured.merchant_order_id}"' in page
         decide(found, is_won=True)
-        assert Waiting(acme).needs() == []
+        assert WaitingItems(acme).needs() == []
 
     @pytest.mark.rule("dispute.told")
     @pytest.mark.usefixtures("posted")
@@ -94,5 +94,5 @@ class TestNeeds:
         dispute(captured.payment)
         urgent = dispute(other.payment)
         Dispute.objects.filter(pk=urgent.pk).update(respond_by=clock.now())
-        (need,) = Waiting(acme).needs()
+        (need,) = WaitingItems(acme).needs()
         assert need.title == "2 payments are disputed" and need.address.endswith(str(other.pk))

@@ -17,11 +17,16 @@ def test_is_the_file_as_it_is(name: str) -> None:
 
 def test_there_are_five_quick_starts_and_four_receivers() -> None:
     assert [program.language for program in downloads.quick_starts()] == list(downloads.LANGUAGES.values())
-    assert [program.language for program in downloads.receiving()] == ["Python", "Node", "TypeScript", "PHP"]
+    assert [program.language for program in downloads.receiver_programs()] == [
+        "Python",
+        "Node",
+        "TypeScript",
+        "PHP",
+    ]
 
 
 def test_each_receiver_shows_how_it_catches_up() -> None:
-    found = downloads.catching_up()
+    found = downloads.catch_up_parts()
     assert [program.language for program in found] == ["Python", "Node", "TypeScript", "PHP"]
     for program in found:
         assert "status=authorized" in program.code and "sort=updated_at" in program.code, program.name

@@ -71,7 +71,7 @@ class TestSigning:
     def test_has_all_headers_of_a_delivery(self, monkeypatch: pytest.MonkeyPatch) -> None:
         secret, told = listen.new_secret(), event()
         assert len(secret) == len(signing.new_secret()) and secret.startswith("whsec_")
-        monkeypatch.setattr(real, "_open_secret", lambda sealed: sealed)
+        monkeypatch.setattr(real, "_decrypt_secret", lambda sealed: sealed)
         made = listen.headers(secret, told, b"{}", 3, 1_780_000_000)
         claimed: Any = SimpleNamespace(
             sealed_secrets=[secret],
@@ -80,7 +80,7 @@ class TestSigning:
             event_type=told["type"],
             attempt_number=3,
         )
-        sent = real.signed(claimed, b"{}")
+        sent = real.signed_headers(claimed, b"{}")
         assert made == {name: text for name, text in sent.items() if name != "traceparent"}
 
 

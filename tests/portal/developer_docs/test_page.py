@@ -49,7 +49,9 @@ class TestPage:
         html = Client().get("/api/docs").content.decode()
         for code, cause in causes.CAUSES.items():
             (told,) = re.findall(rf'<li class="refusal" id="error-{code}">.*?</li>', html, re.S)
-            assert page_text.inline(cause.words) in told and page_text.inline(cause.remedy) in told
+            assert (
+                page_text.render_inline(cause.words) in told and page_text.render_inline(cause.remedy) in told
+            )
             assert f"&quot;code&quot;: &quot;{code}&quot;" in told
 
     @pytest.mark.rule("api.document", "api.error")

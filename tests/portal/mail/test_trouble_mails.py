@@ -137,7 +137,7 @@ def test_tells_the_next_day_of_holds_lost_after_the_mail(
     OutboundEmail.objects.create(merchant=owner.merchant, **told)
     at("lapsed")
     # The hold was lost longer ago than LATELY.
-    monkeypatch.setattr(trouble_mails, "LATELY", timedelta())
+    monkeypatch.setattr(trouble_mails, "LOOK_BACK", timedelta())
     (sent,) = look_and_send()
     assert "1 hold lapsed" in sent.body
 

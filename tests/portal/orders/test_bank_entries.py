@@ -113,7 +113,7 @@ class TestEntries:
         reimburse(unpaid, pay)
         come_back()
         settling_outside.settle_outside(returned(unpaid).pk, note="By bank transfer", cause=CAUSE)
-        settling_outside.take_back(Booking.objects.get().pk, note="It was not", cause=CAUSE)
+        settling_outside.reverse_booking(Booking.objects.get().pk, note="It was not", cause=CAUSE)
         booked, reversed_ = (entry for entry in told(unpaid) if "another way" in entry.title)
         assert booked.title == "£30.00 was refunded another way: Visa ending 7726 could not take it"
         assert booked.text == "Posted: £30.00 from the lead to elsewhere."

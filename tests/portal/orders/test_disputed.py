@@ -18,7 +18,7 @@ from tests.portal import stage
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted")]
 
 
-@pytest.mark.parametrize("reason", [*disputed.SAID, "bank_cannot_process", ""])
+@pytest.mark.parametrize("reason", [*disputed.REASON_SENTENCES, "bank_cannot_process", ""])
 def test_a_reason_is_a_sentence(reason: str) -> None:
     said = disputed.reason_in_words(reason)
     assert said[0].isupper() and said.rstrip("”").endswith(".") and "_" not in said

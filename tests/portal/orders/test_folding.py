@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from portal.orders.entries import Entry
-from portal.orders.folding import told_once
+from portal.orders.folding import fold_entries
 
 AT = datetime(2026, 11, 25, 9, 37, tzinfo=UTC)
 
@@ -15,7 +15,7 @@ def entry(kind: str, title: str, after: float = 0, **more: Any) -> Entry:
 
 
 def told(*oldest_first: Entry) -> list[tuple[str, str]]:
-    return [(one.title, one.text) for one in told_once(oldest_first[::-1])]
+    return [(one.title, one.text) for one in fold_entries(oldest_first[::-1])]
 
 
 def test_what_the_bank_did_is_said_with_the_state() -> None:
@@ -36,7 +36,7 @@ def test_a_call_stands_below_what_it_caused() -> None:
     captured = entry("state", "Captured", 1, cause="req_1")
     answered = entry("call", "You called capture, 200", 1.3, request_id="req_1")
     later = entry("call", "You called capture, 200 again", 2, request_id="req_2")
-    found = told_once([later, answered, captured])
+    found = fold_entries([later, answered, captured])
     assert [one.title for one in found] == [later.title, "Captured", answered.title]
     assert found[2].at == captured.at
 
@@ -52,7 +52,7 @@ def read(after: float, title: str = "You read the checkout, 200", actor: str = "
 
 
 def test_reads_in_a_row_are_one_entry() -> None:
-    found = told_once([read(9), read(7), read(5), entry("state", "Captured", 4), read(3)])
+    found = fold_entries([read(9), read(7), read(5), entry("state", "Captured", 4), read(3)])
     assert [one.title for one in found] == [
         "You read the checkout, 200, 3 times",
         "Captured",
@@ -64,5 +64,5 @@ def test_reads_in_a_row_are_one_entry() -> None:
 
 
 def test_reads_by_another_key_or_with_another_answer_stay_apart() -> None:
-    found = told_once([read(9, actor="client:2"), read(7), read(5, title="You read the checkout, 429")])
+    found = fold_entries([read(9, actor="client:2"), read(7), read(5, title="You read the checkout, 429")])
     assert len(found) == 3

@@ -102,7 +102,7 @@ class TestTheOrdersPage:
         assert "captured another amount than the one held: £50.00" in shown
         assert "A capture would not use that money" in shown
         assert "Capture it in time" not in shown
-        reporting.close(Discrepancy.objects.get().pk, note="Seen to.")
+        reporting.close_discrepancy(Discrepancy.objects.get().pk, note="Seen to.")
         assert "captured another amount" not in words(checkout)
 
     def test_says_that_a_capture_has_found_the_money(
@@ -190,7 +190,7 @@ class TestARefundByOthers:
         assert "No card is owed any money" in browser.get(f"{page}/refund").content.decode()
         refunds.accept(acme, captured.pk, ref="r-1", cause=CAUSE)
         captured.refresh_from_db()
-        assert captured.status == "refunded" and ledger_proof.breaches() == []
+        assert captured.status == "refunded" and ledger_proof.find_breaches() == []
 
     def test_that_failed_leaves_all_of_it(self, captured: Checkout, words: Words) -> None:
         given = refund_outside(captured.payment, 1000)

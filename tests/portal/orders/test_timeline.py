@@ -56,7 +56,7 @@ class TestAsLongAsItMayBe:
     def test_why_a_hold_lapsed_counts_them_all_in_as_many_statements(self, held: Checkout) -> None:
         def statements() -> int:
             with CaptureQueriesContext(connection) as queries:
-                lost_holds.why(held)
+                lost_holds.reason_of_lapse(held)
             return len(queries)
 
         lapse(held)
@@ -68,7 +68,7 @@ class TestAsLongAsItMayBe:
         rows = ApiCall.objects.filter(checkout_uuid=held.pk)
         rows.update(created_at=held.voided_at - timedelta(seconds=1))
         assert statements() == few
-        assert "3000 times with 409 not_capturable" in lost_holds.why(held)
+        assert "3000 times with 409 not_capturable" in lost_holds.reason_of_lapse(held)
 
     def test_its_pages_hold_each_thing_once(self, acme: Merchant, captured: Checkout) -> None:
         refuse(captured, 1200)

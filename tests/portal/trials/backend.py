@@ -101,7 +101,7 @@ def walk(
     """Run a case to its end. In each turn, the sandbox takes a step, and the backend gets all deliveries."""
     trial = begin(merchant, name)
     for _ in range(TURNS):
-        trial_runs.step(Trial.objects.select_related("merchant").get(pk=trial.pk))
+        trial_runs.take_step(Trial.objects.select_related("merchant").get(pk=trial.pk))
         trial.refresh_from_db()
         if trial.ended_at:
             break
@@ -117,7 +117,7 @@ def send_due(backend: Backend) -> None:
         status = backend.hear(orjson.loads(claimed.body))
         lease = (claimed.delivery_id, claimed.lease_token)
         error = None if status < 300 else f"HTTP {status}"
-        delivery.record([delivery.Result(*lease, status, error, 340)])
+        delivery.record_results([delivery.Result(*lease, status, error, 340)])
 
 
 def let_lapse(checkout: Checkout) -> None:

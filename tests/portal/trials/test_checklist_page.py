@@ -52,7 +52,7 @@ class TestProgress:
     def test_names_a_case_as_next_once_the_steps_are_done(self, acme: Merchant, api: Api) -> None:
         assert checklist_page.checklist_with_cases(acme).next_case is None
         stage.saved(acme)
-        testing.send(acme)
+        testing.send_test_event(acme)
         stage.deliver(acme, 200)
         stage.captured(acme)
         progress = checklist_page.Progress([], checklist_page.checklist_with_cases(acme).cases)
@@ -67,14 +67,14 @@ class TestProgress:
 
     def test_one_that_runs_says_how_often_the_server_failed(self, acme: Merchant) -> None:
         trial = backend.begin(acme, "twice")
-        trial_runs.step(trial)
+        trial_runs.take_step(trial)
         assert checklist_page.checklist_with_cases(acme).cases[0].trouble == ""
         for often in ("", " twice", " three times"):
             backend.send_due(Failing())
             assert f"500{often}. " not in checklist_page.checklist_with_cases(acme).cases[0].trouble, (
                 "nor do the lines show it yet"
             )
-            trial_runs.step(trial)
+            trial_runs.take_step(trial)
             trouble = checklist_page.checklist_with_cases(acme).cases[0].trouble
             assert trouble.startswith(f"Your server answered 500{often}. Fix it: the next attempt is at ")
         end(trial, has_passed=False)
@@ -83,7 +83,7 @@ class TestProgress:
     def test_one_that_runs_says_when_its_hold_ends_while_it_is_held(self, acme: Merchant) -> None:
         trial = backend.begin(acme, "twice")
         assert checklist_page.checklist_with_cases(acme).cases[0].capture_by is None, "nothing is paid yet"
-        trial_runs.step(trial)
+        trial_runs.take_step(trial)
         held = Checkout.objects.get()
         assert (
             checklist_page.checklist_with_cases(acme).cases[0].capture_by == held.capture_before is not None
@@ -100,7 +100,7 @@ class TestProgress:
     def test_real_traffic_ticks_a_case_too(self, acme: Merchant) -> None:
         stage.saved(acme)
         subscriptions.rotate(acme)
-        testing.send(acme)
+        testing.send_test_event(acme)
         stage.deliver(acme, 200)
         (one,) = [one for one in checklist_page.checklist_with_cases(acme).cases if one.case.name == "rotate"]
         assert one.is_done and one.latest is None and one.ticked_at == Attempt.objects.get().started_at

@@ -31,7 +31,7 @@ class TestLines:
 
     def test_name_a_refused_call_by_its_code(self, acme: Merchant, api: Api) -> None:
         trial = backend.begin(acme, "twice")
-        trial_runs.step(trial)
+        trial_runs.take_step(trial)
         api.post(f"checkouts/{trial.checkout_uuid}/capture", {"amount": 1})
         (line,) = [line for line in shown(trial) if "capture" in line.words]
         assert line.words == "Your server called capture, answered 422 partial_capture_not_supported"
@@ -39,7 +39,7 @@ class TestLines:
 
     def test_say_what_went_wrong_with_an_attempt(self, acme: Merchant) -> None:
         trial = backend.begin(acme, "twice")
-        trial_runs.step(trial)
+        trial_runs.take_step(trial)
         stage.deliver(acme, None, "could not connect")
         assert "checkout.authorized, attempt 1, no answer: could not connect" in [
             line.words for line in shown(trial)
@@ -47,7 +47,7 @@ class TestLines:
 
     def test_are_of_this_order_alone(self, acme: Merchant, api: Api) -> None:
         trial = backend.begin(acme, "twice")
-        trial_runs.step(trial)
+        trial_runs.take_step(trial)
         other = stage.hold(factories.checkout(acme))
         api.post(f"checkouts/{other.pk}/capture")
         assert not [line for line in shown(trial) if str(other.pk) in line.href or "capture" in line.words]
@@ -55,7 +55,7 @@ class TestLines:
     def test_are_bounded(self, acme: Merchant, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(evidence, "MAX_SHOWN", 3)
         trial = backend.begin(acme, "twice")
-        trial_runs.step(trial)
+        trial_runs.take_step(trial)
         for _ in range(5):
             api.post(f"checkouts/{trial.checkout_uuid}/capture", {"amount": 1})
         assert len(shown(trial)) == 3

@@ -17,11 +17,11 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("trial.order")]
 
 def begun(merchant: Merchant, name: str) -> Trial:
     trial = backend.begin(merchant, name)
-    trial_runs.step(trial)
+    trial_runs.take_step(trial)
     return trial
 
 
-def seen(trial: Trial) -> evidence.Seen:
+def seen(trial: Trial) -> evidence.TrialEvidence:
     assert trial.checkout_uuid is not None
     return evidence.read_evidence(trial, trial.checkout_uuid)
 
@@ -29,16 +29,16 @@ def seen(trial: Trial) -> evidence.Seen:
 class TestAct:
     def test_sends_again_once_it_was_captured_and_once_alone(self, acme: Merchant, api: Api) -> None:
         trial = begun(acme, "twice")
-        assert not sandbox_actions.act(seen(trial)), "nothing was captured yet"
+        assert not sandbox_actions.act_if_due(seen(trial)), "nothing was captured yet"
         backend.send_due(Backend(api))
-        assert sandbox_actions.act(seen(trial)) and not sandbox_actions.act(seen(trial))
+        assert sandbox_actions.act_if_due(seen(trial)) and not sandbox_actions.act_if_due(seen(trial))
         assert Delivery.objects.get().resent_by == f"user:{trial.user_id}"
 
     def test_waits_while_the_event_is_being_sent(self, acme: Merchant, api: Api) -> None:
         trial = begun(acme, "twice")
         (claimed,) = delivery.claim(slots=1, general_slots=1)
         api.post(f"checkouts/{trial.checkout_uuid}/capture")
-        assert not sandbox_actions.act(seen(trial)) and claimed.attempt_number == 1
+        assert not sandbox_actions.act_if_due(seen(trial)) and claimed.attempt_number == 1
 
     def test_gives_the_real_retry_its_time(
         self, acme: Merchant, api: Api, monkeypatch: pytest.MonkeyPatch
@@ -46,12 +46,12 @@ class TestAct:
         backend.answer_directly(monkeypatch, Backend(api))
         trial = begun(acme, "slow")
         assert order_of(trial).status == "captured"
-        assert not sandbox_actions.act(seen(trial))
+        assert not sandbox_actions.act_if_due(seen(trial))
         monkeypatch.setattr(sandbox_actions, "RETRY_AFTER", sandbox_actions.RETRY_AFTER * 0)
-        assert sandbox_actions.act(seen(trial))
+        assert sandbox_actions.act_if_due(seen(trial))
 
     def test_leaves_a_first_attempt_that_was_lost_alone(self, acme: Merchant) -> None:
         stage.saved(acme)
         trial = begun(acme, "retry")
         assert Attempt.objects.get().http_status == 500
-        assert not sandbox_actions.act(seen(trial))
+        assert not sandbox_actions.act_if_due(seen(trial))

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def _calm_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verdicts, "CALM", verdicts.CALM * 0)
+    monkeypatch.setattr(verdicts, "QUIET_PERIOD", verdicts.QUIET_PERIOD * 0)
     monkeypatch.setattr(sandbox_actions, "RETRY_AFTER", sandbox_actions.RETRY_AFTER * 0)
 
 
@@ -57,7 +57,7 @@ class TestBegin:
     def test_pays_an_order_of_the_merchants_own(self, acme: Merchant) -> None:
         own = factories.checkout(acme)
         trial = backend.begin(acme, "twice", own.pk)
-        trial_runs.step(trial)
+        trial_runs.take_step(trial)
         own.refresh_from_db()
         assert (own.status, trial.checkout_uuid) == ("authorized", own.pk)
         assert Checkout.objects.count() == 1

@@ -39,17 +39,17 @@ def captured_first(api: Api, name: str, times: int = 1) -> Trial:
     Between the sandbox's first two steps, the server sends `times` captures.
     """
     trial = backend.begin(api.merchant, name)
-    trial_runs.step(trial)
+    trial_runs.take_step(trial)
     for _ in range(times):
         api.post(f"checkouts/{order_of(trial).pk}/capture")
-    trial_runs.step(trial)
+    trial_runs.take_step(trial)
     trial.refresh_from_db()
     return trial
 
 
 @pytest.fixture(autouse=True)
 def _calm_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verdicts, "CALM", verdicts.CALM * 0)
+    monkeypatch.setattr(verdicts, "QUIET_PERIOD", verdicts.QUIET_PERIOD * 0)
     monkeypatch.setattr(sandbox_actions, "RETRY_AFTER", sandbox_actions.RETRY_AFTER * 0)
 
 
@@ -121,7 +121,7 @@ class TestRetry:
 
     def test_retry_comes_at_its_own_time(self, acme: Merchant) -> None:
         trial = backend.begin(acme, "retry")
-        trial_runs.step(trial)
+        trial_runs.take_step(trial)
         trial.refresh_from_db()
         (sent,) = Delivery.objects.all()
         assert sent.lease_token is None and sent.next_attempt_at is not None
@@ -290,7 +290,9 @@ class TestRefund:
 
         If `look` is empty, the server makes no request and its time for it ends immediately.
         """
-        monkeypatch.setattr(verdicts, "LOOKS_WITHIN", verdicts.CALM if look else verdicts.LOOKS_WITHIN * 0)
+        monkeypatch.setattr(
+            verdicts, "LISTING_PERIOD", verdicts.QUIET_PERIOD if look else verdicts.LISTING_PERIOD * 0
+        )
 
         def meanwhile(trial: Trial) -> None:
             mates.pump(order_of(trial).pk)
@@ -303,7 +305,7 @@ class TestRefund:
     def test_passes_where_the_server_looks(
         self, api: Api, look: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(verdicts, "CALM", timedelta(minutes=5))
+        monkeypatch.setattr(verdicts, "QUIET_PERIOD", timedelta(minutes=5))
         trial = self.walk(api, look, monkeypatch)
         assert trial.has_passed, (trial.reason, trial.evidence)
         told = words(trial)
@@ -342,7 +344,7 @@ class TestDoubt:
         assert "Your server read the order, answered 200" in told
 
     def test_fails_where_it_does_not(self, acme: Merchant, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(verdicts, "LOOKS_WITHIN", verdicts.LOOKS_WITHIN * 0)
+        monkeypatch.setattr(verdicts, "LISTING_PERIOD", verdicts.LISTING_PERIOD * 0)
         trial = backend.walk(acme, "lost", Backend(api), self.finish)
         assert trial.has_passed is False and trial.reason.startswith(
             "The capture's answer was lost, and your"
@@ -353,7 +355,7 @@ class TestEnd:
     def test_ends_what_lasts_too_long(self, acme: Merchant, monkeypatch: pytest.MonkeyPatch) -> None:
         trial = backend.begin(acme, "twice")
         monkeypatch.setattr(verdicts, "LONGEST", verdicts.LONGEST * 0)
-        trial_runs.step(trial)
+        trial_runs.take_step(trial)
         trial.refresh_from_db()
         assert trial.has_passed is False and trial.reason.startswith(
             "15 minutes have passed without your capture, then your 2xx"
@@ -362,10 +364,10 @@ class TestEnd:
     def test_ends_what_cannot_be_paid(self, acme: Merchant, monkeypatch: pytest.MonkeyPatch) -> None:
         trial = backend.begin(acme, "twice")
         factories.stop(acme)
-        trial_runs.step(trial)
+        trial_runs.take_step(trial)
         trial.refresh_from_db()
         assert trial.ended_at is None, "it is tried again"
         monkeypatch.setattr(verdicts, "LONGEST", verdicts.LONGEST * 0)
-        trial_runs.step(trial)
+        trial_runs.take_step(trial)
         trial.refresh_from_db()
         assert trial.has_passed is False and trial.reason == trial_runs.UNPAID

@@ -51,7 +51,7 @@ def test_has_name_and_number_of_somebody_who_has_opted_in_here(owner: Client, ca
     order = Checkout.objects.select_related("merchant", "lead").get(pk=captured.pk)
     text = consent.wording(order.merchant)
     target = PaymentTarget(order)
-    consent.tick(target, person=order.lead, email="lea@example.com", placement="app", text=text)
+    consent.record_opt_in(target, person=order.lead, email="lea@example.com", placement="app", text=text)
     found = download(owner, captured)
     assert order.lead and (found["name"], found["phone"]) == ("Lea", order.lead.phone)
 

@@ -120,7 +120,7 @@ class TestRefund:
         assert captured.payment_id is not None
         page, facts = f"/portal/checkouts/{captured.pk}", {"step": "refund", "ref": f"portal_{uuid4()}"}
         bank_client.call_bank("dispute", payment=captured.payment_id)
-        inquiries.open_about([captured.payment_id])
+        inquiries.open_inquiries([captured.payment_id])
         tasks.answer_inquiries()
         words = client.get(page).content.decode()
         assert "The customer disputes £90.00" in words and "Send your evidence to" in words
@@ -155,7 +155,7 @@ class TestRefund:
         assert client.post(address(order), facts).status_code == 302
         mates.pump(order.pk, rounds=3)
         order.refresh_from_db()
-        assert order.status == "refunded" and ledger_proof.breaches() == []
+        assert order.status == "refunded" and ledger_proof.find_breaches() == []
 
     @pytest.mark.rule("dispute.no_refund")
     @pytest.mark.usefixtures("posted")

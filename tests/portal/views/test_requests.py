@@ -95,7 +95,7 @@ class TestRefusals:
         self, api: Api, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(statements, "INSERT_API_CALL", "SELECT 1/0 -- %(id)s")
-        monkeypatch.setattr(call_log.write, "__defaults__", ("SELECT 1/0 -- %(id)s",))
+        monkeypatch.setattr(call_log.write_call, "__defaults__", ("SELECT 1/0 -- %(id)s",))
         with transaction.atomic():
             assert api.get("checkouts?limit=0").status_code == 422
             transaction.set_rollback(True)
@@ -186,4 +186,6 @@ class TestRequests:
             plan = "\n".join(line for (line,) in cursor.fetchall())
         assert "created_at_id_idx" in plan or "apicall_listed" in plan, plan
         assert "Sort Key" in plan and "Merge Append" in plan and "  Sort  " not in plan, plan
-        assert plans.days(sql) <= plans.since(clock.now() - requests.SHOWN), "older partitions are left out"
+        assert plans.days(sql) <= plans.since(clock.now() - requests.SHOWN_PERIOD), (
+            "older partitions are left out"
+        )

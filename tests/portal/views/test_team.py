@@ -153,6 +153,6 @@ def test_an_owner_alone_may_make_one(client: Client) -> None:
 
 
 def test_every_right_is_worded(client: Client) -> None:
-    assert list(WORDS) == list(access.MAY)
+    assert list(WORDS) == list(access.ROLES_BY_ACTION)
     shown = client.get("/portal/team").content.decode()
     assert [words for words in WORDS.values() if f">{words}</th>" not in shown] == []

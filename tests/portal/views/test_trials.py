@@ -22,7 +22,7 @@ PAGE, RUN = "/portal/checklist", "/portal/checklist/run"
 
 @pytest.fixture(autouse=True)
 def _calm_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verdicts, "CALM", verdicts.CALM * 0)
+    monkeypatch.setattr(verdicts, "QUIET_PERIOD", verdicts.QUIET_PERIOD * 0)
 
 
 client = stage.client_of(Role.DEVELOPER)

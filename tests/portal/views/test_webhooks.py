@@ -86,7 +86,7 @@ class TestHealth:
             outbox.emit(acme, EventType.VOIDED, {}, at=clock.now())
             (claimed,) = delivery.claim(slots=1, general_slots=1)
             lease = (claimed.delivery_id, claimed.lease_token)
-            delivery.record([delivery.Result(*lease, http_status, error, 340)])
+            delivery.record_results([delivery.Result(*lease, http_status, error, 340)])
         page = client.get("/portal/webhooks").content.decode()
         for words in (
             "50.0 %",
@@ -105,9 +105,9 @@ class TestSecret:
         page = client.post("/portal/webhooks/rotate", follow=True).content.decode()
         assert page.index("secret-title") < page.index("health-title")
         assert "Both secrets sign for" in page and "shown once" in page and "data-countdown" in page
-        assert len(subscriptions.previous_sign_until(subscription)) == 1
+        assert len(subscriptions.previous_secret_expiries(subscription)) == 1
         client.post("/portal/webhooks/revoke")
-        assert subscriptions.previous_sign_until(subscription) == []
+        assert subscriptions.previous_secret_expiries(subscription) == []
         outbox.emit(acme, EventType.VOIDED, {}, at=clock.now())
         (claimed,) = delivery.claim(slots=1, general_slots=1)
         assert len(claimed.sealed_secrets) == 1
@@ -208,11 +208,11 @@ class TestTestEvent:
         for merchant in (acme, rival):
             saved(merchant)
         for _ in range(60):
-            testing.send(acme)
+            testing.send_test_event(acme)
         page = client.post("/portal/webhooks/test", follow=True).content.decode()
         assert "Too many test events in an hour. Try again in an hour." in page
         assert not AuditEntry.objects.filter(action="test_event_sent").exists()
-        testing.send(rival)
+        testing.send_test_event(rival)
         assert Event.objects.count() == 61
 
     def test_needs_an_endpoint(self, client: Client) -> None:

@@ -28,7 +28,7 @@ def log_attempts(merchant: Merchant, count: int) -> list[Attempt]:
         kind = EventType.VOIDED if number % 2 else EventType.AUTHORIZED
         event = Event.objects.create(merchant=merchant, type=kind, body=b"{}", created_at=at)
         delivery = Delivery.objects.create(
-            id=clock.another_id(event.pk),
+            id=clock.new_id_of_same_time(event.pk),
             event_type=kind,
             merchant=merchant,
             event=event,
@@ -39,7 +39,7 @@ def log_attempts(merchant: Merchant, count: int) -> list[Attempt]:
         )
         facts = {"http_status": 200} if number % 2 else {"error_message": "timed out"}
         attempt = Attempt.objects.create(
-            id=clock.another_id(event.pk),
+            id=clock.new_id_of_same_time(event.pk),
             merchant=merchant,
             delivery=delivery,
             number=1,

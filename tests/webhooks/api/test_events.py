@@ -265,7 +265,7 @@ class TestTheBeginning:
     def test_kept_for_long_is_good(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
         since = clock.iso(clock.now() - 29 * DAY)
         found = page(api, f"created_after={since}")
-        monkeypatch.setattr("webhooks.api.events.FURTHEST", DAY)
+        monkeypatch.setattr("webhooks.api.events.LONGEST_PERIOD", DAY)
         refused(api.get(f"events?created_after={since}"), 422, "validation_failed", "created_after")
         page(api, f"created_after={since}&cursor={found['next_cursor']}")
 

@@ -111,7 +111,7 @@ def start(
     output = stack.enter_context((folder / "output").open("w"))
     for command in (SERVERS[receiver.suffix], BESIDE.get(receiver.suffix, [])):
         process = subprocess.Popen(
-            children.tied([word.format(**named) for word in command or ["true"]], by=signal.SIGTERM),
+            children.tie_to_parent([word.format(**named) for word in command or ["true"]], by=signal.SIGTERM),
             cwd=folder,
             env={**_bare(), **given, "PORT": started.port},
             stdout=output,

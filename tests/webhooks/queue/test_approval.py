@@ -38,7 +38,7 @@ def claimed() -> Claims:
 
 def answered(claims: Claims, http_status: int) -> Delivery:
     (one,) = claims
-    delivery.record([delivery.Result(one.delivery_id, one.lease_token, http_status, None, 5)])
+    delivery.record_results([delivery.Result(one.delivery_id, one.lease_token, http_status, None, 5)])
     return Delivery.objects.get(pk=one.delivery_id)
 
 
@@ -104,7 +104,7 @@ class TestWaiting:
         keep(acme, THEIRS, is_approved=False)
         with_age(timedelta(days=8), opt_in(acme))
         fresh = opt_in(acme)
-        assert retention.park_held() == 1
+        assert retention.park_unapproved() == 1
         assert Delivery.objects.exclude(pk=fresh.pk).get().status == "parked"
         assert Delivery.objects.get(pk=fresh.pk).status == "pending"
 
@@ -113,15 +113,15 @@ class TestWaiting:
         keep(acme, OURS, is_approved=True)
         with_age(timedelta(days=8), opt_in(acme))
         Delivery.objects.update(next_attempt_at=clock.now())
-        assert retention.park_held() == 0
+        assert retention.park_unapproved() == 0
         Subscription.objects.update(is_approved=False)
-        assert retention.park_held() == 1 and Delivery.objects.get().status == "parked"
+        assert retention.park_unapproved() == 1 and Delivery.objects.get().status == "parked"
 
     def test_ends_for_a_delivery_that_the_approval_missed(self, acme: Merchant) -> None:
         keep(acme, THEIRS, is_approved=False)
         opt_in(acme)
         Subscription.objects.update(is_approved=True)
-        assert claimed() == [] and retention.release_missed() == 1
+        assert claimed() == [] and retention.release_approved() == 1
         assert [one.url for one in claimed()] == [THEIRS]
 
 
@@ -138,7 +138,7 @@ def with_age(age: timedelta, waiting: Delivery) -> None:
     facts = {"merchant_id": waiting.merchant_id, "subscription_id": waiting.subscription_id}
     Delivery.objects.filter(pk=waiting.pk).delete()
     Delivery.objects.bulk_create(
-        [Delivery(id=clock.another_id(old), event_id=old, event_type=EventType.OPTED_IN, **facts)]
+        [Delivery(id=clock.new_id_of_same_time(old), event_id=old, event_type=EventType.OPTED_IN, **facts)]
     )
 
 
@@ -247,7 +247,7 @@ class TestPortal:
             rows.update(role=role) if role else rows.delete()
             return THEIRS
 
-        monkeypatch.setattr(url_check, "checked", slow_check)
+        monkeypatch.setattr(url_check, "check_merchant_url", slow_check)
         assert stage.browser(admin).post("/portal/webhooks/endpoint", self.FORM).status_code == 403
         assert not Subscription.objects.exists()
 

@@ -70,7 +70,7 @@ def test_ending_a_subscription_never_waits_crosswise_for_a_void(monkeypatch: pyt
     until = now + timedelta(seconds=100)
     outbox.emit(acme.merchant, EventType.AUTHORIZED, {}, at=now, checkout_uuid=checkout, valid_until=until)
     locked, go_on, failures = threading.Event(), threading.Event(), []
-    lock = subscriptions._locked
+    lock = subscriptions._lock_subscription
 
     def slowly(merchant: Merchant) -> Subscription:
         found = lock(merchant)
@@ -85,7 +85,7 @@ def test_ending_a_subscription_never_waits_crosswise_for_a_void(monkeypatch: pyt
             failures.append(failure)
         connection.close()
 
-    monkeypatch.setattr(subscriptions, "_locked", slowly)
+    monkeypatch.setattr(subscriptions, "_lock_subscription", slowly)
     ending = threading.Thread(target=end)
     ending.start()
     assert locked.wait(5)

@@ -25,8 +25,8 @@ class TestTrouble:
         monkeypatch.setattr(delivery_sender, "RECORD_PAUSES", (0.0, 0.0, 0.0))
         due, result = self.claimed()
         with pytest.raises(DatabaseError):
-            delivery.record([result])
-        delivery_sender.record_surely([result])
+            delivery.record_results([result])
+        delivery_sender.record_with_retries([result])
         due.refresh_from_db()
         assert (due.status, due.attempts.get().response_excerpt) == ("delivered", "")
 
@@ -39,7 +39,7 @@ class TestTrouble:
         )
         Delivery.objects.filter(pk=unknown.pk).update(event_type="of.a.later.release")
         failed = [replace(result, http_status=500) for result in (never, silenced)]
-        delivery_sender.record_surely([*failed, whole])
+        delivery_sender.record_with_retries([*failed, whole])
         for due in (unknown, poisoned, fine):
             due.refresh_from_db()
         assert (fine.status, fine.attempts.get().response_excerpt) == ("delivered", "thanks")
@@ -55,6 +55,6 @@ class TestTrouble:
             raise DatabaseError("gone")
 
         _, result = self.claimed()
-        monkeypatch.setattr(delivery, "record", fail)
-        delivery_sender.record_surely([result])
+        monkeypatch.setattr(delivery, "record_results", fail)
+        delivery_sender.record_with_retries([result])
         assert tries == [["poison\x00"], ["poison\x00"], ["poison\x00"], [""]]

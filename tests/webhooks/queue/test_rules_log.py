@@ -142,7 +142,7 @@ class TestEntry:
         happen(api.merchant, EventType.VOIDED)
         claim_one()
         Delivery.objects.update(lease_until=clock.now() - timedelta(seconds=1))
-        delivery.close_lost()
+        delivery.close_lost_attempts()
         (entry,) = self.log(api, "?status=failed")
         assert (entry["attempt_number"], entry["http_status"], entry["duration_ms"]) == (1, None, None)
         assert entry["error_message"] and entry["next_attempt_at"]

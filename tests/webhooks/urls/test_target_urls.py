@@ -109,16 +109,25 @@ class TestVet:
         return names
 
     def test_takes_loopback_where_it_is_allowed(self) -> None:
-        assert targets.vet("http://127.0.0.1:9000/x", allow_loopback=True) == "http://127.0.0.1:9000/x"
-        assert targets.vet("http://localhost:9000/x", allow_loopback=True) == "http://localhost:9000/x"
+        assert (
+            targets.check_resolved_url("http://127.0.0.1:9000/x", allow_loopback=True)
+            == "http://127.0.0.1:9000/x"
+        )
+        assert (
+            targets.check_resolved_url("http://localhost:9000/x", allow_loopback=True)
+            == "http://localhost:9000/x"
+        )
 
     def test_takes_a_name_that_leads_to_public_addresses(self, names: Names) -> None:
-        assert targets.vet("https://shop.example.com", allow_loopback=False) == "https://shop.example.com"
+        assert (
+            targets.check_resolved_url("https://shop.example.com", allow_loopback=False)
+            == "https://shop.example.com"
+        )
         assert names.asked == 1
 
     @pytest.mark.parametrize("host", ["☃.example", "١.example", "ß.example", "xn--a.example"])
     def test_asks_for_the_name_that_dns_knows(self, host: str, names: Names) -> None:
-        assert targets.vet(f"https://{host}/", allow_loopback=False).isascii()
+        assert targets.check_resolved_url(f"https://{host}/", allow_loopback=False).isascii()
         assert names.hosts[0].startswith("xn--")
 
     @pytest.mark.rule("target.checks")
@@ -128,7 +137,7 @@ class TestVet:
     ) -> None:
         names.answers = (addresses,)
         with pytest.raises(targets.TargetRefused, match="publicly reachable") as refused:
-            targets.vet("https://shop.example.com/", allow_loopback=False)
+            targets.check_resolved_url("https://shop.example.com/", allow_loopback=False)
         assert "10.1" not in str(refused.value)
 
     def test_refuses_a_name_that_does_not_resolve_in_words(
@@ -139,9 +148,9 @@ class TestVet:
         for answer in answers:
             names.answers = (answer,)
             with pytest.raises(targets.TargetRefused, match="could not be resolved") as refused:
-                targets.vet("https://shop.example.com/", allow_loopback=False)
+                targets.check_resolved_url("https://shop.example.com/", allow_loopback=False)
             assert "10.9.8.7" not in str(refused.value)
 
     def test_asks_the_real_name_servers(self) -> None:
         with pytest.raises(targets.TargetRefused, match="could not be resolved"):
-            targets.vet("https://shop.no-such-domain.invalid/", allow_loopback=False)
+            targets.check_resolved_url("https://shop.no-such-domain.invalid/", allow_loopback=False)

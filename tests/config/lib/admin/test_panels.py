@@ -24,12 +24,14 @@ def shown_of(model: Any) -> Any:
 
 class TestReferring:
     def test_yields_foreign_keys_and_plain_keys(self) -> None:
-        names = {model: list(panels.referring(Checkout, shown_of(model))) for model in admin.site._registry}
+        names = {
+            model: list(panels.referring_fields(Checkout, shown_of(model))) for model in admin.site._registry
+        }
         assert "checkout" in names[next(m for m in names if m._meta.model_name == "refund")]
         assert "checkout_uuid" in names[Payment]
 
     def test_leaves_out_what_would_read_a_whole_table(self) -> None:
-        assert list(panels.referring(Payment, shown_of(Checkout))) == []
+        assert list(panels.referring_fields(Payment, shown_of(Checkout))) == []
 
     def test_of_every_admin_leads_by_an_index(self) -> None:
         """Each column that a link filters by is the first column of an index in the database.
@@ -58,7 +60,7 @@ class TestReferring:
             for model, shown in admin.site._registry.items()
             for field in model._meta.fields
             if isinstance(field, ForeignKey) and field.related_model in admin.site._registry
-            for name in panels.referring(field.related_model, shown)
+            for name in panels.referring_fields(field.related_model, shown)
             if name == field.name and (model._meta.db_table, field.column) not in indexed
         ]
         assert unfound == []
@@ -68,7 +70,9 @@ def test_a_link_to_a_list_names_the_merchant_where_its_index_begins_with_it(capt
     request = RequestFactory().get("/")
     request.user = User.objects.create_superuser("operator@example.com")
     registered = list(admin.site._registry.values())
-    links = {link.title: link.address for link in panels.elsewhere(registered, request, captured, set())}
+    links = {
+        link.title: link.address for link in panels.other_list_links(registered, request, captured, set())
+    }
     assert f"merchant__exact={captured.merchant_id}" in links["Postings"]
     assert "merchant__exact" not in links["Changes"], "a change has no merchant of its own"
 
@@ -78,7 +82,7 @@ def test_lists_are_counted_in_one_statement_and_empty_ones_left_out(captured: Ch
     request.user = User.objects.create_superuser("operator@example.com")
     registered = list(admin.site._registry.values())
     with CaptureQueriesContext(connection) as asked:
-        links = panels.elsewhere(registered, request, captured, set(), is_counted=True)
+        links = panels.other_list_links(registered, request, captured, set(), is_counted=True)
     counts = {link.title: link.rows for link in links}
     assert len(asked) == 1
     assert (counts["Payments"], counts["Postings"]) == ("1", str(Posting.objects.count()))
@@ -96,7 +100,7 @@ def test_every_list_that_is_counted_has_an_index_for_it() -> None:
     unfound = [
         f"{model._meta.label}.{name}"
         for model, shown in admin.site._registry.items()
-        for name in panels.referring(Checkout, shown)
+        for name in panels.referring_fields(Checkout, shown)
         if name not in getattr(shown, "uncounted", ())
         and not any(
             table == model._meta.db_table
@@ -112,14 +116,14 @@ class TestShortened:
     UUID = "01a214bb-e9cc-71c4-b1d7-b39effcede75"
 
     def test_cuts_long_ids_in_the_middle_and_keeps_them_in_the_title(self) -> None:
-        short = panels.shortened(f"client:{self.UUID}")
+        short = panels.shorten_ids(f"client:{self.UUID}")
         assert short == f'<span title="client:{self.UUID}">client:01a2…cede75</span>'
-        assert panels.shortened("<b>" + self.UUID).startswith('<span title="&lt;b&gt;01a2')
+        assert panels.shorten_ids("<b>" + self.UUID).startswith('<span title="&lt;b&gt;01a2')
 
     def test_leaves_the_address_of_a_link_whole(self) -> None:
         link = format_html('<a href="/admin/x/{}/">{}</a>', self.UUID, self.UUID)
-        assert panels.shortened(link) == f'<a href="/admin/x/{self.UUID}/">01a2…cede75</a>'
+        assert panels.shorten_ids(link) == f'<a href="/admin/x/{self.UUID}/">01a2…cede75</a>'
 
     @pytest.mark.parametrize("cell", ["Authorized", "req_of_the_merchants_own", "–"])
     def test_leaves_what_is_short(self, cell: str) -> None:
-        assert panels.shortened(cell) == cell
+        assert panels.shorten_ids(cell) == cell

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from rest_framework import serializers as drf
 
-from config.lib.api.responses import Computed, Constant, Known, Out, Time
+from config.lib.api.responses import Computed, Constant, OpenChoice, Out, Time
 
 AT = datetime(2026, 6, 1, 18, 30, 0, 123_456, UTC)
 
@@ -15,7 +15,7 @@ AT = datetime(2026, 6, 1, 18, 30, 0, 123_456, UTC)
 class DoorOut(Out):
     """An example: a door that always has a key while it is closed, and that can have a guest at any time."""
 
-    status = Known(("open", "closed"))
+    status = OpenChoice(("open", "closed"))
     key = drf.CharField(required=False)
     guest = drf.CharField(required=False)
     opens_at = Time(allow_null=True)
@@ -54,5 +54,5 @@ def test_writes_a_time_of_a_row_and_of_postgresqls_json_alike(value: Any) -> Non
 
 
 def test_closes_the_list_of_a_constant_alone() -> None:
-    assert "enum" not in Known(("a", "b")).schema()
+    assert "enum" not in OpenChoice(("a", "b")).schema()
     assert Constant("a").schema()["enum"] == ["a"]

@@ -58,7 +58,7 @@ class Standby:
         self._copy()
         with (self.folder / "lock").open("w") as lock:
             self._server = servers.postgres(
-                servers.Place(self.folder, self.sockets, lock.fileno(), durable=False)
+                servers.ServerFolders(self.folder, self.sockets, lock.fileno(), durable=False)
             )
             self._server.start()
         self.is_running = True
@@ -112,7 +112,7 @@ class Standby:
         own, for example in a vacuum.
         """
         lag.measure_lag()
-        wanted = lag.wanted()
+        wanted = lag.required_position()
         reached = f"SELECT pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0') >= {wanted}"
         return wanted is not None and bool(self.ask(reached))
 
@@ -164,7 +164,7 @@ def named(url: str) -> Iterator[None]:
         {DEFAULT_DB_ALIAS: read["default"], lag.ALIAS: read["replica"]}
     )
     connections.settings[lag.ALIAS] = configured[lag.ALIAS]
-    lag._Known.is_watched, lag._Known.replayed_at = True, time.monotonic()
+    lag._ReplicaState.is_watched, lag._ReplicaState.replayed_at = True, time.monotonic()
     try:
         with mock.patch.object(BaseDatabaseWrapper, "ensure_connection", _ensure_connection()):
             yield
@@ -172,9 +172,9 @@ def named(url: str) -> Iterator[None]:
         connections[lag.ALIAS].close()
         connections[lag.ALIAS].close_pool()  # type: ignore[attr-defined]
         del connections[lag.ALIAS], connections.settings[lag.ALIAS]
-        lag._Known.is_watched, lag._Known.answers, lag._Known.server = False, False, ""
-        lag._Known.recent = ()
-        lag._Known.samples.clear()
+        lag._ReplicaState.is_watched, lag._ReplicaState.answers, lag._ReplicaState.server = False, False, ""
+        lag._ReplicaState.recent = ()
+        lag._ReplicaState.samples.clear()
 
 
 def read_by() -> dict[str, float]:

@@ -115,7 +115,7 @@ def test_of_operators(standby: Standby, client: Client, acme: Merchant) -> None:
     people.operate(client)
     for model in admin.site._registry:
         with asked_by(standby, but_for=model._meta.db_table) as found:
-            assert client.get(columns.list_of(model._meta.label_lower)).status_code == 200
+            assert client.get(columns.list_address(model._meta.label_lower)).status_code == 200
         assert found == [model not in UNLOGGED], "of which a replica has no rows"
     for address in ("/admin/", "/admin/now", "/admin/operations/", "/admin/find?q=A-0"):
         with asked_by(standby) as found:

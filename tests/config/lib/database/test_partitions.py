@@ -16,7 +16,7 @@ from config.lib import clock
 from config.lib.database import partitions
 from tests.webhooks.story import claim_one, emit, record, subscribe
 from webhooks import retention
-from webhooks.models import ATTEMPTS, ENDED, EVENTS, PARTITIONED, Attempt, Event
+from webhooks.models import ATTEMPTS, ENDED_DELIVERIES, EVENTS, PARTITIONED, Attempt, Event
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("secret.partitions")]
 ALL = (*PARTITIONED, CALLS)
@@ -33,7 +33,7 @@ class TestMaking:
         for table in PARTITIONED:
             execute(f"DROP TABLE {table.named(today + timedelta(days=5))}")
         assert {partitions.days_ahead(table, today) for table in PARTITIONED} == {5}
-        assert retention.make_ahead() == len(PARTITIONED)
+        assert retention.create_partitions() == len(PARTITIONED)
         assert {partitions.days_ahead(table, today) for table in PARTITIONED} == {8}
         assert partitions.days_ahead(CALLS, today) >= 7
 
@@ -46,11 +46,11 @@ class TestMaking:
         due = emit(subscribe())
         record(claim_one(), 200)
         due.refresh_from_db()
-        due.pk = clock.another_id(due.pk)
+        due.pk = clock.new_id_of_same_time(due.pk)
         with pytest.raises(IntegrityError, match="event_id_subscription_id"), transaction.atomic():
             due.save(force_insert=True)
         attempt = Attempt.objects.get()
-        attempt.pk = clock.another_id(attempt.pk)
+        attempt.pk = clock.new_id_of_same_time(attempt.pk)
         with pytest.raises(IntegrityError, match="delivery_id_number"), transaction.atomic():
             attempt.save(force_insert=True)
 
@@ -60,7 +60,9 @@ class TestMaking:
         claim_one()
         row = due.attempts.get() if model == "attempt" else due
         with pytest.raises(IntegrityError, match="lies_with"):
-            type(row).objects.filter(pk=row.pk).update(id=clock.another_id(UUID(int=uuid7().int + (1 << 80))))
+            type(row).objects.filter(pk=row.pk).update(
+                id=clock.new_id_of_same_time(UUID(int=uuid7().int + (1 << 80)))
+            )
 
     @pytest.mark.parametrize(
         ("table", "starts_in", "days"),
@@ -135,18 +137,18 @@ class TestTheServicesRole:
 def test_a_drop_waits_a_moment_for_its_lock_and_gives_up() -> None:
     """A drop must not wait long, because every later statement on the table would wait behind it."""
     today = clock.now().date()
-    partitions.make(ENDED, today - timedelta(days=33), today - timedelta(days=33))
+    partitions.make(ENDED_DELIVERIES, today - timedelta(days=33), today - timedelta(days=33))
     other = connection.copy()
     try:
         with other.cursor() as cursor:
             cursor.execute("BEGIN; SELECT count(*) FROM webhooks_delivery")
             started = time.monotonic()
-            assert partitions.drop(ENDED, clock.now() - timedelta(days=30)) == 0
+            assert partitions.drop(ENDED_DELIVERIES, clock.now() - timedelta(days=30)) == 0
             assert time.monotonic() - started < 2
             cursor.execute("ROLLBACK")
     finally:
         other.close()
-    assert partitions.drop(ENDED, clock.now() - timedelta(days=30)) == 1
+    assert partitions.drop(ENDED_DELIVERIES, clock.now() - timedelta(days=30)) == 1
 
 
 @pytest.mark.long
@@ -158,7 +160,7 @@ def test_a_day_of_two_hundred_thousand_deliveries_goes_within_a_second() -> None
     execute("SET LOCAL statement_timeout = 0")
     execute(FILL, subscribe().pk, clock.first_id(at).hex[:12])
     started = time.monotonic()
-    assert retention.drop_old() >= len(PARTITIONED)
+    assert retention.drop_old_partitions() >= len(PARTITIONED)
     assert time.monotonic() - started < 1
     assert not Event.objects.exists() and not Attempt.objects.exists()
 

@@ -102,7 +102,7 @@ class TestRead:
 
     def test_of_the_primary_alone_is_said(self, standby: Standby) -> None:
         def read() -> list[bool]:
-            with replica.primary():
+            with replica.use_primary():
                 own = is_there()
             return [own, is_there()]
 
@@ -112,7 +112,7 @@ class TestRead:
         standby.catch_up()
         with counted() as by:
             assert replica.read_on_replica(CardTry.objects.count) == 0
-        assert by == BY_PRIMARY and lag.wanted() is not None, "the replica is as good as before"
+        assert by == BY_PRIMARY and lag.required_position() is not None, "the replica is as good as before"
 
     def test_leaves_to_the_primary_what_all_threads_go_by(self, standby: Standby) -> None:
         restore_guard._is_open.read_anew()
@@ -263,7 +263,7 @@ class TestAway:
 
         with counted() as by, within(7):
             assert replica.read_on_replica(read)
-        assert by == BY_PRIMARY and lag.wanted() is None
+        assert by == BY_PRIMARY and lag.required_position() is None
 
     def test_a_socket_that_says_nothing_is_asked_by_no_request(self, lea: Client) -> None:
         with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -315,9 +315,11 @@ class TestMistaken:
     def test_the_one_of_another_server_is_none_of_ours(
         self, standby: Standby, lea: Client, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        place = lag._place
+        place = lag._read_server_state
         other = place("default")._replace(server="of another cluster, or a branch that was left")
-        monkeypatch.setattr(lag, "_place", lambda alias: other if alias == "default" else place(alias))
+        monkeypatch.setattr(
+            lag, "_read_server_state", lambda alias: other if alias == "default" else place(alias)
+        )
         lag.measure_lag()
         with counted() as by:
             lea.get(LIST)
@@ -332,5 +334,5 @@ class TestMistaken:
             with counted() as by:
                 assert not replica.read_on_replica(is_there) and lea.get(LIST).status_code == 200
                 lag.measure_lag()
-                assert lag.wanted() is None
+                assert lag.required_position() is None
             assert by == {"replica": 0, "primary": 2}

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from config.lib.process import cached_reads
-from config.lib.process.cached_reads import GRACE, Fresh
+from config.lib.process.cached_reads import GRACE, CachedRead
 
 SECONDS = 3.0
 
@@ -45,12 +45,12 @@ def source() -> Source:
 
 
 @pytest.fixture
-def number(source: Source, clock: list[float]) -> Fresh[int]:
-    return Fresh(source.read, seconds=SECONDS)
+def number(source: Source, clock: list[float]) -> CachedRead[int]:
+    return CachedRead(source.read, seconds=SECONDS)
 
 
 def test_is_kept_for_its_seconds_and_read_when_told_so(
-    number: Fresh[int], source: Source, clock: list[float]
+    number: CachedRead[int], source: Source, clock: list[float]
 ) -> None:
     assert number() == 0
     source.number = 1
@@ -64,7 +64,7 @@ def test_is_kept_for_its_seconds_and_read_when_told_so(
 
 
 def test_one_reads_while_the_others_go_by_what_was_read(
-    number: Fresh[int], source: Source, clock: list[float]
+    number: CachedRead[int], source: Source, clock: list[float]
 ) -> None:
     number()
     source.number, clock[0] = 1, clock[0] + SECONDS
@@ -79,7 +79,9 @@ def test_one_reads_while_the_others_go_by_what_was_read(
 
 
 @pytest.mark.rule("operator.stop")
-def test_what_is_too_old_is_used_by_nobody(number: Fresh[int], source: Source, clock: list[float]) -> None:
+def test_what_is_too_old_is_used_by_nobody(
+    number: CachedRead[int], source: Source, clock: list[float]
+) -> None:
     """If two callers ask at the same time after a long pause, both get the new value."""
     number()
     source.number, clock[0] = 1, clock[0] + SECONDS + GRACE
@@ -95,7 +97,7 @@ def test_what_is_too_old_is_used_by_nobody(number: Fresh[int], source: Source, c
 
 
 def test_a_reading_that_began_before_it_was_to_be_read_anew_is_not_kept(
-    number: Fresh[int], source: Source, clock: list[float]
+    number: CachedRead[int], source: Source, clock: list[float]
 ) -> None:
     source.hold_up()
     with ThreadPoolExecutor(1) as pool:

@@ -27,7 +27,7 @@ class Clock:
         """Let seconds pass. The process checks itself after each second."""
         for _ in range(seconds):
             self.now += 1
-            liveness.end_if_still()
+            liveness.exit_if_stuck()
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
     monkeypatch.setattr(time, "monotonic", one.monotonic)
     monkeypatch.setattr(os, "_exit", lambda code: setattr(one, "ended", code))
     monkeypatch.setattr(liveness, "_signs", {})
-    liveness.end_if_still()
+    liveness.exit_if_stuck()
     yield one
 
 
@@ -46,7 +46,7 @@ def test_is_named_by_the_probe_after_a_minute(clock: Clock) -> None:
     assert health.answer_probe("/livez", "") == (200, b"alive\n")
     clock.pass_by(2)
     assert health.answer_probe("/livez", "") == (503, b"ticker 0 stands still\n")
-    liveness.sign("ticker 0")
+    liveness.record_sign("ticker 0")
     assert health.answer_probe("/livez", "")[0] == 200
 
 
@@ -62,7 +62,7 @@ def test_is_not_blamed_for_a_process_that_was_stopped_as_a_whole(clock: Clock) -
     liveness.watch("ticker 0")
     clock.now += 3600
     clock.pass_by(5)
-    assert clock.ended is None and liveness.standing_still() == []
+    assert clock.ended is None and liveness.stuck_threads() == []
 
 
 def test_may_end(clock: Clock) -> None:
@@ -73,5 +73,5 @@ def test_may_end(clock: Clock) -> None:
 
 
 def test_is_no_thread_that_nobody_watches(clock: Clock) -> None:
-    threading.Thread(target=liveness.sign, name="another").start()
-    assert liveness.ages() == {}
+    threading.Thread(target=liveness.record_sign, name="another").start()
+    assert liveness.sign_ages() == {}

@@ -93,7 +93,7 @@ def test_limits_count_an_ipv4_address_or_a_64_and_the_48_around_it(
 
 def test_digests_show_no_address_and_are_none_of_the_site_for_ipv4() -> None:
     made = address.caller_digests("x", "192.0.2.1")
-    assert len(address.first(made)["address_digest"]) == 64 and made["site_digest"] == [""]
+    assert len(address.first_digests(made)["address_digest"]) == 64 and made["site_digest"] == [""]
     assert made != address.caller_digests("y", "192.0.2.1")
 
 

@@ -206,7 +206,7 @@ class TestDeadline:
             raise http.NoAnswer
 
         monkeypatch.setattr(captures, "_begin_capture", wait_for_the_lock)
-        monkeypatch.setattr(client, "money", hang)
+        monkeypatch.setattr(client, "call_for_outcome", hang)
         with pytest.raises(captures.OutcomeUnknown):
             captures.capture(held.merchant, held.pk, cause=CAUSE)
         spent = moment[0] - 100

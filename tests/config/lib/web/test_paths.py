@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import get_resolver
 
 from checkout.models import Checkout
-from config.lib.web.paths import PAYERS
+from config.lib.web.paths import PAYER_PREFIXES
 from tests.config import addresses
 from tests.conftest import Api
 
@@ -54,7 +54,7 @@ class TestPayersPages:
             route: str(view.callback.__module__)
             for route, view in addresses.below(get_resolver().url_patterns)
         }
-        payers = {module for route, module in found.items() if f"/{route}".startswith(PAYERS)}
+        payers = {module for route, module in found.items() if f"/{route}".startswith(PAYER_PREFIXES)}
         assert payers and all(
             name.startswith(("hosted_page.", "payments.providers.sandbox.")) for name in payers
         )

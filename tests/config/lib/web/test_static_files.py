@@ -66,7 +66,7 @@ class TestPages:
         found = list(loaded(Client().get(path).content.decode()))
         assert len(found) > 1
         for name, integrity in found:
-            assert integrity == digest(static_files.released(name) or b""), name
+            assert integrity == digest(static_files.source_bytes(name) or b""), name
 
     @pytest.mark.parametrize("path", ["/admin/", "/admin/payments/merchant/"])
     def test_of_operators_do_but_for_the_frameworks_own_scripts(self, client: Client, path: str) -> None:
@@ -101,7 +101,7 @@ class TestGatheredFiles:
         """The daily check compares the scripts that payers get with the source files, byte by byte."""
         for script in inventory.SCRIPTS:
             if script.is_ours:
-                assert static_files.delivered(script.name) == static_files.released(script.name)
+                assert static_files.delivered_bytes(script.name) == static_files.source_bytes(script.name)
 
     def test_that_are_missing_have_no_digest(self, gathered: Path) -> None:
         assert str(static_files.script("js/none.js")) == '<script src="/static/js/none.js" defer></script>'
@@ -110,13 +110,13 @@ class TestGatheredFiles:
 class TestDigests:
     def test_are_computed_once_for_each_language_of_templates(self, monkeypatch: pytest.MonkeyPatch) -> None:
         counted: list[str] = []
-        read = static_files.delivered
+        read = static_files.delivered_bytes
 
         def count(name: str) -> bytes | None:
             counted.append(name)
             return read(name)
 
-        monkeypatch.setattr(static_files, "delivered", count)
+        monkeypatch.setattr(static_files, "delivered_bytes", count)
         for _ in range(3):
             engines["django"].from_string("{% script 'js/zone.js' %}").render({})
             engines["jinja2"].from_string("{{ script('js/zone.js') }}").render({})

@@ -15,4 +15,4 @@ from config.lib.web import units
     ],
 )
 def test_a_number_stays_beside_its_unit_alone(words: str) -> None:
-    assert units.whole(words.replace("_", " ")) == words.replace("_", "\N{NO-BREAK SPACE}")
+    assert units.join_units(words.replace("_", " ")) == words.replace("_", "\N{NO-BREAK SPACE}")

@@ -72,7 +72,7 @@ class Kept:
             path, {"email": "lea@example.com"}, content_type="application/json", headers=api.headers({})
         )
         assert answer.status_code == 200 and OptIn.objects.count() == 1, answer.content
-        about = sms_outbox.Asked(
+        about = sms_outbox.MessageRequest(
             SmsMessage.Kind.CODE,
             "+447700900123",
             PaymentTarget(captured),
@@ -142,7 +142,7 @@ def test_does_nothing_twice(kept: Kept, keys: Keys) -> None:
 
 def test_says_how_far_it_is(kept: Kept, keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rotate_keys, "ROWS", 1)
-    monkeypatch.setattr(rotate_keys, "SAID_EVERY", 2)
+    monkeypatch.setattr(rotate_keys, "PROGRESS_EVERY", 2)
     said = rotate()
     assert "checkout_paymentrequest.token: 2 read\ncheckout_paymentrequest.token: 0 rewritten" in said
 

@@ -14,7 +14,7 @@ from moto.sns.models import sns_backends
 from pytest_django.fixtures import Settings
 
 from hosted_page.sms import senders
-from hosted_page.sms.senders import InDoubt, NotSent, NotTaken, Refused, sns
+from hosted_page.sms.senders import InDoubt, NotAccepted, NotSent, Refused, sns
 from hosted_page.sms.senders.sns import SnsSender
 from tests.hosted_page.sms.senders import doubles
 from tests.hosted_page.sms.senders.doubles import Answer, Double
@@ -127,13 +127,13 @@ class TestAFailure:
     )
     def test_for_too_many_requests_was_not_taken(self, double: Double, status: int, code: str) -> None:
         double.act = lambda _: Answer(status, FAILED.format(code=code, phone=LEA), "text/xml")
-        assert failure() == (NotTaken, "too_many_requests")
+        assert failure() == (NotAccepted, "too_many_requests")
         assert len(double.requests) == 1, "boto3 does not repeat it by itself"
 
     def test_to_connect_was_not_taken(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for url in (f"http://127.0.0.1:{doubles.closed_port()}", "http://nobody.invalid"):
             monkeypatch.setenv("AWS_ENDPOINT_URL_SNS", url)
-            assert failure() == (NotTaken, "no_connection")
+            assert failure() == (NotAccepted, "no_connection")
 
     @pytest.mark.parametrize("status", [500, 503])
     def test_at_amazon_leaves_it_in_doubt(self, double: Double, status: int) -> None:

@@ -8,7 +8,7 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from hosted_page.sms import senders
-from hosted_page.sms.senders import InDoubt, NotSent, NotTaken, Refused, twilio
+from hosted_page.sms.senders import InDoubt, NotAccepted, NotSent, Refused, twilio
 from hosted_page.sms.senders.twilio import TwilioSender
 from tests.hosted_page.sms.senders import doubles, twilio_double
 from tests.hosted_page.sms.senders.doubles import Answer, Double
@@ -117,13 +117,13 @@ class TestAFailure:
 
     def test_for_too_many_requests_was_not_taken(self, double: Double, settings: Settings) -> None:
         double.act = lambda _: twilio_double.error(429, 20429, "Too Many Requests")
-        assert failure(double) == (NotTaken, "too_many_requests")
+        assert failure(double) == (NotAccepted, "too_many_requests")
         double.act, settings.TWILIO_FROM = twilio_double.act, "+15005550008"
-        assert failure(double) == (NotTaken, "too_many_requests")
+        assert failure(double) == (NotAccepted, "too_many_requests")
 
     def test_to_connect_was_not_taken(self, double: Double) -> None:
         for url in (f"http://127.0.0.1:{doubles.closed_port()}", "http://nobody.invalid"):
-            with pytest.raises(NotTaken) as raised:
+            with pytest.raises(NotAccepted) as raised:
                 sender_at(url).send(LEA, WORDS, key=str(ID))
             assert raised.value.reason == "no_connection"
 

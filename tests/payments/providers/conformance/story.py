@@ -70,7 +70,7 @@ class Story:
     def record(self, operation: Operation, outcome: Outcome) -> Outcome:
         """Record the provider's answer, and return it."""
         row = self.anew(operation.pk)
-        operations.record(row, outcome, now=clock.now(), lease=row.lease_token)
+        operations.save_outcome(row, outcome, now=clock.now(), lease=row.lease_token)
         self.payment.refresh_from_db()
         return outcome
 
@@ -111,7 +111,7 @@ def read(story: Story) -> Books:
     for _ in range(READINGS):
         said = provider.current_provider().movements(story.payment)
         disputes = tuple(replace(row, lines=tuple(row.lines)) for row in said.disputes)
-        found.append(safe_answers.books(said, now=clock.now()))
+        found.append(safe_answers.safe_books(said, now=clock.now()))
         assert found[-1] == replace(said, refunds=tuple(said.refunds), disputes=disputes), (
             "safe as it was said"
         )

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("both_ways")
 
 def read(teller: Teller) -> Books:
     said = provider.current_provider().movements(teller.payment)
-    return safe_answers.books(said, now=clock.now())
+    return safe_answers.safe_books(said, now=clock.now())
 
 
 def only_refund(teller: Teller) -> RefundRecord:
@@ -225,7 +225,7 @@ class TestFaults:
     def test_are_silence_while_the_bank_is_silent_about_its_charge(self) -> None:
         teller = Teller("4000000000006975")
         teller.ask("authorize")
-        with suppress(fault_injection.Broken, http.NoAnswer):
+        with suppress(fault_injection.CallFailed, http.NoAnswer):
             teller.ask("capture")
         with pytest.raises(ProviderUnreachable):
             read(teller)

@@ -65,7 +65,7 @@ class TestTheCards:
         pump()
         held.refresh_from_db()
         assert (held.status, Call.objects.filter(kind="capture").count()) == ("captured", 1)
-        assert ledger_proof.breaches() == []
+        assert ledger_proof.find_breaches() == []
 
     def test_6983_ends_voided_at_the_deadline(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> None:
         held = pay(unpaid, "4000000000006983")
@@ -81,7 +81,7 @@ class TestTheCards:
             "auth_expired",
             held.capture_before,
         )
-        assert Charge.objects.get().state == "voided" and ledger_proof.breaches() == []
+        assert Charge.objects.get().state == "voided" and ledger_proof.find_breaches() == []
 
     def test_8013_is_voided_at_the_eleventh_time(
         self, unpaid: Checkout, pay: Callable[..., Checkout]

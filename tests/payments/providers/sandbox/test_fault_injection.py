@@ -26,10 +26,10 @@ def is_no_answer(teller: Teller, kind: str, key: UUID, mode: str) -> bool:
     """Return whether the call gets no answer or, if the fault is an error, only the bank's error."""
     # Over HTTP, Django's test server answers with an error, because it cannot break a connection.
     is_whole = client.bank_address() != settings.BASE_URL and mode in BROKEN_OFF
-    if mode in fault_injection.ERRORS or is_whole:
+    if mode in fault_injection.ERROR_MODES or is_whole:
         answer = teller.ask(kind, key, patience=0.2)
         return (answer.verdict, answer.reason) == (Verdict.UNKNOWN, "")
-    with pytest.raises((fault_injection.Broken, http.NoAnswer, orjson.JSONDecodeError)):
+    with pytest.raises((fault_injection.CallFailed, http.NoAnswer, orjson.JSONDecodeError)):
         teller.ask(kind, key, patience=0.2)
     return True
 
@@ -40,7 +40,11 @@ class TestFaults:
         assert Fault.objects.values_list("verb", "mode", "times").get() == ("capture", "down", 2)
 
     @pytest.mark.parametrize(
-        "mode", sorted((fault_injection.UNDONE | fault_injection.DONE) - fault_injection.REPLAYED)
+        "mode",
+        sorted(
+            (fault_injection.MODES_BEFORE_ACTION | fault_injection.MODES_AFTER_ACTION)
+            - fault_injection.REPLAYED_MODES
+        ),
     )
     def test_give_no_answer_and_the_look_up_knows_whether_it_was_done(self, mode: str) -> None:
         is_done = mode.startswith("done") or mode == "nonsense"
@@ -144,7 +148,7 @@ class TestFaults:
         teller, key = Teller(), uuid7()
         teller.before("refund")
         teller.ask("refund", key)
-        journal.stop_remembering(key, teller.payment.pk)
+        journal.forget_key(key, teller.payment.pk)
         fault_injection.set_fault(verb="look_up", mode="not_vouched", times=1)
         missing = teller.look_up("refund", key)
         assert (missing.verdict, missing.is_vouched) == (Verdict.NOT_FOUND, False)

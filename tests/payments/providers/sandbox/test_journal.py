@@ -25,18 +25,18 @@ def charge() -> Charge:
 
 def test_a_key_is_answered_until_it_is_forgotten(charge: Charge) -> None:
     key = uuid7()
-    said = journal.write(charge, "capture", key, Verdict.SUCCEEDED)
-    assert journal.answered(journal.lines_about(charge), key) == said
-    journal.stop_remembering(key, charge.payment)
-    assert journal.answered(journal.lines_about(charge), key) is None
+    said = journal.write_line(charge, "capture", key, Verdict.SUCCEEDED)
+    assert journal.remembered_answer(journal.lines_about(charge), key) == said
+    journal.forget_key(key, charge.payment)
+    assert journal.remembered_answer(journal.lines_about(charge), key) is None
 
 
 def test_a_key_has_a_life(charge: Charge, settings: Any) -> None:
     key = uuid7()
-    journal.write(charge, "capture", key, Verdict.SUCCEEDED)
+    journal.write_line(charge, "capture", key, Verdict.SUCCEEDED)
     settings.SANDBOX_KEY_SECONDS = 60
     Call.objects.filter(key=key).update(created_at=clock.now() - timedelta(seconds=61))
-    assert journal.answered(journal.lines_about(charge), key) is None
+    assert journal.remembered_answer(journal.lines_about(charge), key) is None
 
 
 @pytest.mark.parametrize("done", [Verdict.SUCCEEDED, Verdict.PENDING])
@@ -44,23 +44,23 @@ def test_a_reference_leads_to_what_was_carried_out_though_it_was_refused_later(
     charge: Charge, done: Verdict
 ) -> None:
     key = uuid7()
-    said = journal.write(charge, "refund", key, done)
-    journal.stop_remembering(key, charge.payment)
-    journal.write(charge, "refund", key, Verdict.FAILED, reason="nothing_to_refund")
-    assert journal.by_reference(journal.lines_about(charge), key) == said
+    said = journal.write_line(charge, "refund", key, done)
+    journal.forget_key(key, charge.payment)
+    journal.write_line(charge, "refund", key, Verdict.FAILED, reason="nothing_to_refund")
+    assert journal.newest_answer(journal.lines_about(charge), key) == said
 
 
 def test_a_reference_leads_to_the_newest_refusal_if_nothing_was_carried_out(charge: Charge) -> None:
     key = uuid7()
-    journal.write(charge, "refund", key, Verdict.FAILED, reason="charge_disputed")
-    journal.stop_remembering(key, charge.payment)
-    said = journal.write(charge, "refund", key, Verdict.FAILED, reason="nothing_to_refund")
-    assert journal.by_reference(journal.lines_about(charge), key) == said
-    assert journal.by_reference(journal.lines_about(charge), uuid7()) is None
+    journal.write_line(charge, "refund", key, Verdict.FAILED, reason="charge_disputed")
+    journal.forget_key(key, charge.payment)
+    said = journal.write_line(charge, "refund", key, Verdict.FAILED, reason="nothing_to_refund")
+    assert journal.newest_answer(journal.lines_about(charge), key) == said
+    assert journal.newest_answer(journal.lines_about(charge), uuid7()) is None
 
 
 def test_a_change_is_told(charge: Charge) -> None:
-    journal.write(charge, "refund", key := uuid7(), Verdict.PENDING)
+    journal.write_line(charge, "refund", key := uuid7(), Verdict.PENDING)
     journal.change_line(Call.objects.get(key=key), verdict=Verdict.SUCCEEDED)
     assert BankNotification.objects.get().verdict == Verdict.SUCCEEDED
     assert Call.objects.get(key=key).changed_at > Call.objects.get(key=key).created_at

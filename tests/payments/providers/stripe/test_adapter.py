@@ -93,7 +93,7 @@ class TestAnAccount:
         story.before(Kind.REFUND)
         for account in (CONNECTED, "", "acct_closed"):
             Merchant.objects.filter(pk=acme.pk).update(provider_account=account)
-        assert sorted(books.accounts()) == ["", "acct_closed", CONNECTED]
+        assert sorted(books.list_accounts()) == ["", "acct_closed", CONNECTED]
         client = desk.peer.client(account=CONNECTED)
         act(client, Kind.REFUND, story.payment, 2500)
         intent = client.v1.payment_intents.retrieve(story.payment.provider_reference)

@@ -19,8 +19,9 @@ class TestAnAmount:
         ],
     )
     def test_is_theirs_and_ours_again(self, currency: str, ours: int, theirs: int) -> None:
-        assert amounts.theirs(ours, currency) == theirs
-        assert amounts.ours(theirs, currency) == amounts.ours(theirs, currency.lower()) == ours
+        assert amounts.to_stripe_amount(ours, currency) == theirs
+        assert amounts.from_stripe_amount(theirs, currency) == ours
+        assert amounts.from_stripe_amount(theirs, currency.lower()) == ours
 
 
 class TestTheRule:
@@ -42,4 +43,4 @@ class TestTheRule:
     def test_says_the_bounds_and_the_step_in_our_units(
         self, currency: str, minimum: int, maximum: int, step: int
     ) -> None:
-        assert amounts.rule(currency) == AmountRule(minimum=minimum, maximum=maximum, step=step)
+        assert amounts.amount_rule(currency) == AmountRule(minimum=minimum, maximum=maximum, step=step)

@@ -99,7 +99,7 @@ class TestChanged:
         Story(desk, acme)
         desk.peer.switch("advance", seconds=31 * 86400)
         assert changed(desk, clock.now()) == []
-        found = changed(desk, clock.now() - changes.EVENTS_LAST - timedelta(minutes=1))
+        found = changed(desk, clock.now() - changes.EVENTS_KEPT_FOR - timedelta(minutes=1))
         assert sorted(found) == sorted(story.payment.pk for story in stories)
 
     def test_names_no_payment_for_an_event_that_names_no_intent(

@@ -40,7 +40,7 @@ def refused(desk: StripeDesk, unpaid: Checkout, pays: Pays) -> Payment:
     """Return a payment that was declined because the payer has failed 3-D Secure."""
     payment = pays(Card.ASKS)
     desk.answer(payment, confirms=False)
-    operation_recovery.finish_now(unpaid.pk)
+    operation_recovery.finish_for_payer(unpaid.pk)
     payment.refresh_from_db()
     assert (payment.status, payment.decline_reason) == ("declined", "challenge_failed")
     return payment
@@ -89,7 +89,7 @@ class TestAFailedAuthorization:
         pump()
         assert (intent_of(desk, refused), intent_of(desk, paid)) == ("canceled", "requires_capture")
         assert captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE).status == "captured"
-        assert ledger_proof.breaches() == []
+        assert ledger_proof.find_breaches() == []
 
     def test_of_a_share_is_ended_and_the_share_can_be_paid(
         self, desk: StripeDesk, unpaid: Checkout, pays: Pays
