@@ -85,7 +85,7 @@ def split_equally(
 def split(checkout_uuid: UUID, shares: Sequence[Share], *, lead: UUID | None = None) -> None:
     """Split the cost into shares with the given amounts. The lead bears the rest.
 
-    `lead` is the id of the person who asks for the split. Raises split_amounts.DoesNotAddUp, ValueError,
+    `lead` is the id of the person who asks for the split. Raises split_amounts.SharesExceedAmount, ValueError,
     NotTheLead, NotPayable, OperationInProgress. Rule split.shares.
     """
     with transaction.atomic(durable=True):

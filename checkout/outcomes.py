@@ -263,7 +263,7 @@ def renew_fence(checkout_uuid: UUID, fence_uuid: UUID, *, reason: str, is_proven
     """Plan a refused fence (see `is_fence`) again under a new key.
 
     `is_proven` means that the provider has said that no capture happened. The hold is then given up at once.
-    After HOLDS_LAST the fence ends as failed instead, and the hold is given up too.
+    After MAX_HOLD_LIFETIME the fence ends as failed instead, and the hold is given up too.
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)

@@ -31,7 +31,7 @@ def equal_shares(amount: int, people: int, *, step: int = 1) -> tuple[int, int]:
 def leads_part(amount: int, shares: Sequence[int]) -> int:
     """Return the part of `amount` that the lead pays: 0 or more.
 
-    `shares` are the amounts that the mates pay, each 1 or more. Raises DoesNotAddUp, ValueError.
+    `shares` are the amounts that the mates pay, each 1 or more. Raises SharesExceedAmount, ValueError.
     """
     if len(shares) >= MAX_PEOPLE or any(share < 1 for share in shares):
         raise ValueError(f"At most {MAX_PEOPLE - 1} mates, each with 1 minor unit or more.")

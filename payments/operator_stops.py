@@ -25,7 +25,7 @@ class AllStopped(Exception):
 def check(merchant: Merchant) -> None:
     """Raise MerchantSuspended or AllStopped if an operator has stopped new business.
 
-    Raise restore_guard.Closed if the database was restored and not repaired. The pumps do not call this,
+    Raise restore_guard.ServiceClosed if the database was restored and not repaired. The pumps do not call this,
     because unresolved operations must be finished in any case.
     """
     restore_guard.check()

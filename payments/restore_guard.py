@@ -44,7 +44,7 @@ class ServiceClosed(OperationalError):
 
 
 def check() -> None:
-    """Raise Closed if the database was restored and has not been repaired since."""
+    """Raise ServiceClosed if the database was restored and has not been repaired since."""
     if is_closed():
         raise ServiceClosed
 
@@ -57,7 +57,7 @@ def is_closed() -> bool:
     """
     if _is_repairing.get():
         return False
-    _clear_answer()  # the read can open a connection to another server, which must not raise Closed
+    _clear_answer()  # the read can open a connection to another server, which must not raise ServiceClosed
     with replica.use_primary():
         own: Any = connection.connection
         _thread.was_told_open = _is_open() if own is None or _has_matching_mark(own) else _read_mark()
@@ -103,7 +103,7 @@ def _has_matching_mark(own: Any) -> bool:
 
 
 def _check_new_connection(connection: Any, **_: Any) -> None:
-    """Raise Closed if this thread has read that the database is open, but now connects to another server."""
+    """Raise ServiceClosed if this thread has read that the database is open, but now connects to another server."""
     was_told_open = getattr(_thread, "was_told_open", False)
     if connection.alias != DEFAULT_DB_ALIAS or not was_told_open or _has_matching_mark(connection.connection):
         return

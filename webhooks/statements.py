@@ -6,7 +6,7 @@ moves to another partition by DELETE and INSERT. If an UPDATE moved the row, eve
 its lock would fail.
 """
 
-# A new UUIDv7 with the timestamp of the delivery's id, like clock.another_id.
+# A new UUIDv7 with the timestamp of the delivery's id, like clock.new_id_of_same_time.
 _ANOTHER_ID = """encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid())
     PLACING substring(uuid_send(d.id) FROM 1 FOR 6) FROM 1 FOR 6), 52, 1), 53, 1), 'hex')::uuid"""
 

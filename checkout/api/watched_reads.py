@@ -21,7 +21,7 @@ MAX_RECORDED = 5  # maximum number of rows that one read writes
 
 
 def record_reads(request: Request, checkouts: Sequence[Any]) -> None:
-    """Write a row for each watched order that a read has returned, at most MAX_NOTED rows.
+    """Write a row for each watched order that a read has returned, at most MAX_RECORDED rows.
 
     `checkouts` must come from a query `detailed_reads.with_parts`.
     """

@@ -107,7 +107,7 @@ class CheckoutQuerySet(models.QuerySet["Checkout"]):
         """Lock a checkout and return it. Its `locked_at` is the database's time, read under the lock.
 
         Raises Checkout.DoesNotExist, also if the checkout belongs to another merchant. Raises
-        restore_guard.Closed in a restored database that is not repaired yet, because no money may be moved
+        restore_guard.ServiceClosed in a restored database that is not repaired yet, because no money may be moved
         there.
 
         If the lock has to wait, PostgreSQL reads the locked row again after the wait, but not the joined

@@ -22,7 +22,7 @@ from payments.provider import Outcome, Verdict
 
 Kind, State = Operation.Kind, Operation.State
 GIVEN_UP = "given_up_by_operator"
-# No authorization is sent later than PATIENT_FOR after its creation, and the last call lasts only seconds.
+# No authorization is sent later than MAX_PAYER_WAIT after its creation, and the last call lasts only seconds.
 CALLS_END_AFTER = operation_queue.MAX_PAYER_WAIT + timedelta(minutes=1)
 
 

@@ -18,7 +18,7 @@ def look_up_now(operation_uuid: UUID) -> Operation:
     """Find out and record the unknown outcome of an operation; return the operation.
 
     Raises NotAllowed if the outcome is already known, or if another process is handling the operation now.
-    Raises Operation.DoesNotExist. Raises restore_guard.Closed before the provider is called. A restored
+    Raises Operation.DoesNotExist. Raises restore_guard.ServiceClosed before the provider is called. A restored
     database might have only the old key of a refund that was paid under a new key.
     """
     restore_guard.check()

@@ -24,7 +24,7 @@ class TooManyClaims(Exception):
 def count_claim(address: str) -> None:
     """Count a share that is about to be taken. Call it in the transaction that takes the share.
 
-    Raises TooManyTakes. Rules group.takes, limit.address.
+    Raises TooManyClaims. Rules group.takes, limit.address.
     """
     alike = network.caller_digests("take address", address)
     quota.lock_digests("take", *alike["address_digest"], *alike["site_digest"])
@@ -37,7 +37,7 @@ def count_claim(address: str) -> None:
 
 
 def _check_limit(taken: QuerySet[ShareTake], limit: Limit, now: datetime) -> None:
-    """Raise TooManyTakes if the limit is reached. The exception says when the next share can be taken."""
+    """Raise TooManyClaims if the limit is reached. The exception says when the next share can be taken."""
     times = taken.filter(created_at__gt=now - limit.within).order_by("-created_at")
     deciding = times.values_list("created_at", flat=True)[limit.maximum - 1 : limit.maximum].first()
     if deciding is not None:

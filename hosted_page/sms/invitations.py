@@ -33,7 +33,7 @@ class CannotSendNow(Exception):
 def send(share_uuid: UUID, *, phone: str, address: str) -> None:
     """Queue an SMS message to a mate with the link of their share.
 
-    `phone` is in E.164. If it is "", the message goes to the number that got the link before. Raises NotNow,
+    `phone` is in E.164. If it is "", the message goes to the number that got the link before. Raises CannotSendNow,
     TooManySmsMessages, operator_stops.MerchantSuspended, operator_stops.AllStopped.
     """
     with transaction.atomic(durable=True):

@@ -63,7 +63,7 @@ class TooManyAttempts(Exception):
 
 
 def spend(kind: str, *, account: str, address: str) -> LoginAttempt:
-    """Count an attempt before it is made, so that parallel attempts are all counted. Raises TooMany.
+    """Count an attempt before it is made, so that parallel attempts are all counted. Raises TooManyAttempts.
 
     `account` is the text that was typed. The function does the same work whether or not the account exists.
     """

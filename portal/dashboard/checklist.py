@@ -184,7 +184,7 @@ def _tested_at(merchant: Merchant) -> datetime | None:
 
 
 def _delivered_attempts(merchant: Merchant, event_type: EventType, *, again: bool = False) -> list[UUID]:
-    """Return the ids of at most SENT_AGAIN recent attempts for events of this type that were answered 2xx.
+    """Return the ids of at most MAX_EXAMINED recent attempts for events of this type that were answered 2xx.
 
     With `again`, return only attempts that a person asked for.
     """

@@ -145,7 +145,7 @@ def _send_mail(email: OutboundEmail) -> bool:
 
 
 def _build_message(email: OutboundEmail) -> EmailMessage | None:
-    """Return the mail to send, or None if it has expired or has no recipient. Raises NothingToTell."""
+    """Return the mail to send, or None if it has expired or has no recipient. Raises NoLongerNeeded."""
     if email.ends_at is not None and email.ends_at <= clock.now():
         return None
     if email.merchant is None:
@@ -202,7 +202,7 @@ def _mail_context(email: OutboundEmail, merchant: Merchant) -> dict[str, Any]:
 def _dispute_facts(dispute: Dispute, kind: str) -> dict[str, Any]:
     """Return the facts of a mail about a dispute.
 
-    Raises NothingToTell if the dispute's status no longer fits the kind of the mail.
+    Raises NoLongerNeeded if the dispute's status no longer fits the kind of the mail.
     """
     if (kind == "dispute_opened") != (dispute.status == Dispute.Status.OPEN):
         raise NoLongerNeeded

@@ -199,7 +199,7 @@ def save(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 
 def _save_endpoint(request: HttpRequest, membership: Membership, url: str, chosen: Sequence[str]) -> str:
-    """Save the endpoint. Return the secret of a new endpoint, or "" for a changed one. Raises Unfit."""
+    """Save the endpoint. Return the secret of a new endpoint, or "" for a changed one. Raises InvalidEndpoint."""
     checked = _check_endpoint_url(membership.merchant, url, chosen)
     with transaction.atomic(durable=True):
         # The role can have changed in the meantime, because the check of the URL can take seconds.

@@ -27,7 +27,7 @@ from payments.inquiring import inquiries
 from payments.providers.sandbox import client
 payment = Payment.objects.get(checkout_uuid="{uuid}").pk
 client.call_bank("dispute", payment=payment)
-inquiries.open_about([payment])
+inquiries.open_inquiries([payment])
 """
 GIVEN_BACK = """
 from payments.models import Payment

@@ -52,7 +52,7 @@ checkout = Checkout.objects.get(pk="{checkout}")
 paid = checkout if {place} == 1 else checkout.payment_requests.get(position={place})
 payment = paid.payment_id
 client.call_bank("{verb}", payment=payment, **{facts})
-inquiries.open_about([payment])
+inquiries.open_inquiries([payment])
 """
 
 

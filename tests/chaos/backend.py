@@ -11,7 +11,9 @@ from payments import operation_queue
 from tests import factories
 from tests.journeys.merchant import Credentials, Json
 
-PATIENCE = operation_queue.MAX_PAYER_WAIT.total_seconds() + 30  # a payment can be unresolved for PATIENT_FOR
+PATIENCE = (
+    operation_queue.MAX_PAYER_WAIT.total_seconds() + 30
+)  # a payment can be unresolved for MAX_PAYER_WAIT
 PAUSE = 0.2
 AGAIN = {409: {"operation_in_progress", "idempotency_in_progress"}}
 EXPECTED_5XX = {502, 503, 504}

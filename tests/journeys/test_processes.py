@@ -25,7 +25,7 @@ STILL_SECONDS, END_SECONDS = 4.0, 20.0
 HASTY = f"""
 from celery.__main__ import main
 from config.lib.process import liveness
-liveness.standing_still.__defaults__, liveness.END_SECONDS = ({STILL_SECONDS},), {END_SECONDS}
+liveness.stuck_threads.__defaults__, liveness.END_SECONDS = ({STILL_SECONDS},), {END_SECONDS}
 main()
 """
 COUNTED = 'checkout_requests_total{method="GET",route="accounts/login/",status="200"}'

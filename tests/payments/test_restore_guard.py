@@ -87,7 +87,7 @@ def _is_503(answer: Any) -> None:
 
 
 def _is_closed(act: Callable[..., Any], *arguments: Any, **more: Any) -> None:
-    """Fail unless `act` raises Closed, or returns no result while the database is closed."""
+    """Fail unless `act` raises ServiceClosed, or returns no result while the database is closed."""
     try:
         found = act(*arguments, **more)
     except ServiceClosed:

@@ -37,9 +37,9 @@ class Sender(Protocol):
     shows_codes: bool
 
     def send(self, phone: str, text: str, *, key: str) -> None:
-        """Send `text` to an E.164 number. The caller repeats a `key` only after NotTaken.
+        """Send `text` to an E.164 number. The caller repeats a `key` only after NotAccepted.
 
-        Raises NotTaken, Refused, InDoubt. The caller treats any other exception as InDoubt.
+        Raises NotAccepted, Refused, InDoubt. The caller treats any other exception as InDoubt.
         """
 
 

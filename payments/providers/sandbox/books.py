@@ -10,7 +10,7 @@ from payments.providers.sandbox.models import Call, Charge
 
 
 def read_books(*, payment: UUID) -> Books:
-    """Return the books about a payment after settling its due calls. Raises fault_injection.Broken."""
+    """Return the books about a payment after settling its due calls. Raises fault_injection.CallFailed."""
     lacks_after = fault_injection.read_books_cutoff(payment)
     settling.settle_due([payment])
     charge = Charge.objects.filter(payment=payment).first()

@@ -40,7 +40,7 @@ BANK_CALLS: dict[str, Callable[..., Any]] = {
 def call_for_outcome(verb: str, /, *, patience: float, **arguments: Any) -> Outcome:
     """Call the bank. Injected faults change or break the call.
 
-    Raises fault_injection.Broken. The bank might still have carried out the call.
+    Raises fault_injection.CallFailed. The bank might still have carried out the call.
     """
     try:
         return fault_injection.call_with_faults(verb, arguments)

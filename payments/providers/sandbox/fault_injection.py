@@ -53,7 +53,7 @@ class CallFailed(Exception):
 
 
 def call_with_faults(verb: str, arguments: dict[str, Any]) -> Outcome:
-    """Carry out a call with the faults that its card and the set switches cause. Raises Broken."""
+    """Carry out a call with the faults that its card and the set switches cause. Raises CallFailed."""
     is_set = _read_faults(verb, arguments)
     card = is_set.card
     if card is not None:
@@ -80,7 +80,7 @@ def call_with_faults(verb: str, arguments: dict[str, Any]) -> Outcome:
 def read_books_cutoff(payment: UUID) -> datetime | None:
     """Return the time after which lines are missing from the books, or None if the books are current.
 
-    Raises Broken.
+    Raises CallFailed.
     """
     now, charge = clock.now(), Charge.objects.filter(payment=payment).first()
     if charge is not None and charge.silent_until and charge.silent_until > now:

@@ -19,7 +19,7 @@ with mock.patch("time.time", return_value=time.time() - payer.LIFE - 60):
 """
 STOP = """
 from hosted_page.sms import outbox, stopped_numbers
-print(stopped_numbers.link(outbox.digest("{number}")))
+print(stopped_numbers.stop_link(outbox.number_digest("{number}")))
 """
 FAULT = """
 from payments.models import Merchant
