@@ -62,7 +62,7 @@ def is_asked_for_a_card(page: Page, notice: str) -> None:
 
 class TestTheAnswer:
     @pytest.mark.parametrize("script", WITH_AND_WITHOUT)
-    def test_yes_holds_the_money(
+    def test_a_confirmation_holds_the_money(
         self, order: Order, open_page: Callable[..., Page], accessible: Visit, script: bool
     ) -> None:
         page = open_page(java_script_enabled=script)
@@ -77,7 +77,7 @@ class TestTheAnswer:
         order.merchant.capture(order.checkout_uuid)
         heading(page, "Confirmed and paid.")
 
-    def test_no_leads_to_the_card_step_where_another_card_pays(
+    def test_a_refusal_leads_to_the_card_step_where_another_card_pays(
         self, order: Order, open_page: Callable[..., Page], accessible: Visit
     ) -> None:
         page = open_page()
@@ -91,7 +91,7 @@ class TestTheAnswer:
         order.comes_to("declined", "held")
 
     @pytest.mark.long
-    def test_none_for_ten_minutes_leads_to_the_card_step_by_itself(
+    def test_without_an_answer_for_ten_minutes_the_card_step_appears_automatically(
         self,
         order: Order,
         open_page: Callable[..., Page],
@@ -121,7 +121,9 @@ class TestTheAnswer:
 
 @pytest.mark.long
 class TestAnotherWay:
-    def test_back_and_a_plain_card(self, order: Order, open_page: Callable[..., Page]) -> None:
+    def test_a_payer_who_goes_back_can_pay_with_another_card(
+        self, order: Order, open_page: Callable[..., Page]
+    ) -> None:
         page = open_page()
         go_to_the_challenge(page, order)
         page.go_back()
@@ -131,7 +133,9 @@ class TestAnotherWay:
         heading(page, "Held, not taken yet")
         order.comes_to("held", "voided")
 
-    def test_back_and_the_same_card_again(self, order: Order, open_page: Callable[..., Page]) -> None:
+    def test_a_payer_who_goes_back_with_the_same_card_gets_a_new_question(
+        self, order: Order, open_page: Callable[..., Page]
+    ) -> None:
         page = open_page()
         go_to_the_challenge(page, order)
         given_up = page.url
@@ -200,7 +204,7 @@ class TestAnotherWay:
 
 class TestTwice:
     @pytest.mark.parametrize("script", WITH_AND_WITHOUT)
-    def test_two_taps_are_one_hold(self, order: Order, open_page: Callable[..., Page], script: bool) -> None:
+    def test_two_taps_make_one_hold(self, order: Order, open_page: Callable[..., Page], script: bool) -> None:
         page = open_page(java_script_enabled=script)
         go_to_the_card(page, order)
         heading(page, "Pay by card")
@@ -237,7 +241,7 @@ class TestASilentBank:
         order.let_the_bank_fail(times=0)
 
     @pytest.mark.usefixtures("silent")
-    def test_is_waited_for_and_after_a_minute_another_card_may_pay(
+    def test_is_waited_for_and_another_card_can_be_used_after_a_minute(
         self, order: Order, open_page: Callable[..., Page], accessible: Visit
     ) -> None:
         page = open_page()

@@ -61,7 +61,7 @@ def test_a_reload_changes_nothing_at_any_step(order: Order, open_page: Callable[
 
 
 @pytest.mark.long
-def test_back_leads_to_the_step_before_and_what_is_changed_there_counts(
+def test_back_leads_to_the_previous_step_and_changes_there_take_effect(
     order: Order, open_page: Callable[..., Page]
 ) -> None:
     page = open_page()
@@ -102,9 +102,7 @@ def test_a_second_tab_shows_what_the_first_has_done(order: Order, open_page: Cal
 
 
 @pytest.mark.long
-def test_a_tab_that_is_opened_again_later_stays_with_what_is_true(
-    order: Order, open_page: Callable[..., Page]
-) -> None:
+def test_a_reopened_tab_shows_the_current_state(order: Order, open_page: Callable[..., Page]) -> None:
     page = open_page()
     page.goto(order.url)
     sign_in(page, "07700 900505")
@@ -168,7 +166,7 @@ def paid_meanwhile(page: Page, number: str, state: str) -> Page:
 
 
 @pytest.mark.long
-def test_no_card_form_comes_back_after_paying(service: Service, open_page: Callable[..., Page]) -> None:
+def test_back_shows_no_card_form_after_paying(service: Service, open_page: Callable[..., Page]) -> None:
     stage = Stage(service, open_page)
     lea = paid_meanwhile(stage.at_the_card(), GOOD, "held")
     heading(lea, "Held, not taken yet")
@@ -182,7 +180,7 @@ def test_no_card_form_comes_back_after_paying(service: Service, open_page: Calla
 
 
 @pytest.mark.rule("sign_in.session")
-def test_a_person_who_leaves_is_signed_out_in_a_copy_of_their_browser_too(
+def test_signing_out_also_signs_out_a_copy_of_the_browser(
     order: Order, open_page: Callable[..., Page], accessible: Callable[[Page], None]
 ) -> None:
     page, copy = open_page(), open_page()

@@ -39,7 +39,7 @@ IS_SEEN = """() => {
 }"""
 
 
-def test_the_keyboard_alone_pays(order: Order, open_page: Callable[..., Page]) -> None:
+def test_a_payer_can_pay_with_only_the_keyboard(order: Order, open_page: Callable[..., Page]) -> None:
     page = open_page()
     page.goto(order.url)
     go_to(page, "#phone")
@@ -72,7 +72,7 @@ def test_the_keyboard_alone_pays(order: Order, open_page: Callable[..., Page]) -
     go_to(page, "[data-print]")
 
 
-def test_twice_as_large_still_fits(order: Order, open_page: Callable[..., Page]) -> None:
+def test_text_at_twice_the_size_fits_the_page(order: Order, open_page: Callable[..., Page]) -> None:
     """With letters of twice the size, the page still fits a window of 640 pixels (WCAG 1.4.4, 1.4.10)."""
     page = open_page()
     page.set_viewport_size({"width": 640, "height": 800})
@@ -83,7 +83,7 @@ def test_twice_as_large_still_fits(order: Order, open_page: Callable[..., Page])
 
 
 @pytest.mark.long
-def test_colours_of_the_readers_own_leave_every_mark(order: Order, open_page: Callable[..., Page]) -> None:
+def test_forced_colours_keep_every_mark_visible(order: Order, open_page: Callable[..., Page]) -> None:
     page = open_page(forced_colors="active")
     page.goto(order.url)
     border = page.evaluate("getComputedStyle(document.querySelector('#phone')).borderTopStyle")
@@ -114,7 +114,7 @@ def pay_all_of_it(page: Page, order: Order) -> None:
 
 
 @pytest.mark.long
-def test_nothing_moves_for_who_wants_no_motion(order: Order, open_page: Callable[..., Page]) -> None:
+def test_nothing_moves_with_reduced_motion(order: Order, open_page: Callable[..., Page]) -> None:
     page = open_page(reduced_motion="reduce")
     pay_all_of_it(page, order)
     page.wait_for_timeout(300)
@@ -123,7 +123,7 @@ def test_nothing_moves_for_who_wants_no_motion(order: Order, open_page: Callable
 
 
 @pytest.mark.long
-def test_a_receipt_prints_alone(order: Order, open_page: Callable[..., Page]) -> None:
+def test_only_the_receipt_is_printed(order: Order, open_page: Callable[..., Page]) -> None:
     page = open_page()
     pay_all_of_it(page, order)
     order.merchant.capture(order.checkout_uuid)

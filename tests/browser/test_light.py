@@ -57,13 +57,13 @@ class Wire:
         return len(text) - len(gzip.compress(text))
 
 
-def test_the_first_view_is_light(order: Order, open_page: Callable[..., Page]) -> None:
+def test_the_first_view_is_small_to_download(order: Order, open_page: Callable[..., Page]) -> None:
     page = open_page()
     assert is_light(page, order.url) <= MAX_BYTES, "even where nothing is compressed"
 
 
 @pytest.mark.long
-def test_the_bill_and_the_groups_link_are_light_and_stand_still(
+def test_the_bill_and_the_group_link_are_small_and_shift_no_layout(
     service: Service, open_page: Callable[..., Page]
 ) -> None:
     stage = Stage(service, open_page)
@@ -86,7 +86,9 @@ def test_the_bill_and_the_groups_link_are_light_and_stand_still(
 
 
 @pytest.mark.long
-def test_each_step_is_light_and_stands_still(service: Service, open_page: Callable[..., Page]) -> None:
+def test_each_step_is_small_to_download_and_shifts_no_layout(
+    service: Service, open_page: Callable[..., Page]
+) -> None:
     stage = Stage(service, open_page)
     order = stage.order()
     page = stage.at_the_split(order)
@@ -118,7 +120,7 @@ def is_light(page: Page, address: str) -> int:
 
 
 @pytest.mark.long
-def test_the_steps_stand_still(order: Order, open_page: Callable[..., Page]) -> None:
+def test_the_steps_shift_no_layout(order: Order, open_page: Callable[..., Page]) -> None:
     page = open_page()
     page.goto(order.url)
     assert page.evaluate(SHIFTS) <= MAX_SHIFT

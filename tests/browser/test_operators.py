@@ -36,7 +36,7 @@ def verb(page: Page, words: str = "Close with a note") -> str:
 
 
 class TestTheQuestion:
-    def test_opens_below_its_row_by_keyboard_and_gives_the_focus_back(self, page: Page) -> None:
+    def test_opens_below_its_row_by_keyboard_and_restores_the_focus(self, page: Page) -> None:
         before, opener = page.evaluate(TOPS), verb(page)
         page.focus(opener)
         page.keyboard.press("Enter")
@@ -52,14 +52,14 @@ class TestTheQuestion:
         expect(page.locator(opener)).to_be_focused()
         assert page.url.endswith(PAGE)
 
-    def test_is_one_at_a_time(self, page: Page) -> None:
+    def test_replaces_the_question_that_was_open_before(self, page: Page) -> None:
         page.click("a:text-is('Settled outside') >> nth=0")
         expect(page.locator("form.ask h3")).to_have_text("Book the refund of £95.50 as settled outside?")
         page.click(verb(page))
         expect(page.locator("form.ask h3")).to_have_text("Close this discrepancy?")
 
     @pytest.mark.long
-    def test_is_left_alone_by_the_updates(self, page: Page) -> None:
+    def test_keeps_its_text_and_focus_during_updates(self, page: Page) -> None:
         page.click(verb(page))
         page.fill("form.ask input.input", "It was")
         page.wait_for_timeout(EVERY + 1_500)
@@ -80,7 +80,7 @@ class TestTheQuestion:
 
 
 class TestAList:
-    def test_counts_what_is_ticked_and_asks_about_it(self, office: Office, page: Page) -> None:
+    def test_counts_ticked_rows_and_asks_before_it_cancels_them(self, office: Office, page: Page) -> None:
         office.pay("to tick")
         office.at(page, ORDERS)
         page.check("input.action-select >> nth=0")
@@ -91,7 +91,7 @@ class TestAList:
         expect(page).to_have_url(f"{office.service.base_url}{ORDERS}")
 
     @pytest.mark.long
-    def test_says_how_many_of_those_ticked_its_verb_fits(self, office: Office, page: Page) -> None:
+    def test_says_to_how_many_ticked_rows_an_action_applies(self, office: Office, page: Page) -> None:
         office.pay("to fit")
         office.at(page, ORDERS)
         page.check(f"tr:has([href*='{office.uuids['captured']}']) .action-select")
@@ -101,7 +101,7 @@ class TestAList:
         expect(page.locator("[data-ticked]")).to_have_text("2 ticked, 1 fits")
         expect(page.locator(".list-actions button:has-text('Cancel')")).to_be_enabled()
 
-    def test_filters_in_the_words_of_its_badges(self, office: Office, page: Page) -> None:
+    def test_filters_have_the_same_words_as_the_badges(self, office: Office, page: Page) -> None:
         office.at(page, ORDERS)
         page.click("summary:has-text('Filters')")
         page.click("nav[aria-label=Filters] a:text-is('Captured')")
@@ -120,12 +120,12 @@ class TestThePage:
         expect(page.locator(opener)).to_be_focused()
 
     @pytest.mark.long
-    def test_asks_nothing_while_nobody_sees_it(self, page: Page) -> None:
+    def test_sends_no_requests_while_it_is_hidden(self, page: Page) -> None:
         page.evaluate(HIDE)
         page.wait_for_timeout(EVERY + 1_500)
         assert page.evaluate("window.asked") is None
 
-    def test_looks_up_now_what_is_in_doubt(self, office: Office, page: Page) -> None:
+    def test_can_look_up_an_operation_in_doubt_immediately(self, office: Office, page: Page) -> None:
         office.leave_in_doubt()
         office.at(page, PAGE)
         page.click("button:has-text('Look it up now') >> nth=0")
@@ -143,7 +143,7 @@ class TestThePage:
 
 
 class TestTheList:
-    def test_counts_what_is_ticked_and_its_verbs_wait_for_it(self, office: Office, page: Page) -> None:
+    def test_counts_ticked_rows_and_enables_its_actions_only_then(self, office: Office, page: Page) -> None:
         office.at(page, "/admin/payments/discrepancy/?state=open")
         button = page.locator("button:has-text('Close with a note')")
         expect(button).to_be_disabled()

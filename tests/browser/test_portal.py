@@ -38,7 +38,7 @@ class TestRefund:
       .map(box => [box.left, box.top + scrollY, box.right, box.bottom + scrollY])"""
 
     @pytest.mark.parametrize("width", [320, 375, 1280])
-    def test_of_a_double_tap_never_is_under_the_finger(
+    def test_button_is_never_where_the_first_tap_of_a_double_tap_was(
         self, desk: Desk, owner: Callable[..., Page], width: int
     ) -> None:
         page = desk.at(owner(), f"/portal/checkouts/{desk.uuids['split']}/refund")
@@ -87,7 +87,7 @@ class TestFinding:
             ("audit", "#action"),
         ],
     )
-    def test_filters_are_folded_on_a_phone_and_stand_open_at_a_desk(
+    def test_filters_are_collapsed_on_a_phone_and_open_on_a_desktop(
         self, desk: Desk, owner: Callable[..., Page], path: str, choice: str
     ) -> None:
         page = desk.at(owner(), f"/portal/{path}")
@@ -150,7 +150,7 @@ class TestDeliveries:
 
 class TestWebhooks:
     @pytest.mark.parametrize("has_script", WITH_AND_WITHOUT)
-    def test_event_shows_its_answer_on_the_spot(
+    def test_test_event_shows_its_response_on_the_same_page(
         self, desk: Desk, owner: Callable[..., Page], has_script: bool
     ) -> None:
         desk.receiver.answer_with(202)
@@ -162,7 +162,9 @@ class TestWebhooks:
 
 @pytest.mark.long
 class TestSettings:
-    def test_that_are_refused_show_where_the_focus_is(self, desk: Desk, owner: Callable[..., Page]) -> None:
+    def test_that_are_refused_move_the_focus_to_the_error_summary(
+        self, desk: Desk, owner: Callable[..., Page]
+    ) -> None:
         page = desk.at(owner(may_fail=True), "/portal/settings")
         page.fill("#return_hosts", "no host!")
         page.click("text=Save settings")
@@ -204,7 +206,9 @@ class TestCancel:
     )
 
     @pytest.mark.long
-    def test_asks_in_place_and_nothing_above_moves(self, desk: Desk, owner: Callable[..., Page]) -> None:
+    def test_asks_in_place_without_moving_the_content_above(
+        self, desk: Desk, owner: Callable[..., Page]
+    ) -> None:
         desk.receiver.answer_with(500)
         page = desk.at(owner(), f"/portal/checkouts/{desk.pay('to cancel')}")
         before = page.evaluate(self.TOPS)

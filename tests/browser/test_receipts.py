@@ -23,7 +23,7 @@ def stage(service: Service, open_page: Callable[..., Page]) -> Stage:
 
 
 @pytest.mark.long
-def test_a_receipt_stands_below_the_way_back_and_before_the_box(stage: Stage, accessible: Visit) -> None:
+def test_a_receipt_is_between_the_return_link_and_the_opt_in_box(stage: Stage, accessible: Visit) -> None:
     page = stage.confirmed()
     tops = [page.evaluate(TOP, it) for it in ("#return", ".receipt", ".offers")]
     assert tops == sorted(tops)
@@ -37,7 +37,7 @@ def test_a_receipt_stands_below_the_way_back_and_before_the_box(stage: Stage, ac
 
 
 @pytest.mark.long
-def test_nothing_moves_when_somebody_stays(stage: Stage) -> None:
+def test_nothing_moves_when_the_payer_chooses_to_stay(stage: Stage) -> None:
     order = stage.order()
     page = stage.held(order)
     stage.merchant.capture(order.checkout_uuid)
@@ -57,7 +57,7 @@ def test_nothing_moves_when_somebody_stays(stage: Stage) -> None:
     assert not page.is_visible("#stay")
 
 
-def test_the_box_stands_open_without_script(stage: Stage) -> None:
+def test_the_opt_in_form_is_open_without_javascript(stage: Stage) -> None:
     without = Stage(stage.service, lambda **options: stage.open_page(java_script_enabled=False, **options))
     order = without.order()
     page = without.after_card(order)
@@ -68,7 +68,7 @@ def test_the_box_stands_open_without_script(stage: Stage) -> None:
 
 @pytest.mark.parametrize(("zone", "shown"), [("Europe/London", ""), ("America/New_York", "GMT|BST")])
 @pytest.mark.long
-def test_a_time_names_its_zone_to_who_lives_in_another(
+def test_a_time_names_its_zone_for_a_payer_in_another_zone(
     service: Service, open_page: Callable[..., Page], zone: str, shown: str
 ) -> None:
     stage = Stage(service, lambda **options: open_page(timezone_id=zone, **options))
@@ -93,7 +93,7 @@ def test_a_mates_receipt_prints(stage: Stage) -> None:
 
 
 @pytest.mark.long
-def test_what_comes_back_to_this_card_is_said_first(stage: Stage, accessible: Visit) -> None:
+def test_the_amount_refunded_to_this_card_comes_first(stage: Stage, accessible: Visit) -> None:
     order = stage.order()
     lea = stage.confirmed(order, mates=2)
     link = lea.get_attribute(".group-line [data-url]", "data-url") or ""
@@ -115,7 +115,7 @@ def test_what_comes_back_to_this_card_is_said_first(stage: Stage, accessible: Vi
 
 
 @pytest.mark.long
-def test_paper_is_light_where_the_screen_is_dark(stage: Stage) -> None:
+def test_dark_mode_prints_in_light_colours(stage: Stage) -> None:
     """A page is printed in the light colours, even if the screen uses the dark colours.
 
     In the dark colours, a badge would be printed as a black bar.

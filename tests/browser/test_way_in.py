@@ -53,7 +53,7 @@ def test_a_mistyped_card_number_is_not_sent(order: Order, open_page: Callable[..
     heading(page, "Held, not taken yet")
 
 
-def test_all_that_is_wrong_with_a_card_is_said_at_once(
+def test_all_errors_of_a_card_form_are_shown_together(
     order: Order, open_page: Callable[..., Page], accessible: Callable[[Page], None]
 ) -> None:
     page = open_page()
@@ -73,7 +73,9 @@ def test_all_that_is_wrong_with_a_card_is_said_at_once(
     heading(page, "Held, not taken yet")
 
 
-def test_a_code_that_the_phone_reads_signs_in(order: Order, open_page: Callable[..., Page]) -> None:
+def test_a_code_that_the_phone_reads_from_the_text_signs_in(
+    order: Order, open_page: Callable[..., Page]
+) -> None:
     page = open_page()
     page.add_init_script(READS_TEXTS)
     page.goto(order.url)
@@ -86,7 +88,7 @@ def test_a_code_that_the_phone_reads_signs_in(order: Order, open_page: Callable[
     heading(page, "Who’s in on this?")
 
 
-def test_whoever_shares_says_a_name_before_it_is_sent(order: Order, open_page: Callable[..., Page]) -> None:
+def test_a_lead_who_splits_must_enter_a_name_first(order: Order, open_page: Callable[..., Page]) -> None:
     page = open_page()
     page.goto(order.url)
     sign_in(page, "07700 900703")
@@ -105,7 +107,7 @@ def test_whoever_shares_says_a_name_before_it_is_sent(order: Order, open_page: C
     expect(page.locator(".held-rows")).to_contain_text("Goes back as your 8 mates pay")
 
 
-def test_alone_and_returning_it_is_three_fields_and_three_taps(
+def test_a_remembered_payer_who_pays_everything_needs_three_fields_and_three_taps(
     order: Order, open_page: Callable[..., Page], accessible: Callable[[Page], None]
 ) -> None:
     page = open_page()
@@ -135,7 +137,7 @@ def test_alone_and_returning_it_is_three_fields_and_three_taps(
 
 @pytest.mark.rule("prefill.code")
 @pytest.mark.parametrize("script", [True, False], ids=["script", "no script"])
-def test_a_number_that_the_shop_has_sent_is_one_field_less(
+def test_a_phone_number_from_the_shop_saves_the_payer_one_field(
     order: Order, open_page: Callable[..., Page], accessible: Callable[[Page], None], script: bool
 ) -> None:
     """A payer without a prefilled number fills in five fields: number, code, and three card fields."""
@@ -167,7 +169,7 @@ def test_a_number_that_the_shop_has_sent_is_one_field_less(
 
 
 @pytest.mark.rule("sign_in.said")
-def test_a_sign_in_that_ends_is_said_and_put_off_and_what_was_typed_stays(
+def test_an_ending_sign_in_is_announced_and_extended_and_typed_text_is_kept(
     order: Order, open_page: Callable[..., Page], accessible: Callable[[Page], None]
 ) -> None:
     page = open_page()
@@ -208,7 +210,7 @@ def test_a_sign_in_that_ends_is_said_and_put_off_and_what_was_typed_stays(
 
 
 @pytest.mark.rule("pay.back")
-def test_back_after_paying_shows_no_form_for_a_card(order: Order, open_page: Callable[..., Page]) -> None:
+def test_back_after_paying_shows_no_card_form(order: Order, open_page: Callable[..., Page]) -> None:
     page = open_page(java_script_enabled=False)
     page.goto(order.url)
     sign_in(page, "07700 900706")
@@ -302,7 +304,7 @@ def test_a_long_order_number_keeps_its_beginning_and_its_end(
     assert page.locator(".band").aria_snapshot().count(f"Order {ORDER_ID}") == 1, "it is read whole"
 
 
-def test_a_phone_shows_pay_and_has_its_languages_on_one_line(
+def test_a_phone_shows_the_pay_button_and_the_languages_on_one_line(
     order: Order, open_page: Callable[..., Page]
 ) -> None:
     page = open_page()

@@ -31,9 +31,9 @@ def break_everything(whole: tuple[World, Service], seeds: range, faults: Mapping
 
 
 class TestEachFault:
-    def test_is_survived_without_a_trace(self, whole: tuple[World, Service]) -> None:
+    def test_leaves_no_inconsistency(self, whole: tuple[World, Service]) -> None:
         break_everything(whole, range(FIRST, FIRST + SEEDS), FAULTS)
 
     @pytest.mark.parametrize("seed", range(1, 31))
-    def test_is_survived_with_thirty_seeds(self, whole: tuple[World, Service], seed: int) -> None:
+    def test_leaves_no_inconsistency_with_thirty_seeds(self, whole: tuple[World, Service], seed: int) -> None:
         break_everything(whole, range(seed, seed + 1), FAULTS)

@@ -160,18 +160,18 @@ def survive(whole: tuple[World, Service], points: list[str]) -> None:
 @pytest.mark.rule("doubt.crash")
 class TestAProcessKilled:
     @pytest.mark.rule("event.outbox")
-    def test_at_any_point_of_a_request_leaves_what_the_pumps_bring_to_its_end(
+    def test_at_any_point_of_a_request_leaves_work_that_the_pumps_complete(
         self, whole: tuple[World, Service]
     ) -> None:
         survive(whole, WEB)
 
     @pytest.mark.parametrize("points", WORKER, ids=["void", "refund"])
-    def test_at_any_point_of_a_pump_leaves_what_the_next_one_finishes(
+    def test_at_any_point_of_a_pump_leaves_work_that_the_next_pump_completes(
         self, whole: tuple[World, Service], points: list[str]
     ) -> None:
         survive(whole, points)
 
-    def test_before_its_verb_began_leaves_nothing_in_the_way(self, whole: tuple[World, Service]) -> None:
+    def test_before_its_verb_started_does_not_block_a_new_call(self, whole: tuple[World, Service]) -> None:
         world, service = whole
         merchant = service.new_merchant()
         crash = Crash(world, merchant, "key_claimed")

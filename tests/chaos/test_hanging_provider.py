@@ -96,7 +96,7 @@ def captured_in_the_end(merchant: Merchant, checkout_uuid: str) -> bool:
 
 @pytest.mark.rule("capture.eight_seconds")
 class TestAProviderThatHangs:
-    def test_under_a_hundred_captures_holds_up_nobody_else(self, hanging: tuple[World, Service]) -> None:
+    def test_during_a_hundred_captures_delays_no_other_request(self, hanging: tuple[World, Service]) -> None:
         world, service = hanging
         merchant = service.new_merchant()
         with ThreadPoolExecutor(4) as pool:

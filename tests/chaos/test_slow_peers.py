@@ -71,9 +71,7 @@ def capture(merchant: Merchant, checkout_uuid: str) -> Callable[[], requests.Res
 
 @pytest.mark.rule("limit.slow_peers")
 class TestCaptures:
-    def test_are_all_made_while_payers_wait_for_a_bank_that_hangs(
-        self, peers: tuple[World, Merchant]
-    ) -> None:
+    def test_all_succeed_while_payers_wait_for_a_hanging_bank(self, peers: tuple[World, Merchant]) -> None:
         world, merchant = peers
         held = [merchant.held() for _ in range(CAPTURES)]
         unpaid = [merchant.create() for _ in range(PAYERS)]
@@ -92,7 +90,9 @@ class TestCaptures:
         for one in unpaid:
             merchant.at_rest(one, within=20)
 
-    def test_that_come_at_once_are_all_made_by_a_slow_bank(self, peers: tuple[World, Merchant]) -> None:
+    def test_that_arrive_at_the_same_time_all_succeed_at_a_slow_bank(
+        self, peers: tuple[World, Merchant]
+    ) -> None:
         _, merchant = peers
         with ThreadPoolExecutor(MANY) as pool:
             held = list(pool.map(lambda _: merchant.held(SLOW_CARD), range(MANY)))
@@ -104,9 +104,7 @@ class TestCaptures:
 
 @pytest.mark.rule("limit.slow_peers")
 class TestAMerchantsSlowNames:
-    def test_are_waited_for_by_one_request_of_a_process_and_hold_up_nobody_else(
-        self, silent_names: Merchant
-    ) -> None:
+    def test_block_one_request_of_a_process_and_delay_no_other(self, silent_names: Merchant) -> None:
         merchant = silent_names
         held = [merchant.held() for _ in range(CAPTURES)]
         asked: Json = {"url": "https://hooks.slow.example/", "event_types": ["*"]}
@@ -159,9 +157,7 @@ def ask_for_code(merchant: Merchant, number: int) -> requests.Response:
 
 @pytest.mark.rule("limit.slow_peers", "sms.outbox")
 class TestASilentCarrier:
-    def test_holds_up_neither_those_who_sign_in_nor_captures_nor_the_workers(
-        self, peers: tuple[World, Merchant]
-    ) -> None:
+    def test_delays_neither_sign_ins_nor_captures_nor_workers(self, peers: tuple[World, Merchant]) -> None:
         world, merchant = peers
         held = [merchant.held() for _ in range(CAPTURES + 1)]
         with silent_carrier(world, CARRIER_SECONDS):

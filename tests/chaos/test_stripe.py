@@ -19,6 +19,6 @@ def at_stripe(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stripe
 
 
 @pytest.mark.rule("provider.alike", "doubt.crash")
-def test_each_fault_is_survived_without_a_trace(at_stripe: tuple[StripeWorld, Service]) -> None:
+def test_each_fault_leaves_no_inconsistency(at_stripe: tuple[StripeWorld, Service]) -> None:
     break_everything(at_stripe, range(1, 3), FAULTS)
     assert at_stripe[0].met() >= {fault for fault in FAULTS if ONLY in fault}, "each met a call"

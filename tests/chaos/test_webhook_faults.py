@@ -65,7 +65,7 @@ class TestValkeyFlushed:
 
 
 class TestWorkerStopped:
-    def test_beyond_its_lease_has_its_late_results_refused(self, world: World, load: Load) -> None:
+    def test_past_its_lease_cannot_record_its_late_results(self, world: World, load: Load) -> None:
         held_by_worker(world, load, AT_ONCE)
         cut_off = set(load.posts())
         late.stop_before_it_records(world, load, "worker")
@@ -94,7 +94,7 @@ class TestWorkerKilled:
     @pytest.mark.parametrize(
         "point", ["webhook_answered", pytest.param("webhook_recorded", marks=pytest.mark.long)]
     )
-    def test_between_the_answer_and_the_record(self, world: World, load: Load, point: str) -> None:
+    def test_between_the_response_and_its_record(self, world: World, load: Load, point: str) -> None:
         load.endpoints[0].hold()
         load.emit(AT_ONCE, AUTHORIZED).result()
         load.held(AT_ONCE, within=ENDS_WITHIN)

@@ -135,7 +135,7 @@ class TestTwoBeatProcesses:
 
 class TestClockOff:
     @pytest.mark.parametrize("clock", ["+30s", "-30s"])
-    def test_of_one_worker_changes_nothing(
+    def test_in_one_worker_has_no_effect(
         self, fleet: Fleet, new_load: Callable[[int], Load], clock: str
     ) -> None:
         load = new_load(2)
@@ -161,7 +161,7 @@ class TestClockOff:
 @pytest.mark.rule("pump.redis")
 class TestValkeyAway:
     @pytest.mark.parametrize("away", ["stop_redis", "silence_redis"])
-    def test_everything_is_sent_once_and_in_its_time(
+    def test_every_event_is_sent_once_and_on_time(
         self, fleet: Fleet, new_load: Callable[[int], Load], away: str
     ) -> None:
         load = new_load(2)
@@ -218,7 +218,7 @@ class TestDeploy:
         load.ended(within=2 * ENDS_WITHIN)
         assert not load.again() and not load.lost() and not load.never_left()
 
-    def test_cuts_off_what_hangs_and_sends_it_again(
+    def test_cuts_off_hanging_attempts_and_sends_them_again(
         self, fleet: Fleet, new_load: Callable[[int], Load]
     ) -> None:
         load = new_load(1)

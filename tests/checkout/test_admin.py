@@ -40,7 +40,7 @@ def cancel(admin: Client, *rows: Checkout, reason: str | None = "A duplicate") -
 
 
 class TestCancelling:
-    def test_releases_the_hold_and_keeps_who_and_why(
+    def test_releases_the_hold_and_records_the_operator_and_the_reason(
         self, admin: Client, operator: User, held: Checkout
     ) -> None:
         assert "A-20417 is cancelled. £90.00 is being released." in cancel(admin, held)
@@ -66,11 +66,15 @@ class TestCancelling:
         )
         assert "Cancel checkouts" not in page, "only one is asked about"
 
-    def test_asks_of_one_that_is_unpaid_about_no_money(self, admin: Client, unpaid: Checkout) -> None:
+    def test_asks_about_an_unpaid_checkout_without_mentioning_a_hold(
+        self, admin: Client, unpaid: Checkout
+    ) -> None:
         page = cancel(admin, unpaid, reason=None)
         assert ">A-20417</bdi>?</h1>" in page and "The order ends unpaid, and no money is held." in page
 
-    def test_asks_of_several_by_a_line_each(self, admin: Client, acme: Merchant, held: Checkout) -> None:
+    def test_asks_about_several_checkouts_with_one_line_each(
+        self, admin: Client, acme: Merchant, held: Checkout
+    ) -> None:
         other = factories.checkout(acme, merchant_order_id="B-1")
         with nothing_moves():
             page = cancel(admin, held, other, reason=None)
@@ -81,13 +85,13 @@ class TestCancelling:
             and "B-1" in page
         )
 
-    def test_leads_back_to_the_page_that_it_began_on(self, admin: Client, held: Checkout) -> None:
+    def test_links_back_to_the_page_where_it_started(self, admin: Client, held: Checkout) -> None:
         form = {"action": "cancel", "_selected_action": str(held.pk)}
         page = admin.post(LIST, form | {"from_page": "1"}).content.decode()
         assert f'href="{LIST}{held.pk}/change/">Back without changes' in page
         assert f'href="{LIST}">Back without changes' in admin.post(LIST, form).content.decode()
 
-    def test_wants_a_reason(self, admin: Client, held: Checkout) -> None:
+    def test_requires_a_reason(self, admin: Client, held: Checkout) -> None:
         with nothing_moves():
             assert "field-error" in cancel(admin, held, reason=" ")
 
@@ -101,24 +105,28 @@ class TestCancelling:
             ("voided", "it was voided before."),
         ],
     )
-    def test_says_why_not(self, admin: Client, at: Callable[[str], Checkout], status: str, why: str) -> None:
+    def test_says_why_a_checkout_cannot_be_cancelled(
+        self, admin: Client, at: Callable[[str], Checkout], status: str, why: str
+    ) -> None:
         checkout = at(status)
         with nothing_moves():
             assert f"A-20417 is not cancelled: {why}" in cancel(admin, checkout)
         assert not LogEntry.objects.exists()
 
-    def test_of_a_hold_that_has_run_out_says_so(self, admin: Client, held: Checkout) -> None:
+    def test_reports_a_hold_that_has_lapsed(self, admin: Client, held: Checkout) -> None:
         make_late(held)
         assert "A-20417 is not cancelled: its hold had lapsed." in cancel(admin, held)
         held.refresh_from_db()
         assert held.void_reason == "auth_expired" and not LogEntry.objects.exists()
 
-    def test_while_the_card_is_asked_waits(self, admin: Client, held: Checkout) -> None:
+    def test_is_refused_while_a_card_operation_is_open(self, admin: Client, held: Checkout) -> None:
         Operation.objects.filter(payment=held.payment).update(state="unknown", ended_at=None)
         with nothing_moves():
             assert "a card operation is open" in cancel(admin, held)
 
-    def test_tells_of_each(self, admin: Client, acme: Merchant, captured: Checkout) -> None:
+    def test_reports_the_result_for_each_checkout(
+        self, admin: Client, acme: Merchant, captured: Checkout
+    ) -> None:
         other = factories.checkout(acme, merchant_order_id="B-1")
         page = cancel(admin, captured, other)
         assert "A-20417 is not cancelled" in page and "B-1 is cancelled." in page
@@ -132,21 +140,23 @@ class TestCancelling:
             page = cancel(admin, held)
         assert "A-20417 is not cancelled: the database was restored." in page
 
-    def test_never_takes_more_than_was_ticked(self, admin: Client, held: Checkout, acme: Merchant) -> None:
+    def test_cancels_only_the_selected_checkouts(self, admin: Client, held: Checkout, acme: Merchant) -> None:
         other = factories.checkout(acme)
         form = {"action": "cancel", "_selected_action": str(held.pk), "select_across": "1"}
         admin.post(LIST, form | {"confirmed": "1", "words": "All"})
         other.refresh_from_db()
         assert other.status == "created"
 
-    def test_is_not_for_those_who_only_look(self, admin: Client, operator: User, held: Checkout) -> None:
+    def test_is_refused_to_users_who_can_only_view(
+        self, admin: Client, operator: User, held: Checkout
+    ) -> None:
         User.objects.filter(pk=operator.pk).update(is_superuser=False)
         with nothing_moves():
             admin.post(
                 LIST, {"action": "cancel", "_selected_action": str(held.pk), "confirmed": "1", "words": "x"}
             )
 
-    def test_tells_its_history_in_words(self, admin: Client, held: Checkout) -> None:
+    def test_history_is_shown_in_words(self, admin: Client, held: Checkout) -> None:
         page = admin.get(f"{LIST}{held.pk}/change/").content.decode()
         assert '<td data-label="To">Held</td>' in page and '<td data-label="From">Not paid yet</td>' in page
         assert "<dt>Hold ends</dt>" in page
@@ -154,7 +164,7 @@ class TestCancelling:
     @pytest.mark.parametrize(
         ("status", "is_offered"), [("created", True), ("authorized", True), ("captured", False)]
     )
-    def test_is_offered_where_it_can_be_done(
+    def test_is_offered_if_the_status_allows_it(
         self, admin: Client, at: Callable[[str], Checkout], status: str, is_offered: bool
     ) -> None:
         page = admin.get(f"{LIST}{at(status).pk}/change/").content.decode()
@@ -162,7 +172,7 @@ class TestCancelling:
 
 
 @pytest.mark.rule("operator.search")
-def test_a_person_is_found_by_no_number_here(admin: Client, held: Checkout) -> None:
+def test_the_customer_list_cannot_be_searched_by_phone_number(admin: Client, held: Checkout) -> None:
     """Only the operators' search page finds phone numbers, and it records who has searched."""
     assert held.lead and held.lead.phone
     for term, count in ((held.lead.phone, 0), (str(held.lead.pk), 1)):

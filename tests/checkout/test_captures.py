@@ -29,7 +29,7 @@ class TestCapture:
         )
         assert not Operation.objects.filter(kind="capture").exists()
 
-    def test_a_stranger_finds_nothing(self, held: Checkout, rival: Merchant) -> None:
+    def test_finds_no_checkout_of_another_merchant(self, held: Checkout, rival: Merchant) -> None:
         with pytest.raises(Checkout.DoesNotExist):
             captures.capture(rival, held.pk, cause=CAUSE)
         held.refresh_from_db()

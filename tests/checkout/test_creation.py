@@ -17,11 +17,11 @@ class TestTotalAmount:
     @pytest.mark.parametrize(
         "value", [-1, 0, 100_000_000, 99_999_999_999, 2**31, 2**63 - 1, *NO_INTEGERS], ids=repr
     )
-    def test_out_of_range_or_no_integer_is_refused(self, api: Api, value: Any) -> None:
+    def test_out_of_range_or_not_an_integer_is_refused(self, api: Api, value: Any) -> None:
         refuse(api, "total_amount", total_amount=value)
 
     @pytest.mark.parametrize("value", [-(10**9), 10**9, 2**63 - 1, *NO_INTEGERS], ids=repr)
-    def test_of_an_item_is_held_to_the_same(self, api: Api, value: Any) -> None:
+    def test_of_an_item_has_the_same_limits(self, api: Api, value: Any) -> None:
         refuse_item(api, "quantity", quantity=value)
         refuse_item(api, "unit_price", unit_price=value)
 
@@ -70,9 +70,7 @@ class TestArithmetic:
             ("unit_price", {"unit_price": 1, "category": "discount"}),
         ],
     )
-    def test_of_a_line_that_makes_no_sense_names_the_line(
-        self, api: Api, field: str, line: dict[str, Any]
-    ) -> None:
+    def test_of_an_invalid_line_names_the_line(self, api: Api, field: str, line: dict[str, Any]) -> None:
         refuse(api, f"items[1].{field}", items=[item(), item(**line)])
 
     @pytest.mark.rule("create.signs")
@@ -90,10 +88,10 @@ class TestCurrency:
     @pytest.mark.parametrize(
         "code", ["usd", "US", "USDD", "XXX", "ZZZ", "DEM", "GBP ", "ＧＢＰ", 840, ["GBP"]], ids=repr
     )
-    def test_that_is_none_in_use_is_refused(self, api: Api, code: Any) -> None:
+    def test_that_is_not_in_use_is_refused(self, api: Api, code: Any) -> None:
         refuse(api, "currency", currency=code, items=[item(currency=code)])
 
     @pytest.mark.parametrize(("code", "shown"), [("JPY", "¥9,000"), ("BHD", "9.000"), ("USD", "90.00")])
-    def test_decides_where_the_point_is(self, api: Api, code: str, shown: str) -> None:
+    def test_decides_the_number_of_decimals(self, api: Api, code: str, shown: str) -> None:
         read = accept(api, currency=code, items=[item(currency=code)])
         assert shown in api.client.get(f"/pay?id={read['checkout_uuid']}").content.decode()

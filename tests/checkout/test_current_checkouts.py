@@ -18,7 +18,7 @@ def borne(order: Checkout) -> tuple[int, int, int, int]:
 
 @pytest.mark.rule("share.borne")
 class TestBorne:
-    def test_counts_what_is_asked_as_out_until_it_is_paid(
+    def test_counts_open_shares_as_outstanding_until_they_are_paid(
         self, order: Checkout, shares: list[PaymentRequest]
     ) -> None:
         finn, _ = shares
@@ -31,7 +31,7 @@ class TestBorne:
         assert mates.settled(finn) == "reimbursed"
         assert borne(order) == (4000, 3000, 2000, 7000)
 
-    def test_gives_the_lead_what_was_refused_or_kept_until_it_is_asked_again(
+    def test_adds_declined_and_kept_shares_to_the_lead_until_they_are_asked_again(
         self, order: Checkout, shares: list[PaymentRequest]
     ) -> None:
         finn, amy = shares
@@ -41,7 +41,7 @@ class TestBorne:
         share_changes.ask_again(amy.pk)
         assert borne(order) == (6000, 3000, 0, 9000)
 
-    def test_is_all_out_before_the_capture_but_the_leads_own(self, unpaid: Checkout) -> None:
+    def test_counts_all_shares_as_outstanding_before_the_capture(self, unpaid: Checkout) -> None:
         mates.split(unpaid, 2000, 3000)
         unpaid.refresh_from_db()
         assert borne(unpaid) == (4000, 5000, 0, 9000)

@@ -51,7 +51,7 @@ def cancel(checkout: Checkout) -> None:
 
 class TestAuthorized:
     @pytest.mark.rule("event.authorized")
-    def test_tells_these_six_and_nothing_else(self, held: Checkout) -> None:
+    def test_has_exactly_the_documented_fields(self, held: Checkout) -> None:
         envelope = told("checkout.authorized")
         assert envelope["created_at"] == clock.iso(held.authorized_at)
         assert envelope["data"] == {
@@ -64,7 +64,7 @@ class TestAuthorized:
         }
 
     @pytest.mark.rule("opt_in.customer")
-    def test_names_a_person_alike_at_one_merchant_and_otherwise_at_another(
+    def test_user_id_of_a_person_is_constant_at_a_merchant_and_differs_at_others(
         self, acme: Merchant, rival: Merchant
     ) -> None:
         lea, finn = CustomerFactory.create(), CustomerFactory.create()
@@ -77,7 +77,7 @@ class TestAuthorized:
 
 class TestVoided:
     @pytest.mark.rule("cancel.held", "event.voided")
-    def test_by_the_merchant_tells_these_four_and_nothing_else(self, held: Checkout) -> None:
+    def test_by_the_merchant_has_exactly_the_documented_fields(self, held: Checkout) -> None:
         cancel(held)
         held.refresh_from_db()
         envelope = told("checkout.voided")
@@ -90,7 +90,7 @@ class TestVoided:
         }
 
     @pytest.mark.rule("event.voided")
-    def test_by_time_tells_the_deadline(self, held: Checkout) -> None:
+    def test_by_time_has_the_deadline_as_its_time(self, held: Checkout) -> None:
         lapse(held)
         held.refresh_from_db()
         envelope = told("checkout.voided")
@@ -121,7 +121,7 @@ class TestOptedIn:
 
 @pytest.mark.rule("event.types")
 class TestTypes:
-    def test_are_spec_s_four(self) -> None:
+    def test_are_the_four_of_the_specification(self) -> None:
         assert {kind.value for kind in EventType} == {
             "checkout.authorized",
             "checkout.voided",

@@ -38,7 +38,9 @@ def statuses(checkouts: list[Checkout]) -> list[str]:
 
 class TestHolds:
     @pytest.mark.rule("lapse.together", "lapse.void")
-    def test_end_together_each_as_of_its_own_deadline(self, acme: Merchant, holds: list[Checkout]) -> None:
+    def test_expire_in_one_batch_each_at_its_own_deadline(
+        self, acme: Merchant, holds: list[Checkout]
+    ) -> None:
         Subscription.objects.create(merchant=acme, url="https://shop.example/hooks", event_types=["*"])
         assert expiry.expire_due(Status.AUTHORIZED, limit=10) == 3
         assert statuses(holds) == ["voided"] * 3
@@ -58,14 +60,14 @@ class TestHolds:
         assert expiry.expire_due(Status.AUTHORIZED, limit=1) == 1
         assert statuses(holds) == ["voided", "authorized", "authorized"]
 
-    def test_take_as_many_statements_as_one(self, holds: list[Checkout]) -> None:
+    def test_cost_the_same_number_of_statements_for_two_as_for_one(self, holds: list[Checkout]) -> None:
         with CaptureQueriesContext(connection) as one:
             expiry.expire_due(Status.AUTHORIZED, limit=1)
         with CaptureQueriesContext(connection) as two:
             assert expiry.expire_due(Status.AUTHORIZED, limit=2) == 2
         assert len(two) == len(one)
 
-    def test_with_an_operation_that_the_locking_statement_did_not_see_stay(
+    def test_with_an_operation_that_started_during_the_lock_stay_held(
         self, holds: list[Checkout], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         payment = Payment.objects.get(subject=holds[1].pk)
@@ -75,7 +77,7 @@ class TestHolds:
         assert statuses(holds) == ["voided", "authorized", "voided"]
 
     @pytest.mark.rule("lapse.together")
-    def test_one_that_fails_holds_up_no_other(
+    def test_one_that_fails_does_not_delay_the_others(
         self, holds: list[Checkout], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         tell = events.emit_voided
@@ -92,7 +94,7 @@ class TestHolds:
 
     @pytest.mark.rule("lapse.together")
     @pytest.mark.django_db(transaction=True)
-    def test_that_another_process_has_locked_are_left_to_it(self, holds: list[Checkout]) -> None:
+    def test_that_another_process_has_locked_are_skipped(self, holds: list[Checkout]) -> None:
         other = connection.copy()
         with other.cursor() as cursor:
             cursor.execute("BEGIN")
@@ -115,7 +117,7 @@ class TestUnpaid:
 
 class TestLapse:
     @pytest.mark.rule("lapse.void")
-    def test_the_pump_voids_what_nobody_captured(self, held: Checkout) -> None:
+    def test_the_pump_voids_a_hold_without_a_capture(self, held: Checkout) -> None:
         make_late(held)
         tasks.expire_due()
         tasks.finish_operations()
@@ -138,7 +140,7 @@ class TestLapse:
         held.refresh_from_db()
         assert (held.status, held.voided_at) == ("voided", ends_at)
 
-    def test_the_pump_waits_for_none_that_ends_later(
+    def test_the_pump_does_not_wait_for_a_hold_that_ends_later(
         self, held: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(time, "sleep", lambda seconds: pytest.fail(f"it waits for {seconds} s"))

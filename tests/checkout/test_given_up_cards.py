@@ -14,7 +14,7 @@ from tests.factories import CAUSE, CustomerFactory, make_late
 
 @pytest.mark.django_db
 @pytest.mark.rule("pay.lead")
-def test_the_card_of_who_leads_now_is_not_given_up_by_who_led_before(unpaid: Checkout) -> None:
+def test_a_previous_lead_cannot_give_up_the_current_leads_card(unpaid: Checkout) -> None:
     first, second = CustomerFactory.create(), CustomerFactory.create()
     for lead in (first, second):
         mate_shares.make_lead(unpaid.pk, lead)
@@ -37,7 +37,7 @@ class TestACardThatWasGivenUp:
         assert Operation.objects.get(kind="void").state == "unknown"
         return unpaid
 
-    def test_hinders_neither_another_card_nor_its_capture(
+    def test_does_not_block_another_card_or_its_capture(
         self, given_up: Checkout, pay: Callable[..., Checkout]
     ) -> None:
         assert pay(given_up).status == "authorized"

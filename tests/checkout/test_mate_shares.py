@@ -40,7 +40,9 @@ class TestSplit:
 
     @pytest.mark.rule("split.shares")
     @pytest.mark.parametrize("amounts", [[0], [-1, 5], [1] * 20])
-    def test_of_nothing_or_between_too_many_is_refused(self, unpaid: Checkout, amounts: list[int]) -> None:
+    def test_with_a_zero_amount_or_too_many_mates_is_refused(
+        self, unpaid: Checkout, amounts: list[int]
+    ) -> None:
         with pytest.raises(ValueError, match="mates"):
             mates.split(unpaid, *amounts)
 
@@ -58,7 +60,7 @@ class TestSplit:
         mate_shares.split_equally(unpaid.pk, 1)
         assert changed_at() > was and not PaymentRequest.objects.exists()
 
-    def test_makes_links_that_nobody_can_guess(self, unpaid: Checkout) -> None:
+    def test_creates_links_with_random_tokens_that_are_stored_encrypted(self, unpaid: Checkout) -> None:
         one, other = mates.split(unpaid, 1000, 1000)
         assert len(one.token) == 22 and one.token != other.token
         with connection.cursor() as cursor:
@@ -104,13 +106,13 @@ class TestLinks:
         assert refused.value.status == "expired"
 
     @pytest.mark.rule("share.ends")
-    def test_that_are_late_are_found_by_whoever_comes_first(self, shares: list[PaymentRequest]) -> None:
+    def test_that_have_expired_are_refused_before_any_sweep(self, shares: list[PaymentRequest]) -> None:
         PaymentRequest.objects.filter(pk=shares[0].pk).update(expires_at=clock.now())
         with pytest.raises(mate_shares.ShareNotOpen):
             mates.pay(shares[0])
 
     @pytest.mark.rule("share.ended_once")
-    def test_are_ended_by_either_side_once(self, shares: list[PaymentRequest]) -> None:
+    def test_can_be_declined_by_the_mate_or_cancelled_by_the_lead(self, shares: list[PaymentRequest]) -> None:
         finn, amy = shares
         assert mate_shares.decline(finn.pk).status == mate_shares.decline(finn.pk).status == "declined"
         assert mate_shares.cancel(amy.pk).status == "cancelled"
@@ -121,7 +123,9 @@ class TestLinks:
             mates.pay(amy)
 
 
-def test_a_strangers_share_is_no_one_elses(rival: Merchant, shares: list[PaymentRequest]) -> None:
+def test_another_merchants_checkout_has_no_shares_of_this_one(
+    rival: Merchant, shares: list[PaymentRequest]
+) -> None:
     others = factories.checkout(rival)
     assert not others.payment_requests.exists()
 
@@ -131,7 +135,7 @@ class TestTheLead:
     def led(customer: Customer) -> list[Checkout]:
         return list(Checkout.objects.filter(lead=customer))
 
-    def test_is_found_by_their_orders(self, unpaid: Checkout) -> None:
+    def test_is_found_by_the_order_that_they_lead(self, unpaid: Checkout) -> None:
         first, second = CustomerFactory.create(), CustomerFactory.create()
         mate_shares.make_lead(unpaid.pk, first)
         assert (self.led(first), self.led(second)) == ([unpaid], [])
@@ -139,7 +143,7 @@ class TestTheLead:
         assert (self.led(first), self.led(second)) == ([], [unpaid])
 
     @pytest.mark.rule("pay.lead")
-    def test_who_is_not_it_any_more_does_not_pay(self, unpaid: Checkout) -> None:
+    def test_who_was_replaced_cannot_pay(self, unpaid: Checkout) -> None:
         """While the first person's card page was open, another person signed in."""
         first, second = CustomerFactory.create(), CustomerFactory.create()
         mate_shares.make_lead(unpaid.pk, first)
@@ -151,7 +155,7 @@ class TestTheLead:
         assert paid.verdict == "succeeded"
 
     @pytest.mark.rule("pay.lead")
-    def test_who_is_not_it_any_more_splits_nothing(self, unpaid: Checkout) -> None:
+    def test_who_was_replaced_cannot_split(self, unpaid: Checkout) -> None:
         """Before the first person's request arrived, another person signed in and split the order."""
         first, second = CustomerFactory.create(), CustomerFactory.create()
         for lead in (first, second):
@@ -164,7 +168,7 @@ class TestTheLead:
                 mate_shares.split_equally(unpaid.pk, 1, lead=lead_uuid)
         assert [share.amount for share in unpaid.payment_requests.all()] == [1000]
 
-    def test_of_the_helper_is_whoever_pays_last(self, api: Api, unpaid: Checkout) -> None:
+    def test_of_the_sandbox_helper_is_the_last_payer(self, api: Api, unpaid: Checkout) -> None:
         path = f"/api/sandbox/v1/checkouts/{unpaid.pk}/pay"
         for phone, card, status in (
             ("+447700900123", "4000000000000002", 402),

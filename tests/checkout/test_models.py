@@ -17,7 +17,7 @@ from tests.factories import CAUSE, checkout, item
 
 @pytest.mark.django_db
 class TestMove:
-    def test_refuses_what_the_table_lacks_before_writing(self, unpaid: Checkout) -> None:
+    def test_refuses_a_change_that_the_table_lacks_before_writing(self, unpaid: Checkout) -> None:
         now = clock.now()
         with CaptureQueriesContext(connection) as queries, pytest.raises(MoveRefused):
             unpaid.move(Status.REFUNDED, CAUSE, now)
@@ -26,7 +26,7 @@ class TestMove:
         assert unpaid.status == "created"
 
     @pytest.mark.rule("money.states")
-    def test_leaves_a_line_of_history(self, held: Checkout) -> None:
+    def test_adds_a_line_of_history(self, held: Checkout) -> None:
         lines = list(
             Change.objects.filter(checkout=held).order_by("created_at", "id").values_list("origin", "to")
         )
@@ -34,7 +34,7 @@ class TestMove:
 
 
 @pytest.mark.django_db
-def test_a_bill_that_is_read_with_its_order_is_the_whole_bill(acme: Merchant) -> None:
+def test_a_bill_read_together_with_its_order_is_complete(acme: Merchant) -> None:
     made = checkout(
         acme,
         items=[item(custom_data={"seat": ["A1", 1.5, None]}), item(custom_data=None), item(category="fee")],
@@ -49,7 +49,9 @@ def test_a_bill_that_is_read_with_its_order_is_the_whole_bill(acme: Merchant) ->
     assert bill == made.bill and bill[0].custom_data == {"seat": ["A1", 1.5, None]}
 
 
-def test_orders_that_are_read_at_once_do_not_wait_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bills_that_are_read_at_the_same_time_do_not_wait_for_each_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A lock around the reads could cause a deadlock: each read can wait for the other's connection."""
     both_ask = threading.Barrier(2)
 

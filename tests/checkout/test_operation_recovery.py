@@ -29,7 +29,9 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, UUID]]:
 class TestCapture:
     @pytest.mark.rule("api.retry_after", "doubt.capture_before")
     @pytest.mark.parametrize("mode", UNDONE + DONE)
-    def test_is_a_504_that_tells_when_to_ask_again(self, api: Api, held: Checkout, mode: str) -> None:
+    def test_without_a_response_is_a_504_with_a_retry_after_header(
+        self, api: Api, held: Checkout, mode: str
+    ) -> None:
         break_down("capture", mode)
         break_down("look_up", "down")
         answer = api.post(f"checkouts/{held.pk}/capture")
@@ -106,7 +108,7 @@ class TestCapture:
             refund = api.post(f"{path}/refund", {"merchant_refund_ref": "r-1"})
             refused(refund, 409, "operation_in_progress")
 
-    def test_a_pump_that_stalled_opens_no_second_fence(
+    def test_a_pump_that_stalled_starts_no_second_fence(
         self, unpaid: Checkout, in_doubt: InDoubt, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         stalled, look_up = in_doubt("capture"), operations.look_up
@@ -126,7 +128,7 @@ class TestCapture:
 
     @pytest.mark.rule("capture.provider_refused")
     @pytest.mark.parametrize("no", [Verdict.DECLINED, Verdict.FAILED])
-    def test_a_clear_no_is_a_502_and_changes_nothing(
+    def test_that_is_clearly_refused_is_a_502_and_changes_nothing(
         self, api: Api, held: Checkout, monkeypatch: pytest.MonkeyPatch, no: Verdict
     ) -> None:
         before = api.get(f"checkouts/{held.pk}").json()["data"]
@@ -147,14 +149,14 @@ class TestARefusalOfARepeatedCall:
     """
 
     @pytest.mark.parametrize("kind", ["refund", "capture", "void"])
-    def test_counts_only_if_nothing_was_done(self, in_doubt: InDoubt, kind: str) -> None:
+    def test_is_ignored_if_the_first_call_was_carried_out(self, in_doubt: InDoubt, kind: str) -> None:
         operation = in_doubt(kind, "done_then_reset")
         break_down(kind, "forgets_keys")
         pump()
         operation.refresh_from_db()
         assert (operation.state, operation.attempts) == ("succeeded", 2)
 
-    def test_counts_only_if_nothing_was_accepted(self, in_doubt: InDoubt) -> None:
+    def test_is_ignored_if_the_first_call_was_accepted(self, in_doubt: InDoubt) -> None:
         """The bank accepted the first call, which is pending. It therefore refuses the second call."""
         operation = in_doubt("void", "pending_for_ever")
         Operation.objects.filter(pk=operation.pk).update(state="unknown")  # simulate a lost response
@@ -163,7 +165,7 @@ class TestARefusalOfARepeatedCall:
         operation.refresh_from_db()
         assert operation.state == "pending"
 
-    def test_of_an_authorization_that_overtook_its_look_up(
+    def test_is_ignored_if_the_authorization_arrived_after_its_look_up(
         self, unpaid: Checkout, in_doubt: InDoubt, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         in_doubt("authorize", "done_then_reset")
@@ -175,7 +177,7 @@ class TestARefusalOfARepeatedCall:
         pump()
         assert seen(unpaid) == ("authorized", "authorized", "held")
 
-    def test_leaves_the_doubt_if_the_look_up_says_nothing(self, in_doubt: InDoubt) -> None:
+    def test_leaves_the_operation_in_doubt_if_the_look_up_fails(self, in_doubt: InDoubt) -> None:
         operation = in_doubt("refund", "done_then_reset")
         break_down("refund", "forgets_keys")
         break_down("look_up", "down")
@@ -197,7 +199,7 @@ def test_release_that_the_bank_does_not_know_gets_a_new_key_after_four_calls(hel
 
 
 @pytest.mark.rule("doubt.refund")
-def test_money_goes_back_once_though_the_key_of_its_refund_is_forgotten(
+def test_money_is_refunded_once_even_if_the_bank_forgets_the_refunds_key(
     in_doubt: InDoubt, calls: list[tuple[str, UUID]]
 ) -> None:
     """The bank has forgotten the key, so it would refund the money twice if the refund were sent again."""

@@ -25,14 +25,16 @@ Answer = Callable[[str, Outcome], None]
 
 
 @pytest.mark.rule("doubt.sleeper")
-class TestALateNo:
+class TestALateRefusal:
     """A refusal that comes after another outcome was recorded. The recorded outcome stays."""
 
     @pytest.mark.parametrize("kind", ["capture", "void", "refund"])
     @pytest.mark.parametrize(
         "verdict", [Verdict.FAILED, Verdict.DECLINED, Verdict.NOT_FOUND, Verdict.PENDING]
     )
-    def test_changes_nothing_that_has_ended(self, captured: Checkout, kind: str, verdict: Verdict) -> None:
+    def test_does_not_change_an_operation_that_has_ended(
+        self, captured: Checkout, kind: str, verdict: Verdict
+    ) -> None:
         if kind != "capture":
             refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
             tasks.finish_operations()
@@ -63,7 +65,7 @@ def test_an_answer_that_changes_only_the_operation_marks_the_order_as_changed(ca
 
 
 @pytest.mark.rule("money.discrepancy")
-def test_a_charge_after_the_end_is_reported_once_however_the_service_learns_of_it(held: Checkout) -> None:
+def test_a_charge_after_the_end_is_reported_once_even_if_it_is_recorded_twice(held: Checkout) -> None:
     cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
     void = Operation.objects.select_related("payment").get(kind="void")
     factories.record(void, Outcome(Verdict.FAILED, reason="already_captured"))
@@ -90,7 +92,7 @@ def bank_answers(monkeypatch: pytest.MonkeyPatch) -> Answer:
 
 
 class TestACapture:
-    def test_that_the_provider_calls_pending_is_in_doubt_and_begun_once(
+    def test_that_is_pending_is_in_doubt_and_is_not_started_again(
         self, held: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(captures, "JOIN_SECONDS", 0.0)
@@ -106,9 +108,7 @@ class TestACapture:
         held.refresh_from_db()
         assert held.status == "authorized"
 
-    def test_in_doubt_is_not_decided_by_a_fence_that_is_refused(
-        self, held: Checkout, bank_answers: Answer
-    ) -> None:
+    def test_in_doubt_is_not_decided_by_a_refused_fence(self, held: Checkout, bank_answers: Answer) -> None:
         leave_in_doubt(held)
         make_late(held)
         bank_answers("void", Outcome(Verdict.FAILED, reason="try_later"))
@@ -120,7 +120,7 @@ class TestACapture:
         assert (second.state, second.attempts) == ("in_flight", 0)
 
     @pytest.mark.rule("doubt.capture_after")
-    def test_whose_fence_is_refused_lapses_once_it_is_vouched_absent_and_no_call_can_be_carried_out(
+    def test_whose_fence_is_refused_lapses_once_no_call_can_be_carried_out(
         self, held: Checkout, bank_answers: Answer
     ) -> None:
         lost = leave_in_doubt(held)
@@ -142,7 +142,7 @@ class TestACapture:
         found = Discrepancy.objects.get()
         assert (found.kind, found.subject) == ("void_refused", held.payment_id)
 
-    def test_whose_fence_is_refused_stays_held_while_nobody_vouches(
+    def test_whose_fence_is_refused_stays_held_while_the_provider_cannot_rule_it_out(
         self, held: Checkout, bank_answers: Answer
     ) -> None:
         lost = leave_in_doubt(held)
@@ -155,13 +155,13 @@ class TestACapture:
         held.refresh_from_db()
         assert held.status == "authorized"
 
-    def test_in_doubt_keeps_the_lease_of_who_is_asking_now(self, held: Checkout) -> None:
+    def test_in_doubt_keeps_the_lease_of_another_process(self, held: Checkout) -> None:
         mine, theirs = leave_in_doubt(held), uuid4()
         Operation.objects.filter(pk=mine.pk).update(lease_token=theirs)
         factories.record(mine, Outcome(Verdict.NOT_FOUND))
         assert Operation.objects.get(pk=mine.pk).lease_token == theirs
 
-    def test_of_what_is_being_refunded_is_refused_also_while_the_refund_is_in_doubt(
+    def test_during_a_refund_is_refused_even_if_the_refund_is_in_doubt(
         self, api: Api, captured: Checkout
     ) -> None:
         fault_injection.set_fault(verb="refund", mode="down", times=1)

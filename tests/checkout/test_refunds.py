@@ -23,7 +23,7 @@ def settle(checkout: Checkout) -> Checkout:
 @pytest.mark.django_db
 class TestAccept:
     @pytest.mark.rule("refund.accepted", "refund.settled")
-    def test_gives_everything_back_once_settled(self, captured: Checkout) -> None:
+    def test_refunds_the_whole_amount_once_it_has_settled(self, captured: Checkout) -> None:
         accepted = refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
         captured.refresh_from_db()
         assert accepted.is_new and (captured.status, captured.refunded_amount) == ("refunding", 0)
@@ -41,7 +41,7 @@ class TestAccept:
         assert Operation.objects.filter(kind="refund").count() == 1
 
     @pytest.mark.parametrize("first", ["r-1", "restored_", f"restored_{UUID(int=1)}"])
-    def test_a_second_ref_is_refused(self, captured: Checkout, first: str) -> None:
+    def test_a_second_reference_is_refused(self, captured: Checkout, first: str) -> None:
         refunds.accept(captured.merchant, captured.pk, ref=first, cause=CAUSE)
         with pytest.raises(refunds.NotRefundable):
             refunds.accept(captured.merchant, captured.pk, ref="r-2", cause=CAUSE)
@@ -58,12 +58,12 @@ class TestAccept:
         other.refresh_from_db()
         assert other.status == "captured"
 
-    def test_a_held_one_is_cancelled_instead(self, held: Checkout) -> None:
+    def test_a_held_checkout_is_refused(self, held: Checkout) -> None:
         with pytest.raises(refunds.NotRefundable):
             refunds.accept(held.merchant, held.pk, ref="r-1", cause=CAUSE)
         assert not Refund.objects.exists()
 
-    def test_a_stranger_finds_nothing(self, captured: Checkout, rival: Merchant) -> None:
+    def test_another_merchant_finds_no_checkout(self, captured: Checkout, rival: Merchant) -> None:
         with pytest.raises(Checkout.DoesNotExist):
             refunds.accept(rival, captured.pk, ref="r-1", cause=CAUSE)
         assert not Refund.objects.exists()

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("proven")]
 
 class TestPaying:
     @pytest.mark.rule("reimburse.lead", "share.taken")
-    def test_a_share_gives_it_back_to_the_lead(self, order: Checkout, shares: list[PaymentRequest]) -> None:
+    def test_a_share_reimburses_the_lead(self, order: Checkout, shares: list[PaymentRequest]) -> None:
         assert mates.pay(shares[0]).verdict == Verdict.SUCCEEDED
         assert mates.settled(shares[0]) == "reimbursed"
         assert borne(order) == {"4242": 7000, "4444": 2000}
@@ -28,7 +28,9 @@ class TestPaying:
         assert order.payment and Payment.objects.get(pk=order.payment.pk).status == "captured"
 
     @pytest.mark.rule("reimburse.lead", "split.full_hold")
-    def test_is_owed_to_the_lead_meanwhile(self, order: Checkout, shares: list[PaymentRequest]) -> None:
+    def test_is_owed_to_the_lead_until_the_reimbursement(
+        self, order: Checkout, shares: list[PaymentRequest]
+    ) -> None:
         mates.pay(shares[0])
         mates.pump(order.pk)
         assert PaymentRequest.objects.get(pk=shares[0].pk).status == "paid"
@@ -36,7 +38,7 @@ class TestPaying:
         assert ledger_proof.find_breaches() == []
 
     @pytest.mark.rule("reimburse.delay")
-    def test_waits_for_the_delay(
+    def test_is_reimbursed_after_the_configured_delay(
         self, order: Checkout, shares: list[PaymentRequest], settings: Settings
     ) -> None:
         settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
@@ -46,7 +48,7 @@ class TestPaying:
         share = PaymentRequest.objects.get(pk=shares[0].pk)
         assert share.paid_at and planned.next_attempt_at == share.paid_at + timedelta(hours=24)
 
-    def test_that_waited_for_the_delay_is_not_in_doubt_yet(
+    def test_is_not_in_doubt_after_it_waited_for_the_delay(
         self, order: Checkout, shares: list[PaymentRequest], settings: Settings
     ) -> None:
         settings.REIMBURSEMENT_DELAY, settings.SANDBOX_REFUND_SECONDS = timedelta(hours=24), 60
@@ -61,7 +63,7 @@ class TestPaying:
         assert Operation.objects.get(share_uuid=shares[0].pk).state == "pending"
         assert not Discrepancy.objects.exists()
 
-    def test_by_everybody_leaves_the_lead_with_their_own_part(
+    def test_by_all_mates_leaves_the_lead_with_their_own_part(
         self, order: Checkout, shares: list[PaymentRequest]
     ) -> None:
         for share, card in zip(shares, (mates.FINNS, mates.AMYS), strict=True):
@@ -69,7 +71,7 @@ class TestPaying:
         assert [mates.settled(share) for share in shares] == ["reimbursed", "reimbursed"]
         assert borne(order) == {"4242": 4000, "4444": 2000, "0005": 3000}
 
-    def test_of_all_there_is_gives_the_lead_everything_back(
+    def test_the_whole_order_reimburses_the_lead_completely(
         self, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
         (share,) = mates.split(unpaid, 9000)
@@ -105,7 +107,9 @@ class TestPaying:
         )
 
     @pytest.mark.rule("share.one_card")
-    def test_twice_at_once_takes_one_card(self, shares: list[PaymentRequest]) -> None:
+    def test_a_second_time_while_the_first_is_in_progress_is_refused(
+        self, shares: list[PaymentRequest]
+    ) -> None:
         mates.pay(shares[0])
         with pytest.raises(states.OperationInProgress):
             mates.pay(shares[0], mates.AMYS)
@@ -113,7 +117,7 @@ class TestPaying:
         with pytest.raises(mate_shares.ShareNotOpen):
             mates.pay(shares[0], mates.AMYS)
 
-    def test_after_a_challenge_was_left_takes_the_other_card(
+    def test_after_an_unanswered_challenge_charges_the_other_card(
         self, order: Checkout, shares: list[PaymentRequest]
     ) -> None:
         assert mates.pay(shares[0], CHALLENGED).verdict == Verdict.NEEDS_ACTION
@@ -129,7 +133,7 @@ class TestPaying:
         assert borne(order) == {"4242": 7000, "4444": 2000}
 
     @pytest.mark.rule("share.taken")
-    def test_when_the_order_is_refunded_meanwhile_takes_nothing(
+    def test_during_a_refund_of_the_order_takes_no_money(
         self, order: Checkout, shares: list[PaymentRequest]
     ) -> None:
         fault_injection.set_fault(verb="authorize", mode="done_then_reset", times=1)

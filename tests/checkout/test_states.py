@@ -25,7 +25,7 @@ class TestTheTable:
         assert pairs(of_orders) == {(str(origin), str(to)) for origin, to in states.ALLOWED_MOVES}
         assert pairs(of_shares) == {(str(origin), str(to)) for origin, to in states.ALLOWED_SHARE_MOVES}
 
-    def test_what_spec_says_is_in_it(self) -> None:
+    def test_equals_the_pairs_of_the_specification_and_our_three_additions(self) -> None:
         spec = {
             ("created", "authorized"),
             ("authorized", "captured"),
@@ -36,7 +36,7 @@ class TestTheTable:
         ours = {("created", "voided"), ("created", "expired"), ("refunding", "captured")}
         assert {(str(origin), str(to)) for origin, to in states.ALLOWED_MOVES} == spec | ours
 
-    def test_nothing_leaves_an_end(self) -> None:
+    def test_has_no_change_from_a_final_status(self) -> None:
         ends = {Status.VOIDED, Status.EXPIRED, Status.REFUNDED}
         assert not ends & {origin for origin, _ in states.ALLOWED_MOVES}
 
@@ -45,7 +45,7 @@ class TestTheTable:
 @pytest.mark.django_db
 class TestTheTableOfShares:
     @pytest.mark.parametrize("to", [to for to in ShareStatus if ("draft", to) not in ALLOWED_SHARE_MOVES])
-    def test_refuses_what_it_lacks(self, unpaid: Checkout, to: ShareStatus) -> None:
+    def test_refuses_a_change_that_it_does_not_contain(self, unpaid: Checkout, to: ShareStatus) -> None:
         (share,) = mates.split(unpaid, 2000)
         with pytest.raises(MoveRefused):
             share.move(to)

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 
 
 class TestThePump:
-    def test_lets_lapse_and_expire_what_stands_behind_captures_in_doubt(
+    def test_lapses_and_expires_orders_queued_behind_captures_in_doubt(
         self, acme: Merchant, pay: Callable[..., Checkout], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(tasks, "BATCH", 2)
@@ -41,13 +41,13 @@ class TestThePump:
 
 @pytest.mark.rule("lapse.void")
 class TestTheNextLapse:
-    def test_is_waited_for(self, held: Checkout) -> None:
+    def test_is_awaited_by_the_pump(self, held: Checkout) -> None:
         ends_in(held, 0.3)
         tasks.expire_due()
         held.refresh_from_db()
         assert held.status == "voided"
 
-    def test_that_comes_after_a_batch_has_looked_and_before_the_next_look_is_seen(
+    def test_between_two_batches_is_not_missed(
         self, acme: Merchant, pay: Callable[..., Checkout], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         first, second = pay(factories.checkout(acme)), pay(factories.checkout(acme))
@@ -64,7 +64,7 @@ class TestTheNextLapse:
         tasks.expire_due()
         assert [read.status for read in Checkout.objects.order_by("created_at")] == ["voided", "voided"]
 
-    def test_of_what_a_card_operation_holds_up_is_none(self, held: Checkout) -> None:
+    def test_ignores_holds_with_an_open_operation(self, held: Checkout) -> None:
         leave_in_doubt(held)
         ends_in(held, -0.1)
         assert expiry.seconds_to_next_lapse() is None
@@ -91,7 +91,7 @@ class TestAFailure:
 
         return arm
 
-    def test_at_an_operation_is_told_with_merchant_and_checkout(
+    def test_of_an_operation_is_logged_with_merchant_and_checkout(
         self, held: Checkout, fail: Callable[[str], None], caplog: pytest.LogCaptureFixture
     ) -> None:
         cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
@@ -100,7 +100,7 @@ class TestAFailure:
         (line,) = lines(caplog)
         assert line["verb"] == "finish" and is_of(line, held)
 
-    def test_at_a_deadline_is_told_with_merchant_and_checkout(
+    def test_of_an_expiry_is_logged_with_merchant_and_checkout(
         self, held: Checkout, fail: Callable[[str], None], caplog: pytest.LogCaptureFixture
     ) -> None:
         make_late(held)

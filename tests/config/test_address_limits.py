@@ -144,12 +144,12 @@ def address(network: int, *, site: int = 1, host: int = 1) -> str:
     return f"2001:db8:{site:x}:{network:x}::{host:x}"
 
 
-def test_a_64_is_one_caller(attempt: Try) -> None:
+def test_an_ipv6_64_network_counts_as_one_caller(attempt: Try) -> None:
     assert [attempt(address(1, host=host)) for host in range(1, 4)] == [True, True, False]
     assert attempt(address(2))
 
 
-def test_a_48_has_ten_times_the_limit(attempt: Try) -> None:
+def test_an_ipv6_48_network_has_ten_times_the_limit(attempt: Try) -> None:
     for network in range(1, SITE_FACTOR * MAXIMUM + 1):
         assert attempt(address(network)), network
     assert not attempt(address(1000)), "a /64 that has not tried yet"
@@ -178,7 +178,7 @@ def fields(model: type[models.Model]) -> list[Any]:
     return list(model._meta.concrete_fields)
 
 
-def test_good_cards_of_a_48_stop_counting_with_the_next_try(
+def test_paid_tries_of_a_48_network_stop_counting_at_the_next_try(
     acme: Merchant, pay: Callable[..., Checkout], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paid = pay(factories.checkout(acme))

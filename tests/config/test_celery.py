@@ -22,7 +22,7 @@ from tests.waiting import wait_for
 from webhooks import delivery_sender
 
 
-def test_what_is_kept_too_long_is_deleted_every_hour() -> None:
+def test_expired_webhook_data_is_deleted_every_hour() -> None:
     hourly = {entry["task"] for entry in app.conf.beat_schedule.values() if entry["schedule"] == 3600.0}
     assert {"webhooks.tasks.delete_personal", "webhooks.tasks.delete_old_events"} <= hourly
 
@@ -33,7 +33,7 @@ def test_beat_starts_every_task_of_ours_and_nothing_else() -> None:
     assert planned == {name for name in app.tasks if not name.startswith("celery.")}
 
 
-def test_what_was_taken_is_not_put_back_over_a_lost_connection(
+def test_a_received_message_is_not_returned_over_a_lost_connection(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A worker that has lost its connection does not try to return a message to Redis.
@@ -54,7 +54,7 @@ def test_what_was_taken_is_not_put_back_over_a_lost_connection(
     assert [line.message for line in caplog.records] == []
 
 
-def test_beat_ends_although_the_exit_of_its_signal_was_lost_in_a_turn(
+def test_beat_ends_even_if_the_exit_of_its_signal_handler_was_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Beat ends even if the exception of its signal handler is lost. It once ran on without sending tasks."""

@@ -35,7 +35,7 @@ def close() -> None:
     restore_guard._is_open.read_anew()
 
 
-class TestTheMark:
+class TestTheDatabaseMark:
     def test_a_migrated_database_is_open(self) -> None:
         restore_guard._is_open.read_anew()
         assert not restore_guard.is_closed()
@@ -48,7 +48,7 @@ class TestTheMark:
         restore_guard._is_open.read_anew()
         assert restore_guard.is_closed()
 
-    def test_tables_that_were_made_anew_close_it(self) -> None:
+    def test_recreated_tables_close_it(self) -> None:
         """A database whose tables were created again is closed. A restore of a dump creates them again."""
         with connection.cursor() as cursor:
             cursor.execute("ALTER TABLE payments_databasemark RENAME TO before")
@@ -56,21 +56,21 @@ class TestTheMark:
         restore_guard._is_open.read_anew()
         assert restore_guard.is_closed()
 
-    def test_no_mark_at_all_closes_it(self) -> None:
+    def test_a_missing_mark_closes_it(self) -> None:
         DatabaseMark.objects.all().delete()
         restore_guard._is_open.read_anew()
         assert restore_guard.is_closed()
         restore_guard.reopen_service()
         assert not restore_guard.is_closed()
 
-    def test_a_word_of_the_operators_closes_it(self, settings: Settings) -> None:
+    def test_a_setting_of_the_operators_closes_it(self, settings: Settings) -> None:
         settings.DATABASE_RESTORED = "2026-11-23"
         restore_guard._is_open.read_anew()
         assert restore_guard.is_closed()
         restore_guard.reopen_service()
         assert not restore_guard.is_closed()
 
-    def test_is_looked_at_again_within_seconds(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_is_checked_again_within_seconds(self, monkeypatch: pytest.MonkeyPatch) -> None:
         restore_guard._is_open.read_anew()
         assert not restore_guard.is_closed()
         DatabaseMark.objects.update(server="another")
@@ -80,7 +80,7 @@ class TestTheMark:
         assert restore_guard.is_closed()
 
 
-class TestTheWorld:
+class TestClosedToCallers:
     def test_no_call_of_the_api_is_answered(self, api: Api, held: Checkout) -> None:
         close()
         with nothing_moves():
@@ -95,7 +95,7 @@ class TestTheWorld:
                 assert answer["Retry-After"] == "30"
 
     @pytest.mark.parametrize("path", ["/pay?id={}", "/pay/held?id={}"])
-    def test_no_page_tells_anything(self, held: Checkout, path: str) -> None:
+    def test_payers_pages_are_a_503(self, held: Checkout, path: str) -> None:
         close()
         answer = Client().get(path.format(held.pk))
         assert answer.status_code == 503 and answer["Retry-After"] == "30"
@@ -104,7 +104,9 @@ class TestTheWorld:
     @pytest.mark.rule("page.language")
     @pytest.mark.parametrize("method", ["get", "post"])
     @pytest.mark.parametrize("language", [code for code, _ in settings.LANGUAGES])
-    def test_a_payer_is_told_in_their_language(self, held: Checkout, language: str, method: str) -> None:
+    def test_a_payer_sees_the_message_in_their_language(
+        self, held: Checkout, language: str, method: str
+    ) -> None:
         close()
         client = Client(enforce_csrf_checks=True, headers={"accept-language": language})
         answer = getattr(client, method)(f"/pay/phone?id={held.pk}")
@@ -122,14 +124,14 @@ class TestTheWorld:
         for name in ("X-Frame-Options", "X-Content-Type-Options", "Referrer-Policy", "Cache-Control"):
             assert answer[name] == before[name], name
 
-    def test_the_provider_is_asked_to_come_again(self) -> None:
+    def test_a_provider_notification_is_a_503(self) -> None:
         close()
         assert (
             Client().post("/provider/notifications", b"{}", content_type="application/json").status_code
             == 503
         )
 
-    def test_the_portal_shows_what_there_is(self, acme: Merchant, held: Checkout) -> None:
+    def test_the_portal_can_still_be_read(self, acme: Merchant, held: Checkout) -> None:
         browser = Client()
         browser.force_login(people.join(acme))
         factories.make_late(held)
@@ -145,8 +147,8 @@ class TestTheWorld:
         assert ("checkout_closed", "", 1.0) in figures.read_figures()
 
 
-class TestWhatStands:
-    def test_no_verb_moves_anything(self, acme: Merchant, held: Checkout, captured: Checkout) -> None:
+class TestClosedToChanges:
+    def test_no_action_is_carried_out(self, acme: Merchant, held: Checkout, captured: Checkout) -> None:
         other = factories.checkout(acme)
         close()
         with nothing_moves():
@@ -159,7 +161,7 @@ class TestWhatStands:
             with pytest.raises(ServiceClosed):
                 creation.create(acme, creation.Order(**factories.order()), cause=CAUSE)
 
-    def test_no_pump_does_anything_whoever_starts_it(self, held: Checkout) -> None:
+    def test_no_pump_does_anything(self, held: Checkout) -> None:
         factories.make_late(held)
         close()
         with nothing_moves():
@@ -179,7 +181,7 @@ class TestWhatStands:
         assert delivery.claim(slots=10, general_slots=10) == [] and delivery.end_obsolete_deliveries() == 0
         assert list(Delivery.objects.values_list("pk", "status", "attempt_count")) == before
 
-    def test_a_repair_alone_may_move(self, held: Checkout) -> None:
+    def test_only_a_repair_can_change_orders(self, held: Checkout) -> None:
         close()
         with restore_guard.repair_mode():
             assert captures.capture(held.merchant, held.pk, cause=CAUSE).status == "captured"

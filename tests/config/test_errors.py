@@ -69,7 +69,9 @@ class TestTable:
         assert told | set(RAISED) | {"internal_error", "request_timeout"} == set(errors.ERRORS)
 
     @pytest.mark.rule("api.error_codes")
-    def test_what_nobody_foresaw_is_answered_too(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_unexpected_exception_is_a_500_without_details(
+        self, api: Api, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(
             current_checkouts, "refresh_late", functools.partial(_fail, RuntimeError("secret words"))
         )
@@ -77,7 +79,7 @@ class TestTable:
         error = refused(api.get("checkouts"), 500, "internal_error")
         assert "secret" not in str(error)
 
-    def test_every_exception_leads_to_a_row(self) -> None:
+    def test_every_code_has_a_row_in_the_table(self) -> None:
         assert set(errors.CODES) <= set(errors.ERRORS)
 
     def test_every_message_says_what_to_do_in_a_sentence(self) -> None:
@@ -101,14 +103,14 @@ class TestHeader:
                 assert error["message"].startswith("Idempotency-Key: Must have 1 to 255 printable ASCII")
 
     @pytest.mark.rule("api.invalid_header")
-    def test_that_names_another_host_is_named(self, api: Api) -> None:
+    def test_with_another_host_is_named(self, api: Api) -> None:
         error = refused(api.get("checkouts", host="evil.example"), 400, "invalid_header", "Host")
         assert error["message"].startswith("Host: Must be the service's host")
 
 
 @pytest.mark.rule("api.conflict")
 class TestConflict:
-    def test_with_an_open_operation_says_how_the_checkout_stands(
+    def test_with_an_open_operation_includes_the_checkouts_status(
         self, api: Api, unpaid: Checkout, in_doubt: InDoubt
     ) -> None:
         in_doubt("capture")
@@ -120,18 +122,20 @@ class TestConflict:
         assert late == [{"status": "authorized", "available_actions": []}]
 
     @pytest.mark.parametrize("is_all", [False, True], ids=["the merchant", "all"])
-    def test_names_no_capture_that_a_stop_refuses(self, api: Api, held: Checkout, is_all: bool) -> None:
+    def test_does_not_offer_a_capture_that_a_stop_refuses(
+        self, api: Api, held: Checkout, is_all: bool
+    ) -> None:
         factories.stop(None if is_all else api.merchant)
         answer = api.post(f"checkouts/{held.pk}/refund", {"merchant_refund_ref": "r-1"})
         told = refused(answer, 409, "not_refundable")["details"]
         assert told == [_stands(api, held)] == [{"status": "authorized", "available_actions": ["cancel"]}]
 
-    def test_names_nothing_past_a_deadline_that_nobody_has_seen(self, api: Api, unpaid: Checkout) -> None:
+    def test_offers_no_action_after_a_passed_deadline(self, api: Api, unpaid: Checkout) -> None:
         make_late(unpaid)
         (told,) = refused(_pay_share(api, unpaid), 409, "share_not_open")["details"]
         assert told["available_actions"] == _stands(api, unpaid)["available_actions"] == []
 
-    def test_of_a_share_says_how_the_checkout_stands(self, api: Api, captured: Checkout) -> None:
+    def test_of_a_share_includes_the_checkouts_status(self, api: Api, captured: Checkout) -> None:
         told = refused(_pay_share(api, captured), 409, "share_not_open")["details"]
         assert told == [_stands(api, captured)]
 
@@ -148,23 +152,23 @@ def _stands(api: Api, checkout: Checkout) -> dict[str, Any]:
 
 class TestScope:
     @pytest.mark.rule("token.scope_needed")
-    def test_that_lacks_is_named(self, api: Api, held: Checkout) -> None:
+    def test_that_is_missing_is_named(self, api: Api, held: Checkout) -> None:
         api.token = api.get_token(scope="checkouts:read")
         error = refused(api.post(f"checkouts/{held.pk}/refund", {}), 403, "insufficient_scope")
         assert "lacks the scope refunds:write." in error["message"]
 
 
-class TestPlus:
+class TestPlusSign:
     @pytest.mark.rule("api.plus")
     @pytest.mark.parametrize("name", ["created_after", "created_before", "updated_after"])
     @pytest.mark.parametrize("offset", ["+02:00", "+0200"])
-    def test_in_an_address_is_told_how_to_be_written(self, api: Api, name: str, offset: str) -> None:
+    def test_in_a_query_is_explained_in_the_error(self, api: Api, name: str, offset: str) -> None:
         at = f"2026-06-01T18:30:00.000{offset}"
         error = refused(api.get(f"checkouts?{name}={at}"), 422, "validation_failed", name)
         assert "Write it as %2B" in error["message"]
         assert api.get(f"checkouts?{name}={at.replace('+', '%2B')}").status_code == 200
 
-    def test_elsewhere_is_not_what_is_told(self, api: Api) -> None:
+    def test_is_not_mentioned_in_other_errors_of_times(self, api: Api) -> None:
         for at in ("soon", "2026-06-01 18:30", "2026-06-01T18:30:00", "2026-06-01T18:30:00 UTC"):
             answer = api.client.get(
                 "/api/merchant/v1/checkouts", {"created_after": at}, headers=api.headers({})
@@ -175,7 +179,7 @@ class TestPlus:
 
 class TestWords:
     @pytest.mark.parametrize("value", ["x", "", "x" * 300, "%00", "Created"])
-    def test_of_a_choice_are_always_its_words(self, api: Api, value: str) -> None:
+    def test_of_a_choice_list_its_values(self, api: Api, value: str) -> None:
         error = refused(api.get(f"checkouts?status={value}"), 422, "validation_failed", "status")
         assert error["message"].startswith("status: Must be one of created, authorized, ")
         assert refused(api.get(f"checkouts?sort={value}"), 422, "validation_failed")["message"] == (
@@ -183,7 +187,7 @@ class TestWords:
         )
 
     @pytest.mark.rule("api.own_words")
-    def test_of_every_field_are_ours(self) -> None:
+    def test_of_every_field_are_our_own_texts(self) -> None:
         for serializer in _serializers():
             for field in _fields(serializer()):
                 theirs = {
@@ -192,7 +196,7 @@ class TestWords:
                 assert theirs == {}, f"{serializer.__name__}.{field.field_name}"
 
     @pytest.mark.rule("api.own_words")
-    def test_of_every_refusal_are_ours(self, api: Api, held: Checkout) -> None:
+    def test_of_every_refusal_are_our_own_texts(self, api: Api, held: Checkout) -> None:
         """Each call is sent with wrong methods, content types, bodies, queries and headers."""
         seen: set[str] = set()
         for answer in _attacks(api, held):

@@ -41,11 +41,11 @@ OTHERS = (
 
 class TestCaches:
     @pytest.mark.parametrize("address", [*SECRETS, *OTHERS])
-    def test_keep_nothing_that_is_not_said_to_be_kept(self, client: Client, address: str) -> None:
+    def test_store_only_the_documentation_page(self, client: Client, address: str) -> None:
         said = client.get(address)["Cache-Control"]
         assert said == "public, max-age=300" if address == "/api/docs" else "no-store" in said
 
-    def test_keep_no_redirect_and_no_refusal(self, client: Client, unpaid: Checkout) -> None:
+    def test_store_no_redirect_and_no_refusal(self, client: Client, unpaid: Checkout) -> None:
         """Responses are not cached even if the view or middleware that sends them sets no caching header."""
         answers = (
             client.get(f"/pay/card?id={unpaid.pk}"),
@@ -60,16 +60,16 @@ class TestCaches:
 
 class TestPermissions:
     @pytest.mark.parametrize("address", [*SECRETS, *OTHERS])
-    def test_are_of_no_device_on_every_answer(self, client: Client, address: str) -> None:
+    def test_deny_devices_on_every_page(self, client: Client, address: str) -> None:
         given = client.get(address)["Permissions-Policy"]
         for feature in ("camera", "microphone", "geolocation", "usb", "display-capture"):
             assert f"{feature}=()" in given
         assert given.endswith("payment=(self)")
 
-    def test_stand_on_the_apis_answers(self, api: Api, unpaid: Checkout) -> None:
+    def test_are_set_on_api_responses(self, api: Api, unpaid: Checkout) -> None:
         assert "camera=()" in api.get(f"checkouts/{unpaid.pk}")["Permissions-Policy"]
 
-    def test_let_whom_the_provider_names_ask_for_a_payment(
+    def test_allow_payment_requests_by_the_providers_origins(
         self, client: Client, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         origins = ("https://js.provider.example", "https://wallet.example")
@@ -81,18 +81,18 @@ class TestPermissions:
 
 class TestReferrer:
     @pytest.mark.parametrize("address", SECRETS)
-    def test_is_never_an_address_that_is_a_secret(self, client: Client, address: str) -> None:
+    def test_is_never_sent_from_a_secret_address(self, client: Client, address: str) -> None:
         assert client.get(address)["Referrer-Policy"] == "no-referrer"
 
     @pytest.mark.parametrize("address", ["/pay?id=x", "/accounts/login/", "/api/docs"])
-    def test_of_others_stays_with_us(self, client: Client, address: str) -> None:
+    def test_of_other_pages_is_sent_only_to_our_origin(self, client: Client, address: str) -> None:
         assert client.get(address)["Referrer-Policy"] == "same-origin"
 
 
-class TestFormOfNoOrigin:
+class TestFormWithNullOrigin:
     """Forms on pages with the policy `no-referrer`. Browsers send them with the origin `null`."""
 
-    def test_is_taken_with_its_token(self, at: Callable[[str], Checkout]) -> None:
+    def test_is_accepted_with_its_token(self, at: Callable[[str], Checkout]) -> None:
         share = at("shared").payment_requests.get(status="open")
         for address, target in (
             (f"/pay/share/{share.token}", f"/pay/share/{share.token}/phone"),
@@ -117,5 +117,5 @@ def token_of(browser: Client, address: str) -> str:
     return found.group(1)
 
 
-def test_a_browser_finds_an_icon_beside_json() -> None:
+def test_the_favicon_path_redirects_to_the_icon() -> None:
     assert Client().get("/favicon.ico")["Location"] == "/static/img/favicon.svg"

@@ -21,7 +21,7 @@ def fail(*_: object) -> NoReturn:
 
 
 @pytest.mark.parametrize(("path", "words"), [("/livez", "alive\n"), ("/readyz", "ready\n")])
-def test_says_so(probe: Client, path: str, words: str) -> None:
+def test_the_probes_answer_with_a_200(probe: Client, path: str, words: str) -> None:
     answer = probe.get(path)
     assert (answer.status_code, answer.content.decode()) == (200, words)
 
@@ -33,6 +33,6 @@ def test_is_not_ready_without_a_database_and_alive_all_the_same(probe: Client) -
         assert probe.get("/livez").status_code == 200
 
 
-def test_is_alone_in_that(probe: Client) -> None:
+def test_only_the_probes_are_served_over_http(probe: Client) -> None:
     assert probe.get("/pay", headers={"host": "checkout.example"}).status_code == 301
     assert probe.get("/pay", secure=True).status_code == 400

@@ -45,24 +45,26 @@ class TestSession:
     def lea(self, acme: Merchant) -> User:
         return people.join(acme)
 
-    def test_has_no_login_code_to_read(self, client: Client, lea: User) -> None:
+    def test_contains_no_readable_login_code(self, client: Client, lea: User) -> None:
         client.post("/accounts/login/code/", {"email": lea.email})
         code = people.mailed(r"\b\d{8}\b")
         assert Session.objects.exists() and code not in kept_sessions()
         assert lea.email not in kept_sessions()
 
-    def test_has_no_secret_of_an_app_that_is_being_set_up(self, client: Client, lea: User) -> None:
+    def test_contains_no_readable_secret_of_an_app_during_setup(self, client: Client, lea: User) -> None:
         people.log_in(client)
         secret = str(client.get("/accounts/2fa/totp/activate/").context["form"].secret)
         assert secret in str(dict(client.session)) and secret not in kept_sessions()
 
-    def test_has_no_password_of_what_waits_for_a_proof(self, client: Client, lea: User) -> None:
+    def test_contains_no_readable_form_that_waits_for_a_proof(self, client: Client, lea: User) -> None:
         operator = people.operate(client, User.objects.create_superuser("olga@example.com", people.PASSWORD))
         people.prove(client, operator, ago=600)
         client.post("/admin/portal/user/add/", {"email": "unspoken@example.com"})
         assert "unspoken" in str(dict(client.session)) and "unspoken" not in kept_sessions()
 
-    def test_of_another_key_ends_gracefully(self, client: Client, lea: User, settings: Settings) -> None:
+    def test_under_another_key_ends_without_an_error(
+        self, client: Client, lea: User, settings: Settings
+    ) -> None:
         people.log_in(client)
         assert people.is_in(client)
         before = settings.FIELD_KEYS
@@ -78,7 +80,7 @@ class TestSession:
 
 @pytest.mark.rule("secret.keys")
 class TestSecretKey:
-    def test_that_was_replaced_is_still_taken_as_a_fallback(
+    def test_that_was_replaced_still_works_as_a_fallback(
         self, client: Client, acme: Merchant, unpaid: Checkout, settings: Settings
     ) -> None:
         settings.LOOKUP_KEY = old = settings.SECRET_KEY
@@ -102,7 +104,7 @@ class TestSecretKey:
         assert people.is_in(client), "the session was signed anew meanwhile"
         assert Client().get(f"/pay/{link}").status_code == 404
 
-    def test_finds_what_was_written_before(self, settings: Settings) -> None:
+    def test_can_change_without_changing_the_lookup_digests(self, settings: Settings) -> None:
         settings.LOOKUP_KEY = settings.SECRET_KEY
         before = crypto.keyed_digest("e-mail", "lea@example.com")
         settings.SECRET_KEY = FRESH

@@ -91,26 +91,26 @@ class TestBody:
                 refused(send(api, path, body), 400, "invalid_json")
 
     @pytest.mark.rule("api.strict_json")
-    def test_is_told_where_it_stops_being_json(self, api: Api, paths: list[str]) -> None:
+    def test_error_names_the_line_and_column_of_invalid_json(self, api: Api, paths: list[str]) -> None:
         for path in paths:
             error = refused(send(api, path, b'{"a": 1,\n "b" 2}'), 400, "invalid_json")
             assert "expected ':' after key, at line 2, column 6." in error["message"]
 
     @pytest.mark.rule("api.body")
     @pytest.mark.parametrize("body", [b"[]", b'"x"', b"null", b"5", b"true", b"[{}]", b"1.5"])
-    def test_that_is_no_object_is_refused(self, api: Api, paths: list[str], body: bytes) -> None:
+    def test_that_is_not_an_object_is_refused(self, api: Api, paths: list[str], body: bytes) -> None:
         with nothing_moves():
             for path in paths:
                 error = refused(send(api, path, body), 422, "validation_failed", None)
                 assert error["details"] == [{"param": None, "message": "Must be an object."}]
 
     @pytest.mark.parametrize("verb", ["capture", "cancel", "rotate"])
-    def test_may_be_left_out_where_it_says_nothing(self, api: Api, paths: list[str], verb: str) -> None:
+    def test_can_be_omitted_if_all_fields_are_optional(self, api: Api, paths: list[str], verb: str) -> None:
         api.post("webhooks/subscription", {"url": "http://127.0.0.1:9/hook", "event_types": ["*"]})
         [path] = [path for path in paths if path.endswith(verb)]
         assert send(api, path, b"").status_code == 200
 
-    def test_is_missed_where_it_says_something(self, api: Api, paths: list[str]) -> None:
+    def test_is_required_if_fields_are_required(self, api: Api, paths: list[str]) -> None:
         with nothing_moves():
             for path in paths:
                 if not path.endswith(("capture", "cancel", "rotate")):
@@ -161,16 +161,16 @@ class TestBody:
         answer = send(api, "checkouts", _encoded(body), content_type)
         assert answer.status_code == 201 and Checkout.objects.get().merchant_order_id == "Ä-1"
 
-    def test_as_large_as_allowed_is_read(self, api: Api) -> None:
+    def test_of_the_maximum_size_is_accepted(self, api: Api) -> None:
         body = _encoded(factories.order())
         body += b" " * (256 * 1024 - len(body))
         assert send(api, "checkouts", body).status_code == 201
 
-    def test_nineteen_levels_inside_are_read(self, api: Api) -> None:
+    def test_with_nineteen_nested_levels_is_accepted(self, api: Api) -> None:
         body = _encoded(factories.order(unknown="DEPTH")).replace(b'"DEPTH"', b"[" * 19 + b"]" * 19)
         assert send(api, "checkouts", body).status_code == 201
 
-    def test_brackets_in_a_string_are_no_depth(self, api: Api) -> None:
+    def test_brackets_in_a_string_do_not_count_as_nesting(self, api: Api) -> None:
         name = '[{"\\[' * 20
         answer = send(api, "checkouts", _encoded(factories.order(merchant_order_id=name)))
         assert answer.status_code == 201 and Checkout.objects.get().merchant_order_id == name
@@ -193,11 +193,11 @@ class TestAddress:
         assert answer["Allow"] and method not in answer["Allow"].split(", ")
 
     @pytest.mark.parametrize("path", ["checkouts/{uuid}", "webhooks/deliveries"])
-    def test_refuses_a_post_where_nothing_is_posted(self, api: Api, held: Checkout, path: str) -> None:
+    def test_refuses_a_post_on_read_only_paths(self, api: Api, held: Checkout, path: str) -> None:
         refused(api.post(path.format(uuid=held.pk), {}), 405, "method_not_allowed")
 
     @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
-    def test_of_the_schema_and_of_files_is_only_read(self, api: Api, method: str) -> None:
+    def test_of_the_schema_and_of_files_accepts_only_reads(self, api: Api, method: str) -> None:
         strict = Client(enforce_csrf_checks=True)
         for client in (api.client, strict):
             for path in ("/api/schema", "/api/docs/receiver.py"):
@@ -235,7 +235,7 @@ class TestAddress:
             "/oauth/authorize",
         ],
     )
-    def test_of_nothing_answers_json(self, api: Api, held: Checkout, path: str) -> None:
+    def test_that_does_not_exist_returns_a_json_404(self, api: Api, held: Checkout, path: str) -> None:
         with nothing_moves():
             for method in ("GET", "POST", "DELETE"):
                 address, headers = path.format(uuid=held.pk), api.headers({})
@@ -243,15 +243,15 @@ class TestAddress:
 
     @pytest.mark.rule("api.json_alone")
     @pytest.mark.parametrize("accept", ["text/html", "application/xml", "image/*;q=0.1", "garbage", ""])
-    def test_answers_json_whatever_is_accepted(self, api: Api, unpaid: Checkout, accept: str) -> None:
+    def test_returns_json_with_any_accept_header(self, api: Api, unpaid: Checkout, accept: str) -> None:
         answer = api.get(f"checkouts/{unpaid.pk}", accept=accept)
         assert (answer.status_code, answer["Content-Type"]) == (200, JSON)
         refused(api.get("checkouts/x", accept=accept), 404, "checkout_not_found")
 
-    def test_of_a_stranger_is_not_a_host(self, api: Api) -> None:
+    def test_with_another_host_is_refused(self, api: Api) -> None:
         refused(api.get("checkouts", host="evil.example"), 400, "invalid_header")
 
-    def test_leaves_a_row_for_every_refused_call_of_a_checkout(self, api: Api, unpaid: Checkout) -> None:
+    def test_records_every_refused_call_of_a_checkout(self, api: Api, unpaid: Checkout) -> None:
         refused(send(api, f"checkouts/{unpaid.pk}/capture", b"{"), 400, "invalid_json")
         call = ApiCall.objects.get()
         assert (call.checkout_uuid, call.status, call.error_code) == (unpaid.pk, 400, "invalid_json")
@@ -260,7 +260,7 @@ class TestAddress:
 class TestBearer:
     @pytest.mark.rule("token.needed")
     @pytest.mark.parametrize(("method", "path", "scope"), ENDPOINTS)
-    def test_is_asked_for_everywhere(self, api: Api, method: str, path: str, scope: str) -> None:
+    def test_token_is_required_by_every_call(self, api: Api, method: str, path: str, scope: str) -> None:
         with nothing_moves():
             answer = api.client.generic(method, f"/api/merchant/v1/{path}")
             refused(answer, 401, "missing_token")
@@ -305,7 +305,9 @@ class TestBearer:
             ('Bearer "{token}"', "invalid_token"),
         ],
     )
-    def test_refuses_what_is_no_token(self, api: Api, held: Checkout, header: str, code: str) -> None:
+    def test_refuses_a_header_without_a_valid_token(
+        self, api: Api, held: Checkout, header: str, code: str
+    ) -> None:
         headers = {"authorization": header.format(token=api.token)}
         with nothing_moves():
             answer = api.client.post(f"/api/merchant/v1/checkouts/{held.pk}/capture", headers=headers)
@@ -331,7 +333,7 @@ class TestBearer:
             refused(api.client.generic("POST", path, body, JSON), 401, "missing_token")
 
     @pytest.mark.rule("token.needed")
-    def test_tells_who_sends_a_client_secret_where_to_take_it(self, api: Api) -> None:
+    def test_explains_the_token_endpoint_if_a_client_secret_is_sent(self, api: Api) -> None:
         headers = {"authorization": f"Bearer {api.key.client_secret}"}
         answer: Any = api.client.get("/api/merchant/v1/checkouts", headers=headers)
         message = refused(answer, 401, "invalid_token")["message"]

@@ -38,14 +38,14 @@ class TestPort:
         assert ask(port, "/metrics")[0] == 404
         assert ask(port, "/pay")[0] == 404
 
-    def test_is_held_up_by_nobody_who_says_nothing(self, port: int) -> None:
+    def test_answers_despite_silent_connections(self, port: int) -> None:
         silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(20)]
         assert ask(port, "/livez")[0] == 200
         for one in silent:
             one.close()
 
 
-def test_a_port_that_is_taken_costs_the_probes_alone(
+def test_an_occupied_port_disables_only_the_probes(
     settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -54,6 +54,6 @@ def test_a_port_that_is_taken_costs_the_probes_alone(
     assert "no probes" in caplog.text
 
 
-def test_none_is_opened_unless_it_is_named(settings: Settings) -> None:
+def test_no_port_is_opened_by_default(settings: Settings) -> None:
     settings.PROBE_PORT = 0
     assert probes.serve() is None

@@ -27,7 +27,9 @@ def call(
 class TestQuery:
     @pytest.mark.rule("api.query")
     @pytest.mark.parametrize(("path", "method"), CALLS)
-    def test_that_is_not_known_is_refused(self, api: Api, held: Checkout, path: str, method: str) -> None:
+    def test_with_an_unknown_parameter_is_refused(
+        self, api: Api, held: Checkout, path: str, method: str
+    ) -> None:
         with nothing_moves():
             for query in ("colour=green", "colour=", "colour=a&colour=b", "%00=%ff", "status[]=x"):
                 name = {"%00=%ff": "\x00"}.get(query, query.partition("=")[0])
@@ -38,7 +40,7 @@ class TestQuery:
     @pytest.mark.rule("api.query")
     @pytest.mark.parametrize(("path", "method"), CALLS)
     @pytest.mark.parametrize("field", ["colour=green", "limit=1", ""], ids=["unknown", "known", "empty"])
-    def test_that_comes_in_hundreds_is_refused_by_name_of_none(
+    def test_with_hundreds_of_parameters_is_refused_without_naming_one(
         self, api: Api, held: Checkout, path: str, method: str, field: str
     ) -> None:
         with nothing_moves():
@@ -46,12 +48,12 @@ class TestQuery:
             message = refused(answer, 422, "validation_failed", None)["message"]
         assert message.startswith("The URL has too many query parameters. The call accepts ")
 
-    def test_names_what_there_is(self, api: Api) -> None:
+    def test_error_lists_the_accepted_parameters(self, api: Api) -> None:
         error = refused(api.get("webhooks/deliveries?page=2"), 422, "validation_failed", "page")
         assert "The call accepts limit, cursor, event_type, event_id, status." in error["message"]
 
     @pytest.mark.rule("api.all_fields")
-    def test_that_is_wrong_in_several_places_is_told_of_each(self, api: Api) -> None:
+    def test_with_several_errors_reports_each(self, api: Api) -> None:
         query = "limit=0&colour=green&status=paid&sort=updated_at&sort=no&created_after=2026-06-01T00:00:00Z"
         details = refused(api.get(f"checkouts?{query}"), 422, "validation_failed", "limit")["details"]
         assert {row["param"]: row["message"].partition(".")[0] for row in details} == {
@@ -67,17 +69,17 @@ class TestQuery:
             assert api.post(f"webhooks/secret/rotate?revoke_previous={value}").status_code == 200
         refused(api.post("webhooks/secret/rotate?revoke=true"), 422, "validation_failed", "revoke")
 
-    def test_of_a_post_is_judged_with_the_call_and_recorded(self, api: Api, held: Checkout) -> None:
+    def test_of_a_post_is_validated_and_recorded_with_the_call(self, api: Api, held: Checkout) -> None:
         path = f"checkouts/{held.pk}/capture?dry_run=true"
         refused(api.post(path), 422, "validation_failed", "dry_run")
         call = ApiCall.objects.get()
         assert (call.checkout_uuid, call.status, call.error_code) == (held.pk, 422, "validation_failed")
 
-    def test_is_looked_at_after_who_calls(self, api: Api) -> None:
+    def test_is_validated_after_authentication(self, api: Api) -> None:
         answer: Any = api.client.get("/api/merchant/v1/checkouts?colour=green")
         refused(answer, 401, "missing_token")
 
-    def test_is_told_by_view_and_document_alike(self) -> None:
+    def test_is_the_same_in_the_view_and_in_the_schema(self) -> None:
         for (view, method), endpoint in schema.ENDPOINTS.items():
             assert issubclass(view, ApiView)
             assert view.queries.get(method) is endpoint.query
@@ -90,7 +92,7 @@ class TestNoBody:
         "content_type",
         ["application/json", "application/x-www-form-urlencoded", "multipart/form-data", "text/plain", ""],
     )
-    def test_is_an_empty_object(self, api: Api, path: str, content_type: str) -> None:
+    def test_is_treated_as_an_empty_object(self, api: Api, path: str, content_type: str) -> None:
         nobodys = path.format(checkout_uuid=UUID(int=0))
         empty, given = (call(api, "post", nobodys, *sent) for sent in ((b"", content_type), (b"{}",)))
         assert empty.status_code == given.status_code not in (400, 415)

@@ -12,7 +12,7 @@ from tests.house import house
 README, OPERATE = Path("README.md").read_text(), Path("docs/operate.md").read_text()
 
 
-def test_the_state_picture_is_drawn_from_the_table() -> None:
+def test_the_state_diagram_matches_the_table() -> None:
     moves = [f"    {origin} --> {to}: {cause}" for (origin, to), cause in states.ALLOWED_MOVES.items()]
     left = {origin for origin, _ in states.ALLOWED_MOVES}
     ends = [f"    {status} --> [*]" for status in states.Status if status not in left]
@@ -38,7 +38,7 @@ class TestTakeRealMoney:
     NAMED = dict(re.findall(r"^ +([A-Z_]+)=(\S+)$", CHAPTER, re.MULTILINE))
 
     @pytest.mark.rule("provider.live_keys")
-    def test_names_the_variables_that_production_wants_and_no_other(self) -> None:
+    def test_names_exactly_the_variables_that_production_requires(self) -> None:
         named = {name: value.replace("…", "0aZ") for name, value in self.NAMED.items()}
         assert len(named) == 4 and starting.refusal(starting.PRODUCTION | named) == ""
         without = {name: value for name, value in starting.PRODUCTION.items() if name not in named}
@@ -46,7 +46,7 @@ class TestTakeRealMoney:
             others = {other: value for other, value in named.items() if other != name}
             assert name in starting.refusal(without | others | {name: ""})
 
-    def test_names_every_event_that_is_listened_to(self) -> None:
+    def test_names_every_event_that_the_service_handles(self) -> None:
         groups = re.findall(r"`([a-z_.]+)\.\*`", self.CHAPTER)
         heard = {
             next((group for group in groups if name.startswith(f"{group}.")), name) for name in books.EVENTS
@@ -54,7 +54,7 @@ class TestTakeRealMoney:
         assert heard == set(groups)
 
 
-def test_every_link_leads_somewhere() -> None:
+def test_every_link_has_an_existing_target() -> None:
     pages = {page: page.read_text() for page in [Path("README.md"), *Path("docs").rglob("*.md")]}
     headings = {page.resolve(): {_anchor(line) for line in text.splitlines()} for page, text in pages.items()}
     for page, text in pages.items():
@@ -71,7 +71,7 @@ def _anchor(line: str) -> str:
     return re.sub(r"[^\w -]", "", line.lower()).strip().replace(" ", "-")
 
 
-def test_the_map_of_folders_is_what_the_folders_say() -> None:
+def test_the_table_of_folders_matches_their_docstrings() -> None:
     text = Path("docs/architecture.md").read_text()
     rows = {f"| `{name}` | {said} |" for name, said in house.packages()}
     assert len(rows) > 20 and {row for row in rows if row not in text} == set()

@@ -21,7 +21,7 @@ from tests.portal import people
 pytestmark = pytest.mark.rule("environment.roles")
 
 
-def test_the_owner_is_asked_for_at_an_address_of_their_own(
+def test_the_owner_connects_with_separate_connection_settings(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The owner never connects with the service's port and password, which can be those of a pooler."""
@@ -55,7 +55,7 @@ def grant_a_clerk(monkeypatch: pytest.MonkeyPatch) -> None:
         ("portal_auditentry", "SELECT INSERT"),
     ],
 )
-def test_the_service_may_do_to_a_table_what_its_triggers_let_it(
+def test_the_service_has_the_rights_that_each_tables_triggers_allow(
     table: str, verbs: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The role may update rows that other rows refer to, but may not delete them."""
@@ -70,7 +70,7 @@ def test_the_service_may_do_to_a_table_what_its_triggers_let_it(
 
 
 @pytest.mark.django_db
-def test_the_service_deletes_notes_on_people_who_are_erased_and_changes_none(
+def test_the_service_can_delete_but_not_change_notes_on_erased_people(
     captured: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Notes are append-only. They are the only append-only rows that the service's role may delete."""
@@ -91,7 +91,7 @@ def test_the_service_deletes_notes_on_people_who_are_erased_and_changes_none(
 
 @pytest.mark.django_db
 @pytest.mark.rule("secret.keys")
-def test_the_service_digests_an_opt_in_again_and_empties_none(
+def test_the_service_can_rehash_an_opt_in_but_not_empty_it(
     captured: Checkout, monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
     Merchant.objects.filter(pk=captured.merchant_id).update(opt_in_enabled=True)

@@ -47,7 +47,7 @@ class TestTheEnvironmentTable:
             {"ENVIRONMENT": "local", "SECRET_KEY": "x"},
         ],
     )
-    def test_starts_what_it_has(self, mix: dict[str, str]) -> None:
+    def test_starts_every_listed_combination(self, mix: dict[str, str]) -> None:
         assert starting.refusal(mix) == ""
 
     @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ class TestTheEnvironmentTable:
             ({"ENVIRONMENT": "local", "DATABASE_URL": "mysql"}, "postgresql://"),
         ],
     )
-    def test_refuses_any_other_mix(self, mix: dict[str, str], reason: str) -> None:
+    def test_refuses_any_other_combination(self, mix: dict[str, str], reason: str) -> None:
         refusal = starting.refusal(mix)
         assert reason in refusal and "\n" not in refusal
 
@@ -128,10 +128,10 @@ class TestStripe:
             ({"STRIPE_WEBHOOK_SECRET": "whsec_a,secret"}, "STRIPE_WEBHOOK_SECRET is the signing secret"),
         ],
     )
-    def test_starts_with_live_keys_alone(self, changed: dict[str, str], reason: str) -> None:
+    def test_starts_only_with_live_keys(self, changed: dict[str, str], reason: str) -> None:
         assert reason in starting.refusal(PRODUCTION | changed)
 
-    def test_never_says_a_key(self) -> None:
+    def test_never_prints_a_key(self) -> None:
         assert "sk_test_0aZ" not in starting.refusal(PRODUCTION | {"STRIPE_SECRET_KEY": "sk_test_0aZ"})
 
 
@@ -145,7 +145,7 @@ def test_a_second_factor_is_required_outside_local() -> None:
 
 
 @pytest.mark.rule("portal.passkeys")
-def test_people_log_in_where_passkeys_work() -> None:
+def test_the_local_portal_uses_an_address_where_passkeys_work() -> None:
     local = starting.read({"ENVIRONMENT": "local", "BASE_URL": "http://127.0.0.1:9000"})
     assert local["PORTAL_URL"] == "http://localhost:9000" and local["BASE_URL"] == "http://127.0.0.1:9000"
     assert "localhost" in local["ALLOWED_HOSTS"]
@@ -153,7 +153,7 @@ def test_people_log_in_where_passkeys_work() -> None:
 
 
 @pytest.mark.rule("secret.cookies")
-def test_cookies_are_of_this_host_alone_where_https_is() -> None:
+def test_cookies_are_limited_to_this_host_under_https() -> None:
     hosted = starting.read(PRODUCTION)
     kept = {hosted[f"{name}_COOKIE_NAME"] for name in ("SESSION", "CSRF", "LANGUAGE")}
     assert kept == {"__Host-sessionid", "__Host-csrftoken", "__Host-language"}
@@ -167,11 +167,11 @@ class TestLookupKeys:
         read = starting.read({"ENVIRONMENT": "local"} | variables)
         return read["LOOKUP_KEY"], read["LOOKUP_KEY_FALLBACKS"]
 
-    def test_are_those_that_are_named(self) -> None:
+    def test_are_read_from_their_own_variables(self) -> None:
         assert self.read(LOOKUP_KEY="new", SECRET_KEY_FALLBACKS="former") == ("new", [])
         assert self.read(LOOKUP_KEY="new", LOOKUP_KEY_FALLBACKS="old, older") == ("new", ["old", "older"])
 
-    def test_follow_the_secret_key_where_none_is_named(self) -> None:
+    def test_default_to_the_secret_key(self) -> None:
         """Without LOOKUP_KEY, SECRET_KEY is used. Rows under a former SECRET_KEY are still found."""
         replaced = {"SECRET_KEY": "new", "SECRET_KEY_FALLBACKS": "old"}
         assert self.read(LOOKUP_KEY="", **replaced) == ("new", ["old"])

@@ -64,7 +64,7 @@ def refused(words: str) -> None:
     assert answer.status_code == 503 and words in answer.content.decode()
 
 
-def test_one_that_fits_is_served_by() -> None:
+def test_a_matching_database_passes_the_checks() -> None:
     startup_checks.require_valid_database()
     assert Client().get("/readyz").content == b"ready\n"
 
@@ -79,7 +79,7 @@ def test_a_database_without_a_trigger_is_refused(guard: str) -> None:
     refused(guard)
 
 
-def test_every_trigger_is_looked_for() -> None:
+def test_every_trigger_is_checked() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT tgname FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1")
         found = [name for (name,) in cursor.fetchall()]
@@ -102,7 +102,7 @@ def test_other_field_keys_are_refused(settings: Settings) -> None:
     refused("FIELD_KEYS are not those that the database was written with.")
 
 
-def test_one_more_field_key_is_not(settings: Settings) -> None:
+def test_an_additional_field_key_is_accepted(settings: Settings) -> None:
     settings.FIELD_KEYS = [Fernet.generate_key().decode(), *settings.FIELD_KEYS]
     crypto._field_cipher.cache_clear()
     startup_checks.require_valid_database()
@@ -115,7 +115,7 @@ def test_another_lookup_key_is_refused(settings: Settings) -> None:
 
 
 @pytest.mark.rule("secret.keys")
-def test_one_more_lookup_key_is_not(settings: Settings) -> None:
+def test_an_additional_lookup_key_is_accepted(settings: Settings) -> None:
     settings.LOOKUP_KEY, settings.LOOKUP_KEY_FALLBACKS = "another-one", [settings.LOOKUP_KEY]
     startup_checks.require_valid_database()
     settings.LOOKUP_KEY, settings.LOOKUP_KEY_FALLBACKS = settings.LOOKUP_KEY_FALLBACKS[0], ["another-one"]
@@ -130,7 +130,7 @@ def test_a_database_that_was_never_migrated_is_refused() -> None:
         cursor.execute("SELECT 1")
 
 
-def test_a_limit_of_tcp_is_asked_for_where_there_is_tcp() -> None:
+def test_the_tcp_time_limit_is_checked_on_tcp_connections() -> None:
     with said("inet_client_addr()", "'192.0.2.1'::inet"):
         refused("lacks its time limits (tcp_user_timeout).")
 
@@ -153,7 +153,7 @@ def test_an_old_postgresql_is_refused() -> None:
         startup_checks.require_valid_database()
 
 
-def test_one_that_does_not_answer_is_waited_for() -> None:
+def test_an_unreachable_database_does_not_stop_the_start() -> None:
     def fail(*_: object) -> None:
         raise OperationalError("away")
 
@@ -162,7 +162,7 @@ def test_one_that_does_not_answer_is_waited_for() -> None:
         assert Client().get("/readyz").content == b"the database does not answer\n"
 
 
-def test_worker_and_beat_look_before_they_begin() -> None:
+def test_worker_and_beat_run_the_checks_before_they_start() -> None:
     for process in (signals.worker_init, signals.beat_init):
         assert celery._check_database in process._live_receivers(None)
     first, then = (
@@ -172,20 +172,20 @@ def test_worker_and_beat_look_before_they_begin() -> None:
     assert first < then
 
 
-def test_the_web_looks_before_it_serves() -> None:
+def test_the_web_process_runs_the_checks_before_it_serves() -> None:
     Canary.objects.all().delete()
     with pytest.raises(ImproperlyConfigured, match=r"Run manage\.py migrate"):
         runpy.run_path(str(Path(startup_checks.__file__).with_name("wsgi.py")))
 
 
-def test_the_web_has_its_views_before_it_serves() -> None:
+def test_the_web_process_imports_its_views_before_it_serves() -> None:
     """A process imports its views before it serves. Otherwise its first payer would wait a quarter second."""
     clear_url_caches()
     runpy.run_path(str(Path(startup_checks.__file__).with_name("wsgi.py")))
     assert "url_patterns" in vars(get_resolver())
 
 
-def test_web_and_worker_end_where_no_text_can_be_sent(
+def test_web_and_worker_stop_if_the_sms_sender_cannot_be_loaded(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.SMS_SENDER = "adapter.of.nobody.Sender"
@@ -196,7 +196,7 @@ def test_web_and_worker_end_where_no_text_can_be_sent(
         celery._check_sms_sender()
 
 
-def test_local_asks_nothing(settings: Settings) -> None:
+def test_local_mode_skips_the_checks(settings: Settings) -> None:
     settings.LOCAL = True
     Canary.objects.all().delete()
     startup_checks.require_valid_database()
@@ -213,7 +213,7 @@ class TestMigrate:
             )
             return [text for (text,) in cursor.fetchall()]
 
-    def test_sets_the_limits_that_a_restored_database_lacks(self) -> None:
+    def test_sets_time_limits_that_a_restored_database_lacks(self) -> None:
         name = connection.ops.quote_name(connection.settings_dict["NAME"])
         with connection.cursor() as cursor:
             cursor.execute(f"ALTER ROLE CURRENT_USER IN DATABASE {name} RESET ALL")

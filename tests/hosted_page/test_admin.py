@@ -16,7 +16,7 @@ NUMBER = "+447700900123"
 
 
 @pytest.mark.parametrize("kind", [SignInCode, PayerSignIn, SmsMessage, KnownBrowser, SmsStop, ShareTake])
-def test_shows_no_number_and_no_token(client: Client, unpaid: Checkout, kind: type) -> None:
+def test_the_admin_shows_no_phone_number_and_no_token(client: Client, unpaid: Checkout, kind: type) -> None:
     Payer(unpaid).sign_in()
     KnownBrowser.objects.create(token_digest="d" * 64, phone=NUMBER, proven_at=timezone.now())
     SmsStop.objects.create(number="n" * 30, stopped_at=timezone.now())

@@ -43,7 +43,7 @@ class TestAddress:
         ],
         ids=lambda query: query[:20],
     )
-    def test_of_no_order_is_a_page_that_says_so(self, unpaid: Checkout, query: str) -> None:
+    def test_of_an_unknown_order_is_a_404_page(self, unpaid: Checkout, query: str) -> None:
         browser, given = Client(), query.format(uuid=unpaid.pk)
         with nothing_moves():
             for answer in (
@@ -54,7 +54,7 @@ class TestAddress:
                 assert "<h1" in words(answer) and "<script>alert" not in words(answer)
         assert not SignInCode.objects.exists()
 
-    def test_takes_each_step_by_its_method_alone(self, lea: Payer) -> None:
+    def test_accepts_each_step_only_with_its_own_method(self, lea: Payer) -> None:
         with nothing_moves():
             for step in set(POSTS) - {"/split"}:
                 assert lea.get(step).status_code == 405
@@ -63,7 +63,7 @@ class TestAddress:
 
     @pytest.mark.rule("secret.csp")
     @pytest.mark.parametrize("step", POSTS)
-    def test_takes_no_form_of_another_site(self, unpaid: Checkout, step: str) -> None:
+    def test_accepts_no_form_from_another_site(self, unpaid: Checkout, step: str) -> None:
         with nothing_moves():
             answer = Client(enforce_csrf_checks=True).post(f"/pay{step}?id={unpaid.pk}", {"phone": PHONE})
         assert answer.status_code == 403 and "<h1" in words(answer)
@@ -72,7 +72,7 @@ class TestAddress:
 
 class TestOrder:
     @pytest.mark.parametrize("status", ENDED)
-    def test_that_has_ended_shows_how_and_asks_for_nothing(
+    def test_that_has_ended_shows_its_outcome_and_no_form(
         self, at: Callable[[str], Checkout], status: str
     ) -> None:
         payer = Payer(at(status))
@@ -93,7 +93,7 @@ class TestOrder:
         assert not SmsMessage.objects.filter(due_at__isnull=False).exists(), "nobody gets a code"
 
     @pytest.mark.rule("lapse.whoever")
-    def test_that_is_late_is_found_so_by_its_page(self, lea: Payer) -> None:
+    def test_past_its_deadline_is_shown_as_expired(self, lea: Payer) -> None:
         lea.sign_in()
         factories.make_late(lea.checkout)
         assert lea.post("/split", split="all")["Location"] == f"/pay?id={lea.checkout.pk}"
@@ -109,7 +109,7 @@ class TestOrder:
         assert lea.get("/card")["Location"] == f"/pay?id={lea.checkout.pk}"
 
     @pytest.mark.parametrize("cookie", ["", "x", "a:b:c", "\xff", "{}"])
-    def test_a_forged_cookie_is_nobody(self, lea: Payer, cookie: str) -> None:
+    def test_a_forged_cookie_signs_no_one_in(self, lea: Payer, cookie: str) -> None:
         for name in (f"payer_{lea.checkout.pk.hex}", "payer_browser", "payer_code"):
             lea.client.cookies[name] = cookie
         with nothing_moves():
@@ -117,7 +117,7 @@ class TestOrder:
             assert lea.post("/split", split="all")["Location"] == f"/pay?id={lea.checkout.pk}"
 
     @pytest.mark.rule("sign_in.session")
-    def test_a_sign_in_of_another_order_is_nobody_here(self, lea: Payer) -> None:
+    def test_a_sign_in_of_another_order_does_not_count(self, lea: Payer) -> None:
         lea.sign_in()
         other = factories.checkout(lea.checkout.merchant)
         morsel = lea.client.cookies[f"payer_{lea.checkout.pk.hex}"].value
@@ -125,7 +125,7 @@ class TestOrder:
         assert "Your mobile number" in words(lea.client.get(f"/pay?id={other.pk}"))
 
     @pytest.mark.rule("pay.token_once")
-    def test_amounts_come_from_the_server_alone(self, lea: Payer) -> None:
+    def test_amounts_come_only_from_the_server(self, lea: Payer) -> None:
         lea.sign_in()
         lie = {"amount": "1", "total": "1", "share": "1", "status": "captured"}
         lea.post("/split", split="equal", people="3", your_name="Lea", **lie)
@@ -161,9 +161,7 @@ class TestOrder:
         ],
         ids=lambda case: "-".join(case.values())[:20] if isinstance(case, dict) else "",
     )
-    def test_a_split_that_makes_no_sense_is_asked_again(
-        self, lea: Payer, form: dict[str, str], asks: str
-    ) -> None:
+    def test_an_invalid_split_is_asked_again(self, lea: Payer, form: dict[str, str], asks: str) -> None:
         lea.sign_in()
         with nothing_moves():
             answer = lea.post("/split", **form)

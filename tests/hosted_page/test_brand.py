@@ -18,7 +18,7 @@ def sheets(page: str) -> list[str]:
 
 
 class TestTheMerchantsSheet:
-    def test_stands_in_the_place_of_the_tokens(self, acme: Merchant) -> None:
+    def test_replaces_the_stylesheet_of_tokens(self, acme: Merchant) -> None:
         page = Payer(factories.checkout(acme)).get().content.decode()
         first, *others = sheets(page)
         assert re.fullmatch(rf"/brand/{acme.pk}-1\.css\?{brand.TOKENS_VERSION}", first)
@@ -29,10 +29,10 @@ class TestTheMerchantsSheet:
         assert sheet.content.decode().rindex("--brand:#1F4596;") > len(brand.TOKENS)
         assert sheet["Cache-Control"] == "public, max-age=31536000, immutable"
 
-    def test_is_not_kept_when_another_releases_page_asked_for_it(self, acme: Merchant) -> None:
+    def test_is_not_cached_for_a_page_of_another_release(self, acme: Merchant) -> None:
         sheet = Client().get(f"/brand/{acme.pk}-1.css?{'0' * 12}")
         assert sheet.status_code == 200 and sheet["Cache-Control"] == "no-store"
 
-    def test_is_of_no_page_without_an_order(self) -> None:
+    def test_is_not_on_a_page_without_an_order(self) -> None:
         page = Client().get("/pay?id=01a1ff87-30a0-763f-ad37-2dcca246cbf9").content.decode()
         assert sheets(page)[0] == "/static/css/tokens.css" and "/brand/" not in page

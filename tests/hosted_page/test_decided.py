@@ -42,5 +42,5 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
         pytest.param(split_amounts.MAX_PEOPLE, 20, id="people of a split"),
     ],
 )
-def test_a_limit_is_what_was_decided(kept: object, decided: object) -> None:
+def test_each_limit_has_its_documented_value(kept: object, decided: object) -> None:
     assert kept == decided

@@ -117,14 +117,14 @@ def lea(unpaid: Checkout, language: str, pages: list[tuple[str, Words]]) -> Paye
     return payer
 
 
-def test_the_walk_finds_english_where_it_is(unpaid: Checkout) -> None:
+def test_the_check_finds_untranslated_english_text(unpaid: Checkout) -> None:
     read: list[tuple[str, Words]] = []
     Reader("en", read).get("/pay", {"id": str(unpaid.pk)})
     found = said_in_english(read[0][1], list(english_of("de")))
     assert {"Your mobile number", "Text me a code", "Phone", "Test mode"} <= set(found)
 
 
-def test_the_steps(lea: Payer) -> None:
+def test_the_steps_are_fully_translated(lea: Payer) -> None:
     lea.get()
     lea.post("/phone", phone="12")
     lea.post("/phone", phone="07700 900123")
@@ -149,7 +149,9 @@ def test_the_steps(lea: Payer) -> None:
 @pytest.mark.parametrize(
     "status", ["authorized", "captured", "voided", "lapsed", "expired", "refunding", "refunded"]
 )
-def test_what_becomes_of_an_order(lea: Payer, at: Callable[[str], Checkout], status: str) -> None:
+def test_the_outcomes_of_an_order_are_fully_translated(
+    lea: Payer, at: Callable[[str], Checkout], status: str
+) -> None:
     lea.sign_in()
     at(status)
     lea.get()
@@ -158,7 +160,7 @@ def test_what_becomes_of_an_order(lea: Payer, at: Callable[[str], Checkout], sta
     lea.get(sign_in="1")
 
 
-def test_the_bank_asks(lea: Payer) -> None:
+def test_the_banks_question_is_fully_translated(lea: Payer) -> None:
     question = lea.pay(ASKS)["Location"]
     lea.client.get(question)
     lea.get()
@@ -166,7 +168,9 @@ def test_the_bank_asks(lea: Payer) -> None:
     lea.client.get(question)
 
 
-def test_the_bill_and_its_mates(lea: Payer, language: str, pages: list[tuple[str, Words]]) -> None:
+def test_the_bill_and_its_shares_are_fully_translated(
+    lea: Payer, language: str, pages: list[tuple[str, Words]]
+) -> None:
     lea.pay(split="own", name=["Finn", ""], amount=["20", "30"], your_name="Lea")
     finn, amy = (Mate(share) for share in lea.checkout.payment_requests.order_by("position"))
     finn.client, amy.client = Reader(language, pages), Reader(language, pages)
@@ -208,7 +212,9 @@ def test_the_bill_and_its_mates(lea: Payer, language: str, pages: list[tuple[str
     guest.get(path)
 
 
-def test_what_stands_by_itself(lea: Payer, language: str, pages: list[tuple[str, Words]]) -> None:
+def test_separate_pages_are_fully_translated(
+    lea: Payer, language: str, pages: list[tuple[str, Words]]
+) -> None:
     stop = stopped_numbers.stop_link(outbox.number_digest("+447700900456")).partition("/pay/")[2]
     lea.client.get(f"/pay/{stop}")
     lea.client.post(f"/pay/{stop}")

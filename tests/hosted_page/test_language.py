@@ -45,7 +45,7 @@ class TestTheCatalogue:
         assert folders == {code for code, _ in settings.LANGUAGES} - {"en-gb"} == set(YOUR_NUMBER)
 
     @in_each
-    def test_holds_every_word_of_the_pages_and_no_other(self, language: str) -> None:
+    def test_contains_exactly_the_texts_of_the_pages(self, language: str) -> None:
         catalogue = messages.read(language)
         said = {(message.id, message.context) for message in messages.collect() if message.id}
         assert {(message.id, message.context) for message in catalogue if message.id} == said, "make messages"
@@ -61,7 +61,7 @@ class TestTheCatalogue:
                 assert "'" not in PLACEHOLDER.sub("", form), "’ is the apostrophe of a page"
 
     @in_each
-    def test_quotes_a_button_by_the_words_that_stand_on_it(self, language: str) -> None:
+    def test_quotes_a_button_by_its_translated_label(self, language: str) -> None:
         said = {str(message.id): str(message.string) for message in messages.read(language)}
         quoting = {sentence: words_on for sentence in said for words_on in QUOTED.findall(sentence)}
         assert "All mine" in quoting.values()
@@ -69,7 +69,7 @@ class TestTheCatalogue:
             assert re.search(rf"[„«‘]\s?{re.escape(said[words_on])}\s?[“»’]", said[sentence]), sentence
 
     @in_each
-    def test_says_first_which_words_it_uses(self, language: str) -> None:
+    def test_starts_with_its_glossary(self, language: str) -> None:
         words_used = messages.read(language).header_comment
         assert "Address: " in words_used and "mate = " in words_used and "held = " in words_used
 
@@ -90,7 +90,7 @@ class TestTheCatalogue:
             ("Nothing here", None),
         }
 
-    def test_leaves_out_no_page_that_cannot_be_read(
+    def test_is_not_collected_if_a_template_has_a_syntax_error(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         (tmp_path / "templates" / "bank").mkdir(parents=True)
@@ -99,7 +99,7 @@ class TestTheCatalogue:
         with pytest.raises(TemplateSyntaxError):
             messages.collect()
 
-    def test_finds_what_is_new(self) -> None:
+    def test_check_finds_untranslated_messages(self) -> None:
         catalogue = messages.read("fr")
         catalogue.add("Not translated")
         assert messages.missing(catalogue) == ["Not translated"]
@@ -108,7 +108,7 @@ class TestTheCatalogue:
 @pytest.mark.rule("page.language")
 @pytest.mark.django_db
 class TestThePage:
-    def test_speaks_the_browsers_language(self, unpaid: Checkout) -> None:
+    def test_has_the_browsers_language(self, unpaid: Checkout) -> None:
         lea = Payer(unpaid)
         lea.client = Client(headers=FRENCH)
         page = lea.get()
@@ -124,9 +124,7 @@ class TestThePage:
             *[("it-CH;q=0.7, pt", "it"), ("pt-BR,pt;q=0.9,es;q=0.5,en;q=0.4", "es"), ("FR", "fr")],
         ],
     )
-    def test_speaks_the_nearest_language_of_ours(
-        self, unpaid: Checkout, accepted: str, language: str
-    ) -> None:
+    def test_has_the_nearest_supported_language(self, unpaid: Checkout, accepted: str, language: str) -> None:
         lea = Payer(unpaid)
         lea.client = Client(headers={"accept-language": accepted})
         page = lea.get()
@@ -134,7 +132,7 @@ class TestThePage:
         assert page["Content-Language"] == language
 
     @pytest.mark.parametrize("accepted", ["pt", "pl,pt", "", "en-US", "*", "x" * 600, "fr;q=zzz"])
-    def test_speaks_english_to_everybody_else(self, unpaid: Checkout, accepted: str) -> None:
+    def test_is_in_english_for_other_languages(self, unpaid: Checkout, accepted: str) -> None:
         lea = Payer(unpaid)
         lea.client = Client(headers={"accept-language": accepted})
         assert "Your mobile number" in words(lea.get())
@@ -171,11 +169,11 @@ class TestThePage:
             {},
         ],
     )
-    def test_takes_no_other_language_and_leads_nowhere_else(self, fields: dict[str, str]) -> None:
+    def test_refuses_other_languages_and_redirect_targets(self, fields: dict[str, str]) -> None:
         refused = Client().post("/pay/language", fields)
         assert refused.status_code == 400 and "language" not in refused.cookies
 
-    def test_asks_for_the_card_in_it_too(self, unpaid: Checkout) -> None:
+    def test_of_the_card_is_in_the_chosen_language(self, unpaid: Checkout) -> None:
         lea = Payer(unpaid)
         lea.client = Client(headers=FRENCH)
         lea.sign_in()
@@ -186,7 +184,7 @@ class TestThePage:
         refused = lea.client.post(card.request["PATH_INFO"], {"number": "1"})
         assert "Ce n’est pas une carte de test." in words(refused)
 
-    def test_counts_the_tries_in_it(self, unpaid: Checkout) -> None:
+    def test_of_the_code_counts_tries_in_the_chosen_language(self, unpaid: Checkout) -> None:
         lea = Payer(unpaid)
         lea.client = Client(headers=FRENCH)
         lea.post("/phone", phone=PHONE)
@@ -194,7 +192,7 @@ class TestThePage:
         assert "Il vous reste 4 essais." in words(lea.post("/code", code=wrong))
         assert "est votre code pour Acme Tickets" in str(SmsMessage.objects.get().body)
 
-    def test_says_in_it_that_there_is_nothing(self) -> None:
+    def test_of_an_unknown_order_is_in_the_browsers_language(self) -> None:
         assert "Il n’y a pas de commande à cette adresse" in words(Client(headers=FRENCH).get("/pay?id=x"))
 
 

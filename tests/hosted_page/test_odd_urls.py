@@ -61,7 +61,7 @@ def works(api: Api, checkout_uuid: str) -> None:
 
 
 @pytest.mark.parametrize("url", URLS, ids=lambda url: ascii(url)[:60])
-def test_to_return_to_works_or_is_refused(api: Api, url: str) -> None:
+def test_an_unusual_return_url_works_or_is_refused(api: Api, url: str) -> None:
     answer: Any = api.post("checkouts", factories.order(return_url=url, cancel_url=url))
     if answer.status_code == 201:
         works(api, answer.json()["data"]["checkout_uuid"])
@@ -69,7 +69,7 @@ def test_to_return_to_works_or_is_refused(api: Api, url: str) -> None:
         refused(answer, 422, "validation_failed", "return_url", "cancel_url")
 
 
-def test_with_the_longest_label_and_a_port_works(api: Api, acme: Merchant) -> None:
+def test_a_return_url_with_the_longest_label_and_a_port_works(api: Api, acme: Merchant) -> None:
     checkout = factories.checkout(acme, return_url=f"https://a.{LONG}:8443/")
     page = Payer(checkout).get()
     assert page.status_code == 200
@@ -89,12 +89,12 @@ def test_with_the_longest_label_and_a_port_works(api: Api, acme: Merchant) -> No
         ("https://a.example:x/", ""),
     ],
 )
-def test_has_an_origin_as_browsers_write_it(url: str, origin: str) -> None:
+def test_a_return_url_has_an_origin_as_browsers_write_it(url: str, origin: str) -> None:
     assert origins.origin_of(url) == origin
 
 
 @pytest.mark.parametrize("url", URLS, ids=lambda url: ascii(url)[:60])
-def test_of_a_webhook_can_be_called_or_is_refused(url: str) -> None:
+def test_an_unusual_webhook_url_can_be_called_or_is_refused(url: str) -> None:
     for allow_loopback in (True, False):
         try:
             normal = targets.check_url(url, allow_loopback=allow_loopback)

@@ -28,7 +28,7 @@ def hosted(settings: Settings) -> None:
 
 
 @pytest.mark.rule("secret.cookies")
-def test_are_of_this_host_alone_where_https_is(hosted: None, unpaid: Checkout) -> None:
+def test_cookies_are_limited_to_this_host_under_https(hosted: None, unpaid: Checkout) -> None:
     visitor = Payer(unpaid)
     visitor.sign_in()
     visitor.client.post("/pay/language", {"language": "fr", "next": "/pay"})
@@ -45,7 +45,7 @@ def test_are_of_this_host_alone_where_https_is(hosted: None, unpaid: Checkout) -
         assert (cookie["samesite"], cookie["httponly"]) == ("Lax", True), name
 
 
-def test_have_plain_names_in_local(unpaid: Checkout) -> None:
+def test_cookies_have_plain_names_in_local_mode(unpaid: Checkout) -> None:
     visitor = Payer(unpaid)
     visitor.sign_in()
     assert f"payer_{unpaid.pk.hex}" in visitor.client.cookies
@@ -54,7 +54,7 @@ def test_have_plain_names_in_local(unpaid: Checkout) -> None:
 
 @pytest.mark.rule("secret.cookies")
 @pytest.mark.parametrize("name", ["Łukasz", "\N{SNOWMAN}" * 22, "x", "a" * 23, "é" * 22])
-def test_a_name_that_we_have_not_made_is_never_sent_back(unpaid: Checkout, name: str) -> None:
+def test_a_browser_id_that_we_did_not_issue_is_replaced(unpaid: Checkout, name: str) -> None:
     # An HTTP server passes on the bytes of a header as Latin-1 text.
     sent = f"payer_browser={name}".encode().decode("latin-1")
     answer = Client().post(f"/pay/phone?id={unpaid.pk}", {"phone": PHONE}, headers={"cookie": sent})
@@ -64,7 +64,7 @@ def test_a_name_that_we_have_not_made_is_never_sent_back(unpaid: Checkout, name:
     assert re.fullmatch(r"[A-Za-z0-9_-]{22}", answer.cookies["payer_browser"].value)
 
 
-def test_a_name_that_we_have_made_is_kept(rf: RequestFactory) -> None:
+def test_a_browser_id_that_we_issued_is_kept(rf: RequestFactory) -> None:
     name = payer.browser_of(rf.get("/pay"))
     request = rf.get("/pay", headers={"cookie": f"payer_browser={name}"})
     assert payer.browser_of(request) == name and payer.claim_of(request) != ""

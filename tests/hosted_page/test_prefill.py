@@ -62,7 +62,7 @@ class TestBeforeTheCode:
         )
 
     @pytest.mark.rule("prefill.masked")
-    def test_nothing_is_sent_before_the_button(self, lea: Payer) -> None:
+    def test_no_text_is_sent_before_the_button_is_pressed(self, lea: Payer) -> None:
         lea.get()
         assert lea.get("/prefilled").status_code == 405
         assert not SmsMessage.objects.exists() and not SignInCode.objects.exists()
@@ -76,7 +76,7 @@ class TestBeforeTheCode:
         assert lea.checkout.lead and lea.checkout.lead.phone == "+447700900999"
 
     @pytest.mark.rule("prefill.masked", "prefill.code")
-    def test_no_refusal_tells_the_number(self, lea: Payer) -> None:
+    def test_no_refusal_reveals_the_number(self, lea: Payer) -> None:
         lea.post("/prefilled")
         again = lea.post("/prefilled")
         assert again.status_code == 422 and "Wait 30 seconds" in words(again)
@@ -91,7 +91,7 @@ class TestBeforeTheCode:
         tells_nothing(again, refused, stranger.get(), stranger.post("/resend"))
 
     @pytest.mark.rule("prefill.masked")
-    def test_a_code_that_ends_while_another_is_asked_for_tells_it_neither(
+    def test_a_code_that_expires_during_a_resend_does_not_reveal_the_number(
         self, lea: Payer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         lea.post("/prefilled")
@@ -119,14 +119,14 @@ class TestBeforeTheCode:
 
 @pytest.mark.rule("prefill.code")
 class TestTheCode:
-    def test_goes_to_the_number_and_signs_in(self, lea: Payer) -> None:
+    def test_is_sent_to_the_number_and_signs_in(self, lea: Payer) -> None:
         assert lea.post("/prefilled")["Location"] == f"/pay?id={lea.checkout.pk}"
         assert SmsMessage.objects.get().phone == LEA["phone"]
         lea.post("/code", code=lea.code())
         lea.checkout.refresh_from_db()
         assert lea.checkout.lead and lea.checkout.lead.phone == LEA["phone"]
 
-    def test_counts_as_one_that_was_typed(self, lea: Payer) -> None:
+    def test_counts_like_a_code_for_a_typed_number(self, lea: Payer) -> None:
         for _ in range(7):
             Payer(lea.checkout).post("/prefilled")
             wait()
@@ -135,7 +135,7 @@ class TestTheCode:
             Payer(lea.checkout).post("/phone", phone=OTHER)
         )
 
-    def test_goes_five_times_an_hour_to_a_number_whatever_orders_name_it(self, acme: Merchant) -> None:
+    def test_is_limited_to_five_an_hour_for_a_number_over_all_orders(self, acme: Merchant) -> None:
         for _ in range(7):
             refused = at_order(acme, LEA).post("/prefilled")
             wait()
@@ -149,7 +149,7 @@ class TestTheCode:
         assert not SmsMessage.objects.exists()
 
     @pytest.mark.parametrize("status", ["authorized", "captured", "voided", "expired"])
-    def test_is_not_sent_once_nobody_may_pay(self, status: str, at: Any, unpaid: Checkout) -> None:
+    def test_is_not_sent_once_the_order_cannot_be_paid(self, status: str, at: Any, unpaid: Checkout) -> None:
         Prefill.objects.create(checkout=unpaid, **LEA)
         at(status)
         late = Payer(unpaid)
@@ -163,45 +163,47 @@ class TestTheCode:
         finn = Mate(lea.checkout.payment_requests.get())
         assert IS_IT not in words(finn.get()) and finn.post("/prefilled").status_code == 404
 
-    def test_is_of_its_own_order(self, acme: Merchant, lea: Payer, unpaid: Checkout) -> None:
+    def test_is_sent_only_for_an_order_with_a_number(
+        self, acme: Merchant, lea: Payer, unpaid: Checkout
+    ) -> None:
         """For an order without a number, no text is sent, even if another order has a number."""
         assert Payer(unpaid).post("/prefilled")["Location"] == f"/pay?id={unpaid.pk}"
         assert not SmsMessage.objects.exists()
 
-    def test_comes_from_no_other_site(self, lea: Payer) -> None:
+    def test_cannot_be_requested_from_another_site(self, lea: Payer) -> None:
         strict = Client(enforce_csrf_checks=True)
         assert strict.post(f"/pay/prefilled?id={lea.checkout.pk}").status_code == 403
 
 
 @pytest.mark.rule("prefill.name")
 class TestTheName:
-    def test_is_there_after_the_code(self, lea: Payer) -> None:
+    def test_is_filled_in_after_the_code(self, lea: Payer) -> None:
         prove(lea)
         assert 'name="your_name"' in words(lea.get("/split"))
         assert 'value="Lea Fontaine"' in words(lea.get("/split"))
         assert not Customer.objects.get().name, "it is theirs once they have sent it"
 
-    def test_is_not_there_for_who_signs_in_by_another_number(self, lea: Payer) -> None:
+    def test_is_not_filled_in_for_another_number(self, lea: Payer) -> None:
         lea.sign_in(OTHER)
         tells_nothing(lea.get("/split"))
 
-    def test_is_there_for_any_number_if_it_came_with_none(self, acme: Merchant) -> None:
+    def test_is_filled_in_for_any_number_if_none_was_sent(self, acme: Merchant) -> None:
         payer = at_order(acme, {"name": "Lea Fontaine"})
         tells_nothing(payer.get())
         payer.sign_in(OTHER)
         assert 'value="Lea Fontaine"' in words(payer.get("/split"))
 
-    def test_is_cut_to_what_the_page_takes(self, acme: Merchant) -> None:
+    def test_is_cut_to_the_maximum_length(self, acme: Merchant) -> None:
         payer = at_order(acme, {"name": "L" * 255})
         payer.sign_in()
         assert f'value="{"L" * 30}"' in words(payer.get("/split"))
 
-    def test_gives_way_to_what_they_call_themselves(self, lea: Payer) -> None:
+    def test_is_replaced_by_the_customers_own_name(self, lea: Payer) -> None:
         Customer.objects.create(phone=LEA["phone"], name="Lulu")
         prove(lea)
         assert 'value="Lulu"' in words(lea.get("/split")) and "Fontaine" not in words(lea.get("/split"))
 
-    def test_and_to_what_they_have_typed(self, lea: Payer) -> None:
+    def test_is_not_restored_after_the_payer_cleared_it(self, lea: Payer) -> None:
         prove(lea)
         page = lea.post("/split", split="equal", people="3", your_name="", show="1")
         assert "Fontaine" not in words(page)
@@ -224,18 +226,18 @@ class TestTheLanguage:
         return payer
 
     @pytest.mark.parametrize("locale", ["fr", "fr-CA", "fr_FR", "FR", "fr_FR.UTF-8"])
-    def test_is_the_merchants_wish_before_the_browsers(self, acme: Merchant, locale: str) -> None:
+    def test_of_the_merchants_request_precedes_that_of_the_browser(self, acme: Merchant, locale: str) -> None:
         page = self.at_order(acme, locale, accept_language="en-GB,en;q=0.9").get()
         assert page["Content-Language"] == "fr" and 'lang="fr"' in words(page)
         assert IS_IT not in words(page)
 
     @pytest.mark.parametrize("locale", ["tlh", "x", "../fr", "%s", "xx-" + "y" * 30])
-    def test_that_nobody_speaks_counts_for_nothing(self, acme: Merchant, locale: str) -> None:
+    def test_that_is_not_supported_is_ignored(self, acme: Merchant, locale: str) -> None:
         page = self.at_order(acme, locale, accept_language="fr").get()
         assert page["Content-Language"] == "fr"
         assert self.at_order(acme, locale).get()["Content-Language"] == "en-gb"
 
-    def test_that_the_payer_chooses_goes_before_both(self, acme: Merchant) -> None:
+    def test_that_the_payer_chooses_precedes_both(self, acme: Merchant) -> None:
         payer = self.at_order(acme, "fr", accept_language="fr")
         here = f"/pay?id={payer.checkout.pk}"
         payer.client.post("/pay/language", {"language": "en-gb", "next": here})
@@ -243,7 +245,7 @@ class TestTheLanguage:
         payer.client.cookies[settings.LANGUAGE_COOKIE_NAME] = "tlh"
         assert payer.get()["Content-Language"] == "fr"
 
-    def test_is_the_texts_too_and_the_banks(self, acme: Merchant) -> None:
+    def test_applies_to_texts_and_to_the_banks_pages(self, acme: Merchant) -> None:
         payer = self.at_order(acme, "fr", accept_language="en")
         prove(payer)
         assert FRENCH_CODE in str(SmsMessage.objects.get().body)
@@ -262,7 +264,7 @@ class TestTheLanguage:
 
 
 @pytest.mark.rule("known.prefilled")
-class TestWhoIsRemembered:
+class TestARememberedPayer:
     @pytest.fixture
     def known(self, unpaid: Checkout) -> Payer:
         """Return a browser that remembers the number 07700 900123."""
@@ -272,14 +274,14 @@ class TestWhoIsRemembered:
         wait()
         return payer
 
-    def test_goes_on_without_a_code_by_the_same_number(self, acme: Merchant, known: Payer) -> None:
+    def test_continues_without_a_code_with_the_same_number(self, acme: Merchant, known: Payer) -> None:
         there = at_order(acme, LEA)
         there.client = known.client
         assert "Continue as •••• 0123" in words(there.get())
         assert there.post("/known")["Location"] == f"/pay/split?id={there.checkout.pk}"
         assert 'value="Lea Fontaine"' in words(there.get("/split"))
 
-    def test_is_asked_for_a_code_by_another_number(self, acme: Merchant, known: Payer) -> None:
+    def test_needs_a_code_with_another_number(self, acme: Merchant, known: Payer) -> None:
         there = at_order(acme, LEA | {"phone": "+447700900555"})
         there.client = known.client
         assert IS_IT in words(there.get()) and "•••• 0555" in words(there.get())
@@ -287,7 +289,7 @@ class TestWhoIsRemembered:
         there.checkout.refresh_from_db()
         assert there.checkout.lead is None and there.get("/split").status_code == 303
 
-    def test_may_be_remembered_by_the_number_that_was_sent(self, acme: Merchant, lea: Payer) -> None:
+    def test_can_be_remembered_with_the_merchants_number(self, acme: Merchant, lea: Payer) -> None:
         lea.post("/prefilled", remember="yes")
         lea.post("/code", code=shown_code(lea.get()))
         there = at_order(acme, LEA)

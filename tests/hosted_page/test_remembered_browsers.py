@@ -47,8 +47,8 @@ def grow_older(**by: int) -> None:
 
 
 @pytest.mark.rule("known.tick")
-class TestTheTick:
-    def test_is_never_there_beforehand(self, unpaid: Checkout) -> None:
+class TestTheRememberBox:
+    def test_is_never_ticked_in_advance(self, unpaid: Checkout) -> None:
         page = words(Payer(unpaid).get())
         assert "Remember me here for 30 days" in page and 'id="remember"' in page
         assert "checked" not in page.partition('id="remember"')[2].partition(">")[0]
@@ -57,19 +57,19 @@ class TestTheTick:
         page = words(Payer(unpaid).post("/phone", phone="1", remember="yes"))
         assert "checked" in page.partition('id="remember"')[2].partition(">")[0]
 
-    def test_decides(self, unpaid: Checkout) -> None:
+    def test_must_be_ticked_to_be_remembered(self, unpaid: Checkout) -> None:
         payer = Payer(unpaid)
         payer.sign_in()
         assert not KnownBrowser.objects.exists() and STILL not in words(elsewhere(payer).get())
 
-    def test_counts_for_the_code_that_it_was_made_with(self, unpaid: Checkout) -> None:
+    def test_counts_only_for_its_own_code(self, unpaid: Checkout) -> None:
         payer = Payer(unpaid)
         payer.post("/phone", phone=PHONE, remember="yes")
         payer.post("/phone", phone="07700 900124")
         payer.post("/code", code=payer.code())
         assert not KnownBrowser.objects.exists()
 
-    def test_is_for_this_order_alone(self, unpaid: Checkout) -> None:
+    def test_counts_only_for_its_order(self, unpaid: Checkout) -> None:
         payer = Payer(unpaid)
         payer.post("/phone", phone=PHONE, remember="yes")
         elsewhere(payer).sign_in("07700 900124")
@@ -96,7 +96,7 @@ class TestAKnownBrowser:
         assert finn.get()["Location"].endswith("/card")
 
     @pytest.mark.rule("known.opens")
-    def test_opens_nothing_that_is_paid(self, order: Checkout) -> None:
+    def test_does_not_open_paid_orders(self, order: Checkout) -> None:
         """In a remembered browser, a payer still needs a code to see the links and receipt of a paid order.
 
         `order` is the payer's own order, which is split and paid.
@@ -111,7 +111,7 @@ class TestAKnownBrowser:
         assert f"payer_{order.pk.hex}" not in there.client.cookies
 
     @pytest.mark.rule("known.ends")
-    def test_is_asked_anew_after_thirty_days_whatever_it_did_since(self, lea: Payer) -> None:
+    def test_needs_a_code_after_thirty_days_even_if_it_was_used(self, lea: Payer) -> None:
         grow_older(days=29, hours=23)
         other = elsewhere(lea)
         other.post("/known")
@@ -123,7 +123,7 @@ class TestAKnownBrowser:
         assert third.get("/split").status_code == 303
 
     @pytest.mark.rule("known.ends")
-    def test_is_one_of_five_of_a_number(self, unpaid: Checkout) -> None:
+    def test_is_limited_to_five_of_a_number(self, unpaid: Checkout) -> None:
         browsers = []
         for _ in range(remembered_browsers.MAX_BROWSERS + 1):
             # Otherwise the number would have to wait before it gets another code.
@@ -134,7 +134,7 @@ class TestAKnownBrowser:
         assert STILL not in words(first.get()) and STILL in words(second.get())
 
     @pytest.mark.rule("known.ends")
-    def test_may_be_ended_and_may_ask_for_another_number(self, lea: Payer) -> None:
+    def test_can_be_forgotten_and_can_use_another_number(self, lea: Payer) -> None:
         other = elsewhere(lea)
         assert "Your mobile number" in words(other.get(change="1"))
         token = lea.client.cookies["payer_known"].value
@@ -144,7 +144,7 @@ class TestAKnownBrowser:
         assert "Your mobile number" in words(other.get())
 
     @pytest.mark.rule("known.ends", "privacy.erase")
-    def test_goes_with_its_person(self, lea: Payer) -> None:
+    def test_is_erased_with_its_person(self, lea: Payer) -> None:
         person = data_subjects.find_person(phone="+447700900123")
         assert len(data_export.export_data(person)["remembered_since"]) == 1
         Checkout.objects.update(lead=None)
@@ -161,7 +161,7 @@ class TestAKnownBrowser:
         assert not KnownBrowser.objects.exists()
 
     @pytest.mark.rule("known.sealed")
-    def test_is_a_hash_and_its_number_encrypted(self, lea: Payer) -> None:
+    def test_is_stored_as_a_hash_with_an_encrypted_number(self, lea: Payer) -> None:
         with connection.cursor() as cursor:
             cursor.execute("SELECT t::text FROM hosted_page_knownbrowser t")
             (row,) = cursor.fetchone()

@@ -37,7 +37,7 @@ def names(script: str) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=str)
-def test_share_no_name_with_those_beside_them(page: Path) -> None:
+def test_scripts_on_a_page_share_no_global_names(page: Path) -> None:
     loaded = {*LOADED.findall(page.read_text()), *LOADED.findall(EVERY_PAGE)}
     for one, other in combinations(sorted(loaded), 2):
         assert names(one) & names(other) == set(), f"{one} and {other}"
@@ -49,11 +49,11 @@ def scripts_of_payers() -> set[str]:
 
 
 @pytest.mark.parametrize("script", sorted(scripts_of_payers()))
-def test_of_payers_call_nothing_that_an_older_phone_lacks(script: str) -> None:
+def test_payers_scripts_use_no_functions_that_older_phones_lack(script: str) -> None:
     assert TOO_NEW.findall(Path("static", script).read_text()) == []
 
 
-def test_are_looked_at() -> None:
+def test_the_checks_of_scripts_find_problems() -> None:
     assert len(PAGES) > 8 and len(scripts_of_payers()) > 8
     assert TOO_NEW.search("rows.at(-1)") and not TOO_NEW.search("line.checkVisibility?.()")
     assert "nameOtherZones" in names("js/zone.js") and "minorUnits" in names("js/split.js")

@@ -16,7 +16,7 @@ def test_parts_are_as_wide_as_their_amounts_and_fill_the_bar() -> None:
     ]
 
 
-def test_the_smallest_part_is_seen_and_nothing_is_drawn_for_nothing() -> None:
+def test_the_smallest_part_is_visible_and_a_zero_part_is_not() -> None:
     found = widths(9_999_999, 1, 0)
     assert found == [96, share_bar.NARROWEST, 0] and sum(found) == 100
 
@@ -29,7 +29,7 @@ def test_narrow_parts_keep_the_order_of_their_amounts_and_equal_ones_stay_equal(
     assert sum((one, two, two_again, four, large)) == pytest.approx(100, abs=0.01)
 
 
-def test_nobody_takes_a_part_from_those_who_bear_more_than_all() -> None:
+def test_a_negative_part_does_not_reduce_the_others() -> None:
     assert widths(-500, 500, 500) == [0, 50, 50]
 
 
@@ -37,5 +37,5 @@ def test_a_part_too_narrow_for_a_letter_has_none() -> None:
     assert [part.label for part in share_bar.parts([("L", 95), ("F", 5)])] == ["L", ""]
 
 
-def test_nobody_is_no_bar() -> None:
+def test_no_people_give_no_bar() -> None:
     assert share_bar.parts([]) == []

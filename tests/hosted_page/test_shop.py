@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 class TestTheWayToTheShop:
     URL = "https://acme.example/"
 
-    def test_is_shown_to_who_has_nothing_to_do_any_more(self, finn: Mate, order: Checkout) -> None:
+    def test_is_shown_to_a_mate_who_has_declined(self, finn: Mate, order: Checkout) -> None:
         assert 'id="shop"' not in words(finn.get()), "there is something to pay"
         finn.post("/decline")
         assert 'id="shop"' not in words(finn.get()), "the merchant has set none"
@@ -23,7 +23,7 @@ class TestTheWayToTheShop:
         assert f'id="shop" href="{self.URL}"' in words(finn.get())
         assert "Back to <bdi>Acme Tickets</bdi>" in words(finn.get())
 
-    def test_is_shown_to_who_has_paid_a_share(self, finn: Mate) -> None:
+    def test_is_shown_to_a_mate_who_has_paid(self, finn: Mate) -> None:
         Merchant.objects.update(shop_url=self.URL)
         finn.pay()
         assert mates.settled(finn.share) in ("paid", "reimbursed")
@@ -35,7 +35,7 @@ class TestTheWayToTheShop:
         order.payment_requests.update(status="cancelled")
         assert f'id="shop" href="{self.URL}"' in words(Guest(order).get())
 
-    def test_is_not_in_the_place_of_an_order_s_own(self, lead: Payer, order: Checkout) -> None:
+    def test_does_not_replace_the_return_url_of_an_order(self, lead: Payer, order: Checkout) -> None:
         Merchant.objects.update(shop_url=self.URL)
         page = words(lead.get())
         assert self.URL not in page and order.return_url in page

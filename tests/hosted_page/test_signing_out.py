@@ -64,7 +64,7 @@ def signed_in(lea: Payer) -> Payer:
 
 
 class TestACopyOfTheCookie:
-    def test_is_useless_once_the_person_has_left(self, signed_in: Payer) -> None:
+    def test_is_useless_once_the_payer_has_signed_out(self, signed_in: Payer) -> None:
         copy = copied(signed_in)
         assert is_in(copy)
         assert signed_in.post("/leave")["Location"] == f"/pay?id={signed_in.checkout.pk}"
@@ -73,12 +73,12 @@ class TestACopyOfTheCookie:
         assert "Your mobile number" in words(copy.get())
         assert not PayerSignIn.objects.exists()
 
-    def test_says_of_no_one_that_they_were_signed_in(self, signed_in: Payer) -> None:
+    def test_does_not_reveal_that_someone_was_signed_in(self, signed_in: Payer) -> None:
         copy = copied(signed_in)
         signed_in.post("/leave")
         assert "You are signed out" not in words(copy.get()) + words(signed_in.get())
 
-    def test_that_was_prolonged_is_ended_by_the_older_one(
+    def test_that_was_extended_is_ended_by_signing_out_with_the_older_cookie(
         self, signed_in: Payer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         copy = copied(signed_in)
@@ -112,7 +112,7 @@ class TestACopyOfTheCookie:
         guest.post("/3/leave")
         assert "mobile number" in words(taken.get(f"{guest.path}/3"))
 
-    def test_reads_no_bill_and_acts_for_no_lead(self, lead: Payer, order: Checkout) -> None:
+    def test_cannot_read_the_bill_or_act_for_the_lead(self, lead: Payer, order: Checkout) -> None:
         copy = copied(lead)
         assert "You’re covering" in words(copy.get())
         lead.post("/leave")
@@ -140,7 +140,7 @@ class TestNotYou:
         assert lea.post("/leave", other="1").status_code == 303
         assert not is_in(copy) and STILL in words(lea.get())
 
-    def test_is_leave_on_what_is_paid(self, lead: Payer, finn: Mate) -> None:
+    def test_is_called_leave_on_paid_pages(self, lead: Payer, finn: Mate) -> None:
         assert "Leave</button>" in words(lead.get()) and "Leave</button>" not in words(
             Payer(lead.checkout).get()
         )
@@ -150,7 +150,7 @@ class TestNotYou:
         assert "Leave</button>" in page and f'action="{finn.path}/leave"' in page
 
     @pytest.mark.rule("pay.lead")
-    def test_ends_the_sign_in_of_a_lead_who_takes_over_again(self, signed_in: Payer) -> None:
+    def test_ends_the_sign_in_of_a_replaced_lead(self, signed_in: Payer) -> None:
         delete_texts()
         other = Payer(signed_in.checkout)
         other.sign_in(FINN)
@@ -163,7 +163,7 @@ class TestNotYou:
 
 @pytest.mark.rule("known.ends")
 class TestEndingARememberedBrowser:
-    def test_ends_the_sign_ins_that_it_gave_and_no_others(self, lea: Payer) -> None:
+    def test_ends_only_the_sign_ins_that_it_gave(self, lea: Payer) -> None:
         remembered(lea)
         given, asked = elsewhere(lea), elsewhere(lea)
         given.post("/known")
@@ -197,7 +197,7 @@ class TestEndingARememberedBrowser:
 
 
 class TestTwoHours:
-    def test_end_a_sign_in_that_was_prolonged_all_the_time(self, signed_in: Payer) -> None:
+    def test_end_a_sign_in_that_is_extended_all_the_time(self, signed_in: Payer) -> None:
         grow_older(minutes=119)
         assert signed_in.post("/stay").status_code == 200 and is_in(signed_in)
         grow_older(minutes=2)
@@ -210,7 +210,7 @@ class TestTwoHours:
         )
 
     @pytest.mark.rule("sign_in.said")
-    def test_are_said_where_they_end_before_fifteen_minutes(self, signed_in: Payer) -> None:
+    def test_are_shown_if_they_end_within_fifteen_minutes(self, signed_in: Payer) -> None:
         grow_older(minutes=110)
         page = words(signed_in.get("/split"))
         assert 'data-stay="600"' in page and "data-extend hidden" in page
@@ -221,14 +221,14 @@ class TestTwoHours:
         assert "data-extend hidden" in card
 
     @pytest.mark.rule("sign_in.said")
-    def test_are_far_away_on_other_pages(self, signed_in: Payer) -> None:
+    def test_are_not_mentioned_while_they_are_far_away(self, signed_in: Payer) -> None:
         grow_older(minutes=60)
         page = words(signed_in.get("/split"))
         assert 'data-stay="900"' in page and "data-extend>" in page
         assert signed_in.post("/stay").json()["is_last"] is False
 
     @pytest.mark.rule("sign_in.said")
-    def test_are_said_on_what_is_paid(self, lead: Payer, order: Checkout) -> None:
+    def test_are_shown_on_paid_pages(self, lead: Payer, order: Checkout) -> None:
         grow_older(minutes=118)
         page = words(lead.get())
         assert 'data-stay="120"' in page and ">Stay signed in</a>" not in page
@@ -238,14 +238,14 @@ class TestTwoHours:
 
 
 class TestASignIn:
-    def test_in_one_browser_outlives_that_in_another(self, signed_in: Payer) -> None:
+    def test_in_another_browser_is_not_ended_by_signing_out(self, signed_in: Payer) -> None:
         delete_texts()
         other = Payer(signed_in.checkout)
         other.sign_in()
         signed_in.post("/leave")
         assert is_in(other) and not is_in(signed_in)
 
-    def test_does_not_begin_without_its_row(self, signed_in: Payer) -> None:
+    def test_is_invalid_without_its_row(self, signed_in: Payer) -> None:
         """A cookie signs no one in if its row is missing, for example after a restore of the database."""
         PayerSignIn.objects.all().delete()
         assert not is_in(signed_in)

@@ -75,7 +75,7 @@ class TestADate:
         ],
     )
     @pytest.mark.django_db
-    def test_is_written_as_the_language_does(
+    def test_is_written_in_the_format_of_the_language(
         self, unpaid: Checkout, language: str, full: str, without_year: str
     ) -> None:
         with translation.override(language):
@@ -121,7 +121,7 @@ class TestADate:
         ([("Post", "shipping"), ("Tax", "tax")], "Post"),
     ],
 )
-def test_an_order_is_called_by_what_it_sells(sold: list[tuple[str, str]], title: str) -> None:
+def test_an_order_is_named_after_its_items(sold: list[tuple[str, str]], title: str) -> None:
     checkout = Checkout()
     checkout.bill = [factories.line(name=name, category=category) for name, category in sold]
     assert summary.title(checkout) == title
@@ -130,12 +130,12 @@ def test_an_order_is_called_by_what_it_sells(sold: list[tuple[str, str]], title:
 @pytest.mark.rule("page.zone")
 @pytest.mark.django_db
 class TestAnOrder:
-    def test_is_in_the_zone_of_its_ticket(self, unpaid: Checkout) -> None:
+    def test_uses_the_time_zone_of_its_ticket(self, unpaid: Checkout) -> None:
         billed(unpaid, custom_data={"time_zone": "America/New_York"})
         assert summary.zone_of(Checkout.objects.get()).key == "America/New_York"
 
     @pytest.mark.parametrize("custom", [None, {}, {"time_zone": "Mars/Olympus"}, {"time_zone": 7}])
-    def test_without_one_is_in_its_merchants(self, unpaid: Checkout, custom: object) -> None:
+    def test_without_a_ticket_uses_the_merchants_time_zone(self, unpaid: Checkout, custom: object) -> None:
         unpaid.merchant.time_zone = "Europe/Paris"
         unpaid.merchant.save()
         billed(unpaid, custom_data=custom)

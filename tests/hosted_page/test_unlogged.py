@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("sign_in.crash")]
     ("model", "is_kept"),
     [(SignInCode, False), (CardTry, False), (SmsMessage, True), (PayerSignIn, True), (Checkout, True)],
 )
-def test_codes_and_tries_of_cards_are_emptied_by_a_crash(model: type[models.Model], is_kept: bool) -> None:
+def test_only_tables_of_short_lived_data_are_unlogged(model: type[models.Model], is_kept: bool) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT relpersistence FROM pg_class WHERE relname = %s", [model._meta.db_table])
         assert cursor.fetchone() == ("p" if is_kept else "u",)

@@ -62,7 +62,7 @@ class TestTheJourney:
         assert 'name="code"' in form and "4242424242424242" not in form and "987" not in form
 
     @pytest.mark.rule("pay.token_once")
-    def test_a_token_is_good_once_and_for_this_person_alone(self, lea: Payer) -> None:
+    def test_a_card_token_works_once_and_only_for_this_payer(self, lea: Payer) -> None:
         lea.sign_in()
         lea.post("/split", split="all")
         back = lea.client.post(
@@ -76,7 +76,7 @@ class TestTheJourney:
         assert Payment.objects.count() == 1
 
     @pytest.mark.rule("pay.lead")
-    def test_the_one_who_signs_in_last_leads(self, lea: Payer) -> None:
+    def test_the_last_person_to_sign_in_is_the_lead(self, lea: Payer) -> None:
         lea.sign_in()
         SmsMessage.objects.update(created_at=timezone.now() - limits.CODE_INTERVAL)
         finn = Payer(lea.checkout)
@@ -87,9 +87,7 @@ class TestTheJourney:
         assert "Who’s in on this?" in words(finn.get("/split"))
 
     @pytest.mark.rule("sign_in.session")
-    def test_fifteen_minutes_without_a_move_sign_out(
-        self, lea: Payer, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_fifteen_idle_minutes_sign_out(self, lea: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
         lea.sign_in()
         monkeypatch.setattr(payer, "LIFE", -1)
         assert "Your mobile number" in words(lea.get())
@@ -97,14 +95,14 @@ class TestTheJourney:
 
 class TestThePagesGuards:
     @pytest.mark.rule("pay.return", "secret.csp")
-    def test_forms_may_lead_to_this_checkouts_shop_alone(self, lea: Payer) -> None:
+    def test_forms_can_redirect_only_to_this_checkouts_shop(self, lea: Payer) -> None:
         policy = lea.get()["Content-Security-Policy"]
         directives = {name: set(rest) for name, *rest in (part.split() for part in policy.split(";"))}
         assert directives["form-action"] == {"'self'", "http://127.0.0.1:8000", "https://shop.example"}
         assert (directives["script-src"], directives["default-src"]) == ({"'self'"}, {"'none'"})
 
     @pytest.mark.rule("secret.csp")
-    def test_forms_may_lead_to_the_provider_where_its_card_page_has_an_origin_of_its_own(
+    def test_forms_can_redirect_to_the_origin_of_the_providers_card_page(
         self, lea: Payer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The page's policy allows forms to redirect to the origin of the provider's card page.
@@ -134,7 +132,7 @@ class TestThePagesGuards:
         for path in ("/split", "/card"):
             assert lea.get(path)["Location"] == f"/pay?id={lea.checkout.pk}"
 
-    def test_a_split_is_between_people_who_pay_something(self, lea: Payer) -> None:
+    def test_a_split_needs_two_to_twenty_people(self, lea: Payer) -> None:
         lea.sign_in()
         for people in ("1", "21", "-3", "", "many"):
             assert lea.post("/split", split="equal", people=people).status_code == 422
@@ -142,7 +140,7 @@ class TestThePagesGuards:
         assert lea.checkout.people is None
 
     @pytest.mark.rule("split.until_card")
-    def test_who_pays_is_settled_once_it_is_held(self, held: Checkout) -> None:
+    def test_a_held_order_cannot_be_split(self, held: Checkout) -> None:
         with pytest.raises(authorizations.NotPayable):
             mate_shares.split_equally(held.pk, 2)
 
@@ -159,7 +157,7 @@ class TestThePagesGuards:
         assert Payment.objects.count() == 1
 
 
-class TestCapturedWhileItIsRead:
+class TestCapturedDuringTheRequest:
     """Another process captures the order after a page has read the order, and before it reads the shares."""
 
     @pytest.fixture
@@ -176,11 +174,11 @@ class TestCapturedWhileItIsRead:
         return lea
 
     @pytest.mark.rule("pay.honest_page")
-    def test_is_looked_at_anew(self, split: Payer) -> None:
+    def test_redirects_to_the_current_state(self, split: Payer) -> None:
         answer = split.get()
         assert (answer.status_code, answer["Location"]) == (303, f"/pay?id={split.checkout.pk}")
         assert "You’re covering £90.00 for now" in words(split.get())
 
-    def test_loads_an_open_page_anew(self, split: Payer) -> None:
+    def test_reloads_an_open_page(self, split: Payer) -> None:
         answer = split.client.get(f"/pay?id={split.checkout.pk}", headers={"HX-Request": "true"})
         assert (answer.status_code, answer["HX-Refresh"]) == (200, "true")

@@ -23,11 +23,11 @@ def project(tmp_path: Path) -> Path:
 
 # `make check` runs the same check, so it is not needed in every test run.
 @pytest.mark.long
-def test_this_one_is_in_order() -> None:
+def test_this_repository_has_no_problem() -> None:
     assert list(house.problems()) == []
 
 
-def test_one_in_order_has_no_problem(project: Path) -> None:
+def test_a_correct_project_has_no_problem(project: Path) -> None:
     (project / "payments" / "ledger.py").write_text("def post(amount: int) -> None:\n    total = amount\n")
     assert list(house.problems(project)) == []
 
@@ -48,7 +48,7 @@ def test_a_folder_of_tests_that_is_too_full(project: Path) -> None:
     assert [said.split(":")[0] for said in house.problems(project)] == ["tests/portal holds 21 modules"]
 
 
-def test_a_package_that_says_nothing(project: Path) -> None:
+def test_a_package_without_a_docstring(project: Path) -> None:
     (project / "webhooks" / "__init__.py").write_text("")
     assert list(house.problems(project)) == ["webhooks/__init__.py does not say what lives there."]
 
@@ -62,7 +62,7 @@ def test_a_file_that_is_too_long(project: Path) -> None:
     "call",
     ["_('Paid')", "translation.gettext('Paid')", "f'{ngettext(one, many, 2)}'", "pgettext('a', 'b')[0]"],
 )
-def test_words_that_are_said_within_an_f_string(project: Path, call: str) -> None:
+def test_translatable_text_within_an_f_string(project: Path, call: str) -> None:
     (project / "hosted_page" / "status.py").write_text(f'told = f"{{{call}}} {{asks}}"\n')
     (said,) = set(house.problems(project))
     assert said == "hosted_page/status.py:1 says words within an f-string, where nothing collects them."
@@ -71,7 +71,7 @@ def test_words_that_are_said_within_an_f_string(project: Path, call: str) -> Non
 @pytest.mark.parametrize(
     "code", ["with transaction.atomic():", "@transaction.atomic", "@transaction.atomic()"]
 )
-def test_an_atomic_that_does_not_say_what_it_is(project: Path, code: str) -> None:
+def test_an_atomic_without_durable_or_savepoint(project: Path, code: str) -> None:
     after = "\n    pass\n" if code.startswith("with") else "\ndef save() -> None: ...\n"
     (project / "checkout/saving.py").write_text(f"from django.db import transaction\n\n{code}{after}")
     assert list(house.problems(project)) == [
@@ -82,7 +82,7 @@ def test_an_atomic_that_does_not_say_what_it_is(project: Path, code: str) -> Non
     assert list(house.problems(project)) == []
 
 
-def test_words_that_an_f_string_takes_up(project: Path) -> None:
+def test_translated_text_inserted_into_an_f_string_is_accepted(project: Path) -> None:
     (project / "hosted_page" / "status.py").write_text('words = _("Paid")\ntold = f"{words} {asks(words)}"\n')
     assert list(house.problems(project)) == []
 
@@ -117,7 +117,9 @@ class TestAView:
             "def show() -> HttpResponse:",
         ],
     )
-    def test_is_what_takes_a_request_and_returns_a_response(self, project: Path, signature: str) -> None:
+    def test_is_a_function_that_takes_a_request_and_returns_a_response(
+        self, project: Path, signature: str
+    ) -> None:
         (project / "portal" / "pages.py").write_text(f"{signature}\n" + "    pass\n" * 20)
         assert list(house.problems(project)) == []
 
@@ -134,7 +136,7 @@ class TestAFunction:
         (said,) = house.problems(project)
         assert said == "payments/ledger.py:1 post has 26 lines: which part of it has a name of its own?"
 
-    def test_that_is_a_table(self, project: Path) -> None:
+    def test_that_is_listed_as_a_table_can_be_long(self, project: Path) -> None:
         (project / "portal" / "dashboard").mkdir()
         (project / "portal" / "dashboard" / "__init__.py").write_text('"""Home."""\n')
         table = project / "portal" / "dashboard" / "checklist.py"
@@ -152,7 +154,7 @@ class TestAFunction:
         ("payments/provider.py", "payments/providers/conformance/test_verbs.py"),
     ],
 )
-def test_a_module_of_weight_without_tests_of_its_name(project: Path, module: str, tests: str) -> None:
+def test_a_large_module_without_a_test_file_of_its_name(project: Path, module: str, tests: str) -> None:
     (project / module).write_text("\n" * house.WEIGHT)
     assert list(house.problems(project)) == [f"{module} has no tests/{tests}."]
     (project / "tests" / tests).parent.mkdir(parents=True)
@@ -161,14 +163,14 @@ def test_a_module_of_weight_without_tests_of_its_name(project: Path, module: str
 
 
 @pytest.mark.parametrize("module", ["portal/models.py", "payments/models/books.py", "portal/urls.py"])
-def test_a_module_of_weight_that_needs_none(project: Path, module: str) -> None:
+def test_a_large_module_that_needs_no_test_file(project: Path, module: str) -> None:
     (project / "payments" / "models").mkdir()
     (project / "payments" / "models" / "__init__.py").write_text('"""The tables."""\n')
     (project / module).write_text("\n" * house.WEIGHT)
     assert list(house.problems(project)) == []
 
 
-def test_a_place_for_a_module_that_has_its_own_tests(project: Path) -> None:
+def test_an_unneeded_entry_for_a_module_in_shown_by(project: Path) -> None:
     (project / "payments" / "provider.py").write_text("\n" * (house.WEIGHT - 1))
     assert list(house.problems(project)) == ["payments/provider.py needs no place in SHOWN_BY."]
 
@@ -179,7 +181,7 @@ def test_a_test_file_that_is_too_long(project: Path) -> None:
     assert list(house.problems(project)) == ["tests/test_verbs.py has 401 lines: split it by topic."]
 
 
-def test_each_place_is_of_a_module_that_there_is() -> None:
+def test_each_module_in_shown_by_exists() -> None:
     assert [name for name in house.SHOWN_BY if not (house.ROOT / name).exists()] == []
 
 
@@ -194,7 +196,7 @@ def test_a_template_that_is_too_wide_or_too_long(project: Path) -> None:
     ]
 
 
-def test_a_size_of_the_portals_own(project: Path) -> None:
+def test_a_size_in_the_portals_stylesheets_that_is_not_a_token(project: Path) -> None:
     with (project / house.PORTAL / "rows.css").open("a") as styles:
         styles.write(".rows {\n  gap: 0.7rem;\n}\n")
     assert list(house.problems(project)) == [
@@ -210,7 +212,7 @@ def test_a_size_of_the_portals_own(project: Path) -> None:
         "with connection.cursor() as found: ...",
     ],
 )
-def test_sql_outside_the_modules_for_it(project: Path, code: str) -> None:
+def test_sql_outside_the_sql_modules(project: Path, code: str) -> None:
     (project / "webhooks" / "claims.py").write_text(f"{code}\n")
     (said,) = house.problems(project)
     assert said.startswith("webhooks/claims.py:1 has SQL or a cursor")
@@ -218,12 +220,12 @@ def test_sql_outside_the_modules_for_it(project: Path, code: str) -> None:
     assert list(house.problems(project)) == []
 
 
-def test_words_that_are_no_sql(project: Path) -> None:
+def test_text_that_is_not_sql_is_accepted(project: Path) -> None:
     code = 'MESSAGE = "Select a date."\nNAME = "SELECTED"\npage = cursor.page(rows)\n'
     (project / "webhooks" / "claims.py").write_text(code)
     assert list(house.problems(project)) == []
 
 
-def test_a_module_that_needs_no_sql_of_its_own(project: Path) -> None:
+def test_a_module_listed_for_sql_without_any_sql(project: Path) -> None:
     (project / "webhooks" / "delivery.py").write_text("ROWS = 500\n")
     assert list(house.problems(project)) == ["webhooks/delivery.py needs no place in OWN_SQL."]

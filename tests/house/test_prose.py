@@ -68,7 +68,7 @@ def test_code_is_not_read(project: Path, name: str, text: str) -> None:
     assert list(prose.problems(project)) == []
 
 
-def test_a_short_file_can_have_a_mark(project: Path) -> None:
+def test_a_short_file_can_have_a_single_marked_expression(project: Path) -> None:
     write(project, "short.md", "Nobody answered.")
     for number in range(10):
         write(project, f"long{number}.md", PLAIN)

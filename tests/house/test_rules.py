@@ -48,14 +48,14 @@ def test_each_rule_has_its_places(project: Path) -> None:
     assert told.tests == ["tests/test_pay.py", "tests/test_pay.py::TestPay"]
 
 
-def test_docs_and_what_tests_share_are_no_code(project: Path) -> None:
+def test_docs_and_shared_test_modules_do_not_count_as_code(project: Path) -> None:
     write(project, "docs/pay.md", "RULES pay.*, and RULE `pay.once` again")
     write(project, "tests/model.py", '"""The states (RULE pay.once)."""\n')
     once = rules.read(project).rules["pay.once"]
     assert (once.code, once.beside) == (["checkout/paying.py"], ["tests/model.py", "docs/pay.md"])
 
 
-def test_a_topic_names_all_of_it(project: Path) -> None:
+def test_a_topic_with_a_star_names_all_its_rules(project: Path) -> None:
     write(project, "templates/pay.html", "{# RULES pay.* #}")
     assert [rule.code[-1] for rule in rules.read(project).rules.values()] == ["templates/pay.html"] * 2
 
@@ -77,7 +77,7 @@ def test_a_topic_names_all_of_it(project: Path) -> None:
         ("tests/test_more.py", '@pytest.mark.rule("pay.*")\ndef test_it(): ...', "test_it names pay.*"),
     ],
 )
-def test_what_does_not_fit_is_told(project: Path, path: str, text: str, problem: str) -> None:
+def test_each_inconsistency_is_reported(project: Path, path: str, text: str, problem: str) -> None:
     write(project, path, text)
     told = rules.read(project).problems
     assert len(told) == 1 and problem.replace("RULE", "rule") in told[0], told

@@ -85,7 +85,7 @@ class TestTooLarge:
             connection.sendall(head(service, path, Content_Type=MULTIPART, Content_Length=str(MANY)))
             refused(answer_of(connection), 413)
 
-    def test_is_neither_read_nor_kept(self, service: Service) -> None:
+    def test_is_neither_read_nor_stored(self, service: Service) -> None:
         before = kept()
         with connected(service) as connection:
             connection.sendall(head(service, "/pay/phone", Content_Type=MULTIPART, Content_Length=str(MANY)))
@@ -105,7 +105,7 @@ class TestTooLarge:
             "/portal/settings/save",
         ],
     )
-    def test_is_refused_when_it_comes_in_chunks(self, service: Service, path: str) -> None:
+    def test_is_refused_when_sent_in_chunks(self, service: Service, path: str) -> None:
         before = kept()
         chunk = b"%x\r\n%s\r\n" % (16_384, b"x" * 16_384)
         with connected(service) as connection:
@@ -121,7 +121,7 @@ class TestTooLarge:
 @pytest.mark.rule("api.slow_body")
 class TestSlow:
     @pytest.mark.long
-    def test_is_given_up_after_ten_seconds_and_holds_up_nobody(self, service: Service) -> None:
+    def test_is_refused_after_ten_seconds_and_delays_no_other_request(self, service: Service) -> None:
         began = time.monotonic()
         with connected(service) as counted, connected(service) as chunked:
             counted.sendall(head(service, "/pay/phone", Content_Length="1000"))
@@ -155,7 +155,7 @@ class TestChunks:
         assert merchant.read(uuid)["status"] == "authorized"
         assert self.send(merchant, f"checkouts/{uuid}/capture", b'{"amount": ', b"9000}").status_code == 200
 
-    def test_may_be_none_at_all(self, merchant: Merchant) -> None:
+    def test_can_be_an_empty_body(self, merchant: Merchant) -> None:
         assert self.send(merchant, f"checkouts/{merchant.held()}/capture").status_code == 200
 
     def test_are_counted_together(self, merchant: Merchant) -> None:
@@ -165,9 +165,9 @@ class TestChunks:
         assert refusal(self.send(merchant, "checkouts", whole, blanks, b" ")) == (413, "payload_too_large")
 
 
-class TestBrokenOff:
+class TestIncompleteBody:
     @pytest.mark.parametrize("framing", [{"Content_Length": "30"}, {"Transfer_Encoding": "chunked"}])
-    def test_moves_nothing(self, service: Service, merchant: Merchant, framing: dict[str, str]) -> None:
+    def test_changes_nothing(self, service: Service, merchant: Merchant, framing: dict[str, str]) -> None:
         uuid = merchant.held()
         path = f"/api/merchant/v1/checkouts/{uuid}/capture"
         with connected(service) as connection:
@@ -177,15 +177,15 @@ class TestBrokenOff:
         assert merchant.read(uuid)["status"] == "authorized"
 
 
-class TestAPeerThatDawdles:
+class TestASlowClient:
     @pytest.mark.long
-    def test_over_the_head_of_a_request_is_hung_up_on(self, service: Service) -> None:
+    def test_that_does_not_finish_the_head_is_disconnected(self, service: Service) -> None:
         with connected(service) as connection:
             connection.settimeout(30)
             connection.sendall(b"GET /livez HTTP/1.1\r\nHost: ")
             assert "200 OK" not in answer_of(connection)
 
-    def test_and_does_not_hang_up_is_not_waited_for(self, service: Service) -> None:
+    def test_that_does_not_close_its_connection_delays_no_other(self, service: Service) -> None:
         """A client that does not close its connection delays no one else.
 
         Because of a bug, the thread that accepts connections once waited 2 s for each such client.
@@ -197,7 +197,7 @@ class TestAPeerThatDawdles:
             assert requests.get(f"{service.base_url}/livez", timeout=10).status_code == 200
 
 
-class TestNoHttp:
+class TestInvalidHttp:
     @pytest.mark.rule("api.malformed", "api.own_words")
     @pytest.mark.parametrize(
         ("sent", "words"),
@@ -213,7 +213,7 @@ class TestNoHttp:
         ],
         ids=lambda part: repr(part[:40]),
     )
-    def test_is_told_so_and_not_repeated(self, service: Service, sent: bytes, words: str) -> None:
+    def test_is_a_400_that_does_not_repeat_the_input(self, service: Service, sent: bytes, words: str) -> None:
         with connected(service) as connection:
             connection.sendall(sent)
             answer = answer_of(connection)

@@ -117,7 +117,7 @@ def stands(whole: Drill) -> Any:
 
 
 @pytest.mark.rule("restore.closed", "restore.repair", "restore.unknown_orders", "restore.refund")
-def test_nothing_is_moved_twice_and_nothing_captured_is_told_as_voided(
+def test_after_a_restore_no_money_moves_twice_and_no_capture_is_reported_as_voided(
     world: tuple[Drill, Service],
 ) -> None:
     whole, service = world

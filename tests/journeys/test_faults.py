@@ -99,7 +99,7 @@ def goes_on(deployment: Deployment, merchant: Merchant, receiver: Receiver) -> N
 
 @pytest.mark.rule("pump.redis")
 class TestValkeyStopped:
-    def test_everything_goes_on_and_after_it_too(
+    def test_everything_works_during_and_after_the_stop(
         self, deployment: Deployment, subscribed: Merchant, receiver: Receiver
     ) -> None:
         deployment.stop_redis()
@@ -107,7 +107,7 @@ class TestValkeyStopped:
         deployment.make_whole()
         goes_on(deployment, subscribed, receiver)
 
-    def test_for_minutes_everything_goes_on(
+    def test_everything_works_for_minutes(
         self, deployment: Deployment, subscribed: Merchant, receiver: Receiver
     ) -> None:
         deployment.stop_redis()
@@ -117,7 +117,7 @@ class TestValkeyStopped:
         deployment.make_whole()
         goes_on(deployment, subscribed, receiver)
 
-    def test_and_started_again_and_again_ends_nobody(
+    def test_and_restarted_repeatedly_ends_no_worker(
         self, deployment: Deployment, subscribed: Merchant, receiver: Receiver
     ) -> None:
         """Repeated stops of Valkey end no worker, even while tasks are running.
@@ -136,7 +136,7 @@ class TestValkeyStopped:
         assert deployment.are_alive()
         goes_on(deployment, subscribed, receiver)
 
-    def test_while_it_is_silent_everything_goes_on(
+    def test_everything_works_while_valkey_does_not_answer(
         self, deployment: Deployment, subscribed: Merchant, receiver: Receiver
     ) -> None:
         deployment.silence_redis()
@@ -164,7 +164,7 @@ class TestValkeyFlushed:
 
 @pytest.mark.rule("pump.beat")
 class TestBeatDead:
-    def test_everything_happens_in_its_time(
+    def test_everything_happens_on_time(
         self, deployment: Deployment, subscribed: Merchant, receiver: Receiver
     ) -> None:
         deployment.kill("beat")
@@ -173,7 +173,7 @@ class TestBeatDead:
 
 class TestWorkerKilled:
     @pytest.mark.parametrize("waits", [False, True])
-    def test_in_the_middle_of_a_delivery_the_event_goes_out_again(
+    def test_in_the_middle_of_a_delivery_the_event_is_sent_again(
         self, deployment: Deployment, subscribed: Merchant, receiver: Receiver, waits: bool
     ) -> None:
         receiver.hang()
@@ -193,7 +193,7 @@ class TestWorkerKilled:
         ]
         assert subscribed.capture(checkout_uuid)["status"] == "captured"
 
-    def test_what_is_due_meanwhile_happens_when_the_next_one_starts(
+    def test_due_work_happens_when_the_next_worker_starts(
         self, deployment: Deployment, subscribed: Merchant, receiver: Receiver
     ) -> None:
         deployment.kill("worker")

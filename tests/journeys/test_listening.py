@@ -87,7 +87,7 @@ def laptop(service: Service, merchant: Merchant, tmp_path: Path) -> list[str]:
     return found
 
 
-def test_a_laptop_hears_what_the_endpoint_hears(
+def test_a_laptop_receives_the_same_events_as_the_endpoint(
     service: Service, subscribed: Merchant, receiver: Receiver, laptop: list[str], tmp_path: Path
 ) -> None:
     with (
@@ -114,7 +114,7 @@ def test_a_laptop_hears_what_the_endpoint_hears(
 
 
 @pytest.mark.rule("listen.client")
-def test_a_client_that_may_do_more_is_refused(service: Service, merchant: Merchant, tmp_path: Path) -> None:
+def test_a_client_with_more_scopes_is_refused(service: Service, merchant: Merchant, tmp_path: Path) -> None:
     client = [merchant.credentials.client_id, merchant.credentials.client_secret]
     with listening(service, tmp_path, client, "http://127.0.0.1:9/") as running:
         assert running.process.wait(20) == 2
@@ -124,7 +124,7 @@ def test_a_client_that_may_do_more_is_refused(service: Service, merchant: Mercha
 
 @pytest.mark.long
 @pytest.mark.parametrize("receiver", RECEIVERS, ids=lambda path: path.suffix[1:])
-def test_the_receivers_to_download_take_what_it_posts(
+def test_the_downloadable_receivers_accept_its_posts(
     service: Service, merchant: Merchant, laptop: list[str], tmp_path: Path, receiver: Path
 ) -> None:
     known = merchant.credentials

@@ -68,7 +68,7 @@ class TestPayAndCapture:
 
 
 class TestHold:
-    def test_lapses_by_itself_when_nobody_captures(self, subscribed: Merchant, receiver: Receiver) -> None:
+    def test_lapses_automatically_without_a_capture(self, subscribed: Merchant, receiver: Receiver) -> None:
         checkout_uuid = subscribed.held()
         deadline = subscribed.advance(checkout_uuid, 118)["capture_before"]
         assert unix(deadline) > time.time(), "the machine is too slow to tell who let the hold lapse"
@@ -113,9 +113,7 @@ class TestRefund:
         other = merchant.post(f"checkouts/{checkout_uuid}/refund", {"merchant_refund_ref": f"{ref}-2"})
         assert refusal(other) == (409, "not_refundable")
 
-    def test_that_the_bank_fails_leaves_the_money_where_it_was_and_may_be_tried_again(
-        self, merchant: Merchant
-    ) -> None:
+    def test_that_fails_at_the_bank_moves_no_money_and_can_be_repeated(self, merchant: Merchant) -> None:
         checkout_uuid = merchant.captured(REFUND_FAILS)
         first = merchant.refund(checkout_uuid)
         back = merchant.advanced(checkout_uuid, "captured")

@@ -78,7 +78,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         yield World(whole, service, folder, probes)
 
 
-def test_have_names_in_postgresql(world: World) -> None:
+def test_processes_have_names_in_postgresql(world: World) -> None:
     # The names are collected over time, because PgBouncer's connections have the name of their last user.
     seen = set[str]()
 
@@ -126,7 +126,7 @@ class TestMetrics:
 
 
 @pytest.mark.rule("environment.liveness")
-def test_end_when_a_thread_stands_still_and_lose_nothing(world: World) -> None:
+def test_processes_end_when_a_thread_hangs_and_lose_no_work(world: World) -> None:
     """A worker with a hanging thread ends, and its refund is made after the restart.
 
     Redis is stopped, so that a thread of the worker runs the pump. A failpoint makes this thread sleep before

@@ -121,7 +121,7 @@ def ended(run: Run) -> Iterator[None]:
 
 @pytest.mark.rule("environment.run")
 class TestMakeRun:
-    def test_announces_itself_and_ends_whole(self, tree: Path) -> None:
+    def test_announces_itself_and_ends_all_processes(self, tree: Path) -> None:
         with make_run(tree) as run:
             known = run.await_announcement()
             assert set(known) == KEYS
@@ -149,14 +149,14 @@ class TestMakeRun:
                 run.make.kill()
 
     @pytest.mark.long
-    def test_ends_whole_when_it_is_asked_to(self, tree: Path) -> None:
+    def test_ends_all_processes_on_sigterm(self, tree: Path) -> None:
         with make_run(tree) as run:
             run.await_announcement()
             with ended(run):
                 run.make.terminate()
 
     @pytest.mark.long
-    def test_leaves_no_process_though_it_is_killed_itself(self, tree: Path) -> None:
+    def test_leaves_no_process_even_if_it_is_killed(self, tree: Path) -> None:
         for _ in range(2):
             with make_run(tree) as run:
                 run.await_announcement()

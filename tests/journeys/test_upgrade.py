@@ -233,7 +233,7 @@ def trading(upgrade: Upgrade, listening: Receiver) -> Iterator[list[Shop]]:
             shop.join(60)
 
 
-def test_side_by_side_with_the_release_before_no_order_fails(upgrade: Upgrade, receiver: Receiver) -> None:
+def test_no_order_fails_while_two_releases_run_side_by_side(upgrade: Upgrade, receiver: Receiver) -> None:
     with trading(upgrade, receiver) as shops:
         time.sleep(SIDE_BY_SIDE)
         assert later.NEXT not in {upgrade.version(name) for name in ("web0", "web1", "worker", "beat")}

@@ -49,7 +49,7 @@ class TestDeadEndpoint:
             "the money never waits for a webhook"
         )
 
-    def test_hears_of_a_void_nine_times_in_about_three_days(
+    def test_gets_a_void_nine_times_in_about_three_days(
         self, subscribed: Merchant, receiver: Receiver
     ) -> None:
         receiver.answer_with(400)
@@ -70,7 +70,7 @@ class TestDeadEndpoint:
         }
         assert 0.85 * 72 < waited / 3600 < 1.15 * 72
 
-    def test_that_comes_back_gets_the_same_event(self, subscribed: Merchant, receiver: Receiver) -> None:
+    def test_that_recovers_gets_the_same_event(self, subscribed: Merchant, receiver: Receiver) -> None:
         receiver.answer_with(500)
         checkout_uuid = subscribed.held()
         (first,) = receiver.awaited("checkout.authorized", checkout_uuid)
@@ -84,7 +84,7 @@ class TestDeadEndpoint:
             ("failed", None),
         ]
 
-    def test_that_says_no_is_not_asked_again_about_a_hold(
+    def test_that_refuses_a_hold_event_does_not_get_it_again(
         self, subscribed: Merchant, receiver: Receiver
     ) -> None:
         receiver.answer_with(404)
@@ -93,7 +93,9 @@ class TestDeadEndpoint:
         (entry,) = subscribed.log_of(told.event_id, length=1)
         assert (entry["http_status"], entry["next_attempt_at"]) == (404, None)
 
-    def test_that_nobody_serves_is_named_in_the_log(self, merchant: Merchant, receiver: Receiver) -> None:
+    def test_without_a_server_is_named_in_the_delivery_log(
+        self, merchant: Merchant, receiver: Receiver
+    ) -> None:
         merchant.subscribe("http://127.0.0.1:9/nobody")
         checkout_uuid = merchant.held()
 
@@ -106,7 +108,7 @@ class TestDeadEndpoint:
         assert entry["error_message"] and "127.0.0.1" not in str(entry["error_message"])
         assert entry["next_attempt_at"] is not None
 
-    def test_that_hangs_holds_up_nobody_else(self, service: Service, merchant: Merchant) -> None:
+    def test_that_hangs_delays_no_other_endpoint(self, service: Service, merchant: Merchant) -> None:
         with receivers.listening() as hanging, receivers.listening() as quick:
             hanging.secrets = [merchant.subscribe(hanging.url)]
             hanging.hang()
@@ -119,7 +121,9 @@ class TestDeadEndpoint:
             quick.awaited("checkout.authorized", checkout_uuid, within=3)
 
     @pytest.mark.long
-    def test_that_hangs_is_left_after_fifteen_seconds(self, subscribed: Merchant, receiver: Receiver) -> None:
+    def test_that_hangs_times_out_after_fifteen_seconds(
+        self, subscribed: Merchant, receiver: Receiver
+    ) -> None:
         receiver.hang()
         checkout_uuid = subscribed.held()
         (told,) = receiver.awaited("checkout.authorized", checkout_uuid)

@@ -58,11 +58,11 @@ def test_variant_without_one_rule_is_caught(variant: Variant) -> None:
 @pytest.mark.parametrize(
     "model", [Keys(), Capture(), Money(Scope(Chances(fail=1)))], ids=lambda model: type(model).__name__
 )
-def test_every_story_ends(model: Model[Any]) -> None:
+def test_every_run_of_the_model_ends(model: Model[Any]) -> None:
     assert not has_cycle(model)
 
 
-def test_story_that_goes_in_a_circle_is_found() -> None:
+def test_a_cycle_in_a_model_is_found() -> None:
     class Circle:
         def start(self) -> int:
             return 0
@@ -106,7 +106,7 @@ def test_repeated_notification_has_no_effect() -> None:
     assert not found.problem, explain(found)
 
 
-def test_page_shows_stories_that_the_model_finds() -> None:
+def test_page_shows_runs_that_the_model_finds() -> None:
     page = PAGE.read_text()
     shown = [variant for variant in VARIANTS if f"If {variant.without}:" in page]
     assert len(shown) == 3

@@ -80,33 +80,33 @@ class TestSuspending:
         assert not Switch.objects.exists() and log_of(acme) == []
 
     @pytest.mark.parametrize("words", ["", "  ", "x" * 201])
-    def test_wants_a_reason(self, act: Act, acme: Merchant, words: str) -> None:
+    def test_requires_a_reason(self, act: Act, acme: Merchant, words: str) -> None:
         assert "field-error" in act(MERCHANTS, "suspend", acme, words=words)
         assert not Switch.objects.exists() and log_of(acme) == []
 
-    def test_twice_is_once(self, act: Act, acme: Merchant, rival: Merchant) -> None:
+    def test_twice_changes_nothing_the_second_time(self, act: Act, acme: Merchant, rival: Merchant) -> None:
         operator_stops.suspend(acme, reason="Fraud")
         page = act(MERCHANTS, "suspend", acme, rival, words="Again")
         assert "Acme Tickets was suspended already." in page and "Rival is suspended." in page
         assert Switch.objects.get(merchant=acme).reason == "Fraud" and log_of(acme) == []
 
-    def test_is_taken_back(self, act: Act, acme: Merchant, api: Api) -> None:
+    def test_can_be_undone(self, act: Act, acme: Merchant, api: Api) -> None:
         operator_stops.suspend(acme, reason="Fraud")
         assert "Acme Tickets is open again." in act(MERCHANTS, "resume", acme, words="Clear")
         assert api.post("checkouts", factories.order()).status_code == 201
         assert "was not suspended" in act(MERCHANTS, "resume", acme, words="Clear")
         assert log_of(acme) == ["Resumed: Clear"] and Switch.objects.get().reason == "Clear"
 
-    def test_of_one_leaves_the_stop_of_all(self, act: Act, acme: Merchant) -> None:
+    def test_ends_for_one_merchant_without_ending_the_stop_of_all(self, act: Act, acme: Merchant) -> None:
         factories.stop(None)
         act(MERCHANTS, "resume", acme, words="Clear")
         assert Switch.objects.get().is_stopped
 
-    def test_from_the_merchants_page_leads_back_there(self, act: Act, acme: Merchant) -> None:
+    def test_from_the_merchants_page_returns_to_it(self, act: Act, acme: Merchant) -> None:
         page = act(MERCHANTS, "suspend", acme, words="Fraud", from_page="1")
         assert "Change merchant" in page and ">Resume</button>" in page and ">Suspend</button>" not in page
 
-    def test_is_not_for_those_who_may_not_set_switches(self, acme: Merchant) -> None:
+    def test_is_refused_without_the_permission_to_set_switches(self, acme: Merchant) -> None:
         client = looker("view_merchant", "change_merchant")
         form = {"action": "suspend", "_selected_action": str(acme.pk), "confirmed": "1", "words": "Mischief"}
         client.post(MERCHANTS, form)
@@ -170,7 +170,7 @@ class TestChanging:
     """Saving a page that an operator opened before someone else changed the same row."""
 
     @pytest.mark.rule("operator.changes")
-    def test_leaves_what_the_merchant_has_set_since_the_page_was_opened(
+    def test_keeps_changes_that_the_merchant_made_since_the_page_was_opened(
         self, act: Act, client: Client, acme: Merchant
     ) -> None:
         page = f"{MERCHANTS}{acme.pk}/change/"
@@ -186,7 +186,7 @@ class TestChanging:
         assert log_of(acme) == ['[{"changed": {"fields": ["Name"]}}]']
 
     @pytest.mark.rule("operator.changes")
-    def test_takes_away_what_the_page_showed(self, act: Act, client: Client, acme: Merchant) -> None:
+    def test_clears_values_that_the_operator_cleared(self, act: Act, client: Client, acme: Merchant) -> None:
         Merchant.objects.update(opt_in_enabled=True, unpaid_minutes=30, return_hosts=["acme.example"])
         page = f"{MERCHANTS}{acme.pk}/change/"
         shown = typed(client.get(page))
@@ -196,7 +196,7 @@ class TestChanging:
         assert (kept.opt_in_enabled, kept.unpaid_minutes, kept.return_hosts) == (False, None, [])
 
     @pytest.mark.rule("operator.changes")
-    def test_gives_no_right_back_that_was_taken_meanwhile(self, act: Act, client: Client) -> None:
+    def test_does_not_restore_a_right_that_was_removed_since(self, act: Act, client: Client) -> None:
         group = Group.objects.create(name="Helpers")
         person = User.objects.create_user("ada@operators.example", is_staff=True)
         person.groups.add(group)
@@ -208,7 +208,7 @@ class TestChanging:
         assert person.email == "bea@operators.example" and not person.groups.exists()
 
     @pytest.mark.rule("operator.changes")
-    def test_takes_no_right_that_was_given_meanwhile(self, act: Act, client: Client) -> None:
+    def test_does_not_remove_a_right_that_was_added_since(self, act: Act, client: Client) -> None:
         person = User.objects.create_user("ada@operators.example", is_staff=True)
         page = f"/admin/portal/user/{person.pk}/change/"
         shown = typed(client.get(page)) | {"groups": []}
@@ -218,7 +218,7 @@ class TestChanging:
         assert person.email == "bea@operators.example" and person.groups.exists()
 
     @pytest.mark.parametrize("page", ["change", "delete"])
-    def test_of_what_nobody_changes_locks_nothing(
+    def test_of_append_only_rows_locks_no_row(
         self, act: Act, client: Client, captured: Checkout, page: str
     ) -> None:
         """A refused change or deletion of a posting locks no row.
@@ -235,7 +235,7 @@ class TestChanging:
 
     @pytest.mark.rule("operator.changes")
     @pytest.mark.django_db(transaction=True)
-    def test_makes_a_logo_wait_that_is_kept_at_the_same_moment(
+    def test_delays_a_logo_upload_at_the_same_time(
         self, act: Act, client: Client, acme: Merchant, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A logo upload waits until the operator's page is saved, so that no logo address is used twice."""
@@ -260,9 +260,7 @@ class TestChanging:
         kept = Merchant.objects.get(pk=acme.pk)
         assert (kept.brand_colour, kept.brand_version, kept.logo_version) == ("#A61C59", 3, 3)
 
-    def test_asks_for_the_history_by_post_without_a_lock(
-        self, act: Act, client: Client, acme: Merchant
-    ) -> None:
+    def test_a_post_to_the_history_page_takes_no_lock(self, act: Act, client: Client, acme: Merchant) -> None:
         assert client.post(f"{MERCHANTS}{acme.pk}/history/").status_code == 200
 
 
@@ -288,9 +286,7 @@ class TestClosing:
         reporting.report(kinds.ANOTHER_AMOUNT, acme.pk, merchant=acme)
         return Discrepancy.objects.get()
 
-    def test_keeps_the_note_and_tells_it_again_when_it_comes_again(
-        self, act: Act, found: Discrepancy
-    ) -> None:
+    def test_stores_the_note_and_a_recurrence_is_reported_again(self, act: Act, found: Discrepancy) -> None:
         assert f"Closed: {kinds.ANOTHER_AMOUNT.sentence}." in act(
             DISCREPANCIES, "close", found, words="The bank was wrong."
         )
@@ -306,20 +302,22 @@ class TestClosing:
         found.refresh_from_db()
         assert found.closed_at is None and log_of(found) == []
 
-    def test_of_a_closed_one_changes_nothing(self, act: Act, client: Client, found: Discrepancy) -> None:
+    def test_of_a_closed_discrepancy_changes_nothing(
+        self, act: Act, client: Client, found: Discrepancy
+    ) -> None:
         closed = reporting.close_discrepancy(found.pk, note="First.")
         assert "was closed already" in act(DISCREPANCIES, "close", found, words="Second.")
         client.post(f"{DISCREPANCIES}{found.pk}/change/", {"note": "Third."})
         found.refresh_from_db()
         assert (found.note, found.closed_at) == ("First.", closed.closed_at) and log_of(found) == []
 
-    def test_adds_to_what_was_noted_before(self, act: Act, client: Client, found: Discrepancy) -> None:
+    def test_adds_to_the_previous_note(self, act: Act, client: Client, found: Discrepancy) -> None:
         client.post(f"{DISCREPANCIES}{found.pk}/change/", {"note": "Asked the bank.", "kind": "mine"})
         act(DISCREPANCIES, "close", found, words="It was wrong.")
         found.refresh_from_db()
         assert (found.note, found.kind) == ("Asked the bank.\nIt was wrong.", "another_amount")
 
-    def test_is_not_for_those_who_only_look(self, found: Discrepancy) -> None:
+    def test_is_refused_to_users_who_can_only_view(self, found: Discrepancy) -> None:
         client = looker("view_discrepancy")
         form = {"action": "close", "_selected_action": str(found.pk), "confirmed": "1", "words": "Mischief"}
         client.post(DISCREPANCIES, form)

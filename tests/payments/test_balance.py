@@ -75,13 +75,13 @@ def kept() -> list[tuple[Any, ...]]:
 
 
 class TestRead:
-    def test_keeps_what_a_payment_of_ours_brought_and_cost(self, tell: Told, line: Entry) -> None:
+    def test_stores_the_amount_and_the_fee_of_our_payment(self, tell: Told, line: Entry) -> None:
         assert tell(line) == 1
         row = BalanceEntry.objects.get()
         assert (row.amount, row.fee, row.currency, row.kind) == (9000, 291, "GBP", "payment")
         assert row.operation == line.operation and row.checkout_uuid and row.made_at == line.at
 
-    def test_keeps_a_line_once_and_its_payout_for_good(self, tell: Told, line: Entry) -> None:
+    def test_stores_a_line_once_and_keeps_its_payout(self, tell: Told, line: Entry) -> None:
         for _ in range(2):
             tell(line)
         assert kept() == [("txn_1", "Acme Tickets", "")]
@@ -89,11 +89,11 @@ class TestRead:
         tell(line)
         assert kept() == [("txn_1", "Acme Tickets", "po_1")]
 
-    def test_tells_equal_references_of_two_accounts_apart(self, tell: Told, line: Entry) -> None:
+    def test_distinguishes_equal_references_of_two_accounts(self, tell: Told, line: Entry) -> None:
         tell(line, replace(line, account="acct_1"))
         assert BalanceEntry.objects.count() == 2
 
-    def test_gives_a_payout_to_the_merchant_whose_account_it_is(self, tell: Told, acme: Merchant) -> None:
+    def test_assigns_a_payout_to_the_merchant_of_its_account(self, tell: Told, acme: Merchant) -> None:
         Merchant.objects.filter(pk=acme.pk).update(provider_account="acct_1")
         payout = Entry(
             "txn_2", "acct_1", BalanceEntry.Kind.PAYOUT, -8709, 0, "GBP", clock.now(), payout="po_1"
@@ -101,7 +101,7 @@ class TestRead:
         assert tell(payout, replace(payout, account="acct_2")) == 1
         assert kept() == [("txn_2", "Acme Tickets", "po_1")]
 
-    def test_gives_a_payout_of_a_former_account_to_whom_it_was_unless_another_has_it(
+    def test_assigns_a_payout_of_a_former_account_to_its_last_merchant(
         self, tell: Told, acme: Merchant, rival: Merchant
     ) -> None:
         for account in ("acct_1", "acct_2", "acct_1", "acct_3"):
@@ -116,14 +116,14 @@ class TestRead:
         assert tell(second, replace(first, reference="txn_3"), replace(first, account="")) == 1
         assert kept() == [("txn_1", acme.name, "po_1"), ("txn_2", rival.name, "po_1")]
 
-    def test_gives_nobody_what_may_be_anothers(self, tell: Told, acme: Merchant, rival: Merchant) -> None:
+    def test_assigns_no_payout_of_a_shared_account(self, tell: Told, acme: Merchant, rival: Merchant) -> None:
         payout = Entry("txn_2", "", BalanceEntry.Kind.PAYOUT, -8709, 0, "GBP", clock.now(), payout="po_1")
         assert tell(payout) == 0, "our own account is the operators'"
         Merchant.objects.update(provider_account="acct_1")
         assert tell(replace(payout, account="acct_1")) == 0, "an account of two"
         assert kept() == []
 
-    def test_survives_what_is_none(self, tell: Told, line: Entry) -> None:
+    def test_ignores_invalid_entries(self, tell: Told, line: Entry) -> None:
         of_no_currency: dict[str, Any] = {
             "reference": 7,
             "amount": "9000",
@@ -135,7 +135,7 @@ class TestRead:
         assert tell(None, strange, odd, line) == 2
         assert kept() == [("txn_1", "Acme Tickets", ""), ("txn_3", "Acme Tickets", "")]
 
-    def test_is_done_at_night_three_days_back(self, bank: Bank, line: Entry) -> None:
+    def test_runs_at_night_and_covers_three_days(self, bank: Bank, line: Entry) -> None:
         bank.told = [line]
         tasks.read_balance()
         assert bank.since and (clock.now() - bank.since).days == 3 and BalanceEntry.objects.exists()

@@ -51,7 +51,7 @@ class TestSettledOutside:
         assert lines(booking) == {"outside": -1, "lead": 1}
         assert booking.share_uuid == shares[0].pk
 
-    def test_is_taken_back_by_its_reversal_once(self, captured: Checkout, refund: Operation) -> None:
+    def test_can_be_reversed_once(self, captured: Checkout, refund: Operation) -> None:
         before = balances(captured)
         booking = settle_outside(refund)
         back = bookings.reverse(booking, note="It never arrived", now=clock.now(), cause=CAUSE)
@@ -61,7 +61,7 @@ class TestSettledOutside:
             bookings.reverse(booking, note="Again", now=clock.now(), cause=CAUSE)
 
     @pytest.mark.parametrize("amount", [0, -4000])
-    def test_is_of_something_that_was_given(self, refund: Operation, amount: int) -> None:
+    def test_must_have_a_valid_amount(self, refund: Operation, amount: int) -> None:
         with (
             pytest.raises(IntegrityError, match=r"a_booking_is_of_something|a_reversal_takes_back"),
             transaction.atomic(),
@@ -70,7 +70,7 @@ class TestSettledOutside:
 
 
 class TestAClosing:
-    def test_turns_what_is_owed_to_the_lead_into_the_merchant_s(self, captured: Checkout) -> None:
+    def test_moves_the_amount_owed_to_the_lead_to_the_merchant(self, captured: Checkout) -> None:
         share = factories.bare_share(captured.pk)
         assert captured.payment is not None
         booking = bookings.close_owed(
@@ -84,7 +84,7 @@ class TestAClosing:
 
 
 @pytest.mark.parametrize("changes", [{"share_uuid": None}, {"operation": "refund"}])
-def test_a_closing_is_of_a_share_and_of_no_refund(refund: Operation, changes: dict[str, Any]) -> None:
+def test_a_closing_needs_a_share_and_no_refund(refund: Operation, changes: dict[str, Any]) -> None:
     facts: dict[str, Any] = {"share_uuid": uuid7(), "operation": None} | changes
     if facts["operation"]:
         facts["operation"] = refund

@@ -70,17 +70,17 @@ def has_lock_in_hand() -> bool:
 
 
 class TestEnough:
-    def test_slots_are_there_for_ten_orders_a_second_at_a_slow_provider(self, settings: Settings) -> None:
+    def test_slots_suffice_for_ten_orders_a_second_at_a_slow_provider(self, settings: Settings) -> None:
         orders, seconds, peak = 10, 0.8, 1.5
         assert 2 * orders * seconds * peak == settings.PROVIDER_SLOTS  # two calls: card page, authorization
         assert orders * seconds * peak <= settings.CAPTURE_SLOTS
 
-    def test_threads_are_there_for_all_who_wait_and_forty_more(self, settings: Settings) -> None:
+    def test_threads_suffice_for_all_waiters_and_forty_more(self, settings: Settings) -> None:
         assert gunicorn.threads == 3 * (settings.PROVIDER_SLOTS + settings.CAPTURE_SLOTS) + 40
         assert bulkheads.QUEUE_PER_SLOT == 2 and bulkheads.CAPTURE_WAITERS.places < 40
         assert (len(bulkheads.PUMPS) + 1) * settings.PUMP_SLOTS == settings.CELERY_WORKER_CONCURRENCY
 
-    def test_operators_read_how_many(self, settings: Settings) -> None:
+    def test_operators_documentation_has_the_numbers(self, settings: Settings) -> None:
         words = (settings.BASE_DIR / "docs" / "operate.md").read_text()
         assert f"+ 40 = {gunicorn.threads}." in words
         assert f"`PUMP_SLOTS` = {settings.CELERY_WORKER_CONCURRENCY}." in words
@@ -126,7 +126,7 @@ class TestWithoutASlot:
         again = api.post(f"checkouts/{held.pk}/capture")
         assert (again.status_code, again.json()["data"]["status"]) == (200, "captured")
 
-    def test_a_capture_gets_the_slot_that_is_free_in_time(
+    def test_a_capture_gets_a_slot_that_becomes_free_in_time(
         self,
         api: Api,
         held: Checkout,
@@ -187,7 +187,7 @@ class TestWithoutASlot:
         refused(api.post(f"checkouts/{held.pk}/capture"), 409, "not_capturable")
         assert waits == []
 
-    def test_what_is_captured_already_needs_none(
+    def test_a_capture_that_was_done_already_needs_no_slot(
         self, api: Api, captured: Checkout, fill: Callable[..., ExitStack], waits: list[float]
     ) -> None:
         fill(*EVERY)
@@ -197,7 +197,7 @@ class TestWithoutASlot:
         refund = api.post(f"checkouts/{captured.pk}/refund", {"merchant_refund_ref": "r-1"})
         assert (refund.status_code, waits) == (204, [])
 
-    def test_the_pump_leaves_everything_due(
+    def test_the_pump_leaves_all_operations_due(
         self, held: Checkout, fill: Callable[..., ExitStack], waits: list[float]
     ) -> None:
         cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
@@ -212,7 +212,7 @@ class TestWithoutASlot:
 
 @pytest.mark.django_db
 class TestThePump:
-    def test_of_voids_does_not_stand_behind_slow_authorizations(
+    def test_of_voids_does_not_wait_for_slow_authorizations(
         self, held: Checkout, pay: Callable[..., Checkout], fill: Callable[..., ExitStack]
     ) -> None:
         cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
@@ -225,7 +225,7 @@ class TestThePump:
         assert Operation.objects.get(kind="void").state == "succeeded"
         assert rows.get().attempts == 1, "the authorization waits for a slot of its own kind"
 
-    def test_of_authorizations_and_refunds_each_goes_on_while_the_others_are_slow(
+    def test_of_refunds_continues_while_the_others_are_slow(
         self, captured: Checkout, api: Api, fill: Callable[..., ExitStack]
     ) -> None:
         api.post(f"checkouts/{captured.pk}/refund", {"merchant_refund_ref": "r-1"})
@@ -235,7 +235,7 @@ class TestThePump:
 
     @pytest.mark.rule("doubt.capture_before", "pump.kinds")
     @pytest.mark.parametrize("behind", ["capture", "void"])
-    def test_takes_turns_at_captures_and_releases_whichever_have_been_due_for_longer(
+    def test_alternates_captures_and_releases(
         self, acme: Merchant, pay: Callable[..., Checkout], behind: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for _ in range(3):
@@ -256,7 +256,7 @@ class TestThePump:
 @pytest.mark.rule("limit.slots")
 class TestTheConnection:
     @pytest.mark.django_db(transaction=True)
-    def test_is_anothers_while_the_provider_is_asked(
+    def test_is_released_during_a_provider_call(
         self, held: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         seen: list[object] = []
@@ -270,7 +270,7 @@ class TestTheConnection:
         assert seen == [None]
 
     @pytest.mark.django_db(transaction=True)
-    def test_is_anothers_while_a_slot_is_waited_for(self, held: Checkout) -> None:
+    def test_is_released_while_a_call_waits_for_a_slot(self, held: Checkout) -> None:
         one = Bulkhead(1, queue=1)
         with one.slot() as first, one.slot() as second:
             first.take()
@@ -303,7 +303,7 @@ class TestJoining:
         monkeypatch.setattr(client, "call_for_outcome", heard)
         return verbs
 
-    def test_waits_without_a_slot_and_is_told_to_come_again(
+    def test_waits_without_a_slot_and_is_refused_with_a_retry(
         self,
         api: Api,
         in_doubt: Checkout,
@@ -321,7 +321,7 @@ class TestJoining:
         assert set(free) == {bulkheads.CAPTURES.slots}
 
     @pytest.mark.rule("capture.join")
-    def test_gets_the_answer_when_it_comes_though_no_slot_is_free(
+    def test_gets_the_outcome_even_if_no_slot_is_free(
         self,
         api: Api,
         in_doubt: Checkout,
@@ -341,7 +341,7 @@ class TestJoining:
         assert asked == ["capture"] and Operation.objects.filter(kind="capture").count() == 1
 
     @pytest.mark.rule("capture.join")
-    def test_a_second_one_of_the_process_is_told_at_once(
+    def test_a_second_caller_in_the_process_is_refused_at_once(
         self, api: Api, in_doubt: Checkout, asked: list[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         slept: list[float] = []
@@ -355,7 +355,7 @@ class TestJoining:
         with bulkheads.CAPTURE_WAITERS.place(operation.pk) as is_free_again:
             assert is_free_again
 
-    def test_few_wait_so_however_many_captures_are_open(self, in_doubt: Checkout) -> None:
+    def test_only_a_few_callers_wait_at_the_same_time(self, in_doubt: Checkout) -> None:
         with ExitStack() as stack:
             ours = [
                 stack.enter_context(bulkheads.CAPTURE_WAITERS.place(uuid4()))

@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted", "proven")
 
 class TestADispute:
     @pytest.mark.rule("read.refunds", "sandbox.cards")
-    def test_of_card_0259_is_told_two_seconds_after_the_capture(
+    def test_of_card_0259_is_opened_two_seconds_after_the_capture(
         self, unpaid: Checkout, pay: Callable[..., Checkout], api: Api
     ) -> None:
         captures.capture(unpaid.merchant, pay(unpaid, DISPUTED).pk, cause=CAUSE)
@@ -79,7 +79,7 @@ class TestADispute:
         with pytest.raises(refunds.NotRefundable):
             refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
 
-    def test_moves_when_the_checkout_was_changed(self, captured: Checkout) -> None:
+    def test_updates_the_time_of_the_checkouts_last_change(self, captured: Checkout) -> None:
         for happens in (dispute, lambda _: decide(Dispute.objects.get(), is_won=True)):
             before = Checkout.objects.values_list("updated_at", flat=True).get()
             happens(captured.payment)
@@ -90,7 +90,7 @@ class TestADispute:
         assert Checkout.objects.values_list("updated_at", flat=True).get() == before, "nothing new"
 
     @pytest.mark.rule("dispute.booked")
-    def test_is_booked_once_however_often_it_is_told(self, captured: Checkout) -> None:
+    def test_is_booked_once_for_repeated_notifications(self, captured: Checkout) -> None:
         found = dispute(captured.payment)
         with nothing_moves():
             for _ in range(2):
@@ -99,7 +99,7 @@ class TestADispute:
         assert Dispute.objects.count() == Discrepancy.objects.count() == 1
 
     @pytest.mark.rule("dispute.booked")
-    def test_is_not_believed_of_a_message_alone(self, captured: Checkout) -> None:
+    def test_is_not_recorded_without_an_entry_in_the_books(self, captured: Checkout) -> None:
         """The payment is read because of a message, but the bank's books contain no dispute."""
         assert captured.payment_id is not None
         disputing.open_dispute(Charge.objects.get(), seconds=3600)
@@ -108,7 +108,7 @@ class TestADispute:
             tasks.answer_inquiries()
         assert not Dispute.objects.exists() and not Inquiry.objects.exists()
 
-    def test_is_asked_about_again_when_the_bank_is_out(
+    def test_is_read_again_after_the_bank_was_unreachable(
         self, captured: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert captured.payment_id is not None
@@ -121,7 +121,7 @@ class TestADispute:
         tasks.answer_inquiries()
         assert Dispute.objects.get().status == "open"
 
-    def test_that_nobody_told_is_found_at_night_and_its_decision_within_the_hour(
+    def test_without_a_notification_is_found_at_night_and_its_decision_within_an_hour(
         self, captured: Checkout
     ) -> None:
         assert captured.payment_id is not None
@@ -141,7 +141,7 @@ class TestADispute:
         assert found.status == "won" and not Inquiry.objects.exists()
 
     @pytest.mark.rule("dispute.booked")
-    def test_that_is_heard_of_before_the_capture_is_known_is_recorded_with_it(self, held: Checkout) -> None:
+    def test_found_before_the_capture_is_recorded_together_with_it(self, held: Checkout) -> None:
         capture = leave_in_doubt(held)
         bank.capture(key=capture.pk, payment=capture.payment_id)
         dispute(held.payment)
@@ -151,7 +151,7 @@ class TestADispute:
         assert list(kinds) == ["captured", "dispute_withdrawn"]
 
     @pytest.mark.rule("dispute.lost")
-    def test_whose_decision_is_taken_back_is_followed(self, captured: Checkout) -> None:
+    def test_with_a_reversed_decision_is_updated(self, captured: Checkout) -> None:
         found = dispute(captured.payment)
         for is_won in (False, True, False):
             decide(found, is_won=is_won)
@@ -201,12 +201,12 @@ class TestARecord:
             again = record(captured.payment, said)
         assert again is not None and (again.before, again.has_changed) == ("open", False)
 
-    def test_that_moved_nothing_is_no_dispute(self, captured: Checkout) -> None:
+    def test_that_moved_no_money_is_no_dispute(self, captured: Checkout) -> None:
         """A record without balance lines, such as an inquiry, is not recorded as a dispute."""
         assert record(captured.payment, told(lines=())) is None
         assert not Dispute.objects.exists()
 
-    def test_that_was_won_at_once_moved_money_twice(self, captured: Checkout) -> None:
+    def test_that_was_won_at_once_has_two_movements(self, captured: Checkout) -> None:
         back = DisputeLine("txn_2", is_back=True, at=clock.now())
         record(captured.payment, told(status=DisputeStatus.WON, lines=(back, *told().lines)))
         moved = Movement.objects.filter(dispute__isnull=False).order_by("pk")
@@ -229,7 +229,7 @@ class TestARecord:
         assert left.facts["theirs"] == ("9001 GBP" if is_ours else "4000 EUR")
         assert Movement.objects.filter(dispute__isnull=False).count() == is_ours
 
-    def test_of_two_disputes_stands_next_to_the_other(self, captured: Checkout) -> None:
+    def test_of_a_second_dispute_is_separate_from_the_first(self, captured: Checkout) -> None:
         assert captured.payment_id is not None
         line = DisputeLine("txn_9", is_back=False, at=clock.now())
         record(captured.payment, told())
@@ -244,19 +244,19 @@ def _unreachable(**_: Any) -> Any:
     raise ProviderUnreachable
 
 
-def test_a_stranger_sees_nothing_of_it(captured: Checkout, rival: Merchant, rival_api: Api) -> None:
+def test_another_merchant_cannot_see_the_dispute(captured: Checkout, rival: Merchant, rival_api: Api) -> None:
     dispute(captured.payment)
     assert rival_api.get(f"checkouts/{captured.pk}").status_code == 404
     assert rival_api.get("checkouts").json()["data"]["checkouts"] == []
 
 
-class TestStandingOf:
-    def test_reads_a_row_that_was_read_without_it(self, captured: Checkout) -> None:
+class TestBlockingDispute:
+    def test_reads_the_dispute_of_a_row_loaded_without_it(self, captured: Checkout) -> None:
         found = dispute(captured.payment)
         assert disputes.blocking_dispute_of_row(captured) == Dispute.objects.get()
         assert found.amount == 9000
 
-    def test_trusts_a_row_that_was_read_with_it(self, captured: Checkout) -> None:
+    def test_uses_the_dispute_of_a_row_loaded_with_it(self, captured: Checkout) -> None:
         read = disputes.with_disputed(Checkout.objects.all()).get()
         dispute(captured.payment)
         assert disputes.blocking_dispute_of_row(read) is None

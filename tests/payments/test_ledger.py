@@ -40,7 +40,7 @@ class TestPostings:
                 forbidden()
 
     @pytest.mark.django_db(transaction=True)
-    def test_of_a_transaction_balance_or_do_not_exist(self, captured: Checkout) -> None:
+    def test_of_a_transaction_must_sum_to_zero(self, captured: Checkout) -> None:
         with pytest.raises(IntegrityError, match="do not sum to zero"), transaction.atomic():
             Posting.objects.create(
                 transaction=uuid7(),
@@ -52,7 +52,7 @@ class TestPostings:
             )
         assert Posting.objects.count() == 2
 
-    def test_of_one_movement_are_made_once(self, captured: Checkout) -> None:
+    def test_of_one_movement_are_created_once(self, captured: Checkout) -> None:
         moved = Movement.objects.select_related("payment").get()
         with pytest.raises(IntegrityError, match="a_transaction_posts_once"), transaction.atomic():
             ledger.post(moved.pk, moved.payment, {ledger.Account.PROVIDER: 1, ledger.Account.MERCHANT: -1})
@@ -117,7 +117,7 @@ class TestAFact:
         ("kind", "expected"),
         [("refund_returned", 4000), ("dispute_reinstated", 4000), ("dispute_withdrawn", -4000)],
     )
-    def test_goes_its_way(self, refunded_part: Operation, kind: str, expected: int) -> None:
+    def test_has_a_sign_that_fits_its_kind(self, refunded_part: Operation, kind: str, expected: int) -> None:
         now = clock.now()
         cause: Operation | Dispute = refunded_part
         if kind.startswith("dispute"):
@@ -136,7 +136,7 @@ class TestAFact:
         assert (moved.amount, moved.occurred_at, moved.recorded_at) == (expected, said, now)
         assert lines(moved) == {"provider": expected, "merchant": -expected}
 
-    def test_has_its_cause(self, captured: Checkout) -> None:
+    def test_must_have_a_cause_that_fits_its_kind(self, captured: Checkout) -> None:
         moved = Movement.objects.get()
         with pytest.raises(IntegrityError, match="a_movement_has_its_cause"), transaction.atomic():
             Movement.objects.create(
@@ -151,7 +151,7 @@ class TestAFact:
             )
 
 
-def test_a_share_is_the_lead_s_until_the_lead_has_got_it(
+def test_a_share_is_owed_to_the_lead_until_it_is_reimbursed(
     order: Checkout, shares: list[Any], pay: Callable[..., Checkout]
 ) -> None:
     mates.pay(shares[0])

@@ -30,7 +30,7 @@ class TestMinorUnits:
             (1500, "IQD", "IQD1.500"),
         ],
     )
-    def test_are_shown_and_read_again(self, amount: int, currency: str, shown: str) -> None:
+    def test_are_formatted_and_parsed_back(self, amount: int, currency: str, shown: str) -> None:
         assert money.display(amount, currency) == shown
         if amount > 0:
             assert money.parse(money.plain_amount(amount, currency), currency) == amount
@@ -68,16 +68,14 @@ class TestPayers:
             ("it", -123450, "EUR", "\N{MINUS SIGN}1234,50 €"),
         ],
     )
-    def test_read_the_sign_of_the_currency_alone(
-        self, language: str, amount: int, currency: str, shown: str
-    ) -> None:
+    def test_see_only_the_currency_sign(self, language: str, amount: int, currency: str, shown: str) -> None:
         with translation.override(language):
             assert money.display_for_payer(amount, currency).replace("\N{NO-BREAK SPACE}", " ") == shown
 
-    def test_read_no_sign_for_a_currency_that_nobody_uses(self) -> None:
+    def test_see_signs_only_for_currencies_in_use(self) -> None:
         assert set(money.NARROW_SYMBOLS) <= money.currencies()
 
-    def test_read_amounts_so_on_every_page_of_theirs(self) -> None:
+    def test_see_amounts_in_this_format_on_all_their_pages(self) -> None:
         pages = [*Path("hosted_page").rglob("*.py"), Path("payments/providers/sandbox/views.py")]
         assert len(pages) > 10
         assert [str(page) for page in pages if re.search(r"money\.display\b", page.read_text())] == []

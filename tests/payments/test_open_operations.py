@@ -14,9 +14,11 @@ LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 InDoubt = Callable[..., Operation]
 
 
-class TestWhatHasBegun:
+class TestOrdersWithCallSince:
     @pytest.mark.parametrize("kind", ["authorize", "capture"])
-    def test_is_told_to_the_merchant_whose_it_is(self, in_doubt: InDoubt, rival: Merchant, kind: str) -> None:
+    def test_include_only_the_merchants_own_orders(
+        self, in_doubt: InDoubt, rival: Merchant, kind: str
+    ) -> None:
         operation = in_doubt(kind)
         Operation.objects.filter(pk=operation.pk).update(state="in_flight")
         assert open_operations.orders_with_call_since(operation.payment.merchant_id, LONG_AGO) == [
@@ -24,7 +26,7 @@ class TestWhatHasBegun:
         ]
         assert open_operations.orders_with_call_since(rival.pk, LONG_AGO) == []
 
-    def test_is_told_no_more_once_anything_was_heard_of_it(self, in_doubt: InDoubt) -> None:
+    def test_exclude_an_operation_once_it_has_any_response(self, in_doubt: InDoubt) -> None:
         """Even an unclear answer changes the order's row, so the operation is not listed any more.
 
         If it stayed listed while a bank is down for an hour, all orders of that hour would be listed.
@@ -33,18 +35,18 @@ class TestWhatHasBegun:
         assert operation.state == "unknown"
         assert open_operations.orders_with_call_since(operation.payment.merchant_id, LONG_AGO) == []
 
-    def test_is_told_of_no_mates_card(self, in_doubt: InDoubt) -> None:
+    def test_exclude_operations_of_a_mates_card(self, in_doubt: InDoubt) -> None:
         operation = in_doubt("authorize")
         Operation.objects.filter(pk=operation.pk).update(state="in_flight")
         others = factories.checkout(operation.payment.merchant)
         Payment.objects.update(kind="share", checkout_uuid=others.pk)
         assert open_operations.orders_with_call_since(operation.payment.merchant_id, LONG_AGO) == []
 
-    def test_is_told_of_no_release_since_the_order_s_row_tells_of_it(self, in_doubt: InDoubt) -> None:
+    def test_exclude_releases(self, in_doubt: InDoubt) -> None:
         operation = in_doubt("void")
         assert open_operations.orders_with_call_since(operation.payment.merchant_id, LONG_AGO) == []
 
-    def test_is_told_no_more_once_it_has_ended(self, in_doubt: InDoubt) -> None:
+    def test_exclude_operations_that_have_ended(self, in_doubt: InDoubt) -> None:
         operation = in_doubt("authorize")
         mates.pump(operation.payment.checkout_uuid)
         assert open_operations.orders_with_call_since(operation.payment.merchant_id, LONG_AGO) == []

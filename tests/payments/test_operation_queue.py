@@ -34,7 +34,7 @@ class TestClaimDue:
         assert len(operation_queue.claim(limit=1)) == 1
 
     @pytest.mark.rule("doubt.sleeper")
-    def test_leaves_what_another_process_has_leased_meanwhile(
+    def test_skips_an_operation_that_another_process_has_leased(
         self, held: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Another process leases a claimed operation before this process reads its row.
@@ -54,7 +54,7 @@ class TestClaimDue:
 
 @pytest.mark.usefixtures("impatient", "proven")
 class TestTheGap:
-    def test_grows_but_not_without_end(self, held: Checkout) -> None:
+    def test_grows_up_to_a_maximum(self, held: Checkout) -> None:
         break_down("void", "down", times=3)
         break_down("look_up", "down", times=3)
         cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
@@ -98,7 +98,9 @@ class TestTheGap:
 
 @pytest.mark.usefixtures("proven")
 class TestTheOldest:
-    def test_is_not_one_that_waits_for_another(self, order: Checkout, shares: list[PaymentRequest]) -> None:
+    def test_is_not_an_operation_that_waits_for_another(
+        self, order: Checkout, shares: list[PaymentRequest]
+    ) -> None:
         mates.pay(shares[0])
         operation_recovery.finish_due_operations(order.pk)
         tomorrow = clock.now() + timedelta(days=1)

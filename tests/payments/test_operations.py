@@ -32,7 +32,7 @@ class TestSilence:
         assert Fault.objects.get(verb=kind).times == 0, "the bank has gone wrong indeed"
 
     @pytest.mark.rule("doubt.day")
-    def test_of_a_day_is_left_for_a_person_once(self, in_doubt: InDoubt, kind: str) -> None:
+    def test_of_a_day_is_reported_once(self, in_doubt: InDoubt, kind: str) -> None:
         operation = in_doubt(kind, times=9)
         break_down("look_up", "down", times=9)
         pass_time(operation, hours=23, minutes=59)
@@ -70,7 +70,7 @@ class TestRecording:
             plan = " ".join(line for (line,) in cursor.fetchall())
         assert "payments_operation_pkey" in plan and "payments_payment_pkey" in plan
 
-    def test_moves_the_payment_and_posts_in_one_statement(self, in_doubt: InDoubt) -> None:
+    def test_updates_the_payment_and_posts_in_one_statement(self, in_doubt: InDoubt) -> None:
         capture, now = operations.read_operation(in_doubt("capture").pk), clock.now()
         with transaction.atomic():
             with CaptureQueriesContext(connection) as sent:
@@ -92,7 +92,9 @@ class TestRecording:
 class TestAnotherAmount:
     @pytest.mark.rule("doubt.amount")
     @pytest.mark.parametrize("kind", ["capture", "void", "refund"])
-    def test_is_no_answer(self, in_doubt: InDoubt, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    def test_is_not_accepted_as_an_outcome(
+        self, in_doubt: InDoubt, monkeypatch: pytest.MonkeyPatch, kind: str
+    ) -> None:
         operation, answer = in_doubt(kind), fault_injection.call_with_faults
         before = operation.payment.status
 
@@ -109,7 +111,7 @@ class TestAnotherAmount:
         assert (operation.state, operation.payment.status) == ("unknown", before)
 
     @pytest.mark.rule("pay.held_for_less")
-    def test_of_a_hold_is_a_refusal_and_what_is_held_is_released(
+    def test_of_a_hold_is_a_refusal_and_the_hold_is_released(
         self, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
         break_down("authorize", "partial_hold")
@@ -121,7 +123,7 @@ class TestAnotherAmount:
         assert Charge.objects.get().state == "voided" and not Discrepancy.objects.exists()
         assert pay(unpaid).status == "authorized"
 
-    def test_of_what_the_payer_is_still_asked_about_is_judged_once_it_is_held(
+    def test_of_a_challenged_hold_is_checked_once_it_is_held(
         self, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
         break_down("authorize", "partial_hold")

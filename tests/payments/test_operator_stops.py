@@ -61,7 +61,9 @@ class TestAStop:
             refused(api.post(f"checkouts/{held.pk}/capture"), status, code)
 
     @pytest.mark.rule("operator.stop")
-    def test_leaves_reads_and_cancels(self, api: Api, held: Checkout, stopped: tuple[Stop, int, str]) -> None:
+    def test_does_not_affect_reads_and_cancels(
+        self, api: Api, held: Checkout, stopped: tuple[Stop, int, str]
+    ) -> None:
         stopped[0]()
         assert api.get(f"checkouts/{held.pk}").json()["data"]["status"] == "authorized"
         assert api.get("checkouts").status_code == 200
@@ -69,7 +71,7 @@ class TestAStop:
         tasks.finish_operations()
         assert Operation.objects.get(kind="void").state == "succeeded"
 
-    def test_leaves_refunds_and_the_answer_to_a_repeated_capture(
+    def test_does_not_affect_refunds_and_repeated_captures(
         self, api: Api, captured: Checkout, stopped: tuple[Stop, int, str]
     ) -> None:
         stopped[0]()
@@ -83,7 +85,7 @@ class TestAStop:
         assert captured.status == "refunded"
 
     @pytest.mark.rule("operator.stop")
-    def test_does_not_touch_a_capture_in_doubt(
+    def test_does_not_affect_a_capture_in_doubt(
         self, api: Api, held: Checkout, stopped: tuple[Stop, int, str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         fault_injection.set_fault(verb="capture", mode="down", times=1)
@@ -102,7 +104,7 @@ class TestAStop:
         refused(rival_api.post("checkouts", factories.order()), 403, "merchant_suspended")
         assert api.post("checkouts", factories.order()).status_code == 201
 
-    def test_taken_back_is_over(self, api: Api, held: Checkout, acme: Merchant) -> None:
+    def test_that_is_lifted_has_no_effect(self, api: Api, held: Checkout, acme: Merchant) -> None:
         factories.stop(acme)
         factories.stop(None)
         refused(api.post(f"checkouts/{held.pk}/capture"), 403, "merchant_suspended")
@@ -115,7 +117,7 @@ class TestAStop:
 class TestWhenItIsEffective:
     @pytest.mark.rule("operator.stop")
     @pytest.mark.parametrize("is_stopped", [True, False])
-    def test_within_five_seconds_in_a_process_that_goes_on(
+    def test_within_five_seconds_in_a_running_process(
         self,
         acme: Merchant,
         monkeypatch: pytest.MonkeyPatch,
@@ -141,7 +143,7 @@ class TestWhenItIsEffective:
             return True
         return False
 
-    def test_while_one_thread_reads_the_others_go_on(
+    def test_while_one_thread_reads_the_others_continue(
         self, acme: Merchant, monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any
     ) -> None:
         moment = [time.monotonic()]
@@ -172,7 +174,7 @@ class TestTheAdmin:
         assert {str(entry.user) for entry in kept} == {"operator@example.com"}
         assert "Is stopped" in kept[1].change_message or "is_stopped" in kept[1].change_message
 
-    def test_is_for_operators_alone(self, acme: Merchant) -> None:
+    def test_requires_a_login_to_set_a_switch(self, acme: Merchant) -> None:
         form = {"merchant": "", "reason": "Mischief", "is_stopped": "on"}
         answer = Client().post("/admin/payments/switch/add/", form)
         assert answer.status_code == 302 and "login" in answer["Location"]

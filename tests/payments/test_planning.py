@@ -25,7 +25,7 @@ class TestAnOldKey:
     """An idempotency key that the provider has forgotten. A repeated call under it could move money twice."""
 
     @pytest.mark.rule("doubt.old_key")
-    def test_is_not_used_again_what_was_done_is_found(
+    def test_is_not_sent_again_and_its_success_is_found(
         self, captured: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         from_now = refund_in_doubt(captured, "done_then_reset")
@@ -38,7 +38,7 @@ class TestAnOldKey:
         assert Operation.objects.filter(kind="refund").count() == 1 and ledger_proof.find_breaches() == []
 
     @pytest.mark.rule("doubt.old_key")
-    def test_is_replaced_where_the_provider_vouches_that_nothing_was_done(self, captured: Checkout) -> None:
+    def test_is_replaced_if_the_provider_rules_the_call_out(self, captured: Checkout) -> None:
         lost = refund_in_doubt(captured, "down")
         for _ in range(3):
             pump()
@@ -48,7 +48,7 @@ class TestAnOldKey:
         captured.refresh_from_db()
         assert captured.status == "refunded" and ledger_proof.find_breaches() == []
 
-    def test_is_asked_about_for_as_long_as_nobody_vouches(
+    def test_is_looked_up_until_the_provider_rules_it_out(
         self, captured: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         refund_in_doubt(captured, "down")
@@ -79,7 +79,7 @@ class TestAKey:
         tasks.finish_operations()
         return Operation.objects.get(kind="refund")
 
-    def test_is_kept_while_a_call_under_it_may_be_on_its_way(self, refund: Operation) -> None:
+    def test_is_kept_while_a_call_under_it_can_still_arrive(self, refund: Operation) -> None:
         """The first call gets an error. The second call gets no answer and can still arrive.
 
         Another call under a new key would then refund twice.
@@ -90,7 +90,7 @@ class TestAKey:
         assert Operation.objects.get(kind="refund").state == "succeeded"
         assert Charge.objects.get().refunded_amount == 9000
 
-    def test_is_kept_after_a_call_whose_end_nobody_recorded(self, refund: Operation) -> None:
+    def test_is_kept_after_a_call_without_a_recorded_outcome(self, refund: Operation) -> None:
         """The first call gets an error. A process then dies after it might have sent a second call.
 
         The second call can still arrive, so the key is kept.
@@ -102,7 +102,7 @@ class TestAKey:
             pump()
         assert Operation.objects.get(kind="refund").pk == refund.pk
 
-    def test_that_is_new_again_and_again_waits_ever_longer(self, refund: Operation) -> None:
+    def test_that_is_replaced_repeatedly_waits_longer_each_time(self, refund: Operation) -> None:
         waits, newest = [], refund
         for _ in range(12):
             before = clock.now()
@@ -112,7 +112,7 @@ class TestAKey:
             waits.append((newest.next_attempt_at - before).total_seconds())
         assert waits == [0, *(2**times for times in range(1, 10)), 600, 600]
 
-    def test_that_is_new_hides_nothing_in_doubt(self, refund: Operation) -> None:
+    def test_that_is_new_does_not_hide_an_old_doubt(self, refund: Operation) -> None:
         planning.replace_under_new_key(refund, now=clock.now())
         new = Operation.objects.get(kind="refund", ended_at=None)
         Operation.objects.filter(kind="refund").update(created_at=F("created_at") - timedelta(hours=25))
@@ -122,7 +122,7 @@ class TestAKey:
         told = Discrepancy.objects.get(kind="in_doubt_for_a_day")
         assert (told.subject, told.operation_id) == (refund.pk, new.pk)
 
-    def test_that_was_left_and_brings_success_is_told(self, refund: Operation) -> None:
+    def test_that_was_replaced_and_succeeds_is_reported(self, refund: Operation) -> None:
         planning.replace_under_new_key(refund, now=clock.now())
         refund.refresh_from_db()
         assert refund.reason == "new_key"

@@ -29,7 +29,7 @@ COLUMNS: dict[str, tuple[type[models.Model], str]] = {
 @example(value="\ud800")
 @example(value="\x1b[31m\u202e")
 @settings(max_examples=60, deadline=None, database=None)
-def test_every_text_fits_its_column_and_the_rest_of_the_answer_stands(field: str, value: Any) -> None:
+def test_every_text_is_cut_to_its_column_and_other_fields_are_kept(field: str, value: Any) -> None:
     outcome = safe_answers.safe_outcome(Operation(kind="capture", amount=9000), changed(field, value))
     text = kept(outcome, field)
     model, column = COLUMNS[field]
@@ -69,13 +69,13 @@ def test_every_text_fits_its_column_and_the_rest_of_the_answer_stands(field: str
         ("action_url", "https://bank.example/" + "a" * 2028, ""),
     ],
 )
-def test_what_is_kept_of_it(field: str, value: Any, is_kept_as: str) -> None:
+def test_each_text_is_stored_in_its_cleaned_form(field: str, value: Any, is_kept_as: str) -> None:
     outcome = safe_answers.safe_outcome(Operation(kind="capture", amount=9000), changed(field, value))
     assert (outcome.verdict, kept(outcome, field)) == (Verdict.SUCCEEDED, is_kept_as)
 
 
 @pytest.mark.parametrize("said", ["f" * 65, "f\x00", "f\ud800", PAN])
-def test_a_fingerprint_that_cannot_be_kept_still_tells_cards_apart(said: str) -> None:
+def test_a_fingerprint_that_cannot_be_stored_still_distinguishes_cards(said: str) -> None:
     operation = Operation(kind="authorize", amount=9000)
     one, same, other = (
         kept(safe_answers.safe_outcome(operation, changed("fingerprint", text)), "fingerprint")

@@ -68,7 +68,7 @@ def silent(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
 
 class TestTheWatermark:
-    def test_is_when_the_last_complete_run_began(self) -> None:
+    def test_is_the_start_of_the_last_complete_run(self) -> None:
         before = clock.now()
         reconciliation.run()
         assert before <= moment() <= clock.now()
@@ -76,14 +76,16 @@ class TestTheWatermark:
         reconciliation.run()
         assert moment() > first and Reconciled.objects.count() == 1
 
-    def test_stays_when_a_run_breaks_off(self, captured: Checkout, silent: Callable[[], None]) -> None:
+    def test_does_not_change_when_a_run_breaks_off(
+        self, captured: Checkout, silent: Callable[[], None]
+    ) -> None:
         then = clock.now() - timedelta(hours=30)
         Reconciled.objects.create(until=then)
         with pytest.raises(ProviderUnreachable):
             reconciliation.run()
         assert moment() == then
 
-    def test_is_where_the_next_run_goes_on_five_minutes_before(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_is_used_minus_five_minutes_by_the_next_run(self, monkeypatch: pytest.MonkeyPatch) -> None:
         asked: list[datetime] = []
 
         def changed(*, since: datetime) -> list[UUID]:
@@ -106,7 +108,7 @@ class TestTheWatermark:
 
 
 class TestThreeFailedNights:
-    def test_lose_nothing(self, captured: Checkout, silent: Callable[[], None]) -> None:
+    def test_lose_no_dispute(self, captured: Checkout, silent: Callable[[], None]) -> None:
         """A dispute is found after four days, although no message came and no run has succeeded since."""
         reconciliation.last_complete_until(clock.now())
         Reconciled.objects.create(until=clock.now() - timedelta(days=5))
@@ -123,7 +125,7 @@ class TestThreeFailedNights:
         tasks.answer_inquiries()
         assert Dispute.objects.get().status == "open" and ledger_proof.find_breaches() == []
 
-    def test_have_what_they_showed_read_all_the_same(
+    def test_still_read_the_payments_that_they_found(
         self, captured: Checkout, silent: Callable[[], None], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(reconciliation, "CHUNK", 1)
@@ -133,14 +135,14 @@ class TestThreeFailedNights:
 
 
 class TestAPayment:
-    def test_that_changed_there_is_read(self, captured: Checkout) -> None:
+    def test_that_changed_at_the_provider_is_read(self, captured: Checkout) -> None:
         grow_old(days=30)
         client.call_bank("act_in_dashboard", kind="refund", payment=captured.payment_id, amount=1000)
         reconciliation.run()
         assert asked_about() == {captured.payment_id}
 
     @pytest.mark.parametrize("is_unsure", [False, True])
-    def test_that_moved_here_is_read_though_the_provider_lists_nothing(
+    def test_with_a_local_movement_is_read_even_if_the_provider_lists_no_change(
         self, captured: Checkout, monkeypatch: pytest.MonkeyPatch, is_unsure: bool
     ) -> None:
         monkeypatch.setitem(client.BANK_CALLS, "changed", lambda *, since: [])
@@ -166,7 +168,7 @@ class TestAPayment:
         assert asked_about() == {captured.payment_id}
 
     @pytest.mark.parametrize("kind", ["captured", "refunded"])
-    def test_whose_movement_they_lack_is_reported(
+    def test_with_a_movement_missing_from_the_books_is_reported(
         self, captured: Checkout, kind: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         # A movement that was recorded within SKEW is not reported yet.
@@ -182,14 +184,14 @@ class TestAPayment:
         left = Discrepancy.objects.get()
         assert (left.kind, left.operation) == ("missing_there", operation)
 
-    def test_that_is_no_payment_of_ours_is_left_out(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_that_is_not_ours_is_left_out(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(
             type(provider.current_provider()), "changed", lambda *_: [uuid7(), "nonsense", None]
         )
         assert reconciliation.run() == 3
         assert asked_about() == set()
 
-    def test_whose_inquiry_was_answered_meanwhile_is_asked_about_again(self, captured: Checkout) -> None:
+    def test_with_an_already_answered_inquiry_is_read_again(self, captured: Checkout) -> None:
         reconciliation.run()
         claim = inquiries.claim()
         assert claim is not None
@@ -226,7 +228,7 @@ def test_a_night_takes_a_few_statements_however_many_payments_moved(
 
 
 @pytest.mark.rule("money.late")
-class TestWhatHappensLate:
+class TestLateChanges:
     """Changes that happen days after the order and without a message. The next nightly run finds them."""
 
     @pytest.fixture
@@ -242,7 +244,7 @@ class TestWhatHappensLate:
 
         return learned
 
-    def test_a_refund_that_comes_back(
+    def test_a_refund_that_is_returned(
         self, unpaid: Checkout, pay: Callable[..., Checkout], learns: Callable[..., None]
     ) -> None:
         captures.capture(unpaid.merchant, pay(unpaid, RETURNS).pk, cause=CAUSE)
@@ -259,7 +261,7 @@ class TestWhatHappensLate:
         learns(lambda: client.call_bank("decide", payment=payment, is_won=False))
         assert Dispute.objects.get().status == "lost"
 
-    def test_what_is_done_in_the_dashboard(self, captured: Checkout, learns: Callable[..., None]) -> None:
+    def test_an_operation_in_the_dashboard(self, captured: Checkout, learns: Callable[..., None]) -> None:
         payment = captured.payment_id
         learns(lambda: client.call_bank("act_in_dashboard", kind="refund", payment=payment, amount=1000))
         learns(settling.settle_due)
@@ -291,13 +293,13 @@ class TestTheCommand:
         assert code == 1 and said.startswith(f"{capture.pk}  missing_there  ")
         assert said.endswith("2 payments read, 1 discrepancies\n")
 
-    def test_looks_back_as_far_as_it_is_told(self, captured: Checkout) -> None:
+    def test_looks_back_as_many_hours_as_requested(self, captured: Checkout) -> None:
         Reconciled.objects.create(until=clock.now())
         grow_old(days=9)
         assert self.run()[1].startswith("0 payments read")
         assert self.run("--since-hours", "240")[1].startswith("2 payments read")
 
-    def test_reads_nothing_from_a_provider_that_is_silent(
+    def test_reads_no_payment_if_the_provider_is_unreachable(
         self, captured: Checkout, silent: Callable[[], None]
     ) -> None:
         with pytest.raises(CommandError, match="does not answer"):

@@ -102,7 +102,7 @@ def books(standby: Standby) -> str:
     return str(standby.ask(f"SELECT {' || '.join(parts)}"))
 
 
-def test_a_promoted_standby_is_closed_before_its_first_use(
+def test_a_promoted_standby_refuses_the_first_action_of_an_old_thread(
     api: Api, captured: Checkout, pay: Callable[..., Checkout]
 ) -> None:
     """A thread has read that its database is open. Then its connections are moved to a promoted standby.
@@ -122,7 +122,7 @@ def test_a_promoted_standby_is_closed_before_its_first_use(
             assert books(standby) == before
 
 
-def test_a_thread_that_was_told_before_another_knew_moves_nothing(held: Checkout) -> None:
+def test_a_thread_with_an_outdated_open_mark_gets_no_connection(held: Checkout) -> None:
     """A thread reads that the database is open. Before it connects again, another thread finds it closed.
 
     The first thread then gets no connection.
@@ -138,7 +138,7 @@ def test_a_thread_that_was_told_before_another_knew_moves_nothing(held: Checkout
 
 
 @pytest.mark.parametrize("address", ["/api/merchant/v1/checkouts", "/pay"])
-def test_a_request_whose_question_finds_no_database_is_refused(address: str) -> None:
+def test_a_request_is_refused_if_the_mark_cannot_be_read(address: str) -> None:
     """If the mark cannot be read, the request is refused: its next query could reach a promoted standby."""
 
     def fail(execute: Any, sql: str, *more: Any) -> Any:
@@ -151,7 +151,7 @@ def test_a_request_whose_question_finds_no_database_is_refused(address: str) -> 
     assert (answer.status_code, answer["Retry-After"]) == (503, "30")
 
 
-def test_a_request_of_a_closed_database_may_read(held: Checkout) -> None:
+def test_a_request_to_a_closed_database_can_read(held: Checkout) -> None:
     """On a closed database, the portal shows pages, even if the thread read earlier that it is open."""
     with promoted() as standby:
         assert not restore_guard.is_closed()

@@ -37,7 +37,7 @@ class TestTheLog:
         return told
 
     @pytest.mark.rule("doubt.bounded")
-    def test_has_it_whole(self, said: Said) -> None:
+    def test_has_the_whole_value(self, said: Said) -> None:
         assert said("reference", "r" * 5000) == repr("r" * 5000)
         assert said("reason", "\x00\ud800") == r"'\x00\ud800'"
 
@@ -51,11 +51,11 @@ class TestTheLog:
         line = said(field, number)
         assert "[digits]" in line and "4242 4242" not in line and "42424242" not in line
 
-    def test_says_nothing_where_nothing_is_strange(self, caplog: pytest.LogCaptureFixture) -> None:
+    def test_is_empty_for_a_normal_answer(self, caplog: pytest.LogCaptureFixture) -> None:
         assert safe_answers.safe_outcome(Operation(kind="capture", amount=9000), SAID) == SAID
         assert caplog.records == []
 
-    def test_survives_what_cannot_even_be_shown(self, said: Said) -> None:
+    def test_accepts_a_value_without_a_representation(self, said: Said) -> None:
         class Mute:
             def __repr__(self) -> str:
                 raise ValueError
@@ -64,7 +64,7 @@ class TestTheLog:
 
 
 @pytest.mark.django_db
-class TestAnAnswerWithoutSense:
+class TestAnInvalidAnswer:
     @pytest.mark.parametrize(
         "said",
         [
@@ -88,12 +88,12 @@ class TestAnAnswerWithoutSense:
         )
 
     @pytest.mark.parametrize("kind", ["capture", "void", "refund"])
-    def test_asks_the_payer_about_anything_but_a_payment(self, operation: Operation, kind: str) -> None:
+    def test_has_a_challenge_outside_an_authorization(self, operation: Operation, kind: str) -> None:
         operation.kind = kind
         outcome = safe_answers.safe_outcome(operation, replace(SAID, verdict=Verdict.NEEDS_ACTION))
         assert outcome.verdict == Verdict.UNKNOWN
 
-    def test_is_not_one_whose_verdict_is_told_as_a_plain_text(self, operation: Operation) -> None:
+    def test_is_not_one_with_its_verdict_as_plain_text(self, operation: Operation) -> None:
         outcome = safe_answers.safe_outcome(operation, changed("verdict", "succeeded"))
         assert outcome == SAID and isinstance(outcome.verdict, Verdict)
 
@@ -108,7 +108,7 @@ def operation(held: Any) -> Operation:
 @example(value="\x00")
 @example(value="\ud800")
 @settings(max_examples=40, deadline=None, database=None)
-def test_a_notification_names_nothing_of_ours_where_it_cannot_be_read(field: str, value: Any) -> None:
+def test_an_unreadable_notification_field_is_dropped_and_the_rest_kept(field: str, value: Any) -> None:
     told, kept = safe_answers.safe_notifications([replace(NOTIFICATION, **{field: value}), NOTIFICATION])
     assert kept == NOTIFICATION == replace(told, **{field: getattr(NOTIFICATION, field)})
     assert len(told.id.encode()) <= 256 and told.kind in ("", *Operation.Kind.values)
@@ -118,7 +118,7 @@ def test_a_notification_names_nothing_of_ours_where_it_cannot_be_read(field: str
 
 @given(value=things)
 @settings(max_examples=40, deadline=None, database=None)
-def test_a_message_is_one_whatever_it_is(value: Any) -> None:
+def test_any_value_counts_as_one_message(value: Any) -> None:
     (told,) = safe_answers.safe_notifications([value])
     assert told == Notification("", UUID(int=0))
 
@@ -151,7 +151,7 @@ PARTS: dict[str, tuple[Any, Callable[[Any], Books], Callable[[Books], Any]]] = {
 
 @pytest.mark.rule("doubt.bounded")
 class TestBooks:
-    def test_that_are_right_are_kept_as_they_are(self, caplog: pytest.LogCaptureFixture) -> None:
+    def test_that_are_valid_are_unchanged(self, caplog: pytest.LogCaptureFixture) -> None:
         assert safe_answers.safe_books(said.BOOKS, now=said.AT) == said.BOOKS
         assert caplog.records == []
 
@@ -176,13 +176,13 @@ class TestBooks:
 
     @given(value=things)
     @settings(max_examples=40, deadline=None, database=None)
-    def test_of_anything_at_all_can_be_read(self, value: Any) -> None:
+    def test_of_any_type_can_be_read(self, value: Any) -> None:
         assert isinstance(safe_answers.safe_books(value, now=said.AT), Books)
         for part in ("is_held", "capture", "refunds", "disputes"):
             books = safe_answers.safe_books(replace(said.BOOKS, **{part: value}), now=said.AT)
             assert replace(books, **{part: getattr(said.BOOKS, part)}) == said.BOOKS
 
-    def test_that_are_endless_are_cut(self) -> None:
+    def test_with_too_many_entries_are_cut(self) -> None:
         many = replace(said.DISPUTE, lines=[said.LINE] * 1000)
         books = safe_answers.safe_books(
             replace(said.BOOKS, refunds=[said.REFUND] * 1000, disputes=[many] * 1000), now=said.AT
@@ -199,17 +199,17 @@ class TestTheCardPage:
         "said",
         [None, 7, b"https://x", "", "javascript:alert(1)", "/card", "https://x\n", "https://x/" + "a" * 5000],
     )
-    def test_that_leads_nowhere_is_no_page(self, monkeypatch: pytest.MonkeyPatch, said: Any) -> None:
+    def test_with_an_invalid_address_is_unreachable(self, monkeypatch: pytest.MonkeyPatch, said: Any) -> None:
         monkeypatch.setattr(type(provider.current_provider()), "open_card_form", lambda *_: said)
         with pytest.raises(ProviderUnreachable):
             safe_answers.card_page(self.FORM)
 
-    def test_that_breaks_is_no_page(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_that_raises_is_unreachable(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(type(provider.current_provider()), "open_card_form", lambda *_: [].pop())
         with pytest.raises(ProviderUnreachable):
             safe_answers.card_page(self.FORM)
 
-    def test_is_where_the_provider_says(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_has_the_providers_address(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(
             type(provider.current_provider()), "open_card_form", lambda *_: "https://bank.example/card/1"
         )

@@ -31,18 +31,18 @@ class TestShop:
             ("https://", False),
         ],
     )
-    def test_is_held_to_what_a_return_url_is(self, url: str, is_taken: bool, settings: Settings) -> None:
+    def test_has_the_same_rules_as_a_return_url(self, url: str, is_taken: bool, settings: Settings) -> None:
         settings.LOCAL = False
         assert wrong(shop_url=url) == (set() if is_taken else {"shop_url"})
 
-    def test_may_be_this_machine_where_return_urls_may(self, settings: Settings) -> None:
+    def test_can_be_this_machine_only_in_local_mode(self, settings: Settings) -> None:
         settings.LOCAL = True
         assert wrong(shop_url="http://127.0.0.1:8001/") == set()
         settings.LOCAL = False
         assert wrong(shop_url="http://127.0.0.1:8001/") == {"shop_url"}
 
 
-def test_a_site_that_is_refused_says_what_may_be_left_empty() -> None:
+def test_the_error_for_a_refused_host_says_that_the_field_can_be_empty() -> None:
     form = SettingsForm(stage.FORM | {"return_hosts": "no host!"})
     assert str(form.errors["return_hosts"][0]).endswith(
         "such as shop.example, or leave it empty for any site."
@@ -57,6 +57,6 @@ def test_a_site_that_is_refused_says_what_may_be_left_empty() -> None:
         ("a.example, b.example\nA.example", ["a.example", "b.example"]),
     ],
 )
-def test_hosts_are_kept_once_in_small_letters(typed: str, kept: list[str]) -> None:
+def test_hosts_are_stored_once_in_lower_case(typed: str, kept: list[str]) -> None:
     form = SettingsForm(stage.FORM | {"return_hosts": typed})
     assert form.is_valid() and form.cleaned_data["return_hosts"] == kept

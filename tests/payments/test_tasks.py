@@ -45,7 +45,7 @@ def a_minute_passes() -> None:
 
 
 class TestTheMail:
-    def test_says_what_is_wrong_since_when_with_whom_and_what_to_do(
+    def test_names_the_problem_its_time_its_merchant_and_the_remedy(
         self, captured: Checkout, operators: list[str], settings: Settings
     ) -> None:
         operation = Operation.objects.get(kind="capture")
@@ -77,7 +77,7 @@ class TestTheMail:
         address = mail.outbox[0].body.split("see:")[1].split()[0]
         assert b"missing_here" in admin_client.get(address).content
 
-    def test_is_one_for_all_that_is_new(self, acme: Merchant) -> None:
+    def test_is_one_for_all_new_discrepancies(self, acme: Merchant) -> None:
         for kind in (kinds.FORGED_NOTIFICATION, kinds.MISSING_HERE, kinds.LEDGER_NOT_POSTED):
             reporting.report(kind, None, merchant=acme)
         tasks.mail_discrepancies()
@@ -85,7 +85,9 @@ class TestTheMail:
         assert sent.subject == "local: 3 discrepancies need a person"
         assert sent.body.count("see:") == 3 and "prove_ledger" in sent.body
 
-    def test_lists_so_many_and_counts_the_rest(self, monkeypatch: pytest.MonkeyPatch, acme: Merchant) -> None:
+    def test_lists_a_maximum_and_counts_the_rest(
+        self, monkeypatch: pytest.MonkeyPatch, acme: Merchant
+    ) -> None:
         monkeypatch.setattr(tasks, "LISTED", 2)
         for number in range(5):
             reporting.report(kinds.MISSING_HERE, UUID(int=number))
@@ -94,7 +96,7 @@ class TestTheMail:
         assert body.count("see:") == 2 and "And 3 more: " in body
         assert not Discrepancy.objects.filter(mailed_at=None).exists()
 
-    def test_is_left_after_a_day_in_doubt(self, held: Checkout) -> None:
+    def test_is_sent_after_a_day_in_doubt(self, held: Checkout) -> None:
         operation = Operation.objects.get()
         rows = Operation.objects.filter(pk=operation.pk)
         rows.update(
@@ -107,7 +109,7 @@ class TestTheMail:
 
 class TestSending:
     @pytest.mark.rule("money.discrepancy")
-    def test_tells_each_once(self, acme: Merchant) -> None:
+    def test_reports_each_discrepancy_once(self, acme: Merchant) -> None:
         reporting.report(kinds.MISSING_HERE, acme.pk)
         tasks.mail_discrepancies()
         a_minute_passes()
@@ -129,18 +131,20 @@ class TestSending:
             kinds.MISSING_THERE.sentence,
         ]
 
-    def test_says_nothing_where_nothing_is_new(self) -> None:
+    def test_sends_no_mail_without_new_discrepancies(self) -> None:
         tasks.mail_discrepancies()
         assert mail.outbox == []
 
-    def test_leaves_all_as_it_is_where_nobody_is_to_be_told(self, acme: Merchant, settings: Settings) -> None:
+    def test_marks_no_discrepancy_as_mailed_without_recipients(
+        self, acme: Merchant, settings: Settings
+    ) -> None:
         settings.OPERATORS = []
         reporting.report(kinds.MISSING_HERE, acme.pk)
         tasks.mail_discrepancies()
         assert mail.outbox == [] and Discrepancy.objects.get().mailed_at is None
 
     @pytest.mark.parametrize("error", [smtplib.SMTPServerDisconnected, TimeoutError, ConnectionRefusedError])
-    def test_loses_nothing_while_the_server_is_out(
+    def test_retries_after_the_mail_server_was_unavailable(
         self, acme: Merchant, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
     ) -> None:
         def fail(message: EmailMessage) -> int:
@@ -189,7 +193,7 @@ class TestSending:
 
 
 class TestTheSettings:
-    def test_of_local_write_a_file(self, acme: Merchant, settings: Settings, tmp_path: Path) -> None:
+    def test_of_local_mode_write_a_file(self, acme: Merchant, settings: Settings, tmp_path: Path) -> None:
         settings.EMAIL_BACKEND = written.EMAIL_BACKEND  # replaces pytest-django's mail backend
         settings.EMAIL_FILE_PATH = tmp_path / "mail"
         reporting.report(kinds.MISSING_HERE, acme.pk)

@@ -143,7 +143,7 @@ class TestAddress:
         changes_rows = ROWS[name].method == "POST" and name not in OF_THE_SESSION
         assert not changes_rows or any(effects.values()), "the roles that may do it have an effect"
 
-    def test_keeps_a_strangers_things_apart(self, own: Stage, strangers: Stage, name: str) -> None:
+    def test_shows_no_data_of_another_merchant(self, own: Stage, strangers: Stage, name: str) -> None:
         ids = strangers.ids() | {"merchant": strangers.merchant.pk}
         before = of_merchant(strangers.merchant)
         answer = ask(stage.browser(own.people[Role.OWNER]), name, ids)
@@ -154,7 +154,7 @@ class TestAddress:
         assert of_merchant(strangers.merchant) == before
 
     @pytest.mark.rule("portal.second_factor")
-    def test_changes_nothing_for_who_is_not_let_in(self, own: Stage, name: str) -> None:
+    def test_changes_nothing_without_access(self, own: Stage, name: str) -> None:
         ids, row = own.ids() | {"merchant": own.merchant.pk}, ROWS[name]
         before = everything()
         outside = ask(Client(), name, ids)
@@ -179,7 +179,7 @@ def client(owner: Membership) -> Client:
 
 
 class TestMerchants:
-    def test_are_switched_between(self, acme: Merchant, rival: Merchant, owner: Membership) -> None:
+    def test_can_be_switched(self, acme: Merchant, rival: Merchant, owner: Membership) -> None:
         client = stage.browser(owner)
         assert "You are here" not in client.get("/portal/menu").content.decode(), "there is one alone"
         Membership.objects.create(merchant=rival, user=owner.user, role=Role.VIEWER)
@@ -191,6 +191,6 @@ class TestMerchants:
             "a viewer there"
         )
 
-    def test_that_are_not_theirs_stay_closed(self, rival: Merchant, client: Client) -> None:
+    def test_of_other_people_cannot_be_opened(self, rival: Merchant, client: Client) -> None:
         for wanted in (str(rival.pk), "nonsense", ""):
             assert client.post("/portal/merchant", {"merchant": wanted}).status_code == 404

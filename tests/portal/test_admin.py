@@ -55,7 +55,9 @@ def rights_of(person: User) -> tuple[Any, ...]:
 
 class TestRights:
     @pytest.mark.rule("operator.rights")
-    def test_are_not_given_by_who_lacks_them(self, client: Client, helper: User, acme: Merchant) -> None:
+    def test_cannot_be_granted_by_an_operator_who_lacks_them(
+        self, client: Client, helper: User, acme: Merchant
+    ) -> None:
         lea, group = people.join(acme), Group.objects.create(name="Everything")
         form = {"email": lea.email, "groups": [str(group.pk)], "user_permissions": ["1"], **ALL_RIGHTS}
         assert client.post(f"{USERS}{lea.pk}/change/", form).status_code == 302
@@ -65,7 +67,7 @@ class TestRights:
         assert rights_of(User.objects.get(email="friend@example.com"))[2:] == (False, False, 0, 0)
 
     @pytest.mark.parametrize("whose", ["own", "another's", "the chief's"])
-    def test_of_operators_are_not_touched(
+    def test_of_other_operators_cannot_be_changed(
         self, client: Client, helper: User, chief: User, whose: str
     ) -> None:
         other = User.objects.create_user("other@operators.example", is_staff=True)
@@ -77,7 +79,7 @@ class TestRights:
         assert rights_of(person) == before
         assert client.get(f"{USERS}{person.pk}/change/").status_code == 200
 
-    def test_of_groups_neither(self, client: Client, helper: User) -> None:
+    def test_of_groups_cannot_be_changed_either(self, client: Client, helper: User) -> None:
         group = Group.objects.create(name="Everything")
         address = f"/admin/auth/group/{group.pk}/"
         form = {"name": "Mine", "permissions": ["1"]}
@@ -88,7 +90,7 @@ class TestRights:
             ("Everything", 0)
         ]
 
-    def test_a_second_factor_of_operators_stays(
+    def test_do_not_allow_to_remove_second_factors_of_operators(
         self, client: Client, helper: User, chief: User, acme: Merchant
     ) -> None:
         lea = people.join(acme)
@@ -100,7 +102,7 @@ class TestRights:
                 assert client.post(address, {"post": "yes"}).status_code == status
         assert {row.user for row in Authenticator.objects.all()} == {chief}
 
-    def test_are_given_by_who_may_do_everything(self, client: Client, chief: User, acme: Merchant) -> None:
+    def test_can_be_granted_by_a_superuser(self, client: Client, chief: User, acme: Merchant) -> None:
         people.operate(client, chief)
         lea = people.join(acme)
         client.post(f"{USERS}{lea.pk}/change/", {"email": lea.email, **ALL_RIGHTS})
@@ -110,7 +112,9 @@ class TestRights:
 
 
 class TestSessions:
-    def test_are_ended_by_operators(self, client: Client, helper: User, chief: User, acme: Merchant) -> None:
+    def test_can_be_ended_by_operators(
+        self, client: Client, helper: User, chief: User, acme: Merchant
+    ) -> None:
         people.join(acme)
         theirs, chiefs = Client(), Client()
         people.log_in(theirs)
@@ -123,7 +127,7 @@ class TestSessions:
         assert not Session.objects.filter(session_key=theirs.cookies["sessionid"].value).exists()
 
     @pytest.mark.rule("portal.sessions")
-    def test_end_when_their_person_is_deactivated_and_stay_ended(
+    def test_end_for_good_when_their_person_is_deactivated(
         self, client: Client, chief: User, acme: Merchant
     ) -> None:
         lea, theirs = people.join(acme), Client()

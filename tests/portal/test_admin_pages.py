@@ -238,7 +238,7 @@ class TestEveryPage:
             pages.append(opened(operator, f"{address}{row.pk}/history/"))
             assert not [secret for secret in secrets for page in pages if secret in page], address
 
-    def test_has_rows_to_show(self, operator: Client, world: Merchant) -> None:
+    def test_has_rows_in_this_test(self, operator: Client, world: Merchant) -> None:
         empty = {shown.opts.label for _, shown in lists_of() if not shown.model._default_manager.exists()}
         assert empty <= {
             "bank.CardSession",
@@ -248,7 +248,7 @@ class TestEveryPage:
         }
 
     @pytest.mark.long
-    def test_of_those_who_may_only_look_opens_too(self, client: Client, world: Merchant) -> None:
+    def test_opens_for_users_who_can_only_view(self, client: Client, world: Merchant) -> None:
         person = User.objects.create_user("looker@example.com", is_staff=True)
         person.user_permissions.set(Permission.objects.filter(codename__startswith="view_"))
         people.operate(client, person)
@@ -261,7 +261,7 @@ class TestEveryPage:
         assert "/admin/operations/run" not in opened(client, "/admin/operations/")
 
     @pytest.mark.long
-    def test_finds_nothing_odd_and_never_breaks(self, operator: Client, world: Merchant) -> None:
+    def test_accepts_unusual_search_terms(self, operator: Client, world: Merchant) -> None:
         for address, shown in lists_of():
             for word in ODD if shown.search_fields else ():
                 opened(operator, f"{address}?q={word}")
@@ -276,7 +276,7 @@ class TestEveryPage:
                 queries = [choice["query_string"].lstrip("?") for choice in chosen if choice]
                 opened(operator, f"{address}?{'&'.join(query for query in queries if query)}")
 
-    def test_leads_to_no_list_that_is_missing(self, operator: Client, world: Merchant) -> None:
+    def test_links_only_to_existing_pages(self, operator: Client, world: Merchant) -> None:
         seen: set[str] = set()
         for model in (Merchant, Checkout, Operation, PaymentRequest, User):
             row = model._default_manager.order_by("pk").first()
@@ -310,7 +310,7 @@ class TestList:
     @pytest.mark.parametrize(
         "lookup", ["card_token__startswith=t", "amount__gt=1", "merchant__name__contains=A"]
     )
-    def test_refuses_to_be_asked_for_anything_else(self, operator: Client, lookup: str) -> None:
+    def test_refuses_other_lookups(self, operator: Client, lookup: str) -> None:
         assert operator.get(f"/admin/payments/payment/?{lookup}").status_code == 400
 
     def test_counts_no_further_than_its_pages(
@@ -321,7 +321,7 @@ class TestList:
         monkeypatch.setattr(lists, "MAXIMUM", 3)
         assert operator.get(self.CHECKOUTS).context["cl"].result_count == 3
 
-    def test_looks_for_what_is_rare_among_the_newest(
+    def test_searches_for_rare_rows_among_the_newest_only(
         self, operator: Client, at: Callable[[str], Checkout], acme: Merchant, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         old = at("voided")
@@ -344,7 +344,7 @@ class TestList:
 
 
 class TestPage:
-    def test_of_a_checkout_leads_to_all_around_it(
+    def test_of_a_checkout_links_to_all_related_rows(
         self, operator: Client, world: Merchant, shared: Checkout
     ) -> None:
         page = opened(operator, f"/admin/checkout/checkout/{shared.pk}/change/")

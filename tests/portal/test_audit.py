@@ -35,7 +35,7 @@ def mailed() -> list[str]:
 
 class TestChange:
     @pytest.mark.rule("portal.audit")
-    def test_of_endpoint_and_secret_is_written_and_mailed(self, calls: Api) -> None:
+    def test_of_endpoint_and_secret_is_recorded_and_mailed(self, calls: Api) -> None:
         assert calls.post(PATH, ENDPOINT, x_request_id="r-1").status_code == 201
         calls.post(PATH, ENDPOINT | {"url": "http://127.0.0.1:9/others"})
         calls.post("webhooks/secret/rotate")
@@ -65,14 +65,14 @@ class TestChange:
         )
         assert not [secret for secret in secrets if secret in seen]
 
-    def test_that_changes_nothing_is_not_written(self, calls: Api) -> None:
+    def test_without_an_effect_is_not_recorded(self, calls: Api) -> None:
         calls.post(PATH, ENDPOINT)
         before = written()
         assert calls.post(PATH, ENDPOINT).status_code == 200
         assert calls.get(PATH).status_code == 200
         assert written() == before
 
-    def test_that_is_refused_is_not_written(self, calls: Api, rival_api: Api) -> None:
+    def test_that_is_refused_is_not_recorded(self, calls: Api, rival_api: Api) -> None:
         assert calls.post("webhooks/secret/rotate").status_code == 404
         assert calls.delete(PATH).status_code == 404
         assert calls.post(PATH, ENDPOINT | {"url": "ftp://x"}).status_code == 422
@@ -86,7 +86,7 @@ class TestChange:
             "secret_rotated",
         ]
 
-    def test_stands_in_the_portals_log_found_by_the_keys_name(self, calls: Api, acme: Merchant) -> None:
+    def test_is_in_the_portals_log_and_found_by_the_keys_name(self, calls: Api, acme: Merchant) -> None:
         calls.post(PATH, ENDPOINT)
         browser = stage.browser(stage.person(acme, Role.ADMIN))
         for query, is_there in (("", True), ("?person=key", True), ("?person=lea", False)):
@@ -111,14 +111,14 @@ class TestAuditLog:
             assert "Made an API key" in found and "Changed the settings" not in found, typed
         assert "No entries match" in owner.get("/portal/audit?person=nobody").content.decode()
 
-    def test_cuts_the_id_of_an_event(self, client: Client, acme: Merchant) -> None:
+    def test_shortens_the_id_of_an_event(self, client: Client, acme: Merchant) -> None:
         stage.saved(acme)
         client.post("/portal/webhooks/test")
         event = AuditEntry.objects.get(action="test_event_sent").facts["event"]
         page = client.get("/portal/audit").content.decode()
         assert f"<bdi>Event {event[:4]}…{event[-4:]}</bdi>" in page and f'title="Event {event}"' in page
 
-    def test_shows_log_ins_in_a_row_as_one_unless_each_is_asked_for(
+    def test_merges_consecutive_log_ins_unless_they_are_filtered(
         self, client: Client, acme: Merchant
     ) -> None:
         who = {"user": stage.person(acme, Role.VIEWER).user, "address": "192.0.2.1"}

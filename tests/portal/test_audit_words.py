@@ -37,9 +37,9 @@ TOLD: list[tuple[str, dict[str, Any], str]] = [
 
 @pytest.mark.rule("portal.audit")
 @pytest.mark.parametrize(("action", "facts", "words"), TOLD)
-def test_facts_are_told_in_words(action: str, facts: dict[str, Any], words: str) -> None:
+def test_facts_are_shown_in_words(action: str, facts: dict[str, Any], words: str) -> None:
     assert audit_words.facts_in_words(AuditEntry(action=action, facts=facts)) == words
 
 
-def test_no_action_is_told_of_that_does_not_exist() -> None:
+def test_each_described_action_exists() -> None:
     assert audit_words._WORDS.keys() <= audit.ACTIONS.keys()

@@ -141,7 +141,7 @@ class TestRowsOfPayers:
         assert CardSession.objects.count() == 1
         assert CardToken.objects.get() == young
 
-    def test_what_the_bank_has_told_is_deleted_after_thirty_days(self) -> None:
+    def test_bank_notifications_are_deleted_after_thirty_days(self) -> None:
         told = [
             BankNotification.objects.create(verdict="won", due_at=due) for due in (None, None, clock.now())
         ]

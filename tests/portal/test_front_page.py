@@ -7,14 +7,14 @@ from pytest_django.fixtures import Settings
 
 @pytest.mark.rule("docs.front")
 class TestFront:
-    def test_leads_to_portal_and_documentation(self) -> None:
+    def test_links_to_portal_and_documentation(self) -> None:
         answer = Client().get("/")
         page = answer.content.decode()
         assert answer.status_code == 200
         assert 'href="/portal"' in page and 'href="/api/docs"' in page
         assert "Open the link your shop gave you" in page
 
-    def test_leads_to_the_shop_where_there_is_one(self, settings: Settings) -> None:
+    def test_links_to_the_shop_if_there_is_one(self, settings: Settings) -> None:
         assert "Demo shop" not in Client().get("/").content.decode()
         settings.SHOP_PORT = 8001
         assert 'href="http://127.0.0.1:8001/"' in Client().get("/").content.decode()
@@ -26,5 +26,5 @@ class TestFront:
         page = Client().get("/").content.decode()
         assert "no account yet" not in page and "olga" not in page
 
-    def test_takes_no_post(self) -> None:
+    def test_refuses_a_post(self) -> None:
         assert Client().post("/").status_code == 405

@@ -155,7 +155,7 @@ class TestScope:
 
 
 class TestRole:
-    def test_counts_as_it_is_when_the_key_is_made(self, acme: Merchant) -> None:
+    def test_is_checked_when_the_key_is_created(self, acme: Merchant) -> None:
         """If a person's role changes before the form arrives, the scopes of the old role are refused."""
         admin = stage.person(acme, Role.ADMIN)
         Membership.objects.filter(pk=admin.pk).update(role=Role.DEVELOPER)
@@ -187,7 +187,7 @@ class TestLostRights:
         team.remove(owner, developer.pk)
         assert key.client_id in self.listed()[0]
 
-    def test_are_silent_about_keys_that_a_person_no_longer_knows(self, acme: Merchant) -> None:
+    def test_exclude_keys_that_a_person_no_longer_knows(self, acme: Merchant) -> None:
         owner, admin = stage.person(acme, Role.OWNER), stage.person(acme, Role.ADMIN)
         key = keys.create(admin, "Shop", ["checkouts:read"]).client
         keys.rotate(owner, key.pk)
@@ -195,7 +195,7 @@ class TestLostRights:
         team.remove(owner, admin.pk)
         assert not OutboundEmail.objects.filter(kind="keys_of_person").exists()
 
-    def test_are_not_lost_by_a_person_who_gains_some(self, acme: Merchant) -> None:
+    def test_are_not_reported_for_a_person_who_gains_rights(self, acme: Merchant) -> None:
         owner, developer = stage.person(acme, Role.OWNER), stage.person(acme, Role.DEVELOPER)
         keys.create(developer, "Shop", ["checkouts:read"])
         team.change_role(owner, developer.pk, Role.ADMIN)

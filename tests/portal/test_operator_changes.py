@@ -53,7 +53,7 @@ def change_user(client: Client, person: User, **fields: Any) -> Any:
 
 @pytest.mark.rule("operator.rights")
 class TestDelegate:
-    def test_gives_changes_and_takes_no_role(
+    def test_cannot_grant_change_or_remove_a_role(
         self, delegate: Client, acme: Merchant, owner: Membership
     ) -> None:
         mine = User.objects.get(email="delegate@service.example")
@@ -64,12 +64,14 @@ class TestDelegate:
         assert delegate.post(f"{path}/delete/", {"post": "yes"}).status_code == 403
         assert list(Membership.objects.values_list("user__email", "role")) == [("lea@acme.example", "owner")]
 
-    def test_changes_no_email_and_deletes_no_person(self, delegate: Client, owner: Membership) -> None:
+    def test_cannot_change_an_email_address_or_delete_a_person(
+        self, delegate: Client, owner: Membership
+    ) -> None:
         change_user(delegate, owner.user, email="mine@evil.example")
         delegate.post(f"/admin/portal/user/{owner.user_id}/delete/", {"post": "yes"})
         assert User.objects.get(pk=owner.user_id).email == "lea@acme.example"
 
-    def test_does_not_move_a_merchants_money(self, delegate: Client, acme: Merchant) -> None:
+    def test_cannot_change_a_merchants_provider_account(self, delegate: Client, acme: Merchant) -> None:
         form = stage.FORM | {"provider_account": "acct_evil"}
         delegate.post(f"/admin/payments/merchant/{acme.pk}/change/", form)
         assert Merchant.objects.get(pk=acme.pk).provider_account == ""

@@ -53,17 +53,17 @@ class TestTheOwner:
         page = self.sign_in().get("/portal")
         assert page.status_code == 200 and unpaid.merchant_order_id not in page.content.decode()
 
-    def test_wants_a_person_who_belongs_to_a_merchant(self) -> None:
+    def test_portal_requires_a_person_with_a_merchant(self) -> None:
         assert Client().get("/portal").status_code == 302
         client = Client()
         client.force_login(User.objects.create_user("nobody@example.com"))
         assert client.get("/portal").status_code == 403
 
-    def test_nobody_signs_up_by_themselves(self) -> None:
+    def test_there_is_no_sign_up(self) -> None:
         Client().post("/accounts/signup/", {"email": "new@example.com", "password1": "long-enough-password"})
         assert not User.objects.exists()
 
-    def test_a_wrong_password_stays_outside(self) -> None:
+    def test_a_wrong_password_does_not_log_in(self) -> None:
         create_merchant("Acme", "--email", "owner@acme.example")
         answer = Client().post("/accounts/login/", {"login": "owner@acme.example", "password": "wrong"})
         assert answer.status_code == 200 and "alert" in answer.content.decode()

@@ -90,7 +90,7 @@ class TestForm:
 
 
 class TestStoredRequest:
-    def test_runs_for_the_merchant_that_it_was_sent_for(
+    def test_runs_only_for_the_merchant_that_it_was_sent_for(
         self, owner: Membership, acme: Merchant, rival: Merchant
     ) -> None:
         """A form waits for a proof of identity, and the person switches to another merchant.
@@ -118,14 +118,16 @@ class TestPart:
     """An htmx request for a part of a page, after the person has switched to another merchant."""
 
     @pytest.mark.parametrize("path", ["/portal/webhooks?tested=1", "/portal/settings/preview", "/portal"])
-    def test_is_not_put_into_another_merchants_page(
+    def test_is_not_inserted_into_another_merchants_page(
         self, client: Client, acme: Merchant, rival: Merchant, path: str
     ) -> None:
         choose(client, rival)
         part = client.get(path, headers={"HX-Request": "true", "X-Merchant": str(acme.pk)})
         assert part["HX-Refresh"] == "true" and part.content == b""
 
-    def test_changes_nothing_either(self, client: Client, acme: Merchant, rival: Merchant) -> None:
+    def test_of_another_merchant_changes_nothing(
+        self, client: Client, acme: Merchant, rival: Merchant
+    ) -> None:
         order = stage.captured(rival)
         choose(client, rival)
         path, headers = f"/portal/checkouts/{order.pk}/notes", {"HX-Request": "true"}

@@ -20,7 +20,7 @@ def client(owner: Membership) -> Client:
 
 @pytest.mark.rule("portal.last_owner")
 class TestOwner:
-    def test_the_last_one_stays(self, client: Client, owner: Membership) -> None:
+    def test_the_last_owner_cannot_be_removed(self, client: Client, owner: Membership) -> None:
         for address, form in ((f"{owner.pk}/role", {"role": "viewer"}), (f"{owner.pk}/remove", {})):
             page = client.post(f"/portal/team/{address}", form, follow=True)
             assert "the last owner" in page.content.decode()
@@ -33,7 +33,7 @@ class TestOwner:
         assert not Membership.objects.filter(pk=owner.pk).exists()
         assert client.get("/portal").status_code == 403
 
-    def test_is_made_by_owners_alone(self, acme: Merchant, owner: Membership) -> None:
+    def test_can_be_appointed_only_by_owners(self, acme: Merchant, owner: Membership) -> None:
         admin = stage.person(acme, Role.ADMIN)
         for change in (
             lambda: team.change_role(admin, admin.pk, Role.OWNER),
@@ -45,7 +45,7 @@ class TestOwner:
                 change()
         assert Membership.objects.filter(role="owner").count() == 1
 
-    def test_role_is_looked_at_again_under_the_lock(self, acme: Merchant, owner: Membership) -> None:
+    def test_role_is_checked_again_under_the_lock(self, acme: Merchant, owner: Membership) -> None:
         second = stage.person(acme, Role.OWNER, "second@acme.example")
         team.change_role(second, owner.pk, Role.VIEWER)
         with pytest.raises(access.NotAllowed):

@@ -59,7 +59,7 @@ def taking(share: PaymentRequest, person: int) -> Callable[[], object]:
 
 
 @pytest.mark.rule("group.taken")
-def test_a_hundred_take_each_share_once(shares: list[PaymentRequest]) -> None:
+def test_a_hundred_browsers_claim_each_share_once(shares: list[PaymentRequest]) -> None:
     """Each person tries to take one of the nineteen shares. Exactly one person gets each share."""
     answers = at_once([taking(shares[person % SHARES], person) for person in range(CROWD)])
     assert Counter(answers) == {"done": SHARES, "share_not_open": CROWD - SHARES}
@@ -70,14 +70,16 @@ def test_a_hundred_take_each_share_once(shares: list[PaymentRequest]) -> None:
 
 
 @pytest.mark.rule("group.one_share")
-def test_one_browser_that_takes_all_at_once_has_one(shares: list[PaymentRequest]) -> None:
+def test_one_browser_that_claims_several_shares_at_once_gets_one(shares: list[PaymentRequest]) -> None:
     answers = at_once([taking(share, 1) for share in shares[:AT_ONCE]])
     assert set(answers) == {"done"}
     assert PaymentRequest.objects.exclude(claim_digest="").count() == 1
 
 
 @pytest.mark.rule("group.pays")
-def test_of_two_who_pay_one_share_who_has_taken_it_does(shares: list[PaymentRequest]) -> None:
+def test_of_two_mates_who_pay_one_share_only_the_one_with_the_claim_pays(
+    shares: list[PaymentRequest],
+) -> None:
     """Two people pay a share at once. If the share is claimed, only the person with the claim can pay."""
 
     def paying(share: PaymentRequest, claim: str, card: str) -> Callable[[], object]:

@@ -84,7 +84,7 @@ class TestAHundredCaptures:
     @pytest.mark.parametrize(
         "card", [pytest.param(SLOW_CARD, id="slow bank"), pytest.param(CARD, id="quick bank")]
     )
-    def test_of_one_checkout_are_one(self, service: Service, merchant: Merchant, card: str) -> None:
+    def test_of_one_checkout_capture_once(self, service: Service, merchant: Merchant, card: str) -> None:
         checkout = merchant.held(card)
         capture = verb(merchant, checkout, "capture")
         answers = at_once([capture] * MANY)
@@ -102,7 +102,7 @@ class TestAHundredCaptures:
 
 @pytest.mark.rule("refund.one")
 class TestAHundredRefunds:
-    def test_under_one_ref_are_one(self, service: Service, merchant: Merchant) -> None:
+    def test_under_one_reference_refund_once(self, service: Service, merchant: Merchant) -> None:
         checkout = merchant.captured()
         answers = at_once([verb(merchant, checkout, "refund", merchant_refund_ref=f"R-{uuid4()}")] * MANY)
         assert Counter(answer.status_code for answer in answers) == {204: 1, 200: MANY - 1}
@@ -111,7 +111,9 @@ class TestAHundredRefunds:
         assert [refund["refund_uuid"] for refund in refunded["refunds"]] == list(told)
         assert bank_calls(service, checkout, "refund") == ["succeeded"]
 
-    def test_under_a_ref_each_are_one_and_99_refusals(self, service: Service, merchant: Merchant) -> None:
+    def test_under_different_references_are_one_refund_and_99_refusals(
+        self, service: Service, merchant: Merchant
+    ) -> None:
         checkout = merchant.captured()
         refs = [f"R-{number}-{uuid4()}" for number in range(MANY)]
         answers = at_once(verb(merchant, checkout, "refund", merchant_refund_ref=ref) for ref in refs)
@@ -124,7 +126,7 @@ class TestAHundredRefunds:
 
 
 class TestALockedCheckout:
-    def test_holds_up_no_other(self, service: Service, merchant: Merchant) -> None:
+    def test_delays_no_other_checkout(self, service: Service, merchant: Merchant) -> None:
         locked, *others = [merchant.held() for _ in range(21)]
         began = time.monotonic()
         service.command("shell", "--command", HOLD.format(checkout=locked, seconds=HELD_SECONDS))

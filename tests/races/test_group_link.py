@@ -66,7 +66,7 @@ def link(service: Service, merchant: Merchant) -> str:
 
 
 @pytest.mark.rule("group.taken", "group.takes")
-def test_a_hundred_in_one_venue_take_each_share_once(service: Service, link: str) -> None:
+def test_a_hundred_browsers_in_one_network_claim_each_share_once(service: Service, link: str) -> None:
     """A person who is too late sees a message and the shares that are still free.
 
     The failed try does not count towards the network's hourly limit.

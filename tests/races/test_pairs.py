@@ -189,7 +189,7 @@ class TestAtTheSameMoment:
             ("not taken, in doubt", {"voided"}),
         ],
     )
-    def test_at_the_deadline_a_hold_is_taken_or_let_go(
+    def test_at_the_deadline_a_hold_is_either_captured_or_released(
         self, fresh: Fresh, state: str, ends: set[str]
     ) -> None:
         for milliseconds in range(0, 20, 4):
@@ -205,7 +205,7 @@ class TestInTheQueue:
     @pytest.mark.parametrize(
         "state", [pytest.param(state, marks=[pytest.mark.long] * (state in WIDEST)) for state in IN_LINE]
     )
-    def test_each_sees_what_the_one_before_has_done(self, fresh: Fresh, state: str) -> None:
+    def test_each_action_sees_the_result_of_the_previous_one(self, fresh: Fresh, state: str) -> None:
         for pair in permutations(IN_LINE[state], 2):
             checkout = fresh(state)
             rivals.check(checkout, queue(checkout, *pair))
@@ -215,7 +215,7 @@ class TestInTheQueue:
 @pytest.mark.long
 class TestBetweenThePhases:
     @pytest.mark.parametrize(("state", "verb"), BETWEEN)
-    def test_a_whole_rival_leaves_one_outcome(
+    def test_a_complete_rival_action_leaves_one_outcome(
         self, fresh: Fresh, monkeypatch: pytest.MonkeyPatch, phase: str, state: str, verb: str
     ) -> None:
         for rival in BETWEEN[state, verb]:

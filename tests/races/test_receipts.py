@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.mark.rule("receipt.sms")
-def test_ten_taps_ask_for_one_text(acme: Merchant, pay: Callable[..., Checkout]) -> None:
+def test_ten_taps_send_one_receipt(acme: Merchant, pay: Callable[..., Checkout]) -> None:
     checkout = captures.capture(acme, pay(factories.checkout(acme)).pk, cause=CAUSE)
     Checkout.objects.filter(pk=checkout.pk).update(lead=CustomerFactory.create())
     target = PaymentTarget(Checkout.objects.get(pk=checkout.pk))

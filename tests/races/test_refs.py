@@ -16,7 +16,7 @@ from tests.factories import CAUSE
 
 @pytest.mark.rule("refund.ref_conflict")
 @pytest.mark.django_db(transaction=True)
-def test_a_ref_used_twice_at_once_is_one_refund_and_a_conflict(
+def test_a_reference_used_twice_at_once_is_one_refund_and_a_conflict(
     acme: Merchant, pay: Callable[..., Checkout], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     both = [captures.capture(acme, pay(factories.checkout(acme)).pk, cause=CAUSE) for _ in range(2)]

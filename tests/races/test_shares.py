@@ -92,7 +92,7 @@ def attempt(name: str, share: PaymentRequest, barrier: Barrier) -> str:
     "before",
     ["paying", *(pytest.param(state, marks=pytest.mark.long) for state in ("open", "paid", "declined"))],
 )
-def test_each_pair_leaves_every_card_with_what_it_should_bear(
+def test_each_pair_of_actions_leaves_the_right_amount_on_every_card(
     share: Callable[[], PaymentRequest], before: str
 ) -> None:
     for pair in combinations_with_replacement(RIVALS, 2):

@@ -45,7 +45,7 @@ def act(admin: Client, address: str, action: str, *rows: Delivery | Subscription
 
 
 class TestSendingAgain:
-    def test_of_chosen_deliveries(self, admin: Client, operator: User, acme: Subscription) -> None:
+    def test_sends_the_selected_deliveries(self, admin: Client, operator: User, acme: Subscription) -> None:
         due, flying = parked(acme), emit(acme)
         claim_one()
         page = act(admin, DELIVERIES, "resend", due, flying)
@@ -53,25 +53,27 @@ class TestSendingAgain:
         due.refresh_from_db()
         assert (due.status, due.resent_by) == ("pending", f"user:{operator.pk}")
 
-    def test_of_a_hold_that_is_over_is_an_action_of_its_own(self, admin: Client, acme: Subscription) -> None:
+    def test_an_ended_hold_needs_its_own_action(self, admin: Client, acme: Subscription) -> None:
         due = parked(acme, EventType.AUTHORIZED)
         due.event.superseded_at = clock.now()
         due.event.save()
         assert "0 on their way again. 1 cannot" in act(admin, DELIVERIES, "resend", due)
         assert "1 on their way again" in act(admin, DELIVERIES, "resend_although_over", due)
 
-    def test_of_all_that_was_parked_lately(self, admin: Client, acme: Subscription) -> None:
+    def test_sends_all_recently_parked_deliveries(self, admin: Client, acme: Subscription) -> None:
         parked(acme)
         parked(acme)
         assert "Acme: 2 on their way again." in act(admin, SUBSCRIPTIONS, "resend_parked", acme)
 
-    def test_without_a_subscription_is_told(self, admin: Client, acme: Subscription) -> None:
+    def test_without_a_subscription_is_reported(self, admin: Client, acme: Subscription) -> None:
         due = parked(acme)
         subscriptions.end(acme.merchant)
         for address, action, row in ((DELIVERIES, "resend", due), (SUBSCRIPTIONS, "resend_parked", acme)):
             assert "Acme has no subscription to send to." in act(admin, address, action, row)
 
-    def test_is_not_for_those_who_only_look(self, client: Client, operator: User, acme: Subscription) -> None:
+    def test_is_refused_to_users_who_can_only_view(
+        self, client: Client, operator: User, acme: Subscription
+    ) -> None:
         User.objects.filter(pk=operator.pk).update(is_superuser=False)
         people.operate(client, User.objects.get(pk=operator.pk))
         due = parked(acme)

@@ -89,7 +89,7 @@ class TestConnecting:
         assert run(scenario()) == ("200", 0)
 
     @pytest.mark.parametrize("host", ["127.1", "2130706433", "0", "127.000.000.001", "127.0.0.1.", ""])
-    def test_to_an_address_in_another_spelling_is_not_tried(self, host: str) -> None:
+    def test_to_an_address_in_an_unusual_spelling_is_refused(self, host: str) -> None:
         async def scenario() -> tuple[str, int]:
             names = Names(["127.0.0.1"])
             async with transport.open_pool(allow_loopback=True, tls=TLS, names=names) as pool:
@@ -106,7 +106,7 @@ class TestConnecting:
 
         assert run(scenario()) == "200"
 
-    def test_tries_few_addresses_however_many_a_name_has(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_tries_only_a_few_addresses_of_a_name(self, monkeypatch: pytest.MonkeyPatch) -> None:
         names = Names([f"127.0.1.{number}" for number in range(200)] + ["127.0.0.1"])
         judged: list[str] = []
 
@@ -124,7 +124,7 @@ class TestConnecting:
         # The resolver checks all 201 addresses once. Each further check belongs to an attempt to connect.
         assert 0 < len(judged) - 201 <= 36
 
-    def test_to_several_addresses_where_nobody_listens_names_none(self) -> None:
+    def test_to_several_addresses_without_a_listener_names_no_address(self) -> None:
         async def scenario() -> str:
             names = Names(["127.0.0.9", "127.0.0.8", "::1"])
             async with transport.open_pool(allow_loopback=True, tls=TLS, names=names) as pool:
@@ -139,7 +139,7 @@ class TestConnecting:
 
         assert run(scenario()) == "timeout after 0.1 s"
 
-    def test_ends_at_the_deadline_in_the_handshake_and_is_left(self) -> None:
+    def test_ends_at_the_deadline_in_the_handshake_and_closes_the_connection(self) -> None:
         async def scenario() -> tuple[str, bool]:
             async with receiving(keeping_silent, reads=False) as receiver:
                 async with transport.open_pool(allow_loopback=True, tls=TLS) as pool:
@@ -148,7 +148,7 @@ class TestConnecting:
 
         assert run(scenario()) == ("timeout after 0.1 s", True)
 
-    def test_and_answering_share_one_deadline(self, tmp_path: Path) -> None:
+    def test_and_the_response_share_one_deadline(self, tmp_path: Path) -> None:
         server, client = certificate(tmp_path)
 
         async def scenario() -> tuple[str, float]:
@@ -164,7 +164,7 @@ class TestConnecting:
 
 
 class TestKeeping:
-    def test_posts_at_once_take_a_connection_each_and_all_are_kept(self) -> None:
+    def test_simultaneous_posts_use_one_connection_each_and_all_are_kept(self) -> None:
         async def scenario() -> tuple[set[str], int]:
             async with receiving(late(0.02)) as receiver:
                 async with transport.open_pool(allow_loopback=True, tls=TLS) as pool:
@@ -208,7 +208,7 @@ class TestKeeping:
         ],
         ids=["1.1", "close", "1.0", "1.0 kept alive", "101", "upgrade", "16 KiB", "more", "128 KiB"],
     )
-    def test_is_as_the_answer_says(self, head: bytes, is_kept: bool) -> None:
+    def test_follows_the_headers_of_the_response(self, head: bytes, is_kept: bool) -> None:
         async def scenario() -> int:
             async with receiving(answering(head)) as receiver:
                 async with transport.open_pool(allow_loopback=True, tls=TLS) as pool:
@@ -219,7 +219,7 @@ class TestKeeping:
 
         assert run(scenario()) == (1 if is_kept else 2)
 
-    def test_of_an_answer_without_a_length_ends_with_it(self) -> None:
+    def test_ends_with_a_response_without_a_length(self) -> None:
         async def scenario() -> tuple[transport.Answer, int]:
             async with receiving(closing(b"HTTP/1.1 200 OK\r\n\r\ntha", b"nks")) as receiver:
                 async with transport.open_pool(allow_loopback=True, tls=TLS) as pool:
@@ -230,7 +230,7 @@ class TestKeeping:
         assert (answer.http_status, answer.excerpt, connected) == (200, "thanks", 1)
 
     @pytest.mark.parametrize("limit", ["IDLE_SECONDS", "KEPT_SECONDS"])
-    def test_ends_by_itself(self, limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_ends_automatically(self, limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(connections, limit, 0.1)
 
         async def scenario() -> bool:
@@ -242,7 +242,7 @@ class TestKeeping:
 
         assert run(scenario())
 
-    def test_ends_in_time_even_when_we_are_late(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_ends_in_time_even_if_our_loop_is_late(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(connections, "IDLE_SECONDS", 0.1)
 
         async def scenario() -> tuple[list[str], int]:
@@ -256,7 +256,7 @@ class TestKeeping:
 
         assert run(scenario()) == (["200", "200"], 2)
 
-    def test_leaves_nothing_behind(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_leaves_no_task_or_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(connections, "IDLE_SECONDS", 0.1)
 
         async def scenario() -> list[str]:
@@ -315,7 +315,7 @@ class TestDeadline:
         assert run(scenario()) == ["timeout after 0 s", "200", "timeout after 0 s"]
 
 
-class TestLettingGo:
+class TestClosing:
     @pytest.mark.parametrize(
         ("behaviour", "came"),
         [
@@ -324,7 +324,7 @@ class TestLettingGo:
         ],
         ids=["before the answer", "in the body"],
     )
-    def test_of_a_post_that_is_cut_off_closes_its_connection_and_keeps_its_answer(
+    def test_of_a_cancelled_post_closes_its_connection_and_keeps_its_response(
         self, behaviour: Behaviour, came: str
     ) -> None:
         async def scenario() -> tuple[object, bool]:
@@ -338,7 +338,7 @@ class TestLettingGo:
 
         assert run(scenario()) == (came, True)
 
-    def test_closes_one_too_many_after_its_answer(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_closes_an_excess_connection_after_its_response(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(connections, "MAX_OPEN", 3)
 
         async def scenario() -> tuple[list[str], bool, int, int]:
@@ -356,14 +356,14 @@ class TestLettingGo:
     @pytest.mark.parametrize(
         ("files", "maximum"), [(256, 128), (20_000, 4096), (resource.RLIM_INFINITY, 4096)]
     )
-    def test_leaves_half_of_the_files_to_others(
+    def test_uses_at_most_half_of_the_file_descriptors(
         self, monkeypatch: pytest.MonkeyPatch, files: int, maximum: int
     ) -> None:
         monkeypatch.setattr(resource, "getrlimit", lambda _: (files, files))
         assert connections.max_open() == maximum
 
     @pytest.mark.parametrize("is_secret", [False, True], ids=["plain", "TLS"])
-    def test_closes_what_is_kept_and_what_is_used(self, is_secret: bool, tmp_path: Path) -> None:
+    def test_closes_kept_and_used_connections(self, is_secret: bool, tmp_path: Path) -> None:
         server, client = certificate(tmp_path)
 
         async def scenario() -> tuple[list[str], bool, int]:
@@ -379,7 +379,7 @@ class TestLettingGo:
 
         assert run(scenario()) == (["200", "200", CLOSED], True, 2)
 
-    def test_connects_to_nobody_any_more(self) -> None:
+    def test_prevents_new_connections(self) -> None:
         async def scenario() -> tuple[str, int]:
             async with receiving(answering(OK)) as receiver:
                 names = SlowNames(["127.0.0.1"])

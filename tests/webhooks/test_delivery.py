@@ -45,7 +45,7 @@ class TestRecord:
             seconds=5 * retries.jitter_factor(due.pk, 1)
         )
 
-    def test_authorized_is_parked_at_once_by_a_last_word(self) -> None:
+    def test_authorized_is_parked_at_once_by_a_final_response(self) -> None:
         due = emit(subscribe(), EventType.AUTHORIZED, valid_for=120)
         record(claim_one(), 400, "HTTP 400", 3)
         due.refresh_from_db()
@@ -58,7 +58,7 @@ class TestRecord:
         assert due.status == "parked"
 
     @pytest.mark.parametrize(("http_status", "status"), [(500, "superseded"), (200, "delivered")])
-    def test_an_attempt_in_flight_stands_when_its_event_is_superseded(
+    def test_an_attempt_in_flight_keeps_its_result_when_its_event_is_superseded(
         self, http_status: int, status: str
     ) -> None:
         due = emit(subscribe(), EventType.AUTHORIZED, valid_for=120)
@@ -85,7 +85,7 @@ class TestRecord:
         assert (due.status, due.lease_token) == ("pending", UUID(claimed.lease_token))
         assert due.attempts.get().ended_at is None
 
-    def test_finishes_a_batch_each_in_its_own_way(self) -> None:
+    def test_records_each_result_of_a_batch_separately(self) -> None:
         acme = subscribe()
         for _ in range(3):
             emit(acme)
@@ -137,7 +137,7 @@ class TestCloseLost:
         assert (due.status, due.attempt_count, due.lease_token) == ("pending", 1, None)
         assert due.next_attempt_at is not None and due.next_attempt_at > attempt.ended_at
 
-    def test_of_one_that_cannot_be_recorded_closes_the_others(self) -> None:
+    def test_closes_the_others_if_one_cannot_be_recorded(self) -> None:
         unknown, _ = self.lose()
         Delivery.objects.filter(pk=unknown.pk).update(event_type="of.a.later.release")
         due, _ = self.lose()
@@ -146,7 +146,7 @@ class TestCloseLost:
         assert due.attempts.get().error_message == "worker_lost"
         assert delivery.claim(slots=10, general_slots=10) == []
 
-    def test_leaves_a_living_lease_alone(self) -> None:
+    def test_does_not_close_a_valid_lease(self) -> None:
         emit(subscribe())
         claim_one()
         assert delivery.close_lost_attempts() == 0
@@ -162,7 +162,7 @@ class TestCloseLost:
 
 
 class TestEndPointless:
-    def test_supersedes_what_the_merchant_need_not_hear_any_more(self) -> None:
+    def test_supersedes_deliveries_of_superseded_events(self) -> None:
         due = emit(subscribe(), EventType.AUTHORIZED, valid_for=120)
         superseded(due)
         assert delivery.end_obsolete_deliveries() == 1
@@ -170,7 +170,7 @@ class TestEndPointless:
         assert (due.status, due.next_attempt_at) == ("superseded", None)
         assert due.ended_at is not None
 
-    def test_parks_what_is_past_its_window_or_has_no_subscription_left(self) -> None:
+    def test_parks_deliveries_past_their_window_or_without_a_subscription(self) -> None:
         late = emit(subscribe(), EventType.AUTHORIZED, valid_for=-1)
         rival = subscribe("Rival")
         unwanted = emit(rival)
@@ -178,7 +178,7 @@ class TestEndPointless:
         assert delivery.end_obsolete_deliveries() == 2
         assert set(Delivery.objects.filter(status="parked")) == {late, unwanted}
 
-    def test_leaves_alone_what_is_leased_or_still_has_a_point(self) -> None:
+    def test_keeps_deliveries_that_are_leased_or_still_useful(self) -> None:
         emit(subscribe(), EventType.AUTHORIZED, valid_for=120)
         leased = emit(subscribe("Rival"), EventType.AUTHORIZED, valid_for=120)
         delivery.claim(slots=10, general_slots=10)

@@ -128,13 +128,13 @@ class TestSending:
         assert headers["Content-Type"] == "application/json"
         assert headers["User-Agent"] == "MerchantCheckout-Webhooks/1"
 
-    def test_finds_due_rows_without_being_woken(
+    def test_finds_due_rows_without_a_wake_up(
         self, receiving: Callable[..., Receiver], sender: delivery_sender.Sender
     ) -> None:
         due = emit(subscribe(receiving().url))
         assert within(10, has_status(due, "delivered"))
 
-    def test_writes_a_line_for_each_attempt(
+    def test_logs_a_line_for_each_attempt(
         self, receiving: Callable[..., Receiver], sender: delivery_sender.Sender
     ) -> None:
         due, refused = emit(subscribe(receiving().url)), emit(subscribe(receiving(http_status=500).url))
@@ -145,7 +145,7 @@ class TestSending:
         told = {(line["outcome"], line["delivery"], line["status"]) for line in lines}
         assert told == {("delivered", str(due.pk), 200), ("refused", str(refused.pk), 500)}
 
-    def test_records_half_its_slots_at_once_and_fewer_a_moment_later(
+    def test_records_half_its_slots_at_once_and_fewer_after_a_short_wait(
         self, receiving: Callable[..., Receiver], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(delivery_sender, "GATHER_SECONDS", 60.0)
@@ -193,7 +193,7 @@ class TestSending:
         assert within(10, lambda: all(has_status(due, "delivered")() for due in deliveries))
         assert hanging.max_at_once == 10 and len(hanging.requests) == 10
 
-    def test_takes_no_more_than_its_slots_and_keeps_two_in_five_for_holds(
+    def test_uses_at_most_its_slots_and_keeps_two_in_five_for_holds(
         self, receiving: Callable[..., Receiver]
     ) -> None:
         patient, urgent = [receiving(seconds=30.0) for _ in range(2)], receiving(seconds=30.0)
@@ -211,7 +211,7 @@ class TestSending:
             time.sleep(1.2)
             assert (sum(receiver.at_once for receiver in patient), urgent.at_once) == (6, 4)
 
-    def test_a_delivery_that_cannot_be_signed_fails_alone(
+    def test_a_delivery_that_cannot_be_signed_does_not_affect_others(
         self, receiving: Callable[..., Receiver], sender: delivery_sender.Sender
     ) -> None:
         receiver = receiving()
@@ -252,7 +252,7 @@ class TestSending:
         assert canary.requests == []
         assert "127.0.0.1" not in (due.attempts.get().error_message or "")
 
-    def test_outlives_the_loss_of_its_database_connection(
+    def test_survives_the_loss_of_its_database_connection(
         self, receiving: Callable[..., Receiver], sender: delivery_sender.Sender
     ) -> None:
         acme = subscribe(receiving().url)
@@ -265,7 +265,7 @@ class TestSending:
         assert within(10, has_status(emit(acme), "delivered"))
 
     @pytest.mark.rule("delivery.lost_worker")
-    def test_ends_what_a_dead_worker_left_and_sends_it_again(
+    def test_ends_attempts_of_a_dead_worker_and_sends_them_again(
         self, receiving: Callable[..., Receiver], sender: delivery_sender.Sender
     ) -> None:
         receiver = receiving()
@@ -284,7 +284,7 @@ class TestSending:
 
 
 class TestASlowClaim:
-    def test_keeps_no_answer_from_being_recorded(
+    def test_does_not_delay_the_recording_of_results(
         self, receiving: Callable[..., Receiver], claims: SlowClaims
     ) -> None:
         receiver = receiving(seconds=30.0)
@@ -300,7 +300,7 @@ class TestASlowClaim:
             assert not claims.goes_on.is_set()
             claims.goes_on.set()
 
-    def test_that_outlasts_its_deadline_sends_nothing_that_nobody_would_hear(
+    def test_that_outlasts_its_deadline_sends_nothing(
         self, receiving: Callable[..., Receiver], claims: SlowClaims, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(transport, "DEADLINE_SECONDS", 0.2)
@@ -338,7 +338,7 @@ class TestStopping:
         assert all(has_status(due, "delivered")() for due in flying)
         assert not waiting.attempts.exists() and not idle.requests
 
-    def test_drains_what_a_claim_brings_that_was_under_way(
+    def test_drains_the_deliveries_of_a_claim_in_progress(
         self, receiving: Callable[..., Receiver], claims: SlowClaims
     ) -> None:
         claims.are_slow = True
@@ -349,7 +349,7 @@ class TestStopping:
             sender.stop(5)
         assert has_status(due, "delivered")()
 
-    def test_cuts_off_what_does_not_end_in_time_and_leaves_it_to_the_next_worker(
+    def test_cuts_off_slow_attempts_and_leaves_them_to_the_next_worker(
         self, receiving: Callable[..., Receiver], sender: delivery_sender.Sender
     ) -> None:
         receiver = receiving(seconds=30.0)
@@ -363,7 +363,7 @@ class TestStopping:
         assert (due.status, due.lease_token) == ("pending", None)
         assert due.attempts.get().error_message == "worker_lost"
 
-    def test_on_a_server_waits_longer_than_any_attempt_may_take(self) -> None:
+    def test_outside_local_mode_waits_longer_than_any_attempt(self) -> None:
         sandbox = {"ENVIRONMENT": "sandbox", "BASE_URL": "https://sandbox.example", "CHECKOUT_PAGE_URL": ""}
         tell = "import django; django.setup(); from webhooks import tasks; print(tasks.DRAIN_SECONDS)"
         told = subprocess.run(

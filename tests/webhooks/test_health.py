@@ -35,13 +35,13 @@ class TestHealth:
         assert (found.attempts, found.success_rate, found.p50_ms, found.last_error) == (0, None, None, "")
         assert (found.oldest_due_at, found.last_success_at, found.failing_since) == (None, None, None)
 
-    def test_tells_rate_and_durations(self, acme: Subscription) -> None:
+    def test_shows_rate_and_durations(self, acme: Subscription) -> None:
         answer(acme, *((200, ms) for ms in range(10, 100, 10)), (500, 1000))
         answer(subscribe("Rival"), (None, 5))
         found = health.read_health(acme)
         assert (found.attempts, found.success_rate, found.p50_ms, found.p95_ms) == (10, 0.9, 50, 1000)
 
-    def test_tells_since_when_it_fails_and_how(self, acme: Subscription) -> None:
+    def test_shows_since_when_the_endpoint_fails_and_the_error(self, acme: Subscription) -> None:
         answer(acme, (200, 5), (500, 5), (None, 5))
         first_failure = Attempt.objects.order_by("started_at")[1]
         found = health.read_health(acme)
@@ -50,7 +50,7 @@ class TestHealth:
         times = [found.last_success_at, found.failing_since, found.last_failure_at]
         assert None not in times and times == sorted(set(times), key=str)
 
-    def test_of_the_worst_endpoint_ends_nothing(self, acme: Subscription) -> None:
+    def test_of_the_worst_endpoint_does_not_end_its_subscription(self, acme: Subscription) -> None:
         answer(acme, *((None, 15_000) for _ in range(30)))
         Delivery.objects.update(status=Delivery.Status.PARKED, next_attempt_at=None, ended_at=clock.now())
         acme.refresh_from_db()
@@ -58,7 +58,7 @@ class TestHealth:
         emit(acme)
         assert claim_one().url == acme.url
 
-    def test_one_success_ends_the_failing(self, acme: Subscription) -> None:
+    def test_one_success_ends_the_failure(self, acme: Subscription) -> None:
         answer(acme, (500, 5), (200, 5))
         found = health.read_health(acme)
         assert found.failing_since is None and found.last_error == "HTTP 500"
@@ -66,11 +66,11 @@ class TestHealth:
         answer(acme, (200, 5))
         assert health.read_health(acme).working_since == found.working_since
 
-    def test_without_a_failure_says_not_since_when_it_works(self, acme: Subscription) -> None:
+    def test_without_a_failure_does_not_show_since_when_it_works(self, acme: Subscription) -> None:
         answer(acme, (200, 5))
         assert health.read_health(acme).working_since is None
 
-    def test_of_one_batch_the_order_of_time_counts(self, acme: Subscription) -> None:
+    def test_of_one_batch_uses_the_order_of_time(self, acme: Subscription) -> None:
         for _ in range(3):
             emit(acme)
         claimed = delivery.claim(slots=3, general_slots=3)
@@ -84,7 +84,7 @@ class TestHealth:
         found = health.read_health(acme)
         assert found.last_error == "HTTP 404" and found.failing_since == found.last_failure_at
 
-    def test_a_late_word_of_an_old_failure_changes_nothing(self, acme: Subscription) -> None:
+    def test_an_old_failure_that_is_recorded_late_changes_nothing(self, acme: Subscription) -> None:
         for _ in range(2):
             emit(acme)
         one, two = delivery.claim(slots=2, general_slots=2)
@@ -94,14 +94,14 @@ class TestHealth:
         found = health.read_health(acme)
         assert found.failing_since is None and found.last_success_at != found.last_failure_at
 
-    def test_parked_for_an_ended_subscription_is_not_the_new_ones(self, acme: Subscription) -> None:
+    def test_does_not_count_deliveries_parked_for_an_ended_subscription(self, acme: Subscription) -> None:
         due = emit(acme)
         Delivery.objects.filter(pk=due.pk).update(status="parked", next_attempt_at=None, ended_at=clock.now())
         subscriptions.end(acme.merchant)
         new = Subscription.objects.create(merchant=acme.merchant, url=acme.url, event_types=["*"])
         assert health.read_health(new).parked == 0
 
-    def test_what_we_lost_ourselves_is_not_its_fault(self, acme: Subscription) -> None:
+    def test_does_not_count_attempts_that_we_lost(self, acme: Subscription) -> None:
         emit(acme)
         claim_one()
         Delivery.objects.update(lease_until=clock.now() - timedelta(seconds=1))
@@ -109,7 +109,7 @@ class TestHealth:
         found = health.read_health(acme)
         assert (found.attempts, found.last_failure_at, found.failing_since) == (0, None, None)
 
-    def test_tells_what_waits_and_what_was_parked(self, acme: Subscription) -> None:
+    def test_shows_waiting_and_parked_deliveries(self, acme: Subscription) -> None:
         oldest, later = emit(acme), emit(acme)
         gone = emit(acme)
         Delivery.objects.filter(pk=later.pk).update(next_attempt_at=clock.now() + timedelta(hours=1))
@@ -134,7 +134,7 @@ class TestHealth:
         )
         assert health.read_health(acme).parked == counted
 
-    def test_looks_back_a_day(self, acme: Subscription) -> None:
+    def test_covers_one_day(self, acme: Subscription) -> None:
         answer(acme, (500, 5))
         Attempt.objects.update(started_at=clock.now() - timedelta(hours=25))
         assert health.read_health(acme).attempts == 0

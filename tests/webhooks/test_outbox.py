@@ -66,7 +66,7 @@ class TestEnvelope:
 class TestFilter:
     @pytest.mark.rule("event.test", "subscription.filter")
     @pytest.mark.parametrize(("event_types", "goes"), GOES.items(), ids=" ".join)
-    def test_lets_its_types_through_and_tests_always(
+    def test_passes_its_types_and_always_test_events(
         self, acme: Merchant, event_types: tuple[str, ...], goes: list[EventType]
     ) -> None:
         register(acme, *event_types)
@@ -74,7 +74,7 @@ class TestFilter:
         assert sent == {event_type: int(event_type in goes) for event_type in ALL}
 
     @pytest.mark.parametrize("event_type", ALL)
-    def test_without_a_subscription_leaves_the_event_alone(
+    def test_without_a_subscription_creates_no_delivery(
         self, acme: Merchant, rival: Merchant, event_type: EventType
     ) -> None:
         register(rival)
@@ -88,13 +88,13 @@ class TestFilter:
         happen(acme)
         assert claim_one().url == OLD_URL
 
-    def test_that_is_made_later_brings_nothing_of_before(self, acme: Merchant) -> None:
+    def test_that_is_created_later_excludes_earlier_events(self, acme: Merchant) -> None:
         happen(acme)
         register(acme)
         later = happen(acme)
         assert claimed_events() == {later.pk}
 
-    def test_that_is_widened_brings_nothing_of_before(self, acme: Merchant) -> None:
+    def test_that_is_widened_excludes_earlier_events(self, acme: Merchant) -> None:
         register(acme, "checkout.authorized")
         happen(acme)
         register(acme, "*")
@@ -102,7 +102,7 @@ class TestFilter:
         assert claimed_events() == {later.pk}
 
     @pytest.mark.rule("subscription.filter")
-    def test_that_is_narrowed_keeps_what_waits(self, acme: Merchant) -> None:
+    def test_that_is_narrowed_keeps_waiting_deliveries(self, acme: Merchant) -> None:
         register(acme, "*")
         waiting = happen(acme)
         register(acme, "checkout.authorized")
@@ -141,7 +141,7 @@ def subscribed(acme: Merchant) -> None:
 class TestTheEndOfAHold:
     @pytest.mark.rule("event.superseded")
     @pytest.mark.parametrize("verb", [capture, cancel, lapse])
-    def test_supersedes_its_own_word_and_leaves_its_release_due(
+    def test_supersedes_the_hold_event_and_keeps_the_release_due(
         self, held: Checkout, verb: Callable[[Checkout], None]
     ) -> None:
         verb(held)
@@ -163,14 +163,14 @@ class TestTheEndOfAHold:
         due.refresh_from_db()
         return due.status
 
-    def test_supersedes_what_was_to_be_retried(self, acme: Merchant) -> None:
+    def test_supersedes_a_delivery_that_waits_for_its_retry(self, acme: Merchant) -> None:
         due = self.word(acme)
         record(claim_one(), 503, "HTTP 503")
         assert self.status_after_the_end(due) == "superseded"
 
     @pytest.mark.rule("event.superseded")
     @pytest.mark.parametrize(("http_status", "status"), [(200, "delivered"), (503, "superseded")])
-    def test_leaves_the_attempt_in_flight_its_result(
+    def test_keeps_the_result_of_an_attempt_in_flight(
         self, acme: Merchant, http_status: int, status: str
     ) -> None:
         due, claimed = self.word(acme), claim_one()
@@ -180,15 +180,15 @@ class TestTheEndOfAHold:
         assert (due.status, due.next_attempt_at) == (status, None)
 
     @pytest.mark.parametrize(("http_status", "status"), [(200, "delivered"), (404, "parked")])
-    def test_leaves_what_has_ended(self, acme: Merchant, http_status: int, status: str) -> None:
+    def test_does_not_change_ended_deliveries(self, acme: Merchant, http_status: int, status: str) -> None:
         due = self.word(acme)
         record(claim_one(), http_status)
         assert self.status_after_the_end(due) == status
 
-    def test_ends_no_other_hold(self, acme: Merchant) -> None:
+    def test_does_not_affect_another_hold(self, acme: Merchant) -> None:
         assert self.status_after_the_end(self.word(acme, uuid4())) == "pending"
 
-    def test_ends_no_other_word_of_the_checkout(self, acme: Merchant) -> None:
+    def test_does_not_affect_other_events_of_the_checkout(self, acme: Merchant) -> None:
         for event_type in (EventType.OPTED_IN, EventType.VOIDED):
             event = outbox.emit(acme, event_type, {}, at=clock.now(), checkout_uuid=CHECKOUT)
             assert self.status_after_the_end(event.deliveries.get()) == "pending"
@@ -196,7 +196,7 @@ class TestTheEndOfAHold:
 
 @pytest.mark.rule("sandbox.advance")
 @pytest.mark.django_db(transaction=True)
-def test_time_that_passes_waits_for_an_attempt_that_ends(acme: Merchant) -> None:
+def test_advancing_time_waits_for_an_attempt_that_ends(acme: Merchant) -> None:
     """Check that `outbox.advance` locks deliveries before attempts.
 
     A process that ends an attempt uses the same order. With the opposite order, the two would deadlock.

@@ -68,7 +68,7 @@ def statements(asked: str) -> Iterator[str]:
 shop = pytest.fixture(subscribe)
 
 
-def test_of_an_attempt_from_emit_to_record(shop: Subscription) -> None:
+def test_an_attempt_reads_only_the_partition_of_its_day(shop: Subscription) -> None:
     with reading(clock.now()):
         outbox.emit(shop.merchant, EventType.VOIDED, {}, at=clock.now())
         record(claim_one(), 500, "HTTP 500")
@@ -76,7 +76,7 @@ def test_of_an_attempt_from_emit_to_record(shop: Subscription) -> None:
         record(claim_one(), 200)
 
 
-def test_of_an_attempt_that_succeeds_nothing_is_written_in_an_index(shop: Subscription) -> None:
+def test_a_successful_attempt_writes_no_index_entry(shop: Subscription) -> None:
     emit(shop)
     claimed, before = claim_one(), ended_on_their_pages()
     record(claimed, 200)
@@ -110,14 +110,14 @@ def ended_on_their_pages() -> int:
     return int(count)
 
 
-def test_of_an_attempt_to_deliver_what_is_days_old(shop: Subscription) -> None:
+def test_an_attempt_for_an_old_event_reads_only_the_partition_of_its_day(shop: Subscription) -> None:
     at = clock.now() - timedelta(days=3)
     renamed(emit(shop).event_id, at)
     with reading(at):
         record(claim_one(), 200)
 
 
-def test_of_leases_that_were_lost_and_deliveries_without_a_point(shop: Subscription) -> None:
+def test_ending_lost_and_pointless_deliveries_reads_only_todays_partition(shop: Subscription) -> None:
     emit(shop, EventType.AUTHORIZED, valid_for=-1)
     emit(shop)
     claim_one()
@@ -126,7 +126,7 @@ def test_of_leases_that_were_lost_and_deliveries_without_a_point(shop: Subscript
         assert delivery.close_lost_attempts() == 1 and delivery.end_obsolete_deliveries() == 1
 
 
-def test_of_a_hold_that_ends(shop: Subscription) -> None:
+def test_the_end_of_a_hold_reads_only_the_partition_of_its_day(shop: Subscription) -> None:
     now, checkout = clock.now(), uuid7()
     outbox.emit(shop.merchant, EventType.AUTHORIZED, {}, at=now, checkout_uuid=checkout, valid_until=now)
     with reading(now):
@@ -134,7 +134,7 @@ def test_of_a_hold_that_ends(shop: Subscription) -> None:
     assert Delivery.objects.get().status == "superseded"
 
 
-def test_of_one_order_and_of_one_event(shop: Subscription) -> None:
+def test_lookups_of_one_order_and_one_event_read_only_todays_partition(shop: Subscription) -> None:
     now, checkout = clock.now(), uuid7()
     event = outbox.emit(shop.merchant, EventType.VOIDED, {}, at=now, checkout_uuid=checkout)
     record(claim_one(), 200)
@@ -142,7 +142,7 @@ def test_of_one_order_and_of_one_event(shop: Subscription) -> None:
         assert lookup.attempts_about(checkout).count() == lookup.attempts_of([event.pk]).count() == 1
 
 
-def test_of_what_is_sent_again_but_for_its_checks(shop: Subscription) -> None:
+def test_a_resend_apart_from_its_checks_reads_only_todays_partition(shop: Subscription) -> None:
     due = emit(shop)
     record(claim_one(), 404, "HTTP 404")
     with reading(clock.now()):
@@ -190,7 +190,7 @@ def test_of_a_page_of_the_feed_are_in_the_order_of_an_index(api: Api, query: str
 @pytest.mark.parametrize(
     "path", ["webhooks/deliveries?event_type=webhook.test", "events?type=checkout.voided"]
 )
-def test_of_a_seldom_type_that_are_kept_for_all_values_take_its_index(api: Api, path: str) -> None:
+def test_prepared_plans_of_a_rare_type_use_its_index(api: Api, path: str) -> None:
     asked: list[str] = []
 
     def noted(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> Any:

@@ -59,7 +59,7 @@ class TestResend:
             record(claim_one(), 500, "HTTP 500")
             assert stands(due)[:2] == ("parked", None)
 
-    def test_of_one_that_still_waits_gives_it_its_own_time_back(self, acme: Subscription) -> None:
+    def test_of_a_waiting_delivery_restores_its_planned_time_afterwards(self, acme: Subscription) -> None:
         due = emit(acme)
         record(claim_one(), 500, "HTTP 500")
         due.refresh_from_db()
@@ -75,7 +75,7 @@ class TestResend:
         five_minutes = timedelta(seconds=300 * retries.jitter_factor(due.pk, 2))
         assert due.next_attempt_at == ended_at + five_minutes, "the resent one is not counted"
 
-    def test_whose_worker_is_lost_goes_back_too(self, acme: Subscription) -> None:
+    def test_whose_worker_is_lost_restores_the_delivery(self, acme: Subscription) -> None:
         due = parked(acme)
         resending.resend(acme.merchant, due.pk, cause=DORA)
         claim_one()
@@ -84,7 +84,7 @@ class TestResend:
         assert stands(due)[0] == "parked"
         resending.resend(acme.merchant, due.pk, cause=DORA)
 
-    def test_keeps_to_the_pace(self, acme: Subscription) -> None:
+    def test_respects_the_pace_of_the_endpoint(self, acme: Subscription) -> None:
         due, over = parked(acme), parked(acme, EventType.AUTHORIZED)
         over.event.superseded_at = clock.now()
         over.event.save()
@@ -93,13 +93,13 @@ class TestResend:
             resending.resend(acme.merchant, row.pk, cause=DORA, although_over=True)
         assert delivery.claim(slots=2, general_slots=2) == []
 
-    def test_a_hold_is_as_urgent_as_it_was(self, acme: Subscription) -> None:
+    def test_keeps_a_hold_urgent(self, acme: Subscription) -> None:
         due = parked(acme, EventType.AUTHORIZED)
         Endpoint.objects.create(subscription=acme, paced_until=clock.now() + timedelta(hours=1))
         resending.resend(acme.merchant, due.pk, cause=DORA)
         assert claim_one().delivery_id == str(due.pk)
 
-    def test_a_hold_that_waits_again_by_itself_is_urgent_again(self, acme: Subscription) -> None:
+    def test_a_hold_that_waits_for_its_own_retry_again_is_urgent(self, acme: Subscription) -> None:
         due = emit(acme, EventType.AUTHORIZED, valid_for=100)
         record(claim_one(), 500, "HTTP 500")
         resending.resend(acme.merchant, due.pk, cause=DORA)
@@ -107,7 +107,7 @@ class TestResend:
         due.refresh_from_db()
         assert (due.status, due.is_urgent) == ("pending", True)
 
-    def test_goes_to_the_subscription_of_today(self, acme: Subscription) -> None:
+    def test_uses_the_current_subscription(self, acme: Subscription) -> None:
         due = parked(acme)
         subscriptions.end(acme.merchant)
         new = Subscription.objects.create(
@@ -116,7 +116,7 @@ class TestResend:
         resending.resend(acme.merchant, due.pk, cause=DORA)
         assert claim_one().url == new.url
 
-    def test_wants_a_subscription(self, acme: Subscription) -> None:
+    def test_requires_a_subscription(self, acme: Subscription) -> None:
         due = parked(acme)
         subscriptions.end(acme.merchant)
         before = stands(due)
@@ -167,7 +167,7 @@ class TestRefusals:
         assert stands(due) == before
         assert not Attempt.objects.filter(actor="user:dora").exists()
 
-    def test_another_merchants(self, acme: Subscription) -> None:
+    def test_a_delivery_of_another_merchant(self, acme: Subscription) -> None:
         rival = subscribe("Rival")
         self.refuse(parked(acme), resending.DeliveryNotFound, rival.merchant)
 
@@ -197,7 +197,7 @@ class TestRefusals:
         self.refuse(due, resending.BodyDeleted)
 
     @pytest.mark.rule("resend.age")
-    def test_one_that_goes_soon(self, acme: Subscription) -> None:
+    def test_one_that_will_be_deleted_soon(self, acme: Subscription) -> None:
         due, young = parked(acme), parked(acme)
         old, young = (
             Delivery.objects.get(event=renamed(due.event_id, clock.now() - timedelta(days=days)))
@@ -220,7 +220,7 @@ class TestRefusals:
         record(claim_one(), 500, "HTTP 500")
         assert stands(due)[0] == ("superseded" if change == "superseded_at" else "parked")
 
-    def test_a_hold_that_ends_meanwhile_is_not_sent(
+    def test_a_hold_that_ends_during_the_request_is_not_sent(
         self, acme: Subscription, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         due = parked(acme, EventType.AUTHORIZED)
@@ -260,7 +260,7 @@ class TestMany:
         return [parked(acme), parked(acme), flying, done, over]
 
     @pytest.mark.rule("resend.same_event")
-    def test_of_a_selection_sends_those_that_can_be(self, acme: Subscription, five: list[Delivery]) -> None:
+    def test_of_a_selection_sends_the_possible_ones(self, acme: Subscription, five: list[Delivery]) -> None:
         rivals = parked(subscribe("Rival"))
         chosen = [due.pk for due in [*five, rivals]]
         assert resending.resend_selected(acme.merchant, chosen, cause=DORA) == (2, 3)
@@ -269,14 +269,14 @@ class TestMany:
             five[1].pk,
         }
 
-    def test_of_a_selection_sends_what_is_over_when_that_is_confirmed(
+    def test_of_a_selection_sends_ended_holds_if_confirmed(
         self, acme: Subscription, five: list[Delivery]
     ) -> None:
         chosen = [due.pk for due in five]
         sent = resending.resend_selected(acme.merchant, chosen, cause=DORA, although_over=True)
         assert sent == (3, 2)
 
-    def test_leaves_out_what_has_nothing_left_to_send(self, acme: Subscription) -> None:
+    def test_leaves_out_deliveries_with_a_deleted_body(self, acme: Subscription) -> None:
         emptied = parked(acme, EventType.OPTED_IN)
         emptied.event.body_deleted_at = clock.now()
         emptied.event.save()
@@ -293,7 +293,7 @@ class TestMany:
         assert resending.resend_parked(acme.merchant, since, cause=DORA) == (1, 0)
         assert stands(new)[0] == "pending" and stands(old)[0] == "parked"
 
-    def test_gets_past_those_that_cannot_be_sent(
+    def test_skips_deliveries_that_cannot_be_sent(
         self, acme: Subscription, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(resending, "MAX_RESENT", 2)
@@ -306,7 +306,9 @@ class TestMany:
         assert resending.resend_parked(acme.merchant, since, cause=DORA) == (1, 2)
         assert stands(wanted)[0] == "pending"
 
-    def test_takes_so_many_at_one_time(self, acme: Subscription, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_takes_a_maximum_number_at_a_time(
+        self, acme: Subscription, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(resending, "MAX_RESENT", 2)
         for _ in range(3):
             parked(acme)
@@ -314,7 +316,7 @@ class TestMany:
         assert resending.resend_parked(acme.merchant, since, cause=DORA) == (2, 0)
         assert resending.resend_parked(acme.merchant, since, cause=DORA) == (1, 0)
 
-    def test_costs_the_same_statements_however_many(
+    def test_costs_the_same_statements_for_any_number(
         self, acme: Subscription, django_assert_max_num_queries: DjangoAssertNumQueries
     ) -> None:
         for _ in range(30):

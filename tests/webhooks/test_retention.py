@@ -50,11 +50,11 @@ class TestPersonalBodies:
         assert EMAIL.encode() in body and body == due.event.plain_body
         assert headers.signed_headers(claimed, body)["X-Service-Event-Type"] == "marketing.opted_in"
 
-    def test_other_bodies_are_kept_as_they_are_sent(self, acme: Subscription) -> None:
+    def test_other_bodies_are_stored_as_they_are_sent(self, acme: Subscription) -> None:
         due = emit(acme)
         assert bytes(due.event.body) == due.event.plain_body == claim_one().body
 
-    def test_what_the_receiver_said_of_one_is_not_kept(self, acme: Subscription) -> None:
+    def test_the_receivers_response_is_not_stored(self, acme: Subscription) -> None:
         personal, other = opt_in(acme), emit(acme)
         for due in (personal, other):
             Delivery.objects.exclude(pk=due.pk).update(next_attempt_at=clock.now() + timedelta(hours=1))
@@ -73,12 +73,12 @@ class TestPersonalBodies:
         assert due.event.body_deleted_at is not None
         assert retention.delete_personal_bodies() == 0
 
-    def test_that_nobody_wanted_are_deleted_too(self, acme: Subscription) -> None:
+    def test_without_a_delivery_are_deleted_too(self, acme: Subscription) -> None:
         due = aged(opt_in(acme), 8)
         due.delete()
         assert retention.delete_personal_bodies() == 1
 
-    def test_are_kept_until_then(self, acme: Subscription) -> None:
+    def test_are_kept_until_a_week_after_their_end(self, acme: Subscription) -> None:
         aged(opt_in(acme), 6.9)
         aged(opt_in(acme), 8, status="pending")
         ended_late = aged(opt_in(acme), 8)
@@ -104,7 +104,7 @@ class TestOldEvents:
 
     @pytest.mark.rule("secret.retention")
     @pytest.mark.parametrize("has_partitions", [True, False])
-    def test_go_with_their_deliveries_and_attempts_after_thirty_days(
+    def test_are_deleted_with_deliveries_and_attempts_after_thirty_days(
         self, acme: Subscription, has_partitions: bool
     ) -> None:
         assert timedelta(days=30) == settings.WEBHOOK_RETENTION
@@ -131,7 +131,7 @@ class TestOldEvents:
         assert not Event.objects.exists() and not Delivery.objects.exists() and not Attempt.objects.exists()
 
     @pytest.mark.rule("secret.retention")
-    def test_that_have_not_ended_hold_their_day_up_and_no_other(self, acme: Subscription) -> None:
+    def test_that_have_not_ended_keep_only_the_partition_of_their_day(self, acme: Subscription) -> None:
         partitions_of(60)
         gone, kept = self.old(acme, 51), self.old(acme, 50)
         self.old(acme, 50, status="pending")
@@ -146,7 +146,7 @@ class TestOldEvents:
         assert not Delivery.objects.filter(pk=kept.pk).exists() and not Event.objects.exists()
 
     @pytest.mark.rule("secret.retention")
-    def test_whose_partition_was_missing_are_sent_and_go_in_their_time(self, acme: Subscription) -> None:
+    def test_without_a_partition_are_still_sent_and_later_deleted(self, acme: Subscription) -> None:
         """Check that events are stored and sent even if the partition of today is missing."""
         with connection.cursor() as cursor:
             for table in PARTITIONED:
@@ -163,14 +163,14 @@ class TestOldEvents:
         assert retention.create_partitions() == len(PARTITIONED)
 
     @pytest.mark.rule("secret.retention")
-    def test_that_were_caught_stay_while_something_older_has_not_ended(self, acme: Subscription) -> None:
+    def test_in_the_default_partition_stay_while_an_older_one_is_open(self, acme: Subscription) -> None:
         gone, kept = self.old(acme, 51), self.old(acme, 40)
         waits = self.old(acme, 50, status="pending")
         retention.drop_old_partitions()
         assert set(Delivery.objects.all()) == {kept, waits} and gone.pk
         assert Event.objects.count() == Attempt.objects.count() == 2
 
-    def test_that_were_caught_go_in_small_batches(
+    def test_in_the_default_partition_are_deleted_in_small_batches(
         self, acme: Subscription, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(partitions, "ROWS", 2)
@@ -183,7 +183,7 @@ class TestOldEvents:
         assert not Event.objects.exists()
 
     @pytest.mark.rule("secret.retention")
-    def test_that_were_caught_go_after_their_attempts_also_if_those_take_longer(
+    def test_in_the_default_partition_are_deleted_after_their_attempts(
         self, acme: Subscription, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         due = self.old(acme, 31)
@@ -204,7 +204,7 @@ class TestOldEvents:
 
     @pytest.mark.rule("secret.retention")
     @pytest.mark.parametrize("referring", [[ATTEMPTS, ENDED_DELIVERIES], [ATTEMPTS]])
-    def test_stay_while_a_row_of_their_day_may_refer_to_them(self, referring: list[Partitioned]) -> None:
+    def test_stay_while_a_row_of_their_day_can_refer_to_them(self, referring: list[Partitioned]) -> None:
         partitions_of(31)
         before = clock.now() - timedelta(days=30)
         if ENDED_DELIVERIES not in referring:
@@ -218,7 +218,7 @@ class TestOldEvents:
 
 
 class TestEndedSubscriptions:
-    def test_go_once_nothing_is_left_of_them(self, acme: Subscription) -> None:
+    def test_are_deleted_once_no_delivery_is_left(self, acme: Subscription) -> None:
         for days in (31, 33):
             rival = subscribe(f"Rival {days}")
             ended_at = clock.now() - timedelta(days=days)
@@ -226,7 +226,7 @@ class TestEndedSubscriptions:
         assert retention.delete_ended_subscriptions() == 1
         assert not Subscription.objects.filter(merchant__name="Rival 33").exists()
 
-    def test_go_after_an_hour_if_they_never_had_a_delivery(self, acme: Subscription) -> None:
+    def test_are_deleted_after_an_hour_if_they_never_had_a_delivery(self, acme: Subscription) -> None:
         for minutes in (59, 61):
             rival = subscribe(f"Rival {minutes}")
             ended_at = clock.now() - timedelta(minutes=minutes)
@@ -236,7 +236,7 @@ class TestEndedSubscriptions:
         emit(acme)
         assert Subscription.objects.get(pk=acme.pk).has_deliveries
 
-    def test_stay_while_something_waits_for_them(self, acme: Subscription) -> None:
+    def test_stay_while_a_delivery_waits(self, acme: Subscription) -> None:
         emit(acme)
         Subscription.objects.update(ended_at=clock.now() - timedelta(days=99))
         assert retention.delete_ended_subscriptions() == 0
@@ -245,7 +245,7 @@ class TestEndedSubscriptions:
 @pytest.mark.rule("secret.retention")
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("table", PARTITIONED, ids=lambda table: table.table)
-def test_of_a_day_that_somebody_reads_nothing_goes_before_what_refers_to_it(table: Partitioned) -> None:
+def test_a_locked_partition_keeps_the_partitions_that_it_refers_to(table: Partitioned) -> None:
     """Check that a day's partition is not dropped while a locked partition of that day refers to it.
 
     Here, another session locks the partition of `table`. Only partitions that refer to it are dropped.

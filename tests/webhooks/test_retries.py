@@ -65,10 +65,10 @@ class TestAuthorized:
         assert seconds_to_next("checkout.authorized", attempts=attempts, ended=0.2) == pytest.approx(expected)
 
     @pytest.mark.parametrize(("attempts", "ended"), [(1, 15.0), (2, 33.0), (3, 90.0)])
-    def test_waits_three_seconds_after_a_late_end(self, attempts: int, ended: float) -> None:
+    def test_waits_three_seconds_after_a_late_previous_attempt(self, attempts: int, ended: float) -> None:
         assert seconds_to_next("checkout.authorized", attempts=attempts, ended=ended) == ended + 3
 
-    def test_parks_after_the_fourth(self) -> None:
+    def test_parks_after_the_fourth_attempt(self) -> None:
         assert seconds_to_next("checkout.authorized", attempts=4, ended=76, valid_for=120) is None
 
     @pytest.mark.rule("delivery.hold")
@@ -81,7 +81,7 @@ class TestAuthorized:
 
     @pytest.mark.rule("delivery.last_word")
     @pytest.mark.parametrize("http_status", [None, 408, 429, 500, 502, 503, 504, 599])
-    def test_retries_silence_and_answers_that_say_not_now(self, http_status: int | None) -> None:
+    def test_retries_after_no_response_and_after_temporary_errors(self, http_status: int | None) -> None:
         assert (
             seconds_to_next("checkout.authorized", attempts=1, ended=1, http_status=http_status) is not None
         )
@@ -90,11 +90,11 @@ class TestAuthorized:
     @pytest.mark.parametrize(
         "http_status", [101, 301, 302, 307, 400, 401, 403, 404, 407, 409, 410, 428, 430, 600, 999]
     )
-    def test_parks_at_once_on_any_other_answer(self, http_status: int) -> None:
+    def test_parks_at_once_after_any_other_response(self, http_status: int) -> None:
         assert seconds_to_next("checkout.authorized", attempts=1, ended=1, http_status=http_status) is None
 
     @given(delivery_id=st.uuids(), took=st.lists(st.floats(0, 15), min_size=4, max_size=4))
-    def test_makes_four_attempts_within_the_window_however_slow(
+    def test_makes_four_attempts_within_the_window_at_any_speed(
         self, delivery_id: UUID, took: list[float]
     ) -> None:
         starts: list[float] = [0.0]
@@ -116,17 +116,17 @@ class TestAuthorized:
 class TestThreeDays:
     GAPS = (60, 300, 1800, 7200, 21600, 43200, 72000, 111600)
 
-    def test_counts_its_gaps_from_the_previous_end(self, event_type: str) -> None:
+    def test_counts_its_gaps_from_the_end_of_the_previous_attempt(self, event_type: str) -> None:
         for attempts, gap in enumerate(self.GAPS, start=1):
             expected = 9000 + gap * retries.jitter_factor(DELIVERY, attempts)
             assert seconds_to_next(event_type, attempts=attempts, ended=9000) == pytest.approx(expected)
 
-    def test_parks_after_the_ninth(self, event_type: str) -> None:
+    def test_parks_after_the_ninth_attempt(self, event_type: str) -> None:
         assert seconds_to_next(event_type, attempts=8, ended=9000) is not None
         assert seconds_to_next(event_type, attempts=9, ended=9000) is None
 
     @given(http_status=STATUSES)
-    def test_retries_whatever_the_answer_was(self, event_type: str, http_status: int | None) -> None:
+    def test_retries_after_any_failed_response(self, event_type: str, http_status: int | None) -> None:
         assert seconds_to_next(event_type, attempts=1, ended=1, http_status=http_status) is not None
 
     @given(delivery_id=st.uuids())
@@ -156,9 +156,9 @@ class TestPolicy:
 @pytest.mark.rule("delivery.delivered")
 class TestIsDelivered:
     @pytest.mark.parametrize("http_status", [200, 201, 204, 299])
-    def test_takes_any_2xx(self, http_status: int) -> None:
+    def test_accepts_any_2xx(self, http_status: int) -> None:
         assert retries.is_delivered(http_status)
 
     @pytest.mark.parametrize("http_status", [None, 100, 199, 300, 304, 400, 500])
-    def test_takes_nothing_else(self, http_status: int | None) -> None:
+    def test_refuses_any_other_status(self, http_status: int | None) -> None:
         assert not retries.is_delivered(http_status)

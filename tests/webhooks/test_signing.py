@@ -51,7 +51,7 @@ class TestSign:
 
 
 @pytest.mark.parametrize("constant", ["NaN", "Infinity", "-Infinity"])
-def test_what_python_takes_for_numbers_and_json_does_not_is_refused(constant: str) -> None:
+def test_numbers_that_are_valid_only_in_python_are_refused(constant: str) -> None:
     body = f'{{"id": {constant}}}'.encode()
     assert refusal(signing.sign([NEW], body, AT), body) == "invalid_json"
 
@@ -90,7 +90,7 @@ class TestVectors:
         assert set(reasons) == {"accepted", *get_args(signing.Reason)}
         assert min(reasons.values()) > 10
 
-    def test_the_text_of_a_body_is_its_bytes(self) -> None:
+    def test_the_text_of_a_body_equals_its_bytes(self) -> None:
         for name, forms in vectors.FILE["bodies"].items():
             raw = base64.b64decode(forms["base64"], validate=True)
             if forms["text"] is None:
@@ -110,7 +110,7 @@ class TestVerify:
         assert signing.verify(both, BODY, [OLD], AT)
         assert signing.verify(signing.sign([OLD], BODY, AT), BODY, [NEW, OLD], AT)
 
-    def test_takes_no_empty_secret(self) -> None:
+    def test_ignores_an_empty_secret(self) -> None:
         assert refusal(signing.sign([""], BODY, AT), secrets=(NEW, "")) == "no_matching_signature"
 
     def test_ignores_unknown_schemes(self) -> None:
@@ -127,7 +127,7 @@ class TestVerify:
             *(f" t={AT},v1=abc", f"t={'9' * 5000},v1=abc"),
         ],
     )
-    def test_calls_a_header_it_cannot_read_malformed(self, header: str | None) -> None:
+    def test_reports_an_unreadable_header_as_malformed(self, header: str | None) -> None:
         assert refusal(header) == "malformed_header"
 
     @pytest.mark.parametrize("entry", ["", "é", "\udce9", "0" * 64])
@@ -159,7 +159,7 @@ class TestVerify:
     def test_refuses_a_signed_body_that_is_no_json_object(self, body: bytes) -> None:
         assert refusal(signing.sign([NEW], body, AT), body) == "invalid_json"
 
-    def test_checks_the_signature_before_it_trusts_the_time_and_the_time_before_the_body(self) -> None:
+    def test_checks_signature_then_time_then_body(self) -> None:
         stale = AT + 1000
         assert refusal(f"t={AT},v1=abc", b"{", stale) == "no_matching_signature"
         assert refusal(signing.sign([NEW], b"{", AT), b"{", stale) == "timestamp_out_of_tolerance"

@@ -33,13 +33,13 @@ def going_on_after(goes_on: threading.Event) -> Iterator[None]:
     wait_for(lambda: not is_noticed(), within=30)
 
 
-def test_whose_loop_stands_still_is_noticed() -> None:
+def test_a_sender_with_a_blocked_loop_is_detected() -> None:
     goes_on = threading.Event()
     with running() as sender, going_on_after(goes_on):
         sender._loop.call_soon_threadsafe(goes_on.wait, 60)
 
 
-def test_whose_claim_does_not_come_back_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sender_with_a_blocked_claim_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     claims = SlowClaims()
     claims.are_slow = True
     monkeypatch.setattr(delivery, "claim", claims)
@@ -48,14 +48,14 @@ def test_whose_claim_does_not_come_back_is_noticed(monkeypatch: pytest.MonkeyPat
         assert claims.begun.wait(30)
 
 
-def test_that_waits_for_work_gives_signs_all_the_same() -> None:
+def test_an_idle_sender_still_reports_that_it_is_alive() -> None:
     with running():
         wait_for(lambda: SENDER in liveness.sign_ages(), within=30)
         first = liveness._signs[SENDER]
         wait_for(lambda: liveness._signs[SENDER] > first, within=30)
 
 
-def test_that_has_ended_is_not_waited_for() -> None:
+def test_a_stopped_sender_is_not_watched() -> None:
     with running():
         wait_for(lambda: SENDER in liveness.sign_ages(), within=30)
     assert SENDER not in liveness.sign_ages()

@@ -38,7 +38,7 @@ class TestClaim:
         assert (attempt.started_at, attempt.ended_at) == (claimed.claimed_at, None)
         assert attempt.merchant_id == due.merchant_id
 
-    def test_leaves_a_leased_row_alone(self) -> None:
+    def test_skips_a_leased_row(self) -> None:
         emit(subscribe())
         claim_one()
         assert claimed_ids() == set()
@@ -55,14 +55,14 @@ class TestClaim:
         ],
         ids=["not due", "superseded", "window over", "unsubscribed", "parked"],
     )
-    def test_leaves_alone_what_must_not_be_sent(self, change: str) -> None:
+    def test_skips_deliveries_that_must_not_be_sent(self, change: str) -> None:
         emit(subscribe(), EventType.AUTHORIZED, valid_for=100)
         with connection.cursor() as cursor:
             cursor.execute(change)
         assert claimed_ids() == set()
         assert not Attempt.objects.exists()
 
-    def test_hands_out_the_secrets_that_sign_now_newest_first(self) -> None:
+    def test_returns_the_current_signing_secrets_newest_first(self) -> None:
         subscription = subscribe()
         now = clock.now()
         subscription.secrets.update(expires_at=now + timedelta(hours=2))
@@ -72,7 +72,7 @@ class TestClaim:
         secrets = [crypto.decrypt(sealed) for sealed in claim_one().sealed_secrets]
         assert secrets == ["whsec_newest", "whsec_Acme"]
 
-    def test_takes_no_more_than_its_slots_oldest_first(self) -> None:
+    def test_takes_at_most_its_slots_oldest_first(self) -> None:
         subscription = subscribe()
         first, second, _ = (emit(subscription) for _ in range(3))
         assert claimed_ids(slots=2) == {first.pk, second.pk}
@@ -92,7 +92,7 @@ class TestClaim:
         assert claimed_ids(slots=1) == {urgent.pk}
 
     @pytest.mark.rule("delivery.fair")
-    def test_holds_ten_in_flight_at_an_endpoint_and_leaves_the_others_theirs(self) -> None:
+    def test_allows_ten_in_flight_at_an_endpoint_and_does_not_delay_others(self) -> None:
         acme, rival = subscribe(), subscribe("Rival")
         for _ in range(15):
             emit(acme)
@@ -102,7 +102,7 @@ class TestClaim:
         assert claimed_ids(slots=50, general_slots=50) == set()
 
     @pytest.mark.rule("delivery.fair")
-    def test_holds_twenty_in_flight_at_an_endpoint_for_authorized(self) -> None:
+    def test_allows_twenty_in_flight_at_an_endpoint_for_authorized(self) -> None:
         acme = subscribe()
         for _ in range(25):
             emit(acme, EventType.AUTHORIZED, valid_for=100)
@@ -111,7 +111,7 @@ class TestClaim:
         assert len(claimed_ids(slots=50, general_slots=50)) == 12
         assert claimed_ids(slots=50, general_slots=50) == set()
 
-    def test_goes_on_at_an_endpoint_when_attempts_end(self) -> None:
+    def test_continues_at_an_endpoint_when_attempts_end(self) -> None:
         acme = subscribe()
         for _ in range(12):
             emit(acme)
@@ -120,7 +120,7 @@ class TestClaim:
         Endpoint.objects.update(paced_until=None)
         assert len(claimed_ids()) == 1
 
-    def test_numbers_go_on_when_a_parked_delivery_is_sent_again(self) -> None:
+    def test_attempt_numbers_continue_when_a_parked_delivery_is_sent_again(self) -> None:
         due = emit(subscribe(), EventType.TEST)
         record(claim_one(), *NO_ANSWER)
         Delivery.objects.update(status="pending", next_attempt_at=clock.now(), ended_at=None)
@@ -155,7 +155,7 @@ class TestClaimAtOnce:
         assert of_acme == 10
 
     @pytest.mark.rule("delivery.claims")
-    def test_a_claim_leaves_endpoints_to_the_one_under_way_and_waits_for_none(self) -> None:
+    def test_a_claim_skips_endpoints_of_a_claim_in_progress_without_waiting(self) -> None:
         acme, rival = subscribe(), subscribe("Rival")
         for _ in range(20):
             emit(acme)
@@ -167,7 +167,7 @@ class TestClaimAtOnce:
             assert claims.is_shared
         assert claimed_ids(slots=20, general_slots=20) == set()
 
-    def test_a_claim_counts_what_was_taken_while_it_looked(self) -> None:
+    def test_a_claim_counts_attempts_that_started_during_its_search(self) -> None:
         """Check that a claim first locks the endpoints and then counts their requests in flight.
 
         Its count therefore includes the rows that another process has just claimed.
@@ -180,7 +180,7 @@ class TestClaimAtOnce:
         claims = delivery.claim(slots=20, general_slots=20)
         assert claims == [] and not claims.is_shared
 
-    def test_a_claim_looks_past_holds_that_are_over_to_one_that_lives(self) -> None:
+    def test_a_claim_skips_ended_holds_and_finds_a_current_one(self) -> None:
         """Check a claim after an outage, when there are more endpoints with ended holds than slots.
 
         The claim must skip the deliveries of ended holds. Only the sweep ends these deliveries.
@@ -211,7 +211,7 @@ def claiming_beside() -> Iterator[Callable[[], list[delivery.Claimed]]]:
 
 
 class TestPace:
-    def test_gives_an_endpoint_ten_starts_at_once_and_forty_a_second_after_that(self) -> None:
+    def test_allows_ten_starts_at_once_and_then_forty_a_second(self) -> None:
         acme = subscribe()
         for _ in range(60):
             emit(acme)
@@ -231,7 +231,7 @@ class TestPace:
         assert delivery.BURST + 1 / delivery.PACE_SECONDS <= 50
 
     @pytest.mark.parametrize("event_type", [EventType.AUTHORIZED, EventType.TEST])
-    def test_holds_nothing_back_that_is_urgent(self, event_type: EventType) -> None:
+    def test_does_not_delay_urgent_deliveries(self, event_type: EventType) -> None:
         acme = subscribe()
         urgent = emit(acme, event_type, valid_for=100)
         Endpoint.objects.update_or_create(subscription=acme, defaults={"paced_until": clock.now()})
@@ -275,7 +275,7 @@ class TestHangingEndpoint:
         Endpoint.objects.update(paced_until=None)
 
     @pytest.mark.rule("delivery.fair")
-    def test_gets_one_at_a_time_after_it_has_hung_twice(self) -> None:
+    def test_gets_one_delivery_at_a_time_after_it_hung_twice(self) -> None:
         acme = subscribe()
         for _ in range(30):
             emit(acme)
@@ -295,7 +295,7 @@ class TestHangingEndpoint:
         assert len(claimed_ids(slots=30, general_slots=30)) == 5
 
     @pytest.mark.parametrize(("http_status", "ms"), [(200, 5), (500, 5), (404, 14_000)])
-    def test_gets_all_of_them_again_once_it_answers(self, http_status: int, ms: int) -> None:
+    def test_gets_the_full_number_again_once_it_responds(self, http_status: int, ms: int) -> None:
         acme = subscribe()
         for _ in range(30):
             emit(acme)

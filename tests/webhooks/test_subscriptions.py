@@ -31,7 +31,7 @@ GRACE = timedelta(hours=2)
 
 class TestNewUrl:
     @pytest.mark.rule("subscription.new_url")
-    def test_takes_what_waits_with_the_same_secret(self, acme: Merchant) -> None:
+    def test_gets_waiting_deliveries_with_the_same_secret(self, acme: Merchant) -> None:
         made = register(acme)
         event = happen(acme)
         changed = register(acme, url=NEW_URL)
@@ -41,7 +41,7 @@ class TestNewUrl:
         assert SigningSecret.objects.get().secret == made.signing_secret
 
     @pytest.mark.rule("event.same_bytes")
-    def test_takes_the_next_attempt_with_the_same_bytes(self, acme: Merchant) -> None:
+    def test_gets_the_next_attempt_with_the_same_bytes(self, acme: Merchant) -> None:
         register(acme)
         happen(acme)
         first = claim_one()
@@ -53,7 +53,7 @@ class TestNewUrl:
         assert (second.event_id, second.body) == (first.event_id, first.body)
         assert second.attempt_number == 2
 
-    def test_leaves_the_attempt_in_flight_its_result(self, acme: Merchant) -> None:
+    def test_keeps_the_result_of_an_attempt_in_flight(self, acme: Merchant) -> None:
         register(acme)
         happen(acme)
         claimed = claim_one()
@@ -63,7 +63,7 @@ class TestNewUrl:
 
     @pytest.mark.rule("subscription.new_url")
     @pytest.mark.parametrize("answer", [200, 500])
-    def test_is_not_said_to_do_as_the_old_one_did(self, acme: Merchant, answer: int) -> None:
+    def test_does_not_inherit_the_health_of_the_old_one(self, acme: Merchant, answer: int) -> None:
         register(acme)
         happen(acme)
         claimed = claim_one()
@@ -82,7 +82,7 @@ class TestEnding:
     PATH = "webhooks/subscription"
 
     @pytest.mark.rule("subscription.end")
-    def test_parks_what_waits_and_what_is_to_be_retried(self, api: Api) -> None:
+    def test_parks_waiting_deliveries_and_retries(self, api: Api) -> None:
         register(api.merchant)
         happen(api.merchant, EventType.AUTHORIZED)
         record(claim_one(), 500, "HTTP 500")
@@ -91,7 +91,7 @@ class TestEnding:
         assert set(Delivery.objects.values_list("status", "next_attempt_at")) == {("parked", None)}
         assert Attempt.objects.count() == 1
 
-    def test_leaves_what_has_ended(self, api: Api) -> None:
+    def test_does_not_change_ended_deliveries(self, api: Api) -> None:
         register(api.merchant)
         happen(api.merchant)
         record(claim_one(), 200)
@@ -100,7 +100,7 @@ class TestEnding:
         assert Delivery.objects.values().get() == before
 
     @pytest.mark.parametrize(("http_status", "status"), [(204, "delivered"), (500, "parked")])
-    def test_leaves_the_attempt_in_flight_its_result(self, api: Api, http_status: int, status: str) -> None:
+    def test_keeps_the_result_of_an_attempt_in_flight(self, api: Api, http_status: int, status: str) -> None:
         register(api.merchant)
         happen(api.merchant)
         claimed = claim_one()
@@ -109,14 +109,14 @@ class TestEnding:
         record(claimed, http_status)
         assert Delivery.objects.values_list("status", "next_attempt_at").get() == (status, None)
 
-    def test_lets_no_later_event_out(self, api: Api) -> None:
+    def test_creates_no_delivery_for_later_events(self, api: Api) -> None:
         register(api.merchant)
         api.delete(self.PATH)
         for event_type in ALL:
             happen(api.merchant, event_type)
         assert (Event.objects.count(), Delivery.objects.count()) == (4, 0)
 
-    def test_touches_no_other_merchants(self, api: Api, rival: Merchant) -> None:
+    def test_does_not_affect_another_merchant(self, api: Api, rival: Merchant) -> None:
         register(api.merchant)
         register(rival)
         theirs = happen(rival)
@@ -124,7 +124,7 @@ class TestEnding:
         assert claimed_events() == {theirs.pk}
 
     @pytest.mark.rule("subscription.end")
-    def test_has_a_successor_that_gets_only_what_is_new(self, api: Api) -> None:
+    def test_has_a_successor_that_gets_only_new_events(self, api: Api) -> None:
         old = register(api.merchant).signing_secret
         happen(api.merchant)
         api.delete(self.PATH)
@@ -176,13 +176,15 @@ def pass_time(by_time: timedelta) -> None:
 
 class TestRotation:
     @pytest.mark.rule("rotation.grace", "signing.header")
-    def test_has_both_sign_what_waited_before_it_newest_first(self, acme: Merchant, first: str) -> None:
+    def test_signs_waiting_deliveries_with_both_secrets_newest_first(
+        self, acme: Merchant, first: str
+    ) -> None:
         wait(acme)
         second = subscriptions.rotate(acme).signing_secret
         assert signatures() == by(second, first)
 
     @pytest.mark.rule("rotation.grace")
-    def test_has_the_old_one_sign_for_two_hours_and_not_after(self, acme: Merchant, first: str) -> None:
+    def test_lets_the_old_secret_sign_for_two_hours(self, acme: Merchant, first: str) -> None:
         wait(acme)
         before = clock.now()
         rotated = subscriptions.rotate(acme)
@@ -194,14 +196,14 @@ class TestRotation:
         assert signatures() == by(rotated.signing_secret)
 
     @pytest.mark.rule("rotation.revoke")
-    def test_has_none_but_the_new_one_sign_when_it_revokes(self, acme: Merchant, first: str) -> None:
+    def test_with_revocation_lets_only_the_new_secret_sign(self, acme: Merchant, first: str) -> None:
         wait(acme)
         assert signatures() == by(first)
         second = subscriptions.rotate(acme, revoke_previous=True).signing_secret
         assert signatures() == by(second)
 
     @pytest.mark.rule("rotation.repeat")
-    def test_that_is_repeated_ends_nobodys_secret_early(self, acme: Merchant, first: str) -> None:
+    def test_that_is_repeated_does_not_end_a_secret_early(self, acme: Merchant, first: str) -> None:
         wait(acme)
         second = subscriptions.rotate(acme).signing_secret
         pass_time(timedelta(hours=1))
@@ -214,7 +216,9 @@ class TestRotation:
         pass_time(timedelta(minutes=1))
         assert signatures() == by(third.signing_secret)
 
-    def test_signs_the_standards_header_with_all_of_them_too(self, acme: Merchant, first: str) -> None:
+    def test_signs_the_standard_webhooks_header_with_all_secrets_too(
+        self, acme: Merchant, first: str
+    ) -> None:
         event = wait(acme)
         second, third = (subscriptions.rotate(acme).signing_secret for _ in range(2))
         claimed = claim_one()
@@ -227,7 +231,9 @@ class TestRotation:
         assert sent["webhook-signature"].count("v1,") == 3
 
     @pytest.mark.rule("rotation.full")
-    def test_waits_while_three_sign_and_says_for_how_long(self, api: Api, acme: Merchant, first: str) -> None:
+    def test_is_refused_while_three_secrets_sign_and_says_until_when(
+        self, api: Api, acme: Merchant, first: str
+    ) -> None:
         wait(acme)
         told = [api.post("webhooks/secret/rotate").json()["data"] for _ in range(2)]
         before = signatures()
@@ -240,7 +246,9 @@ class TestRotation:
         )
         assert api.post("webhooks/secret/rotate").status_code == 200
 
-    def test_that_revokes_goes_through_while_three_sign(self, api: Api, acme: Merchant, first: str) -> None:
+    def test_with_revocation_is_possible_while_three_secrets_sign(
+        self, api: Api, acme: Merchant, first: str
+    ) -> None:
         wait(acme)
         for _ in range(2):
             api.post("webhooks/secret/rotate")
@@ -248,7 +256,7 @@ class TestRotation:
         assert fourth["previous_secret_expires_at"] is None
         assert signatures() == by(fourth["signing_secret"])
 
-    def test_within_the_grace_gives_the_previous_one_two_hours_of_its_own(
+    def test_within_the_grace_period_gives_the_previous_secret_two_hours(
         self, acme: Merchant, first: str
     ) -> None:
         subscriptions.rotate(acme)
@@ -256,21 +264,23 @@ class TestRotation:
         expires_at = subscriptions.rotate(acme).previous_secret_expires_at
         assert expires_at is not None and expires_at > clock.now() + GRACE - timedelta(minutes=1)
 
-    def test_that_revokes_within_the_grace_revokes_all_before_it(self, acme: Merchant, first: str) -> None:
+    def test_with_revocation_within_the_grace_period_revokes_all_previous_secrets(
+        self, acme: Merchant, first: str
+    ) -> None:
         wait(acme)
         subscriptions.rotate(acme)
         third = subscriptions.rotate(acme, revoke_previous=True)
         assert third.previous_secret_expires_at is None
         assert signatures() == by(third.signing_secret)
 
-    def test_after_the_grace_brings_no_old_one_back(self, acme: Merchant, first: str) -> None:
+    def test_after_the_grace_period_does_not_restore_an_old_secret(self, acme: Merchant, first: str) -> None:
         wait(acme)
         second = subscriptions.rotate(acme).signing_secret
         pass_time(GRACE)
         third = subscriptions.rotate(acme).signing_secret
         assert signatures() == by(third, second)
 
-    def test_touches_no_other_merchants(self, acme: Merchant, rival: Merchant, first: str) -> None:
+    def test_does_not_affect_another_merchant(self, acme: Merchant, rival: Merchant, first: str) -> None:
         factories.subscribe(rival, url="http://127.0.0.1:9/rival", event_types=["*"])
         subscriptions.rotate(rival, revoke_previous=True)
         wait(acme)
@@ -279,7 +289,7 @@ class TestRotation:
 
 class TestSecrets:
     @pytest.mark.rule("signing.secret")
-    def test_are_unreadable_in_the_database(self, acme: Merchant, first: str) -> None:
+    def test_are_encrypted_in_the_database(self, acme: Merchant, first: str) -> None:
         second = subscriptions.rotate(acme).signing_secret
         with connection.cursor() as cursor:
             cursor.execute("SELECT secret FROM webhooks_signingsecret")
@@ -288,7 +298,7 @@ class TestSecrets:
             assert secret.removeprefix(signing.SECRET_PREFIX) not in kept
         assert {row.secret for row in SigningSecret.objects.all()} == {first, second}
 
-    def test_expire_when_the_answer_says_so(self, api: Api, first: str) -> None:
+    def test_expire_at_the_announced_time(self, api: Api, first: str) -> None:
         told = api.post("webhooks/secret/rotate").json()["data"]["previous_secret_expires_at"]
         kept = SigningSecret.objects.exclude(expires_at=None).get()
         assert (kept.secret, clock.iso(kept.expires_at)) == (first, told)

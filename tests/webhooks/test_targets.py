@@ -56,11 +56,11 @@ def spellings(address: Address) -> set[str]:
 
 
 class TestIsPublic:
-    def test_refuses_every_special_address_and_what_is_none(self) -> None:
+    def test_refuses_every_special_or_invalid_address(self) -> None:
         listed = [*forbidden.INTERNAL, *forbidden.NO_ADDRESS]
         assert [address for address in listed if targets.is_public(address)] == []
 
-    def test_takes_global_addresses(self) -> None:
+    def test_accepts_global_addresses(self) -> None:
         assert [address for address in forbidden.PUBLIC if not targets.is_public(address)] == []
 
     @pytest.mark.rule("target.every_address")
@@ -69,21 +69,19 @@ class TestIsPublic:
         assert [text for text in spellings(address) if targets.is_public(text)] == []
 
     @given(inner=st.ip_addresses(v=4))
-    def test_never_takes_an_ipv4_address_inside_an_ipv6_one(self, inner: IPv4) -> None:
+    def test_refuses_an_ipv4_address_inside_an_ipv6_one(self, inner: IPv4) -> None:
         found = {text for outer in carried(inner) for text in spellings(outer) if targets.is_public(text)}
         assert found == set()
 
     @given(address=st.one_of(st.ip_addresses(), st.ip_addresses(v=6, network="2000::/3")))
-    def test_takes_what_is_in_no_special_block_and_nothing_else(self, address: Address) -> None:
+    def test_accepts_exactly_the_addresses_outside_special_blocks(self, address: Address) -> None:
         in_a_block = any(address in block for block in forbidden.BLOCKS if block.version == address.version)
         is_elsewhere = isinstance(address, IPv6) and address not in targets.GLOBAL_V6
         is_isatap = isinstance(address, IPv6) and (int(address) >> 32) & 0xFDFFFFFF == 0x5EFE
         assert targets.is_public(str(address)) is not (in_a_block or is_elsewhere or is_isatap)
 
     @given(address=st.one_of(st.ip_addresses(v=4), st.ip_addresses(v=6, network="2000::/3")))
-    def test_differs_from_the_standard_library_in_what_we_refuse_besides_alone(
-        self, address: Address
-    ) -> None:
+    def test_is_stricter_than_the_standard_library_and_never_laxer(self, address: Address) -> None:
         """Check that we refuse every address that `is_global` refuses.
 
         We also refuse multicast, 6to4 and some smaller blocks, which `is_global` accepts.
@@ -99,11 +97,11 @@ class TestIsPublic:
 class TestIsAllowed:
     @pytest.mark.rule("target.loopback")
     @pytest.mark.parametrize("address", ["127.0.0.1", "127.8.9.1", "::1"])
-    def test_takes_loopback_only_where_it_is_allowed(self, address: str) -> None:
+    def test_accepts_loopback_only_if_it_is_allowed(self, address: str) -> None:
         assert targets.is_allowed(address, allow_loopback=True)
         assert not targets.is_allowed(address, allow_loopback=False)
 
-    def test_takes_nothing_else_that_is_internal_even_then(self) -> None:
+    def test_accepts_no_other_internal_address_even_then(self) -> None:
         listed = {*forbidden.INTERNAL, *forbidden.NO_ADDRESS} - forbidden.LOOPBACK
         assert {each for each in listed if targets.is_allowed(each, allow_loopback=True)} == set()
 
@@ -114,7 +112,7 @@ def resolve(addresses: list[str] | None) -> list[str]:
 
 
 class TestGuardedResolver:
-    def test_returns_an_answer_that_is_public_throughout(self) -> None:
+    def test_returns_an_answer_with_only_public_addresses(self) -> None:
         assert resolve(["1.1.1.1", "2606:4700:4700::1111"]) == ["1.1.1.1", "2606:4700:4700::1111"]
 
     @pytest.mark.parametrize("position", [0, 1, 2])

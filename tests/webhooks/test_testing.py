@@ -31,7 +31,7 @@ def outcome(delivery: Delivery) -> tuple[str, int | None, str | None]:
 
 @pytest.mark.rule("trial.first_attempt")
 class TestFirstAttempts:
-    def test_are_claimed_by_no_sender(self, acme: Merchant) -> None:
+    def test_are_not_claimed_by_a_sender(self, acme: Merchant) -> None:
         factories.subscribe(acme, url=stage.URL)
         found = taken(acme)
         assert (found.attempt_count, found.status) == (1, "pending")
@@ -39,14 +39,14 @@ class TestFirstAttempts:
         stage.hold(factories.checkout(acme))
         assert len(delivery.claim(slots=5, general_slots=5)) == 1, "the block is over"
 
-    def test_that_are_abandoned_count_as_lost(self, acme: Merchant) -> None:
+    def test_that_are_abandoned_are_closed_as_lost(self, acme: Merchant) -> None:
         factories.subscribe(acme, url=stage.URL)
         found = taken(acme)
         Delivery.objects.filter(pk=found.pk).update(lease_until=found.event.created_at)
         assert delivery.close_lost_attempts() == 1
         assert outcome(found) == ("pending", None, "worker_lost")
 
-    def test_are_really_sent_signed_and_dropped(self, acme: Merchant) -> None:
+    def test_are_sent_and_signed_and_their_response_is_dropped(self, acme: Merchant) -> None:
         with receiver.listening() as endpoint:
             endpoint.secrets = [str(factories.subscribe(acme, url=endpoint.url).signing_secret)]
             found = taken(acme)
@@ -56,7 +56,7 @@ class TestFirstAttempts:
         assert arrival.attempt == 1 and arrival.event_id == str(found.event_id) and not endpoint.refused
         assert outcome(found) == ("pending", None, "the sandbox dropped the answer")
 
-    def test_hold_the_sandbox_up_for_no_longer_than_that(
+    def test_block_the_sandbox_only_for_a_limited_time(
         self, acme: Merchant, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(testing, "DROPPED_AFTER", 0.3)
@@ -68,14 +68,14 @@ class TestFirstAttempts:
             assert time.monotonic() - begun < 2
         assert outcome(found) == ("pending", None, "the sandbox dropped the answer")
 
-    def test_are_sent_later_and_keep_their_answer(self, acme: Merchant) -> None:
+    def test_can_be_sent_later_and_keep_their_response(self, acme: Merchant) -> None:
         with receiver.listening() as endpoint:
             endpoint.secrets = [str(factories.subscribe(acme, url=endpoint.url).signing_secret)]
             found = taken(acme)
             testing.send_first_attempt(found.pk)
         assert outcome(found) == ("delivered", 200, None)
 
-    def test_go_to_allowed_addresses_alone(self, acme: Merchant, settings: object) -> None:
+    def test_are_sent_only_to_allowed_addresses(self, acme: Merchant, settings: object) -> None:
         subscription = factories.subscribe(acme, url=stage.URL).subscription
         found = taken(acme)
         subscription.url = "https://10.0.0.1/hooks"
@@ -83,7 +83,7 @@ class TestFirstAttempts:
         testing.send_first_attempt(found.pk)
         assert outcome(found) == ("pending", None, "address not allowed")
 
-    def test_say_why_nobody_was_reached(self, acme: Merchant) -> None:
+    def test_record_why_no_server_was_reached(self, acme: Merchant) -> None:
         factories.subscribe(acme, url=stage.URL)
         found = taken(acme)
         testing.drop_first_answer(found.pk)

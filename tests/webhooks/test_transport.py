@@ -20,26 +20,26 @@ class TestVerdict:
         assert answer.excerpt == "thanks"
         assert 0 <= answer.duration_ms < 5000
 
-    def test_keeps_the_beginning_of_a_body_that_comes_later(self) -> None:
+    def test_keeps_the_beginning_of_a_body_that_arrives_in_parts(self) -> None:
         head, body = OK.split(b"\r\n\r\n")
         assert posted(answering(head + b"\r\n\r\n", body[:2], body[2:]))[0].excerpt == "thanks"
 
     @pytest.mark.parametrize("status", [400, 404, 410, 429, 500, 503])
-    def test_another_answer_is_named_by_its_status(self, status: int) -> None:
+    def test_names_any_other_response_by_its_status(self, status: int) -> None:
         answer, _ = posted(answering(f"HTTP/1.1 {status} No\r\nContent-Length: 2\r\n\r\nno".encode()))
         assert (answer.http_status, answer.error_message, answer.excerpt) == (status, f"HTTP {status}", "no")
 
-    def test_interim_answers_come_before_the_answer(self) -> None:
+    def test_skips_interim_responses(self) -> None:
         hints = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
         answer, _ = posted(answering(b"HTTP/1.1 100 Continue\r\n\r\n" + hints, hints + OK))
         assert (answer.http_status, answer.error_message, answer.excerpt) == (200, None, "thanks")
 
-    def test_what_an_interim_answer_says_is_not_the_answers_body(self) -> None:
+    def test_does_not_take_the_body_of_an_interim_response(self) -> None:
         interim = b"HTTP/1.1 199 Wait\r\nContent-Length: 4\r\n\r\nsoon"
         answer, _ = posted(answering(interim + OK))
         assert (answer.http_status, answer.error_message, answer.excerpt) == (200, None, "thanks")
 
-    def test_nobody_listening_is_no_connection(self) -> None:
+    def test_without_a_listener_is_could_not_connect(self) -> None:
         async def scenario() -> transport.Answer:
             async with transport.open_pool(allow_loopback=True, tls=TLS) as pool:
                 return await transport.post(pool, f"http://127.0.0.1:{free_port()}/", {}, b"{}")
@@ -49,7 +49,7 @@ class TestVerdict:
 
 
 class TestExcerpt:
-    def test_is_text_that_a_database_takes(self) -> None:
+    def test_is_text_that_the_database_accepts(self) -> None:
         body = b"a\x00b\x1b[31m\xff\n" + "é".encode() * 2000
         head = f"HTTP/1.1 500 No\r\nContent-Length: {len(body)}\r\n\r\n"
         answer, _ = posted(answering(head.encode() + body))
@@ -85,9 +85,7 @@ class TestRequest:
         ("path", "called"), [("", "/"), ("/", "/"), ("/a?b=c", "/a?b=c"), ("/%C3%A9", "/%C3%A9")]
     )
     @pytest.mark.parametrize(("host", "address"), [("shop.example.com", "127.0.0.1"), ("[::1]", "::1")])
-    def test_names_path_and_host_as_the_url_does(
-        self, host: str, address: str, path: str, called: str
-    ) -> None:
+    def test_has_path_and_host_as_in_the_url(self, host: str, address: str, path: str, called: str) -> None:
         async def scenario() -> tuple[list[bytes], int]:
             async with receiving(answering(OK), host=address) as receiver:
                 names = Names([address])

@@ -80,7 +80,7 @@ def check(names: SilentNames, transactional_db: None) -> Iterator[Callable[[Merc
 
 class TestWhileNamesAreSlow:
     @pytest.mark.rule("target.checks")
-    def test_a_merchant_waits_for_one_check_of_a_process(
+    def test_a_merchant_has_one_check_at_a_time_in_a_process(
         self, check: Callable[[Merchant], "Future[str]"], names: SilentNames, acme: Merchant, api: Api
     ) -> None:
         waiting = check(acme)
@@ -93,7 +93,7 @@ class TestWhileNamesAreSlow:
         assert api.post("webhooks/subscription", ASKED).status_code == 201
 
     @pytest.mark.rule("target.checks")
-    def test_never_more_than_two_of_a_process_wait(
+    def test_at_most_two_checks_run_in_a_process(
         self, check: Callable[[Merchant], "Future[str]"], acme: Merchant
     ) -> None:
         check(acme)
@@ -101,7 +101,7 @@ class TestWhileNamesAreSlow:
         with pytest.raises(Busy):
             url_check.check_merchant_url(MerchantFactory.create(), URL)
 
-    def test_everything_else_goes_on(
+    def test_all_other_requests_continue(
         self,
         check: Callable[[Merchant], "Future[str]"],
         acme: Merchant,
@@ -114,13 +114,13 @@ class TestWhileNamesAreSlow:
         here = {"url": "http://127.0.0.1:9/hook", "event_types": ["*"]}
         assert rival_api.post("webhooks/subscription", here).status_code == 201
 
-    def test_no_connection_to_the_database_waits_too(
+    def test_a_check_holds_no_database_connection(
         self, check: Callable[[Merchant], "Future[str]"], names: SilentNames, acme: Merchant
     ) -> None:
         check(acme)
         assert names.connections == [None]
 
-    def test_the_portal_says_so_and_keeps_what_was_typed(
+    def test_the_portal_says_so_and_keeps_the_typed_values(
         self, check: Callable[[Merchant], "Future[str]"], acme: Merchant
     ) -> None:
         browser = stage.browser(stage.person(acme, Role.OWNER))
@@ -130,7 +130,7 @@ class TestWhileNamesAreSlow:
         assert "Save again in a moment" in page.content.decode() and URL in page.content.decode()
         assert not Subscription.objects.exists() and not AuditEntry.objects.exists()
 
-    def test_the_portal_waits_for_them_outside_of_a_transaction(
+    def test_the_portal_waits_outside_a_transaction(
         self, transactional_db: None, names: SilentNames, acme: Merchant
     ) -> None:
         browser = stage.browser(stage.person(acme, Role.OWNER))
@@ -147,7 +147,7 @@ class TestTheQuota:
         names.may_answer.set()
 
     @pytest.mark.rule("target.checks")
-    def test_is_each_merchants_own_and_says_when_to_come_again(
+    def test_is_separate_for_each_merchant_and_says_when_to_retry(
         self, api: Api, rival_api: Api, names: SilentNames
     ) -> None:
         statuses = [api.post("webhooks/subscription", ASKED).status_code for _ in range(2)]
@@ -158,12 +158,14 @@ class TestTheQuota:
         assert answer["Retry-After"] == "60" and names.asked == 2
         assert rival_api.post("webhooks/subscription", ASKED).status_code == 201
 
-    def test_counts_no_address_that_is_refused_unasked(self, api: Api, names: SilentNames) -> None:
+    def test_does_not_count_addresses_that_are_refused_without_a_lookup(
+        self, api: Api, names: SilentNames
+    ) -> None:
         for url in ("https://10.0.0.1/", "ftp://shop.example/", "http://127.0.0.1:9/hook"):
             api.post("webhooks/subscription", ASKED | {"url": url})
         assert names.asked == 0 and api.post("webhooks/subscription", ASKED).status_code == 200
 
-    def test_stands_in_the_portal_too(self, acme: Merchant) -> None:
+    def test_applies_in_the_portal_too(self, acme: Merchant) -> None:
         browser = stage.browser(stage.person(acme, Role.OWNER))
         asked = ASKED | {"event_types": ["checkout.voided"]}
         pages = [browser.post("/portal/webhooks/endpoint", asked) for _ in range(3)]

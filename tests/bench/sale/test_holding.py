@@ -20,7 +20,7 @@ COUNT, WITHIN = 40, 16.0
 @pytest.mark.rule(
     "lapse.void", "lapse.together", "lapse.release", "money.proof", "pay.held", "money.one_capture"
 )
-def test_all_are_voided_and_released_while_buyers_buy(tmp_path: Path) -> None:
+def test_all_unclaimed_holds_are_voided_and_released_on_time_during_a_sale(tmp_path: Path) -> None:
     with stage.ready(tmp_path) as running:
         holding = Holding(running, HOLDS)
         assert (holding.held(), holding.unreleased()) == (HOLDS, HOLDS)

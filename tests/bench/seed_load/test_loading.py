@@ -33,7 +33,9 @@ def load(acme: Merchant) -> str:
 
 
 class TestTheLoad:
-    def test_is_checkouts_of_every_state_of_rest_and_says_how_many(self, acme: Merchant, load: str) -> None:
+    def test_creates_checkouts_in_every_resting_state_and_reports_their_number(
+        self, acme: Merchant, load: str
+    ) -> None:
         found = list(Checkout.objects.filter(merchant=acme).values_list("status", flat=True))
         assert len(found) == COUNT
         assert set(found) == RESTING
@@ -44,12 +46,14 @@ class TestTheLoad:
         assert Posting.objects.count() > COUNT
         assert ledger_proof.find_breaches() == []
 
-    def test_keeps_them_when_its_events_are_too_old_to_be_kept(self, load: str, settings: Settings) -> None:
+    def test_keeps_the_invariants_after_its_old_events_are_dropped(
+        self, load: str, settings: Settings
+    ) -> None:
         settings.WEBHOOK_RETENTION = timedelta(days=8)
         assert retention.drop_old_partitions() > 0
         assert ledger_proof.find_breaches() == []
 
-    def test_has_a_history_by_allowed_moves_alone(self, load: str) -> None:
+    def test_has_a_history_of_allowed_state_changes_only(self, load: str) -> None:
         origins: dict[Any, list[tuple[str, str]]] = {}
         for row in Change.objects.order_by("created_at", "id"):
             origins.setdefault(row.checkout_id, []).append((row.origin, row.to))
@@ -61,7 +65,7 @@ class TestTheLoad:
             assert [origin for origin, _ in moves[1:]] == [to for _, to in moves[:-1]]
             assert moves[-1][1] == last[checkout_uuid]
 
-    def test_leaves_nothing_for_the_pumps_or_for_reconciliation(self, load: str) -> None:
+    def test_leaves_no_open_operation_and_no_reconciliation_inquiry(self, load: str) -> None:
         assert Operation.objects.count() > COUNT
         assert not Operation.objects.filter(ended_at=None).exists()
         reconciliation.run()

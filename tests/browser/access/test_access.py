@@ -319,7 +319,7 @@ def found(service: Service, browser: Browser) -> Iterator[Found]:
 
 @pytest.mark.rule("access.reading")
 @pytest.mark.parametrize("name", READ)
-def test_a_page_is_read_in_its_order(found: Found, name: str) -> None:
+def test_screen_readers_read_the_page_in_the_expected_order(found: Found, name: str) -> None:
     lines = [f"  {line}" for line in READ[name].strip().splitlines()]
     page = PAGE.format(band="\n".join(lines[:2]), main="\n".join(lines[2:]))
     assert found[name]["reading"] == page.splitlines()
@@ -327,25 +327,25 @@ def test_a_page_is_read_in_its_order(found: Found, name: str) -> None:
 
 @pytest.mark.rule("access.colours")
 @pytest.mark.parametrize("name", [*READ, *PORTAL])
-def test_colours_of_the_readers_own_leave_all_that_is_told(found: Found, name: str) -> None:
+def test_forced_colours_hide_no_information(found: Found, name: str) -> None:
     assert found[name]["colours"] == []
 
 
 @pytest.mark.rule("access.motion")
 @pytest.mark.parametrize("name", [*READ, *PORTAL])
-def test_nothing_moves_for_who_wants_no_motion(found: Found, name: str) -> None:
+def test_nothing_moves_with_reduced_motion(found: Found, name: str) -> None:
     assert found[name]["motion"] == []
 
 
 @pytest.mark.rule("access.zoom")
 @pytest.mark.parametrize("name", [*READ, *PORTAL])
-def test_four_times_as_large_still_fits(found: Found, name: str) -> None:
+def test_text_at_four_times_the_size_fits_the_page(found: Found, name: str) -> None:
     assert found[name]["reflow"] == []
 
 
 @pytest.mark.rule("access.spacing")
 @pytest.mark.parametrize("name", [*READ, *PORTAL])
-def test_words_further_apart_still_fit(found: Found, name: str) -> None:
+def test_text_with_wider_spacing_fits_the_page(found: Found, name: str) -> None:
     assert found[name]["spacing"] == []
 
 

@@ -86,7 +86,7 @@ def test_a_passkey_is_added_used_and_removed(owner: Owner, service: Service) -> 
     expect(owner.page.get_by_text("No passkey was used.")).to_be_visible()
 
 
-def test_a_device_that_does_not_recognise_its_person_adds_none(owner: Owner) -> None:
+def test_no_passkey_is_added_if_the_device_does_not_recognise_its_owner(owner: Owner) -> None:
     device = Device(owner.page)
     device.recognises(False)
     owner.log_in()
@@ -97,7 +97,7 @@ def test_a_device_that_does_not_recognise_its_person_adds_none(owner: Owner) -> 
     expect(owner.page.locator("h1")).to_have_text("Your recovery codes")
 
 
-def test_an_app_works_without_script_and_the_pages_say_so(
+def test_without_javascript_an_authenticator_app_works_and_passkeys_are_explained(
     service: Service, open_page: Callable[..., Page]
 ) -> None:
     merchant = service.new_merchant()

@@ -26,7 +26,7 @@ def set_up_app(owner: Owner) -> str:
 
 
 @pytest.mark.long
-def test_an_app_is_set_up_asked_for_and_removed(owner: Owner) -> None:
+def test_an_authenticator_app_is_set_up_used_at_login_and_removed(owner: Owner) -> None:
     owner.go("/accounts/login/")
     owner.see("Log in")
     owner.page.fill("#login", owner.email)
@@ -94,7 +94,7 @@ def test_a_password_is_changed_and_reset_by_mail(owner: Owner) -> None:
 
 
 @pytest.mark.long
-def test_a_code_by_mail_lets_in_after_fifty_wrong_passwords(owner: Owner, service: Service) -> None:
+def test_an_emailed_code_logs_in_after_fifty_wrong_passwords(owner: Owner, service: Service) -> None:
     service.command("shell", "--command", FIFTY.format(email=owner.email))
     owner.log_in()
     owner.see("Log in")

@@ -34,7 +34,7 @@ def upload(desk: Desk, page: Page, content: bytes, merchant: Merchant | None = N
 @pytest.mark.rule("brand.logo")
 class TestOnPayersPages:
     @pytest.mark.parametrize("size", [(200, 200), (400, 80)])
-    def test_is_light_stands_still_and_leaves_the_total_where_it_was(
+    def test_the_logo_is_light_causes_no_layout_shift_and_does_not_move_the_total(
         self, stage: Stage, desk: Desk, open_page: Callable[..., Page], size: tuple[int, int]
     ) -> None:
         order = stage.order()
@@ -57,7 +57,7 @@ class TestOnPayersPages:
 
 @pytest.mark.rule("brand.preview")
 class TestSettings:
-    def test_show_what_payers_see_as_it_is_typed(
+    def test_preview_follows_what_is_typed(
         self, desk: Desk, open_page: Callable[..., Page], accessible: Visit
     ) -> None:
         page = desk.at(desk.sign_in(open_page()), SETTINGS)
@@ -74,7 +74,9 @@ class TestSettings:
         page.reload()
         expect(frame.locator(".band-merchant")).to_contain_text("Acme Tickets")
 
-    def test_show_it_by_a_button_without_script(self, desk: Desk, open_page: Callable[..., Page]) -> None:
+    def test_preview_is_updated_by_a_button_without_javascript(
+        self, desk: Desk, open_page: Callable[..., Page]
+    ) -> None:
         page = desk.at(desk.sign_in(open_page(java_script_enabled=False)), SETTINGS)
         page.fill("#name", "Acme Shows")
         page.click("text=Preview")
@@ -82,7 +84,7 @@ class TestSettings:
         expect(frame.locator(".band-merchant")).to_contain_text("Acme Shows")
         expect(page.locator("#name")).to_have_value("Acme Shows")
 
-    def test_take_a_logo_and_give_it_back(
+    def test_a_logo_can_be_uploaded_and_removed(
         self, desk: Desk, open_page: Callable[..., Page], accessible: Visit
     ) -> None:
         page = upload(desk, open_page(), files.logo("white"))

@@ -23,7 +23,7 @@ def place(found: Locator) -> tuple[float, float, float]:
 
 
 @pytest.mark.parametrize("locale", ["en-GB", "de-DE", "nl-NL"])
-def test_no_language_stands_alone_on_a_line(
+def test_the_language_switcher_leaves_no_single_language_on_a_line(
     service: Service, open_page: Callable[..., Page], locale: str
 ) -> None:
     stage = Stage(service, lambda **options: open_page(locale=locale, **options))
@@ -35,7 +35,7 @@ def test_no_language_stands_alone_on_a_line(
 
 
 @pytest.mark.parametrize("scripts", [True, False])
-def test_what_goes_with_a_tick_stands_below_its_words(
+def test_fields_that_belong_to_the_opt_in_box_are_below_its_label(
     service: Service, open_page: Callable[..., Page], scripts: bool
 ) -> None:
     stage = Stage(service, lambda **options: open_page(java_script_enabled=scripts, **options))
@@ -54,7 +54,7 @@ def test_what_goes_with_a_tick_stands_below_its_words(
 
 
 @pytest.mark.parametrize("width", [320, 375, 1280])
-def test_the_words_at_the_front_pages_buttons_are_nearer_to_them_than_to_any_other(
+def test_each_text_on_the_front_page_is_nearest_to_its_own_button(
     service: Service, open_page: Callable[..., Page], width: int
 ) -> None:
     page = open_page()

@@ -67,7 +67,7 @@ def at_the_checklist(shop: Shop, service: Service, page: Page) -> Page:
 
 @pytest.mark.rule("trial.order")
 class TestWalk:
-    def test_a_server_that_behaves_passes_each(
+    def test_a_correct_server_passes_every_case(
         self, shop: Shop, service: Service, open_page: Callable[..., Page]
     ) -> None:
         page = at_the_checklist(shop, service, open_page())
@@ -85,7 +85,7 @@ class TestWalk:
         expect(page.locator("#case-rotate details")).to_be_visible(timeout=WITHIN)
         assert not shop.endpoint.refused
 
-    def test_a_server_that_forgets_does_not(
+    def test_a_server_that_forgets_events_fails_the_duplicate_delivery_case(
         self, shop: Shop, service: Service, open_page: Callable[..., Page]
     ) -> None:
         page = at_the_checklist(shop, service, open_page())
@@ -94,7 +94,7 @@ class TestWalk:
         expect(page.locator("#case-twice .notice")).to_contain_text("captured twice", timeout=WITHIN)
         shop.remembers = True
 
-    def test_an_order_of_its_own_is_paid(
+    def test_the_merchants_own_order_can_be_used_for_a_case(
         self, shop: Shop, service: Service, open_page: Callable[..., Page]
     ) -> None:
         uuid = shop.merchant.create()

@@ -136,7 +136,7 @@ def heading(page: Page, text: str) -> None:
     expect(page.locator("h1")).to_have_text(text, timeout=15_000)
 
 
-def test_nothing_is_missing_at_the_provider(walk: Walk) -> None:
+def test_the_provider_check_finds_nothing_missing(walk: Walk) -> None:
     assert walk.all.service.command("check_provider") == "Nothing is missing. Payments can be taken.\n"
 
 
@@ -206,7 +206,7 @@ def test_another_card_pays_after_a_declined_one(walk: Walk) -> None:
         heading(page, "Confirmed and paid.")
 
 
-def test_without_a_script_it_is_paid_or_says_what_to_do(walk: Walk) -> None:
+def test_without_javascript_the_sandbox_takes_the_payment_and_stripe_shows_a_notice(walk: Walk) -> None:
     """The sandbox takes the payment; the page with Stripe's fields says that it needs JavaScript."""
     with walk.visit(script=False) as page:
         walk.buy(page)

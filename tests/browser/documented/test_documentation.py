@@ -52,7 +52,7 @@ class TestReference:
     @pytest.mark.parametrize(
         "target", ["recipe-lapse", "capture_checkout", "object-Refund", "error-not_capturable"]
     )
-    def test_is_folded_and_a_link_opens_its_part(
+    def test_is_collapsed_and_a_link_expands_its_section(
         self, service: Service, open_page: Open, script: bool, target: str
     ) -> None:
         page = opened(service, open_page, java_script_enabled=script)
@@ -66,7 +66,7 @@ class TestReference:
         page.emulate_media(media="print")
         assert page.locator("#list_checkouts > .fold > :not(summary)").first.is_visible()
 
-    def test_is_opened_by_a_result_and_by_the_same_link_again(
+    def test_section_expands_from_a_search_result_and_again_from_the_same_result(
         self, service: Service, open_page: Open
     ) -> None:
         page = opened(service, open_page)
@@ -92,7 +92,7 @@ class TestWithScript:
         page.click("label[for=quick-start-curl]")
         assert page.is_checked("#receiver-node"), "there is no receiver in curl: the other choice stays"
 
-    def test_the_contents_mark_what_is_read(self, service: Service, open_page: Open) -> None:
+    def test_the_contents_highlight_the_section_in_view(self, service: Service, open_page: Open) -> None:
         page = opened(service, open_page)
         page.set_viewport_size({"width": 1280, "height": 812})
         page.reload()
@@ -136,7 +136,9 @@ class TestWithScript:
             ("idempotency key length", "#idempotency"),
         ],
     )
-    def test_what_is_typed_is_found(self, service: Service, open_page: Open, query: str, target: str) -> None:
+    def test_the_search_finds_what_is_typed(
+        self, service: Service, open_page: Open, query: str, target: str
+    ) -> None:
         page = opened(service, open_page)
         page.set_viewport_size({"width": 1280, "height": 812})
         page.keyboard.press("/")
@@ -150,7 +152,9 @@ class TestWithScript:
         expect(page).to_have_url(re.compile(f"{re.escape(str(addresses[0]))}$"))
         expect(page.locator(".contents-all")).to_be_visible()
 
-    def test_what_is_nowhere_is_said_and_escape_ends_it(self, service: Service, open_page: Open) -> None:
+    def test_the_search_reports_no_result_and_escape_closes_it(
+        self, service: Service, open_page: Open
+    ) -> None:
         page = opened(service, open_page)
         page.keyboard.press("/")
         page.keyboard.type("<b>nothing</b>")
@@ -160,7 +164,7 @@ class TestWithScript:
         page.keyboard.press("Escape")
         assert not page.locator(".contents").is_visible()
 
-    def test_every_result_leads_somewhere(self, service: Service, open_page: Open) -> None:
+    def test_every_search_result_links_to_an_existing_place(self, service: Service, open_page: Open) -> None:
         page = opened(service, open_page)
         lost = page.evaluate(
             "[...read(NAMES), ...readParts()].filter(({ at }) => !document.getElementById(at)).map(({ at }) => at)"
@@ -168,7 +172,7 @@ class TestWithScript:
         assert lost == [] and page.evaluate("read(NAMES).length") > 400
 
 
-def test_it_weighs_little(service: Service, open_page: Open) -> None:
+def test_the_page_is_small_to_download(service: Service, open_page: Open) -> None:
     page = open_page()
     wire = Wire(page)
     page.goto(f"{service.base_url}/api/docs")

@@ -44,7 +44,9 @@ def tap(page: Page, at: FloatRect) -> None:
 class TestCode:
     @pytest.mark.parametrize("script", [True, False])
     @pytest.mark.parametrize("width", [320, 375, 1024, 1280])
-    def test_is_cut_at_no_width(self, service: Service, open_page: Open, script: bool, width: int) -> None:
+    def test_is_never_cut_off_at_any_width(
+        self, service: Service, open_page: Open, script: bool, width: int
+    ) -> None:
         for anchor in ("", "#create_checkout", "#error-invalid_json"):
             page = opened(service, open_page, anchor, java_script_enabled=script)
             page.set_viewport_size({"width": width, "height": 812})
@@ -53,7 +55,9 @@ class TestCode:
             assert page.locator("pre:visible").count() > 10
             assert page.evaluate(CUT) == []
 
-    def test_goes_on_below_its_own_indent(self, service: Service, open_page: Open) -> None:
+    def test_continues_at_its_own_indent_or_further_when_a_line_wraps(
+        self, service: Service, open_page: Open
+    ) -> None:
         page = opened(service, open_page, "#create_checkout")
         expect(page.locator("#create_checkout .line").first).to_be_visible()
         broken = [line for line in page.evaluate(LINES, "create_checkout") if line["height"] > TALL]
@@ -62,7 +66,7 @@ class TestCode:
             assert len(line["lefts"]) >= 2 and min(line["lefts"]) == line["lefts"][0], line
 
     @pytest.mark.parametrize("program", downloads.quick_starts(), ids=lambda program: program.name)
-    def test_of_a_quick_start_fits_a_desk_and_is_copied_as_it_is(
+    def test_of_a_quick_start_fits_a_desktop_and_is_copied_unchanged(
         self, service: Service, open_page: Open, program: downloads.Program
     ) -> None:
         page = opened(service, open_page, permissions=["clipboard-read", "clipboard-write"])

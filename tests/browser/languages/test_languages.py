@@ -67,7 +67,7 @@ def test_german_words_fit_a_narrow_phone_and_letters_of_twice_the_size(
 
 @pytest.mark.rule("page.dates")
 @pytest.mark.parametrize("locale", ["en-GB", "de-AT", "es-ES", "fr-FR", "it-IT", "nl-BE"])
-def test_amounts_of_the_split_are_the_servers_and_are_typed_with_a_comma(
+def test_split_amounts_match_the_servers_and_are_typed_with_a_comma(
     service: Service, open_page: Callable[..., Page], locale: str
 ) -> None:
     stage = Stage(service, lambda **options: open_page(locale=locale, **options))

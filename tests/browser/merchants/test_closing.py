@@ -17,7 +17,7 @@ def waiting(page: Page) -> dict[str, int]:
     return {place: int(number) for place, number, *_ in (words.split() for words in marked)}
 
 
-def test_close_them_takes_what_is_too_late_from_badge_and_list(
+def test_closing_deliveries_that_are_too_late_removes_them_from_badge_and_list(
     desk: Desk, open_page: Callable[..., Page]
 ) -> None:
     merchant = desk.service.new_merchant("Two Late Tickets")

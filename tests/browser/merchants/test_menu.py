@@ -13,7 +13,7 @@ FILTERED = "/portal/checkouts?q=A-1&state=captured"
 
 @pytest.mark.parametrize("script", [True, False])
 @pytest.mark.parametrize("width", [320, 375])
-def test_is_opened_and_ended_in_one_place(
+def test_the_menu_opens_and_closes_with_a_button_in_the_same_place(
     desk: Desk, owner: Callable[..., Page], width: int, script: bool
 ) -> None:
     page = desk.at(owner(java_script_enabled=script), FILTERED)
@@ -29,7 +29,7 @@ def test_is_opened_and_ended_in_one_place(
     assert (page.url, way.bounding_box()) == (desk.service.base_url + FILTERED, before)
 
 
-def test_as_a_page_has_lines_that_are_read_and_no_menu_in_it(desk: Desk, owner: Callable[..., Page]) -> None:
+def test_the_menu_page_has_short_lines_and_no_side_menu(desk: Desk, owner: Callable[..., Page]) -> None:
     page = desk.at(owner(), "/portal/menu")
     expect(page.locator(".side-menu")).to_have_text("Back")
     expect(page.locator(".side-nav")).to_be_hidden()

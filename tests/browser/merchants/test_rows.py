@@ -62,7 +62,7 @@ class TestOnAPhone:
         top = table.evaluate("it => it.getBoundingClientRect().top")
         assert 12 <= top - box(page, ".filters summary")[3] <= 24
 
-    def test_a_row_of_a_log_takes_two_lines_and_a_third_where_there_is_more_to_say(
+    def test_a_log_row_takes_two_lines_or_more_if_its_text_is_long(
         self, desk: Desk, page: Page, width: int
     ) -> None:
         page.set_viewport_size({"width": width, "height": 812})
@@ -75,9 +75,7 @@ class TestOnAPhone:
         desk.at(page, "/portal/refunds?state=settled")
         assert set(page.locator("tbody > tr").evaluate_all(LINES)) == {2}
 
-    def test_no_title_of_the_timeline_parts_before_its_colon(
-        self, desk: Desk, page: Page, width: int
-    ) -> None:
+    def test_no_timeline_title_wraps_before_its_colon(self, desk: Desk, page: Page, width: int) -> None:
         page.set_viewport_size({"width": width, "height": 812})
         desk.at(page, f"/portal/checkouts/{desk.uuids['lost']}")
         titles = page.locator(".timeline h3")
@@ -95,13 +93,13 @@ class TestOnAPhone:
 
 
 class TestAtADesk:
-    def test_figures_at_the_right_are_apart_from_the_words_behind_them(self, desk: Desk, page: Page) -> None:
+    def test_right_aligned_figures_have_space_before_the_next_column(self, desk: Desk, page: Page) -> None:
         page.set_viewport_size({"width": 1280, "height": 812})
         desk.at(page, "/portal/requests")
         assert box(page, "td.table-key > bdi")[0] - box(page, "td.table-amount")[2] >= 32
         assert box(page, "th.table-key")[0] == box(page, "td.table-key > bdi")[0]
 
-    def test_both_times_of_a_refund_are_of_one_rank(self, desk: Desk, page: Page) -> None:
+    def test_both_times_of_a_refund_have_the_same_colour(self, desk: Desk, page: Page) -> None:
         page.set_viewport_size({"width": 1280, "height": 812})
         desk.at(page, "/portal/refunds?state=settled")
         colours = (
@@ -114,7 +112,7 @@ class TestAtADesk:
 
 @pytest.mark.parametrize("width", [320, 375, 1280])
 class TestDelivery:
-    def test_says_below_the_button_what_it_does_and_keeps_its_sentence_from_its_badge(
+    def test_explains_its_button_below_it_and_separates_badge_and_sentence(
         self, desk: Desk, page: Page, width: int
     ) -> None:
         page.set_viewport_size({"width": width, "height": 812})
@@ -133,7 +131,9 @@ class TestDelivery:
 
 
 class TestSettings:
-    def test_end_with_their_one_button_and_tick_at_their_titles_height(self, desk: Desk, page: Page) -> None:
+    def test_have_one_save_button_at_the_end_and_a_checkbox_aligned_with_its_title(
+        self, desk: Desk, page: Page
+    ) -> None:
         page.set_viewport_size({"width": 1280, "height": 812})
         desk.at(page, "/portal/settings")
         saves = page.locator("main .button-pen")

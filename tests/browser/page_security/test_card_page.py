@@ -71,7 +71,7 @@ def test_browsers_run_the_scripts_of_the_inventory(order: Order, open_page: Call
 
 
 @pytest.mark.rule("card_page.integrity")
-def test_a_browser_runs_no_script_and_shows_no_sheet_that_differs(
+def test_a_browser_refuses_changed_scripts_and_stylesheets(
     order: Order, open_page: Callable[..., Page]
 ) -> None:
     page = open_page(may_fail=True)
@@ -93,7 +93,7 @@ def test_a_browser_runs_no_script_and_shows_no_sheet_that_differs(
 
 
 @pytest.mark.rule("card_page.reports")
-def test_browsers_report_what_a_page_was_kept_from(
+def test_browsers_report_a_script_that_the_policy_blocked(
     service: Service, order: Order, open_page: Callable[..., Page]
 ) -> None:
     page = open_page(may_fail=True)

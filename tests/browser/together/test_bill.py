@@ -82,7 +82,7 @@ def test_a_mate_who_pays_is_seen_within_two_seconds(stage: Stage, is_older: bool
 
 @pytest.mark.rule("bill.live")
 @pytest.mark.long
-def test_what_the_browser_cannot_change_is_loaded_anew(stage: Stage) -> None:
+def test_the_page_reloads_if_an_update_cannot_be_applied(stage: Stage) -> None:
     lea = stage.confirmed(stage.order(), mates=2)
     finns = link_of(lea, "Finn")
     lea.evaluate("window.isTheSame = true")
@@ -94,7 +94,7 @@ def test_what_the_browser_cannot_change_is_loaded_anew(stage: Stage) -> None:
 
 @pytest.mark.rule("bill.live")
 @pytest.mark.long
-def test_asks_nothing_while_nobody_sees_it_and_nothing_more_can_happen(stage: Stage) -> None:
+def test_the_bill_sends_no_requests_while_hidden_or_once_it_is_final(stage: Stage) -> None:
     lea = stage.confirmed(stage.order(), mates=1)
     asked: list[str] = []
     lea.on("request", lambda request: asked.append(request.url) if "/pay/bill?" in request.url else None)
@@ -122,9 +122,7 @@ def test_asks_nothing_while_nobody_sees_it_and_nothing_more_can_happen(stage: St
 
 @pytest.mark.long
 @pytest.mark.rule("share.pauses")
-def test_a_bank_that_looks_into_it_takes_the_link_away_and_gives_it_back(
-    stage: Stage, accessible: Visit
-) -> None:
+def test_a_dispute_removes_the_group_link_until_it_is_won(stage: Stage, accessible: Visit) -> None:
     order = stage.order()
     lea = stage.confirmed(order, mates=2)
     order.be_disputed()
@@ -140,7 +138,7 @@ def test_a_bank_that_looks_into_it_takes_the_link_away_and_gives_it_back(
 
 
 @pytest.mark.long
-def test_of_many_is_one_line_that_opens_downwards_and_takes_nothing_away(stage: Stage) -> None:
+def test_a_bill_of_many_mates_collapses_into_one_line_that_expands_downwards(stage: Stage) -> None:
     lea = stage.confirmed(stage.order(), mates=9)
     finns, fold = lea.locator(".group-line:has-text('Finn')"), lea.locator("#fold-out")
     expect(finns).to_be_hidden()
@@ -163,7 +161,7 @@ def test_of_many_is_one_line_that_opens_downwards_and_takes_nothing_away(stage: 
 
 @pytest.mark.rule("share.last_day")
 @pytest.mark.long
-def test_the_last_day_is_offered_at_the_next_load(stage: Stage, accessible: Visit) -> None:
+def test_the_last_day_reminder_is_offered_after_a_reload_only(stage: Stage, accessible: Visit) -> None:
     order = stage.order()
     lea = stage.confirmed(order, mates=2)
     before = lea.inner_text("#group-until")
@@ -177,7 +175,7 @@ def test_the_last_day_is_offered_at_the_next_load(stage: Stage, accessible: Visi
 
 
 @pytest.mark.long
-def test_nothing_changes_under_her_finger(stage: Stage, accessible: Visit) -> None:
+def test_updates_change_nothing_under_the_leads_finger(stage: Stage, accessible: Visit) -> None:
     lea = stage.confirmed(stage.order(), mates=2)
     priyas = link_of(lea, "Priya")
     more = lea.locator(".group-line:has-text('Finn') > details > summary")
@@ -198,7 +196,7 @@ def test_nothing_changes_under_her_finger(stage: Stage, accessible: Visit) -> No
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["Finn", "Priya"])
-def test_no_tool_moves_what_opens_it(stage: Stage, name: str) -> None:
+def test_opening_a_tool_does_not_move_its_button(stage: Stage, name: str) -> None:
     lea = stage.confirmed(stage.order(), mates=2)
     say_no(stage, link_of(lea, "Priya"))
     lea.reload()
@@ -220,7 +218,7 @@ def test_no_tool_moves_what_opens_it(stage: Stage, name: str) -> None:
 
 
 @pytest.mark.long
-def test_what_closes_above_pulls_nothing_away(stage: Stage) -> None:
+def test_a_section_that_closes_above_does_not_move_the_tapped_button(stage: Stage) -> None:
     lea = stage.confirmed(stage.order(), mates=2)
     finns, priyas = (lea.locator(f".group-line:has-text('{name}') > details") for name in ("Finn", "Priya"))
     finns.locator("> summary").click()
@@ -256,7 +254,9 @@ def test_a_double_tap_on_a_question_changes_nothing(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("script", [True, pytest.param(False, marks=pytest.mark.long)])
-def test_she_asks_again_and_keeps(service: Service, open_page: Callable[..., Page], script: bool) -> None:
+def test_the_lead_asks_a_mate_again_and_keeps_a_share(
+    service: Service, open_page: Callable[..., Page], script: bool
+) -> None:
     stage = Stage(service, lambda **options: open_page(java_script_enabled=script, **options))
     lea = bill_of(stage, stage.order())
     finns = link_of(lea, "Finn")
@@ -276,7 +276,7 @@ def test_she_asks_again_and_keeps(service: Service, open_page: Callable[..., Pag
 
 @pytest.mark.long
 @pytest.mark.rule("share.bends")
-def test_she_renames_and_he_changes_his_mind(stage: Stage, accessible: Visit) -> None:
+def test_the_lead_renames_a_mate_and_a_mate_withdraws_a_refusal(stage: Stage, accessible: Visit) -> None:
     lea = bill_of(stage, stage.order())
     line = lea.locator(".group-line:has-text('Finn')")
     line.locator("summary").first.click()

@@ -40,7 +40,7 @@ def names_zones(page: Page) -> None:
 
 @pytest.mark.rule("sign_in.said")
 @pytest.mark.long
-def test_the_bill_stays_live_by_a_tap_and_says_when_nobody_taps(
+def test_a_tap_keeps_the_bill_live_and_the_end_of_the_sign_in_is_shown_without_one(
     service: Service, open_page: Callable[..., Page], accessible: Visit
 ) -> None:
     stage = Stage(service, open_page)
@@ -72,7 +72,7 @@ def test_the_bill_stays_live_by_a_tap_and_says_when_nobody_taps(
 
 
 @pytest.mark.long
-def test_a_menu_that_is_open_is_not_taken_away_at_the_end(
+def test_an_open_menu_stays_open_when_the_sign_in_ends(
     service: Service, open_page: Callable[..., Page]
 ) -> None:
     stage = Stage(service, open_page)
@@ -91,7 +91,7 @@ def test_a_menu_that_is_open_is_not_taken_away_at_the_end(
 
 @pytest.mark.rule("sign_in.said")
 @pytest.mark.long
-def test_the_card_page_says_the_end_and_the_split_is_there_after_a_new_code(
+def test_the_card_page_shows_when_the_sign_in_ends_and_a_new_code_restores_the_split(
     service: Service, open_page: Callable[..., Page], accessible: Visit
 ) -> None:
     stage = Stage(service, open_page)

@@ -78,7 +78,7 @@ def test_a_share_is_taken_and_paid_by_it(
 
 
 @pytest.mark.long
-def test_the_code_is_held_up_and_shows_who_has_come(
+def test_the_group_qr_code_page_shows_who_has_taken_a_share(
     lea: Page, open_page: Callable[..., Page], accessible: Visit
 ) -> None:
     link = link_of(lea)
@@ -104,7 +104,7 @@ def test_the_code_is_held_up_and_shows_who_has_come(
     expect(lea.locator(".group-bears")).to_be_visible()
 
 
-def test_the_lead_copies_the_words_that_she_sees(lea: Page) -> None:
+def test_the_lead_copies_the_visible_text(lea: Page) -> None:
     lea.context.grant_permissions(["clipboard-read", "clipboard-write"])
     button = lea.locator(".one-link [data-copy]")
     assert lea.evaluate("!navigator.share")
@@ -131,7 +131,7 @@ navigator.share = what => {
 
 
 @pytest.mark.long
-def test_the_share_sheet_gets_the_words_that_she_sees_and_may_be_shut(lea: Page) -> None:
+def test_the_share_sheet_gets_the_visible_text_and_can_be_closed(lea: Page) -> None:
     """If she closes the share sheet, neither the page nor its console (see `open_page`) shows an error."""
     lea.add_init_script(SHEET)
     lea.reload()

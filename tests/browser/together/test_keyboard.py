@@ -41,7 +41,7 @@ def test_a_mate_takes_a_share_and_pays_it(stage: Stage) -> None:
     stage.service.prove_ledger()
 
 
-def test_the_lead_opens_a_row_asks_again_and_keeps(stage: Stage) -> None:
+def test_the_lead_opens_a_row_asks_a_mate_again_and_keeps_a_share(stage: Stage) -> None:
     lea = bill_of(stage, stage.order(), mates=1)
     finns = link_of(lea, "Finn")
     say_no(stage, finns)

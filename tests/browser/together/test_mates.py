@@ -67,7 +67,7 @@ def test_shares_are_asked_for_paid_and_declined(
 
 @pytest.mark.long
 @pytest.mark.parametrize("script", WITH_AND_WITHOUT)
-def test_amounts_that_are_too_much_are_marked(
+def test_amounts_above_the_order_total_are_marked(
     service: Service, open_page: Callable[..., Page], accessible: Visit, script: bool
 ) -> None:
     stage = Stage(service, lambda **options: open_page(java_script_enabled=script, may_fail=True, **options))

@@ -21,7 +21,9 @@ def fits(page: Page) -> None:
     assert 0 < page.evaluate(BAND) <= 0.15 * SCREEN, page.url
 
 
-def test_the_band_leaves_the_group_its_room(service: Service, open_page: Callable[..., Page]) -> None:
+def test_the_header_band_leaves_room_for_the_group_with_large_text(
+    service: Service, open_page: Callable[..., Page]
+) -> None:
     stage = Stage(service, open_page)
     order = stage.order()
     lea = stage.confirmed(order, mates=3)

@@ -95,7 +95,7 @@ class TestUnknownCheckout:
                 refused(api.post(f"{path}/{verb}", REF), 404, "checkout_not_found")
 
     @pytest.mark.rule("api.strangers")
-    def test_is_also_a_strangers(self, rival_api: Api, held: Checkout) -> None:
+    def test_of_another_merchant_is_not_found_either(self, rival_api: Api, held: Checkout) -> None:
         with nothing_moves():
             strangers = rival_api.get(f"checkouts/{held.pk}", x_request_id="same")
             nobodys = rival_api.get(f"checkouts/{uuid7()}", x_request_id="same")
@@ -104,7 +104,9 @@ class TestUnknownCheckout:
         assert rival_api.get("checkouts").json()["data"]["checkouts"] == []
         assert strangers.json()["error"] | {"request_id": ""} == nobodys.json()["error"] | {"request_id": ""}
 
-    def test_is_found_in_upper_case_and_with_a_body(self, api: Api, held: Checkout) -> None:
+    def test_known_checkout_is_found_in_upper_case_and_with_a_request_body(
+        self, api: Api, held: Checkout
+    ) -> None:
         path = f"/api/merchant/v1/checkouts/{str(held.pk).upper()}"
         answer = api.client.generic("GET", path, b"{", "text/plain", headers=api.headers({}))
         assert answer.json()["data"]["checkout_uuid"] == str(held.pk)
@@ -113,7 +115,7 @@ class TestUnknownCheckout:
 class TestConflict:
     @pytest.mark.rule("api.conflict", "cancel.refused", "capture.refused", "refund.refused")
     @pytest.mark.parametrize(("status", "verb", "code"), CONFLICTS)
-    def test_tells_status_and_what_may_be_done(
+    def test_names_the_status_and_the_available_actions(
         self, api: Api, at: Bring, status: str, verb: str, code: str
     ) -> None:
         checkout = at(status)
@@ -124,7 +126,9 @@ class TestConflict:
 
     @pytest.mark.rule("cancel.repeat", "capture.repeat")
     @pytest.mark.parametrize(("status", "verb"), REPEATS)
-    def test_is_none_when_it_is_done_already(self, api: Api, at: Bring, status: str, verb: str) -> None:
+    def test_does_not_occur_if_the_action_was_done_already(
+        self, api: Api, at: Bring, status: str, verb: str
+    ) -> None:
         checkout = at(status)
         with nothing_moves():
             answer = call(api, checkout, verb)
@@ -151,7 +155,7 @@ class TestConflict:
         ("verb", "code"),
         [("capture", "not_capturable"), ("cancel", "not_cancellable"), ("refund", "not_refundable")],
     )
-    def test_finds_a_passed_deadline_that_a_silent_bank_no_longer_holds_up(
+    def test_names_expired_once_a_silent_bank_no_longer_delays_the_deadline(
         self, api: Api, in_doubt: InDoubt, verb: str, code: str
     ) -> None:
         authorize = in_doubt("authorize")
@@ -163,7 +167,7 @@ class TestConflict:
         assert error["details"] == [{"status": "expired", "available_actions": []}]
         assert Checkout.objects.get().status == "expired"
 
-    def test_of_a_late_cancel_leaves_the_lapse_as_it_is(self, api: Api, held: Checkout) -> None:
+    def test_does_not_occur_if_a_late_cancel_finds_a_lapsed_hold(self, api: Api, held: Checkout) -> None:
         make_late(held)
         read = call(api, held, "cancel", reason="too late").json()["data"]
         assert (read["status"], read["void_reason"]) == ("voided", "auth_expired")
@@ -200,7 +204,7 @@ class TestConflict:
         + [(status, "capture", "not_capturable") for status in ("refunding", "refunded")]
         + [(status, "refund", "not_refundable") for status in ("refunding", "refunded")],
     )
-    def test_that_no_waiting_ends_is_told_though_a_card_operation_is_open(
+    def test_that_waiting_cannot_resolve_is_reported_despite_an_open_operation(
         self, api: Api, at: Bring, status: str, verb: str, code: str
     ) -> None:
         checkout = at(status)
@@ -218,7 +222,7 @@ class TestConflict:
         ("status", "verb", "expected"),
         [("authorized", "capture", 403), ("authorized", "cancel", 200), ("captured", "refund", 204)],
     )
-    def test_of_a_suspended_merchant_spares_what_gives_money_back(
+    def test_of_a_suspended_merchant_does_not_affect_calls_that_return_money(
         self, api: Api, at: Bring, status: str, verb: str, expected: int
     ) -> None:
         checkout = at(status)
@@ -246,7 +250,7 @@ class TestCaptureBody:
         with nothing_moves():
             refused(call(api, held, "capture", amount=amount), 422, "validation_failed", "amount")
 
-    def test_of_an_endless_number_is_no_json(self, api: Api, held: Checkout) -> None:
+    def test_with_a_huge_number_is_invalid_json(self, api: Api, held: Checkout) -> None:
         with nothing_moves():
             refused(call(api, held, "capture", amount=10**400), 400, "invalid_json")
 
@@ -268,7 +272,7 @@ class TestCancelBody:
     @pytest.mark.parametrize(
         "body", [b"", b"{}", b'{"reason": null}', b'{"reason": "Sold out"}', b'{"amount": 1}']
     )
-    def test_voids_once(self, api: Api, held: Checkout, body: bytes) -> None:
+    def test_repeated_voids_once(self, api: Api, held: Checkout, body: bytes) -> None:
         answer = api.post(f"checkouts/{held.pk}/cancel", body)
         assert answer.status_code == 200 and answer.json()["data"]["void_reason"] == "merchant_cancel"
         assert "Sold out" not in answer.content.decode()
@@ -356,7 +360,7 @@ class TestRefundReference:
             answer = call(api, other, "refund", merchant_refund_ref="r-1")
             assert refused(answer, 409, "refund_ref_conflict")["details"] == []
 
-    def test_of_another_merchant_is_free(
+    def test_of_another_merchant_can_be_used(
         self, rival_api: Api, at: Bring, pay: Callable[..., Checkout]
     ) -> None:
         at("refunding")

@@ -65,7 +65,7 @@ class TestTheList:
         assert found == [str(two.pk)]
         assert changes(api, cursor) == ([], cursor)
 
-    def test_gives_a_cursor_where_there_is_nothing_yet(self, api: Api) -> None:
+    def test_returns_a_cursor_even_if_it_is_empty(self, api: Api) -> None:
         found, cursor = first(api)
         assert found == [] and cursor
         made = factories.checkout(api.merchant)
@@ -95,7 +95,7 @@ class TestTheList:
             cursor = page[1]
         assert found == made
 
-    def test_has_an_order_where_an_operation_began_on_it_and_then_where_it_ended(
+    def test_lists_an_order_when_an_operation_starts_and_again_when_it_ends(
         self, api: Api, in_doubt: Callable[..., Operation]
     ) -> None:
         """The start of an operation does not write the checkout's row, but the checkout is listed as changed.
@@ -122,7 +122,7 @@ class TestTheList:
         Checkout.objects.filter(pk=order).update(updated_at=clock.now() - timedelta(seconds=5))
         assert changes(api, cursor)[0] == [order]
 
-    def test_is_full_where_there_are_more_though_some_come_later_by_their_operation(
+    def test_fills_each_page_even_if_open_operations_move_orders_to_later_pages(
         self, api: Api, pay: Callable[..., Checkout]
     ) -> None:
         made = [factories.checkout(api.merchant) for _ in range(4)]
@@ -138,7 +138,7 @@ class TestTheList:
         assert found[:2] == [str(made[2].pk), str(made[3].pk)] and len(found) == 3
         assert {*found, *changes(api, cursor)[0]} == {str(row.pk) for row in made}
 
-    def test_has_an_order_once_more_whose_payer_did_not_confirm(self, api: Api, unpaid: Checkout) -> None:
+    def test_lists_an_order_again_after_its_payer_did_not_confirm(self, api: Api, unpaid: Checkout) -> None:
         Asked(unpaid)
         age(15 * 60)
         _, cursor = first(api)
@@ -160,7 +160,7 @@ class TestTheList:
         assert first(api, "&merchant_order_id=A")[0] == [str(wanted.pk)]
 
     @pytest.mark.rule("lapse.whoever")
-    def test_lets_what_is_late_lapse_and_lists_it_once_more(self, api: Api, held: Checkout) -> None:
+    def test_lapses_overdue_holds_and_lists_them_again(self, api: Api, held: Checkout) -> None:
         factories.make_late(held)
         age()
         found = api.get("checkouts?sort=updated_at").json()["data"]
@@ -169,7 +169,7 @@ class TestTheList:
         assert changes(api, found["next_cursor"])[0] == [str(held.pk)]
 
     @pytest.mark.rule("list.cursor")
-    def test_takes_no_cursor_of_the_other_list(self, api: Api) -> None:
+    def test_refuses_a_cursor_of_the_other_list(self, api: Api) -> None:
         for _ in range(2):
             factories.checkout(api.merchant)
         other = api.get("checkouts?limit=1").json()["data"]["next_cursor"]
@@ -182,7 +182,7 @@ class TestTheList:
 @pytest.mark.rule("list.filters")
 class TestTheTimeOfTheLastChange:
     @pytest.mark.parametrize("kind", ["authorize", "capture"])
-    def test_is_the_beginning_of_what_is_open_and_then_its_end(
+    def test_is_the_start_of_an_open_operation_and_later_its_end(
         self, api: Api, in_doubt: Callable[..., Operation], kind: str
     ) -> None:
         open_one = in_doubt(kind)
@@ -225,7 +225,7 @@ class TestTheTimeOfTheLastChange:
     @pytest.mark.parametrize(
         ("status", "verb", "kind"), [("authorized", "cancel", "void"), ("captured", "refund", "refund")]
     )
-    def test_stands_while_a_planned_operation_is_sent_which_is_named_from_its_beginning_on(
+    def test_does_not_change_when_a_planned_operation_is_sent(
         self, api: Api, at: Callable[[str], Checkout], status: str, verb: str, kind: str
     ) -> None:
         order = at(status)
@@ -239,7 +239,7 @@ class TestTheTimeOfTheLastChange:
         done = api.get(f"checkouts/{order.pk}").json()["data"]
         assert "pending_operation" not in done and done["updated_at"] > planned["updated_at"]
 
-    def test_of_a_creation_is_the_databases(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_of_a_creation_is_the_database_time(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
         made = factories.checkout(api.merchant)
         assert Checkout.objects.get().updated_at == made.created_at
 
@@ -247,7 +247,7 @@ class TestTheTimeOfTheLastChange:
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.rule("list.changes")
 class TestAWriterWhoIsHeldOpen:
-    def test_is_waited_for(self, api: Api) -> None:
+    def test_holds_back_later_changes_until_it_commits(self, api: Api) -> None:
         slow, quick = (factories.checkout(api.merchant) for _ in range(2))
         age(60)
         _, cursor = first(api)

@@ -35,7 +35,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("create.custom_data")]
     ],
     ids=lambda custom: repr(custom)[:30],
 )
-def test_that_is_too_much_is_refused(api: Api, custom: Any) -> None:
+def test_custom_data_that_is_too_large_is_refused(api: Api, custom: Any) -> None:
     refuse_item(api, "custom_data", custom_data=custom)
 
 
@@ -55,7 +55,7 @@ def test_that_is_too_much_is_refused(api: Api, custom: Any) -> None:
         ("time_zone", None),
     ],
 )
-def test_of_a_ticket_is_checked(api: Api, field: str, value: Any) -> None:
+def test_ticket_fields_of_custom_data_are_validated(api: Api, field: str, value: Any) -> None:
     refuse(api, f"items[0].custom_data.{field}", items=ticket(**{field: value}))
 
 
@@ -73,7 +73,7 @@ def test_of_a_ticket_is_checked(api: Api, field: str, value: Any) -> None:
     ],
     ids=lambda custom: repr(custom)[:30],
 )
-def test_that_is_odd_is_echoed(api: Api, custom: dict[str, Any]) -> None:
+def test_unusual_custom_data_is_returned_unchanged(api: Api, custom: dict[str, Any]) -> None:
     assert accept(api, items=[item(custom_data=custom)])["items"][0]["custom_data"] == custom
 
 
@@ -90,18 +90,18 @@ def test_that_is_odd_is_echoed(api: Api, custom: dict[str, Any]) -> None:
     ],
     ids=lambda custom: repr(custom)[:16],
 )
-def test_is_never_longer_in_the_database_than_it_may_be(api: Api, custom: dict[str, Any]) -> None:
+def test_stored_custom_data_is_never_longer_than_the_limit(api: Api, custom: dict[str, Any]) -> None:
     assert accept(api, items=[item(custom_data=custom)])["items"][0]["custom_data"] == custom
     kept = RawSQL("regexp_replace((lines -> 0 -> 6)::text, '([:,]) ', '\\1', 'g')", ())
     (text,) = Bill.objects.annotate(kept=kept).values_list("kept", flat=True)
     assert len(text.encode()) <= MAX_OWN_BYTES
 
 
-def test_of_other_things_is_free(api: Api) -> None:
+def test_custom_data_of_other_categories_is_not_validated(api: Api) -> None:
     lines = [item(category="merchandise", custom_data={"event_id": 5, "time_zone": "Mars/X"})]
     assert accept(api, items=lines)["items"][0]["custom_data"]["event_id"] == 5
 
 
-def test_may_be_null_or_left_out(api: Api) -> None:
+def test_custom_data_can_be_null_or_omitted(api: Api) -> None:
     assert accept(api, items=[item(custom_data=None)])["items"][0]["custom_data"] is None
     assert accept(api)["items"][0]["custom_data"] is None

@@ -33,7 +33,7 @@ def sent() -> tuple[str, str, str]:
 
 
 @pytest.mark.rule("create.customer")
-class TestWhatIsTaken:
+class TestAcceptedCustomer:
     @pytest.mark.parametrize(
         ("customer", "kept"),
         [
@@ -45,16 +45,18 @@ class TestWhatIsTaken:
         ],
         ids=["all", "national", "abroad", "a name", "a locale that nobody speaks"],
     )
-    def test_is_each_alone_or_all(self, api: Api, customer: Any, kept: tuple[str, str, str]) -> None:
+    def test_any_one_field_or_all_fields_are_stored(
+        self, api: Api, customer: Any, kept: tuple[str, str, str]
+    ) -> None:
         accept(api, customer=customer)
         assert sent() == kept
 
     @pytest.mark.parametrize("customer", [{}, None, {"phone": None}, {"email": "lea@example.com"}], ids=repr)
-    def test_may_be_nothing(self, api: Api, customer: Any) -> None:
+    def test_an_empty_customer_is_not_stored(self, api: Api, customer: Any) -> None:
         accept(api, customer=customer)
         assert not Prefill.objects.exists()
 
-    def test_is_of_the_merchants_own_country_without_a_plus(self, acme: Merchant, api: Api) -> None:
+    def test_a_number_without_a_plus_gets_the_merchants_country_code(self, acme: Merchant, api: Api) -> None:
         Merchant.objects.filter(pk=acme.pk).update(country="FR")
         accept(api, customer={"phone": "06 12 34 56 78"})
         assert sent()[0] == "+33612345678"
@@ -69,16 +71,16 @@ class TestWhatIsTaken:
         ],
         ids=lambda value: repr(value)[:30],
     )
-    def test_is_named_where_it_is_wrong(self, api: Api, param: str, customer: Any) -> None:
+    def test_an_invalid_field_is_named(self, api: Api, param: str, customer: Any) -> None:
         refuse(api, param, customer=customer)
         assert not Prefill.objects.exists()
 
-    def test_is_named_with_all_else_that_is_wrong(self, api: Api) -> None:
+    def test_an_invalid_field_is_named_together_with_all_other_errors(self, api: Api) -> None:
         error = refuse(api, "customer.phone", customer={"phone": "1", "name": ""}, merchant_order_id="")
         named = {row["param"] for row in error["details"]}
         assert named == {"customer.phone", "customer.name", "merchant_order_id"}
 
-    def test_counts_no_fictional_number_where_texts_are_sent(self, acme: Merchant, settings: Any) -> None:
+    def test_fictional_numbers_are_refused_outside_the_sandbox(self, acme: Merchant, settings: Any) -> None:
         def wrong(phone: str) -> bool:
             return not CustomerIn(data={"phone": phone}, context={"merchant": acme}).is_valid()
 
@@ -87,8 +89,10 @@ class TestWhatIsTaken:
 
 
 @pytest.mark.rule("create.customer", "prefill.kept")
-class TestWhatIsGivenBack:
-    def test_is_nothing(self, api: Api, caplog: pytest.LogCaptureFixture) -> None:
+class TestReturnedCustomer:
+    def test_responses_and_events_contain_no_customer_data(
+        self, api: Api, caplog: pytest.LogCaptureFixture
+    ) -> None:
         Subscription.objects.create(merchant=api.merchant, url="http://127.0.0.1:9/", event_types=["*"])
         caplog.set_level(logging.DEBUG)
         made = api.post("checkouts", order(customer=LEA), idempotency_key="k")
@@ -111,14 +115,14 @@ class TestWhatIsGivenBack:
         said += [bytes(key.body or b"").decode() for key in IdempotencyKey.objects.all()]
         assert not [word for word in OF_LEA if word in "\n".join(map(str, said))]
 
-    def test_is_nothing_of_a_refusal_that_is_kept(self, api: Api) -> None:
+    def test_a_stored_refusal_contains_no_customer_data(self, api: Api) -> None:
         changes = {"customer": LEA, "total_amount": 1}
         refused = api.post("checkouts", order(**changes), idempotency_key="k")
         assert refused.status_code == 422
         kept = bytes(IdempotencyKey.objects.get().body or b"").decode()
         assert not [word for word in OF_LEA if word in kept + refused.content.decode()]
 
-    def test_is_not_to_be_guessed_from_the_key(self, api: Api, settings: Settings) -> None:
+    def test_the_stored_digest_does_not_reveal_the_phone_number(self, api: Api, settings: Settings) -> None:
         """The digest is keyed. With a plain digest, anyone could find the number by trying all numbers."""
         key = {"idempotency_key": "k"}
         assert api.post("checkouts", order(customer=LEA), **key).status_code == 201
@@ -132,7 +136,7 @@ class TestWhatIsGivenBack:
 
 
 @pytest.mark.rule("api.statements")
-def test_costs_one_statement_where_it_is_sent_and_none_where_it_is_read(api: Api) -> None:
+def test_customer_data_costs_one_statement_to_store_and_none_to_read(api: Api) -> None:
     api.post("checkouts", order())
     with at_most(8) as plain_ones:
         assert api.post("checkouts", order()).status_code == 201

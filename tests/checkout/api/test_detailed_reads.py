@@ -46,8 +46,8 @@ REFUND = {
 
 
 @pytest.mark.rule("read.actions")
-class TestWhatMayBeDone:
-    def test_is_nothing_while_a_capture_is_in_doubt_nor_past_the_deadline(
+class TestAvailableActions:
+    def test_are_empty_while_a_capture_is_in_doubt_and_past_the_deadline(
         self, api: Api, held: Checkout
     ) -> None:
         break_down("look_up", "down", times=9)
@@ -57,7 +57,7 @@ class TestWhatMayBeDone:
         (listed,) = api.get("checkouts").json()["data"]["checkouts"]
         assert read(api, held)["available_actions"] == listed["available_actions"] == []
 
-    def test_is_nothing_while_the_payer_is_asked_by_their_bank(
+    def test_are_empty_while_the_payers_bank_asks_for_confirmation(
         self, api: Api, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
         asked = pay(unpaid, "4000002500003155")
@@ -71,7 +71,7 @@ class TestWhatMayBeDone:
         [("created", ["cancel"]), ("authorized", ["cancel"]), ("captured", ["refund"])],
     )
     @pytest.mark.parametrize("is_all", [False, True], ids=["the merchant", "all"])
-    def test_is_no_capture_once_an_operator_has_stopped(
+    def test_exclude_capture_after_an_operator_stop(
         self, api: Api, at: Bring, status: str, actions: list[str], is_all: bool
     ) -> None:
         checkout = at(status)
@@ -113,18 +113,20 @@ class TestFields:
             ("refunded", {"status": "refunded", "refunded_amount": 9000, "available_actions": []}),
         ],
     )
-    def test_tell_what_is_true(self, api: Api, at: Bring, status: str, facts: dict[str, Any]) -> None:
+    def test_have_the_values_of_the_checkout(
+        self, api: Api, at: Bring, status: str, facts: dict[str, Any]
+    ) -> None:
         shown = read(api, at(status))
         assert {name: shown[name] for name in facts} == facts
 
-    def test_of_one_voided_before_payment_know_no_hold(self, api: Api, unpaid: Checkout) -> None:
+    def test_of_a_checkout_voided_before_payment_mention_no_hold(self, api: Api, unpaid: Checkout) -> None:
         shown = api.post(f"checkouts/{unpaid.pk}/cancel").json()["data"]
         assert set(shown) == ALWAYS | VOIDED
         assert not Event.objects.exists()
 
     @pytest.mark.rule("expiry.end", "lapse.whoever")
     @pytest.mark.parametrize(("status", "ended_at"), [("created", "expired_at"), ("authorized", "voided_at")])
-    def test_of_a_late_one_say_that_it_ended_at_its_deadline(
+    def test_of_an_overdue_checkout_say_that_it_ended_at_its_deadline(
         self, api: Api, at: Bring, status: str, ended_at: str
     ) -> None:
         checkout = at(status)
@@ -148,7 +150,7 @@ class TestFields:
         )
 
     @pytest.mark.rule("read.refunds")
-    def test_of_a_failed_refund_stay_beside_the_next(
+    def test_keep_a_failed_refund_next_to_its_successor(
         self, api: Api, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
         checkout = pay(unpaid, "4000000000005126")
@@ -173,7 +175,7 @@ class TestFields:
         assert read(api, held)["pending_operation"] == "capture"
 
     @pytest.mark.rule("read.shares")
-    def test_of_a_split_count_without_naming_anybody(
+    def test_of_a_split_count_shares_and_name_no_one(
         self, api: Api, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
         first, second, _ = mates.split(unpaid, 2000, 1500, 1000)
@@ -186,7 +188,7 @@ class TestFields:
         assert read(api, unpaid)["shares"] == {"count": 3, "paid_count": 2, "paid_amount": 3500}
 
     @pytest.mark.rule("create.answer")
-    def test_of_a_creation_are_the_specs_four_and_its_end(self, api: Api) -> None:
+    def test_of_a_creation_are_those_of_the_specification(self, api: Api) -> None:
         answer = api.post("checkouts", order())
         assert answer.status_code == 201 and list(answer.json()) == ["data"]
         made = answer.json()["data"]
@@ -195,7 +197,7 @@ class TestFields:
 
     @pytest.mark.rule("read.fields")
     @pytest.mark.parametrize("verb", ["capture", "cancel"])
-    def test_of_a_verbs_answer_are_those_of_a_read(self, api: Api, held: Checkout, verb: str) -> None:
+    def test_of_an_actions_response_equal_those_of_a_read(self, api: Api, held: Checkout, verb: str) -> None:
         answer = api.post(f"checkouts/{held.pk}/{verb}", {})
         assert answer.status_code == 200 and answer.json()["data"] == read(api, held)
 
@@ -209,7 +211,7 @@ def test_bodies_are_compact_utf_8_json(api: Api) -> None:
 
 @pytest.mark.rule("read.refunds")
 class TestRefundsThatFailAgainAndAgain:
-    def test_are_read_as_the_newest_hundred(self, api: Api, captured: Checkout) -> None:
+    def test_are_limited_to_the_newest_hundred_in_a_read(self, api: Api, captured: Checkout) -> None:
         now = timezone.now()
         Refund.objects.bulk_create(
             Refund(

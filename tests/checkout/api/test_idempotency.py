@@ -31,7 +31,7 @@ Bring = Callable[[str], Checkout]
 
 @pytest.mark.django_db
 class TestTheRecord:
-    def test_has_a_row_for_each_post_refusals_too(self, api: Api) -> None:
+    def test_has_a_row_for_each_post_including_refusals(self, api: Api) -> None:
         order = factories.order()
         api.post("checkouts", order, Idempotency_Key="k")
         api.post("checkouts", order | {"currency": "EUR"}, Idempotency_Key="k")
@@ -45,7 +45,7 @@ class TestTheRecord:
         ]
         assert [key.key for key in IdempotencyKey.objects.all()] == ["k"]
 
-    def test_knows_the_checkout_that_was_made(self, api: Api) -> None:
+    def test_names_the_checkout_that_was_created(self, api: Api) -> None:
         made = api.post("checkouts", factories.order()).json()["data"]["checkout_uuid"]
         api.post(f"checkouts/{made}/capture")
         assert [str(call.checkout_uuid) for call in ApiCall.objects.all()] == [made, made]
@@ -66,7 +66,7 @@ class TestTheRetention:
         return call.pk
 
     @pytest.mark.parametrize("has_partitions", [True, False])
-    def test_drops_what_nobody_asks_about_any_more(
+    def test_drops_calls_older_than_the_retention_period(
         self, api: Api, settings: Settings, has_partitions: bool
     ) -> None:
         today = clock.now().date()
@@ -79,7 +79,7 @@ class TestTheRetention:
         tasks.delete_old_calls()
         assert not ApiCall.objects.exists() and old != young
 
-    def test_makes_partitions_ahead(self) -> None:
+    def test_creates_partitions_in_advance(self) -> None:
         with connection.cursor() as cursor:
             cursor.execute(
                 f"DROP TABLE {CALLS.named(CALLS.steps(*[clock.now().date() + timedelta(5)] * 2)[0])}"
@@ -90,7 +90,7 @@ class TestTheRetention:
 
 class TestRepeats:
     @pytest.mark.rule("create.order_repeats")
-    def test_of_an_order_id_make_new_checkouts(self, api: Api) -> None:
+    def test_of_an_order_id_create_new_checkouts(self, api: Api) -> None:
         first, second = (api.post("checkouts", order()).json()["data"] for _ in range(2))
         assert first["checkout_uuid"] != second["checkout_uuid"]
 
@@ -199,7 +199,7 @@ class TestIdempotencyKey:
 
     @pytest.mark.rule("idempotency.in_flight")
     @pytest.mark.parametrize("verb", ["capture", "cancel"])
-    def test_in_flight_is_a_conflict_until_it_is_taken_over(
+    def test_in_use_is_a_conflict_until_another_call_takes_it_over(
         self, api: Api, held: Checkout, verb: str
     ) -> None:
         path = f"checkouts/{held.pk}/{verb}"
@@ -230,7 +230,7 @@ class TestIdempotencyKey:
         ],
         ids=["400", "415", "413", "401"],
     )
-    def test_is_free_again_after_what_was_no_request(
+    def test_is_free_again_after_an_invalid_request(
         self, api: Api, body: bytes, headers: dict[str, str], code: str
     ) -> None:
         content_type = headers.get("content-type", "application/json")
@@ -257,7 +257,7 @@ class TestIdempotencyKey:
             ("refund", {"merchant_refund_ref": "r"}, "not_refundable"),
         ],
     )
-    def test_is_free_again_after_what_a_state_refused(
+    def test_is_free_again_after_a_state_conflict(
         self, api: Api, at: Bring, verb: str, body: Any, code: str
     ) -> None:
         checkout = at("created")
@@ -271,7 +271,7 @@ class TestIdempotencyKey:
         again = api.post(f"checkouts/{checkout.pk}/{verb}", body, idempotency_key="k")
         assert (again.content, again["Idempotent-Replay"]) == (answer.content, "true")
 
-    def test_of_nobodys_checkout_is_free(self, api: Api, unpaid: Checkout) -> None:
+    def test_of_an_unknown_checkout_is_free_again(self, api: Api, unpaid: Checkout) -> None:
         for _ in range(2):
             answer = api.post(f"checkouts/{UUID(int=0)}/cancel", idempotency_key="k")
             refused(answer, 404, "checkout_not_found")
@@ -287,7 +287,7 @@ class TestIdempotencyKey:
         assert api.post(path, idempotency_key="k").status_code == 200
 
     @pytest.mark.rule("idempotency.kept")
-    def test_is_free_again_after_what_somebody_else_could_not_do(
+    def test_is_free_again_after_a_provider_failure(
         self, api: Api, held: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         path = f"checkouts/{held.pk}/cancel"
@@ -302,7 +302,7 @@ class TestIdempotencyKey:
         assert api.post(path, idempotency_key="k").status_code == 200
 
     @pytest.mark.rule("idempotency.key")
-    def test_belongs_to_its_merchant(self, api: Api, rival_api: Api) -> None:
+    def test_can_be_used_by_each_merchant_separately(self, api: Api, rival_api: Api) -> None:
         mine = api.post("checkouts", order(), idempotency_key="k").json()["data"]
         theirs = rival_api.post("checkouts", order(), idempotency_key="k")
         assert theirs.status_code == 201 and theirs.json()["data"]["checkout_uuid"] != mine["checkout_uuid"]
@@ -325,7 +325,7 @@ class TestIdempotencyKey:
         assert not IdempotencyKey.objects.exists() and ApiCall.objects.get().checkout_uuid is not None
 
     @pytest.mark.rule("idempotency.in_flight")
-    def test_that_was_taken_over_keeps_the_later_answer(
+    def test_that_was_taken_over_keeps_the_later_response(
         self, api: Api, held: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A call that lasts longer than 90 seconds does not overwrite the response of its successor."""
@@ -344,12 +344,12 @@ class TestIdempotencyKey:
         assert api.post(path, idempotency_key="k").content == answers[0].content
         assert ApiCall.objects.count() == 2 and IdempotencyKey.objects.count() == 1
 
-    def test_is_not_asked_for(self, api: Api) -> None:
+    def test_is_optional(self, api: Api) -> None:
         assert api.post("checkouts", order()).status_code == 201
         assert not IdempotencyKey.objects.exists()
 
     @pytest.mark.rule("idempotency.elsewhere")
-    def test_is_ignored_where_nothing_is_replayed(self, api: Api, unpaid: Checkout) -> None:
+    def test_is_ignored_by_calls_that_are_not_replayed(self, api: Api, unpaid: Checkout) -> None:
         body = {"url": "http://127.0.0.1:9/", "event_types": ["*"]}
         assert api.post("webhooks/subscription", body, idempotency_key="k").status_code == 201
         secrets = {api.post("webhooks/secret/rotate", idempotency_key="k").content for _ in range(2)}

@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("create.metadata")]
     ],
     ids=["nothing in it", "some", "fifty"],
 )
-def test_is_given_back(api: Api, sent: dict[str, str]) -> None:
+def test_metadata_is_returned_unchanged(api: Api, sent: dict[str, str]) -> None:
     shown = accept(api, metadata=sent)
     assert shown["metadata"] == sent
     (listed,) = api.get("checkouts").json()["data"]["checkouts"]
@@ -31,7 +31,7 @@ def test_is_given_back(api: Api, sent: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("more", [{}, {"metadata": None}], ids=["left out", "null"])
-def test_is_empty_where_none_was_sent(api: Api, more: dict[str, Any]) -> None:
+def test_metadata_is_empty_if_omitted(api: Api, more: dict[str, Any]) -> None:
     assert accept(api, **more)["metadata"] == {}
 
 
@@ -52,13 +52,13 @@ def test_is_empty_where_none_was_sent(api: Api, more: dict[str, Any]) -> None:
         ("metadata.a", {"a": "\x00"}),
     ],
 )
-def test_of_another_shape_is_refused(api: Api, param: str, sent: Any) -> None:
+def test_metadata_of_another_shape_is_refused(api: Api, param: str, sent: Any) -> None:
     refuse(api, param, metadata=sent)
     assert not Checkout.objects.exists()
 
 
 @pytest.mark.rule("api.all_fields")
-def test_that_is_wrong_in_several_places_is_told_of_each(api: Api) -> None:
+def test_each_error_in_the_metadata_is_reported(api: Api) -> None:
     sent = {"a": 1, "b": "fine", "c": "x" * 501, "k" * 9_000: 2, "": "x", "d": "\x00"}
     details = refuse(api, "metadata.a", metadata=sent)["details"]
     assert {row["param"]: row["message"] for row in details} == {
@@ -69,7 +69,7 @@ def test_that_is_wrong_in_several_places_is_told_of_each(api: Api) -> None:
     }
 
 
-def test_is_shown_to_no_payer(acme: Merchant, api: Api) -> None:
+def test_metadata_is_not_shown_to_payers(acme: Merchant, api: Api) -> None:
     made = api.post("checkouts", order(metadata={"secret": "Xyzzy-77"})).json()["data"]
     page = Payer(Checkout.objects.get(pk=made["checkout_uuid"])).get("")
     assert "Xyzzy-77" not in page.content.decode()

@@ -106,13 +106,13 @@ class TestRequiredFields:
         refuse_item(api, field, **{field: value})
 
     @pytest.mark.rule("api.all_fields", "api.error")
-    def test_are_all_named_at_once(self, api: Api) -> None:
+    def test_are_all_reported_together(self, api: Api) -> None:
         with nothing_moves():
             error = refused(api.post("checkouts", {}), 422, "validation_failed", *REQUIRED)
         assert len(error["details"]) == len(REQUIRED)
         assert all(row["message"].endswith(".") for row in error["details"])
 
-    def test_are_named_with_all_that_other_fields_are_judged_by(self, api: Api) -> None:
+    def test_are_reported_together_with_errors_that_depend_on_other_fields(self, api: Api) -> None:
         """The response lists errors of single fields together with errors that depend on another field."""
         Merchant.objects.filter(pk=api.merchant.pk).update(return_hosts=["shop.example"])
         wrong = [
@@ -134,7 +134,7 @@ class TestRequiredFields:
             "merchant_order_id",
         ]
 
-    def test_of_every_item_are_named_by_their_place(self, api: Api) -> None:
+    def test_of_every_item_are_named_by_their_index(self, api: Api) -> None:
         wrong = [item(), item(quantity=0, name=""), item(currency=5)]
         with nothing_moves():
             error = refused(api.post("checkouts", order(items=wrong)), 422, "validation_failed")
@@ -145,12 +145,14 @@ class TestRequiredFields:
 @pytest.mark.rule("create.return_urls")
 class TestAddresses:
     @pytest.mark.parametrize("url", REFUSED_URLS, ids=lambda url: repr(url)[:40])
-    def test_that_lead_nowhere_good_are_refused(self, api: Api, url: Any) -> None:
+    def test_that_are_invalid_or_unsafe_are_refused(self, api: Api, url: Any) -> None:
         refuse(api, "return_url", return_url=url)
         refuse(api, "cancel_url", cancel_url=url)
 
     @pytest.mark.parametrize("url", LOOPBACK)
-    def test_of_this_machine_are_for_local_alone(self, api: Api, settings: Settings, url: str) -> None:
+    def test_of_this_machine_are_accepted_only_in_local_mode(
+        self, api: Api, settings: Settings, url: str
+    ) -> None:
         accept(api, return_url=url)
         settings.LOCAL = False
         refuse(api, "return_url", return_url=url)
@@ -225,16 +227,16 @@ class TestItems:
     @pytest.mark.parametrize(
         "items", [[], {}, "ticket", 5, True, [item()] * 101], ids=lambda items: repr(items)[:20]
     )
-    def test_that_are_no_list_of_one_to_a_hundred_are_refused(self, api: Api, items: Any) -> None:
+    def test_that_are_not_a_list_of_one_to_a_hundred_are_refused(self, api: Api, items: Any) -> None:
         refuse(api, "items", items=items)
 
-    def test_of_which_there_are_too_many_are_not_looked_at(self, api: Api) -> None:
+    def test_are_not_validated_one_by_one_if_there_are_too_many(self, api: Api) -> None:
         answer = api.post("checkouts", order(items=[{}] * 101))
         (detail,) = answer.json()["error"]["details"]
         assert (answer.status_code, detail["param"]) == (422, "items")
 
     @pytest.mark.parametrize("line", [None, 5, "ticket", [], True], ids=repr)
-    def test_that_are_no_object_are_refused(self, api: Api, line: Any) -> None:
+    def test_that_are_not_objects_are_refused(self, api: Api, line: Any) -> None:
         refuse(api, "items[1]", items=[item(), line])
 
     @pytest.mark.rule("create.category")
@@ -269,17 +271,17 @@ class TestItems:
 @pytest.mark.rule("create.texts")
 class TestTexts:
     @pytest.mark.parametrize("text", BAD_TEXTS, ids=lambda text: repr(text)[:20])
-    def test_that_are_none_are_refused(self, api: Api, text: Any) -> None:
+    def test_that_are_invalid_are_refused(self, api: Api, text: Any) -> None:
         refuse(api, "merchant_order_id", merchant_order_id=text)
         refuse_item(api, "name", name=text)
         refuse_item(api, "item_ref", item_ref=text)
 
-    def test_with_a_lone_surrogate_are_no_json(self, api: Api) -> None:
+    def test_with_a_lone_surrogate_are_invalid_json(self, api: Api) -> None:
         with nothing_moves():
             refused(api.post("checkouts", order(merchant_order_id="a\ud800b")), 400, "invalid_json")
 
     @pytest.mark.parametrize("text", ODD_TEXTS, ids=lambda text: repr(text)[:20])
-    def test_that_are_odd_are_kept_and_harmless(self, api: Api, text: str) -> None:
+    def test_that_are_unusual_are_stored_and_escaped(self, api: Api, text: str) -> None:
         read = accept(api, merchant_order_id=text, items=[item(name=text, item_ref=text)])
         assert read["merchant_order_id"] == text
         assert (read["items"][0]["name"], read["items"][0]["item_ref"]) == (text, text)
@@ -318,14 +320,14 @@ class TestMerchantExpiresAt:
         ],
         ids=lambda at: repr(at)[:30],
     )
-    def test_that_is_no_time_soon_is_refused(self, api: Api, at: Any) -> None:
+    def test_that_is_not_a_valid_time_is_refused(self, api: Api, at: Any) -> None:
         refuse(api, "merchant_expires_at", merchant_expires_at=at)
 
     @pytest.mark.parametrize(
         ("seconds", "fits"),
         [(-300, False), (1, False), (50, False), (70, True), (86_390, True), (86_410, False), (10**8, False)],
     )
-    def test_lies_one_minute_to_a_day_ahead(self, api: Api, seconds: int, fits: bool) -> None:
+    def test_must_be_one_minute_to_one_day_ahead(self, api: Api, seconds: int, fits: bool) -> None:
         if fits:
             assert accept(api, merchant_expires_at=ahead(seconds=seconds))["expires_at"]
         else:

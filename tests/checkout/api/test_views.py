@@ -54,7 +54,7 @@ class TestList:
         assert seen == [str(row.pk) for row in reversed(made)]
 
     @pytest.mark.rule("list.cursor")
-    def test_is_of_its_merchant_alone(self, api: Api, rival_api: Api, unpaid: Checkout) -> None:
+    def test_contains_only_orders_of_its_merchant(self, api: Api, rival_api: Api, unpaid: Checkout) -> None:
         theirs = factories.checkout(rival_api.merchant)
         assert uuids(api.get("checkouts")) == [str(unpaid.pk)]
         assert uuids(rival_api.get("checkouts")) == [str(theirs.pk)]
@@ -86,7 +86,7 @@ class TestList:
     @pytest.mark.rule("lapse.whoever", "list.filters")
     @pytest.mark.parametrize(("status", "ended"), [("authorized", "voided"), ("created", "expired")])
     @pytest.mark.parametrize("query", ["status={ended}", "updated_after={now}"])
-    def test_has_what_a_passed_deadline_brings_into_it(
+    def test_applies_passed_deadlines_before_its_filters(
         self, api: Api, at: Bring, status: str, ended: str, query: str
     ) -> None:
         late = at(status)
@@ -95,14 +95,16 @@ class TestList:
         assert uuids(api.get(f"checkouts?{query.format(ended=ended, now=now)}")) == [str(late.pk)]
         assert uuids(api.get(f"checkouts?status={status}")) == []
 
-    def test_leaves_what_a_card_operation_holds_up(self, api: Api, held: Checkout) -> None:
+    def test_keeps_an_overdue_order_in_its_status_while_an_operation_is_open(
+        self, api: Api, held: Checkout
+    ) -> None:
         leave_in_doubt(held)
         make_late(held)
         assert uuids(api.get("checkouts?status=voided")) == []
         assert uuids(api.get("checkouts?status=authorized")) == [str(held.pk)]
 
     @pytest.mark.rule("list.pages")
-    def test_holds_fifty_unless_told_and_two_hundred_at_most(self, api: Api) -> None:
+    def test_has_fifty_rows_by_default_and_two_hundred_at_most(self, api: Api) -> None:
         for _ in range(51):
             factories.checkout(api.merchant)
         assert len(uuids(api.get("checkouts"))) == 50
@@ -125,12 +127,12 @@ class TestList:
             ("merchant_order_id", "x" * 256),
         ],
     )
-    def test_refuses_a_query_that_makes_no_sense(self, api: Api, param: str, value: str) -> None:
+    def test_refuses_an_invalid_query(self, api: Api, param: str, value: str) -> None:
         refused(api.get(f"checkouts?{param}={value}"), 422, "validation_failed", param)
 
     @pytest.mark.rule("list.cursor")
     @pytest.mark.parametrize("text", ["", "garbage", "%00", "x" * 10_000])
-    def test_refuses_a_cursor_that_is_not_its_own(self, api: Api, text: str) -> None:
+    def test_refuses_a_cursor_that_it_did_not_issue(self, api: Api, text: str) -> None:
         refused(api.get(f"checkouts?cursor={text}"), 400, "invalid_cursor")
 
 
@@ -166,7 +168,9 @@ class TestStatements:
     @pytest.mark.parametrize(
         "query", ["status=voided", "status=expired", "updated_after=2026-01-01T00:00:00Z"]
     )
-    def test_of_a_list_that_time_adds_to_are_one_more(self, api: Api, unpaid: Checkout, query: str) -> None:
+    def test_of_a_list_with_a_passed_deadline_are_one_more(
+        self, api: Api, unpaid: Checkout, query: str
+    ) -> None:
         with at_most(4):
             api.get(f"checkouts?{query}")
 

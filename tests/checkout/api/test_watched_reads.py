@@ -17,7 +17,7 @@ def watched(merchant: Merchant, name: str = "trial-lost-1") -> str:
     return str(factories.checkout(merchant, merchant_order_id=name).pk)
 
 
-def test_reads_and_lists_of_watched_orders_leave_a_row(acme: Merchant, api: Api) -> None:
+def test_reads_and_lists_of_watched_orders_are_recorded(acme: Merchant, api: Api) -> None:
     uuid = watched(acme)
     for path in (f"checkouts/{uuid}", "checkouts"):
         assert api.get(path).status_code == 200
@@ -26,7 +26,7 @@ def test_reads_and_lists_of_watched_orders_leave_a_row(acme: Merchant, api: Api)
     assert len(rows) == 2
 
 
-def test_no_other_read_does(acme: Merchant, api: Api, rival_api: Api, settings: Settings) -> None:
+def test_other_reads_are_not_recorded(acme: Merchant, api: Api, rival_api: Api, settings: Settings) -> None:
     factories.checkout(acme)
     uuid = watched(acme)
     assert rival_api.get(f"checkouts/{uuid}").status_code == 404
@@ -52,7 +52,7 @@ def test_an_order_whose_refund_has_failed_is_watched(acme: Merchant, api: Api) -
     assert ApiCall.objects.get(method="GET").checkout_uuid == held.pk
 
 
-def test_a_list_of_many_leaves_a_few(acme: Merchant, api: Api) -> None:
+def test_a_list_records_only_a_limited_number_of_orders(acme: Merchant, api: Api) -> None:
     for number in range(watched_reads.MAX_RECORDED + 3):
         watched(acme, f"trial-refused-{number}")
     api.get("checkouts")

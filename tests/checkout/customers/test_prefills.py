@@ -31,7 +31,7 @@ def test_number_and_name_are_encrypted(order: Checkout) -> None:
 
 
 @pytest.mark.parametrize("end", ["captured", "lapsed", "voided", "expired", "refunded"])
-def test_goes_a_day_after_the_end(
+def test_a_prefill_is_deleted_a_day_after_the_order_ends(
     end: str, at: Callable[[str], Checkout], monkeypatch: pytest.MonkeyPatch, unpaid: Checkout
 ) -> None:
     prefills.save_prefill(unpaid, LEA)
@@ -44,7 +44,9 @@ def test_goes_a_day_after_the_end(
     assert Checkout.objects.filter(pk=unpaid.pk).exists()
 
 
-def test_stays_while_an_order_waits(order: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_prefill_is_kept_while_the_order_has_not_ended(
+    order: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
     Checkout.objects.update(payable_until=F("payable_until") + timedelta(days=2))
     real = clock.now
     monkeypatch.setattr(clock, "now", lambda: real() + timedelta(days=40))

@@ -36,7 +36,7 @@ def dispute(order: Checkout) -> None:
 
 @pytest.mark.rule("share.bends")
 class TestANewName:
-    def test_is_written_on_any_share_that_nobody_pays(self, shares: list[PaymentRequest]) -> None:
+    def test_is_stored_on_any_share_without_a_payment(self, shares: list[PaymentRequest]) -> None:
         finn, amy = shares
         mate_shares.cancel(amy.pk)
         assert share_changes.rename(finn.pk, "Fionn").name == "Fionn"
@@ -44,7 +44,9 @@ class TestANewName:
         assert len(share_changes.rename(finn.pk, "F" * 60).name) == share_changes.MAX_NAME
         assert mates.settled(finn) == "open" and finn.name == "F" * 30
 
-    def test_is_refused_while_the_card_is_asked_and_once_it_has_paid(self, finns: PaymentRequest) -> None:
+    def test_is_refused_while_the_share_is_being_paid_and_after_its_payment(
+        self, finns: PaymentRequest
+    ) -> None:
         mates.pay(finns)
         for status in ("paying", "reimbursed"):
             with pytest.raises(mate_shares.ShareNotOpen) as refused:
@@ -55,9 +57,9 @@ class TestANewName:
 
 
 @pytest.mark.rule("share.bends")
-class TestAskedAgain:
+class TestShareThatIsAskedAgain:
     @pytest.mark.parametrize("end", [mate_shares.decline, mate_shares.cancel])
-    def test_has_a_new_link_and_the_old_one_is_not_known(self, finns: PaymentRequest, end: Verb) -> None:
+    def test_has_a_new_link_and_its_old_link_is_unknown(self, finns: PaymentRequest, end: Verb) -> None:
         end(finns.pk)
         PaymentRequest.objects.filter(pk=finns.pk).update(next_reminder_at=finns.expires_at)
         again = share_changes.ask_again(finns.pk)
@@ -76,7 +78,7 @@ class TestAskedAgain:
         ends_at = share_changes.ask_again(declined.pk).expires_at
         assert ends_at and timedelta(hours=23) < ends_at - clock.now() <= timedelta(hours=24)
 
-    def test_of_which_the_time_was_over_is_not(self, finns: PaymentRequest) -> None:
+    def test_whose_link_has_expired_is_refused(self, finns: PaymentRequest) -> None:
         PaymentRequest.objects.filter(pk=finns.pk).update(expires_at=clock.now())
         with pytest.raises(mate_shares.ShareNotOpen) as refused:
             share_changes.ask_again(finns.pk)
@@ -96,7 +98,7 @@ class TestAMatesChangeOfMind:
         with pytest.raises(mate_shares.ShareNotOpen):
             share_changes.reconsider(declined.pk)
 
-    def test_does_not_open_what_the_lead_keeps(self, declined: PaymentRequest) -> None:
+    def test_does_not_reopen_a_share_that_the_lead_keeps(self, declined: PaymentRequest) -> None:
         assert mate_shares.cancel(declined.pk).status == "cancelled"
         with pytest.raises(mate_shares.ShareNotOpen) as refused:
             share_changes.reconsider(declined.pk)
@@ -105,20 +107,20 @@ class TestAMatesChangeOfMind:
 
 @pytest.mark.rule("share.bends")
 @pytest.mark.parametrize("verb", AGAIN)
-class TestNobodyIsAskedAgain:
-    def test_while_the_card_is_asked_or_has_paid(self, finns: PaymentRequest, verb: Verb) -> None:
+class TestShareCannotBeReopened:
+    def test_while_it_is_being_paid_or_after_its_payment(self, finns: PaymentRequest, verb: Verb) -> None:
         mates.pay(finns)
         for _ in range(2):
             with pytest.raises(mate_shares.ShareNotOpen):
                 verb(finns.pk)
             mates.settled(finns)
 
-    def test_once_the_order_goes_back(self, order: Checkout, declined: PaymentRequest, verb: Verb) -> None:
+    def test_once_the_order_is_refunded(self, order: Checkout, declined: PaymentRequest, verb: Verb) -> None:
         refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
         with pytest.raises(mate_shares.ShareNotOpen):
             verb(declined.pk)
 
-    def test_once_staff_have_given_some_of_it_back(
+    def test_once_staff_have_refunded_a_part_in_the_dashboard(
         self, order: Checkout, declined: PaymentRequest, verb: Verb
     ) -> None:
         refund_outside(order.payment, 1000)

@@ -48,7 +48,9 @@ def refused(call: Callable[[], object]) -> str:
 
 class TestTheLink:
     @pytest.mark.rule("group.link")
-    def test_is_made_with_the_split_and_nobody_can_guess_it(self, order: Checkout) -> None:
+    def test_is_created_with_the_split_and_its_random_token_is_stored_encrypted(
+        self, order: Checkout
+    ) -> None:
         link = GroupLink.objects.get(checkout=order)
         assert len(link.token) == 22
         with connection.cursor() as cursor:
@@ -57,7 +59,7 @@ class TestTheLink:
 
     @pytest.mark.rule("group.link")
     @pytest.mark.usefixtures("acme")
-    def test_is_one_however_often_it_is_split(self, unpaid: Checkout) -> None:
+    def test_stays_the_same_when_the_order_is_split_again(self, unpaid: Checkout) -> None:
         fresh = Checkout.objects.create(
             merchant=unpaid.merchant,
             merchant_order_id="again",
@@ -76,13 +78,13 @@ class TestTheLink:
 
 class TestTake:
     @pytest.mark.rule("group.kept")
-    def test_keeps_a_share_for_three_minutes(self, zoes: PaymentRequest) -> None:
+    def test_reserves_a_share_for_three_minutes(self, zoes: PaymentRequest) -> None:
         assert zoes.claimed_until is not None
         left = zoes.claimed_until - clock.now()
         assert timedelta(minutes=2, seconds=50) < left <= share_claims.AT_FIRST
 
     @pytest.mark.rule("group.kept")
-    def test_by_somebody_who_is_signed_in_to_it_keeps_it_for_fifteen(
+    def test_by_a_signed_in_mate_reserves_the_share_for_fifteen_minutes(
         self, shares: list[PaymentRequest]
     ) -> None:
         taken = share_claims.claim_share(shares[0].pk, claim=ZOE, name="Zoe", is_signed_in=True)
@@ -91,18 +93,18 @@ class TestTake:
         assert share_claims.SIGNED_IN - timedelta(seconds=10) < left <= share_claims.SIGNED_IN
 
     @pytest.mark.rule("group.taken")
-    def test_by_two_is_one_persons(self, zoes: PaymentRequest) -> None:
+    def test_by_two_mates_reserves_the_share_for_the_first(self, zoes: PaymentRequest) -> None:
         assert refused(lambda: share_claims.claim_share(zoes.pk, claim=ADE, name="Ade")) == "kept"
         zoes.refresh_from_db()
         assert (zoes.claim_digest, zoes.shown_name) == (ZOE, "Zoe")
 
     @pytest.mark.rule("group.kept")
-    def test_again_by_the_same_browser_keeps_it_no_longer(self, zoes: PaymentRequest) -> None:
+    def test_again_by_the_same_browser_does_not_extend_the_reservation(self, zoes: PaymentRequest) -> None:
         again = share_claims.claim_share(zoes.pk, claim=ZOE, name="Zoe")
         assert again.claimed_until == zoes.claimed_until
 
     @pytest.mark.rule("group.one_share")
-    def test_of_another_share_lets_go_of_the_first(
+    def test_of_another_share_releases_the_first_share(
         self, zoes: PaymentRequest, shares: list[PaymentRequest]
     ) -> None:
         share_claims.claim_share(shares[1].pk, claim=ZOE, name="Zoe")
@@ -134,7 +136,7 @@ class TestTake:
 
     @pytest.mark.rule("group.opens")
     @pytest.mark.parametrize("end", ["declined", "refunding", "late"])
-    def test_of_what_takes_no_money_is_refused(
+    def test_of_a_share_that_cannot_be_paid_is_refused(
         self, order: Checkout, shares: list[PaymentRequest], end: str
     ) -> None:
         if end == "declined":
@@ -148,7 +150,7 @@ class TestTake:
         assert shares[0].claim_digest == ""
 
     @pytest.mark.rule("group.takes")
-    def test_that_is_not_admitted_writes_nothing(self, shares: list[PaymentRequest]) -> None:
+    def test_that_the_limit_refuses_writes_nothing(self, shares: list[PaymentRequest]) -> None:
         def refuse() -> None:
             raise RuntimeError
 
@@ -171,18 +173,20 @@ class TestItsTime:
         assert share_claims.claim_share(zoes.pk, claim=ADE, name="Ade").shown_name == "Ade"
         assert refused(lambda: share_claims.extend_claim(zoes.pk, claim=ZOE)) == "kept"
 
-    def test_is_given_again_to_who_signs_in_late_if_nobody_took_it(self, zoes: PaymentRequest) -> None:
+    def test_is_renewed_after_a_late_sign_in_if_no_one_else_took_the_share(
+        self, zoes: PaymentRequest
+    ) -> None:
         pass_time(zoes)
         share_claims.extend_claim(zoes.pk, claim=ZOE)
         assert refused(lambda: share_claims.claim_share(zoes.pk, claim=ADE, name="Ade")) == "kept"
 
-    def test_ends_when_it_is_given_back(self, zoes: PaymentRequest) -> None:
+    def test_ends_when_the_mate_gives_the_share_up(self, zoes: PaymentRequest) -> None:
         share_claims.release_claim(zoes.pk, claim=ADE)
         assert refused(lambda: share_claims.claim_share(zoes.pk, claim=ADE, name="Ade")) == "kept"
         share_claims.release_claim(zoes.pk, claim=ZOE)
         share_claims.claim_share(zoes.pk, claim=ADE, name="Ade")
 
-    def test_does_not_end_while_a_card_is_asked(self, zoes: PaymentRequest) -> None:
+    def test_does_not_end_while_a_card_is_being_charged(self, zoes: PaymentRequest) -> None:
         pay(zoes, ZOE)
         pass_time(zoes)
         share_claims.release_claim(zoes.pk, claim=ZOE)
@@ -191,7 +195,7 @@ class TestItsTime:
         assert mates.settled(zoes) == "reimbursed"
         assert (zoes.name, zoes.claim_digest, zoes.claim_name) == ("Zoe", "", "")
 
-    def test_goes_on_after_a_declined_card_and_no_longer(self, zoes: PaymentRequest) -> None:
+    def test_still_ends_at_the_same_time_after_a_declined_card(self, zoes: PaymentRequest) -> None:
         pay(zoes, ZOE, DECLINED)
         assert refused(lambda: share_claims.claim_share(zoes.pk, claim=ADE, name="Ade")) == "kept"
         pass_time(zoes)
@@ -212,21 +216,23 @@ class TestItsTime:
 
 @pytest.mark.rule("group.pays")
 class TestPaying:
-    def test_is_for_whoever_has_taken_it_alone(self, zoes: PaymentRequest) -> None:
+    def test_is_possible_only_for_the_mate_who_took_the_share(self, zoes: PaymentRequest) -> None:
         assert refused(lambda: pay(zoes)) == "kept"
         assert refused(lambda: pay(zoes, ADE)) == "kept"
         assert refused(lambda: mate_shares.decline(zoes.pk)) == "kept"
         pay(zoes, ZOE)
         assert mates.settled(zoes) == "reimbursed"
 
-    def test_is_for_the_own_link_too_while_nobody_has_taken_it(self, zoes: PaymentRequest) -> None:
+    def test_is_possible_by_the_shares_own_link_once_the_claim_has_ended(self, zoes: PaymentRequest) -> None:
         pass_time(zoes)
         pay(zoes)
         zoes.refresh_from_db()
         assert (zoes.claim_digest, zoes.shown_name) == ("", "")
         assert refused(lambda: share_claims.extend_claim(zoes.pk, claim=ZOE)) == "paying"
 
-    def test_with_another_card_is_theirs_while_the_first_is_asked(self, zoes: PaymentRequest) -> None:
+    def test_with_another_card_stays_reserved_while_the_first_card_is_unconfirmed(
+        self, zoes: PaymentRequest
+    ) -> None:
         pay(zoes, ZOE, mates.CHALLENGED)
         pass_time(zoes)
         assert refused(lambda: pay(zoes, ADE)) == "kept"

@@ -33,7 +33,7 @@ def confirm(kind: str) -> None:
 
 
 class TestACapture:
-    def test_is_asked_about_within_its_call(
+    def test_is_looked_up_within_the_merchants_call(
         self, api: Api, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
         """The bank confirms this card's capture after three seconds, while the merchant's call waits."""
@@ -42,7 +42,7 @@ class TestACapture:
         assert (answer.status_code, answer.json()["data"]["status"]) == (200, "captured")
 
     @pytest.mark.rule("doubt.nothing_over_it")
-    def test_that_is_not_confirmed_in_time_is_a_504_and_holds_everything_up(
+    def test_that_is_not_confirmed_in_time_is_a_504_and_blocks_other_actions(
         self, api: Api, held: Checkout, unasked: None
     ) -> None:
         break_down("capture", "pending_for_ever")
@@ -55,7 +55,7 @@ class TestACapture:
 
     @pytest.mark.rule("capture.in_time", "doubt.pending")
     @pytest.mark.parametrize(("mode", "end"), [("pending", "captured"), ("pending_then_failed", "voided")])
-    def test_is_neither_sent_again_nor_fenced_and_what_it_becomes_counts_after_the_deadline(
+    def test_that_is_accepted_is_only_looked_up_and_counts_even_after_the_deadline(
         self, held: Checkout, unasked: None, monkeypatch: pytest.MonkeyPatch, mode: str, end: str
     ) -> None:
         break_down("capture", mode)
@@ -78,9 +78,7 @@ class TestACapture:
         assert events()[1:] == ["checkout.voided"] * (end == "voided") and ledger_proof.find_breaches() == []
 
     @pytest.mark.rule("doubt.pending")
-    def test_that_is_pending_for_ten_minutes_is_left_for_a_person_once(
-        self, held: Checkout, unasked: None
-    ) -> None:
+    def test_that_is_pending_for_ten_minutes_is_reported_once(self, held: Checkout, unasked: None) -> None:
         break_down("capture", "pending_for_ever")
         with pytest.raises(captures.OutcomeUnknown):
             captures.capture(held.merchant, held.pk, cause=CAUSE)
@@ -94,7 +92,7 @@ class TestACapture:
         found = Discrepancy.objects.get()
         assert (found.kind, found.operation) == ("capture_pending_too_long", operation)
 
-    def test_that_silence_follows_is_pending_all_the_same(self, held: Checkout, unasked: None) -> None:
+    def test_that_is_pending_stays_pending_if_the_look_up_fails(self, held: Checkout, unasked: None) -> None:
         break_down("capture", "pending_for_ever")
         with pytest.raises(captures.OutcomeUnknown):
             captures.capture(held.merchant, held.pk, cause=CAUSE)
@@ -110,9 +108,7 @@ class TestACapture:
         tasks.expire_due()
         assert Charge.objects.get().state == "captured" and ledger_proof.find_breaches() == []
 
-    def test_of_money_that_was_taken_is_never_a_no_while_nobody_knows_whose_capture_it_was(
-        self, api: Api, held: Checkout
-    ) -> None:
+    def test_of_taken_money_does_not_fail_while_the_look_up_is_down(self, api: Api, held: Checkout) -> None:
         break_down("capture", "already_captured")
         break_down("look_up", "down")
         refused(api.post(f"checkouts/{held.pk}/capture"), 504, "outcome_unknown")
@@ -132,7 +128,7 @@ class TestACapture:
 
 
 class TestARelease:
-    def test_that_is_pending_is_asked_about_and_not_sent_again(
+    def test_that_is_pending_is_looked_up_and_not_sent_again(
         self, held: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         break_down("void", "pending")
@@ -156,7 +152,7 @@ class TestARelease:
         assert not Discrepancy.objects.exists()
 
     @pytest.mark.rule("money.settled")
-    def test_that_is_refused_again_and_again_is_told_once_until_it_succeeds(self, held: Checkout) -> None:
+    def test_that_is_refused_repeatedly_is_reported_once_until_it_succeeds(self, held: Checkout) -> None:
         break_down("void", "void_refused", times=9)
         cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
         for _ in range(6):
@@ -183,7 +179,7 @@ class TestAnErrorThatIsRepeatedUnderItsKey:
         assert (held.status, Charge.objects.get().state) == ("captured", "captured")
         assert ledger_proof.find_breaches() == [] and not Discrepancy.objects.exists()
 
-    def test_is_looked_up_too_where_the_first_call_had_no_answer_at_all(self, captured: Checkout) -> None:
+    def test_is_looked_up_even_if_the_first_call_got_no_response(self, captured: Checkout) -> None:
         break_down("refund", "down")
         refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
         pump()
@@ -194,7 +190,7 @@ class TestAnErrorThatIsRepeatedUnderItsKey:
         assert captured.status == "refunded" and ledger_proof.find_breaches() == []
 
     @pytest.mark.rule("doubt.old_key")
-    def test_gets_the_capture_a_new_key_though_the_first_call_was_silent(self, held: Checkout) -> None:
+    def test_gives_the_capture_a_new_key_after_a_first_call_without_a_response(self, held: Checkout) -> None:
         """The capture is sent under two keys, but the hold is captured only once."""
         break_down("capture", "down")
         break_down("look_up", "down")

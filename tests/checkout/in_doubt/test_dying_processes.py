@@ -106,7 +106,7 @@ class TestACrash:
 @pytest.mark.rule("doubt.capture_after")
 @pytest.mark.django_db
 class TestTheFence:
-    def test_proves_a_capture_that_the_look_up_did_not_find(
+    def test_proves_a_capture_that_a_look_up_did_not_find(
         self, held: Checkout, dying: Callable[..., None], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         dying(lambda: captures.capture(held.merchant, held.pk, cause=CAUSE), after_call=True)

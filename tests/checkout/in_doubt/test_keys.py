@@ -95,7 +95,7 @@ def test_accepted_refund_that_the_provider_no_longer_knows_keeps_its_key(reimbur
     assert [refund.pk for refund in keys(reimbursement)] == [reimbursement.pk]
 
 
-def test_new_key_waits_for_the_life_of_the_old_one_and_an_hour_after_its_last_sending(
+def test_new_key_waits_for_the_old_key_to_expire_and_an_hour_after_the_last_call(
     reimbursement: Operation,
 ) -> None:
     break_down("refund", "replayed_500")
@@ -146,7 +146,7 @@ class TestRefusalThatNamesNoRefund:
         assert given_back(reimbursement) == 2000
         assert [refund.state for refund in keys(reimbursement)] == ["succeeded"]
 
-    def test_gets_a_new_key_once_no_call_can_be_carried_out(self, reimbursement: Operation) -> None:
+    def test_gets_a_new_key_once_no_earlier_call_can_be_carried_out(self, reimbursement: Operation) -> None:
         self.refuse_the_second_sending()
         pass_time(reimbursement, hours=26)
         assert given_back(reimbursement) == 2000
@@ -169,7 +169,9 @@ class TestRefusalThatNamesNoRefund:
 
 @pytest.mark.usefixtures("posted")
 class TestNewKey:
-    def test_is_for_what_the_card_is_owed_by_then(self, unpaid: Checkout, reimbursement: Operation) -> None:
+    def test_is_for_the_amount_that_the_card_is_owed_when_the_key_is_created(
+        self, unpaid: Checkout, reimbursement: Operation
+    ) -> None:
         """Before the new key is created, staff refund all but 500 to the lead in the dashboard."""
         break_down("refund", "replayed_500")
         pump()
@@ -189,7 +191,7 @@ class TestNewKey:
         assert (old.reason, new.reason) == ("new_key", "withdrawn")
 
 
-def test_restored_database_does_not_know_the_last_sending(reimbursement: Operation) -> None:
+def test_restored_database_does_not_know_when_the_refund_was_last_sent(reimbursement: Operation) -> None:
     """The refund might have been sent again after the backup, and the provider might still carry it out."""
     break_down("refund", "down")
     pump()

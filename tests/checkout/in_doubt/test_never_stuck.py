@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 
 class TestAHold:
-    def test_that_nobody_vouches_against_is_asked_about_for_as_long_as_it_takes(
+    def test_in_doubt_is_looked_up_until_the_provider_gives_a_clear_outcome(
         self, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
         break_down("authorize", "done_then_reset")
@@ -45,7 +45,7 @@ class TestAHold:
         pump()
         assert (Payment.objects.get().status, Charge.objects.get().state) == ("voided", "voided")
 
-    def test_that_somebody_has_released_in_the_dashboard_is_released(self, held: Checkout) -> None:
+    def test_that_staff_released_in_the_dashboard_counts_as_released(self, held: Checkout) -> None:
         cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
         bank.act_in_dashboard(kind="void", payment=held.payment_id or held.pk)
         break_down("void", "void_refused")
@@ -54,7 +54,7 @@ class TestAHold:
         assert Payment.objects.get().status == "voided"
         assert not Discrepancy.objects.filter(closed_at=None).exists()
 
-    def test_that_was_given_up_moves_nothing_when_it_is_asked_about(
+    def test_that_was_given_up_is_looked_up_without_changing_the_order(
         self, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
         break_down("authorize", "done_then_reset")
@@ -71,7 +71,7 @@ class TestAHold:
 
 
 class TestAShare:
-    def test_whose_hold_cannot_be_released_is_free_for_another_card_and_for_a_refund(
+    def test_whose_hold_cannot_be_released_accepts_another_card_and_a_refund(
         self, unpaid: Checkout, share: PaymentRequest
     ) -> None:
         break_down("capture", "void_refused")

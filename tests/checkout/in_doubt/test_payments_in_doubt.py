@@ -56,7 +56,7 @@ class TestAuthorize:
         assert events() == ["checkout.authorized"]
         assert calls == [("authorize", operation.pk), ("look_up", operation.pk)]
 
-    def test_what_never_arrived_is_sent_again_under_the_same_key(
+    def test_a_call_that_never_arrived_is_sent_again_under_the_same_key(
         self, unpaid: Checkout, in_doubt: InDoubt, calls: list[Any]
     ) -> None:
         operation = in_doubt(times=2)
@@ -67,7 +67,7 @@ class TestAuthorize:
         assert calls == [(verb, operation.pk) for verb in ("authorize", *("look_up", "authorize") * 2)]
 
     @pytest.mark.rule("pay.another_card")
-    def test_for_a_minute_no_other_card_takes_its_place(
+    def test_no_other_card_is_accepted_for_a_minute(
         self, unpaid: Checkout, in_doubt: InDoubt, pay: Callable[..., Checkout]
     ) -> None:
         pass_time(in_doubt(), seconds=58)
@@ -76,7 +76,7 @@ class TestAuthorize:
 
     @pytest.mark.rule("pay.another_card")
     @pytest.mark.parametrize("mode", ["done_then_reset", "down"])
-    def test_after_a_minute_another_card_does_and_the_first_is_let_go_whenever_it_is_found(
+    def test_another_card_is_accepted_after_a_minute_and_the_first_hold_is_released(
         self, unpaid: Checkout, in_doubt: InDoubt, pay: Callable[..., Checkout], mode: str
     ) -> None:
         first = in_doubt(mode)
@@ -96,7 +96,7 @@ class TestAuthorize:
         )
         assert (seen(unpaid), events()) == (("captured",) * 3, ["checkout.authorized"])
 
-    def test_a_hold_that_is_found_before_another_card_is_used_is_let_go_too(
+    def test_a_hold_found_before_another_card_is_used_is_released_too(
         self, unpaid: Checkout, in_doubt: InDoubt, pay: Callable[..., Checkout]
     ) -> None:
         pass_time(in_doubt("done_then_reset"), seconds=61)
@@ -107,7 +107,7 @@ class TestAuthorize:
         assert pay(unpaid).status == "authorized"
 
     @pytest.mark.rule("expiry.open_operation")
-    def test_an_unpaid_checkout_expires_all_the_same_and_the_hold_is_let_go(
+    def test_an_unpaid_checkout_still_expires_and_the_hold_is_released(
         self, unpaid: Checkout, in_doubt: InDoubt
     ) -> None:
         operation = in_doubt("done_then_reset")
@@ -121,7 +121,7 @@ class TestAuthorize:
         pump()
         assert (seen(unpaid), events()) == (("expired", "voided", "voided"), [])
 
-    def test_a_hold_that_is_found_while_the_payer_goes_on_is_let_go(
+    def test_a_hold_found_while_the_payer_chooses_another_card_is_released(
         self, unpaid: Checkout, in_doubt: InDoubt
     ) -> None:
         asked_about = in_doubt("done_then_reset")
@@ -133,7 +133,7 @@ class TestAuthorize:
         pump()
         assert (seen(unpaid), events()) == (("created", "voided", "voided"), [])
 
-    def test_a_late_hold_that_is_settled_twice_is_let_go_by_one_void(
+    def test_a_late_hold_that_is_recorded_twice_is_released_by_one_void(
         self, unpaid: Checkout, in_doubt: InDoubt
     ) -> None:
         first = in_doubt("done_then_reset")
@@ -145,7 +145,7 @@ class TestAuthorize:
         assert Operation.objects.filter(kind="void").count() == 1
 
 
-class TestWhatNeverArrived:
+class TestAuthorizationThatNeverArrived:
     @pytest.fixture
     def lost(self, in_doubt: InDoubt) -> Operation:
         """Return an authorization of a minute ago that the provider does not find."""
@@ -155,7 +155,7 @@ class TestWhatNeverArrived:
         operation.refresh_from_db()
         return operation
 
-    def test_is_told_to_the_payer_who_may_pay_again_at_once(
+    def test_lets_the_payer_pay_again_at_once(
         self, unpaid: Checkout, lost: Operation, pay: Callable[..., Checkout]
     ) -> None:
         assert (lost.state, lost.payment.decline_reason) == ("unknown", "never_arrived")
@@ -163,7 +163,7 @@ class TestWhatNeverArrived:
         assert (seen(unpaid), events()) == (("created", "authorizing", ""), [])
         assert pay(unpaid).status == "authorized"
 
-    def test_is_followed_for_a_day(self, lost: Operation) -> None:
+    def test_is_looked_up_for_a_day(self, lost: Operation) -> None:
         for span, state in (({"hours": 23, "minutes": 58}, "unknown"), ({"minutes": 2}, "failed")):
             pass_time(lost, **span)
             pump()
@@ -173,7 +173,7 @@ class TestWhatNeverArrived:
 
     @pytest.mark.rule("doubt.authorize")
     @pytest.mark.parametrize("mode", ["down", "replayed_500"])
-    def test_has_failed_after_a_day_and_no_sooner_however_the_provider_failed(
+    def test_fails_after_a_day_after_any_kind_of_provider_error(
         self, unpaid: Checkout, in_doubt: InDoubt, mode: str
     ) -> None:
         """A call that got an error can still be carried out later, like a call that got no response."""
@@ -189,7 +189,7 @@ class TestWhatNeverArrived:
         assert ledger_proof.find_breaches() == [] and not Discrepancy.objects.exists()
 
     @pytest.mark.parametrize("pays_again", [False, True])
-    def test_is_let_go_should_it_arrive_yet(
+    def test_is_released_if_it_arrives_late(
         self, unpaid: Checkout, lost: Operation, pay: Callable[..., Checkout], pays_again: bool
     ) -> None:
         if pays_again:

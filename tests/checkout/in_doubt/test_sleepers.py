@@ -63,7 +63,7 @@ def silent(unpaid: Checkout, pay: Callable[..., Checkout]) -> Operation:
 
 @pytest.mark.rule("doubt.sleeper")
 class TestAnOrder:
-    def test_that_was_captured_meanwhile_keeps_its_payment(
+    def test_that_was_captured_while_a_process_slept_keeps_its_payment(
         self, silent: Operation, unpaid: Checkout, meanwhile: Meanwhile
     ) -> None:
         def others() -> None:
@@ -78,13 +78,11 @@ class TestAnOrder:
         accepted = refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
         assert accepted.is_new and ledger_proof.find_breaches() == []
 
-    def test_whose_payment_is_given_up_by_mistake_breaks_a_promise_that_is_proven(
-        self, captured: Checkout
-    ) -> None:
+    def test_whose_payment_is_given_up_by_mistake_is_a_ledger_breach(self, captured: Checkout) -> None:
         Payment.objects.update(abandoned_at=captured.captured_at)
         assert [breach.kind.name for breach in ledger_proof.find_breaches()] == ["ledger_payment_not_live"]
 
-    def test_that_was_confirmed_meanwhile_is_not_ended_as_a_challenge(
+    def test_that_was_confirmed_while_a_process_slept_does_not_lose_its_challenge(
         self, unpaid: Checkout, pay: Callable[..., Checkout], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         pay(unpaid, "4000002500003155")
@@ -104,7 +102,7 @@ class TestAnOrder:
         assert (unpaid.status, Charge.objects.get().state) == ("authorized", "held")
         assert not Operation.objects.filter(kind="void").exists()
 
-    def test_whose_capture_goes_on_under_another_key_is_not_told_as_refused(
+    def test_whose_capture_continues_under_another_key_is_reported_as_unknown(
         self, held: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """While the merchant's call was suspended, the pump found that the capture never arrived.
@@ -123,14 +121,14 @@ class TestAnOrder:
         held.refresh_from_db()
         assert held.status == "captured"
 
-    def test_is_not_sent_anything_by_who_slept_past_the_lease(self, silent: Operation) -> None:
+    def test_gets_no_call_from_a_process_that_slept_past_its_lease(self, silent: Operation) -> None:
         asleep = claimed(silent)
         operation_recovery.finish_operation(asleep, Deadline.after(-1))
         assert Operation.objects.get().state == "unknown" and Charge.objects.count() == 1
 
 
 class TestAShare:
-    def test_that_was_taken_meanwhile_is_not_charged_to_a_second_card(
+    def test_that_was_paid_while_a_process_slept_is_not_charged_to_a_second_card(
         self, share: PaymentRequest, meanwhile: Meanwhile
     ) -> None:
         break_down("authorize", "done_then_reset")

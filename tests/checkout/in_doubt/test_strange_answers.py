@@ -114,7 +114,7 @@ def ended(unpaid: Checkout, pay: Callable[..., Checkout]) -> Callable[[str], Ope
 @pytest.mark.parametrize("kind", KINDS)
 class TestSuccess:
     @pytest.mark.parametrize("value", STRANGE, ids=named)
-    def test_is_recorded_whatever_is_said_beside_it(
+    def test_is_recorded_whatever_the_other_fields_contain(
         self, says: SaidOf, ended: Callable[[str], Operation], kind: str, value: Any
     ) -> None:
         says(kind, decorated(value), times=9)
@@ -124,7 +124,7 @@ class TestSuccess:
 
     @pytest.mark.parametrize("field", ["verdict", "amount"])
     @pytest.mark.parametrize("value", [LONG, ODD, WRONG, "9000", True], ids=named)
-    def test_that_cannot_be_read_leaves_it_in_doubt_until_it_is_clear(
+    def test_that_cannot_be_read_leaves_the_operation_in_doubt_until_a_clear_answer(
         self, says: SaidOf, ended: Callable[[str], Operation], kind: str, field: str, value: Any
     ) -> None:
         says(kind, lambda outcome: replace(outcome, **{field: value}))
@@ -132,7 +132,7 @@ class TestSuccess:
         assert Discrepancy.objects.get().kind == "unreadable_answer"
 
     @pytest.mark.parametrize("value", STRANGE, ids=named)
-    def test_that_is_no_answer_leaves_it_in_doubt_until_it_is_clear(
+    def test_of_the_wrong_type_leaves_the_operation_in_doubt_until_a_clear_answer(
         self, says: SaidOf, ended: Callable[[str], Operation], kind: str, value: Any
     ) -> None:
         says(kind, lambda _: value)
@@ -144,7 +144,7 @@ class TestSuccess:
 @pytest.mark.parametrize("kind", KINDS)
 class TestEveryVerdict:
     @pytest.mark.parametrize("value", SOME, ids=named)
-    def test_is_recorded_whatever_is_said_beside_it(
+    def test_is_recorded_whatever_the_other_fields_contain(
         self, says: SaidOf, ended: Callable[[str], Operation], kind: str, verdict: Verdict, value: Any
     ) -> None:
         says(kind, lambda outcome: decorated(value)(replace(outcome, verdict=verdict)))
@@ -156,7 +156,7 @@ class TestEveryVerdict:
 
 class TestADecline:
     @pytest.mark.parametrize("reason", [LONG, ODD, WRONG, 7, "4242424242424242"], ids=named)
-    def test_for_reasons_that_we_do_not_know_is_told_in_our_words(
+    def test_for_an_unknown_reason_is_shown_as_other(
         self, says: SaidOf, unpaid: Checkout, pay: Callable[..., Checkout], reason: Any
     ) -> None:
         says("authorize", lambda outcome: replace(outcome, reason=reason))
@@ -170,7 +170,7 @@ class TestADecline:
         notice = card_page._decline_notice(unpaid.pk)
         assert notice is not None and notice["title"] == "Your bank declined this card."
 
-    def test_in_the_words_that_we_keep_for_ourselves_ends_nothing_as_ours(
+    def test_with_an_internal_reason_of_ours_is_recorded_as_other(
         self, says: SaidOf, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
         says("authorize", lambda outcome: replace(outcome, reason="another_card"))
@@ -182,7 +182,7 @@ class TestAQuestionToThePayer:
     @pytest.mark.parametrize(
         "address", ["", "javascript:alert(1)", "https://bank.example/" + "a" * 2048, None, 7]
     )
-    def test_that_nobody_can_follow_is_in_doubt_and_asked_about_again(
+    def test_with_an_invalid_address_is_in_doubt_and_looked_up_again(
         self, says: SaidOf, unpaid: Checkout, pay: Callable[..., Checkout], address: Any
     ) -> None:
         says("authorize", lambda outcome: replace(outcome, action_url=address))
@@ -205,7 +205,7 @@ class TestANotification:
 
     @pytest.mark.parametrize("field", ["id", "payment", "kind", "verdict", "operation"])
     @pytest.mark.parametrize("value", STRANGE, ids=named)
-    def test_with_anything_in_a_field_is_taken_and_changes_nothing(
+    def test_with_an_invalid_field_is_accepted_and_changes_no_operation(
         self, monkeypatch: pytest.MonkeyPatch, held: Checkout, field: str, value: Any
     ) -> None:
         operation = Operation.objects.get()
@@ -215,17 +215,15 @@ class TestANotification:
         assert Discrepancy.objects.exists() == (field == "payment")
 
     @pytest.mark.parametrize("value", STRANGE, ids=named)
-    def test_that_is_none_is_taken(self, monkeypatch: pytest.MonkeyPatch, value: Any) -> None:
+    def test_of_the_wrong_type_is_accepted(self, monkeypatch: pytest.MonkeyPatch, value: Any) -> None:
         assert self.told(monkeypatch, [value, Notification(value, value)]) == 204
         assert Discrepancy.objects.get().kind == "missing_here"
 
-    def test_about_nothing_of_ours_is_taken_and_changes_nothing(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_about_no_payment_is_accepted_and_changes_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         assert self.told(monkeypatch, []) == 204
         assert not Discrepancy.objects.exists()
 
-    def test_may_be_several_in_one_message_up_to_a_thousand(
+    def test_message_contains_at_most_a_thousand_notifications(
         self, monkeypatch: pytest.MonkeyPatch, held: Checkout
     ) -> None:
         strangers = [Notification(f"n-{n}", UUID(int=n)) for n in range(1, 1201)]
@@ -234,9 +232,7 @@ class TestANotification:
         assert self.told(monkeypatch, iter(strangers)) == 204
         assert heard == [UUID(int=n) for n in range(1, 1001)]
 
-    def test_that_breaks_the_adapter_is_sent_again_and_seen_by_a_person(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_that_breaks_the_adapter_is_a_400_and_is_reported(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(type(provider.current_provider()), "parse_notifications", lambda *_: [].pop())
         assert Client().post(self.PATH, b"{}", content_type="application/json").status_code == 400
         assert Discrepancy.objects.get().kind == "unreadable_notification"
@@ -245,7 +241,7 @@ class TestANotification:
 @pytest.mark.rule("doubt.bounded")
 class TestBooks:
     @pytest.mark.parametrize("value", STRANGE, ids=named)
-    def test_that_are_none_change_nothing(
+    def test_of_the_wrong_type_change_nothing(
         self, monkeypatch: pytest.MonkeyPatch, held: Checkout, value: Any
     ) -> None:
         monkeypatch.setattr(type(provider.current_provider()), "movements", lambda *_: value)
@@ -253,7 +249,7 @@ class TestBooks:
             sync.sync(held.payment_id or held.pk)
 
     @pytest.mark.parametrize("value", STRANGE, ids=named)
-    def test_with_anything_in_them_record_what_is_clear(
+    def test_with_invalid_entries_record_the_clear_entries(
         self, monkeypatch: pytest.MonkeyPatch, captured: Checkout, value: Any
     ) -> None:
         bank.act_in_dashboard(kind="refund", payment=captured.payment_id or captured.pk, amount=1000)

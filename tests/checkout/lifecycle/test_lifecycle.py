@@ -66,7 +66,7 @@ def live(acme: Merchant, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCapt
 
 
 class TestTheReference:
-    def test_has_exactly_the_moves_of_the_table(self) -> None:
+    def test_has_exactly_the_state_changes_of_the_table(self) -> None:
         ours = {(str(origin), str(to)) for origin, to in states.ALLOWED_MOVES}
         assert ours == reference.PAIRS
 
@@ -77,7 +77,7 @@ class TestTheLifecycle:
         live(ORDINARY)
 
     @pytest.mark.long
-    def test_ends_in_the_one_right_state_through_many_lives(self, live: Live) -> None:
+    def test_ends_in_the_one_right_state_in_many_long_runs(self, live: Live) -> None:
         live(settings(ORDINARY, max_examples=200, stateful_step_count=50))
 
 

@@ -59,11 +59,11 @@ LOCKING = [
 
 
 @pytest.mark.parametrize(("name", "function"), LOCKING, ids=[name for name, _ in LOCKING])
-def test_who_locks_takes_no_row(name: str, function: Function) -> None:
+def test_functions_that_lock_take_an_id_and_not_a_row(name: str, function: Function) -> None:
     assert rows_taken(function) == set(), f"{name} locks: give it the id of what it shall read under the lock"
 
 
-def test_the_check_sees_what_it_is_for() -> None:
+def test_the_check_finds_a_function_that_locks_and_takes_a_row() -> None:
     source = (
         "def stop(operation: Operation) -> None:\n    with transaction.atomic(durable=True):\n        pass\n"
     )
@@ -74,7 +74,7 @@ def test_the_check_sees_what_it_is_for() -> None:
 
 
 @pytest.mark.django_db
-def test_the_database_waits_for_nobody_for_long() -> None:
+def test_the_database_has_timeouts_for_locks_statements_and_idle_transactions() -> None:
     """The database has timeouts for locks, for statements, and for clients that hang in a transaction."""
     with connection.cursor() as cursor:
         cursor.execute(

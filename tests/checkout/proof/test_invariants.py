@@ -102,13 +102,13 @@ class TestBreaches:
         assert {breach.merchant_uuid for breach in found} == {checkout.merchant_id}
         assert ledger_proof.find_breaches(since=timezone.now() - timedelta(hours=1)) == found
 
-    def test_each_invariant_is_broken_above_and_has_a_name_that_fits(self) -> None:
+    def test_cover_each_invariant_and_each_name_fits_its_column(self) -> None:
         broken = set.union(*(case.kinds for case in TAMPERINGS))
         assert {invariant.kind.name for invariant in statements.INVARIANTS} == broken
         assert max(map(len, broken)) <= 60
 
     @pytest.mark.parametrize("hides", ["withdrawn", "begun"])
-    def test_name_a_refund_whose_part_is_not_planned_and_does_not_wait(
+    def test_name_a_refund_with_a_part_that_is_neither_planned_nor_waiting(
         self, order: Checkout, shares: list[PaymentRequest], settings: Settings, hides: str
     ) -> None:
         """A refused part has to be planned again once another part has succeeded.
@@ -152,7 +152,7 @@ class TestReport:
             captured.merchant_id,
         )
 
-    def test_leaves_nothing_where_all_is_proved(self, captured: Checkout) -> None:
+    def test_leaves_no_discrepancy_without_a_breach(self, captured: Checkout) -> None:
         assert (
             ledger_proof.report_breaches_since(since=timezone.now() - timedelta(hours=2)) == 0
             and not Discrepancy.objects.exists()
@@ -160,7 +160,7 @@ class TestReport:
 
 
 class TestTheCommand:
-    def test_prints_what_it_proved(self, captured: Checkout) -> None:
+    def test_prints_the_number_of_cases_of_each_invariant(self, captured: Checkout) -> None:
         code, said, complained = prove()
         assert (code, complained) == (0, "")
         proved = [row.kind for row in (*statements.INVARIANTS, *statements.REFERENCES)]
@@ -170,7 +170,7 @@ class TestTheCommand:
         assert said.endswith("2 checkouts, 4 postings\n")
 
     @pytest.mark.rule("money.proof")
-    def test_names_who_breaks_what_and_exits_1(self, captured: Checkout) -> None:
+    def test_names_each_breach_and_exits_1(self, captured: Checkout) -> None:
         tamper(captured, UNBALANCED)
         for arguments in ((), ("--since-hours", "2")):
             code, said, complained = prove(*arguments)

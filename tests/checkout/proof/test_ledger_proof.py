@@ -31,7 +31,7 @@ def bystander(rival: Merchant, pay: Callable[..., Checkout]) -> Checkout:
 
 
 class TestSince:
-    def test_leaves_out_what_has_not_changed(
+    def test_leaves_out_checkouts_that_have_not_changed(
         self, captured: Checkout, acme: Merchant, pay: Callable[..., Checkout]
     ) -> None:
         between = timezone.now()
@@ -44,7 +44,7 @@ class TestSince:
         assert ledger_proof.find_breaches(since=timezone.now()) == []
 
     @pytest.mark.parametrize("fresh", ["row", "posting", "operation", "end"])
-    def test_a_new_posting_or_operation_is_a_change_too(self, captured: Checkout, fresh: str) -> None:
+    def test_a_new_posting_or_operation_counts_as_a_change(self, captured: Checkout, fresh: str) -> None:
         between = timezone.now() - timedelta(hours=1)
         ages = {
             "row": "UPDATE checkout_checkout SET updated_at = %(then)s",
@@ -61,9 +61,7 @@ class TestSince:
 
 @pytest.mark.rule("money.proof")
 @pytest.mark.parametrize(("kept", "kinds"), [(2, set()), (4, {"ledger_authorized_event"})])
-def test_misses_no_event_that_was_dropped_before_events_were_kept_so_long(
-    captured: Checkout, kept: int, kinds: set[str]
-) -> None:
+def test_a_dropped_event_is_not_reported_as_missing(captured: Checkout, kept: int, kinds: set[str]) -> None:
     today = timezone.now().date()
     partitions.make(EVENTS, today - timedelta(days=kept), today)
     Event.objects.filter(checkout_uuid=captured.pk).delete()
@@ -202,7 +200,7 @@ class TestPlans:
 
 
 class TestTheCommand:
-    def test_looks_only_at_what_has_changed_if_told_so(self, captured: Checkout) -> None:
+    def test_looks_only_at_recent_changes_if_asked_to(self, captured: Checkout) -> None:
         tamper(captured, UNBALANCED)
         for sql in (
             "UPDATE checkout_checkout SET updated_at = %(then)s WHERE id = %(checkout)s",

@@ -63,7 +63,7 @@ class TestRanges:
         assert [len(rows) for rows in of if rows] == [2, 2, 2, 1]
 
     @pytest.mark.parametrize("orphan", [UUID(int=5), uuid4(), UUID(int=2**128 - 1)])
-    def test_hold_postings_of_checkouts_that_there_are_not(
+    def test_include_postings_of_checkouts_that_do_not_exist(
         self, captured: Checkout, small: int, orphan: UUID
     ) -> None:
         where = "original.checkout_uuid = %(checkout)s"
@@ -79,7 +79,7 @@ class TestRanges:
             (orphan, "ledger_without_movement"),
         }
 
-    def test_are_no_longer_than_the_postings_of_one_allow(self, captured: Checkout, small: int) -> None:
+    def test_are_limited_by_the_number_of_their_postings(self, captured: Checkout, small: int) -> None:
         """Postings without a checkout are split into many short ranges."""
         where = "original.checkout_uuid = %(checkout)s AND account = 'provider'"
         many = "WITH numbers AS (SELECT generate_series(1, 50) AS n) "
@@ -91,7 +91,7 @@ class TestRanges:
 
 
 class TestARun:
-    def test_goes_on_where_it_was_stopped_and_proves_nothing_twice(
+    def test_continues_where_it_was_stopped_and_proves_no_range_twice(
         self, seven: list[Checkout], small: int, looked_at: list[ledger_proof.IdRange]
     ) -> None:
         stopped = proof_runs.run_steps(proof_runs.begin_run())
@@ -120,7 +120,7 @@ class TestARun:
         assert ProofRun.objects.values().get() == ProofRun.objects.values().get(next_uuid=before.next_uuid)
         assert ProofRun.objects.get().checkout_count == 2
 
-    def test_tells_at_its_end_what_was_found_before_it_was_stopped(
+    def test_reports_at_its_end_the_breaches_found_before_it_was_stopped(
         self, captured: Checkout, acme: Merchant, small: int
     ) -> None:
         tamper(captured, UNBALANCED)
@@ -132,7 +132,7 @@ class TestARun:
         code, said, complained = prove()
         assert (code, said) == (1, "") and "1 breaches" in complained
 
-    def test_is_begun_anew_after_a_week_or_when_told_so(self, seven: list[Checkout], small: int) -> None:
+    def test_restarts_after_a_week_or_when_asked_to(self, seven: list[Checkout], small: int) -> None:
         for anew, age in ((True, timedelta(0)), (False, timedelta(days=8))):
             run = proof_runs.begin_run()
             next(proof_runs.run_steps(run))
@@ -141,12 +141,12 @@ class TestARun:
             assert (again.next_uuid, again.checkout_count) == (ledger_proof.FIRST, 0)
             assert ProofRun.objects.get() == again
 
-    def test_says_to_begin_anew(self, seven: list[Checkout], small: int) -> None:
+    def test_restarts_with_the_option_anew(self, seven: list[Checkout], small: int) -> None:
         next(proof_runs.run_steps(proof_runs.begin_run()))
         code, said, complained = prove("--restart")
         assert (code, complained) == (0, "") and said.endswith("\n7 checkouts, 0 postings\n")
 
-    def test_stopped_by_hand_says_how_to_go_on(
+    def test_stopped_by_hand_says_how_to_continue(
         self, seven: list[Checkout], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(
@@ -155,7 +155,7 @@ class TestARun:
         code, said, complained = prove()
         assert (code, said) == (130, "") and "The next run continues" in complained
 
-    def test_says_how_far_it_is(
+    def test_reports_its_progress(
         self, seven: list[Checkout], small: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("checkout.management.commands.prove_ledger.QUIET_SECONDS", -1)
@@ -183,7 +183,7 @@ class TestTwoAtOnce:
         with psycopg.connect(**{name: parameters[name] for name in names if name in parameters}) as own:
             yield own
 
-    def test_one_is_told_that_another_is_at_it(self, acme: Merchant, other: Any) -> None:
+    def test_the_second_is_refused_as_busy(self, acme: Merchant, other: Any) -> None:
         run = proof_runs.begin_run()
         other.execute("SELECT 1 FROM checkout_proofrun FOR UPDATE")
         for refused in (proof_runs.begin_run, lambda: next(proof_runs.run_steps(run))):
@@ -214,9 +214,7 @@ class TestTheTasks:
         tasks.prove_all()
         assert ProofRun.objects.filter(checkout_count=7).exclude(ended_at=None).count() == 2
 
-    def test_leave_a_run_alone_that_a_person_has_stopped_until_the_week_is_over(
-        self, seven: list[Checkout], small: int
-    ) -> None:
+    def test_continue_a_stopped_run_only_in_the_weekly_proof(self, seven: list[Checkout], small: int) -> None:
         run = proof_runs.begin_run()
         next(proof_runs.run_steps(run))
         tasks.prove_on()

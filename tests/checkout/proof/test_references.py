@@ -53,7 +53,7 @@ TAMPERINGS = {
 @pytest.mark.usefixtures("sent")
 @pytest.mark.parametrize(("sql", "found"), TAMPERINGS.values(), ids=TAMPERINGS)
 @pytest.mark.parametrize("hours", [None, 1.0])
-def test_what_is_gone_is_missed(sql: str, found: set[str], hours: float | None) -> None:
+def test_a_deleted_row_is_reported_as_missing(sql: str, found: set[str], hours: float | None) -> None:
     assert kinds(hours) == set()
     with connection.cursor() as cursor:
         cursor.execute(sql)
@@ -62,7 +62,9 @@ def test_what_is_gone_is_missed(sql: str, found: set[str], hours: float | None) 
 
 @pytest.mark.parametrize("table", ["payments_payment", "payments_posting"])
 @pytest.mark.parametrize("hours", [None, 1.0])
-def test_money_that_is_no_merchants_is_found(captured: Checkout, table: str, hours: float | None) -> None:
+def test_a_posting_without_a_merchant_is_reported(
+    captured: Checkout, table: str, hours: float | None
+) -> None:
     without_guards(f"UPDATE {table} SET merchant_id = gen_random_uuid()")
     assert "ledger_merchant_missing" in kinds(hours)
 
@@ -70,7 +72,7 @@ def test_money_that_is_no_merchants_is_found(captured: Checkout, table: str, hou
 @pytest.mark.parametrize(
     "table", ["payments_payment", "checkout_customer", "checkout_checkout", "payments_merchant"]
 )
-def test_what_others_refer_to_is_never_deleted(captured: Checkout, table: str) -> None:
+def test_rows_that_others_refer_to_cannot_be_deleted(captured: Checkout, table: str) -> None:
     with (
         pytest.raises(IntegrityError, match="append-only"),
         transaction.atomic(),
@@ -79,7 +81,7 @@ def test_what_others_refer_to_is_never_deleted(captured: Checkout, table: str) -
         cursor.execute(f"DELETE FROM {table}")
 
 
-def test_one_that_ended_and_waits_at_once_is_found(sent: Delivery) -> None:
+def test_a_delivery_that_both_ended_and_waits_is_reported(sent: Delivery) -> None:
     sent.pk, sent.status, sent.ended_at, sent.next_attempt_at = (
         clock.new_id_of_same_time(sent.pk),
         "pending",
@@ -97,7 +99,7 @@ def test_names_the_merchant_and_what_is_missing(sent: Delivery) -> None:
 
 
 @pytest.mark.usefixtures("sent")
-def test_a_proof_of_what_is_new_reads_its_partitions_alone() -> None:
+def test_a_proof_of_recent_rows_reads_only_recent_partitions() -> None:
     assert ApiCall.objects.exists()
     with CaptureQueriesContext(connection) as queries:
         assert (

@@ -60,7 +60,7 @@ def act(
 
 
 class TestClosing:
-    def test_shows_what_the_provider_says_and_moves_nothing_before_it_is_confirmed(
+    def test_shows_the_providers_answer_and_changes_nothing_before_confirmation(
         self, admin: Client, stuck: Operation
     ) -> None:
         with nothing_moves():
@@ -71,12 +71,12 @@ class TestClosing:
         assert "Do this only if the payer has the money." in page
 
     @pytest.mark.rule("operator.proof")
-    def test_wants_a_note(self, admin: Client, stuck: Operation) -> None:
+    def test_requires_a_note(self, admin: Client, stuck: Operation) -> None:
         with nothing_moves():
             assert "field-error" in act(admin, OPERATIONS, "settle_outside", stuck.pk, note=" ")
 
     @pytest.mark.rule("operator.once")
-    def test_keeps_who_and_why_and_proves_the_ledger(
+    def test_records_the_operator_and_the_note_and_proves_the_ledger(
         self, admin: Client, operator: User, unpaid: Checkout, stuck: Operation
     ) -> None:
         page = act(admin, OPERATIONS, "settle_outside", stuck.pk)
@@ -93,7 +93,7 @@ class TestClosing:
         page = admin.get(f"/admin/payments/booking/{booking.pk}/change/").content.decode()
         assert "By bank transfer" in page and "£20.00" in page
 
-    def test_says_why_not(self, admin: Client, stuck: Operation) -> None:
+    def test_says_why_the_provider_prevents_it(self, admin: Client, stuck: Operation) -> None:
         fault_injection.set_fault(verb="look_up", mode="down", times=1)
         with nothing_moves():
             page = act(admin, OPERATIONS, "settle_outside", stuck.pk)
@@ -111,14 +111,12 @@ class TestClosing:
         assert "Not done: the database was restored." in page
         assert not LogEntry.objects.exists()
 
-    def test_is_for_one_at_a_time(self, admin: Client, stuck: Operation) -> None:
+    def test_is_possible_for_one_operation_at_a_time(self, admin: Client, stuck: Operation) -> None:
         others = Operation.objects.exclude(pk=stuck.pk).values_list("pk", flat=True)
         with nothing_moves():
             assert "Choose one" in act(admin, OPERATIONS, "settle_outside", stuck.pk, *others)
 
-    def test_tells_of_a_ledger_that_is_broken(
-        self, admin: Client, unpaid: Checkout, stuck: Operation
-    ) -> None:
+    def test_reports_a_broken_ledger(self, admin: Client, unpaid: Checkout, stuck: Operation) -> None:
         Payment.objects.filter(subject=unpaid.pk).update(abandoned_at=unpaid.created_at)
         found = {breach.kind.name for breach in ledger_proof.find_breaches()}
         assert found == {"ledger_payment_not_live"}
@@ -127,13 +125,15 @@ class TestClosing:
         assert Discrepancy.objects.filter(kind="ledger_payment_not_live", subject=unpaid.pk).exists()
 
 
-class TestTheOthers:
+class TestOtherActions:
     def test_a_refund_is_sent_again(self, admin: Client, operator: User, stuck: Operation) -> None:
         page = act(admin, OPERATIONS, "send_again", stuck.pk, note="The account is open again")
         assert "Sent again: The account is open again. The ledger is proven." in page
         assert LogEntry.objects.get().change_message == "Sent again: The account is open again."
 
-    def test_what_sending_again_would_do_is_said_of_this_one(self, admin: Client, stuck: Operation) -> None:
+    def test_the_question_says_what_sending_this_operation_again_does(
+        self, admin: Client, stuck: Operation
+    ) -> None:
         def asked() -> str:
             return act(admin, OPERATIONS, "send_again", stuck.pk, note=None)
 
@@ -160,7 +160,7 @@ class TestTheOthers:
         )
 
     @pytest.mark.rule("money.booked", "operator.once")
-    def test_a_booking_is_taken_back(self, admin: Client, unpaid: Checkout, stuck: Operation) -> None:
+    def test_a_booking_can_be_reversed(self, admin: Client, unpaid: Checkout, stuck: Operation) -> None:
         act(admin, OPERATIONS, "settle_outside", stuck.pk)
         booking = Booking.objects.get()
         assert "Take the booking back" in admin.get(f"{BOOKINGS}{booking.pk}/change/").content.decode()
@@ -171,7 +171,7 @@ class TestTheOthers:
             page = admin.get(f"{BOOKINGS}{row.pk}/change/").content.decode()
             assert "Take the booking back" not in page
 
-    def test_the_pages_offer_what_fits(self, admin: Client, stuck: Operation) -> None:
+    def test_the_pages_offer_the_actions_that_apply(self, admin: Client, stuck: Operation) -> None:
         page = admin.get(f"{OPERATIONS}{stuck.pk}/change/").content.decode()
         assert "Book as settled outside" in page and "Send again" in page and "Give up" not in page
         captured = Operation.objects.filter(kind="capture").first()
@@ -181,7 +181,7 @@ class TestTheOthers:
 
     @pytest.mark.rule("operator.proof")
     @pytest.mark.parametrize("action", ["settle_outside", "send_again", "give_up"])
-    def test_want_a_fresh_proof_of_who_it_is(
+    def test_require_a_fresh_proof_of_identity(
         self, admin: Client, operator: User, stuck: Operation, action: str
     ) -> None:
         people.prove(admin, operator, ago=301)
@@ -191,7 +191,7 @@ class TestTheOthers:
         assert answer.status_code == 302 and "reauthenticate" in answer["Location"]
         assert not LogEntry.objects.exists()
 
-    def test_are_not_for_who_may_only_look(self, client: Client, stuck: Operation) -> None:
+    def test_are_refused_to_users_who_can_only_view(self, client: Client, stuck: Operation) -> None:
         looker = User.objects.create_user("looker@example.com", people.PASSWORD, is_staff=True)
         people.operate(client, looker)
         with nothing_moves():

@@ -36,7 +36,7 @@ class TestGivingUp:
         assert found.closed_at is not None and found.note == NOTE
         refuses(give_up, operation, "not in doubt")
 
-    def test_an_authorization_of_which_nothing_is_said_once_it_is_released(
+    def test_an_unknown_authorization_is_given_up_after_its_release(
         self, left_in_doubt: Callable[..., Operation]
     ) -> None:
         operation = left_in_doubt("done_then_reset")
@@ -47,7 +47,7 @@ class TestGivingUp:
         assert (Charge.objects.get().state, Payment.objects.get().status) == ("voided", "voided")
         assert Operation.objects.get(kind="void").state == "succeeded"
 
-    def test_is_refused_when_nothing_could_be_released(self, left_in_doubt: Callable[..., Operation]) -> None:
+    def test_is_refused_if_the_release_fails(self, left_in_doubt: Callable[..., Operation]) -> None:
         operation = left_in_doubt("done_then_reset")
         fault_injection.set_fault(verb="look_up", mode="down", times=1)
         fault_injection.set_fault(verb="void", mode="down", times=1)
@@ -61,7 +61,9 @@ class TestGivingUp:
         assert Charge.objects.get().state == "voided", "nobody waits for it: what is found is released"
 
     @pytest.mark.rule("operator.asks_first")
-    def test_is_refused_when_the_provider_knows_it(self, left_in_doubt: Callable[..., Operation]) -> None:
+    def test_is_refused_if_the_provider_says_that_it_succeeded(
+        self, left_in_doubt: Callable[..., Operation]
+    ) -> None:
         refuses(give_up, left_in_doubt("done_then_reset"), "it succeeded")
 
     def test_is_refused_while_the_payer_waits(self, left_in_doubt: Callable[..., Operation]) -> None:
@@ -92,13 +94,13 @@ class TestGivingUp:
         mates.pump(held.pk)
         assert Charge.objects.get().state == "voided"
 
-    def test_a_capture_is_refused_while_it_is_wanted(self, held: Checkout) -> None:
+    def test_a_capture_is_refused_before_the_deadline(self, held: Checkout) -> None:
         refuses(give_up, self._capture_in_doubt(held), "still needs this capture")
 
     @pytest.mark.parametrize(
         ("mode", "words"), [("down", "nothing clear"), ("not_vouched", "does not vouch")]
     )
-    def test_a_capture_is_refused_when_the_provider_does_not_vouch(
+    def test_a_capture_is_refused_if_the_provider_cannot_rule_it_out(
         self, held: Checkout, mode: str, words: str
     ) -> None:
         operation = self._capture_in_doubt(held)
@@ -106,7 +108,7 @@ class TestGivingUp:
         fault_injection.set_fault(verb="look_up", mode=mode, times=1)
         refuses(give_up, operation, words)
 
-    def test_is_refused_of_refunds_and_voids(self, stuck: Operation) -> None:
+    def test_refunds_and_voids_are_refused(self, stuck: Operation) -> None:
         refuses(give_up, stuck, "Only an authorization or a capture")
 
     def _capture_in_doubt(self, held: Checkout) -> Operation:

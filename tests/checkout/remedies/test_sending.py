@@ -24,9 +24,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("impatient", "prove
 
 class TestSendingAgain:
     @pytest.mark.rule("money.settled")
-    def test_a_refund_that_failed_goes_out_at_once_under_a_new_key(
-        self, unpaid: Checkout, stuck: Operation
-    ) -> None:
+    def test_sends_a_failed_refund_at_once_under_a_new_key(self, unpaid: Checkout, stuck: Operation) -> None:
         planning.attempts_at_same_part(stuck).filter(state="planned").update(
             state="failed", ended_at=stuck.ended_at, created_at=stuck.created_at
         )
@@ -52,14 +50,16 @@ class TestSendingAgain:
         assert Charge.objects.get().state == "voided"
         refuses(send, void, "it succeeded")
 
-    def test_of_what_never_arrived_keeps_the_key_that_the_provider_knows(self, unpaid: Checkout) -> None:
+    def test_a_refund_that_never_arrived_keeps_a_key_that_is_still_valid(self, unpaid: Checkout) -> None:
         operation = self._refund_in_doubt(unpaid)
         Operation.objects.filter(pk=operation.pk).update(next_attempt_at="2100-01-01T00:00Z")
         send(operation)
         operation_recovery.finish_due_operations(unpaid.pk)
         assert Call.objects.filter(kind="refund").values_list("reference", flat=True).get() == operation.pk
 
-    def test_of_what_never_arrived_gets_a_new_key_when_the_old_is_forgotten(self, unpaid: Checkout) -> None:
+    def test_a_refund_that_never_arrived_gets_a_new_key_after_the_old_one_expired(
+        self, unpaid: Checkout
+    ) -> None:
         operation = self._refund_in_doubt(unpaid)
         pass_time(operation, hours=25, minutes=1)
         send(operation)
@@ -99,7 +99,7 @@ class TestSendingAgain:
         send(operation)
         assert Operation.objects.filter(kind="refund", ended_at=None).exclude(pk=operation.pk).exists()
 
-    def test_of_what_is_in_doubt_and_has_failed_at_the_provider(
+    def test_a_refund_in_doubt_that_has_failed_at_the_provider(
         self, stuck: Operation, unpaid: Checkout
     ) -> None:
         mates.pump(unpaid.pk)
@@ -117,14 +117,14 @@ class TestSendingAgain:
             ({"verdict": "pending", "reason": "", "settles_at": None}, "accepted, and not settled"),
         ],
     )
-    def test_is_refused_when_the_provider_says_otherwise(
+    def test_is_refused_if_the_provider_gives_another_outcome(
         self, stuck: Operation, answer: dict[str, Any], words: str
     ) -> None:
         said(stuck, **answer)
         refuses(send, stuck, words)
 
     @pytest.mark.rule("operator.asks_first", "sync.books")
-    def test_is_refused_when_the_books_say_that_it_succeeded_and_that_is_recorded(
+    def test_is_refused_if_the_refund_succeeded_and_the_success_is_recorded(
         self, unpaid: Checkout, stuck: Operation
     ) -> None:
         said(stuck, verdict="succeeded", reason="")
@@ -137,14 +137,16 @@ class TestSendingAgain:
     @pytest.mark.parametrize(
         ("mode", "words"), [("down", "nothing clear"), ("not_vouched", "does not vouch")]
     )
-    def test_is_refused_when_the_provider_does_not_vouch(
+    def test_is_refused_if_the_provider_cannot_rule_out_the_first_call(
         self, unpaid: Checkout, mode: str, words: str
     ) -> None:
         operation = self._refund_in_doubt(unpaid)
         fault_injection.set_fault(verb="look_up", mode=mode, times=1)
         refuses(send, operation, words)
 
-    def test_is_refused_of_what_has_ended_or_waits(self, unpaid: Checkout, stuck: Operation) -> None:
+    def test_is_refused_for_an_operation_that_succeeded_or_is_still_planned(
+        self, unpaid: Checkout, stuck: Operation
+    ) -> None:
         refuses(
             send, Operation.objects.get(kind="authorize", payment=stuck.payment), "Only a refund or a void"
         )

@@ -37,7 +37,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("impatient", "prove
 
 
 class TestSettlingAPartOutside:
-    def test_lets_the_refund_go_on_to_its_end(self, unpaid: Checkout, stuck: Operation) -> None:
+    def test_completes_the_refund(self, unpaid: Checkout, stuck: Operation) -> None:
         close(stuck)
         unpaid.refresh_from_db()
         assert (unpaid.status, unpaid.refunded_amount) == ("refunded", 9000)
@@ -56,7 +56,9 @@ class TestSettlingAPartOutside:
         assert not Operation.objects.filter(ended_at=None).exists()
         assert Charge.objects.get(last4="5126").refunded_amount == 0
 
-    def test_lets_the_others_follow(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> None:
+    def test_lets_the_other_parts_of_the_refund_proceed(
+        self, unpaid: Checkout, pay: Callable[..., Checkout]
+    ) -> None:
         (share,) = mates.split(unpaid, 2000)
         pay(unpaid)
         captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
@@ -79,7 +81,9 @@ class TestSettlingAPartOutside:
         refuses(send, stuck, "disputed, so the money could go back twice")
 
     @pytest.mark.rule("sync.outside")
-    def test_books_no_more_than_is_left_of_the_card(self, unpaid: Checkout, stuck: Operation) -> None:
+    def test_books_at_most_the_amount_that_the_card_is_still_owed(
+        self, unpaid: Checkout, stuck: Operation
+    ) -> None:
         Charge.objects.filter(last4="5126").update(last4="4444")
         give_back_in_the_dashboard(stuck, 500)
         Charge.objects.filter(last4="4444").update(last4="5126")
@@ -118,13 +122,13 @@ class TestSettlingAPartOutside:
             ({"verdict": "pending", "reason": "", "settles_at": None}, "accepted, and not settled"),
         ],
     )
-    def test_is_refused_when_the_provider_says_otherwise(
+    def test_is_refused_if_the_provider_gives_another_outcome(
         self, stuck: Operation, answer: dict[str, Any], words: str
     ) -> None:
         said(stuck, **answer)
         refuses(close, stuck, words)
 
-    def test_is_refused_when_the_provider_says_nothing(self, stuck: Operation) -> None:
+    def test_is_refused_if_the_provider_gives_no_clear_answer(self, stuck: Operation) -> None:
         fault_injection.set_fault(verb="look_up", mode="down", times=1)
         refuses(close, stuck, "nothing clear")
 
@@ -133,7 +137,7 @@ class TestSettlingAPartOutside:
         mates.pump(unpaid.pk)
         refuses(close, stuck, "under way")
 
-    def test_is_refused_of_the_refund_that_failed_whole(
+    def test_is_refused_for_a_refund_that_failed_completely(
         self, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
         paid = pay(unpaid, ACCOUNT_CLOSED)
@@ -142,7 +146,9 @@ class TestSettlingAPartOutside:
         mates.pump(paid.pk, rounds=2)
         refuses(close, Operation.objects.get(kind="refund"), "No refund is owed to the card")
 
-    def test_is_refused_of_what_is_no_failed_refund(self, unpaid: Checkout, stuck: Operation) -> None:
+    def test_is_refused_for_an_operation_that_is_not_a_failed_refund(
+        self, unpaid: Checkout, stuck: Operation
+    ) -> None:
         for operation in Operation.objects.exclude(pk=stuck.pk):
             refuses(close, operation, "Only a refund that failed or was returned")
 
@@ -156,18 +162,18 @@ class TestSettlingAPartOutside:
         assert not Operation.objects.filter(ended_at=None).exists()
         refuses(close, owed, "No refund is owed to the card")
 
-    def test_is_kept_for_ever(self, stuck: Operation) -> None:
+    def test_booking_is_append_only(self, stuck: Operation) -> None:
         close(stuck)
         with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
             Booking.objects.update(note="Another")
 
-    def test_knows_what_the_bank_says_of_a_closed_account(self, stuck: Operation) -> None:
+    def test_knows_the_banks_reason_for_a_closed_account(self, stuck: Operation) -> None:
         assert stuck.reason in CARD_CANNOT_TAKE_IT
 
 
 @pytest.mark.rule("money.booked")
-class TestTakingItBack:
-    def test_has_the_card_owed_again(self, unpaid: Checkout, stuck: Operation) -> None:
+class TestReversingTheBooking:
+    def test_makes_the_amount_due_to_the_card_again(self, unpaid: Checkout, stuck: Operation) -> None:
         close(stuck)
         settling_outside.reverse_booking(Booking.objects.get().pk, note="It never arrived", cause=CAUSE)
         unpaid.refresh_from_db()
@@ -180,14 +186,16 @@ class TestTakingItBack:
         assert outside.balances(unpaid) == {} and unpaid.refunds.get().status == "settled"
         assert not Discrepancy.objects.filter(closed_at=None).exists()
 
-    def test_of_a_share_has_the_lead_owed_again(self, unpaid: Checkout, owed: Operation) -> None:
+    def test_of_a_share_makes_the_amount_due_to_the_lead_again(
+        self, unpaid: Checkout, owed: Operation
+    ) -> None:
         close(owed)
         settling_outside.reverse_booking(Booking.objects.get().pk, note="It never arrived", cause=CAUSE)
         assert outside.balances(unpaid) == {"provider": 11_000, "merchant": -9000, "lead": -2000}
         assert ledger_proof.find_breaches() == []
 
     @pytest.mark.rule("operator.once")
-    def test_is_done_once(self, stuck: Operation) -> None:
+    def test_is_possible_only_once(self, stuck: Operation) -> None:
         close(stuck)
         booking = Booking.objects.get()
         settling_outside.reverse_booking(booking.pk, note="It never arrived", cause=CAUSE)

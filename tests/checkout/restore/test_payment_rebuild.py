@@ -26,7 +26,9 @@ Pay = Callable[..., Checkout]
 
 @pytest.mark.rule("restore.refund")
 class TestARefundThatWasLost:
-    def test_is_the_merchants_again_when_it_is_repeated(self, captured: Checkout, began: datetime) -> None:
+    def test_is_matched_again_when_the_merchant_repeats_its_call(
+        self, captured: Checkout, began: datetime
+    ) -> None:
         backup = Backup()
         refunds.accept(captured.merchant, captured.pk, ref="r-7", cause=CAUSE)
         settle(captured)
@@ -42,7 +44,7 @@ class TestARefundThatWasLost:
             refunds.accept(captured.merchant, captured.pk, ref="another", cause=CAUSE)
         nothing_moves_later(captured)
 
-    def test_that_the_bank_has_not_settled_goes_on(
+    def test_that_the_bank_has_not_settled_continues(
         self, captured: Checkout, began: datetime, settings: Settings
     ) -> None:
         settings.SANDBOX_REFUND_SECONDS = 60
@@ -57,7 +59,7 @@ class TestARefundThatWasLost:
 
     @pytest.mark.rule("sync.outside")
     @pytest.mark.parametrize("amount", [1500, 9000])
-    def test_that_others_made_at_the_bank_is_theirs_again(
+    def test_that_staff_made_in_the_dashboard_is_recorded_as_theirs(
         self, captured: Checkout, began: datetime, amount: int
     ) -> None:
         backup = Backup()
@@ -73,7 +75,7 @@ class TestARefundThatWasLost:
 class TestARefundWhoseKeyWasReplaced:
     """A refund that got a new key after the backup, because the provider vouched that it never arrived."""
 
-    def test_is_the_one_that_was_open(
+    def test_is_matched_to_the_open_operation(
         self, order: Checkout, shares: list[PaymentRequest], began: datetime
     ) -> None:
         mates.pay(shares[0])
@@ -90,9 +92,7 @@ class TestARefundWhoseKeyWasReplaced:
         nothing_moves_later(order)
         assert borne() == {"4242": 7000, "4444": 2000}
 
-    def test_stays_open_while_nobody_vouches_that_it_never_arrived(
-        self, captured: Checkout, began: datetime
-    ) -> None:
+    def test_stays_open_until_the_provider_rules_it_out(self, captured: Checkout, began: datetime) -> None:
         break_down("refund", "error")
         refunds.accept(captured.merchant, captured.pk, ref="r-7", cause=CAUSE)
         mates.pump(captured.pk)
@@ -122,7 +122,7 @@ def mates_pumped_to_the_refund(order: Checkout) -> Backup:
 
 
 @pytest.mark.rule("restore.refund")
-def test_what_went_to_the_lead_for_a_share_that_was_lost_is_left_for_a_person(
+def test_a_reimbursement_of_a_lost_share_is_reported_as_unknown(
     unpaid: Checkout, pay: Pay, began: datetime
 ) -> None:
     backup = Backup()
@@ -171,7 +171,7 @@ class TestSharesThatWereLost:
         assert borne() == {"4242": 7000, "4444": 2000}
 
     @pytest.mark.parametrize("status", ["declined", "cancelled"])
-    def test_count_as_paid_whatever_they_had_come_to_before(
+    def test_count_as_paid_even_if_they_were_declined_or_cancelled_in_the_backup(
         self, order: Checkout, shares: list[PaymentRequest], began: datetime, status: str
     ) -> None:
         """After the backup, the mate took back the decline or the lead asked again, and the mate paid."""
@@ -206,7 +206,7 @@ class TestSharesThatWereLost:
         nothing_moves_later(order)
 
     @pytest.mark.rule("restore.refund")
-    def test_that_were_known_with_the_refund_of_all(
+    def test_that_were_known_are_rebuilt_with_the_full_refund(
         self, order: Checkout, shares: list[PaymentRequest], began: datetime
     ) -> None:
         self.paid_and_reimbursed(shares[0])
@@ -237,7 +237,7 @@ class TestSharesThatWereLost:
 
 @pytest.mark.rule("restore.refund")
 @pytest.mark.usefixtures("posted")
-def test_what_was_sent_again_after_it_came_back_is_booked_in_its_place(
+def test_a_returned_refund_that_was_sent_again_replaces_the_first_one(
     refunded: Checkout, began: datetime
 ) -> None:
     come_back()

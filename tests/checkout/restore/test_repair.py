@@ -30,7 +30,7 @@ Pay = Callable[..., Checkout]
 
 
 class TestACaptureThatWasLost:
-    def test_is_captured_again_and_never_told_as_voided(self, held: Checkout, began: datetime) -> None:
+    def test_is_restored_and_never_reported_as_voided(self, held: Checkout, began: datetime) -> None:
         backup = Backup()
         captures.capture(held.merchant, held.pk, cause=CAUSE)
         backup.restore()
@@ -44,7 +44,9 @@ class TestACaptureThatWasLost:
         assert Operation.objects.filter(payment=held.payment, kind="capture").count() == 1
         nothing_moves_later(held)
 
-    def test_with_its_hold_and_its_payment(self, unpaid: Checkout, pay: Pay, began: datetime) -> None:
+    def test_is_restored_together_with_its_hold_and_payment(
+        self, unpaid: Checkout, pay: Pay, began: datetime
+    ) -> None:
         backup = Backup()
         paid = pay(unpaid)
         captures.capture(paid.merchant, paid.pk, cause=CAUSE)
@@ -87,7 +89,7 @@ class TestACaptureThatWasLost:
 
 
 class TestTwoCardsForOneOrder:
-    def test_the_one_that_was_captured_counts(self, unpaid: Checkout, pay: Pay, began: datetime) -> None:
+    def test_the_captured_card_counts(self, unpaid: Checkout, pay: Pay, began: datetime) -> None:
         """The first card waited for the payer to confirm. After the backup, the payer used another card."""
         pay(unpaid, mates.CHALLENGED)
         backup = Backup()
@@ -102,7 +104,7 @@ class TestTwoCardsForOneOrder:
 
 
 class TestARepairThatBrokeOff:
-    def test_reads_from_where_it_began(
+    def test_restarts_from_its_original_start_time(
         self, held: Checkout, acme: Merchant, pay: Pay, began: datetime, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         other = pay(factories.checkout(acme), "5555555555554444")
@@ -126,7 +128,7 @@ class TestARepairThatBrokeOff:
         assert {anew(held).status, anew(other).status} == {"captured"} and ledger_proof.find_breaches() == []
 
 
-def test_a_payment_whose_id_there_was_lost_gets_it_back(
+def test_a_payment_gets_its_lost_provider_reference_back(
     held: Checkout, began: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = replace(journal.payment_record(Charge.objects.get()), reference="pi_1", place="acct_1")
@@ -137,7 +139,7 @@ def test_a_payment_whose_id_there_was_lost_gets_it_back(
     assert (payment.provider_reference, payment.provider_account) == ("pi_1", "acct_1")
 
 
-def test_a_capture_that_had_failed_counts_by_the_one_that_was_lost(held: Checkout, began: datetime) -> None:
+def test_a_lost_successful_capture_overrides_an_earlier_failed_one(held: Checkout, began: datetime) -> None:
     backup = Backup()
     captures.capture(held.merchant, held.pk, cause=CAUSE)
     assert held.payment
@@ -150,7 +152,7 @@ def test_a_capture_that_had_failed_counts_by_the_one_that_was_lost(held: Checkou
 
 
 class TestAHoldThatWasNotCaptured:
-    def test_is_released_and_its_order_can_be_paid_anew(
+    def test_is_released_and_its_order_can_be_paid_again(
         self, unpaid: Checkout, pay: Pay, began: datetime
     ) -> None:
         backup = Backup()
@@ -165,7 +167,7 @@ class TestAHoldThatWasNotCaptured:
         assert again.status == "authorized"
         assert captures.capture(again.merchant, again.pk, cause=CAUSE).status == "captured"
 
-    def test_that_was_known_lapses_as_ever(self, held: Checkout, began: datetime) -> None:
+    def test_that_was_in_the_backup_lapses_as_usual(self, held: Checkout, began: datetime) -> None:
         backup = Backup()
         backup.restore()
         factories.make_late(held)
@@ -173,7 +175,9 @@ class TestAHoldThatWasNotCaptured:
         tasks.expire_due()
         assert anew(held).status == "voided"
 
-    def test_that_was_cancelled_is_voided_by_the_merchant(self, held: Checkout, began: datetime) -> None:
+    def test_that_was_cancelled_is_recorded_as_voided_by_the_merchant(
+        self, held: Checkout, began: datetime
+    ) -> None:
         backup = Backup()
         cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
         mates.pump(held.pk)
@@ -183,7 +187,7 @@ class TestAHoldThatWasNotCaptured:
         assert (order.status, order.void_reason) == ("voided", "merchant_cancel")
         assert cancellations.cancel(held.merchant, held.pk, cause=CAUSE).status == "voided"
 
-    def test_that_was_released_with_its_payment_lost(
+    def test_that_was_released_leaves_the_order_unpaid_if_the_payment_was_lost(
         self, unpaid: Checkout, pay: Pay, began: datetime
     ) -> None:
         backup = Backup()
@@ -199,7 +203,7 @@ class TestAHoldThatWasNotCaptured:
 
 @pytest.mark.rule("restore.unknown_orders")
 class TestAnOrderThatIsNotInOurBooks:
-    def test_is_named_for_a_person_and_never_moved(self, acme: Merchant, pay: Pay, began: datetime) -> None:
+    def test_is_reported_and_never_changed(self, acme: Merchant, pay: Pay, began: datetime) -> None:
         backup = Backup()
         order = pay(factories.checkout(acme))
         captures.capture(acme, order.pk, cause=CAUSE)
@@ -211,7 +215,7 @@ class TestAnOrderThatIsNotInOurBooks:
         tasks.finish_operations()
         assert borne() == {"4242": order.amount}
 
-    def test_is_none_of_another_merchants(
+    def test_is_not_matched_to_another_merchants_order(
         self, acme: Merchant, rival: Merchant, unpaid: Checkout, pay: Pay, began: datetime
     ) -> None:
         backup = Backup()
@@ -239,7 +243,7 @@ class TestAnAccountAtTheProvider:
         backup.restore()
         return repair.repair(began)
 
-    def test_that_is_not_the_merchants_is_not_believed(
+    def test_of_another_merchant_is_ignored(
         self, unpaid: Checkout, pay: Pay, began: datetime, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         done = self.lost(unpaid, pay, began, monkeypatch, "acct_stranger")
@@ -248,7 +252,7 @@ class TestAnAccountAtTheProvider:
         assert Discrepancy.objects.get(kind="unknown_order").facts["order"] == str(unpaid.pk)
 
     @pytest.mark.parametrize("is_former", [False, True])
-    def test_that_is_or_was_the_merchants_is_believed(
+    def test_that_is_or_was_the_merchants_is_accepted(
         self, unpaid: Checkout, pay: Pay, began: datetime, monkeypatch: pytest.MonkeyPatch, is_former: bool
     ) -> None:
         Merchant.objects.filter(pk=unpaid.merchant_id).update(provider_account="acct_1")
@@ -266,7 +270,7 @@ class TestTheCommand:
         call_command("reconcile", "--repair", *arguments, stdout=said)
         return said.getvalue()
 
-    def test_opens_and_says_what_it_did(self, unpaid: Checkout, pay: Pay) -> None:
+    def test_opens_the_database_and_reports_what_it_did(self, unpaid: Checkout, pay: Pay) -> None:
         backup = Backup()
         paid = pay(unpaid)
         captures.capture(paid.merchant, paid.pk, cause=CAUSE)
@@ -278,11 +282,11 @@ class TestTheCommand:
             and not restore_guard.is_closed()
         )
 
-    def test_changes_nothing_where_it_is_open(self, held: Checkout) -> None:
+    def test_changes_nothing_if_the_database_is_open(self, held: Checkout) -> None:
         with pytest.raises(CommandError, match="was not restored"):
             self.run()
 
-    def test_stays_closed_while_the_provider_is_silent_and_goes_on_later(
+    def test_leaves_the_database_closed_while_the_provider_is_silent_and_continues_later(
         self, held: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         backup = Backup()
@@ -302,7 +306,7 @@ class TestTheCommand:
 
 
 @pytest.mark.rule("restore.repair")
-def test_share_that_was_paid_and_reimbursed_in_the_lost_time_is_no_surplus(
+def test_a_share_paid_and_reimbursed_in_the_lost_time_is_not_a_surplus(
     unpaid: Checkout, pay: Callable[..., Checkout]
 ) -> None:
     """The repair finds the lead's reimbursement before it finds the mate's payment that was reimbursed."""

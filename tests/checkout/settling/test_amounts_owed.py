@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("proven")]
 class TestTheLeadsShare:
     @pytest.mark.rule("reimburse.retry")
     @pytest.mark.rule("money.settled")
-    def test_that_cannot_be_given_back_is_tried_again_daily_and_shown_after_three_days(
+    def test_that_cannot_be_reimbursed_is_retried_daily_and_reported_after_three_days(
         self, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
         (share,) = mates.split(unpaid, 2000)
@@ -65,13 +65,15 @@ class TestAPlannedRefund:
             (2001, True, False),
         ],
     )
-    def test_fits_what_is_wanted(self, amount: int, is_by_operator: bool, fits: bool) -> None:
+    def test_matches_the_amount_owed_if_it_has_the_same_amount(
+        self, amount: int, is_by_operator: bool, fits: bool
+    ) -> None:
         payment, share = uuid4(), uuid4()
         key, at = cards.PartKey(payment, None, share), None if is_by_operator else clock.now()
         want = amounts_owed.AmountOwed(key, 2000, at, cards.Part())
         assert want.is_met_by(Operation(payment_id=payment, share_uuid=share, amount=amount)) == fits
 
-    def test_of_another_share_or_again_is_another_one(self) -> None:
+    def test_for_another_share_payment_or_resend_does_not_match(self) -> None:
         payment, share = uuid4(), uuid4()
         want = amounts_owed.AmountOwed(cards.PartKey(payment, None, share), 2000, clock.now(), cards.Part())
         for differs in ({"share_uuid": uuid4()}, {"payment_id": uuid4()}, {"resends_id": uuid4()}):
@@ -92,7 +94,7 @@ class TestAPartThatTheCardCannotTake:
     def parts(self, refund: Refund) -> list[Operation]:
         return list(Operation.objects.filter(refund_uuid=refund.pk, amount=2000).order_by("created_at"))
 
-    def test_is_tried_for_three_days_and_told_once(
+    def test_is_retried_for_three_days_and_reported_once(
         self, unpaid: Checkout, shares: list[PaymentRequest]
     ) -> None:
         mates.pay(shares[0], ACCOUNT_CLOSED)

@@ -20,29 +20,29 @@ def card_of(order: Checkout) -> cards.Card:
 
 @pytest.mark.rule("money.borne", "settle.targets")
 class TestACard:
-    def test_bears_what_was_charged_less_what_staff_gave_back(self, captured: Checkout) -> None:
+    def test_bears_the_charged_amount_less_dashboard_refunds(self, captured: Checkout) -> None:
         outside.refund_outside(captured.payment, 4000)
         card = card_of(captured)
         assert (card.borne, card.outside, card.free) == (5000, 4000, 5000)
         assert card.owed(5000) == 0
 
-    def test_is_free_of_what_is_under_way(self, captured: Checkout) -> None:
+    def test_has_a_free_amount_without_pending_dashboard_refunds(self, captured: Checkout) -> None:
         outside.refund_outside(captured.payment, 4000, is_pending=True)
         card = card_of(captured)
         assert (card.borne, card.sent, card.free) == (9000, 4000, 5000)
 
-    def test_bears_what_a_dispute_took_no_more(self, captured: Checkout) -> None:
+    def test_does_not_bear_a_disputed_amount(self, captured: Checkout) -> None:
         found = outside.dispute(captured.payment)
         assert (card_of(captured).borne, card_of(captured).disputed) == (0, 9000)
         outside.decide(found, is_won=True)
         assert (card_of(captured).borne, card_of(captured).disputed) == (9000, 0)
 
-    def test_that_is_held_only_is_none(self, held: Checkout) -> None:
+    def test_that_is_only_held_is_not_counted(self, held: Checkout) -> None:
         assert cards.read_accounts(held, is_locked=False).cards == {}
 
 
 @pytest.mark.rule("money.borne")
-def test_a_settled_part_of_a_refund_is_given_and_owes_nothing(captured: Checkout) -> None:
+def test_a_settled_part_of_a_refund_has_nothing_outstanding(captured: Checkout) -> None:
     mates.give_back(captured)
     outside.settle(captured)
     refund = Operation.objects.get(purpose="refund_part")

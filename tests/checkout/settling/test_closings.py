@@ -35,7 +35,7 @@ from tests.refusals import nothing_moves
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted", "proven")]
 
 
-class TestWhatIsSaid:
+class TestReturnedRefundIsReported:
     def test_in_the_portal_at_once(self, refunded: Checkout) -> None:
         client = stage.browser(stage.person(refunded.merchant, Role.OWNER))
         address = f"/portal/checkouts/{refunded.pk}"
@@ -50,13 +50,13 @@ class TestWhatIsSaid:
         assert client.get(reverse("portal_timeline", args=[refunded.pk])).status_code == 200
 
     @pytest.mark.rule("refund.returned")
-    def test_while_a_dispute_is_open_too(self, refunded: Checkout) -> None:
+    def test_even_while_a_dispute_is_open(self, refunded: Checkout) -> None:
         dispute(refunded.payment, 4000)
         come_back()
         assert Refund.objects.get().status == "failed"
         assert Discrepancy.objects.filter(kind=kinds.REFUND_RETURNED.name, closed_at=None).exists()
 
-    def test_to_nobody_who_can_do_nothing(self, refunded: Checkout) -> None:
+    def test_not_as_a_merchants_task(self, refunded: Checkout) -> None:
         """The merchant cannot refund again, so the portal does not ask it to."""
         come_back()
         assert not merchant_tasks.failed_refunds(merchant=refunded.merchant).exists()
@@ -70,7 +70,7 @@ class TestWhatIsSaid:
         assert "don’t need to do anything" in str(shown.paragraphs[0])
 
 
-class TestOfASplit:
+class TestReturnedRefundOfASplit:
     def begin(self, order: Checkout, pay: Callable[..., Checkout]) -> PaymentRequest:
         """Begin the refund of an order with a share that was paid by a card whose refunds are returned."""
         (share,) = mates.split(order, 3000)
@@ -132,7 +132,7 @@ class TestOfASplit:
         assert (unpaid.status, refund.status) == ("refunded", "failed")
         assert refund.failure_reason == "card_account_closed" and refund.settled_at is not None
 
-    def test_what_went_back_to_the_lead_for_a_mate(
+    def test_a_returned_reimbursement_is_owed_to_the_lead_again(
         self, unpaid: Checkout, pay: Callable[..., Checkout], api: Api
     ) -> None:
         share = reimburse(unpaid, pay)
@@ -151,7 +151,7 @@ class TestOfASplit:
 
 class TestWhatAnOperatorDoes:
     @pytest.mark.rule("refund.returned")
-    def test_is_not_done_while_the_bank_has_only_accepted_it(self, refunded: Checkout) -> None:
+    def test_is_unfinished_while_the_bank_has_only_accepted_the_refund(self, refunded: Checkout) -> None:
         come_back()
         sending.send_again(returned(refunded).pk, cause=CAUSE)
         mates.pump(refunded.pk)
@@ -160,7 +160,7 @@ class TestWhatAnOperatorDoes:
         assert Refund.objects.get().status == "failed"
         assert Discrepancy.objects.filter(kind="refund_returned", closed_at=None).count() == 1
 
-    def test_sends_it_again(self, refunded: Checkout, api: Api) -> None:
+    def test_sends_a_returned_refund_again_once(self, refunded: Checkout, api: Api) -> None:
         come_back()
         sending.send_again(returned(refunded).pk, cause=CAUSE)
         with pytest.raises(NotAllowed), nothing_moves():
@@ -176,7 +176,7 @@ class TestWhatAnOperatorDoes:
         with pytest.raises(NotAllowed), nothing_moves():
             sending.send_again(returned(refunded).pk, cause=CAUSE)
 
-    def test_sends_what_comes_back_again_and_is_told_again(self, refunded: Checkout) -> None:
+    def test_sends_a_refund_that_returns_again_and_is_reported_again(self, refunded: Checkout) -> None:
         come_back()
         sending.send_again(returned(refunded).pk, cause=CAUSE)
         settle(refunded)
@@ -185,7 +185,7 @@ class TestWhatAnOperatorDoes:
         assert Refund.objects.get().status == "failed"
         assert Discrepancy.objects.filter(kind="refund_returned", closed_at=None).count() == 1
 
-    def test_books_it_as_settled_outside(self, refunded: Checkout) -> None:
+    def test_books_a_returned_refund_as_settled_outside(self, refunded: Checkout) -> None:
         come_back()
         settling_outside.settle_outside(returned(refunded).pk, note="By bank transfer.", cause=CAUSE)
         assert balances(refunded) == {"provider": 9000, "outside": -9000}
@@ -194,7 +194,9 @@ class TestWhatAnOperatorDoes:
         with pytest.raises(NotAllowed), nothing_moves():
             settling_outside.settle_outside(returned(refunded).pk, note="Twice.", cause=CAUSE)
 
-    def test_of_a_reimbursement_too(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> None:
+    def test_books_a_returned_reimbursement_as_settled_outside(
+        self, unpaid: Checkout, pay: Callable[..., Checkout]
+    ) -> None:
         share = reimburse(unpaid, pay)
         come_back()
         settling_outside.settle_outside(returned(unpaid).pk, note="In cash.", cause=CAUSE)
@@ -203,7 +205,7 @@ class TestWhatAnOperatorDoes:
         assert share.status == "reimbursed"
 
 
-class TestWhatIsOwedToTheLead:
+class TestAmountOwedToTheLead:
     @pytest.fixture(autouse=True)
     def _delay(self, settings: Settings) -> None:
         settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
@@ -218,7 +220,7 @@ class TestWhatIsOwedToTheLead:
         assert balances(unpaid)["lead"] == -5000
 
     @pytest.mark.rule("dispute.waits")
-    def test_waits_while_it_is_open_and_goes_on_when_it_is_won(
+    def test_waits_while_a_dispute_is_open_and_is_sent_when_it_is_won(
         self, unpaid: Checkout, links: list[PaymentRequest]
     ) -> None:
         self.paid(unpaid, links)
@@ -231,7 +233,7 @@ class TestWhatIsOwedToTheLead:
         assert balances(unpaid) == {"provider": 9000, "merchant": -9000}
 
     @pytest.mark.rule("dispute.lost")
-    def test_is_closed_against_the_dispute_that_the_leads_card_wins(
+    def test_is_closed_when_the_lead_wins_the_dispute(
         self, unpaid: Checkout, links: list[PaymentRequest]
     ) -> None:
         self.paid(unpaid, links)
@@ -240,7 +242,7 @@ class TestWhatIsOwedToTheLead:
         assert {row.status for row in PaymentRequest.objects.all()} == {"reimbursed"}
         assert balances(unpaid) == {"provider": 5000, "merchant": -5000}, "what the mates have borne is left"
 
-    def test_is_less_by_a_share_that_its_mate_got_back(
+    def test_is_reduced_by_a_share_that_the_mate_won_in_a_dispute(
         self, unpaid: Checkout, links: list[PaymentRequest]
     ) -> None:
         self.paid(unpaid, links)
@@ -251,7 +253,7 @@ class TestWhatIsOwedToTheLead:
         assert balances(unpaid) == {"provider": 9000, "merchant": -9000}
 
     @pytest.mark.rule("dispute.lost")
-    def test_is_closed_as_well_when_a_mates_money_comes_after_the_loss(
+    def test_is_closed_when_a_mates_capture_succeeds_after_the_lost_dispute(
         self, unpaid: Checkout, links: list[PaymentRequest]
     ) -> None:
         fault_injection.set_fault(verb="capture", mode="pending", times=1)
@@ -275,7 +277,7 @@ class TestWhatIsOwedToTheLead:
         assert "Not owed to a lead any more" in client.get("/portal/balance").content.decode()
 
     @pytest.mark.rule("dispute.lost")
-    def test_is_closed_as_well_when_it_was_on_its_way_and_does_not_arrive(
+    def test_is_closed_when_its_transfer_fails_after_the_lost_dispute(
         self, unpaid: Checkout, links: list[PaymentRequest], settings: Settings
     ) -> None:
         settings.REIMBURSEMENT_DELAY = timedelta(0)
@@ -294,7 +296,7 @@ class TestWhatIsOwedToTheLead:
         assert balances(unpaid) == {"provider": 3000, "merchant": -3000}
 
     @pytest.mark.rule("dispute.lost")
-    def test_is_sent_where_it_is_more_than_the_dispute_was_about(
+    def test_is_sent_as_far_as_it_exceeds_the_lost_dispute(
         self, unpaid: Checkout, links: list[PaymentRequest]
     ) -> None:
         self.paid(unpaid, links)
@@ -310,7 +312,7 @@ class TestWhatIsOwedToTheLead:
 
     @pytest.mark.rule("dispute.lost")
     @pytest.mark.parametrize("amount", [5000, 9000])
-    def test_is_closed_as_well_when_it_had_come_back(
+    def test_is_closed_after_a_returned_reimbursement_and_a_lost_dispute(
         self, unpaid: Checkout, pay: Callable[..., Checkout], amount: int
     ) -> None:
         reimburse(unpaid, pay)
@@ -327,7 +329,7 @@ class TestWhatIsOwedToTheLead:
         assert Discrepancy.objects.filter(kind="refund_returned", closed_at=None).count() == 1
         assert balances(unpaid) == {"provider": 12_000, "merchant": -9000, "lead": -3000}
 
-    def test_goes_back_to_the_mate_by_the_refund_that_is_under_way(
+    def test_is_refunded_to_the_mate_by_a_refund_in_progress(
         self, unpaid: Checkout, links: list[PaymentRequest], settings: Settings
     ) -> None:
         self.paid(unpaid, links)
@@ -341,7 +343,7 @@ class TestWhatIsOwedToTheLead:
         assert statuses() == ["refunded", "refunded"]
 
     @pytest.mark.rule("dispute.lost")
-    def test_is_nothing_of_a_card_that_says_no_after_the_loss(
+    def test_excludes_a_card_that_refuses_after_the_lost_dispute(
         self, unpaid: Checkout, links: list[PaymentRequest]
     ) -> None:
         token = bank.tokenise(subject=links[0].pk, number="4000002500003155")

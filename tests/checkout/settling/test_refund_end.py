@@ -23,7 +23,9 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("proven")]
 
 class TestRefund:
     @pytest.mark.rule("refund.same_cards")
-    def test_goes_back_to_each_card_that_bore_it(self, order: Checkout, shares: list[PaymentRequest]) -> None:
+    def test_returns_to_each_card_the_amount_that_it_bore(
+        self, order: Checkout, shares: list[PaymentRequest]
+    ) -> None:
         mates.pay(shares[0])
         mates.settled(shares[0])
         refund = give_back(order)
@@ -36,7 +38,7 @@ class TestRefund:
         assert set(factories.balances(order.pk).values()) == {0}
 
     @pytest.mark.rule("refund.same_cards")
-    def test_of_a_refused_part_waits_for_the_part_that_is_under_way(
+    def test_waits_for_a_pending_part_before_it_retries_a_refused_part(
         self, order: Checkout, shares: list[PaymentRequest], settings: Settings
     ) -> None:
         """The whole refund can still fail, so the proof does not require a retry of the refused part."""
@@ -51,7 +53,7 @@ class TestRefund:
         assert ledger_proof.find_breaches() == []
 
     @pytest.mark.rule("refund.unreimbursed")
-    def test_of_what_the_lead_has_not_got_goes_to_the_mate_and_the_lead_gets_all(
+    def test_returns_an_unreimbursed_share_to_the_mate_and_the_rest_to_the_lead(
         self, order: Checkout, shares: list[PaymentRequest]
     ) -> None:
         mates.pay(shares[0])
@@ -66,7 +68,7 @@ class TestRefund:
 
     @pytest.mark.rule("refund.unreimbursed")
     @pytest.mark.parametrize(("fails_with", "parts"), [("", [2000, 7000]), ("refused", [2000, 2000, 7000])])
-    def test_gives_what_a_reimbursement_on_its_way_does_not(
+    def test_is_reduced_by_a_pending_reimbursement(
         self,
         order: Checkout,
         shares: list[PaymentRequest],
@@ -93,7 +95,7 @@ class TestRefund:
         assert borne(order) == {"4242": 0, "4444": 0} and outside.balances(order) == {}
 
     @pytest.mark.rule("refund.failed", "share.pauses")
-    def test_that_fails_opens_the_links_again_with_the_time_they_lost(
+    def test_that_fails_reopens_the_links_and_extends_them_by_the_lost_time(
         self, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
         share, _ = mates.split(unpaid, 2000, 3000)
@@ -111,7 +113,7 @@ class TestRefund:
         assert share.expires_at - order.captured_at >= timedelta(days=14) + paused
 
     @pytest.mark.rule("refund.goes_on")
-    def test_of_which_a_part_has_settled_goes_on_until_all_have(
+    def test_with_a_settled_part_continues_until_all_parts_have_settled(
         self, order: Checkout, shares: list[PaymentRequest]
     ) -> None:
         mates.pay(shares[0], ACCOUNT_CLOSED)
@@ -124,7 +126,7 @@ class TestRefund:
         assert again.state in ("planned", "pending")
         assert [row.kind for row in Discrepancy.objects.all()] == ["refund_part_failed"]
 
-    def test_that_fails_whole_lets_what_is_owed_go_on_to_the_lead(
+    def test_that_fails_completely_resumes_the_reimbursement_of_the_lead(
         self, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
         (share,) = mates.split(unpaid, 2000)
@@ -135,8 +137,8 @@ class TestRefund:
         assert Payment.objects.filter(subject=share.pk, decline_reason="same_card").exists()
 
 
-class TestAMateWhoIsInDoubt:
-    def test_holds_up_no_other_card(self, unpaid: Checkout, shares: list[PaymentRequest]) -> None:
+class TestAMatesPaymentInDoubt:
+    def test_delays_the_refund_to_no_other_card(self, unpaid: Checkout, shares: list[PaymentRequest]) -> None:
         break_down("authorize", "done_then_reset")
         break_down("look_up", "down", times=99)
         mates.pay(shares[0])
@@ -187,7 +189,9 @@ class TestAMatesCapture:
     """
 
     @pytest.mark.parametrize(("mode", "end"), [("down", "cancelled"), ("done_then_reset", "refunded")])
-    def test_is_proven(self, unpaid: Checkout, shares: list[PaymentRequest], mode: str, end: str) -> None:
+    def test_in_doubt_is_resolved_before_the_refund_ends(
+        self, unpaid: Checkout, shares: list[PaymentRequest], mode: str, end: str
+    ) -> None:
         break_down("capture", mode)
         mates.pay(shares[0])
         mates.pump(unpaid.pk)
@@ -201,9 +205,7 @@ class TestAMatesCapture:
         assert sum(row.amount - row.refunded_amount for row in Charge.objects.filter(state="captured")) == 0
 
     @pytest.mark.rule("refund.waits")
-    def test_holds_up_the_end_of_the_refund_alone(
-        self, unpaid: Checkout, shares: list[PaymentRequest]
-    ) -> None:
+    def test_delays_only_the_end_of_the_refund(self, unpaid: Checkout, shares: list[PaymentRequest]) -> None:
         mates.pay(shares[0])
         mates_charge = Charge.objects.filter(amount=shares[0].amount)
         mates_charge.update(silent_until=clock.now() + timedelta(days=1))

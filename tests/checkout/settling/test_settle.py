@@ -58,7 +58,9 @@ def refund(order: Checkout, ref: str = "r-1") -> Checkout:
 
 class TestACapturedOrder:
     @pytest.mark.rule("reimburse.lead")
-    def test_owes_the_lead_what_a_mate_has_paid(self, unpaid: Checkout, shared: PaymentRequest) -> None:
+    def test_owes_the_lead_the_share_that_a_mate_has_paid(
+        self, unpaid: Checkout, shared: PaymentRequest
+    ) -> None:
         assert planned() == [("4242", 3000)]
         settle_all(unpaid)
         shared.refresh_from_db()
@@ -67,7 +69,7 @@ class TestACapturedOrder:
         assert outside.balances(unpaid) == {"provider": 9000, "merchant": -9000}
 
     @pytest.mark.rule("sync.outside")
-    def test_gives_the_rest_of_what_staff_gave_in_the_dashboard(self, captured: Checkout) -> None:
+    def test_refunds_what_a_dashboard_refund_has_left(self, captured: Checkout) -> None:
         outside.refund_outside(captured.payment, 4000)
         captured.refresh_from_db()
         assert (captured.status, planned()) == ("captured", [])
@@ -76,7 +78,7 @@ class TestACapturedOrder:
         assert outside.balances(captured) == {}
 
     @pytest.mark.rule("sync.outside")
-    def test_is_refunded_at_once_if_staff_gave_it_all(self, captured: Checkout) -> None:
+    def test_is_refunded_at_once_if_staff_have_refunded_all_of_it(self, captured: Checkout) -> None:
         outside.refund_outside(captured.payment, captured.amount)
         refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
         captured.refresh_from_db()
@@ -84,7 +86,9 @@ class TestACapturedOrder:
         assert Operation.objects.filter(purpose="refund_part").count() == 0
 
     @pytest.mark.rule("sync.outside")
-    def test_puts_a_refund_of_staff_back_that_fails_later(self, captured: Checkout) -> None:
+    def test_refunds_again_the_amount_of_a_dashboard_refund_that_failed_later(
+        self, captured: Checkout
+    ) -> None:
         reference = outside.refund_outside(captured.payment, 4000)
         captured = refund(captured)
         line = Call.objects.get(pk=reference)
@@ -128,7 +132,7 @@ class TestACapturedOrder:
         assert mates.borne(order) == {"4242": 5000}
 
     @pytest.mark.rule("doubt.unknown", "sync.outside")
-    def test_does_not_report_too_much_while_a_refund_is_in_doubt(self, captured: Checkout) -> None:
+    def test_does_not_report_an_excess_refund_while_a_refund_is_in_doubt(self, captured: Checkout) -> None:
         """Refunds count once the provider has accepted them. The refund in doubt might never have arrived."""
         outside.refund_outside(captured.payment, 4500, is_pending=True)
         fault_injection.set_fault(verb="refund", mode="down", times=1)
@@ -140,7 +144,7 @@ class TestACapturedOrder:
         assert not Discrepancy.objects.filter(kind="card_got_too_much").exists()
 
     @pytest.mark.rule("sync.outside")
-    def test_reports_what_is_owed_to_a_lead_whose_card_has_got_all(
+    def test_reports_an_amount_owed_to_a_lead_whose_card_is_fully_refunded(
         self, unpaid: Checkout, shared: PaymentRequest
     ) -> None:
         unpaid.refresh_from_db()
@@ -155,7 +159,7 @@ class TestACapturedOrder:
 
 class TestADispute:
     @pytest.mark.rule("dispute.waits")
-    def test_stops_what_is_planned_and_lets_it_go_on_when_it_is_won(
+    def test_withdraws_planned_refunds_and_plans_them_again_when_it_is_won(
         self, unpaid: Checkout, shared: PaymentRequest
     ) -> None:
         unpaid.refresh_from_db()
@@ -165,7 +169,7 @@ class TestADispute:
         assert planned() == [("4242", 3000)]
 
     @pytest.mark.rule("dispute.lost")
-    def test_that_the_lead_won_covers_what_mates_have_paid(
+    def test_that_the_lead_wins_covers_the_shares_that_mates_have_paid(
         self, unpaid: Checkout, shared: PaymentRequest
     ) -> None:
         unpaid.refresh_from_db()
@@ -177,7 +181,7 @@ class TestADispute:
         assert mates.borne(unpaid)["4444"] == 0
 
     @pytest.mark.rule("dispute.lost")
-    def test_that_is_won_on_appeal_has_the_lead_owed_again(
+    def test_that_is_won_on_appeal_makes_the_share_due_to_the_lead_again(
         self, unpaid: Checkout, shared: PaymentRequest
     ) -> None:
         unpaid.refresh_from_db()
@@ -192,7 +196,7 @@ class TestADispute:
         assert outside.balances(unpaid) == {"provider": 9000, "merchant": -9000}
 
     @pytest.mark.rule("dispute.lost")
-    def test_of_a_mate_that_is_won_on_appeal_has_the_share_paid_again(
+    def test_of_a_mate_that_is_won_on_appeal_makes_the_share_paid_again(
         self, unpaid: Checkout, shared: PaymentRequest
     ) -> None:
         found = outside.dispute(shared.payment)
@@ -206,7 +210,7 @@ class TestADispute:
         assert outside.balances(unpaid) == {"provider": 9000, "merchant": -9000}
 
     @pytest.mark.rule("dispute.lost")
-    def test_that_a_mate_won_leaves_the_lead_nothing_of_the_share(
+    def test_that_a_mate_wins_leaves_nothing_of_the_share_for_the_lead(
         self, unpaid: Checkout, shared: PaymentRequest
     ) -> None:
         outside.decide(outside.dispute(shared.payment), is_won=False)
@@ -217,7 +221,7 @@ class TestADispute:
         assert outside.balances(unpaid) == {"provider": 9000, "merchant": -9000}
 
     @pytest.mark.rule("dispute.lost")
-    def test_that_the_lead_won_after_all_was_refunded_and_came_back_closes_what_is_owed(
+    def test_that_the_lead_wins_closes_the_debt_of_returned_refunds(
         self, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
         outside.reimburse(unpaid, pay)
@@ -232,7 +236,7 @@ class TestADispute:
         assert outside.balances(unpaid)["lead"] == -3000
 
     @pytest.mark.rule("dispute.lost")
-    def test_that_a_mate_won_closes_the_report_that_no_card_can_take_the_share(
+    def test_that_a_mate_wins_closes_the_report_of_an_amount_owed_beyond_the_card(
         self, unpaid: Checkout, shared: PaymentRequest
     ) -> None:
         unpaid.refresh_from_db()
@@ -243,7 +247,7 @@ class TestADispute:
         assert not reports.exists()
 
     @pytest.mark.rule("dispute.booked")
-    def test_whose_money_moves_after_its_decision_is_heard_settles_the_order_then(
+    def test_whose_money_moves_after_its_decision_settles_the_order_at_that_time(
         self, captured: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The books show the decision first, and later the line that returns the money."""
@@ -261,7 +265,7 @@ class TestADispute:
         assert planned() == [("4242", 9000)]
 
     @pytest.mark.rule("dispute.lost")
-    def test_that_the_lead_won_and_lost_again_on_appeal_after_the_refund_owes_the_lead_no_share(
+    def test_that_the_lead_loses_on_appeal_after_the_refund_owes_the_lead_no_share(
         self, unpaid: Checkout, shared: PaymentRequest
     ) -> None:
         unpaid.refresh_from_db()
@@ -274,7 +278,7 @@ class TestADispute:
         assert not Discrepancy.objects.filter(kind="owed_beyond_card", closed_at=None).exists()
 
     @pytest.mark.rule("dispute.lost")
-    def test_lost_while_a_refund_is_under_way_lets_it_end(self, captured: Checkout) -> None:
+    def test_that_is_lost_during_a_refund_completes_the_refund(self, captured: Checkout) -> None:
         refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
         found = outside.dispute(captured.payment)
         captured.refresh_from_db()
@@ -284,13 +288,13 @@ class TestADispute:
         assert outside.balances(captured) == {}
 
     @pytest.mark.rule("dispute.no_refund")
-    def test_that_took_all_leaves_nothing_to_refund(self, captured: Checkout) -> None:
+    def test_that_took_the_whole_amount_prevents_a_refund(self, captured: Checkout) -> None:
         outside.decide(outside.dispute(captured.payment), is_won=False)
         with pytest.raises(refunds.NotRefundable):
             refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
 
     @pytest.mark.rule("dispute.lost")
-    def test_of_a_part_leaves_the_rest_to_refund(self, captured: Checkout) -> None:
+    def test_of_a_part_of_the_amount_allows_a_refund_of_the_rest(self, captured: Checkout) -> None:
         assert captured.payment_id is not None
         client.call_bank("dispute", payment=captured.payment_id, amount=2000)
         outside.hear()
@@ -302,9 +306,7 @@ class TestADispute:
 
 class TestARefundedOrder:
     @pytest.mark.rule("doubt.old_key")
-    def test_whose_dashboard_refund_failed_lets_an_operator_give_what_the_card_refuses(
-        self, captured: Checkout
-    ) -> None:
+    def test_whose_dashboard_refund_failed_can_be_settled_by_an_operator(self, captured: Checkout) -> None:
         assert captured.payment_id is not None
         reference = outside.refund_outside(captured.payment, 4000)
         assert refund(captured).status == "refunded"
@@ -319,7 +321,7 @@ class TestARefundedOrder:
         assert outside.balances(captured) == {"provider": 4000, "outside": -4000}
 
 
-class TestARefundThatCameBack:
+class TestAReturnedRefund:
     @pytest.fixture
     def refunded(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> Checkout:
         captures.capture(unpaid.merchant, pay(unpaid, outside.RETURNS).pk, cause=CAUSE)
@@ -340,7 +342,7 @@ class TestARefundThatCameBack:
         assert Discrepancy.objects.filter(closed_at=None).count() == 0
 
     @pytest.mark.rule("refund.returned")
-    def test_of_which_staff_gave_a_part_leaves_the_rest_to_send(self, refunded: Checkout) -> None:
+    def test_that_staff_refunded_in_part_is_sent_again_for_the_rest(self, refunded: Checkout) -> None:
         outside.come_back()
         outside.refund_outside(refunded.payment, 4000)
         back = outside.returned(refunded)
@@ -349,7 +351,7 @@ class TestARefundThatCameBack:
         assert planned() == [("7726", 5000)]
 
     @pytest.mark.rule("refund.returned", "operator.once")
-    def test_can_be_settled_outside_and_that_be_taken_back(self, refunded: Checkout) -> None:
+    def test_can_be_settled_outside_and_the_booking_can_be_reversed(self, refunded: Checkout) -> None:
         outside.come_back()
         back = outside.returned(refunded)
         settling_outside.settle_outside(back.pk, note="By bank transfer", cause=CAUSE)
@@ -430,7 +432,9 @@ def reported() -> list[str]:
 
 
 @pytest.mark.rule("money.balanced")
-def test_every_act_at_the_bank_is_one_movement(unpaid: Checkout, shared: PaymentRequest) -> None:
+def test_every_capture_and_refund_at_the_bank_is_one_movement(
+    unpaid: Checkout, shared: PaymentRequest
+) -> None:
     settle_all(unpaid)
     unpaid.refresh_from_db()
     refund(unpaid)

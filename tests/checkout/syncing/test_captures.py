@@ -38,7 +38,7 @@ def paid(held: Checkout) -> Payment:
     return Payment.objects.get(pk=held.payment_id)
 
 
-def test_whose_answer_was_lost_is_recorded(held: Checkout) -> None:
+def test_a_capture_with_a_lost_response_is_recorded_from_the_books(held: Checkout) -> None:
     fault_injection.set_fault(verb="capture", mode="done_then_hang", times=1)
     fault_injection.set_fault(verb="look_up", mode="down", times=5)
     with pytest.raises(captures.OutcomeUnknown):
@@ -51,7 +51,7 @@ def test_whose_answer_was_lost_is_recorded(held: Checkout) -> None:
     assert not sync.sync(paid(held).pk), "the same fact is known"
 
 
-def test_of_staff_waits_for_the_merchants(held: Checkout) -> None:
+def test_a_dashboard_capture_is_recorded_only_after_the_merchants_capture(held: Checkout) -> None:
     client.call_bank("act_in_dashboard", kind="capture", payment=paid(held).pk)
     assert not sync.sync(paid(held).pk)
     assert (kinds(), Movement.objects.count()) == (["outside_capture"], 0)
@@ -59,7 +59,7 @@ def test_of_staff_waits_for_the_merchants(held: Checkout) -> None:
     assert Movement.objects.get().amount == 9000
 
 
-def test_of_another_amount_is_reported(captured: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_capture_of_another_amount_is_reported(captured: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
     books = provider.current_provider().movements(paid(captured))
     assert books.capture is not None
     say(monkeypatch, paid(captured), capture=replace(books.capture, amount=4000))
@@ -67,7 +67,7 @@ def test_of_another_amount_is_reported(captured: Checkout, monkeypatch: pytest.M
     assert (kinds(), Movement.objects.get().amount) == (["captured_another_amount"], 9000)
 
 
-def test_that_the_books_lack_is_reported_and_stays(
+def test_a_capture_missing_from_the_books_is_reported_and_kept(
     captured: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(type(provider.current_provider()), "movements", lambda *_: Books())

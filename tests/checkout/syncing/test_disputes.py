@@ -28,9 +28,9 @@ from tests.refusals import nothing_moves, refused
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted", "proven")]
 
 
-class TestARefundWhileItStands:
+class TestARefundDuringADispute:
     @pytest.mark.rule("dispute.no_refund")
-    def test_is_refused_with_the_dispute(self, captured: Checkout, api: Api) -> None:
+    def test_is_refused_and_the_response_names_the_dispute(self, captured: Checkout, api: Api) -> None:
         found = dispute(captured.payment)
         # After a lost dispute, nothing is left to refund, because the dispute took the whole amount.
         for status in ("open", "lost"):
@@ -45,12 +45,12 @@ class TestARefundWhileItStands:
                 decide(found, is_won=False)
 
     @pytest.mark.rule("api.conflict")
-    def test_is_named_by_no_other_conflict(self, captured: Checkout, api: Api) -> None:
+    def test_is_the_only_conflict_that_names_the_dispute(self, captured: Checkout, api: Api) -> None:
         dispute(captured.payment)
         error = refused(api.post(f"checkouts/{captured.pk}/cancel"), 409, "not_cancellable")
         assert error["details"] == [{"status": "captured", "available_actions": []}]
 
-    def test_at_the_bank_is_refused_as_well(self, captured: Checkout) -> None:
+    def test_that_was_already_sent_is_refused_by_the_bank(self, captured: Checkout) -> None:
         """A refund that was sent before the service knew of the dispute cannot refund the money twice."""
         assert captured.payment_id is not None
         client.call_bank("dispute", payment=captured.payment_id)
@@ -64,7 +64,7 @@ class TestARefundWhileItStands:
 
 
 @pytest.mark.rule("dispute.booked", "list.filters")
-def test_another_time_to_answer_by_is_a_change_of_the_order(captured: Checkout, api: Api) -> None:
+def test_a_new_evidence_deadline_counts_as_a_change_of_the_order(captured: Checkout, api: Api) -> None:
     found = dispute(captured.payment)
 
     def heard() -> dict[str, Any]:
@@ -83,7 +83,7 @@ def test_another_time_to_answer_by_is_a_change_of_the_order(captured: Checkout, 
 
 class TestAMatesLink:
     @pytest.mark.rule("share.pauses")
-    def test_pauses_while_it_is_open_and_gets_its_time_back(
+    def test_pauses_during_a_dispute_and_is_extended_after_it(
         self, unpaid: Checkout, links: list[PaymentRequest]
     ) -> None:
         unpaid.refresh_from_db()
@@ -101,7 +101,7 @@ class TestAMatesLink:
         assert left is not None and left > clock.now() + timedelta(days=1)
 
     @pytest.mark.rule("share.pauses")
-    def test_gets_the_time_of_disputes_that_overlap_back_once(
+    def test_is_extended_once_for_overlapping_disputes(
         self, unpaid: Checkout, links: list[PaymentRequest]
     ) -> None:
         found, later = self.both_disputed(unpaid, links)
@@ -115,7 +115,7 @@ class TestAMatesLink:
         assert_gained(links[1], before, timedelta(days=19))
 
     @pytest.mark.rule("share.pauses")
-    def test_gets_no_time_back_twice_of_a_dispute_that_ended_before_the_next(
+    def test_is_extended_for_a_later_dispute_by_its_own_time_only(
         self, unpaid: Checkout, links: list[PaymentRequest]
     ) -> None:
         found, later = self.both_disputed(unpaid, links)
@@ -127,7 +127,7 @@ class TestAMatesLink:
         assert_gained(links[1], before, timedelta(days=3))
 
     @pytest.mark.rule("share.pauses")
-    def test_gets_the_time_of_a_refund_that_fails_while_it_is_open_back_once(
+    def test_is_extended_once_for_a_refund_that_fails_during_a_dispute(
         self, unpaid: Checkout, links: list[PaymentRequest], settings: Settings
     ) -> None:
         settings.SANDBOX_REFUND_SECONDS = 60
@@ -159,7 +159,9 @@ class TestAMatesLink:
         decide(dispute(unpaid.payment), is_won=False)
         assert {row.status for row in PaymentRequest.objects.all()} == {"cancelled"}
 
-    def test_that_is_being_paid_takes_nothing(self, unpaid: Checkout, links: list[PaymentRequest]) -> None:
+    def test_with_an_unconfirmed_card_takes_no_money(
+        self, unpaid: Checkout, links: list[PaymentRequest]
+    ) -> None:
         unpaid.refresh_from_db()
         token = bank.tokenise(subject=links[0].pk, number="4000002500003155")
         mate_shares.pay(links[0].pk, card=CardUse(token), mate=CustomerFactory.create(), cause=CAUSE)
@@ -170,9 +172,7 @@ class TestAMatesLink:
         assert not Operation.objects.filter(payment__subject=links[0].pk, kind="capture").exists()
 
     @pytest.mark.rule("dispute.waits")
-    def test_whose_card_was_held_before_is_not_taken(
-        self, unpaid: Checkout, links: list[PaymentRequest]
-    ) -> None:
+    def test_with_a_held_card_takes_no_money(self, unpaid: Checkout, links: list[PaymentRequest]) -> None:
         mates.pay(links[0])
         assert Operation.objects.get(payment__subject=links[0].pk, kind="capture").state == "planned"
         unpaid.refresh_from_db()
@@ -198,7 +198,7 @@ def assert_gained(link: PaymentRequest, before: datetime, span: timedelta) -> No
     assert span <= end_of(link) - before < span + timedelta(minutes=1)
 
 
-def test_that_is_lost_stands_in_the_portal(captured: Checkout) -> None:
+def test_a_lost_dispute_is_shown_in_the_portal(captured: Checkout) -> None:
     """Both the list of movements and the timeline of the checkout show the dispute."""
     decide(dispute(captured.payment), is_won=False)
     client = stage.browser(stage.person(captured.merchant, Role.OWNER))
@@ -207,11 +207,11 @@ def test_that_is_lost_stands_in_the_portal(captured: Checkout) -> None:
     assert "The dispute over £90.00 is lost" in strip_tags(page)
 
 
-class TestWhatIsRecorded:
+class TestRecordedDispute:
     """The records of a dispute. See also tests/payments/test_disputes.py."""
 
     @pytest.mark.rule("dispute.booked")
-    def test_is_each_line_of_its_balance_once(self, captured: Checkout) -> None:
+    def test_has_each_line_of_the_balance_once(self, captured: Checkout) -> None:
         found = dispute(captured.payment)
         for is_won in (True, False, True):
             decide(found, is_won=is_won)
@@ -222,7 +222,7 @@ class TestWhatIsRecorded:
         assert balances(captured) == {"provider": 9000, "merchant": -9000}
 
     @pytest.mark.rule("dispute.booked")
-    def test_is_nothing_of_an_inquiry_that_moved_no_money(self, captured: Checkout) -> None:
+    def test_excludes_an_inquiry_that_moved_no_money(self, captured: Checkout) -> None:
         client.call_bank("dispute", payment=captured.payment_id, is_inquiry=True)
         with nothing_moves():
             hear()
@@ -244,7 +244,7 @@ class TestWhatIsRecorded:
 
     @pytest.mark.rule("dispute.booked")
     @pytest.mark.parametrize("change", [{"amount": 9001}, {"currency": "EUR"}])
-    def test_stops_refunds_and_is_reported_if_it_is_of_another_amount(
+    def test_of_another_amount_stops_refunds_and_is_reported(
         self, captured: Checkout, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]
     ) -> None:
         client.call_bank("dispute", payment=captured.payment_id)
@@ -257,9 +257,7 @@ class TestWhatIsRecorded:
         with pytest.raises(refunds.NotRefundable):
             refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
 
-    def test_while_a_refund_is_under_way_is_told_to_a_person(
-        self, captured: Checkout, settings: Settings
-    ) -> None:
+    def test_during_a_refund_is_reported(self, captured: Checkout, settings: Settings) -> None:
         settings.SANDBOX_REFUND_SECONDS = 60
         refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
         mates.pump(captured.pk)

@@ -24,7 +24,7 @@ def read(order: Checkout) -> None:
     sync.sync(order.payment_id)
 
 
-def test_on_a_card_that_counts_as_declined_is_released(
+def test_a_hold_on_a_declined_payment_is_released_and_reported(
     held: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Payment.objects.update(status="declined")
@@ -33,7 +33,7 @@ def test_on_a_card_that_counts_as_declined_is_released(
     assert (void.state, kinds()) == ("planned", ["held_after_refusal"])
 
 
-def test_that_we_released_and_the_books_still_have_is_reported(
+def test_a_released_hold_that_is_still_in_the_books_is_reported(
     held: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
@@ -43,7 +43,7 @@ def test_that_we_released_and_the_books_still_have_is_reported(
     assert kinds() == ["hold_not_released"]
 
 
-def test_that_staff_released_is_reported(held: Checkout) -> None:
+def test_a_hold_that_staff_released_is_reported(held: Checkout) -> None:
     client.call_bank("act_in_dashboard", kind="void", payment=held.payment_id)
     read(held)
     assert kinds() == ["outside_void"]

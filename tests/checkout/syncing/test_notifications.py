@@ -57,7 +57,7 @@ class TestASettledRefund:
         pump()
         assert end_of(accepted) == ("refunded", "succeeded", "settled")
 
-    def test_told_twice_is_settled_once(self, accepted: Operation, posted: list[int]) -> None:
+    def test_with_two_notifications_is_settled_once(self, accepted: Operation, posted: list[int]) -> None:
         notifications.send_due()
         tasks.finish_operations()
         with nothing_moves():
@@ -67,14 +67,14 @@ class TestASettledRefund:
         assert not Discrepancy.objects.exists()
         assert Operation.objects.filter(kind="refund").count() == 1
 
-    def test_told_late_as_pending_is_no_discrepancy(self, accepted: Operation) -> None:
+    def test_with_a_late_pending_notification_is_no_discrepancy(self, accepted: Operation) -> None:
         pump()
         assert end_of(accepted)[1] == "succeeded"
         with nothing_moves():
             assert send(told(accepted, Verdict.PENDING)).status_code == 204
         assert not Discrepancy.objects.exists()
 
-    def test_that_does_not_come_for_a_day_is_left_for_a_person_once(self, accepted: Operation) -> None:
+    def test_that_is_missing_for_a_day_is_reported_once(self, accepted: Operation) -> None:
         Call.objects.filter(kind="refund").update(settles_at="2100-01-01T00:00Z")
         pass_time(accepted, hours=25)
         for silent in (1, 0):  # the bank is silent first, then answers "pending" again
@@ -83,7 +83,7 @@ class TestASettledRefund:
             assert end_of(accepted) == ("refunding", "pending", "pending")
             assert Discrepancy.objects.get(operation=accepted).kind == "in_doubt_for_a_day"
 
-    def test_that_fails_leaves_it_captured_and_a_new_ref_may_try(
+    def test_that_fails_leaves_the_order_captured_and_accepts_a_new_reference(
         self, unpaid: Checkout, pay: Callable[..., Checkout], posted: list[int]
     ) -> None:
         merchant = unpaid.merchant
@@ -112,7 +112,7 @@ class TestAMessage:
         tasks.finish_operations()
         assert end_of(planned)[1] == "pending"
 
-    def test_that_overtakes_the_answer_changes_nothing_and_the_answer_comes(
+    def test_that_overtakes_the_response_does_not_change_the_outcome(
         self, held: Checkout, posted: list[int]
     ) -> None:
         fault_injection.set_fault(verb="capture", mode="notify_first", times=1)
@@ -122,7 +122,7 @@ class TestAMessage:
         assert not Discrepancy.objects.exists() and ledger_proof.find_breaches() == []
 
     @pytest.mark.rule("doubt.notification")
-    def test_about_no_payment_of_ours_is_left_for_a_person(self, accepted: Operation) -> None:
+    def test_about_an_unknown_payment_is_reported(self, accepted: Operation) -> None:
         stranger = uuid4()
         with nothing_moves():
             for _ in range(2):
@@ -134,7 +134,7 @@ class TestAMessage:
 
     @pytest.mark.rule("doubt.notification", "sync.books")
     @pytest.mark.parametrize("operation", [None, uuid4()], ids=["of nobody", "of an unknown one"])
-    def test_about_a_refund_that_is_not_ours_has_the_books_read(
+    def test_about_an_unknown_refund_triggers_a_read_of_the_books(
         self, captured: Checkout, operation: UUID | None
     ) -> None:
         assert captured.payment_id is not None
@@ -147,7 +147,7 @@ class TestAMessage:
 
     @pytest.mark.rule("doubt.notification", "sync.books")
     @pytest.mark.parametrize("verdict", [Verdict.FAILED, Verdict.PENDING, Verdict.UNKNOWN])
-    def test_that_contradicts_an_end_moves_nothing_and_has_the_books_read(
+    def test_that_contradicts_an_outcome_only_triggers_a_read_of_the_books(
         self, captured: Checkout, verdict: Verdict
     ) -> None:
         capture = Operation.objects.select_related("payment").get(kind="capture")
@@ -158,7 +158,7 @@ class TestAMessage:
         assert not Inquiry.objects.exists() and not Discrepancy.objects.exists()
 
     @pytest.mark.rule("doubt.notification")
-    def test_of_what_is_known_asks_nothing(self, captured: Checkout) -> None:
+    def test_about_a_known_outcome_triggers_no_read_of_the_books(self, captured: Checkout) -> None:
         capture = Operation.objects.select_related("payment").get(kind="capture")
         with nothing_moves():
             assert send(told(capture, Verdict.SUCCEEDED)).status_code == 204
@@ -199,5 +199,5 @@ class TestAMessage:
         assert answer.status_code == 400
         assert Discrepancy.objects.get().kind == "forged_notification"
 
-    def test_is_a_post(self, db: None) -> None:
+    def test_must_be_sent_with_post(self, db: None) -> None:
         assert Client().get(PATH).status_code == 405

@@ -42,7 +42,7 @@ def read(order: Checkout) -> bool:
 
 @pytest.mark.rule("refund.returned")
 @pytest.mark.parametrize("is_pump_first", [True, False])
-def test_of_ours_that_settles_and_comes_back_between_two_looks_has_failed(
+def test_our_refund_that_settles_and_returns_between_two_reads_has_failed(
     captured: Checkout, is_pump_first: bool
 ) -> None:
     mates.give_back(captured)
@@ -61,7 +61,7 @@ def test_of_ours_that_settles_and_comes_back_between_two_looks_has_failed(
     assert Movement.objects.exclude(kind="captured").count() == 0 and kinds() == []
 
 
-def test_of_staff_is_theirs_from_when_it_is_pending(captured: Checkout) -> None:
+def test_a_dashboard_refund_is_recorded_while_it_is_pending(captured: Checkout) -> None:
     reference = outside.refund_outside(captured.payment, 4000, is_pending=True)
     theirs = Operation.objects.get(purpose="outside")
     assert (theirs.state, theirs.amount, theirs.next_attempt_at) == ("pending", 4000, None)
@@ -72,7 +72,7 @@ def test_of_staff_is_theirs_from_when_it_is_pending(captured: Checkout) -> None:
     assert not read(captured)
 
 
-def test_of_staff_that_never_settles_leaves_nothing(captured: Checkout) -> None:
+def test_a_dashboard_refund_that_never_settles_leaves_no_movement(captured: Checkout) -> None:
     reference = outside.refund_outside(captured.payment, 4000, is_pending=True)
     client.call_bank("end_refund", payment=captured.payment_id, reference=reference, fails_with="card_closed")
     outside.hear()
@@ -80,7 +80,7 @@ def test_of_staff_that_never_settles_leaves_nothing(captured: Checkout) -> None:
     assert Movement.objects.filter(kind="refunded").count() == 0
 
 
-def test_under_the_key_of_one_that_is_known_is_not_ours(
+def test_a_second_refund_that_names_our_operation_is_not_recorded_as_ours(
     captured: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A second refund that names our operation is not recorded as ours.
@@ -100,7 +100,7 @@ def test_under_the_key_of_one_that_is_known_is_not_ours(
     assert Operation.objects.get(reference="another").purpose == "outside"
 
 
-def test_of_another_amount_is_reported_and_changes_nothing(
+def test_a_refund_of_another_amount_is_reported_and_changes_nothing(
     captured: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outside.refund_outside(captured.payment, 4000)
@@ -110,7 +110,9 @@ def test_of_another_amount_is_reported_and_changes_nothing(
     assert kinds() == ["refund_of_another_amount"]
 
 
-def test_that_the_books_lack_is_reported(captured: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refund_missing_from_the_books_is_reported(
+    captured: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
     outside.refund_outside(captured.payment, 4000)
     say(monkeypatch, replace(books_of(captured), refunds=[]))
     read(captured)
@@ -120,7 +122,7 @@ def test_that_the_books_lack_is_reported(captured: Checkout, monkeypatch: pytest
     assert kinds() == ["missing_there"]
 
 
-def test_that_an_older_reading_lacks_is_not(captured: Checkout) -> None:
+def test_a_refund_missing_from_older_books_is_not_reported(captured: Checkout) -> None:
     outside.refund_outside(captured.payment, 4000)
     Payment.objects.update(synced_at="2100-01-01T00:00Z")
     assert not read(captured)

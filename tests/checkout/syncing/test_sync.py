@@ -28,7 +28,7 @@ pytestmark = [
 ]
 
 
-def test_books_that_were_asked_for_before_a_later_reading_change_nothing(
+def test_books_read_before_a_later_sync_change_nothing(
     captured: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A process reads the books and is suspended. Another process then reads and records newer books."""
@@ -50,7 +50,7 @@ def test_books_that_were_asked_for_before_a_later_reading_change_nothing(
     assert found.status == "won"
 
 
-def test_what_was_recorded_after_they_were_asked_for_is_not_missing_there(
+def test_a_refund_recorded_after_the_books_were_read_is_not_reported_as_missing(
     captured: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert captured.payment_id is not None
@@ -69,7 +69,7 @@ def test_what_was_recorded_after_they_were_asked_for_is_not_missing_there(
     assert not Discrepancy.objects.exists()
 
 
-def test_books_are_recorded_whole_before_they_are_judged(
+def test_books_are_recorded_completely_before_they_are_checked(
     captured: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Staff refunded £60, which failed, and then £60 again. The service never counts both as £120."""
@@ -93,7 +93,7 @@ def test_books_are_recorded_whole_before_they_are_judged(
     assert kinds == {"outside_refund_failed"}
 
 
-def test_a_provider_that_is_silent_leaves_the_question_due(captured: Checkout) -> None:
+def test_an_unreachable_provider_leaves_the_inquiry_due(captured: Checkout) -> None:
     assert captured.payment_id is not None
     break_down("movements", "down")
     with pytest.raises(ProviderUnreachable):
@@ -104,7 +104,7 @@ def test_a_provider_that_is_silent_leaves_the_question_due(captured: Checkout) -
     assert Inquiry.objects.exists()
 
 
-def test_while_a_dispute_is_open_it_is_asked_again_in_an_hour(captured: Checkout) -> None:
+def test_books_of_a_disputed_payment_are_read_again_after_an_hour(captured: Checkout) -> None:
     found = outside.dispute(captured.payment)
     due_at = Inquiry.objects.get().due_at
     assert timedelta(minutes=59) < due_at - clock.now() <= timedelta(hours=1)
@@ -112,7 +112,7 @@ def test_while_a_dispute_is_open_it_is_asked_again_in_an_hour(captured: Checkout
     assert not Inquiry.objects.exists()
 
 
-def test_a_change_is_a_change_of_the_order(captured: Checkout) -> None:
+def test_a_change_in_the_books_counts_as_a_change_of_the_order(captured: Checkout) -> None:
     before = Checkout.objects.values_list("updated_at", flat=True).get()
     outside.ask_about(captured.payment)
     assert Checkout.objects.values_list("updated_at", flat=True).get() == before

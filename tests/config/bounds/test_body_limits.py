@@ -39,7 +39,7 @@ class Unread:
         "/api/merchant/v1/checkouts",
     ],
 )
-def test_is_refused_unread(path: str, content_type: str, method: str) -> None:
+def test_a_body_that_is_too_large_is_refused_unread(path: str, content_type: str, method: str) -> None:
     environ: dict[str, Any] = {
         "CONTENT_LENGTH": LARGE,
         "CONTENT_TYPE": content_type,
@@ -62,13 +62,13 @@ def test_is_refused_unread(path: str, content_type: str, method: str) -> None:
 @pytest.mark.parametrize(
     "path", ["/pay/phone", "/oauth/token", "/oauth/revoke", "/accounts/login/", "/livez", "/api/docs"]
 )
-def test_of_a_form_may_be_shorter(path: str) -> None:
+def test_a_form_has_a_smaller_limit(path: str) -> None:
     headers: dict[str, Any] = {"CONTENT_LENGTH": str(body_limits.LARGEST_FORM + 1), "wsgi.input": Unread()}
     assert Client().post(path, **headers).status_code == 413
 
 
 @pytest.mark.parametrize("length", ["", "x", "-1", "0", str(body_limits.LARGEST_FORM)])
-def test_any_other_length_goes_on(length: str) -> None:
+def test_any_other_content_length_is_accepted(length: str) -> None:
     headers: dict[str, Any] = {"CONTENT_LENGTH": length}
     assert Client().get("/livez", **headers).status_code == 200
 
@@ -82,7 +82,7 @@ ENDED = b"--x--\r\n"
 @pytest.mark.parametrize(
     "body", [PART % b'; filename="a"' + ENDED, PART % b"" * 300 + ENDED], ids=["file", "parts"]
 )
-def test_with_files_is_refused_before_it_is_taken_apart(
+def test_a_form_with_files_is_refused_before_it_is_parsed(
     path: str, body: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def taken_apart(*_: Any) -> None:
@@ -101,7 +101,7 @@ def test_with_files_is_refused_before_it_is_taken_apart(
     [(413, "This is too long", LARGE), (415, "You can’t send files here", "")],
 )
 @pytest.mark.parametrize("path", ["/pay/phone", "/pay/g/x/take", "/bank/card/x"])
-def test_of_a_payers_is_refused_on_a_page_in_their_language(
+def test_a_payers_body_is_refused_on_a_page_in_their_language(
     path: str, status: int, heading: str, length: str, language: str
 ) -> None:
     environ: dict[str, Any] = {"CONTENT_LENGTH": length} if length else {}
@@ -117,7 +117,7 @@ def test_of_a_payers_is_refused_on_a_page_in_their_language(
 
 
 @pytest.mark.django_db
-def test_is_read_as_utf_8_whatever_it_calls_itself() -> None:
+def test_a_form_is_read_as_utf_8_whatever_charset_it_names() -> None:
     """A caller cannot choose the decoder of a body, because some decoders fail and some are slow."""
     form = "".join(
         f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
@@ -148,7 +148,7 @@ def test_is_read_as_utf_8_whatever_it_calls_itself() -> None:
         ("/pay/phone", 300_000, 413),
     ],
 )
-def test_of_a_logo_alone_may_be_longer_and_a_strangers_is_not_taken_apart(
+def test_only_a_logo_upload_can_be_larger_and_is_parsed_only_for_a_signed_in_person(
     path: str, size: int, status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def taken_apart(*_: Any) -> None:

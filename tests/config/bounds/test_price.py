@@ -150,12 +150,12 @@ def open_ones(known: dict[str, str], acme: Merchant) -> dict[str, str]:
 
 @pytest.mark.django_db
 class TestAddresses:
-    def test_that_need_a_login_are_known(self) -> None:
+    def test_that_require_a_login_have_the_known_prefixes(self) -> None:
         needing = closed().values()
         assert [path for path in needing if not path.startswith(NEED_A_LOGIN)] == []
         assert [begun for begun in NEED_A_LOGIN if not any(path.startswith(begun) for path in needing)] == []
 
-    def test_that_need_none_lead_to_something(self, open_ones: dict[str, str]) -> None:
+    def test_that_require_no_login_lead_to_a_page(self, open_ones: dict[str, str]) -> None:
         answers = {route: addresses.answer(path).status_code for route, path in open_ones.items()}
         told = {route: status for route, status in answers.items() if status == 404 or route in NOTHING_THERE}
         assert told == dict.fromkeys(NOTHING_THERE, 404)
@@ -174,7 +174,7 @@ class TestAddresses:
                 dear[path, content_type[:60], body[:60]] = stranger.times("POST", path, body, **headers)
         assert {asked: times for asked, times in dear.items() if times > MAXIMUM} == {}
 
-    def test_cost_little_more_whatever_the_head_says(self, open_ones: dict[str, str]) -> None:
+    def test_cost_little_more_with_any_headers(self, open_ones: dict[str, str]) -> None:
         stranger, dear = Stranger(), {}
         for path in (open_ones["pay"], "/accounts/login/?a=", "/static/css/tokens.css?a="):
             for filled in shapes.QUOTED[::2]:
@@ -197,7 +197,7 @@ def _fed(acts: Iterable[tuple[str, found.Act]], size: int, texts: tuple[shapes.F
     return ((name, Reader(act, size, texts)) for name, act in acts)
 
 
-class TestTwiceAsMuch:
+class TestDoublingTheInput:
     """Reading a text of double length takes at most 2.5 times the CPU time."""
 
     @pytest.fixture(autouse=True)
@@ -205,29 +205,29 @@ class TestTwiceAsMuch:
         """Disable logging. A refusal is logged, and the log's filters would also take time for the text."""
         monkeypatch.setattr(logging.root.manager, "disable", logging.CRITICAL)
 
-    def test_is_asked_of_everything_that_reads(self) -> None:
+    def test_is_tested_for_every_parser(self) -> None:
         assert found.parsing() == PARSED.keys() | WRITTEN_BY_US
         assert PARSED.keys().isdisjoint(WRITTEN_BY_US) and set(PARSED.values()) <= READERS.keys()
         assert found.unnamed() == []
 
     @pytest.mark.long
-    def test_of_what_is_parsed(self, settings: Settings) -> None:
+    def test_grows_the_time_of_every_parser_about_linearly(self, settings: Settings) -> None:
         settings.TRUSTED_PROXY_COUNT = 1
         assert _steep(READERS.items()) == {}
 
-    def test_of_what_an_expression_looks_at(self) -> None:
+    def test_grows_the_time_of_every_regular_expression_about_linearly(self) -> None:
         known = dict(found.expressions())
         assert BEHIND_ANOTHER in known
         del known[BEHIND_ANOTHER]
         texts = shapes.TEXTS + shapes.ADDRESSES[::2] + shapes.QUOTED[::2]
         assert _steep(_fed(known.items(), LINE, texts)) == {}
 
-    def test_of_an_address(self) -> None:
+    def test_grows_the_time_of_every_url_pattern_about_linearly(self) -> None:
         assert _steep(_fed(found.routes(), LINE, shapes.TEXTS)) == {}
 
-    def test_of_what_is_typed(self) -> None:
+    def test_grows_the_time_of_every_form_about_linearly(self) -> None:
         assert _steep(_fed(found.form_classes(), ADDRESS, shapes.TEXTS[::2] + shapes.ADDRESSES[::2])) == {}
 
-    def test_of_what_a_call_says(self) -> None:
+    def test_grows_the_time_of_every_api_field_about_linearly(self) -> None:
         assert found.lists_without_an_end() == []
         assert _steep(_fed(found.fields(), ADDRESS, shapes.TEXTS + shapes.ADDRESSES[::2])) == {}

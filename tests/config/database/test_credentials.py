@@ -106,7 +106,7 @@ def columns() -> Iterator[tuple[str, "models.Field[object, object]"]]:
                 yield f"{model._meta.app_label}.{model.__name__}.{field.name}", field
 
 
-def test_each_column_that_is_named_like_one_is_listed() -> None:
+def test_each_column_with_a_name_like_a_credential_is_listed() -> None:
     alike = {name for name, _ in columns() if _NAMES.search(name.rsplit(".", 1)[1])}
     listed = CREDENTIALS.keys() | NAMED_ALIKE.keys()
     assert alike - listed == set(), (
@@ -116,7 +116,7 @@ def test_each_column_that_is_named_like_one_is_listed() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, how in CREDENTIALS.items() if how == ENCRYPTED])
-def test_what_is_listed_as_encrypted_is(name: str) -> None:
+def test_each_column_listed_as_encrypted_is_encrypted(name: str) -> None:
     field = dict(columns())[name]
     # Our MFA adapter and our session serializer encrypt these columns.
     by_library = {"mfa.Authenticator.data", "sessions.Session.session_data"}
@@ -213,7 +213,7 @@ def is_in(secret: str, stored: str) -> bool:
     return secret in stored or secret.encode().hex() in stored
 
 
-def test_would_find_a_secret_that_is_stored(acme: Merchant) -> None:
+def test_the_check_finds_a_secret_that_is_stored(acme: Merchant) -> None:
     acme.name = "sk_a-secret-in-a-name"
     acme.save()
     assert is_in("sk_a-secret-in-a-name", everything_stored()) and not is_in("sk_other", everything_stored())

@@ -17,13 +17,13 @@ def strong_locks(path: Path) -> Iterator[str]:
             yield f"{path.relative_to(ROOT)}:{number}"
 
 
-def test_no_lock_is_stronger() -> None:
+def test_no_module_locks_rows_for_update() -> None:
     modules = [path for app in APPS for path in (ROOT / app).rglob("*.py")]
     assert len(modules) > 400
     assert [place for path in modules for place in strong_locks(path)] == []
 
 
-def test_a_stronger_one_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_check_finds_a_lock_for_update(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"{__name__}.ROOT", tmp_path)
     path = tmp_path / "module.py"
     path.write_text(

@@ -31,7 +31,7 @@ def ours() -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.django_db
-def test_later_migrations_lock_and_break_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_later_migrations_have_no_unsafe_statement(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(migrations.RunPython, "database_forwards", lambda *arguments: None)
     loader = MigrationLoader(connection)
     found = list(ours())
@@ -82,7 +82,7 @@ def faults(loader: MigrationLoader, key: tuple[str, str]) -> Iterator[str]:
         "ALTER TABLE payments_operation SET UNLOGGED",
     ],
 )
-def test_an_offence_is_seen(statement: str) -> None:
+def test_an_unsafe_statement_is_found(statement: str) -> None:
     assert list(offences([statement]))
     assert list(offences([statement], allowed=[statement])) == []
 
@@ -100,11 +100,11 @@ def test_an_offence_is_seen(statement: str) -> None:
         'CREATE TABLE "fresh" ("id" bigint PRIMARY KEY)',
     ],
 )
-def test_what_locks_nothing_is_let_be(statement: str) -> None:
+def test_a_safe_statement_is_accepted(statement: str) -> None:
     assert list(offences([statement])) == []
 
 
-def test_an_index_is_made_anew_where_a_migration_that_broke_off_is_run_again() -> None:
+def test_an_unfinished_index_is_dropped_before_it_is_created_again() -> None:
     """An unfinished index is dropped first: PostgreSQL keeps it, and refuses another index of this name."""
     drop = 'DROP INDEX CONCURRENTLY IF EXISTS "a"'
     make = 'CREATE UNIQUE INDEX CONCURRENTLY "a" ON "payments_operation" ("kind")'
@@ -112,5 +112,5 @@ def test_an_index_is_made_anew_where_a_migration_that_broke_off_is_run_again() -
     assert len(list(offences([make, drop]))) == 1
 
 
-def test_what_is_done_to_a_table_of_its_own_counts_for_nothing() -> None:
+def test_statements_on_a_new_table_are_accepted() -> None:
     assert list(offences(['CREATE TABLE "fresh" ("id" bigint)', 'CREATE INDEX "a" ON "fresh" ("id")'])) == []

@@ -29,7 +29,7 @@ SESSIONS = {"config/management/commands/migrate.py", "config/settings.py"}
 
 
 @pytest.mark.long
-def test_gives_each_transaction_whichever_server_is_free(
+def test_the_pooler_gives_each_transaction_any_free_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(pooler.WANTED, "1")
@@ -43,7 +43,7 @@ def test_gives_each_transaction_whichever_server_is_free(
     assert len(servers) == 1
 
 
-def test_keeps_nothing_that_the_service_needs() -> None:
+def test_the_service_needs_no_session_state() -> None:
     paths = [path for app in APPS for path in Path(app).rglob("*.py") if "migrations" not in path.parts]
     found = {str(path) for path in paths if OF_SESSIONS.search(path.read_text())}
     assert found == SESSIONS

@@ -59,7 +59,7 @@ class TestDigest:
         (project / "app" / "views.py").write_text("another = 2\n")
         assert template.digest(project) == before
 
-    def test_knows_all_that_our_migrations_import_of_ours(self) -> None:
+    def test_covers_all_modules_that_our_migrations_import(self) -> None:
         migrations = [path for pattern in template.MAKERS[:2] for path in template.ROOT.glob(pattern)]
         assert len(migrations) > 15
         imported = {name for path in migrations for name in imports(path) if name.partition(".")[0] in OURS}
@@ -80,7 +80,7 @@ def imports(path: Path) -> list[str]:
 
 
 class TestCopy:
-    def test_is_a_migrated_database_that_was_written_with_the_keys_beside_it(self, tmp_path: Path) -> None:
+    def test_is_a_migrated_database_with_its_keys(self, tmp_path: Path) -> None:
         template.copy_to(tmp_path)
         assert set(environment.read_private(tmp_path / environment.SECRETS)) == {"SECRET_KEY", "FIELD_KEYS"}
         with engines.running(tmp_path, durable=False, redis_url="redis://elsewhere") as own:
@@ -88,7 +88,7 @@ class TestCopy:
             limits = "SELECT count(*) FROM pg_db_role_setting WHERE array_to_string(setconfig, ' ') LIKE '%timeout%'"
             assert value(own.database_url, limits) == 1
 
-    def test_for_many_at_once_is_made_once(self, tmp_path: Path, made: list[Path]) -> None:
+    def test_for_many_processes_builds_the_template_once(self, tmp_path: Path, made: list[Path]) -> None:
         folders = [tmp_path / str(number) for number in range(3)]
         threads = [threading.Thread(target=template.copy_to, args=[folder]) for folder in folders]
         for thread in threads:
@@ -98,7 +98,7 @@ class TestCopy:
         assert len(made) == 1
         assert {(folder / "postgres" / "PG_VERSION").read_text() for folder in folders} == {"18"}
 
-    def test_is_never_of_half_a_template_or_of_an_earlier_one(
+    def test_never_uses_an_unfinished_or_outdated_template(
         self, tmp_path: Path, made: list[Path], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         template.copy_to(tmp_path / "one")

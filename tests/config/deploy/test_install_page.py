@@ -20,7 +20,7 @@ SETTINGS = set(re.findall(r"^\| `([A-Z0-9_]+)`", pages.text("operate.md"), re.MU
 PLAIN = {"EMAIL_HOST", "EMAIL_HOST_USER", "EMAIL_HOST_PASSWORD", "DEFAULT_FROM_EMAIL"}
 
 
-def test_names_files_targets_and_commands_that_there_are() -> None:
+def test_the_page_names_only_existing_files_targets_and_commands() -> None:
     for path in re.findall(r"config/deploy/[\w.@*-]+", PAGE):
         assert list(ROOT.glob(path)), path
     targets = set(re.findall(r"make ((?:[a-z]+ ?)+)", block("make install")))
@@ -39,7 +39,7 @@ def test_names_files_targets_and_commands_that_there_are() -> None:
     }
 
 
-def test_sets_variables_that_are_read() -> None:
+def test_the_page_sets_only_variables_that_the_service_reads() -> None:
     names = {line.partition("=")[0] for line in heredoc(block("/etc/checkout.env"), "ENV").splitlines()}
     assert names - PLAIN - {"REDIS_URL", "DATABASE_URL"} <= SETTINGS
     assert set(re.findall(r"^([A-Z_]+)=", (ROOT / ".env.example").read_text(), re.MULTILINE)) >= PLAIN

@@ -32,7 +32,7 @@ def whole() -> Iterator[Installation]:
 
 
 class TestInstallation:
-    def test_has_nothing_of_tests_and_engines(self, whole: Installation) -> None:
+    def test_contains_no_tests_and_no_local_engines(self, whole: Installation) -> None:
         installed = {path.name for path in (whole.home / ".venv/lib").glob("python3*/site-packages/*")}
         assert {"django", "stripe", "twilio", "boto3"} <= installed
         assert not installed & {
@@ -47,7 +47,7 @@ class TestInstallation:
         sizes = (path.lstat().st_size for path in (whole.home / ".venv").rglob("*"))
         assert sum(sizes) / 2**20 < MAX_MEGABYTES
 
-    def test_takes_an_order_to_its_capture_and_refund_and_writes_nothing(self, whole: Installation) -> None:
+    def test_captures_and_refunds_an_order_without_writing_files(self, whole: Installation) -> None:
         before = whole.files()
         backend = Backend(whole)
         uuid = backend("POST", "merchant/v1/checkouts", factories.order())["checkout_uuid"]
@@ -79,7 +79,7 @@ class TestInstallation:
             "UPDATE hosted_page_optin SET email_digest = ''",
         ],
     )
-    def test_may_change_no_rule_of_its_database(self, whole: Installation, statement: str) -> None:
+    def test_cannot_change_the_rules_of_its_database(self, whole: Installation, statement: str) -> None:
         with psycopg.connect(whole.variables["DATABASE_URL"], autocommit=True) as connection:
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 connection.execute(statement)
@@ -89,7 +89,7 @@ class TestInstallation:
         whole.manage("reconcile")
         whole.manage("prove_ledger")
 
-    def test_forgets_a_person(self, whole: Installation) -> None:
+    def test_erases_a_person(self, whole: Installation) -> None:
         """The erasure calls a function of the owner: the service's role may not change some columns."""
         backend = Backend(whole, "amy@acme.example")
         uuid = backend("POST", "merchant/v1/checkouts", factories.order())["checkout_uuid"]
@@ -105,7 +105,7 @@ class TestInstallation:
             ).fetchone()
         assert row == (0,)
 
-    def test_is_repaired_after_a_restore(self, whole: Installation) -> None:
+    def test_is_reopened_by_the_repair_after_a_restore(self, whole: Installation) -> None:
         with psycopg.connect(whole.variables["DATABASE_URL"]) as connection:
             connection.execute("UPDATE payments_databasemark SET server = 'another'")
         until(lambda: get(whole, "/pay").status_code == 503, within=10)
@@ -120,7 +120,7 @@ class TestInstallation:
         assert "immutable" in served.headers["Cache-Control"]
 
     @pytest.mark.rule("environment.metrics")
-    def test_tells_nobody_outside_how_it_does(self, whole: Installation) -> None:
+    def test_shows_no_metrics_through_the_proxy(self, whole: Installation) -> None:
         """On its own port, a process shows its metrics to callers that send the token.
 
         Through the proxy, /metrics returns 404.
@@ -158,7 +158,7 @@ class TestInstallation:
         with socket.create_server(("127.0.0.1", 0)) as silent:
             assert probed(str(silent.getsockname()[1])) == 1
 
-    def test_lets_no_slow_body_wait_in_a_thread_of_web(self, whole: Installation) -> None:
+    def test_does_not_hold_a_web_thread_for_a_slow_body(self, whole: Installation) -> None:
         """The proxy passes on a request only after it has received the whole body.
 
         Until then, the proxy opens no connection to web for it.
@@ -180,7 +180,7 @@ class TestInstallation:
             caller.sendall(body[1:])
             assert caller.recv(100).startswith(b"HTTP/1.1 401 ")
 
-    def test_takes_the_first_order_of_the_page(self, whole: Installation) -> None:
+    def test_runs_the_first_order_of_the_installation_page(self, whole: Installation) -> None:
         """The commands of docs/install.md, section 7, work.
 
         Here the sandbox's helper pays instead of a customer.

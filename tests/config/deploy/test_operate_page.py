@@ -47,7 +47,7 @@ def typed(own: engines.Engines, words: str, folder: Path) -> None:
 
 
 @pytest.mark.rule("restore.closed")
-def test_what_comes_back_is_closed_until_it_is_repaired(tmp_path: Path) -> None:
+def test_a_restored_database_is_closed_until_it_is_repaired(tmp_path: Path) -> None:
     with engines.running(tmp_path / "engines", durable=False) as own:
         variables = pages.installed(own, tmp_path)
         manage(variables, "migrate", "--verbosity", "0")
@@ -98,7 +98,7 @@ def replica_typed(own: engines.Engines, folder: Path) -> servers.ServerFolders:
 
 
 @pytest.mark.rule("replica.pages")
-def test_a_replica_is_made_and_follows(tmp_path: Path) -> None:
+def test_a_replica_is_created_and_follows_the_primary(tmp_path: Path) -> None:
     folder = Path(tempfile.mkdtemp(prefix="checkout-replica-"))
     with engines.running(tmp_path / "engines", durable=False) as own:
         server = servers.postgres(replica_typed(own, folder))
@@ -133,7 +133,7 @@ trap 'jobs -p > {folder}/pids' EXIT
 """
 
 
-def test_the_next_version_is_installed_beside_and_runs(tmp_path: Path) -> None:
+def test_the_next_version_is_installed_next_to_the_current_one_and_runs(tmp_path: Path) -> None:
     """The next version is a clone of this one. Its packages are the same and are not downloaded again."""
     (port, _), home = free_ports(), tmp_path / "checkout"
     (tmp_path / "releases").mkdir()

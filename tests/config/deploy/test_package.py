@@ -20,17 +20,17 @@ def variables_of_operators() -> set[str]:
 
 
 class TestImage:
-    def test_is_made_of_bases_by_their_digest(self) -> None:
+    def test_pins_its_base_images_by_digest(self) -> None:
         bases = package.said("FROM")
         assert len(bases) == 2
         assert all(re.fullmatch(r"[a-z]+:[\w.-]+@sha256:[0-9a-f]{64}( AS build)?", base) for base in bases)
 
-    def test_is_built_by_the_makefile_alone(self) -> None:
+    def test_is_built_only_by_makefile_targets(self) -> None:
         run = package.said("RUN")
         assert run == ["make install", "make static"]
         assert {words.removeprefix("make ") for words in run} <= package.targets()
 
-    def test_runs_as_nobody_in_particular(self) -> None:
+    def test_runs_as_an_unprivileged_user(self) -> None:
         (user,) = package.said("USER")
         assert int(user.split(":")[0]) > 1000
         assert package.dockerfile()[-1][0] == "CMD" and ("USER", user) in package.dockerfile()[-4:]
@@ -47,7 +47,7 @@ class TestImage:
 
 
 class TestCompose:
-    def test_sets_what_operators_know(self) -> None:
+    def test_sets_only_documented_variables(self) -> None:
         ours = [service for service in package.compose()["services"].values() if service.get("build")]
         assert len(ours) == 4
         known = variables_of_operators()
@@ -56,12 +56,12 @@ class TestCompose:
             # compose.yaml clears POSTGRES_PASSWORD. Only migrate gets this password, in its URL.
             assert set(service["environment"]) - {"POSTGRES_PASSWORD"} <= known
 
-    def test_lets_ours_write_nothing_but_what_is_mounted(self) -> None:
+    def test_makes_our_containers_read_only(self) -> None:
         for name, service in package.compose()["services"].items():
             if service.get("build"):
                 assert service["read_only"] and service["cap_drop"] == ["ALL"], name
 
-    def test_keeps_erasures_where_its_user_may_write(self, tmp_path: Path) -> None:
+    def test_stores_erasures_in_a_folder_that_its_user_can_write(self, tmp_path: Path) -> None:
         make_env.write(tmp_path, "pay.shop.example")
         owner = (tmp_path / ".kept").stat()
         assert owner.st_uid == make_env.CONTAINERS_USER or owner.st_mode & 0o002
@@ -71,14 +71,14 @@ class TestCompose:
             assert service["environment"]["ERASURES_FILE"].startswith("/srv/kept/"), part
             assert service["volumes"] == ["./.kept:/srv/kept"], part
 
-    def test_lets_beat_keep_what_it_has_started(self) -> None:
+    def test_gives_beat_a_writable_folder_for_its_schedule(self) -> None:
         kept = package.command("beat")[-1].rpartition("/")[0]
         mounted = {mount.partition(":")[0]: mount for mount in package.compose()["services"]["beat"]["tmpfs"]}
         (user,) = package.said("USER")
         assert f"uid={user.split(':')[0]}," in mounted[kept]
 
     @pytest.mark.parametrize("part", package.PARTS)
-    def test_starts_what_the_units_start(self, part: str) -> None:
+    def test_runs_the_same_commands_as_the_systemd_units(self, part: str) -> None:
         env, own, python, *unit = package.unit_command(part)
         # The unit's command sets this variable, so that an empty line in the environment file has no effect.
         assert env == "/usr/bin/env" and own.partition("=")[0] in ("METRICS_DIR", "PROBE_PORT")
@@ -95,7 +95,7 @@ class TestCompose:
 
 @pytest.mark.long
 class TestListOfContents:
-    def test_has_the_names_versions_and_hashes_that_are_installed(self, tmp_path: Path) -> None:
+    def test_lists_the_installed_names_versions_and_hashes(self, tmp_path: Path) -> None:
         """`make sbom` lists what requirements.lock pins.
 
         These are the installed packages, because pip accepts no others.
@@ -122,7 +122,7 @@ class TestListOfContents:
 
 class TestUnit:
     @pytest.mark.parametrize("part", package.PARTS)
-    def test_is_started_again_and_may_write_nothing_else(self, part: str) -> None:
+    def test_is_restarted_and_cannot_write_elsewhere(self, part: str) -> None:
         said = package.unit(part)
         assert (
             said["Restart"] == "always" and said["ProtectSystem"] == "strict" and said["User"] == "checkout"
@@ -130,7 +130,7 @@ class TestUnit:
         assert said["WorkingDirectory"] == package.HOME
 
     @pytest.mark.long
-    def test_is_what_systemd_understands(self) -> None:
+    def test_is_valid_for_systemd(self) -> None:
         """systemd-analyze has no output for a correct unit.
 
         For a setting that it does not know, it only prints a warning.
@@ -143,7 +143,7 @@ class TestUnit:
 
 
 class TestNewInstallation:
-    def test_has_keys_of_its_own_and_keeps_them(self, tmp_path: Path) -> None:
+    def test_generates_its_own_keys_and_keeps_them(self, tmp_path: Path) -> None:
         make_env.write(tmp_path, "pay.shop.example")
         written = (tmp_path / ".env").read_text()
         said = dict(line.split("=", 1) for line in written.splitlines() if not line.startswith("#"))
@@ -159,7 +159,7 @@ class TestNewInstallation:
         make_env.write(tmp_path, "another.example")
         assert (tmp_path / ".env").read_text() == written
 
-    def test_has_a_certificate_to_begin_with(self, tmp_path: Path) -> None:
+    def test_starts_with_a_certificate(self, tmp_path: Path) -> None:
         make_env.write(tmp_path, "pay.shop.example")
         shown = f"openssl x509 -noout -ext subjectAltName -in {tmp_path}/.tls/public.pem".split()
         told = subprocess.run(shown, capture_output=True, check=True, text=True).stdout

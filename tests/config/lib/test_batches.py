@@ -15,17 +15,17 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "BATCHES", 3)
 
 
-def test_go_on_until_nothing_is_left() -> None:
+def test_repeat_until_no_rows_remain() -> None:
     left = [3, 3, 1]
     assert batches.repeat(lambda rows: left.pop(0), rows=3) == 7 and left == []
 
 
-def test_end_after_so_many_and_leave_the_rest_for_the_next_run() -> None:
+def test_stop_after_the_maximum_and_leave_the_rest_for_the_next_run() -> None:
     left = [3, 3, 3, 3]
     assert batches.repeat(lambda rows: left.pop(0), rows=3) == 9 and left == [3]
 
 
-def test_treat_each_row_once() -> None:
+def test_process_each_row_once() -> None:
     Fault.objects.bulk_create(
         Fault(verb="refund", mode="down", times=number) for number in (1, 1, 1, 1, 1, 2)
     )
@@ -35,7 +35,7 @@ def test_treat_each_row_once() -> None:
     assert Fault.objects.get().times == 2
 
 
-def test_yield_each_row_that_was_there_whatever_is_written_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_yield_each_initial_row_despite_concurrent_writes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "ROWS", 2)
     made = MerchantFactory.create_batch(5, name="Old")
     seen = []

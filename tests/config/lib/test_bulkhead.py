@@ -10,7 +10,7 @@ from tests.config.lib.slots import free_slots
 
 
 class TestBulkhead:
-    def test_is_full_when_all_are_taken_and_free_again(self) -> None:
+    def test_is_full_while_all_slots_are_taken_and_free_afterwards(self) -> None:
         one = Bulkhead(2)
         with one.slot() as first, one.slot() as second:
             first.take()
@@ -20,7 +20,7 @@ class TestBulkhead:
             assert free_slots(one) == 0
         assert free_slots(one) == 2
 
-    def test_a_slot_is_taken_once_however_often_it_is_asked_for(self) -> None:
+    def test_a_slot_is_taken_once_even_if_requested_twice(self) -> None:
         one = Bulkhead(3)
         with one.slot() as slot:
             assert slot.is_taken() and slot.is_taken()
@@ -30,7 +30,7 @@ class TestBulkhead:
         assert free_slots(one) == 3
 
     @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-    def test_a_slot_is_given_back_whatever_happens(self, error: type[BaseException]) -> None:
+    def test_a_slot_is_released_after_any_exception(self, error: type[BaseException]) -> None:
         one = Bulkhead(1)
         for _ in range(2):
             with pytest.raises(error), one.slot() as slot:
@@ -38,7 +38,7 @@ class TestBulkhead:
                 raise error
         assert free_slots(one) == 1
 
-    def test_a_slot_is_never_anothers_though_many_ask_at_once(self) -> None:
+    def test_a_slot_is_given_to_one_thread_only(self) -> None:
         one, got = Bulkhead(4), list[bool]()
         start, enough = threading.Barrier(20), threading.Barrier(20)
 
@@ -56,7 +56,7 @@ class TestBulkhead:
         assert sum(got) == 4 and len(got) == 20
         assert free_slots(one) == 4
 
-    def test_those_who_wait_get_their_turn_in_the_order_of_their_arrival(self, db: None) -> None:
+    def test_waiters_get_slots_in_order_of_arrival(self, db: None) -> None:
         one, served = Bulkhead(1, queue=3), list[int]()
 
         def wait(number: int) -> None:
@@ -75,7 +75,7 @@ class TestBulkhead:
             thread.join(10)
         assert served == [0, 1, 2] and free_slots(one) == 1
 
-    def test_who_waits_in_vain_leaves_nothing_behind(self, db: None) -> None:
+    def test_a_waiter_that_times_out_leaves_no_queue_entry(self, db: None) -> None:
         one = Bulkhead(1, queue=1)
         with one.slot() as first:
             first.take()
@@ -83,7 +83,7 @@ class TestBulkhead:
             assert not one._waiting
         assert free_slots(one) == 1
 
-    def test_no_more_wait_than_there_is_room_for(self, db: None) -> None:
+    def test_a_full_queue_refuses_at_once(self, db: None) -> None:
         one = Bulkhead(1, queue=1)
         with one.slot() as first:
             first.take()

@@ -6,7 +6,7 @@ from config.lib import clock
 
 
 @pytest.mark.rule("create.custom_data")
-def test_zones_are_known_on_a_machine_that_has_none() -> None:
+def test_time_zones_are_available_without_a_system_database() -> None:
     try:
         zoneinfo.reset_tzpath([])
         assert {"UTC", "Europe/London", "America/Argentina/Ushuaia"} <= clock.zone_names.__wrapped__()

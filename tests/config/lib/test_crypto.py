@@ -20,14 +20,14 @@ def column(table: str) -> list[str | None]:
 
 @pytest.mark.django_db
 @pytest.mark.rule("privacy.numbers")
-class TestANumber:
-    def test_stands_in_no_table(self) -> None:
+class TestAPhoneNumber:
+    def test_is_stored_in_no_table_in_clear_text(self) -> None:
         Customer.objects.create(phone=LEA)
         [kept] = column("checkout_customer")
         assert kept and LEA not in kept and "447700900123" not in kept
         assert Customer.objects.get().phone == LEA
 
-    def test_is_found_whole_and_not_by_its_beginning(self) -> None:
+    def test_is_found_by_its_full_value_only(self) -> None:
         lea, finn = Customer.objects.create(phone=LEA), Customer.objects.create(phone=FINN)
         assert (Customer.objects.get(phone=LEA), Customer.objects.get(phone=FINN)) == (lea, finn)
         assert Customer.objects.get_or_create(phone=LEA) == (lea, False)
@@ -45,7 +45,7 @@ class TestANumber:
             Customer.objects.create(phone=None)
         assert Customer.objects.filter(phone=None).count() == 2
 
-    def test_that_is_none_stays_none(self, unpaid: Checkout) -> None:
+    def test_that_is_empty_stays_empty(self, unpaid: Checkout) -> None:
         shares = mates.split(unpaid, 1000)
         assert [share.phone for share in PaymentRequest.objects.filter(phone="")] == [""] * len(shares)
         assert set(column("checkout_paymentrequest")) == {""}

@@ -15,7 +15,7 @@ from webhooks.models import Attempt
 pytestmark = pytest.mark.django_db
 
 
-def test_the_index_begins_where_the_page_does(acme: Merchant) -> None:
+def test_a_page_starts_its_index_scan_at_the_cursor(acme: Merchant) -> None:
     rows = Attempt.objects.filter(merchant=acme)
     later = cursor.write_cursor("log", clock.now(), acme.pk)
     with CaptureQueriesContext(connection) as asked:
@@ -54,7 +54,7 @@ def tried(acme: Merchant) -> QuerySet[Attempt]:
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 4, 10, 50])
-def test_steps_leave_nothing_out(tried: QuerySet[Attempt], limit: int) -> None:
+def test_reading_in_steps_skips_no_row(tried: QuerySet[Attempt], limit: int) -> None:
     found: list[Attempt] = []
     after, is_first = None, True
     while after or is_first:
@@ -69,7 +69,9 @@ def test_steps_leave_nothing_out(tried: QuerySet[Attempt], limit: int) -> None:
 
 
 @pytest.mark.parametrize(("limit", "steps"), [(2, 1), (5, 2), (9, 3)])
-def test_steps_go_no_further_than_a_page_needs(tried: QuerySet[Attempt], limit: int, steps: int) -> None:
+def test_reading_in_steps_stops_when_the_page_is_full(
+    tried: QuerySet[Attempt], limit: int, steps: int
+) -> None:
     with CaptureQueriesContext(connection) as asked:
         cursor.read_page(tried, scope="log", limit=limit, cursor=None, key="started_at", in_steps=True)
     listed = [query["sql"] for query in asked if "ORDER BY" in query["sql"]]

@@ -38,12 +38,12 @@ class TestWithoutTheSetting:
                 failpoint.reach(point)
         assert (tmp_path / "answer_made").exists()
 
-    def test_is_how_the_service_runs(self, settings: Settings) -> None:
+    def test_is_the_default_of_the_service(self, settings: Settings) -> None:
         assert settings.FAIL_POINTS == ""
 
 
 class TestReach:
-    def test_does_nothing_where_nothing_is_armed(self, folder: Path) -> None:
+    def test_does_nothing_if_no_point_is_armed(self, folder: Path) -> None:
         (folder / "before_call.capture").write_text("raise")
         failpoint.reach("before_call", "refund")
         failpoint.reach("after_call", "capture")
@@ -83,16 +83,16 @@ class TestReach:
         )
         return ended.returncode, ended.stdout
 
-    def test_refuses_a_point_that_is_none(self, folder: Path) -> None:
+    def test_refuses_an_unknown_point(self, folder: Path) -> None:
         with pytest.raises(ValueError, match="no fail point"):
             failpoint.reach("before_lunch")
 
 
 class TestStartUp:
     @pytest.mark.parametrize("mix", [SANDBOX, PRODUCTION], ids=["sandbox", "production"])
-    def test_refuses_what_is_for_one_machine(self, mix: dict[str, str]) -> None:
+    def test_refuses_fail_points_outside_local_mode(self, mix: dict[str, str]) -> None:
         reason = refusal(mix | {"FAIL_POINTS": "/tmp/points"})
         assert "FAIL_POINTS is for tests on one machine" in reason
 
-    def test_takes_it_on_this_machine(self) -> None:
+    def test_accepts_fail_points_in_local_mode(self) -> None:
         assert refusal({"ENVIRONMENT": "local", "FAIL_POINTS": "/tmp/points"}) == ""

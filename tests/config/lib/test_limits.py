@@ -42,13 +42,13 @@ class TestBuckets:
         assert refused["Retry-After"] == "1" and Checkout.objects.count() == 2
 
     @pytest.mark.rule("limit.buckets")
-    def test_are_each_clients_own(self, api: Api, rival_api: Api) -> None:
+    def test_are_separate_for_each_client(self, api: Api, rival_api: Api) -> None:
         for _ in range(3):
             api.get("checkouts")
         assert rival_api.get("checkouts").status_code == 200
 
     @pytest.mark.rule("limit.no_redis")
-    def test_of_a_process_are_counted_by_one_thread_at_a_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_are_counted_by_one_thread_of_a_process_at_a_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Only one thread of a process counts at a time.
 
         The library starts its timer thread with the first count. Two callers at once would start it twice.
@@ -67,7 +67,7 @@ class TestBuckets:
             assert all(pool.map(lambda key: limits.spend("reads", key), "abcdefgh"))
 
     @pytest.mark.rule("limit.no_redis")
-    def test_count_in_this_process_while_redis_is_out(
+    def test_count_in_this_process_while_redis_is_unavailable(
         self, api: Api, settings: Settings, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         # The calls below change this value. pytest restores it after the test.
@@ -104,7 +104,7 @@ class TestMerchant:
         passed = [reached(one.get, "checkouts") for one in (api, *others)]
         assert passed == [2, 2, 0]
 
-    def test_has_buckets_of_its_own_for_creates_and_verbs(self, api: Api) -> None:
+    def test_has_separate_buckets_for_creates_and_actions(self, api: Api) -> None:
         others = [Api(api.merchant) for _ in range(2)]
         for one in (api, *others):
             reached(one.get, "checkouts")
@@ -112,13 +112,13 @@ class TestMerchant:
         empty = f"checkouts/{UUID(int=1)}/cancel"
         assert [reached(one.post, empty) for one in (api, *others)] == [2, 2, 0]
 
-    def test_calls_that_a_keys_own_limit_refuses_use_up_nothing_of_the_merchants(self, api: Api) -> None:
+    def test_calls_refused_by_a_keys_limit_do_not_count_for_the_merchant(self, api: Api) -> None:
         other = Api(api.merchant)
         for _ in range(20):
             api.get("checkouts")
         assert reached(other.get, "checkouts") == 2
 
-    def test_is_no_limit_of_other_merchants(self, api: Api, rival_api: Api) -> None:
+    def test_does_not_affect_other_merchants(self, api: Api, rival_api: Api) -> None:
         for one in (api, Api(api.merchant)):
             reached(one.get, "checkouts")
         assert reached(rival_api.get, "checkouts") == 2
@@ -148,11 +148,11 @@ class TestRoundTrips:
         return commands
 
     @pytest.mark.rule("limit.merchant")
-    def test_a_call_of_the_api_is_one(self, api: Api, sent: list[str]) -> None:
+    def test_an_api_call_costs_one_round_trip(self, api: Api, sent: list[str]) -> None:
         api.get("checkouts")
         assert sent == ["EVALSHA"]
 
-    def test_a_question_is_one_too(self, sent: list[str]) -> None:
+    def test_a_check_costs_one_round_trip(self, sent: list[str]) -> None:
         assert limits.has_calls_left("reads", "one", shared=limits.Shared(("all",), 2))
         assert sent == ["MGET"]
 
@@ -166,7 +166,7 @@ class TestTime:
 
 @pytest.mark.rule("limit.buckets", "limit.last_capture")
 class TestCapture:
-    def test_has_a_bucket_of_its_own_and_is_never_refused_at_the_end_of_a_hold(
+    def test_has_its_own_bucket_and_is_never_refused_after_the_deadline(
         self, api: Api, unpaid: Checkout, in_doubt: InDoubt
     ) -> None:
         in_doubt("capture")
@@ -179,7 +179,7 @@ class TestCapture:
         make_late(unpaid)
         assert api.post(path, {"amount": 1}).status_code == 422
 
-    def test_is_not_refused_before_anybody_has_begun_to_capture_the_hold(
+    def test_is_not_refused_on_the_first_attempt_for_a_hold(
         self, api: Api, rival_api: Api, held: Checkout
     ) -> None:
         empty = f"checkouts/{UUID(int=1)}/capture"

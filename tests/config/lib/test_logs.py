@@ -18,7 +18,7 @@ class Kind(Enum):
 
 
 @pytest.mark.parametrize("in_words", [True, False])
-def test_has_the_value_of_an_enumeration(in_words: bool) -> None:
+def test_a_log_line_contains_the_value_of_an_enumeration(in_words: bool) -> None:
     given = logs._formatter_settings(in_words)
     formatter = structlog.stdlib.ProcessorFormatter(processors=given["processors"])
     record = logging.LogRecord("provider", logging.INFO, "", 0, "", None, None)

@@ -27,7 +27,7 @@ ORDER = Prepared(
 
 
 class TestRow:
-    def test_is_the_object_that_the_queryset_makes(self, held: Checkout) -> None:
+    def test_equals_the_object_of_the_queryset(self, held: Checkout) -> None:
         found = ORDER.get(held.pk, held.merchant.name)
         with CaptureQueriesContext(connection) as sent:
             assert (found, found.merchant, found.payment) == (held, held.merchant, held.payment)
@@ -37,11 +37,11 @@ class TestRow:
         assert {name: getattr(found, name) for name in expected} == expected
         assert vars(found)["price"] == 9000
 
-    def test_has_none_for_what_is_not_there(self, unpaid: Checkout) -> None:
+    def test_has_none_for_missing_relations(self, unpaid: Checkout) -> None:
         found = ORDER.get(unpaid.pk, unpaid.merchant.name)
         assert found.payment is None and found.lead is None
 
-    def test_is_of_the_values_given(self, unpaid: Checkout) -> None:
+    def test_matches_the_given_values(self, unpaid: Checkout) -> None:
         assert ORDER.first(uuid4(), unpaid.merchant.name) is None
         assert ORDER.first(unpaid.pk, "Nobody") is None
         with pytest.raises(Checkout.DoesNotExist):
@@ -53,7 +53,7 @@ class TestRow:
         secret = Prepared(lambda pk: SigningSecret.objects.filter(subscription=pk), UUID)
         assert secret.get(subscription.pk).secret == "whsec_plain"
 
-    def test_comes_in_the_querysets_order(self, held: Checkout, pay: Callable[..., Checkout]) -> None:
+    def test_is_the_first_in_the_querysets_order(self, held: Checkout, pay: Callable[..., Checkout]) -> None:
         newest = Prepared(
             lambda payment: Operation.objects.filter(payment=payment).order_by("-created_at"), UUID
         )
@@ -73,7 +73,7 @@ class TestRows:
         assert latest.all(acme.pk) == [made[2], made[1]]
         assert latest.all(uuid4()) == []
 
-    def test_read_later_what_was_left_out(self, unpaid: Checkout) -> None:
+    def test_load_deferred_fields_later(self, unpaid: Checkout) -> None:
         (found,) = Prepared(lambda: Checkout.objects.only("amount")).all()
         assert found.get_deferred_fields() and found.merchant_order_id == unpaid.merchant_order_id
 
@@ -90,12 +90,12 @@ class TestQuery:
         assert prepared.get(unpaid.pk) == prepared.get(unpaid.pk) == unpaid
         assert len(built) == 1
 
-    def test_whose_text_depends_on_a_value_is_refused(self, db: None) -> None:
+    def test_with_sql_that_depends_on_a_value_is_refused(self, db: None) -> None:
         prepared = Prepared(lambda name: Checkout.objects.filter(cancel_note__isnull=bool(name)), str)
         with pytest.raises(ValueError, match="depends on"):
             prepared.first("x")
 
-    def test_may_compare_times(self, unpaid: Checkout) -> None:
+    def test_can_compare_times(self, unpaid: Checkout) -> None:
         later = Prepared(lambda since: Checkout.objects.filter(created_at__gt=since), datetime)
         moment = timedelta(milliseconds=1)
         assert later.all(unpaid.created_at - moment) == [unpaid]

@@ -127,7 +127,7 @@ class TestSecretAddress:
     @pytest.mark.rule("secret.logs")
     @pytest.mark.parametrize("writer", WRITERS)
     @pytest.mark.parametrize("kind", ADDRESSES)
-    def test_is_in_no_log(
+    def test_is_not_logged(
         self, written: io.StringIO, capfd: pytest.CaptureFixture[str], kind: str, writer: str
     ) -> None:
         address, secret = ADDRESSES[kind]
@@ -139,16 +139,16 @@ class TestSecretAddress:
         beside = capfd.readouterr()
         assert secret not in beside.out + beside.err, "another way out"
 
-    def test_is_mailed_to_nobody_when_a_page_breaks(self, written: io.StringIO, settings: Settings) -> None:
+    def test_is_not_mailed_when_a_page_fails(self, written: io.StringIO, settings: Settings) -> None:
         settings.ADMINS = [("Olga", "olga@operators.example")]
         _by_a_broken_page(ADDRESSES["pay link"][0], written)
         assert mail.outbox == []
 
-    def test_leaves_what_the_line_is_about(self, written: io.StringIO) -> None:
+    def test_leaves_the_rest_of_the_path_in_the_line(self, written: io.StringIO) -> None:
         _by_a_forged_form(ADDRESSES["pay link, a step"][0], written)
         assert "/pay/share/[secret]/decline" in written.getvalue()
 
-    def test_is_told_from_one_that_is_none(self) -> None:
+    def test_is_distinguished_from_other_paths(self) -> None:
         for path in (
             f"/api/merchant/v1/checkouts/{SESSION}/capture",
             "/portal/checkouts",
@@ -157,7 +157,7 @@ class TestSecretAddress:
         ):
             assert not redaction.is_secret_path(path) and redaction.blank_secrets(path) == path
 
-    def test_has_a_rule_whatever_route_it_is_of(self) -> None:
+    def test_has_a_rule_for_every_route(self) -> None:
         """Each route with a free text part is listed, as secret or as one whose text can be in the log."""
         shown = {
             "admin/",  # contains primary keys, which operators may see
@@ -189,11 +189,11 @@ class TestBlanking:
             f"password={TOKEN}",
         ],
     )
-    def test_knows_a_secret_by_its_name(self, text: str) -> None:
+    def test_recognises_a_secret_by_its_name(self, text: str) -> None:
         assert TOKEN not in redaction.blank_secrets(text)
 
     @pytest.mark.rule("secret.logs")
-    def test_keeps_numbers_and_knows_them_in_texts(self) -> None:
+    def test_keeps_numeric_values_but_removes_numbers_in_texts(self) -> None:
         line = redaction.redact(
             None, "", {"amount": 4242424242424242, "said": "4242424242424242 +447700900123"}
         )
@@ -218,12 +218,12 @@ class TestBlanking:
             "/0-",
         ],
     )
-    def test_costs_time_that_grows_with_the_text_alone(self, shape: str) -> None:
+    def test_costs_time_that_grows_about_linearly_with_the_text(self, shape: str) -> None:
         assert price.growth(redaction.blank_secrets, Filled(shape), 100_000) <= price.MAX_GROWTH
 
 
 @pytest.mark.rule("secret.logs")
 @examples(max_examples=300, deadline=None)
 @given(strategies.from_regex(redaction._HARMLESS, fullmatch=True))
-def test_what_is_not_looked_through_holds_nothing_to_blank(text: str) -> None:
+def test_texts_that_are_skipped_contain_nothing_to_remove(text: str) -> None:
     assert redaction.blank_secrets(text) == text

@@ -51,7 +51,7 @@ def read(text: str) -> None:
 
 @pytest.mark.rule("api.linear_json")
 class TestPrice:
-    def test_of_twice_as_much_is_twice_as_high(self) -> None:
+    def test_of_parsing_grows_about_linearly(self) -> None:
         grown = {name: price.growth(read, shape, 256 * 1024) for name, shape in WORST.items()}
         assert {name: times for name, times in grown.items() if times > price.MAX_GROWTH} == {}
 
@@ -81,7 +81,7 @@ class TestPlace:
         ],
         ids=lambda given: repr(given[:24]) if isinstance(given, bytes) else None,
     )
-    def test_and_problem_are_told(self, body: bytes, problem: str, line: int, column: int) -> None:
+    def test_and_problem_are_reported(self, body: bytes, problem: str, line: int, column: int) -> None:
         with pytest.raises(InvalidJson, match=re.escape(problem)) as refused:
             strict_json.parse(body)
         assert (refused.value.line, refused.value.column) == (line, column)

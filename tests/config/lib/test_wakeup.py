@@ -33,7 +33,7 @@ def silent() -> Iterator[Celery]:
 
 
 @pytest.mark.rule("pump.wake_up")
-def test_is_sent_after_the_commit_and_not_before(is_queued: Callable[[str], bool]) -> None:
+def test_a_wake_up_is_sent_only_after_the_commit(is_queued: Callable[[str], bool]) -> None:
     name = f"tests.wake.{uuid4()}"
     with transaction.atomic():
         wakeup.wake_after_commit(name)
@@ -42,7 +42,7 @@ def test_is_sent_after_the_commit_and_not_before(is_queued: Callable[[str], bool
     assert within(10, lambda: is_queued(name))
 
 
-def test_is_not_sent_of_what_was_undone(is_queued: Callable[[str], bool]) -> None:
+def test_a_wake_up_is_not_sent_after_a_rollback(is_queued: Callable[[str], bool]) -> None:
     undone, done = f"tests.wake.{uuid4()}", f"tests.wake.{uuid4()}"
     with transaction.atomic():
         wakeup.wake_after_commit(undone)
@@ -53,7 +53,7 @@ def test_is_not_sent_of_what_was_undone(is_queued: Callable[[str], bool]) -> Non
 
 
 @pytest.mark.rule("pump.wake_up")
-def test_waits_for_no_silent_redis(silent: Celery, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wake_up_does_not_wait_for_a_silent_redis(silent: Celery, monkeypatch: pytest.MonkeyPatch) -> None:
     # The sender will hang, so this test gets its own.
     monkeypatch.setattr(wakeup, "_sender", None)
     monkeypatch.setattr(wakeup, "current_app", silent)

@@ -40,18 +40,18 @@ def test_a_capture_whose_answer_was_lost_is_repeated_and_fulfilled_once(tmp_path
     assert api.asked[2:] == ["GET /checkouts?sort=updated_at&cursor=the+next"]
 
 
-def test_a_hold_is_left_to_its_event(tmp_path: Path) -> None:
+def test_a_hold_is_left_to_its_webhook_event(tmp_path: Path) -> None:
     api = Api(status="authorized")
     shop(api, tmp_path).catch_up()
     assert len(api.asked) == 1
 
 
-def test_a_refund_that_failed_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failed_refund_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shop(Api(status="voided", refunds=[{"status": "failed"}]), tmp_path).catch_up()
     assert "order o-1: a refund failed" in capsys.readouterr().out
 
 
-def test_what_could_not_be_read_is_read_the_next_time(tmp_path: Path) -> None:
+def test_a_change_that_could_not_be_read_is_read_the_next_time(tmp_path: Path) -> None:
     class Silent(Api):
         def call(self, *asked: Any, **more: Any) -> Any:
             raise CallFailed("no_answer")

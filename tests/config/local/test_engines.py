@@ -66,7 +66,7 @@ class TestRunning:
             assert value(running.database_url, "SELECT answer FROM kept") == 42
             assert redis.Redis.from_url(running.redis_url).get("answer") == b"42"
 
-    def test_leaves_no_process_and_no_socket_behind(self, folder: Path) -> None:
+    def test_leaves_no_process_and_no_socket(self, folder: Path) -> None:
         with engines.running(folder, durable=False):
             sockets = (folder / "sockets").readlink()
             assert len(living.processes_in(folder)) > 2
@@ -108,7 +108,7 @@ class TestRunning:
 
 
 class TestRedisSwitch:
-    def test_stops_and_comes_back_with_its_keys(self, folder: Path) -> None:
+    def test_stops_redis_and_restarts_it_with_its_keys(self, folder: Path) -> None:
         with engines.running(folder) as running:
             client = redis.Redis.from_url(running.redis_url, retry=None)
             client.set("kept", "yes")
@@ -118,7 +118,7 @@ class TestRedisSwitch:
             running.start_redis()
             assert client.get("kept") == b"yes"
 
-    def test_leaves_a_given_redis_alone(self, folder: Path) -> None:
+    def test_does_not_stop_an_external_redis(self, folder: Path) -> None:
         with engines.running(folder, durable=False, redis_url="redis://elsewhere") as running:
             with pytest.raises(ValueError, match="not ours"):
                 running.stop_redis()
@@ -141,7 +141,7 @@ class TestUncleanEnd:
             with engines.running(folder) as running:
                 assert value(running.database_url, "SELECT 1") == 1
 
-    def test_recovers_though_a_stranger_bears_the_dead_servers_number(self, folder: Path) -> None:
+    def test_recovers_if_another_process_has_the_dead_servers_pid(self, folder: Path) -> None:
         leftover = f"{os.getpid()}\n{folder / 'postgres'}\n1\n5432\n/tmp\n\n\nready\n"
         (folder / "postgres" / "postmaster.pid").write_text(leftover)
         with engines.running(folder, durable=False) as running:

@@ -15,18 +15,18 @@ class TestOfRun:
         assert len(first["SECRET_KEY"]) >= 50
         assert Fernet(first["FIELD_KEYS"]).decrypt(Fernet(first["FIELD_KEYS"]).encrypt(b"whsec")) == b"whsec"
 
-    def test_prefers_what_is_given(self, tmp_path: Path) -> None:
+    def test_prefers_given_variables(self, tmp_path: Path) -> None:
         assert environment.variables_of_run({"SECRET_KEY": "given"}, tmp_path)["SECRET_KEY"] == "given"
 
-    def test_takes_an_empty_variable_for_none(self, tmp_path: Path) -> None:
+    def test_treats_an_empty_variable_as_unset(self, tmp_path: Path) -> None:
         variables = environment.variables_of_run({"SECRET_KEY": "", "DATABASE_URL": ""}, tmp_path)
         assert len(variables["SECRET_KEY"]) >= 50
         assert "DATABASE_URL" not in variables
 
-    def test_is_local_whatever_the_shell_says(self, tmp_path: Path) -> None:
+    def test_is_local_even_if_the_shell_says_otherwise(self, tmp_path: Path) -> None:
         assert environment.variables_of_run({"ENVIRONMENT": "production"}, tmp_path)["ENVIRONMENT"] == "local"
 
-    def test_puts_the_shop_beside_the_service(self, tmp_path: Path) -> None:
+    def test_runs_the_shop_on_the_next_port(self, tmp_path: Path) -> None:
         variables = environment.variables_of_run({"PORT": "9000"}, tmp_path)
         assert variables["SHOP_PORT"] == "9001"
         assert variables["BASE_URL"] == "http://127.0.0.1:9000"
@@ -48,18 +48,18 @@ class TestAdopt:
         assert environment.share_variables(variables, tmp_path).stat().st_mode & 0o777 == 0o600
         return {name: variables[name] for name in environment.NAMES}
 
-    def test_takes_over_a_run_in_progress(self, shared: dict[str, str], tmp_path: Path) -> None:
+    def test_uses_the_variables_of_a_run_in_progress(self, shared: dict[str, str], tmp_path: Path) -> None:
         environment.adopt_variables(tmp_path)
         assert {name: os.environ[name] for name in environment.NAMES} == shared
 
     @pytest.mark.usefixtures("shared")
-    def test_leaves_what_is_set(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_keeps_variables_that_are_set(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("DATABASE_URL", "postgresql://mine/checkout")
         environment.adopt_variables(tmp_path)
         assert os.environ["DATABASE_URL"] == "postgresql://mine/checkout"
 
     @pytest.mark.usefixtures("shared")
-    def test_keeps_out_of_production(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_does_nothing_in_production(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("ENVIRONMENT", "production")
         environment.adopt_variables(tmp_path)
         assert "DATABASE_URL" not in os.environ

@@ -43,11 +43,11 @@ def send(subject: str, text: str, folder: Path) -> None:
     EmailBackend(file_path=str(folder)).send_messages([mail(subject, text)])
 
 
-def test_is_empty_before_the_first(client: Client) -> None:
+def test_is_empty_before_the_first_mail(client: Client) -> None:
     assert "No mails yet" in client.get("/mail").content.decode()
 
 
-def test_reads_no_more_files_than_it_lists_mails(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lists_at_most_the_maximum_number_of_mails(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mailbox, "MAXIMUM", 2)
     backends = [EmailBackend(file_path=str(folder)) for _ in range(3)]
     for number, backend in enumerate(backends):
@@ -88,13 +88,13 @@ def test_reads_the_text_of_a_mail_in_parts_and_each_mail_of_a_file(client: Clien
 
 
 @pytest.mark.parametrize("name", ["nothing", "..%2F..%2Fsandbox.json", "20260101-000000-1.log"])
-def test_shows_nothing_else(client: Client, folder: Path, name: str) -> None:
+def test_other_paths_are_a_404(client: Client, folder: Path, name: str) -> None:
     send("Mail", "text", folder)
     assert client.get(f"/mail/{name}").status_code == 404
 
 
 @pytest.mark.long
-def test_is_nowhere_but_in_local() -> None:
+def test_exists_only_in_local_mode() -> None:
     variables = dict(os.environ) | PRODUCTION | {"DJANGO_SETTINGS_MODULE": "config.settings"}
     for absent in ("PROVIDER", "SMS_SENDER", "FAIL_POINTS"):
         variables.pop(absent, None)

@@ -38,7 +38,7 @@ def _new(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("_new")
 class TestMigrate:
-    def test_keeps_what_it_has_applied_and_is_content_with_it(self) -> None:
+    def test_records_applied_migrations_and_accepts_them_later(self) -> None:
         migration_check.migrate()
         assert list(comment()) == ["payments.0002_sql"]
         migration_check.migrate()
@@ -52,19 +52,19 @@ class TestMigrate:
             migration_check.migrate()
         assert list(comment()) == ["payments.0002_sql"]
 
-    def test_takes_what_has_been_added_since(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_accepts_migrations_that_were_added_later(self, monkeypatch: pytest.MonkeyPatch) -> None:
         migration_check.migrate()
         ours = migration_check._digests()
         monkeypatch.setattr(migration_check, "_digests", lambda: ours | {"payments.0003_later": "new"})
         migration_check.migrate()
         assert list(comment()) == ["payments.0002_sql", "payments.0003_later"]
 
-    def test_says_nothing_about_what_somebody_else_has_migrated(self) -> None:
+    def test_ignores_migrations_applied_by_another_command(self) -> None:
         assert comment() == {}
         migration_check.migrate()
         assert "payments.0001_initial" not in comment()
 
-    def test_knows_ours_alone(self) -> None:
+    def test_covers_only_our_own_apps(self) -> None:
         apps = {name.partition(".")[0] for name in migration_check._digests()}
         assert {"payments", "checkout", "webhooks", "portal"} <= apps
         assert not {"auth", "sessions", "mfa"} & apps

@@ -66,7 +66,7 @@ class TestRefusal:
         assert not (folder / "postgres").exists()
 
     @pytest.mark.parametrize("port", ["http", "0", "65536", "-1"])
-    def test_a_port_that_is_none_is_one_line_and_a_failure(self, folder: Path, port: str) -> None:
+    def test_an_invalid_port_is_one_line_and_a_failure(self, folder: Path, port: str) -> None:
         with started(folder, PORT=port) as process:
             output, _ = process.communicate(timeout=10)
         assert output == f"make run: PORT must be a number from 1 to 65535, not {port!r}.\n"

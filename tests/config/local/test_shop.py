@@ -69,7 +69,7 @@ class TestWebhook:
 
         assert customer.service.asked("/capture") == [{}]
 
-    def test_an_order_that_can_no_longer_be_captured_is_not_asked_for_again(self, customer: Customer) -> None:
+    def test_a_capture_that_is_too_late_is_not_repeated(self, customer: Customer) -> None:
         event = authorized(customer.buy()["merchant_order_id"])
         customer.service.refusals["/capture"] = [(409, "not_capturable")]
 
@@ -90,12 +90,12 @@ class TestWebhook:
 
         assert len(customer.service.asked("/capture")) == 2
 
-    def test_money_for_an_unknown_order_is_let_go(self, customer: Customer) -> None:
+    def test_a_hold_for_an_unknown_order_is_cancelled(self, customer: Customer) -> None:
         assert customer.deliver(authorized("stranger")) == (200, "done")
         assert customer.service.asked("/cancel") == [{}]
         assert customer.service.asked("/capture") == []
 
-    def test_other_events_move_nothing(self, customer: Customer) -> None:
+    def test_other_events_cause_no_call(self, customer: Customer) -> None:
         event = {"id": str(uuid4()), "type": "webhook.test", "data": {}}
         assert customer.deliver(json.dumps(event).encode()) == (200, "done")
         assert customer.service.calls == []
@@ -103,7 +103,9 @@ class TestWebhook:
 
 class TestOrderPage:
     @pytest.mark.parametrize("status", ["authorized", "captured"])
-    def test_makes_up_for_an_event_or_an_answer_that_was_lost(self, customer: Customer, status: str) -> None:
+    def test_captures_an_order_whose_event_or_response_was_lost(
+        self, customer: Customer, status: str
+    ) -> None:
         page = f"/orders/{customer.buy()['merchant_order_id']}"
         assert "Tickets issued" not in customer.send("GET", page)[2]
 
@@ -112,17 +114,17 @@ class TestOrderPage:
         assert "Tickets issued" in customer.send("GET", page)[2]
         assert len(customer.service.asked("/capture")) == 1
 
-    def test_waits_while_the_service_does_not_answer(self, customer: Customer) -> None:
+    def test_refreshes_while_the_service_does_not_answer(self, customer: Customer) -> None:
         order_id = customer.buy()["merchant_order_id"]
         customer.service.refusals[""] = [(503, "service_unavailable")]
         status, _, page = customer.send("GET", f"/orders/{order_id}")
         assert (status, 'http-equiv="refresh"' in page) == (502, True)
 
-    def test_is_nobody_elses_page(self, customer: Customer) -> None:
+    def test_of_an_unknown_order_is_a_404(self, customer: Customer) -> None:
         assert customer.send("GET", f"/orders/{uuid4()}")[0] == 404
 
 
-def test_is_ready_when_it_is_subscribed(tmp_path: Path) -> None:
+def test_the_shop_is_ready_once_it_is_subscribed(tmp_path: Path) -> None:
     """The shop reports that it is ready only after it has subscribed to webhooks.
 
     `make run` waits for that before it prints its addresses.
@@ -136,7 +138,7 @@ def test_is_ready_when_it_is_subscribed(tmp_path: Path) -> None:
 
 
 class TestBuying:
-    def test_asks_for_the_sum_of_tickets_and_fees(self, customer: Customer) -> None:
+    def test_requests_the_sum_of_tickets_and_fees(self, customer: Customer) -> None:
         request = customer.buy(quantity=3)
         assert request["total_amount"] == 3 * 2250 + 3 * 175
         assert [item["category"] for item in request["items"]] == ["ticket", "fee"]
@@ -170,9 +172,7 @@ class TestRefunding:
         customer.service.status = "captured"
         return f"/orders/{order_id}"
 
-    def test_asks_for_the_refund_once_however_often_it_is_clicked(
-        self, customer: Customer, page: str
-    ) -> None:
+    def test_two_clicks_use_the_same_refund_reference(self, customer: Customer, page: str) -> None:
         found = re.search(r'name="form_token" value="([^"]+)"', customer.send("GET", page)[2])
         assert found
         form = urlencode({"form_token": found[1]}).encode()
@@ -184,7 +184,7 @@ class TestRefunding:
         assert first == second
         assert first["merchant_refund_ref"]
 
-    def test_refuses_another_sites_form(self, customer: Customer, page: str) -> None:
+    def test_refuses_a_form_from_another_site(self, customer: Customer, page: str) -> None:
         assert customer.send("POST", f"{page}/refund", b"form_token=guessed")[0] == 403
         assert customer.service.asked("/refund") == []
 
@@ -197,7 +197,7 @@ class TestStart:
                 assert service.asked("/rotate") == [{"revoke_previous": True}]
                 assert customer.deliver(authorized("stranger"))[0] == 200
 
-    def test_says_no_secret_to_its_log(self, customer: Customer) -> None:
+    def test_logs_no_secret(self, customer: Customer) -> None:
         customer.deliver(authorized(customer.buy()["merchant_order_id"]))
         customer.deliver(b"{}", "t=1,v1=1")
         for secret in (customer.service.secret, "the client secret", "the token"):

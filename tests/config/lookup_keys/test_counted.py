@@ -107,7 +107,7 @@ class TestALimit:
 
     @pytest.mark.parametrize("counted", COUNTED)
     @pytest.mark.parametrize("order", [(OLD, NEW), (NEW, OLD)], ids=["read both", "write new"])
-    def test_counts_what_another_key_has_counted(
+    def test_includes_tries_counted_under_another_key(
         self, keys: Keys, counted: str, order: tuple[str, str]
     ) -> None:
         act, refused, words = COUNTED[counted]
@@ -120,7 +120,7 @@ class TestALimit:
         keys.are(NEW)
         act()
 
-    def test_of_logins_is_forgiven_under_every_key(self, keys: Keys) -> None:
+    def test_of_logins_is_reset_under_every_key(self, keys: Keys) -> None:
         log_in()
         keys.are(NEW, OLD)
         login_limits.clear_attempts(login_limits.spend("password", account=EMAIL, address=HOME))
@@ -131,8 +131,8 @@ class TestALimit:
         log_in()
 
 
-class TestWhatIsShortLived:
-    def test_try_of_a_card_is_its_payers(self, keys: Keys, held: Checkout) -> None:
+class TestShortLivedRows:
+    def test_card_try_is_found_under_the_next_key(self, keys: Keys, held: Checkout) -> None:
         assert held.payment
         lea = Customer(phone=LEA)
         declines.count_card_try(PaymentTarget(held), lea, held.payment.card_token, HOME)
@@ -140,7 +140,7 @@ class TestWhatIsShortLived:
         assert declines.was_tried_by(lea, held.payment)
         assert not declines.was_tried_by(Customer(phone=FINN), held.payment)
 
-    def test_code_is_entered_under_the_next_key(self, keys: Keys, unpaid: Checkout) -> None:
+    def test_code_is_accepted_under_the_next_key(self, keys: Keys, unpaid: Checkout) -> None:
         sent = codes.send_code(PaymentTarget(unpaid), LEA, "browser", HOME)
         keys.are(NEW, OLD)
         waiting = codes.waiting_code(unpaid.pk, "browser")
@@ -158,7 +158,7 @@ class TestWhatIsShortLived:
         other = api.post("checkouts", factories.order(customer={"phone": FINN}), idempotency_key="k")
         assert other.json()["error"]["code"] == "idempotency_key_reused"
 
-    def test_message_of_the_sandbox_bank_is_believed(self, keys: Keys) -> None:
+    def test_message_of_the_sandbox_bank_is_accepted(self, keys: Keys) -> None:
         body = b'{"id": "n", "payment": "%s"}' % str(uuid4()).encode()
         signed = notifications.sign(body, int(clock.now().timestamp()))
         keys.are(NEW, OLD)

@@ -178,7 +178,9 @@ def world(keys: Keys, acme: Merchant) -> World:
 
 
 class TestTheSteps:
-    def test_find_everything(self, keys: Keys, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_rewrite_every_digest_and_keep_it_findable(
+        self, keys: Keys, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(rotate_keys, "ROWS", 1)
         for each in ([OLD], [OLD, NEW], [NEW, OLD]):
             keys.are(*each)
@@ -224,7 +226,7 @@ class TestTheSteps:
         keys.are(NEW)
         world.check()
 
-    def test_take_new_rows_while_they_go_on(self, keys: Keys, world: World) -> None:
+    def test_include_rows_that_are_added_during_the_rotation(self, keys: Keys, world: World) -> None:
         """Every row is found, no matter whether a process wrote it under the old key or under the new one."""
         keys.are(NEW, OLD)
         mia = codes.person_of("+447700900321")
@@ -238,7 +240,7 @@ class TestTheSteps:
         assert [codes.person_of(f"+44770090032{last}") for last in (1, 2)] == [mia, noa]
         assert Customer.objects.count() == 3
 
-    def test_report_a_number_that_two_rows_have(self, keys: Keys, world: World) -> None:
+    def test_report_two_rows_with_the_same_number(self, keys: Keys, world: World) -> None:
         """A number has two rows if one process uses the new key, and another does not know this key."""
         keys.are(NEW)
         other = codes.person_of(LEA)
@@ -256,7 +258,7 @@ class TestTheSteps:
 
 class TestTwoProcesses:
     @pytest.mark.django_db(transaction=True)
-    def test_make_one_person_of_a_number(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_create_one_person_for_a_number(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Two processes create the same customer, one under the old key and one under the new key.
 
         The second process waits for the first, and then finds the row of the first.
@@ -312,7 +314,7 @@ class TestAStop:
         keys.are(NEW)
         assert Client().get(path).status_code == 404
 
-    def test_says_by_which_key_it_is_found(self, keys: Keys, path: str, world: World) -> None:
+    def test_is_reported_if_only_a_former_key_finds_it(self, keys: Keys, path: str, world: World) -> None:
         SmsStop.objects.create(number="0" * 30, stopped_at=clock.now())
         Client().post(path)
         assert "no texts" not in rotate()
@@ -323,7 +325,7 @@ class TestAStop:
         )
         assert SmsStop.objects.values("key_mark").distinct().count() == 3
 
-    def test_of_an_old_link_is_of_the_old_key(self, keys: Keys, path: str) -> None:
+    def test_from_an_old_link_is_found_under_the_old_key(self, keys: Keys, path: str) -> None:
         keys.are(NEW, OLD)
         Client().post(path)
         assert stopped_numbers.count_under_former_keys() == 1
@@ -356,7 +358,7 @@ class TestAnErasure:
 
 
 class TestAnOptIn:
-    def test_by_the_same_address_is_of_the_same_person(self, keys: Keys, world: World) -> None:
+    def test_by_the_same_address_belongs_to_the_same_person(self, keys: Keys, world: World) -> None:
         keys.are(NEW, OLD)
         tick(world.order, None, EMAIL)
         assert OptIn.objects.count() == 2 and OptIn.objects.values("person").distinct().count() == 1
@@ -366,7 +368,7 @@ class TestAnOptIn:
             OptIn.objects.update(**values)
 
     @pytest.mark.parametrize("digest", ["another", "A" * 64, "0" * 63])
-    def test_gets_no_digest_that_is_none(self, world: World, digest: str) -> None:
+    def test_refuses_an_invalid_digest(self, world: World, digest: str) -> None:
         with pytest.raises(IntegrityError, match="append-only"):
             self.change(email_digest=digest)
 
@@ -375,7 +377,7 @@ class TestAnOptIn:
         with pytest.raises(IntegrityError, match="append-only"):
             self.change(email_digest="0" * 64)
 
-    def test_is_digested_by_the_function_of_the_owner_only_if_nobody_was_faster(self, world: World) -> None:
+    def test_is_updated_only_if_no_other_process_was_faster(self, world: World) -> None:
         tick_ = OptIn.objects.get()
         steps = (
             ("a" * 64, "b" * 64, False),
@@ -389,7 +391,7 @@ class TestAnOptIn:
         assert OptIn.objects.get().email_digest == "b" * 64
 
 
-def test_canary_of_another_key_asks_for_the_former_one(keys: Keys) -> None:
+def test_a_canary_of_another_key_asks_for_the_former_key(keys: Keys) -> None:
     keys.are(NEW)
     assert key_check.reason_of_wrong_key().endswith(
         "Add that one to LOOKUP_KEY_FALLBACKS, and run manage.py rotate_keys."

@@ -23,7 +23,7 @@ def test_each_has_a_runbook(name: str) -> None:
 
 
 @pytest.mark.django_db
-def test_ask_for_nothing_that_is_not_told() -> None:
+def test_alerts_and_panels_use_only_exported_metrics() -> None:
     metrics.read_figures()
     told = {
         line.split()[2] for line in metrics.metrics_text().decode().splitlines() if line.startswith("# TYPE")
@@ -39,7 +39,7 @@ def test_ask_for_nothing_that_is_not_told() -> None:
 class TestHour:
     """The real durations of the alerts. `promtool test rules` simulates hours of given values."""
 
-    def test_fires_in_its_time_and_not_before(self, tmp_path: Path) -> None:
+    def test_fires_on_time_and_not_before(self, tmp_path: Path) -> None:
         (tmp_path / "hours.json").write_text(json.dumps(hours.tests(str(rules.HERE / "alerts.yml"))))
         done = subprocess.run(
             ["promtool", "test", "rules", str(tmp_path / "hours.json")],
@@ -49,5 +49,5 @@ class TestHour:
         )
         assert done.returncode == 0, done.stdout + done.stderr
 
-    def test_is_about_every_alert(self) -> None:
+    def test_covers_every_alert(self) -> None:
         assert set(hours.SERIES) == set(rules.NAMES)

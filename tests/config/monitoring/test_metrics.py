@@ -34,23 +34,23 @@ class TestAccess:
     @pytest.mark.parametrize(
         "given", [None, "", "Bearer", "Bearer wrong", f"Basic {TOKEN}", f"Bearer {TOKEN}x", "Bearer é"]
     )
-    def test_is_for_those_who_know_the_token(
-        self, client: Client, settings: Settings, given: str | None
-    ) -> None:
+    def test_requires_the_token(self, client: Client, settings: Settings, given: str | None) -> None:
         settings.METRICS_TOKEN = TOKEN
         headers = {} if given is None else {"Authorization": given}
         assert client.get("/metrics", headers=headers).status_code == 404
         assert client.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
 
     @pytest.mark.parametrize("given", ["Bearer ", "Bearer None", "Bearer"])
-    def test_is_for_nobody_without_one(self, client: Client, settings: Settings, given: str) -> None:
+    def test_is_impossible_without_a_configured_token(
+        self, client: Client, settings: Settings, given: str
+    ) -> None:
         settings.METRICS_TOKEN = ""
         assert client.get("/metrics", headers={"Authorization": given}).status_code == 404
 
 
 @pytest.mark.rule("environment.metrics")
 class TestRequests:
-    def test_are_told_by_route_and_never_by_path(self, client: Client) -> None:
+    def test_are_counted_by_route_and_never_by_path(self, client: Client) -> None:
         token = "kX3vWq9ZtR2mLb7Ay5Hw"
         for path in (f"/pay/share/{token}", f"/{token}", f"/pay?id={token}"):
             client.get(path)
@@ -87,7 +87,7 @@ class TestFigures:
 
 
 class TestBulkheads:
-    def test_count_whom_they_refuse(self) -> None:
+    def test_count_refused_callers(self) -> None:
         one = Bulkhead(1, name="test_metrics")
         assert one.enter()
         with one.slot() as slot, pytest.raises(Busy):

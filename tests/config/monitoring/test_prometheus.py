@@ -235,7 +235,7 @@ def watching(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[World, 
         yield world, real, fast
 
 
-def test_is_silent_for_ten_calm_minutes(watching: tuple[World, Prometheus, Prometheus]) -> None:
+def test_no_alert_fires_in_ten_calm_minutes(watching: tuple[World, Prometheus, Prometheus]) -> None:
     """This test runs first, before anything is broken."""
     _, real, _ = watching
     time.sleep(CALM_SECONDS)
@@ -248,7 +248,7 @@ def test_is_silent_for_ten_calm_minutes(watching: tuple[World, Prometheus, Prome
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_says_what_is_broken(watching: tuple[World, Prometheus, Prometheus], fault: str) -> None:
+def test_each_fault_fires_its_alerts(watching: tuple[World, Prometheus, Prometheus], fault: str) -> None:
     world, _, fast = watching
     make, expected, mend = FAULTS[fault]
     polling.until(lambda: not fast.firing() & expected, within=ENDS_WITHIN, what="calm before it")
@@ -266,6 +266,6 @@ def test_says_what_is_broken(watching: tuple[World, Prometheus, Prometheus], fau
     polling.until(lambda: not fast.firing() & expected, within=ENDS_WITHIN, what="calm after it")
 
 
-def test_every_alert_has_a_fault() -> None:
+def test_every_alert_is_tested_with_a_fault() -> None:
     made = set[str]().union(*(expected for _, expected, _ in FAULTS.values()))
     assert made == set(rules.NAMES) - {"VersionsMixed", "ReplicaLate"}

@@ -11,7 +11,7 @@ MAX_LINES = 14_000
 
 
 @pytest.mark.rule("api.clients")
-def test_have_no_numbered_names_and_few_lines(tmp_path: Path) -> None:
+def test_generated_clients_have_no_numbered_names_and_few_lines(tmp_path: Path) -> None:
     package = making.of_document(described.document(), tmp_path)
     assert making.numbered(package) == []
     assert making.lines(package) <= MAX_LINES

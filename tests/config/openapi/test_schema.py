@@ -40,13 +40,13 @@ class TestDocument:
         for part in document["components"]["schemas"].values():
             metaschema.validate(part)
 
-    def test_is_made_without_a_warning(self) -> None:
+    def test_is_generated_without_a_warning(self) -> None:
         GENERATOR_STATS.reset()
         schema.document.cache_clear()
         schema.document()
         assert not GENERATOR_STATS
 
-    def test_is_made_once_however_many_ask_first(self) -> None:
+    def test_is_generated_once_for_simultaneous_requests(self) -> None:
         for made in (schema.document, schema._document_bytes, page._page_context):
             made.cache_clear()
         paths, statuses = ["/api/schema", "/api/docs"] * 12, []
@@ -140,7 +140,7 @@ class TestExamples:
             f"Record them anew: {RECORD}=1 pytest {__file__}"
         )
 
-    def test_of_a_type_that_is_added_would_fit_the_feed_too(self, document: dict[str, Any]) -> None:
+    def test_of_a_future_event_type_fit_the_feed(self, document: dict[str, Any]) -> None:
         """An event of a new type is valid in the feed's schema, even if the schema forbids unknown fields.
 
         An event of a current type with an unknown field is not valid in that schema.
@@ -190,12 +190,12 @@ class TestAnswers:
         found: dict[str, Any] = answer.json()
         return found
 
-    def test_creating(self, document: dict[str, Any], api: Api) -> None:
+    def test_of_a_creation_fit_the_schema(self, document: dict[str, Any], api: Api) -> None:
         self.fits(document, api.post("checkouts", order()), "create_checkout")
         refused = self.fits(document, api.post("checkouts", order(total_amount=1)), "create_checkout")
         assert refused["error"]["code"] == "invalid_amount_arithmetic"
 
-    def test_reading_in_every_state(
+    def test_of_reads_in_every_status_fit_the_schema(
         self, document: dict[str, Any], api: Api, pay: Callable[..., Checkout], unpaid: Checkout
     ) -> None:
         seen = [self._read(document, api, unpaid)]
@@ -211,7 +211,7 @@ class TestAnswers:
         self.fits(document, api.post(f"checkouts/{held.pk}/refund", ref), "refund_checkout")
         assert seen == ["created", "authorized", "captured", "refunding", "refunded"]
 
-    def test_reading_what_ended(
+    def test_of_reads_of_ended_checkouts_fit_the_schema(
         self, document: dict[str, Any], api: Api, pay: Callable[..., Checkout], unpaid: Checkout
     ) -> None:
         late = Checkout.objects.get(pk=api.post("checkouts", order()).json()["data"]["checkout_uuid"])

@@ -38,8 +38,8 @@ def text(page: str) -> str:
 
 
 @pytest.mark.rule("share.ends")
-class TestALateShare:
-    def test_ends_before_the_lead_reads_of_it(self, lead: Payer, finn: Mate) -> None:
+class TestAnExpiredShare:
+    def test_ends_before_the_bill_is_shown(self, lead: Payer, finn: Mate) -> None:
         page = words(lead.get())
         before = seen(page)
         assert "Not paid yet" in page
@@ -53,7 +53,7 @@ class TestALateShare:
         assert "Not paid yet" not in page and "Links work until" not in page
         assert lead.get("/bill", seen=seen(page)).status_code == 204
 
-    def test_stays_while_a_bank_looks_into_the_order_and_costs_one_look_at_that(
+    def test_stays_open_during_a_dispute_with_one_query_for_it(
         self, lead: Payer, order: Checkout, django_assert_num_queries: Callable[..., Any]
     ) -> None:
         assert order.payment_id is not None
@@ -66,7 +66,7 @@ class TestALateShare:
         with django_assert_num_queries(4):
             assert lead.get("/bill", seen=seen(page)).status_code == 204
 
-    def test_costs_one_lock_for_all_that_are_late(
+    def test_costs_one_lock_for_all_expired_shares(
         self, order: Checkout, django_assert_num_queries: Callable[..., Any]
     ) -> None:
         PaymentRequest.objects.update(expires_at=clock.now())
@@ -101,7 +101,7 @@ def whole(page: str) -> float:
 
 
 class TestTheBar:
-    def test_is_as_wide_as_the_bill_and_looks_as_each_share_is(
+    def test_has_a_part_for_each_share_by_amount_and_status(
         self, lead: Payer, finn: Mate, amy: PaymentRequest
     ) -> None:
         page = words(lead.get())
@@ -122,7 +122,9 @@ class TestTheBar:
         assert parts(page)[2] == ("mine", "33.333", "A", "") and whole(page) == 100
 
     @pytest.mark.parametrize(("people", "letters"), [(8, True), (9, False)])
-    def test_has_no_letters_from_nine_people_on(self, unpaid: Checkout, people: int, letters: bool) -> None:
+    def test_has_no_letters_with_nine_people_or_more(
+        self, unpaid: Checkout, people: int, letters: bool
+    ) -> None:
         lea = Payer(unpaid)
         lea.pay(split="equal", people=str(people), your_name="Lea")
         captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
@@ -132,7 +134,7 @@ class TestTheBar:
         assert bool("".join(part[2] + part[3] for part in parts(page))) == letters
         assert ("group-bar-many" in page) != letters
 
-    def test_has_no_part_for_who_pays_nothing(self, unpaid: Checkout) -> None:
+    def test_has_no_part_for_a_lead_who_pays_nothing(self, unpaid: Checkout) -> None:
         lea = Payer(unpaid)
         lea.pay(split="own", name=["Finn"], amount=["90"], your_name="Lea")
         captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
@@ -140,8 +142,8 @@ class TestTheBar:
 
 
 @pytest.mark.rule("share.borne")
-class TestWhatTheLeadBears:
-    def test_is_the_headline_and_the_sums_explain_it(self, lead: Payer, finn: Mate) -> None:
+class TestAmountTheLeadCovers:
+    def test_is_the_headline_and_the_sums_add_up_to_it(self, lead: Payer, finn: Mate) -> None:
         page = words(lead.get())
         assert "You’re covering £90.00 for now" in text(page) and sums(page) == ["£40.00", "£50.00", "£0.00"]
         assert "When a mate pays, their share goes back to your Visa ending 4242." in page
@@ -161,14 +163,14 @@ class TestWhatTheLeadBears:
         assert "Your mates’ payments are back on your Visa ending 4242." in page
         assert "data-live" not in page and "http-equiv" not in page, "nothing is left to happen"
 
-    def test_stays_with_her_if_nobody_is_left_to_pay(self, lead: Payer, order: Checkout) -> None:
+    def test_is_the_whole_order_if_no_mate_is_left_to_pay(self, lead: Payer, order: Checkout) -> None:
         for share in order.payment_requests.all():
             mate_shares.cancel(share.pk)
         page = words(lead.get())
         assert "You’re covering £90.00 for now" in text(page) and sums(page) == ["£90.00", "£0.00", "£0.00"]
         assert page.count("You cover it") == 2 and "so this amount stays on your Visa ending 4242." in page
 
-    def test_says_when_a_share_goes_back(self, lead: Payer, finn: Mate, settings: Settings) -> None:
+    def test_says_when_a_share_is_reimbursed(self, lead: Payer, finn: Mate, settings: Settings) -> None:
         settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
         mates.pay(finn.share)
         mates.pump(finn.share.checkout_id)

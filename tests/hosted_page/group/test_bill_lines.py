@@ -43,7 +43,7 @@ def kept(line: str) -> str:
 
 
 class TestALine:
-    def test_tells_where_each_share_is_and_its_link(
+    def test_shows_the_status_and_the_link_of_each_share(
         self, lead: Payer, finn: Mate, amy: PaymentRequest
     ) -> None:
         finn.pay()
@@ -58,7 +58,7 @@ class TestALine:
         assert finn.share.token not in page, "there is nothing to pay at Finn's link"
 
     @pytest.mark.rule("share.bends")
-    def test_offers_nobody_again_once_staff_have_given_some_back(
+    def test_does_not_offer_to_ask_again_after_a_dashboard_refund(
         self, lead: Payer, order: Checkout, amy: PaymentRequest, posted: None
     ) -> None:
         mate_shares.decline(amy.pk)
@@ -67,12 +67,12 @@ class TestALine:
         refund_outside(order.payment, 1000)
         assert "Ask Amy again" not in text(words(lead.get()))
 
-    def test_without_a_name_is_called_by_its_place(self, lead: Payer, finn: Mate) -> None:
+    def test_without_a_name_is_named_by_its_position(self, lead: Payer, finn: Mate) -> None:
         PaymentRequest.objects.filter(pk=finn.share.pk).update(name="")
         page = words(lead.get())
         assert "Share 2" in page and "Mate 1" not in page
 
-    def test_says_of_a_text_what_is_so(
+    def test_shows_the_status_of_its_text_message(
         self, lead: Payer, amy: PaymentRequest, monkeypatch: pytest.MonkeyPatch, settings: Settings
     ) -> None:
         settings.SANDBOX = False
@@ -89,7 +89,7 @@ class TestALine:
         assert "Texted to •••• 0456. You can remind them from" in text(words(lead.get()))
 
     @pytest.mark.rule("bill.live")
-    def test_is_put_in_anew_once_its_text_has_gone_out(
+    def test_is_updated_once_its_text_has_been_sent(
         self, lead: Payer, amy: PaymentRequest, monkeypatch: pytest.MonkeyPatch, settings: Settings
     ) -> None:
         settings.SANDBOX = False
@@ -104,7 +104,7 @@ class TestALine:
         assert "Texted to •••• 0456" in row(part, amy)[1] and row(part, amy)[0] != row(page, amy)[0]
 
     @pytest.mark.rule("group.kept", "bill.live")
-    def test_that_somebody_has_taken_says_until_when_it_is_kept(self, lead: Payer, finn: Mate) -> None:
+    def test_of_a_claimed_share_says_until_when_it_is_reserved(self, lead: Payer, finn: Mate) -> None:
         share_claims.claim_share(finn.share.pk, claim="x" * 64)
         page = words(lead.get())
         assert self.kept_until(finn) in kept(row(page, finn.share)[1])
@@ -119,7 +119,7 @@ class TestALine:
         assert mate.share.claimed_until
         return f"{mate.share.claimed_until.astimezone(summary.zone_of(mate.share.checkout)):%H:%M}"
 
-    def test_of_a_no_says_when_and_offers_two_ways(self, lead: Payer, finn: Mate) -> None:
+    def test_of_a_declined_share_says_when_and_what_happens_next(self, lead: Payer, finn: Mate) -> None:
         finn.post("/decline")
         page = words(lead.get())
         assert "Finn said no" in text(page) and ", you cover it" in page
@@ -129,7 +129,7 @@ class TestALine:
         late = text(words(lead.get()))
         assert "Finn has not been charged. You cover the £20.00." in late and "changes their mind" not in late
 
-    def test_of_a_nameless_share_has_the_name_of_who_took_it(self, lead: Payer, finn: Mate) -> None:
+    def test_of_a_nameless_share_has_the_name_of_the_mate_who_took_it(self, lead: Payer, finn: Mate) -> None:
         PaymentRequest.objects.filter(pk=finn.share.pk).update(name="")
         share_claims.claim_share(finn.share.pk, claim="x" * 64, name="Zoe")
         assert "Zoe" in row(words(lead.get()), finn.share)[1]
@@ -138,14 +138,16 @@ class TestALine:
         ("asks", "question"),
         [("again", "Ask Finn for £20.00 again?"), ("keep", "Cover Finn’s £20.00 yourself?")],
     )
-    def test_asks_in_place_without_script(self, lead: Payer, finn: Mate, asks: str, question: str) -> None:
+    def test_asks_in_place_without_javascript(
+        self, lead: Payer, finn: Mate, asks: str, question: str
+    ) -> None:
         finn.post("/decline")
         assert 'data-face="say"' in words(lead.get()) and 'http-equiv="refresh"' in words(lead.get())
         page = words(lead.get(asks=asks))
         assert f'data-face="{asks}"' in page and question in text(page)
         assert 'http-equiv="refresh"' not in page, "a question is not swept away"
 
-    def test_of_each_person_stands_there_while_the_order_is_held(self, unpaid: Checkout) -> None:
+    def test_of_each_person_is_shown_while_the_order_is_held(self, unpaid: Checkout) -> None:
         lea = Payer(unpaid)
         lea.pay(split="equal", people="9", your_name="Lea")
         page = words(lea.get())

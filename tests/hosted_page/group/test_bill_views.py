@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 
 class TestTheLead:
     @pytest.mark.rule("share.bends")
-    def test_renames_asks_again_and_keeps(self, lead: Payer, finn: Mate) -> None:
+    def test_can_rename_ask_again_and_keep_a_share(self, lead: Payer, finn: Mate) -> None:
         share = {"share": str(finn.share.pk)}
         answer = lead.post("/rename-share", new_name="Fionn\r\n ", **share)
         assert answer.status_code == 303 and answer["Location"].endswith(f"#share-{finn.share.pk}")
@@ -31,7 +31,9 @@ class TestTheLead:
 
     @pytest.mark.rule("share.bends")
     @pytest.mark.parametrize("act", ["/rename-share", "/ask-again", "/cancel-share"])
-    def test_is_told_why_not_while_the_card_is_asked(self, lead: Payer, finn: Mate, act: str) -> None:
+    def test_sees_why_a_share_that_is_being_paid_cannot_be_changed(
+        self, lead: Payer, finn: Mate, act: str
+    ) -> None:
         mates.pay(finn.share)
         refused = lead.post(act, share=str(finn.share.pk), new_name="x")
         assert refused.status_code == 422 and "Finn is paying this share now" in words(refused)
@@ -43,7 +45,9 @@ class TestTheLead:
         assert finn.share.name == "Finn"
 
     @pytest.mark.parametrize("act", ["/rename-share", "/ask-again", "/cancel-share", "/text-share"])
-    def test_alone_does_any_of_it(self, lead: Payer, finn: Mate, amy: PaymentRequest, act: str) -> None:
+    def test_is_the_only_one_who_can_change_shares(
+        self, lead: Payer, finn: Mate, amy: PaymentRequest, act: str
+    ) -> None:
         fields = {"share": str(amy.pk), "new_name": "x", "phone": "07700 900456"}
         finn.sign_in()
         stranger = Payer(lead.checkout)
@@ -54,13 +58,13 @@ class TestTheLead:
         amy.refresh_from_db()
         assert (amy.status, amy.name, amy.phone) == ("open", "Amy", "")
 
-    def test_keeps_no_share_that_is_paid(self, lead: Payer, finn: Mate) -> None:
+    def test_cannot_keep_a_share_that_is_paid(self, lead: Payer, finn: Mate) -> None:
         finn.pay()
         mates.settled(finn.share)
         assert lead.post("/cancel-share", share=str(finn.share.pk)).status_code == 422
         assert finn.status() == "reimbursed"
 
-    def test_is_asked_to_sign_in_where_nothing_was_saved(self, lead: Payer, finn: Mate) -> None:
+    def test_must_sign_in_if_nothing_was_saved(self, lead: Payer, finn: Mate) -> None:
         lead.client.cookies.clear()
         answer = lead.post("/cancel-share", share=str(finn.share.pk))
         assert answer.status_code == 403 and "Sign in again" in words(answer)
@@ -69,7 +73,7 @@ class TestTheLead:
 
 @pytest.mark.rule("bill.live")
 class TestTheOpenPage:
-    def test_is_told_that_nothing_has_changed(self, lead: Payer, finn: Mate) -> None:
+    def test_gets_a_204_if_nothing_has_changed(self, lead: Payer, finn: Mate) -> None:
         page = words(lead.get())
         assert "data-live" in page
         answer = lead.get("/bill", seen=seen(page))
@@ -77,7 +81,7 @@ class TestTheOpenPage:
         assert not answer.cookies, "looking is no move: a sign-in ends by itself"
 
     @pytest.mark.parametrize("change", ["paying", "paid", "no", "name", "link"])
-    def test_gets_what_has_changed(self, lead: Payer, finn: Mate, change: str) -> None:
+    def test_gets_the_changed_parts(self, lead: Payer, finn: Mate, change: str) -> None:
         before = seen(words(lead.get()))
         match change:
             case "paying" | "paid":
@@ -96,7 +100,7 @@ class TestTheOpenPage:
         assert answer.status_code == 200 and page.lstrip().startswith("<div id=") and seen(page) != before
         assert lead.get("/bill", seen=seen(page)).status_code == 204
 
-    def test_reads_of_a_no_where_nothing_moves(self, lead: Payer, finn: Mate, amy: PaymentRequest) -> None:
+    def test_shows_a_new_refusal_in_place(self, lead: Payer, finn: Mate, amy: PaymentRequest) -> None:
         finn.post("/decline")
         part = words(lead.get("/bill", seen="", no=""))
         assert "Finn said no." in part and 'id="said-no"' not in part
@@ -108,7 +112,7 @@ class TestTheOpenPage:
         part = words(lead.get("/bill", seen="", no=str(amy.pk)))
         assert '<span class="hint">Finn said no.</span>' in part
 
-    def test_loads_anew_when_the_order_goes_back_or_the_lead_is_signed_out(
+    def test_reloads_when_the_order_is_refunded_or_the_lead_is_signed_out(
         self, lead: Payer, order: Checkout
     ) -> None:
         for cookies in ("kept", "cleared"):

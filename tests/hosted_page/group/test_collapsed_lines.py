@@ -22,17 +22,19 @@ def folded(order: Checkout, *, out: int, paid: int) -> list[CollapsedLine]:
     )
 
 
-class TestAFold:
+class TestCollapsedLines:
     @pytest.mark.parametrize(("out", "paid", "used"), [(6, 2, []), (7, 3, ["out", "paid"]), (9, 0, ["out"])])
-    def test_is_used_from_so_many_on(self, unpaid: Checkout, out: int, paid: int, used: list[str]) -> None:
+    def test_are_used_above_a_number_of_lines(
+        self, unpaid: Checkout, out: int, paid: int, used: list[str]
+    ) -> None:
         found = folded(unpaid, out=out, paid=paid)
         assert [fold.look for fold in found if fold.is_used] == used
         assert [fold.look for fold in found] == ["out", "paid"], "an open page may have each"
 
-    def test_says_how_many_bear_how_much(self, unpaid: Checkout) -> None:
+    def test_show_the_number_of_mates_and_their_amount(self, unpaid: Checkout) -> None:
         out, paid = folded(unpaid, out=7, paid=3)
         assert (out.mates, out.amount, str(out.words)) == ("7 mates", "£28.00", "Starts when confirmed")
         assert (paid.mates, paid.amount, str(paid.words)) == ("3 mates", "£12.00", "Paid")
 
-    def test_is_not_on_a_bill_of_few(self, lead: Payer, order: Checkout) -> None:
+    def test_are_not_on_a_short_bill(self, lead: Payer, order: Checkout) -> None:
         assert order.has_mates and "group-fold" not in words(lead.get())

@@ -78,7 +78,7 @@ class TestTheBill:
         assert "Not paid yet" in text(page)
 
     @pytest.mark.rule("bill.live")
-    def test_that_is_open_is_told(self, lead: Payer, finn: Mate, order: Checkout) -> None:
+    def test_that_is_open_shows_a_new_dispute(self, lead: Payer, finn: Mate, order: Checkout) -> None:
         page = words(lead.get())
         row = rf'id="share-{finn.share.pk}" data-part data-seen="([^"]*)"'
         found = disputed(order)
@@ -92,7 +92,9 @@ class TestTheBill:
         after = lead.get("/bill", seen=seen(words(answer)), no="")
         assert after.status_code == 200 and "One link for everyone" in words(after)
 
-    def test_asks_nobody_again(self, lead: Payer, finn: Mate, order: Checkout) -> None:
+    def test_does_not_allow_to_ask_a_mate_again_during_a_dispute(
+        self, lead: Payer, finn: Mate, order: Checkout
+    ) -> None:
         finn.post("/decline")
         found = disputed(order)
         page = main(lead.get())
@@ -103,7 +105,7 @@ class TestTheBill:
         decide(found, is_won=True)
         assert 'id="said-no"' in main(lead.get())
 
-    def test_says_that_what_was_paid_waits(
+    def test_says_that_paid_shares_wait_for_the_bank(
         self, lead: Payer, finn: Mate, order: Checkout, settings: Settings
     ) -> None:
         settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
@@ -119,7 +121,9 @@ class TestTheBill:
         assert "Your mates’ payments can go to your card only after the bank has decided." in page
         assert "No share can be paid" not in page, "nobody is asked"
 
-    def test_of_a_lost_one_says_that_nobody_is_asked(self, lead: Payer, finn: Mate, order: Checkout) -> None:
+    def test_of_a_lost_dispute_says_that_mates_are_no_longer_asked(
+        self, lead: Payer, finn: Mate, order: Checkout
+    ) -> None:
         finn.post("/decline")
         decide(disputed(order), is_won=False)
         page = main(lead.get())
@@ -136,7 +140,7 @@ class TestTheBill:
         )
 
     @pytest.mark.rule("dispute.lost")
-    def test_of_a_lost_one_does_not_say_who_bears_a_share(
+    def test_of_a_lost_dispute_does_not_say_who_covers_a_share(
         self, lead: Payer, finn: Mate, order: Checkout
     ) -> None:
         """After a lost dispute of the lead's payment, the bill does not say who covers which share.
@@ -151,7 +155,7 @@ class TestTheBill:
         assert "Said no" in page and "Cancelled" in page
         assert not re.findall("[Yy]ou cover|You’re covering|Yours|Still due|Adds up", page)
 
-    def test_and_a_link_that_had_ended_do_not_say_who_bears_the_share(
+    def test_of_a_lost_dispute_with_an_expired_link_does_not_say_who_covers_the_share(
         self, lead: Payer, finn: Mate, order: Checkout
     ) -> None:
         PaymentRequest.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
@@ -163,14 +167,14 @@ class TestTheBill:
         )
 
     @pytest.mark.rule("bill.live")
-    def test_of_a_lost_one_loads_anew(self, lead: Payer, finn: Mate, order: Checkout) -> None:
+    def test_of_a_lost_dispute_reloads_once(self, lead: Payer, finn: Mate, order: Checkout) -> None:
         before = seen(words(lead.get()))
         decide(disputed(order), is_won=False)
         assert lead.get("/bill", seen=before, no="")["HX-Refresh"] == "true"
         after = seen(words(lead.get()))
         assert lead.get("/bill", seen=after, no="").status_code == 204, "once"
 
-    def test_of_a_lost_one_tells_a_mate_that_nothing_is_asked(self, finn: Mate, order: Checkout) -> None:
+    def test_of_a_lost_dispute_tells_a_mate_that_nothing_is_due(self, finn: Mate, order: Checkout) -> None:
         decide(disputed(order), is_won=False)
         page = text(main(finn.get()))
         assert "You are no longer asked to pay" in page and finn.status() == "cancelled"
@@ -182,7 +186,7 @@ class TestTheBill:
 
     @pytest.mark.rule("page.language")
     @pytest.mark.parametrize("language", [code for code, _ in settings.LANGUAGES if code != "en-gb"])
-    def test_of_a_lost_one_tells_a_mate_so_in_each_language(
+    def test_of_a_lost_dispute_tells_a_mate_in_each_language(
         self, finn: Mate, order: Checkout, language: str
     ) -> None:
         decide(disputed(order), is_won=False)
@@ -193,7 +197,7 @@ class TestTheBill:
         assert "You have not been charged" not in page
 
     @pytest.mark.rule("group.link")
-    def test_holds_up_no_code(self, lead: Payer, order: Checkout) -> None:
+    def test_does_not_show_the_group_qr_code_during_a_dispute(self, lead: Payer, order: Checkout) -> None:
         path = f"/pay/g/{GroupLink.objects.get(checkout=order).token}/qr"
         assert lead.client.get(path).status_code == 200
         disputed(order)
@@ -201,8 +205,8 @@ class TestTheBill:
         assert answer.status_code == 303 and answer["Location"] == f"/pay?id={order.pk}"
 
 
-class TestNoText:
-    def test_goes_out_to_a_mate(self, lead: Payer, finn: Mate, order: Checkout, network: Network) -> None:
+class TestTextsDuringADispute:
+    def test_are_not_sent_to_a_mate(self, lead: Payer, finn: Mate, order: Checkout, network: Network) -> None:
         disputed(order)
         answer = lead.post("/text-share", share=str(finn.share.pk), phone=FINN)
         assert answer.status_code == 303 and not SmsMessage.objects.exists()
@@ -210,7 +214,7 @@ class TestNoText:
             invitations.send(finn.share.pk, phone="+447700900456", address="127.0.0.1")
 
     @pytest.mark.rule("sms.outbox")
-    def test_that_waits_goes_out_to_a_mate(
+    def test_that_are_queued_are_not_sent_to_a_mate(
         self, lead: Payer, finn: Mate, order: Checkout, network: Network
     ) -> None:
         lead.post("/text-share", share=str(finn.share.pk), phone=FINN)
@@ -225,7 +229,7 @@ class TestNoText:
 
     @pytest.mark.rule("lead.told")
     @pytest.mark.parametrize("kind", ["links_end", "said_no"])
-    def test_tells_the_lead_before_the_bank_has_decided(
+    def test_to_the_lead_wait_for_the_banks_decision(
         self, finn: Mate, order: Checkout, network: Network, kind: str
     ) -> None:
         if kind == "said_no":
@@ -243,7 +247,7 @@ class TestNoText:
         assert len(network.sent) == 1
 
     @pytest.mark.rule("lead.told")
-    def test_that_waits_for_the_carrier_asks_the_lead_for_what_cannot_be(
+    def test_that_are_queued_are_not_sent_to_the_lead(
         self, finn: Mate, order: Checkout, network: Network
     ) -> None:
         finn.post("/decline")
@@ -253,7 +257,7 @@ class TestNoText:
         assert network.sent == {}
 
     @pytest.mark.rule("lead.told")
-    def test_offers_to_ask_again_after_a_lost_one(
+    def test_to_the_lead_are_not_sent_after_a_lost_dispute(
         self, finn: Mate, order: Checkout, network: Network
     ) -> None:
         finn.post("/decline")
@@ -277,14 +281,16 @@ class TestTheGroupsLink:
         decide(found, is_won=True)
         assert "looking into" not in main(Guest(order).get()) and "free" in main(Guest(order).get())
 
-    def test_has_ended_once_it_is_lost(self, order: Checkout) -> None:
+    def test_has_ended_after_a_lost_dispute(self, order: Checkout) -> None:
         decide(disputed(order), is_won=False)
         page = main(Guest(order).get())
         assert "looking into" not in page and "works again" not in page and "Check now" not in page
         assert "Shares can no longer be paid" in page and "No more payments are needed" in page
         assert "A bank has returned a payment for this order." in page and "paid by" not in page
 
-    def test_of_who_said_no_is_not_offered_meanwhile(self, finn: Mate, order: Checkout) -> None:
+    def test_of_a_mate_who_declined_offers_no_change_of_mind_during_a_dispute(
+        self, finn: Mate, order: Checkout
+    ) -> None:
         finn.post("/decline")
         assert "I’ve changed my mind" in main(finn.get())
         disputed(order)

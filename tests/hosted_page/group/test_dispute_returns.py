@@ -44,8 +44,8 @@ def owed(finn: Mate, order: Checkout, settings: Settings) -> Mate:
     return finn
 
 
-class TestToTheLead:
-    def test_says_how_much_and_what_of_a_mates_money_is_on_the_card_too(
+class TestLostDisputeOfTheLead:
+    def test_shows_the_returned_amount_and_the_mates_money_on_the_card(
         self, lead: Payer, paid: Mate, order: Checkout
     ) -> None:
         lose(order)
@@ -54,7 +54,7 @@ class TestToTheLead:
         assert "Paid" in page and ", went to your card" in page and "kept by the shop" not in page
         assert "Your card also got £20.00 from Finn. Settle that with them." in page
 
-    def test_says_that_what_was_not_there_yet_stays_with_the_shop(
+    def test_says_that_a_share_not_yet_reimbursed_stays_with_the_shop(
         self, lead: Payer, owed: Mate, order: Checkout
     ) -> None:
         lose(order)
@@ -62,15 +62,13 @@ class TestToTheLead:
         page = text(main(lead.get()))
         assert "kept by the shop" in page and "went to your card" not in page and "had paid" not in page
 
-    def test_of_one_part_says_so(self, lead: Payer, paid: Mate, order: Checkout) -> None:
+    def test_of_a_part_shows_the_part(self, lead: Payer, paid: Mate, order: Checkout) -> None:
         decide(dispute(order.payment, 4000), is_won=False)
         assert "Your bank gave you £40.00 back" in text(main(lead.get()))
 
 
-class TestToAMate:
-    def test_says_how_much_not_whose_and_that_the_shop_bears_it(
-        self, lead: Payer, paid: Mate, order: Checkout
-    ) -> None:
+class TestLostDisputeOfAMate:
+    def test_shows_the_amount_without_the_mates_name(self, lead: Payer, paid: Mate, order: Checkout) -> None:
         lose(paid.share)
         page = text(main(lead.get()))
         assert (
@@ -85,7 +83,9 @@ class TestToAMate:
         assert "You cover it" in page and "Confirmed and paid" not in page, "Amy’s"
         assert "whether your order is still valid" in page and "Your bank" not in page
 
-    def test_once_all_have_paid_says_nothing_of_links(self, lead: Payer, paid: Mate, order: Checkout) -> None:
+    def test_does_not_mention_links_once_all_have_paid(
+        self, lead: Payer, paid: Mate, order: Checkout
+    ) -> None:
         amy = order.payment_requests.get(position=3)
         mates.pay(amy)
         assert mates.settled(amy) == ShareStatus.REIMBURSED
@@ -93,14 +93,16 @@ class TestToAMate:
         page = text(main(lead.get()))
         assert "You’re covering £40.00, your own share" in page and "no longer asked" not in page
 
-    def test_before_it_went_to_the_lead_stays_with_her(self, lead: Payer, owed: Mate) -> None:
+    def test_before_the_reimbursement_leaves_the_share_with_the_lead(self, lead: Payer, owed: Mate) -> None:
         lose(owed.share)
         assert owed.status() == ShareStatus.REFUNDED
         page = text(main(lead.get()))
         assert "A bank has returned £20.00 to a mate’s card. You cover that share." in page
         assert "You’re covering £90.00" in page and "Back on your card" not in page
 
-    def test_and_to_the_lead_leaves_open_who_bears_it(self, lead: Payer, paid: Mate, order: Checkout) -> None:
+    def test_together_with_the_leads_does_not_say_who_covers_the_share(
+        self, lead: Payer, paid: Mate, order: Checkout
+    ) -> None:
         lose(paid.share)
         lose(order)
         page = text(main(lead.get()))
@@ -109,7 +111,7 @@ class TestToAMate:
         assert "covers this amount" not in page and "You’re covering" not in page
 
     @pytest.mark.parametrize("delay", [0, 24])
-    def test_is_what_the_mate_reads_and_no_other(
+    def test_is_shown_to_the_mate_and_to_no_other_mate(
         self, finn: Mate, order: Checkout, settings: Settings, delay: int
     ) -> None:
         settings.REIMBURSEMENT_DELAY = timedelta(hours=delay)
@@ -129,16 +131,20 @@ class TestToAMate:
 
 
 class TestTheTotal:
-    def test_is_the_leads_only_while_the_shop_has_it(self, lead: Payer, finn: Mate, order: Checkout) -> None:
+    def test_names_the_lead_as_payer_except_during_a_dispute(
+        self, lead: Payer, finn: Mate, order: Checkout
+    ) -> None:
         assert "Total, paid by Lea" in main(finn.get())
         found = dispute(order.payment)
         assert "paid by" not in main(finn.get()) and "Total" in main(finn.get())
         decide(found, is_won=True)
         assert "Total, paid by Lea" in main(finn.get())
 
-    def test_of_an_order_that_is_held_is_nobodys_yet(self, lead: Payer) -> None:
+    def test_of_a_held_order_names_no_payer(self, lead: Payer) -> None:
         assert "paid by" not in main(Mate(lead.checkout.payment_requests.get(position=2)).get())
 
-    def test_of_a_share_that_stays_with_her_is_hers(self, finn: Mate, order: Checkout) -> None:
+    def test_of_a_share_that_the_lead_keeps_names_the_lead_as_payer(
+        self, finn: Mate, order: Checkout
+    ) -> None:
         mate_shares.cancel(finn.share.pk)
         assert "Total, paid by Lea" in main(finn.get())

@@ -10,18 +10,18 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.rule("group.link")
-def test_the_page_shows_what_is_sent(lead: Payer, order: Checkout) -> None:
+def test_the_page_shows_the_text_of_the_group_message(lead: Payer, order: Checkout) -> None:
     page, token = words(lead.get()), GroupLink.objects.get().token
     assert "Lea · " in page and "take your share" in page and f"/pay/g/{token}" in page
     PaymentRequest.objects.update(amount=2000)
     assert "£20.00 each" in words(lead.get())
 
 
-def test_nobody_but_the_lead_sees_it(lead: Payer, order: Checkout) -> None:
+def test_only_the_lead_sees_the_group_link(lead: Payer, order: Checkout) -> None:
     assert "/pay/g/" not in words(Payer(order).get())
 
 
-def test_it_goes_when_nobody_is_asked_any_more(lead: Payer, order: Checkout) -> None:
+def test_the_group_link_disappears_when_no_mate_is_asked_any_more(lead: Payer, order: Checkout) -> None:
     for share in order.payment_requests.all():
         mate_shares.decline(share.pk)
     assert "One link for everyone" not in words(lead.get())

@@ -42,7 +42,9 @@ def test_the_bar_is_as_wide_as_the_amounts(order: Checkout) -> None:
 
 
 @pytest.mark.rule("group.privacy")
-def test_a_share_is_paid_taken_free_or_the_leads(order: Checkout, shares: list[PaymentRequest]) -> None:
+def test_each_share_is_shown_as_paid_taken_free_or_the_leads(
+    order: Checkout, shares: list[PaymentRequest]
+) -> None:
     assert states(order) == ["lead", "free", "free"]
     share_claims.claim_share(shares[0].pk, claim=ZOE, name="Zoe")
     assert states(order) == ["lead", "taken", "free"]
@@ -55,7 +57,7 @@ def test_a_share_is_paid_taken_free_or_the_leads(order: Checkout, shares: list[P
 
 
 @pytest.mark.rule("group.own_link")
-def test_a_share_whose_own_link_was_sent_to_a_number_is_taken(
+def test_a_share_with_its_own_link_sent_by_text_counts_as_taken(
     order: Checkout, shares: list[PaymentRequest]
 ) -> None:
     PaymentRequest.objects.filter(pk=shares[0].pk).update(phone="+447700900456")
@@ -63,7 +65,9 @@ def test_a_share_whose_own_link_was_sent_to_a_number_is_taken(
 
 
 @pytest.mark.rule("group.kept")
-def test_what_is_kept_for_this_browser_says_until_when(order: Checkout, shares: list[PaymentRequest]) -> None:
+def test_a_share_reserved_for_this_browser_shows_its_end(
+    order: Checkout, shares: list[PaymentRequest]
+) -> None:
     share_claims.claim_share(shares[0].pk, claim=ZOE, name="Zoe")
     mine = bill(order, ZOE).mine
     assert mine is not None and mine.name == "Zoe"
@@ -73,7 +77,7 @@ def test_what_is_kept_for_this_browser_says_until_when(order: Checkout, shares: 
 
 @pytest.mark.rule("group.name")
 @pytest.mark.usefixtures("shares")
-def test_a_share_without_a_name_is_called_by_its_place(order: Checkout) -> None:
+def test_a_share_without_a_name_is_named_by_its_position(order: Checkout) -> None:
     first = bill(order).people[1]
     assert (first.name, first.initial, first.of_whom) == ("Share 2", "2", "Share 2")
     PaymentRequest.objects.update(amount=3000)
@@ -81,13 +85,13 @@ def test_a_share_without_a_name_is_called_by_its_place(order: Checkout) -> None:
 
 
 @pytest.mark.rule("group.name")
-def test_a_name_that_was_typed_goes_with_the_claim(order: Checkout, shares: list[PaymentRequest]) -> None:
+def test_a_typed_name_disappears_with_the_claim(order: Checkout, shares: list[PaymentRequest]) -> None:
     share_claims.claim_share(shares[0].pk, claim=ZOE, name="Zoe")
     PaymentRequest.objects.update(claimed_until=clock.now())
     assert "Zoe" not in [person.name for person in bill(order).people]
 
 
-def test_mates_have_their_colours_in_the_order_asked(order: Checkout) -> None:
+def test_mates_have_colours_in_the_order_of_their_shares(order: Checkout) -> None:
     assert [person.tint for person in bill(order).people] == [1, 2, 3]
     assert [group_members.colour_number(PaymentRequest(position=place)) for place in range(2, 8)] == [
         2,

@@ -74,7 +74,7 @@ def pass_time() -> None:
 
 class TestPage:
     @pytest.mark.rule("group.privacy")
-    def test_shows_what_is_free_and_no_more(self, zoe: Guest, order: Checkout) -> None:
+    def test_shows_free_shares_and_no_private_data(self, zoe: Guest, order: Checkout) -> None:
         page = words(zoe.get())
         for shown in (
             "Which share is yours?",
@@ -91,7 +91,7 @@ class TestPage:
             assert hidden not in page
 
     @pytest.mark.rule("group.privacy")
-    def test_shows_nobodys_no_and_not_what_the_lead_pays_herself(self, zoe: Guest, order: Checkout) -> None:
+    def test_hides_declined_shares(self, zoe: Guest, order: Checkout) -> None:
         mate_shares.decline(share(2).pk)
         page = words(zoe.get())
         assert "Finn" not in page and "Amy" in page
@@ -106,7 +106,7 @@ class TestPage:
 
     @pytest.mark.rule("group.link")
     @pytest.mark.parametrize("step", ["", "/qr", "/qr.svg", "/2", "/2/card"])
-    def test_of_a_link_that_we_never_made_is_404(self, order: Checkout, step: str) -> None:
+    def test_of_an_unknown_link_is_a_404(self, order: Checkout, step: str) -> None:
         assert Client().get(f"/pay/g/{'x' * 22}{step}").status_code == 404
 
     def test_of_a_share_that_is_not_there_is_404(self, zoe: Guest) -> None:
@@ -121,7 +121,7 @@ class TestPage:
             ("nl", '<p class="band-amount amount"><small>elk</small> £'),
         ],
     )
-    def test_says_what_each_pays_in_a_languages_own_order(
+    def test_states_equal_amounts_in_each_languages_word_order(
         self, zoe: Guest, language: str, shown: str
     ) -> None:
         PaymentRequest.objects.update(amount=3000)
@@ -139,7 +139,7 @@ class TestPage:
         assert share(2).claim_digest == ""
 
     @pytest.mark.rule("group.opens")
-    def test_pauses_while_the_order_is_given_back(self, zoe: Guest, order: Checkout) -> None:
+    def test_pauses_during_a_refund_of_the_order(self, zoe: Guest, order: Checkout) -> None:
         mates.give_back(order)
         assert "Nothing to pay now" in words(zoe.get()) and zoe.take(2).status_code == 409
         mates.pump(order.pk, rounds=5)
@@ -152,7 +152,7 @@ class TestPage:
         assert share(2).status == "expired"
 
     @pytest.mark.rule("group.preview")
-    def test_tells_a_chat_nothing_that_ages(self, zoe: Guest, ade: Guest, order: Checkout) -> None:
+    def test_has_a_link_preview_without_changing_facts(self, zoe: Guest, ade: Guest, order: Checkout) -> None:
         def told() -> list[str]:
             return [line for line in words(Guest(order).get()).splitlines() if "og:" in line]
 
@@ -165,14 +165,14 @@ class TestPage:
 
 class TestTaking:
     @pytest.mark.rule("group.taken")
-    def test_goes_on_to_the_share(self, zoe: Guest) -> None:
+    def test_leads_to_the_share(self, zoe: Guest) -> None:
         assert zoe.take(2)["Location"] == f"{zoe.path}/2"
         page = words(zoe.get("/2"))
         assert "Your share" in page and "Finn" in page and "Kept for you until" in page
         assert "Finn’s share" in words(zoe.get())
 
     @pytest.mark.rule("group.taken")
-    def test_what_is_just_taken_is_told_and_the_rest_shown(
+    def test_a_share_that_was_just_taken_shows_a_notice_and_the_other_shares(
         self, zoe: Guest, ade: Guest, nameless: int
     ) -> None:
         zoe.take(2)
@@ -190,7 +190,7 @@ class TestTaking:
         assert "Zoeee" in words(ade.get())
 
     @pytest.mark.rule("group.own_link")
-    def test_tells_nobody_the_shares_own_link(self, zoe: Guest) -> None:
+    def test_does_not_reveal_the_shares_own_link(self, zoe: Guest) -> None:
         zoe.take(2)
         pages = [words(zoe.get()), words(zoe.get("/2"))]
         zoe.pay(2)
@@ -210,7 +210,7 @@ class TestTaking:
         ShareTake.objects.update(created_at=clock.now() - share_claim_limits.PER_ADDRESS.within)
         assert zoe.take(2).status_code == 303
 
-    def test_is_counted_for_two_hours(self, zoe: Guest) -> None:
+    def test_is_counted_only_until_its_record_is_deleted(self, zoe: Guest) -> None:
         zoe.take(2)
         tasks.delete_old_takes()
         assert ShareTake.objects.count() == 1
@@ -221,9 +221,9 @@ class TestTaking:
         assert not ShareTake.objects.exists()
 
 
-class TestTheWay:
+class TestPayingByTheGroupLink:
     @pytest.mark.rule("group.kept")
-    def test_is_paid_as_by_its_own_link(self, zoe: Guest, order: Checkout) -> None:
+    def test_pays_the_share_as_by_its_own_link(self, zoe: Guest, order: Checkout) -> None:
         zoe.take(2)
         assert zoe.pay(2)["Location"] == f"{zoe.path}/2"
         assert mates.settled(share(2)) == "reimbursed"
@@ -231,7 +231,7 @@ class TestTheWay:
 
     @pytest.mark.rule("group.pays")
     @pytest.mark.parametrize("step", ["", "/card", "/paid", "/confirmed"])
-    def test_of_a_share_that_another_has_taken_leads_back(self, zoe: Guest, ade: Guest, step: str) -> None:
+    def test_for_a_share_that_another_mate_took_leads_back(self, zoe: Guest, ade: Guest, step: str) -> None:
         zoe.take(2)
         assert ade.get(f"/2{step}")["Location"] == f"{ade.path}?taken=2"
         for post in ("/phone", "/code", "/decline", "/release", "/opt-in", "/another-card"):
@@ -248,7 +248,7 @@ class TestTheWay:
         assert before and after and (after - before).total_seconds() > 600
 
     @pytest.mark.rule("group.kept")
-    def test_of_who_is_still_signed_in_holds_it_as_long_at_once(self, zoe: Guest) -> None:
+    def test_when_already_signed_in_reserves_the_share_for_longer_at_once(self, zoe: Guest) -> None:
         zoe.take(2)
         zoe.sign_in(2)
         zoe.post("/2/release")
@@ -263,7 +263,7 @@ class TestTheWay:
         )
 
     @pytest.mark.rule("group.kept")
-    def test_of_who_was_too_slow_leads_back(self, zoe: Guest, ade: Guest) -> None:
+    def test_after_the_reservation_ended_leads_back(self, zoe: Guest, ade: Guest) -> None:
         zoe.take(2)
         pass_time()
         ade.take(2)
@@ -271,7 +271,7 @@ class TestTheWay:
 
     @pytest.mark.rule("group.kept")
     @pytest.mark.parametrize(("step", "query"), [("/2/decline", "?left=2"), ("/2/release", "")])
-    def test_back_frees_the_share(self, zoe: Guest, ade: Guest, step: str, query: str) -> None:
+    def test_and_going_back_frees_the_share(self, zoe: Guest, ade: Guest, step: str, query: str) -> None:
         zoe.take(2)
         back = zoe.post(step)["Location"]
         assert back == zoe.path + query and share(2).status == "open"
@@ -279,7 +279,7 @@ class TestTheWay:
         assert ade.take(2).status_code == 303
 
     @pytest.mark.rule("group.pays")
-    def test_by_its_own_link_waits_while_it_is_taken(self, zoe: Guest) -> None:
+    def test_blocks_the_shares_own_link_while_it_is_taken(self, zoe: Guest) -> None:
         zoe.take(2)
         own = Client()
         path = PaymentTarget(share(2).checkout, share(2)).address()
@@ -290,7 +290,7 @@ class TestTheWay:
         assert "is asking you for" in words(own.get(path))
 
 
-class TestTheCode:
+class TestTheQrCode:
     def test_is_black_on_white_and_leads_to_the_group(self, zoe: Guest) -> None:
         drawn = zoe.get("/qr.svg")
         assert drawn["Content-Type"] == "image/svg+xml" and b"#fff" in drawn.content
@@ -298,18 +298,16 @@ class TestTheCode:
         page = words(zoe.get("/qr"))
         assert "Scan, take a share, pay" in page and f"{zoe.path}/qr.svg" in page
 
-    def test_tells_its_script_who_has_come(self, zoe: Guest, ade: Guest) -> None:
+    def test_page_updates_show_who_has_taken_a_share(self, zoe: Guest, ade: Guest) -> None:
         ade.take(2)
         part = words(zoe.client.get(f"{zoe.path}/qr", headers={"HX-Request": "true"}))
         assert "taken" in part and "free" in part and "<html" not in part
 
-    def test_is_closed_to_where_it_was_opened(self, zoe: Guest, lead: Payer, order: Checkout) -> None:
+    def test_page_closes_to_where_it_was_opened(self, zoe: Guest, lead: Payer, order: Checkout) -> None:
         assert f'href="{zoe.path}"' in words(zoe.get("/qr"))
         assert f'href="/pay?id={order.pk}"' in words(lead.client.get(f"{zoe.path}/qr"))
 
-    def test_is_held_up_no_longer_once_nobody_can_come(
-        self, zoe: Guest, lead: Payer, order: Checkout
-    ) -> None:
+    def test_page_closes_once_no_share_is_left(self, zoe: Guest, lead: Payer, order: Checkout) -> None:
         for row in order.payment_requests.all():
             mates.pay(row)
             assert mates.settled(row) == "reimbursed"
@@ -322,7 +320,7 @@ class TestTheCode:
 
 
 @pytest.mark.rule("group.link")
-def test_nothing_is_taken_or_refused_by_who_only_looks(zoe: Guest) -> None:
+def test_a_get_request_never_takes_or_declines_a_share(zoe: Guest) -> None:
     """A GET request must not take or decline a share, because chat apps open each link in a message."""
     for step in ("/take", "/2/decline", "/2/release", "/2/reconsider", "/2/phone"):
         assert zoe.get(step).status_code == 405, step

@@ -46,8 +46,8 @@ def reminded(lead: Payer, network: Network) -> set[str]:
     return {phone for phone, _ in network.sent.values()}
 
 
-class TestTheOffer:
-    def test_stands_on_the_bill_on_the_last_day_alone(self, lead: Payer, asked: Checkout) -> None:
+class TestTheReminderOffer:
+    def test_is_on_the_bill_only_on_the_last_day(self, lead: Payer, asked: Checkout) -> None:
         ends_in(days=1, minutes=1)
         assert said(words(lead.get())) == ""
         ends_in(hours=23, minutes=59)
@@ -56,13 +56,13 @@ class TestTheOffer:
         )
         assert "Remind 2 mates by text" in said(words(lead.get()))
 
-    def test_reminds_nobody_unasked(self, lead: Payer, asked: Checkout, network: Network) -> None:
+    def test_sends_no_reminder_automatically(self, lead: Payer, asked: Checkout, network: Network) -> None:
         ends_in(hours=2)
         lead.get()
         send_all()
         assert network.sent == {}
 
-    def test_names_the_one_and_whom_we_cannot_text(self, lead: Payer, asked: Checkout) -> None:
+    def test_names_a_single_mate_and_those_without_a_number(self, lead: Payer, asked: Checkout) -> None:
         asked.payment_requests.filter(position=3).update(phone="")
         ends_in(hours=2)
         offer = said(words(lead.get()))
@@ -71,13 +71,13 @@ class TestTheOffer:
             and "We have no number for Amy. Share the link below" in offer
         )
 
-    def test_is_gone_once_all_is_paid_or_kept(self, lead: Payer, asked: Checkout) -> None:
+    def test_disappears_once_the_lead_keeps_all_shares(self, lead: Payer, asked: Checkout) -> None:
         for share in asked.payment_requests.all():
             lead.post("/cancel-share", share=str(share.pk))
         ends_in(hours=2)
         assert said(words(lead.get())) == ""
 
-    def test_is_kept_true_on_an_open_page(self, lead: Payer, finn: Mate, asked: Checkout) -> None:
+    def test_is_updated_on_an_open_page(self, lead: Payer, finn: Mate, asked: Checkout) -> None:
         ends_in(hours=2)
         before = seen(words(lead.get()))
         finn.pay()
@@ -97,7 +97,7 @@ class TestATap:
         assert hint in said(words(lead.get()))
         assert reminded(lead, network) == set()
 
-    def test_leaves_out_who_has_paid(
+    def test_does_not_remind_a_mate_who_has_paid(
         self, lead: Payer, finn: Mate, asked: Checkout, network: Network
     ) -> None:
         finn.pay()
@@ -107,7 +107,7 @@ class TestATap:
         ends_in(hours=23)
         assert reminded(lead, network) == {AMYS}
 
-    def test_reminds_the_others_where_one_has_stopped(
+    def test_reminds_the_others_if_one_number_has_stopped_texts(
         self, lead: Payer, asked: Checkout, network: Network
     ) -> None:
         Client().post(urlsplit(stopped_numbers.stop_link(outbox.number_digest(FINNS))).path)
@@ -121,7 +121,7 @@ class TestATap:
     def test_before_the_last_day_does_nothing(self, lead: Payer, asked: Checkout, network: Network) -> None:
         assert reminded(lead, network) == set()
 
-    def test_is_the_leads_alone_and_sends_to_nobody_else(
+    def test_is_only_for_the_lead_and_only_to_the_asked_mates(
         self, lead: Payer, finn: Mate, asked: Checkout, network: Network
     ) -> None:
         ends_in(hours=23)

@@ -13,11 +13,11 @@ pytestmark = pytest.mark.django_db
 
 
 class TestTheLead:
-    def test_shows_the_links_to_nobody_else(self, lead: Payer, order: Checkout) -> None:
+    def test_is_the_only_one_who_sees_the_links(self, lead: Payer, order: Checkout) -> None:
         page = words(Payer(order).get())
         assert "Confirmed and paid." in page and "/pay/share/" not in page and "Finn" not in page
 
-    def test_signs_in_again_on_another_phone(self, order: Checkout) -> None:
+    def test_can_sign_in_again_on_another_phone(self, order: Checkout) -> None:
         later = Payer(order)
         assert "Did you pay this?" in words(later.get())
         SmsMessage.objects.update(created_at=timezone.now() - limits.CODE_INTERVAL)
@@ -27,13 +27,13 @@ class TestTheLead:
         assert words(later.get()).count("/pay/share/") > 1
 
     @pytest.mark.rule("sign_in.payer_returns")
-    def test_is_the_only_one_who_gets_a_code_then(self, order: Checkout) -> None:
+    def test_is_the_only_one_who_gets_a_code_after_payment(self, order: Checkout) -> None:
         stranger = Payer(order)
         code_page = stranger.client.get(stranger.post("/phone", phone=FINN)["Location"])
         assert "6-digit" in words(code_page) and shown_code(code_page) == ""
         assert "/pay/share/" not in words(stranger.get())
 
-    def test_can_come_back_whatever_others_have_asked_for(self, order: Checkout) -> None:
+    def test_can_sign_in_again_despite_other_peoples_codes(self, order: Checkout) -> None:
         stranger = Payer(order)
         for number in range(codes.CODES_PER_SUBJECT + 1):
             stranger.post("/phone", phone=f"07700 90020{number}")
@@ -43,7 +43,7 @@ class TestTheLead:
         SmsMessage.objects.update(created_at=timezone.now() - limits.CODE_INTERVAL)
         assert later.post("/phone", phone="07700 900123").status_code == 303
 
-    def test_is_told_what_is_not_done_without_a_sign_in(self, lead: Payer, finn: Mate) -> None:
+    def test_must_sign_in_again_before_a_change_is_saved(self, lead: Payer, finn: Mate) -> None:
         lead.client.cookies.clear()
         answer = lead.post("/cancel-share", share=str(finn.share.pk))
         assert answer.status_code == 403 and "This was not saved." in words(answer)

@@ -23,7 +23,7 @@ class TestPaying:
         page = finn.client.get(finn.get("/card")["Location"])
         assert "Your bank declined this card." in words(page) and "Pay £20.00" in words(page)
 
-    def test_with_the_card_of_the_order_is_told(self, finn: Mate, order: Checkout) -> None:
+    def test_with_the_card_of_the_order_is_refused_with_a_reason(self, finn: Mate, order: Checkout) -> None:
         finn.pay("4242424242424242")
         assert mates.settled(finn.share) == "open"
         page = finn.client.get(finn.get("/card")["Location"])
@@ -37,14 +37,14 @@ class TestPaying:
         assert finn.get("/card")["Location"] == finn.path
         assert not Payment.objects.filter(subject=finn.share.pk).exists()
 
-    def test_may_still_say_no_on_the_card_page(self, finn: Mate, order: Checkout) -> None:
+    def test_can_still_be_declined_on_the_card_page(self, finn: Mate, order: Checkout) -> None:
         finn.sign_in()
         page = words(finn.client.get(finn.get("/card")["Location"]))
         assert f'action="{finn.path}/decline"' in page and "I’m not paying this" in page
         finn.post("/decline")
         assert finn.status() == "declined"
 
-    def test_twice_by_a_reload_is_once(self, finn: Mate, order: Checkout) -> None:
+    def test_with_a_reload_happens_once(self, finn: Mate, order: Checkout) -> None:
         finn.sign_in()
         card = {"number": mates.FINNS, "expiry": "08/49", "code": "123"}
         back = finn.client.post(finn.get("/card")["Location"], card)["Location"]
@@ -72,12 +72,12 @@ class TestPaying:
         mates.pump(order.pk)
         assert finn.status() == "paid"
 
-    def test_with_another_card_instead_of_confirming(self, finn: Mate, order: Checkout) -> None:
+    def test_without_confirming_can_be_restarted_with_another_card(self, finn: Mate, order: Checkout) -> None:
         finn.pay(CHALLENGED)
         assert finn.post("/another-card")["Location"] == finn.path
         assert finn.status() == "open" and finn.get()["Location"] == f"{finn.path}/card"
 
-    def test_that_the_bank_is_silent_about_is_told(self, finn: Mate, order: Checkout) -> None:
+    def test_shows_a_wait_if_the_bank_does_not_answer(self, finn: Mate, order: Checkout) -> None:
         fault_injection.set_fault(verb="authorize", mode="done_then_reset", times=1)
         finn.pay()
         assert "Checking with your bank" in words(finn.get())

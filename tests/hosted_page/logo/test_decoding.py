@@ -30,7 +30,7 @@ def turned() -> bytes:
     return files.written(Image.new("RGB", (200, 100), "red"), "JPEG", exif=exif)
 
 
-class TestTaken:
+class TestAcceptedLogo:
     @pytest.mark.parametrize(
         ("content", "seen"),
         [
@@ -62,7 +62,7 @@ class TestTaken:
             "grey",
         ],
     )
-    def test_is_whatever_a_png_or_jpeg_holds(self, content: bytes, seen: Any) -> None:
+    def test_can_be_any_kind_of_png_or_jpeg(self, content: bytes, seen: Any) -> None:
         if seen is None:
             assert refused(content).startswith("This picture is empty"), "all of it is the clear colour"
             return
@@ -72,7 +72,7 @@ class TestTaken:
         assert isinstance(found, tuple)
         assert all(abs(one - other) <= 2 for one, other in zip(found, seen, strict=True)), found
 
-    def test_stands_upright_and_says_nothing_else(self) -> None:
+    def test_is_rotated_upright_and_loses_its_metadata(self) -> None:
         picture = decode(turned())
         assert picture.size == (100, 200) and picture.info == {}
         assert b"Lea" not in files.written(picture)
@@ -81,11 +81,11 @@ class TestTaken:
         assert decode(files.written(files.disc("red"), pnginfo=named)).info == {}
 
     @pytest.mark.parametrize("side", [decoding.MIN_SIDE, decoding.MAX_SIDE])
-    def test_has_so_many_pixels_a_side(self, side: int) -> None:
+    def test_can_have_the_minimum_or_maximum_size(self, side: int) -> None:
         assert decode(files.logo(size=(side, side))).size == (side, side)
 
 
-class TestRefused:
+class TestRefusedLogo:
     @pytest.mark.parametrize(
         "content",
         [
@@ -100,7 +100,7 @@ class TestRefused:
         ],
         ids=["nothing", "svg", "gif", "bmp", "tiff", "webp", "eps", "large"],
     )
-    def test_is_any_other_kind_or_a_large_file(self, content: bytes) -> None:
+    def test_is_of_another_kind_or_too_large(self, content: bytes) -> None:
         assert refused(content) == KIND
 
     @pytest.mark.parametrize(
@@ -116,13 +116,13 @@ class TestRefused:
         ],
         ids=["cut", "signature", "junk", "jpeg_cut", "chunk", "tail", "ones"],
     )
-    def test_is_what_is_damaged(self, content: bytes) -> None:
+    def test_is_damaged(self, content: bytes) -> None:
         assert refused(content) == DAMAGED
 
     @pytest.mark.parametrize(
         "claimed", [(1025, 64), (64, 1025), (50_000, 50_000), (2**31 - 1, 2**31 - 1), (31, 64)]
     )
-    def test_is_what_says_that_it_is_too_large_before_a_pixel_is_decoded(
+    def test_claims_too_many_pixels_and_is_not_decoded(
         self, claimed: tuple[int, int], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def decoded(*_: Any) -> None:
@@ -132,19 +132,19 @@ class TestRefused:
         said = refused(files.claiming(*claimed))
         assert said.startswith("Use a picture of 32 to 1,024 pixels a side.") and f"{claimed[0]:,}" in said
 
-    def test_is_what_moves(self) -> None:
+    def test_is_animated(self) -> None:
         assert refused(files.moving()) == "Use a picture that does not move."
 
-    def test_is_what_shows_nothing(self) -> None:
+    def test_is_empty(self) -> None:
         empty = files.written(Image.new("RGBA", (64, 64), (255, 0, 0, 0)))
         assert refused(empty).startswith("This picture is empty.")
 
     @pytest.mark.parametrize(("unpacked", "pieces"), [(50_000_000, 1), (200_000, 40)])
-    def test_is_what_unpacks_to_far_more_than_it_weighs(self, unpacked: int, pieces: int) -> None:
+    def test_unpacks_to_much_more_than_its_size(self, unpacked: int, pieces: int) -> None:
         content = files.with_text(unpacked, pieces)
         assert len(content) < decoding.MAX_BYTES and refused(content) == DAMAGED
 
-    def test_is_a_jpeg_that_is_walked_over_again_and_again(self) -> None:
+    def test_is_a_jpeg_with_too_many_scans(self) -> None:
         whole = files.written(files.noise((1024, 64)), "JPEG", progressive=True, quality=20)
         at = whole.rindex(b"\xff\xda")
         scans = whole[:-2] + whole[at:-2] * 200
@@ -153,7 +153,7 @@ class TestRefused:
             "Save this JPEG again"
         )
 
-    def test_opens_nothing_by_the_name_of_another_kind(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_is_never_decoded_as_another_kind(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def opened(*_: Any, **__: Any) -> None:
             raise AssertionError("A decoder is guessed.")
 

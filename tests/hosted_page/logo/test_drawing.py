@@ -22,27 +22,27 @@ def middle(png: bytes) -> tuple[int, int, int]:
 
 
 @pytest.mark.rule("brand.logo_seen")
-class TestGround:
+class TestBackground:
     @pytest.mark.parametrize(
         ("colour", "ground"),
         [("white", INK), ("#eee", INK), ("black", WHITE), ("#A61C59", WHITE), ("#888", WHITE)],
     )
-    def test_is_what_the_logo_is_seen_on(self, colour: str, ground: tuple[int, int, int]) -> None:
+    def test_contrasts_with_the_logo(self, colour: str, ground: tuple[int, int, int]) -> None:
         drawn = draw(files.logo(colour))
         assert corner(drawn.mark) == corner(drawn.card) == ground
         assert middle(drawn.mark) != ground
 
-    def test_loses_the_smaller_part_of_a_logo_of_two_colours(self) -> None:
+    def test_contrasts_with_the_larger_part_of_a_two_coloured_logo(self) -> None:
         picture = files.disc("white")
         picture.paste((0, 0, 0, 255), (90, 90, 110, 110))
         assert corner(draw(files.written(picture)).mark) == INK
 
-    def test_is_the_logos_own_where_it_has_one(self) -> None:
+    def test_is_the_logos_own_background_if_it_has_one(self) -> None:
         drawn = draw(files.written(Image.new("RGB", (100, 100), "#A61C59")))
         assert corner(drawn.mark) == middle(drawn.mark) == (166, 28, 89)
         assert corner(drawn.card) == PAPER
 
-    def test_of_a_narrow_picture_goes_on_in_its_own_colour(self) -> None:
+    def test_of_a_narrow_picture_continues_its_own_colour(self) -> None:
         drawn = draw(files.written(Image.new("RGB", (50, 400), "#A61C59")))
         assert drawn.width == 36 and corner(drawn.mark) == (166, 28, 89)
 
@@ -63,7 +63,7 @@ class TestMark:
         assert draw(files.written(wide)).width == 36
 
     @pytest.mark.parametrize("size", [(300, 150), (150, 150)])
-    def test_is_light_whatever_it_shows(self, size: tuple[int, int]) -> None:
+    def test_is_a_small_file_for_any_picture(self, size: tuple[int, int]) -> None:
         noise = draw(files.written(files.noise(size)))
         assert len(noise.mark) <= drawing.MARK_BYTES
         assert len(noise.card) < 300 * 1024, "chats take no larger ones"
@@ -71,7 +71,7 @@ class TestMark:
 
 @pytest.mark.rule("brand.logo")
 class TestCard:
-    def test_is_striped_and_says_so_in_test_mode_alone(self) -> None:
+    def test_is_striped_and_labelled_only_in_test_mode(self) -> None:
         content = files.logo("black")
         live, test = draw(content).card, draw(content, is_test=True).card
         assert files.size(live) == files.size(test) == (1200, 630)

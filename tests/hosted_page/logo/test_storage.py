@@ -62,7 +62,7 @@ class TestPages:
         page = payer.get().content.decode()
         assert f'class="receipt-logo" src="{shown.mark}" width="36" height="36"' in page
 
-    def test_of_a_card_that_were_opened_before_an_upgrade_have_the_initial(self, acme: Merchant) -> None:
+    def test_of_a_card_session_from_before_an_upgrade_have_the_initial(self, acme: Merchant) -> None:
         checkout = factories.checkout(acme)
         show_logo(acme)
         around = card_page.page_context(PaymentTarget(checkout))
@@ -106,7 +106,7 @@ class TestAddress:
             assert Client().post(address).status_code == 405
             assert Client().head(address).content == b""
 
-    def test_is_a_new_one_for_each_logo_and_the_old_one_is_404(self, acme: Merchant, rival: Merchant) -> None:
+    def test_changes_with_each_logo_and_the_old_one_is_a_404(self, acme: Merchant, rival: Merchant) -> None:
         first = show_logo(acme)
         storage.remove(acme.pk)
         assert Client().get(first.mark).status_code == 404
@@ -117,7 +117,7 @@ class TestAddress:
         for address in gone:
             assert Client().get(address).status_code == 404, address
 
-    def test_outlives_a_change_of_the_colour(self, acme: Merchant) -> None:
+    def test_still_works_after_a_change_of_the_colour(self, acme: Merchant) -> None:
         shown = show_logo(acme)
         acme.brand_version += 1
         acme.save()

@@ -85,7 +85,9 @@ class TestALink:
         assert data["customer"] == {"name": None, "email": "lea@example.com", "phone": None}
         assert data["opt_in"]["sms_marketing"] is None
 
-    def test_tells_no_number_also_where_the_lead_is_signed_in(self, path: str, lea: Payer) -> None:
+    def test_does_not_send_the_leads_number_even_if_the_lead_is_signed_in(
+        self, path: str, lea: Payer
+    ) -> None:
         lea.client.post(path, TICKED)
         assert told()[-1]["customer"]["phone"] is None
 
@@ -99,31 +101,31 @@ class TestALink:
 
     @pytest.mark.rule("opt_in.link")
     @pytest.mark.parametrize("placement", ["app", "other"])
-    def test_says_where_it_stood(self, api: Api, lea: Payer, placement: str) -> None:
+    def test_reports_its_placement_with_the_consent(self, api: Api, lea: Payer, placement: str) -> None:
         url = self.link(api, lea, f"?placement={placement}")["data"]["url"]
         Client().post(urlsplit(url).path, TICKED)
         assert told()[-1]["opt_in"]["placement"] == placement
 
     @pytest.mark.parametrize("placement", ["success_page", "pay_link", "mail", ""])
-    def test_stands_nowhere_else(self, api: Api, lea: Payer, placement: str) -> None:
+    def test_with_an_unknown_placement_is_refused(self, api: Api, lea: Payer, placement: str) -> None:
         refused = api.get(f"checkouts/{lea.checkout.pk}/opt-in-link?placement={placement}")
         assert refused.status_code == 422 and refused.json()["error"]["param"] == "placement"
 
-    def test_is_no_other_merchants(self, rival_api: Api, lea: Payer) -> None:
+    def test_is_a_404_for_another_merchant(self, rival_api: Api, lea: Payer) -> None:
         assert rival_api.get(f"checkouts/{lea.checkout.pk}/opt-in-link").status_code == 404
 
     @pytest.mark.parametrize("change", [lambda path: path[:-1], lambda path: path.replace(":", ".", 1)])
-    def test_that_was_changed_is_none(self, path: str, change: Callable[[str], str]) -> None:
+    def test_that_was_changed_is_a_404(self, path: str, change: Callable[[str], str]) -> None:
         assert Client().get(change(path)).status_code == 404
         assert Client().post(change(path), TICKED).status_code == 404
 
     @pytest.mark.rule("opt_in.link")
-    def test_that_is_too_old_is_none(self, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_that_has_expired_is_a_404(self, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(opt_in_link, "LIFE", timedelta(0))
         assert Client().get(path).status_code == 404
 
     @pytest.mark.rule("opt_in.free")
-    def test_of_a_merchant_who_has_it_off_offers_nothing(
+    def test_of_a_merchant_without_the_opt_in_has_no_address(
         self, api: Api, path: str, lea: Payer, shop: Merchant
     ) -> None:
         shop.opt_in_enabled = False
@@ -136,7 +138,7 @@ class TestALink:
 
 class TestTheLead:
     @pytest.mark.rule("opt_in.every_tick", "opt_in.phone")
-    def test_ticks_and_the_merchant_is_told(self, lea: Payer) -> None:
+    def test_ticks_the_box_and_the_merchant_is_notified(self, lea: Payer) -> None:
         page = words(lea.get())
         assert "Acme Tickets may send me offers by e\N{NON-BREAKING HYPHEN}mail and text." in page
         assert 'name="opt_in" value="yes"' in page and " checked" not in page, "never ticked beforehand"
@@ -165,7 +167,7 @@ class TestTheLead:
         assert (kept.email, kept.text.version) == ("lea@example.com", 1)
 
     @pytest.mark.rule("opt_in.every_tick")
-    def test_is_told_of_every_time(self, lea: Payer) -> None:
+    def test_ticks_twice_and_the_merchant_is_notified_twice(self, lea: Payer) -> None:
         for email in ("lea@example.com", "lea@work.example"):
             lea.post("/opt-in", **{**TICKED, "email": email})
         one, other = told()
@@ -175,43 +177,43 @@ class TestTheLead:
     @pytest.mark.parametrize(
         "email", ["", "lea", "lea@", "@example.com", "a b@example.com", "x" * 300 + "@e.example"]
     )
-    def test_is_asked_again_for_an_address(self, lea: Payer, email: str) -> None:
+    def test_with_an_invalid_email_address_is_asked_again(self, lea: Payer, email: str) -> None:
         answer = lea.post("/opt-in", **{**TICKED, "email": email})
         assert answer.status_code == 422 and "Enter an e\N{NON-BREAKING HYPHEN}mail address" in words(answer)
         assert "Confirmed and paid" in words(answer) and told() == []
 
     @pytest.mark.rule("opt_in.free")
-    def test_who_has_not_ticked_agrees_to_nothing(self, lea: Payer) -> None:
+    def test_who_has_not_ticked_the_box_gives_no_consent(self, lea: Payer) -> None:
         answer = lea.post("/opt-in", email="lea@example.com", version="1")
         assert answer.status_code == 422 and "Offers are optional." in words(answer) and told() == []
         assert 'value="lea@example.com"' in words(answer)
 
-    def test_is_nobody_who_only_has_the_link(self, lea: Payer) -> None:
+    def test_is_not_a_stranger_who_has_the_link(self, lea: Payer) -> None:
         stranger = Payer(lea.checkout)
         assert "Hear from" not in words(stranger.get())
         answer = stranger.post("/opt-in", **TICKED)
         assert answer.status_code == 403 and "This was not saved." in words(answer) and told() == []
 
-    def test_is_not_asked_where_the_shop_does_not(self, lea: Payer, shop: Merchant) -> None:
+    def test_is_not_asked_if_the_shop_has_disabled_the_opt_in(self, lea: Payer, shop: Merchant) -> None:
         shop.opt_in_enabled = False
         shop.save()
         assert "Hear from" not in words(lea.get())
         assert lea.post("/opt-in", **TICKED).status_code == 303 and told() == []
 
     @pytest.mark.rule("opt_in.link")
-    def test_cannot_tell_the_shop_for_ever(self, lea: Payer) -> None:
+    def test_can_tick_only_a_limited_number_of_times(self, lea: Payer) -> None:
         for _ in range(consent.MAX_TICKS):
             assert lea.post("/opt-in", **TICKED).status_code == 303
         assert lea.post("/opt-in", **TICKED).status_code == 422 and len(told()) == consent.MAX_TICKS
 
-    def test_of_a_version_that_never_was_agrees_to_the_words_of_now(self, lea: Payer) -> None:
+    def test_with_an_unknown_version_consents_to_the_current_wording(self, lea: Payer) -> None:
         for version in ("", "x", "7", "9" * 5000, "²"):
             assert lea.post("/opt-in", **{**TICKED, "version": version}).status_code == 303
         assert {data["opt_in"]["text_version"] for data in told()} == {1}
 
 
 class TestTheName:
-    def test_is_asked_of_who_has_told_none_and_kept(self, lea: Payer) -> None:
+    def test_is_asked_of_a_payer_without_a_name_and_stored(self, lea: Payer) -> None:
         Customer.objects.update(name="")
         assert 'name="name"' in words(lea.get())
         lea.post("/opt-in", **TICKED, name="  Lea\tBrown ")
@@ -223,18 +225,18 @@ class TestTheName:
         lea.post("/opt-in", **TICKED, name="Somebody")
         assert told()[0]["customer"]["name"] == Customer.objects.get().name == "Lea"
 
-    def test_of_who_is_not_signed_in_is_told_and_not_kept(self, finn: Mate) -> None:
+    def test_of_a_payer_who_is_not_signed_in_is_sent_but_not_stored(self, finn: Mate) -> None:
         finn.post("/opt-in", **TICKED, name="Finn")
         assert told()[0]["customer"]["name"] == "Finn"
         assert not Customer.objects.filter(name="Finn").exists()
 
-    def test_stays_where_the_address_is_wrong(self, finn: Mate) -> None:
+    def test_is_kept_in_the_form_if_the_email_address_is_invalid(self, finn: Mate) -> None:
         assert 'value="Finn"' in words(finn.post("/opt-in", opt_in="yes", name="Finn", email="x"))
 
 
 class TestAFriend:
     @pytest.mark.rule("opt_in.phone")
-    def test_ticks_at_the_link_without_signing_in(self, finn: Mate) -> None:
+    def test_can_tick_at_the_pay_link_without_signing_in(self, finn: Mate) -> None:
         assert "Hear from" in words(finn.get())
         saved = finn.post("/opt-in", **{**TICKED, "email": "finn@example.com"})
         assert "Saved." in words(finn.client.get(saved["Location"]))
@@ -243,36 +245,38 @@ class TestAFriend:
         assert data["customer"] == {"name": None, "email": "finn@example.com", "phone": None}
         assert (data["opt_in"]["sms_marketing"], data["opt_in"]["placement"]) == (None, "pay_link")
 
-    def test_who_is_not_signed_in_is_known_again_by_the_address(self, finn: Mate) -> None:
+    def test_who_is_not_signed_in_is_recognised_by_the_email_address(self, finn: Mate) -> None:
         for email in ("finn@example.com", "FINN@example.com", "amy@example.com"):
             finn.post("/opt-in", **{**TICKED, "email": email})
         one, again, other = (data["customer_id"] for data in told())
         assert one == again != other
 
-    def test_who_is_not_signed_in_is_never_taken_for_who_is(self, lea: Payer, finn: Mate) -> None:
+    def test_who_is_not_signed_in_is_never_matched_to_a_signed_in_person(
+        self, lea: Payer, finn: Mate
+    ) -> None:
         lea.post("/opt-in", **TICKED)
         finn.post("/opt-in", **TICKED)
         leads, somebodys = told()
         assert leads["customer_id"] != somebodys["customer_id"] and somebodys["customer"]["phone"] is None
 
-    def test_who_is_signed_in_has_a_number(self, finn: Mate) -> None:
+    def test_who_is_signed_in_is_sent_with_a_number(self, finn: Mate) -> None:
         finn.pay()
         finn.post("/opt-in", **TICKED)
         (data,) = told()
         assert data["customer"]["phone"] == "+447700900456" and data["opt_in"]["sms_marketing"] is True
 
-    def test_may_go_on_without(self, finn: Mate) -> None:
+    def test_can_continue_without_ticking(self, finn: Mate) -> None:
         finn.post("/opt-in", email="x")
         assert finn.post("/phone", phone=FINN).status_code == 303 and told() == []
 
-    def test_is_asked_again_beside_what_is_asked_for(self, finn: Mate) -> None:
+    def test_with_an_invalid_email_address_stays_on_the_share_page(self, finn: Mate) -> None:
         answer = finn.post("/opt-in", **{**TICKED, "email": "x"})
         assert answer.status_code == 422 and "is asking you for" in words(answer)
 
 
-class TestTheWords:
+class TestTheWording:
     @pytest.mark.rule("opt_in.words")
-    def test_are_kept_as_they_were_shown(self, lea: Payer, shop: Merchant) -> None:
+    def test_is_stored_as_it_was_shown(self, lea: Payer, shop: Merchant) -> None:
         lea.get()
         OptInText.objects.create(merchant=shop, version=2, text="Acme may write to me.")
         assert "Acme may write to me." in words(lea.get())
@@ -283,7 +287,7 @@ class TestTheWords:
 
     @pytest.mark.rule("opt_in.words")
     @pytest.mark.parametrize("language", [code for code, _ in settings.LANGUAGES])
-    def test_of_ours_name_the_shop_as_it_is_called_today(self, shop: Merchant, language: str) -> None:
+    def test_of_ours_has_the_current_name_of_the_shop(self, shop: Merchant, language: str) -> None:
         with translation.override(language):
             first = consent.wording(shop)
             shop.name = "Acme"
@@ -294,7 +298,7 @@ class TestTheWords:
             assert consent.wording(shop) == second and consent.text_of_version(shop, "1") == first
             assert OptInText.objects.get(version=1).text == first.text, "what was shown before stays"
 
-    def test_of_ours_are_those_of_before_again_under_a_name_of_before(self, shop: Merchant) -> None:
+    def test_of_ours_is_reused_if_the_shop_takes_its_former_name_again(self, shop: Merchant) -> None:
         first = consent.wording(shop)
         for name in ("Acme", "Acme Tickets"):
             shop.name = name
@@ -302,18 +306,18 @@ class TestTheWords:
         assert shown == first and OptInText.objects.count() == 2
 
     @pytest.mark.rule("opt_in.words")
-    def test_of_the_shops_own_outlast_its_name(self, shop: Merchant) -> None:
+    def test_of_the_shop_does_not_change_with_its_name(self, shop: Merchant) -> None:
         own = consent.save_text(shop, text="Acme Tickets may write to me.", language="en-gb")
         shop.name = "Acme"
         assert consent.wording(shop) == own and OptInText.objects.count() == 1
 
-    def test_cost_one_statement(self, shop: Merchant, django_assert_num_queries: Callable[..., Any]) -> None:
+    def test_costs_one_statement(self, shop: Merchant, django_assert_num_queries: Callable[..., Any]) -> None:
         consent.wording(shop)
         with django_assert_num_queries(1):
             consent.wording(shop)
 
     @pytest.mark.rule("opt_in.words")
-    def test_and_the_ticks_never_change(self, lea: Payer) -> None:
+    def test_and_the_consents_are_append_only(self, lea: Payer) -> None:
         lea.post("/opt-in", **TICKED)
         for model in (OptInText, OptIn):
             with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
@@ -323,11 +327,11 @@ class TestTheWords:
         with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
             OptIn.objects.update(email="other@example.com", placement="app")
 
-    def test_may_be_encrypted_anew(self, lea: Payer) -> None:
+    def test_allows_to_encrypt_a_consent_again(self, lea: Payer) -> None:
         lea.post("/opt-in", **TICKED)
         assert OptIn.objects.update(email="lea@example.com") == 1
 
-    def test_are_kept_beside_an_address_that_nobody_can_read(self, lea: Payer) -> None:
+    def test_is_stored_with_an_encrypted_email_address(self, lea: Payer) -> None:
         lea.post("/opt-in", **TICKED)
         with connection.cursor() as cursor:
             cursor.execute("SELECT email || email_digest FROM hosted_page_optin")
@@ -339,7 +343,7 @@ class TestTheHelper:
         path = f"/api/sandbox/v1/checkouts/{checkout.pk}/opt-in"
         return api.client.post(path, fields, content_type="application/json", headers=api.headers({}))
 
-    def test_ticks_for_the_lead_and_for_a_friend(self, lea: Payer, finn: Mate, api: Api) -> None:
+    def test_can_tick_for_the_lead_and_for_a_friend(self, lea: Payer, finn: Mate, api: Api) -> None:
         shown = self.post(api, lea.checkout, email="lea@example.com").json()["data"]
         assert shown == {"event_id": str(Event.objects.get(type="marketing.opted_in").pk)}
         self.post(api, lea.checkout, email="finn@example.com", subject="friend", placement="email_link")
@@ -348,7 +352,7 @@ class TestTheHelper:
         assert (friends["subject"], friends["opt_in"]["placement"]) == ("friend", "email_link")
 
     @pytest.mark.rule("opt_in.link")
-    def test_has_an_end_for_each_link(self, lea: Payer, finn: Mate, api: Api) -> None:
+    def test_has_a_limit_for_each_link(self, lea: Payer, finn: Mate, api: Api) -> None:
         for _ in range(consent.MAX_TICKS):
             assert self.post(api, lea.checkout, email="lea@example.com").status_code == 200
         refused = self.post(api, lea.checkout, email="lea@example.com")

@@ -24,27 +24,27 @@ def at_stripe(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("query", ["", "?step=", "?step=card", "?step=ImNhcmQi:1abcde:xyz"])
-def test_nobody_else_sees_them(client: Client, query: str) -> None:
+def test_check_pages_are_a_404_without_a_valid_signature(client: Client, query: str) -> None:
     assert client.get(f"/pay/check{query}").status_code == 404
 
 
-def test_address_is_good_for_a_minute(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_page_address_is_valid_for_a_minute(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     address = check_page.check_address(check_page.FIRST_STEP)
     assert client.get(address).status_code == 200 and client.post(address).status_code == 405
     monkeypatch.setattr(check_page, "SECONDS", -1)
     assert client.get(address).status_code == 404
 
 
-def test_first_step_is_the_phone_step(client: Client) -> None:
+def test_first_check_page_is_the_phone_step(client: Client) -> None:
     page = client.get(check_page.check_address(check_page.FIRST_STEP))
     assert "Your mobile number" in words(page)
 
 
-def test_card_page_of_a_provider_elsewhere_is_not_here(client: Client) -> None:
+def test_card_check_page_does_not_exist_for_a_provider_elsewhere(client: Client) -> None:
     assert client.get(check_page.check_address(check_page.CARD)).status_code == 404
 
 
-def test_card_page_under_our_host_is_as_an_orders(
+def test_card_check_page_under_our_host_equals_that_of_an_order(
     client: Client, lea: Payer, at_stripe: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = client.get(check_page.check_address(check_page.CARD))
@@ -60,7 +60,7 @@ def test_card_page_under_our_host_is_as_an_orders(
     assert {part.partition(" ")[0] for part in policies[0] ^ policies[1]} == {"form-action"}
 
 
-def test_sample_has_what_a_card_page_of_an_order_has(unpaid: Checkout) -> None:
+def test_sample_data_has_the_fields_of_a_card_page(unpaid: Checkout) -> None:
     real = card_page.page_context(
         PaymentTarget(Checkout.objects.select_related("merchant").get(pk=unpaid.pk))
     )
@@ -68,7 +68,7 @@ def test_sample_has_what_a_card_page_of_an_order_has(unpaid: Checkout) -> None:
     assert sample.keys() == real.keys() and sample["order"].keys() == real["order"].keys()
 
 
-def test_sample_has_what_the_page_of_a_signed_in_payer_has(unpaid: Checkout) -> None:
+def test_sample_data_has_the_fields_of_a_signed_in_payers_page(unpaid: Checkout) -> None:
     payer = Payer(unpaid)
     payer.sign_in()
     target = PaymentTarget(Checkout.objects.select_related("merchant", "lead").get(pk=unpaid.pk))
@@ -78,13 +78,13 @@ def test_sample_has_what_the_page_of_a_signed_in_payer_has(unpaid: Checkout) -> 
     assert leave is not None and sample["leave"].keys() == leave.keys()
 
 
-def test_card_page_of_the_sandbox_bank_is_a_visit_to_its_page(client: Client) -> None:
+def test_card_check_page_of_the_sandbox_bank_is_its_own_page(client: Client) -> None:
     address = check_page.card_page()
     assert isinstance(address, str) and provider.current_provider().page_origins == ()
     assert CardSession.objects.count() == 1 and "Card form by Sandbox Bank" in words(client.get(address))
 
 
-def test_it_stores_nothing(
+def test_check_pages_store_nothing(
     client: Client, at_stripe: None, django_assert_num_queries: Callable[..., object]
 ) -> None:
     with django_assert_num_queries(0):  # type: ignore[attr-defined]

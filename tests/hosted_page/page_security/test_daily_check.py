@@ -72,14 +72,14 @@ class TestAnUnchangedPage:
         tasks.check_card_page()
         assert not Discrepancy.objects.exists()
 
-    def test_is_read_with_every_script_of_ours(self, network: Network) -> None:
+    def test_is_read_together_with_all_our_scripts(self, network: Network) -> None:
         daily_check.run()
         first, card, *scripts = network.asked
         here = settings.BASE_URL
         assert first == f"{here}/pay/check" and card.startswith(f"{here}/bank/card/")
         assert scripts == [f"{here}/static/{script.name}" for script in inventory.SCRIPTS if script.is_ours]
 
-    def test_is_the_providers_script_under_our_host(
+    def test_under_our_host_with_the_providers_script_is_accepted(
         self, network: Network, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(safe_answers, "card_page", StripeProvider().open_card_form)
@@ -87,7 +87,7 @@ class TestAnUnchangedPage:
         assert found.changes == [] and found.unanswered == []
         assert [path for path in found.looked_at if path == "/pay/check"] == ["/pay/check"] * 2
 
-    def test_of_a_provider_elsewhere_is_the_providers(
+    def test_at_a_provider_elsewhere_is_not_read(
         self, network: Network, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(safe_answers, "card_page", lambda _form: "https://provider.example/card")
@@ -123,7 +123,7 @@ class TestAChange:
         network.change = change
         assert f"{FIRST}: {said}" in changes() and f"{CARD}: {said}" in changes()
 
-    def test_of_a_header_that_is_sent_twice_is_seen(self, network: Network) -> None:
+    def test_of_a_header_that_is_sent_twice_is_named(self, network: Network) -> None:
         network.change = lambda answer: answer.headers.add("X-Frame-Options", "ALLOWALL")
         assert "X-Frame-Options is DENY, ALLOWALL, not DENY." in changes()
 
@@ -157,7 +157,7 @@ class TestAChange:
         assert f"js/card.js is delivered with other contents: {digest}." in changes()
         assert len(daily_check.check().changes) == sum(script.is_ours for script in inventory.SCRIPTS)
 
-    def test_that_leads_elsewhere_is_named_and_not_followed(self, network: Network) -> None:
+    def test_that_redirects_is_named_and_not_followed(self, network: Network) -> None:
         def change(answer: Any) -> None:
             answer.status, answer.headers["Location"] = 302, "https://evil.example/pay"
 
@@ -179,7 +179,7 @@ class TestTheDiscrepancy:
         assert found.kind == "card_page_changed" and found.merchant is None
         assert found.facts == {"changes": [f"{CARD} has an inline script.", f"{FIRST} has an inline script."]}
 
-    def test_of_other_changes_is_another_one(self, tampered: Network) -> None:
+    def test_of_other_changes_is_a_second_one(self, tampered: Network) -> None:
         daily_check.run()
         tampered.change = lambda answer: answer.replace("</body>", "<iframe></iframe></body>")
         daily_check.run()
@@ -213,7 +213,7 @@ class TestSilence:
 
         monkeypatch.setattr(http, "request", request)
 
-    def test_is_a_discrepancy_until_a_check_gets_answers(
+    def test_is_a_discrepancy_until_a_check_succeeds(
         self, silent: None, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         tasks.check_card_page()
@@ -226,12 +226,14 @@ class TestSilence:
         found.refresh_from_db()
         assert found.closed_at is not None and "A later check got all answers." in found.note
 
-    def test_is_an_answer_of_500_too(self, network: Network) -> None:
+    def test_includes_a_5xx_response(self, network: Network) -> None:
         network.change = lambda answer: setattr(answer, "status", 503)
         found = daily_check.check()
         assert found.changes == [] and "/pay/check answers 503 instead of 200." in found.unanswered
 
-    def test_of_the_provider_is_told_apart(self, network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_of_the_provider_is_reported_separately(
+        self, network: Network, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         def unreachable(_form: Any) -> Any:
             raise ProviderUnreachable
 

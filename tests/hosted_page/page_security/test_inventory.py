@@ -75,7 +75,7 @@ def environment() -> Environment:
     return page_templates.environment()
 
 
-def test_pages_are_all_templates_of_payers(environment: Environment) -> None:
+def test_the_inventory_covers_all_payers_templates(environment: Environment) -> None:
     pages = {
         name
         for name in environment.list_templates()
@@ -89,7 +89,7 @@ def test_table_has_each_script_that_a_template_can_load(environment: Environment
     assert {script.name for script in inventory.scripts_of(page)} == set(named_in(environment, page))
 
 
-def test_each_row_says_who_and_why_and_exists() -> None:
+def test_each_row_names_an_owner_a_reason_and_existing_pages() -> None:
     for script in inventory.SCRIPTS:
         assert script.owner and script.reason.endswith(".") and len(script.reason) > 20
         assert script.pages and set(script.pages) <= set(inventory.PAGES)

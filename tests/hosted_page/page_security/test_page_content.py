@@ -16,7 +16,7 @@ def test_scripts_are_listed_with_their_integrity() -> None:
 END_OF_COMMENT = "an end of a comment that readers understand differently"
 
 
-def test_the_first_of_two_addresses_counts_as_in_browsers() -> None:
+def test_the_first_of_two_equal_attributes_counts_as_in_browsers() -> None:
     text = "<script src='/evil.js' integrity='' src='/a.js' integrity='sha256-x'></script>"
     assert page_content.read_content(text).scripts == [LoadedScript("/evil.js", "")]
 
@@ -36,12 +36,12 @@ def test_the_first_of_two_addresses_counts_as_in_browsers() -> None:
         ("<form action='javascript:go()'></form>", "an address of inline code in form, action"),
     ],
 )
-def test_everything_else_that_can_run_code_is_named(text: str, other: str) -> None:
+def test_everything_else_that_can_run_code_is_reported(text: str, other: str) -> None:
     assert page_content.read_content(f"<p>{text}").other == [other]
 
 
 @pytest.mark.parametrize(
     "text", ["", "\x00", "<", "<script src='x", "<!--<script>alert(1)</script>-->", "<p hidden>"]
 )
-def test_any_text_is_read(text: str) -> None:
+def test_any_text_can_be_parsed(text: str) -> None:
     assert page_content.read_content(text).other == []

@@ -45,15 +45,15 @@ def rows() -> list[tuple[str, str, str, int]]:
     return list(CspReport.objects.values_list("page", "directive", "blocked", "count").order_by("blocked"))
 
 
-class TestWhatIsKept:
-    def test_is_one_row_for_each_kind_of_page_directive_and_host(self) -> None:
+class TestStoredReports:
+    def test_have_one_row_for_each_page_kind_directive_and_host(self) -> None:
         assert send([violation(), violation()]).status_code == 204
         assert send([violation(blockedURL="https://evil.example/other.js")]).status_code == 204
         assert rows() == [("hosted page", "script-src-elem", "evil.example", 3)]
         row = CspReport.objects.get()
         assert timezone.now() - row.last_seen < timedelta(minutes=1) and row.first_seen < row.last_seen
 
-    def test_comes_from_the_older_kind_of_report_too(self) -> None:
+    def test_include_the_older_report_format(self) -> None:
         report = {
             "document-uri": f"{HOST}/bank/card/0193c0de-1111-7000-8000-00000000beef",
             "violated-directive": "script-src 'self'",
@@ -75,7 +75,7 @@ class TestWhatIsKept:
             ("/payroll", "other"),
         ],
     )
-    def test_names_the_kind_of_page_and_never_its_address(self, path: str, page: str) -> None:
+    def test_name_the_kind_of_page_and_never_its_address(self, path: str, page: str) -> None:
         send([violation(documentURL=HOST + path)])
         assert rows()[0][0] == page
 
@@ -95,11 +95,11 @@ class TestWhatIsKept:
             ("", "other"),
         ],
     )
-    def test_holds_a_host_and_nothing_else_of_an_address(self, blocked: str, kept: str) -> None:
+    def test_contain_only_the_host_of_an_address(self, blocked: str, kept: str) -> None:
         assert send([violation(blockedURL=blocked)]).status_code == 204
         assert [row[2] for row in rows()] == [kept]
 
-    def test_holds_no_other_text_of_the_sender(self) -> None:
+    def test_contain_no_other_text_of_the_sender(self) -> None:
         send([violation(effectiveDirective="lea@mail.example", sample="4242424242424242", referrer=TOKEN)])
         with connection.cursor() as cursor:
             cursor.execute("SELECT hosted_page_cspreport::text FROM hosted_page_cspreport")
@@ -107,20 +107,20 @@ class TestWhatIsKept:
         assert "other" in kept and not [word for word in ("lea@", "4242", TOKEN, "beef") if word in kept]
 
     @pytest.mark.parametrize("kind", ["chrome", "moz", "safari", "safari-web", "ms-browser"])
-    def test_is_nothing_of_a_browsers_extensions(self, kind: str) -> None:
+    def test_exclude_browser_extensions(self, kind: str) -> None:
         extension = f"{kind}-extension"
         told = [violation(blockedURL=extension), violation(blockedURL=f"{extension}://x/y.js")]
         assert send([*told, violation(sourceFile=f"{extension}://x")]).status_code == 204
         assert rows() == []
 
-    def test_is_nothing_of_pages_of_others(self) -> None:
+    def test_exclude_pages_of_other_sites(self) -> None:
         told = [
             violation(documentURL=url) for url in ("https://evil.example/pay", "about:blank", "http://[x")
         ]
         assert send([*told, {"type": "deprecation", "body": {}}]).status_code == 204
         assert rows() == []
 
-    def test_is_deleted_thirty_days_after_the_last_report(self) -> None:
+    def test_are_deleted_thirty_days_after_the_last_report(self) -> None:
         send([violation(), violation(blockedURL="inline")])
         old = timezone.now() - timedelta(days=31)
         CspReport.objects.filter(blocked="inline").update(last_seen=old)
@@ -139,7 +139,7 @@ class TestBounds:
         assert CspReport.objects.count() == reports.MAX_ROWS + 1
         assert CspReport.objects.get(blocked="other").count == 8
 
-    def test_invented_hosts_keep_no_real_one_out(self) -> None:
+    def test_invented_hosts_do_not_displace_real_hosts(self) -> None:
         """A host that is reported again and again keeps its row, even if many invented hosts are reported."""
         real = reports.Violation("card form", "script-src", "evil.example")
         for first in range(0, 3 * reports.MAX_ROWS, reports.MAX_ROWS):

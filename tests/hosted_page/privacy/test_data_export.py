@@ -19,7 +19,7 @@ class TestExport:
     def export(self, *arguments: str) -> Any:
         return json.loads(run("export_person", "--phone", PHONE, *arguments))
 
-    def test_has_all_that_is_known(self, order: Checkout) -> None:
+    def test_contains_all_data_of_the_person(self, order: Checkout) -> None:
         found = self.export()
         assert (found["name"], found["phone"]) == ("Lea", PHONE)
         assert [(row["checkout_uuid"], row["cards"]) for row in found["orders"]] == [
@@ -27,12 +27,12 @@ class TestExport:
         ]
         assert [row["email"] for row in found["opt_ins"]] == [EMAIL]
 
-    def test_has_one_merchants_alone(self, order: Checkout, rival: Merchant) -> None:
+    def test_can_be_limited_to_one_merchant(self, order: Checkout, rival: Merchant) -> None:
         found = self.export("--merchant", str(rival.pk))
         assert found["orders"] == found["opt_ins"] == found["shares"] == []
         assert len(self.export("--merchant", str(order.merchant.pk))["orders"]) == 1
 
-    def test_has_nobody_elses_card(self, unpaid: Checkout, lea: Customer) -> None:
+    def test_contains_no_other_persons_card(self, unpaid: Checkout, lea: Customer) -> None:
         """The export of Lea's data contains only the cards with which she paid.
 
         The card of a previous lead was declined, and Lea became the lead. Another person paid a share that
@@ -51,7 +51,7 @@ class TestExport:
         assert [(row["name"], row["cards"]) for row in found["shares"]] == [(None, [])]
 
     @pytest.mark.rule("share.privacy")
-    def test_of_one_merchant_tells_no_shares_and_nothing_of_elsewhere(
+    def test_of_one_merchant_excludes_shares_and_data_of_others(
         self, order: Checkout, lea: Customer, acme: Merchant
     ) -> None:
         other = factories.checkout(acme)

@@ -34,7 +34,7 @@ def anew(customer: Customer) -> Customer:
 
 
 class TestErasing:
-    def test_number_name_and_address_go(self, order: Checkout, lea: Customer) -> None:
+    def test_deletes_number_name_and_email_address(self, order: Checkout, lea: Customer) -> None:
         code = SignInCode(subject=order.pk, phone=PHONE, created_at=clock.now(), expires_at=clock.now())
         code.save()
         SmsMessage.objects.create(
@@ -63,24 +63,26 @@ class TestErasing:
         )
         assert PHONE not in everything and EMAIL not in everything and "Lea" not in everything
 
-    def test_what_money_needs_stays(self, order: Checkout) -> None:
+    def test_keeps_payments_and_the_ledger(self, order: Checkout) -> None:
         before = list(Posting.objects.order_by("pk").values())
         run("erase_person", "--phone", PHONE)
         assert list(Posting.objects.order_by("pk").values()) == before
         assert Checkout.objects.get().status == "captured" and Payment.objects.get().card_last4 == "4242"
         assert ledger_proof.find_breaches() == []
 
-    def test_the_number_is_a_new_persons_afterwards(self, order: Checkout, lea: Customer) -> None:
+    def test_frees_the_number_for_a_new_customer(self, order: Checkout, lea: Customer) -> None:
         run("erase_person", "--phone", PHONE)
         again = Customer.objects.get_or_create(phone=PHONE)[0]
         assert again.pk != lea.pk
         assert run("export_person", "--phone", PHONE).count(str(order.pk)) == 0
 
-    def test_by_the_address_of_somebody_with_a_number(self, order: Checkout, lea: Customer) -> None:
+    def test_by_email_erases_a_customer_with_a_number(self, order: Checkout, lea: Customer) -> None:
         run("erase_person", "--email", EMAIL.upper())
         assert anew(lea).erased_at
 
-    def test_no_merchant_is_told_of_a_tick_any_more(self, order: Checkout, lea: Customer) -> None:
+    def test_withholds_consents_that_are_not_yet_sent_to_merchants(
+        self, order: Checkout, lea: Customer
+    ) -> None:
         factories.subscribe(order.merchant, url=stage.URL, event_types=["marketing.opted_in"])
         tick(order, lea)
         tick(order, None, "amy@example.com")
@@ -92,7 +94,7 @@ class TestErasing:
         amys.refresh_from_db()
         assert b"amy@example.com" in amys.plain_body and amys.deliveries.get().status == "pending"
 
-    def test_a_tick_that_is_being_told_is_told_no_second_time(self, order: Checkout, lea: Customer) -> None:
+    def test_does_not_retry_a_consent_that_is_being_sent(self, order: Checkout, lea: Customer) -> None:
         factories.subscribe(order.merchant, url=stage.URL, event_types=["marketing.opted_in"])
         tick(order, lea)
         (claimed,) = delivery.claim(slots=1, general_slots=1)
@@ -110,19 +112,17 @@ class TestErasing:
         with pytest.raises(resending.BodyDeleted):
             resending.resend(order.merchant, told.pk, cause=factories.CAUSE)
 
-    def test_by_an_address_alone(self, order: Checkout, lea: Customer) -> None:
+    def test_by_email_erases_a_person_without_a_number(self, order: Checkout, lea: Customer) -> None:
         tick(order, None, "amy@example.com")
         run("erase_person", "--email", "amy@example.com")
         assert {row.email for row in OptIn.objects.all()} == {EMAIL, ""} and not anew(lea).erased_at
 
-    def test_nothing_is_kept_of_a_tick_that_comes_at_the_same_time(
-        self, order: Checkout, lea: Customer
-    ) -> None:
+    def test_stores_nothing_of_a_consent_given_at_the_same_time(self, order: Checkout, lea: Customer) -> None:
         run("erase_person", "--phone", PHONE)
         tick(order, lea, "late@example.com")
         assert [row.email for row in OptIn.objects.all()] == [""] and anew(lea).name == ""
 
-    def test_of_a_share_that_was_asked_of_the_number(self, order: Checkout, acme: Merchant) -> None:
+    def test_clears_a_share_that_was_sent_to_the_number(self, order: Checkout, acme: Merchant) -> None:
         other = factories.checkout(acme)
         Checkout.objects.filter(pk=other.pk).update(lead=CustomerFactory.create())
         mates.split(other, 2000)
@@ -131,30 +131,30 @@ class TestErasing:
         share = PaymentRequest.objects.get()
         assert (share.name, share.phone, share.amount) == ("", "", 2000)
 
-    def test_of_somebody_who_was_asked_and_never_came(self, unpaid: Checkout) -> None:
+    def test_clears_a_cancelled_share_of_a_mate_who_never_signed_in(self, unpaid: Checkout) -> None:
         mates.split(unpaid, 2000)
         PaymentRequest.objects.update(name="Finn", phone="+447700900777", status="cancelled")
         run("erase_person", "--phone", "+447700900777")
         assert PaymentRequest.objects.get().phone == ""
 
-    def test_by_an_address_with_and_without_a_number(self, order: Checkout, lea: Customer) -> None:
+    def test_by_email_erases_consents_with_and_without_a_number(self, order: Checkout, lea: Customer) -> None:
         tick(order, None)
         run("erase_person", "--email", EMAIL)
         assert anew(lea).erased_at and {row.email for row in OptIn.objects.all()} == {""}
 
-    def test_an_address_of_several_people_names_none(self, order: Checkout) -> None:
+    def test_by_an_email_address_of_several_people_is_refused(self, order: Checkout) -> None:
         tick(order, CustomerFactory.create())
         with pytest.raises(CommandError, match="Several people"):
             run("erase_person", "--email", EMAIL)
 
     @pytest.mark.parametrize("arguments", [("--phone", "+447700900999"), ("--email", "no@example.com")])
-    def test_nobody_is_known_by_it(self, arguments: tuple[str, str]) -> None:
+    def test_of_an_unknown_person_is_refused(self, arguments: tuple[str, str]) -> None:
         with pytest.raises(CommandError, match="No person has this number"):
             run("erase_person", *arguments)
 
 
 @pytest.mark.rule("privacy.open")
-class TestWhoIsStillNeeded:
+class TestErasureIsRefused:
     def refused(self, words: str) -> None:
         with pytest.raises(CommandError, match=words):
             run("erase_person", "--phone", PHONE)
@@ -169,7 +169,7 @@ class TestWhoIsStillNeeded:
         self.refused(f"order {unpaid.pk} is {status}")
 
     @pytest.mark.parametrize("status", ["voided", "expired", "refunded"])
-    def test_not_once_it_has_ended(
+    def test_not_after_the_order_has_ended(
         self, unpaid: Checkout, lea: Customer, status: str, at: Callable[[str], Checkout]
     ) -> None:
         Checkout.objects.filter(pk=unpaid.pk).update(lead=lea)
@@ -191,7 +191,7 @@ class TestWhoIsStillNeeded:
         outside.decide(found, is_won=True)
         run("erase_person", "--phone", PHONE)
 
-    def test_while_a_card_operation_is(self, unpaid: Checkout, lea: Customer, pay: Pay) -> None:
+    def test_while_a_card_operation_is_open(self, unpaid: Checkout, lea: Customer, pay: Pay) -> None:
         Checkout.objects.filter(pk=unpaid.pk).update(lead=lea)
         pay(unpaid, mates.CHALLENGED)
         self.refused("has not ended")
@@ -199,7 +199,7 @@ class TestWhoIsStillNeeded:
 
 @pytest.mark.rule("privacy.opt_ins")
 class TestTheOwnersFunction:
-    def test_empties_nobody_who_is_not_erased(self, order: Checkout) -> None:
+    def test_clears_only_erased_persons(self, order: Checkout) -> None:
         known_as = [str(row.pk) for row in MerchantCustomer.objects.all()]
         with (
             pytest.raises(IntegrityError, match="not erased"),
@@ -212,7 +212,7 @@ class TestTheOwnersFunction:
     @pytest.mark.parametrize(
         "change", ["email_digest = 'another'", "placement = 'app'", "opted_in_at = now()"]
     )
-    def test_nothing_else_changes(self, order: Checkout, change: str) -> None:
+    def test_no_other_change_of_a_consent_is_possible(self, order: Checkout, change: str) -> None:
         with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
             with connection.cursor() as cursor:
                 cursor.execute(f"UPDATE hosted_page_optin SET {change}")
@@ -233,7 +233,7 @@ class TestAfterARestore:
         assert run("erase_person", "--again") == "1 erased again.\n"
         assert anew(lea).phone is None and file.read_text() == written
 
-    def test_whoever_came_back_since_is_somebody_new_and_stays(self, file: Path, order: Checkout) -> None:
+    def test_a_person_who_returned_after_the_erasure_is_kept(self, file: Path, order: Checkout) -> None:
         tick(order, None, "amy@example.com")
         run("erase_person", "--phone", PHONE)
         run("erase_person", "--email", "amy@example.com")
@@ -243,7 +243,7 @@ class TestAfterARestore:
         assert anew(again).phone == PHONE
         assert OptIn.objects.exclude(email_digest="").filter(person__customer=None).exists()
 
-    def test_an_address_alone_is_erased_again(self, file: Path, order: Checkout) -> None:
+    def test_an_email_address_without_a_number_is_erased_again(self, file: Path, order: Checkout) -> None:
         tick(order, None, "amy@example.com")
         kept = OptIn.objects.get(person__customer=None)
         run("erase_person", "--email", "amy@example.com")
@@ -255,7 +255,7 @@ class TestAfterARestore:
         assert OptIn.objects.get(pk=kept.pk).email == ""
 
     @pytest.mark.parametrize("is_older", [True, False], ids=["restored", "said anew"])
-    def test_who_never_signed_in_goes_again_if_the_order_is_older(
+    def test_data_from_an_older_order_is_erased_again(
         self, file: Path, acme: Merchant, is_older: bool
     ) -> None:
         order = factories.checkout(acme, customer={"phone": PHONE, "name": "Lea"})
@@ -269,7 +269,7 @@ class TestAfterARestore:
         assert run("erase_person", "--again") == f"{int(is_older)} erased again.\n"
         assert Prefill.objects.filter(phone=PHONE).exists() is not is_older
 
-    def test_the_number_of_who_was_asked_goes_again(self, file: Path, acme: Merchant) -> None:
+    def test_the_number_of_an_asked_mate_is_erased_again(self, file: Path, acme: Merchant) -> None:
         share = mates.split(factories.checkout(acme), 1000)[0]
         kept = PaymentRequest.objects.filter(pk=share.pk)
         kept.update(phone=PHONE, name="Finn")
@@ -279,7 +279,7 @@ class TestAfterARestore:
         assert (kept.get().phone, kept.get().name) == ("", "")
         assert run("erase_person", "--again") == "0 erased again.\n"
 
-    def test_says_who_is_still_needed(self, file: Path, unpaid: Checkout, lea: Customer) -> None:
+    def test_reports_persons_with_open_orders(self, file: Path, unpaid: Checkout, lea: Customer) -> None:
         erasure.erase(data_subjects.find_person(phone=PHONE))
         Customer.objects.filter(pk=lea.pk).update(phone=PHONE, erased_at=None)
         Checkout.objects.filter(pk=unpaid.pk).update(lead=lea)
@@ -288,30 +288,32 @@ class TestAfterARestore:
             call_command("erase_person", "--again", stdout=said)
         assert "still needed: order" in said.getvalue()
 
-    def test_wants_the_file(self) -> None:
+    def test_requires_the_erasures_file(self) -> None:
         with pytest.raises(CommandError, match="ERASURES_FILE"):
             run("erase_person", "--again")
 
-    def test_a_file_that_cannot_be_written_erases_nobody(self, settings: Settings, order: Checkout) -> None:
+    def test_nothing_is_erased_if_the_file_cannot_be_written(
+        self, settings: Settings, order: Checkout
+    ) -> None:
         settings.ERASURES_FILE = "/nowhere/erasures"
         with pytest.raises(FileNotFoundError):
             run("erase_person", "--phone", PHONE)
         assert Customer.objects.filter(phone=PHONE).exists()
 
 
-class TestWhatMerchantsHaveSaid:
+class TestDataSentByMerchants:
     def said(self, acme: Merchant, **customer: str) -> Checkout:
         return factories.checkout(acme, customer=customer)
 
     @pytest.mark.rule("prefill.kept")
-    def test_goes_with_its_person_who_may_have_never_signed_in(self, acme: Merchant) -> None:
+    def test_is_erased_with_a_person_who_never_signed_in(self, acme: Merchant) -> None:
         self.said(acme, phone=PHONE, name="Lea")
         self.said(acme, phone="+447700900999", name="Mia")
         assert "Erased." in run("erase_person", "--phone", PHONE)
         assert [row.name for row in Prefill.objects.all()] == ["Mia"]
 
     @pytest.mark.rule("privacy.export")
-    def test_is_told_to_its_person_alone(self, acme: Merchant, lea: Customer) -> None:
+    def test_is_exported_only_for_its_person(self, acme: Merchant, lea: Customer) -> None:
         """The export of Lea's data contains what merchants sent about her, but nothing about other people.
 
         Lea is the lead of two orders. With the first, the merchant sent Mia's number and name. With the

@@ -52,7 +52,7 @@ def _ids_tell_no_age(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("_ids_tell_no_age")
 class TestPeople:
-    def test_go_after_their_last_order(self, order: Checkout, lea: Customer) -> None:
+    def test_are_erased_a_set_time_after_their_last_order(self, order: Checkout, lea: Customer) -> None:
         let_pass(OLD - timedelta(days=2))
         assert retention.erase_old() == 0
         let_pass(timedelta(days=2))
@@ -63,7 +63,7 @@ class TestPeople:
         assert retention.erase_old() == 0
 
     @pytest.mark.parametrize("later", ["order", "share"])
-    def test_stay_as_long_as_they_come_back(
+    def test_are_kept_while_they_have_newer_orders(
         self,
         order: Checkout,
         lea: Customer,
@@ -82,12 +82,12 @@ class TestPeople:
         lea.refresh_from_db()
         assert lea.phone == PHONE
 
-    def test_stay_while_something_is_open(self, unpaid: Checkout, lea: Customer) -> None:
+    def test_are_kept_while_an_order_is_open(self, unpaid: Checkout, lea: Customer) -> None:
         Checkout.objects.filter(pk=unpaid.pk).update(lead=lea)
         let_pass(OLD)
         assert retention.erase_old() == 0
 
-    def test_hold_up_nobody_while_they_stay(
+    def test_who_are_kept_do_not_delay_other_erasures(
         self, unpaid: Checkout, lea: Customer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(batches, "ROWS", 1)
@@ -97,7 +97,7 @@ class TestPeople:
         assert retention.erase_old() == 2
         assert list(Customer.objects.filter(erased_at=None)) == [lea]
 
-    def test_wait_for_the_next_night_when_the_time_is_over(
+    def test_are_erased_on_the_next_night_if_the_run_is_out_of_time(
         self, order: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         let_pass(OLD)
@@ -106,13 +106,13 @@ class TestPeople:
             assert retention.erase_old() == 0
         assert retention.erase_old() == 1
 
-    def test_known_by_an_address_alone_go_too(self, order: Checkout) -> None:
+    def test_known_only_by_email_are_erased_too(self, order: Checkout) -> None:
         tick(order, None, "amy@example.com")
         let_pass(OLD)
         assert retention.erase_old() == 2
         assert not OptIn.objects.exclude(email_digest="").exists()
 
-    def test_asked_by_a_lead_go_with_the_order(self, order: Checkout, acme: Merchant) -> None:
+    def test_asked_by_a_lead_are_erased_with_the_order(self, order: Checkout, acme: Merchant) -> None:
         asked = factories.checkout(acme)
         mates.split(asked, 2000)
         PaymentRequest.objects.update(name="Finn", phone="+447700900555")
@@ -121,15 +121,15 @@ class TestPeople:
         share = PaymentRequest.objects.get()
         assert (share.name, share.phone) == ("", "")
 
-    def test_the_time_is_a_setting(self, order: Checkout) -> None:
+    def test_are_kept_for_a_configurable_time(self, order: Checkout) -> None:
         let_pass(timedelta(days=31))
         with override_settings(PERSON_RETENTION=timedelta(days=30)):
             assert retention.erase_old() == 1
 
 
 @pytest.mark.rule("privacy.cards")
-class TestCardsOfSomebodyErased:
-    def test_stay_while_they_may_be_disputed_then_go(
+class TestCardsOfErasedPersons:
+    def test_are_kept_while_a_dispute_is_possible_and_then_deleted(
         self,
         order: Checkout,
         at: Callable[[str], Checkout],
@@ -154,7 +154,7 @@ class TestCardsOfSomebodyErased:
         assert (card.card_last4, card.card_fingerprint, card.card_brand) == ("", "", "Visa")
         assert Payment.objects.get(subject=untouched.pk).card_last4 == "1111"
 
-    def test_hold_up_nobody_whose_are_old_enough(
+    def test_that_are_kept_do_not_delay_other_deletions(
         self, order: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(batches, "ROWS", 1)

@@ -72,7 +72,7 @@ class TestAdvance:
         assert post(api, captured, "advance", {"seconds": 10}).json()["data"]["status"] == "refunded"
 
     @pytest.mark.usefixtures("posted")
-    def test_settles_a_refund_before_it_comes_back(
+    def test_settles_a_refund_before_it_is_returned(
         self, api: Api, unpaid: Checkout, settings: Settings
     ) -> None:
         settings.SANDBOX_REFUND_SECONDS = 2
@@ -92,7 +92,7 @@ class TestAdvance:
         assert not Discrepancy.objects.exclude(kind="refund_returned").exists(), "what it says again is known"
 
     @pytest.mark.rule("sandbox.advance")
-    def test_lets_the_bank_tell_of_a_dispute(self, api: Api, unpaid: Checkout) -> None:
+    def test_lets_the_bank_open_a_dispute(self, api: Api, unpaid: Checkout) -> None:
         post(api, unpaid, "pay", {"card": DISPUTED})
         api.post(f"checkouts/{unpaid.pk}/capture")
         shown = post(api, unpaid, "advance", {"seconds": 30}).json()["data"]
@@ -101,7 +101,7 @@ class TestAdvance:
         assert (answer.status_code, answer.json()["error"]["code"]) == (409, "not_refundable")
 
     @pytest.mark.rule("sandbox.advance")
-    def test_lets_the_bank_do_nothing_about_another_order(self, api: Api, unpaid: Checkout) -> None:
+    def test_does_not_advance_another_order_at_the_bank(self, api: Api, unpaid: Checkout) -> None:
         other = factories.checkout(api.merchant)
         for checkout in (unpaid, other):
             post(api, checkout, "pay", {"card": DISPUTED})
@@ -113,7 +113,7 @@ class TestAdvance:
         assert not BankNotification.objects.filter(dispute__charge__payment=payment.pk).exists()
 
     @pytest.mark.rule("sandbox.advance")
-    def test_lets_what_has_happened_lie_earlier(self, api: Api, captured: Checkout) -> None:
+    def test_moves_past_times_of_the_order_back(self, api: Api, captured: Checkout) -> None:
         refund(api, captured)
         before = api.get(f"checkouts/{captured.pk}").json()["data"]
         after = post(api, captured, "advance", {"seconds": 864_000}).json()["data"]
@@ -135,7 +135,7 @@ class TestAdvance:
         assert {name: after[name] for name in stays} == {name: before[name] for name in stays}
 
     @pytest.mark.rule("sandbox.advance")
-    def test_keeps_the_story_in_order(self, api: Api, unpaid: Checkout) -> None:
+    def test_keeps_the_events_in_order(self, api: Api, unpaid: Checkout) -> None:
         Subscription.objects.create(merchant=api.merchant, url="http://127.0.0.1:9/", event_types=["*"])
         post(api, unpaid, "pay", SPLIT)
         api.post(f"checkouts/{unpaid.pk}/capture")
@@ -150,7 +150,7 @@ class TestAdvance:
         assert unpaid.payment_requests.get().expires_at == ends - timedelta(seconds=1000)
 
     @pytest.mark.rule("sandbox.advance")
-    def test_lets_the_notes_on_it_lie_earlier(self, api: Api, unpaid: Checkout) -> None:
+    def test_moves_the_notes_of_the_order_back(self, api: Api, unpaid: Checkout) -> None:
         user = stage.person(api.merchant, Role.OWNER).user
         own, others = (
             CheckoutNote.objects.create(merchant=api.merchant, user=user, checkout_uuid=uuid, text="Called.")
@@ -161,7 +161,7 @@ class TestAdvance:
         assert moved == {own.pk: own.created_at - timedelta(seconds=60), others.pk: others.created_at}
 
     @pytest.mark.rule("sandbox.advance")
-    def test_leaves_what_was_told_and_the_books(self, api: Api, captured: Checkout) -> None:
+    def test_leaves_events_keys_and_postings_unchanged(self, api: Api, captured: Checkout) -> None:
         api.post(f"checkouts/{captured.pk}/refund", {"merchant_refund_ref": "r"}, idempotency_key="k")
         told = list(Event.objects.order_by("pk").values_list("pk", "body", "created_at"))
         keys = list(IdempotencyKey.objects.values())
@@ -173,7 +173,7 @@ class TestAdvance:
         assert ledger_proof.find_breaches() == []
 
     @pytest.mark.rule("sandbox.advance")
-    def test_dates_no_event_before_the_one_before_it(self, api: Api, unpaid: Checkout) -> None:
+    def test_never_dates_an_event_before_its_predecessor(self, api: Api, unpaid: Checkout) -> None:
         post(api, unpaid, "pay", {})
         shown = post(api, unpaid, "advance", {"seconds": 600}).json()["data"]
         authorized, voided = Event.objects.order_by("pk")
@@ -195,7 +195,7 @@ class TestAdvance:
     @pytest.mark.parametrize(
         ("card", "status"), [("4000000000006983", "voided"), ("4000000000006975", "captured")]
     )
-    def test_brings_the_deadline_of_a_capture_in_doubt_near(
+    def test_reaches_the_deadline_of_a_capture_in_doubt(
         self, api: Api, unpaid: Checkout, card: str, status: str
     ) -> None:
         assert post(api, unpaid, "pay", {"card": card}).status_code == 200
@@ -210,16 +210,14 @@ class TestAdvance:
             Event.objects.values_list("created_at", flat=True)
         )
 
-    def test_moves_nothing_of_another_order(self, api: Api, unpaid: Checkout) -> None:
+    def test_changes_nothing_of_another_order(self, api: Api, unpaid: Checkout) -> None:
         other = factories.checkout(api.merchant)
         before = list(Checkout.objects.filter(pk=other.pk).values()), list(other.changes.values())
         post(api, unpaid, "advance", {"seconds": 60})
         assert before == (list(Checkout.objects.filter(pk=other.pk).values()), list(other.changes.values()))
 
     @pytest.mark.usefixtures("posted")
-    def test_lets_movements_and_bookings_lie_earlier_and_changes_nothing_else_of_them(
-        self, api: Api, captured: Checkout
-    ) -> None:
+    def test_moves_only_the_times_of_movements_and_bookings_back(self, api: Api, captured: Checkout) -> None:
         refund_outside(captured.payment, 2000)
         refund = Operation.objects.get(purpose="outside")
         bookings.settle_outside(refund, 500, note="By hand", now=clock.now(), cause=CAUSE)
@@ -236,7 +234,7 @@ class TestAdvance:
             with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
                 rows.all().delete()
 
-    def test_is_all_that_moves_a_line_of_history_or_a_note(self, unpaid: Checkout) -> None:
+    def test_is_the_only_way_to_change_times_of_history_and_notes(self, unpaid: Checkout) -> None:
         with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
             unpaid.changes.update(created_at=F("created_at") - timedelta(days=1))
         user = stage.person(unpaid.merchant, Role.OWNER).user

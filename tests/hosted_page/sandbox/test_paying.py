@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 class TestPay:
     @pytest.mark.rule("sandbox.pay")
-    def test_holds_as_the_customer_does_on_the_page(self, api: Api, unpaid: Checkout) -> None:
+    def test_holds_the_money_as_the_hosted_page_does(self, api: Api, unpaid: Checkout) -> None:
         answer = post(api, unpaid, "pay", {})
         assert (answer.status_code, answer.json()["data"]["status"]) == (200, "authorized")
         unpaid.refresh_from_db()
@@ -27,7 +27,7 @@ class TestPay:
         assert answer.json()["error"]["details"] == [{"reason": "insufficient_funds"}]
 
     @pytest.mark.rule("sandbox.pay")
-    def test_what_is_held_is_not_payable(self, api: Api, held: Checkout) -> None:
+    def test_a_held_checkout_is_not_payable(self, api: Api, held: Checkout) -> None:
         answer = post(api, held, "pay", {})
         assert (answer.status_code, answer.json()["error"]["code"]) == (409, "not_payable")
         assert Operation.objects.count() == 1
@@ -55,12 +55,12 @@ class TestPay:
         assert unpaid.lead is not None and unpaid.lead.name == name
 
     @pytest.mark.parametrize("name", ["", " ", "x" * 31, "a\x00b", 5, [], None], ids=repr)
-    def test_takes_a_name_as_the_page_does(self, api: Api, unpaid: Checkout, name: Any) -> None:
+    def test_refuses_a_name_that_the_page_refuses(self, api: Api, unpaid: Checkout, name: Any) -> None:
         answer = post(api, unpaid, "pay", {"name": name})
         assert (answer.status_code, answer.json()["error"]["param"]) == (422, "name")
         assert not Operation.objects.exists()
 
-    def test_a_strangers_checkout_is_not_found(self, rival_api: Api, unpaid: Checkout) -> None:
+    def test_another_merchants_checkout_is_not_found(self, rival_api: Api, unpaid: Checkout) -> None:
         for verb, body in (("pay", {}), ("pay-share", {}), ("advance", {"seconds": 1})):
             answer = post(rival_api, unpaid, verb, body)
             assert (answer.status_code, answer.json()["error"]["code"]) == (404, "checkout_not_found")
@@ -101,14 +101,14 @@ class TestShares:
         ],
         ids=repr,
     )
-    def test_that_make_no_sense_are_refused(self, api: Api, unpaid: Checkout, shares: Any) -> None:
+    def test_that_are_invalid_are_refused(self, api: Api, unpaid: Checkout, shares: Any) -> None:
         answer = post(api, unpaid, "pay", {"shares": shares})
         assert (answer.status_code, answer.json()["error"]["code"]) == (422, "validation_failed")
         assert answer.json()["error"]["param"].startswith("shares")
         assert not Operation.objects.exists() and not PaymentRequest.objects.exists()
 
     @pytest.mark.rule("sandbox.shares")
-    def test_are_paid_one_by_one_and_go_back_to_the_lead(self, api: Api, split: Checkout) -> None:
+    def test_are_paid_one_by_one_and_reimbursed_to_the_lead(self, api: Api, split: Checkout) -> None:
         for number in (1, 2):
             paid = post(api, split, "pay-share", {"card": "5555555555554444"}).json()["data"]
             assert paid["status"] in ("paid", "reimbursed")
@@ -135,7 +135,7 @@ class TestShares:
     @pytest.mark.parametrize(
         ("card", "reason"), [("4000000000000002", "declined"), ("4242424242424242", "same_card")]
     )
-    def test_that_no_card_pays_stay_open(self, api: Api, split: Checkout, card: str, reason: str) -> None:
+    def test_stay_open_after_a_declined_card(self, api: Api, split: Checkout, card: str, reason: str) -> None:
         answer = post(api, split, "pay-share", {"card": card})
         assert (answer.status_code, answer.json()["error"]["code"]) == (402, "card_declined")
         assert answer.json()["error"]["details"] == [{"reason": reason}]

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted"), pytest.m
 
 
 class TestTheRefund:
-    def test_that_came_back(self, refunded: Checkout, language: str, said: Callable[..., bool]) -> None:
+    def test_that_was_returned(self, refunded: Checkout, language: str, said: Callable[..., bool]) -> None:
         come_back()
         page = speaking(Payer(refunded), language).get()
         assert said(page, "The refund was returned")
@@ -47,7 +47,7 @@ class TestTheRefund:
         assert said(lea.get(), "Back when a mate paid") and said(lea.get(), one, many, mates_)
 
     @pytest.mark.usefixtures("posted")
-    def test_of_which_others_have_given_back_a_part(self, lea: Payer, said: Callable[..., bool]) -> None:
+    def test_after_a_dashboard_refund_of_a_part(self, lea: Payer, said: Callable[..., bool]) -> None:
         order = captured(lea, name=["Finn"], amount=["20"])
         share = order.payment_requests.get()
         refund_outside(order.payment, 500)
@@ -60,9 +60,7 @@ class TestTheRefund:
         assert said(lea.get(), "Refunded earlier")
 
     @pytest.mark.usefixtures("posted")
-    def test_of_what_a_bank_has_given_back(
-        self, lea: Payer, said: Callable[..., bool], settings: Settings
-    ) -> None:
+    def test_after_a_lost_dispute(self, lea: Payer, said: Callable[..., bool], settings: Settings) -> None:
         settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
         order = captured(lea, name=["Finn"], amount=["20"])
         mates.pay(order.payment_requests.get())
@@ -73,7 +71,7 @@ class TestTheRefund:
         assert said(lea.get(), "Returned by your bank")
 
     @pytest.mark.usefixtures("posted")
-    def test_of_what_the_lead_was_paid_another_way(self, lea: Payer, said: Callable[..., bool]) -> None:
+    def test_of_a_reimbursement_settled_outside(self, lea: Payer, said: Callable[..., bool]) -> None:
         order = captured(lea, number=RETURNS, name=["Finn"], amount=["20"])
         mates.pay(order.payment_requests.get())
         settle(order)

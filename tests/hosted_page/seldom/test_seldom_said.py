@@ -57,7 +57,7 @@ class TestTheNumber:
         assert said(page, "The code works only in the browser or app where you asked for it.")
         assert said(page, "You can ask for a new code in") and "notice tone-" not in words(page)
 
-    def test_whose_range_has_had_its_texts_gets_no_receipt(
+    def test_of_a_range_over_its_budget_gets_no_receipt(
         self, lea: Payer, said: Callable[..., bool], settings: Settings
     ) -> None:
         lea.pay()
@@ -80,7 +80,7 @@ class TestTheNumber:
             ),
         ],
     )
-    def test_that_gets_no_code(
+    def test_that_cannot_get_a_code(
         self,
         lea: Payer,
         said: Callable[..., bool],
@@ -109,7 +109,7 @@ class TestTheNumber:
         send_all()
         assert said(lea.get(), "The text to %(number)s may not have been sent. Ask for a new code.")
 
-    def test_that_got_the_receipt(
+    def test_that_has_received_the_receipt(
         self, lea: Payer, said: Callable[..., bool], settings: Settings, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         lea.pay()
@@ -156,15 +156,13 @@ class TestTheCard:
             page, "Try again"
         )
 
-    def test_of_the_order_whose_question_was_not_answered(
-        self, lea: Payer, said: Callable[..., bool]
-    ) -> None:
+    def test_after_the_banks_question_was_not_answered(self, lea: Payer, said: Callable[..., bool]) -> None:
         lea.pay(DECLINED)
         Payment.objects.update(decline_reason="challenge_expired")
         card = lea.client.get(lea.get("/card")["Location"])
         assert said(card, "You did not answer your bank in time.")
 
-    def test_of_who_has_one_mate(self, lea: Payer, said: Callable[..., bool]) -> None:
+    def test_of_a_lead_with_one_mate(self, lea: Payer, said: Callable[..., bool]) -> None:
         lea.sign_in()
         lea.post("/split", split="own", your_name="Lea", name=["Finn"], amount=["20"])
         card = lea.client.get(lea.get("/card")["Location"])
@@ -202,7 +200,7 @@ class TestTheCard:
         broken = "The card form could not be loaded. Check your connection and reload this page."
         assert said(page, broken)
 
-    def test_of_somebody_else_whose_bank_is_silent(
+    def test_of_another_person_whose_bank_does_not_answer(
         self, lea: Payer, language: str, said: Callable[..., bool], in_doubt: Callable[..., Operation]
     ) -> None:
         in_doubt("authorize")
@@ -246,7 +244,7 @@ class TestTheBill:
             refused, "{name} is paying this share now, so it was not changed. Check again in a minute."
         )
 
-    def test_of_what_cannot_be_done_any_more(self, lea: Payer, said: Callable[..., bool]) -> None:
+    def test_after_an_action_that_is_no_longer_possible(self, lea: Payer, said: Callable[..., bool]) -> None:
         share = captured(lea, name=["Finn"], amount=["20"]).payment_requests.get()
         Client().post(f"/pay/share/{share.token}/decline")
         dispute(Checkout.objects.get().payment)
@@ -255,7 +253,7 @@ class TestTheBill:
             refused, "This change is not possible now, so the share was not changed. Check the share below."
         )
 
-    def test_of_a_no_that_stays(self, lea: Payer, said: Callable[..., bool]) -> None:
+    def test_with_a_refusal_that_is_final(self, lea: Payer, said: Callable[..., bool]) -> None:
         share = captured(lea, name=["Finn"], amount=["20"]).payment_requests.get()
         Client().post(f"/pay/share/{share.token}/decline")
         lea.checkout.payment_requests.update(expires_at=timezone.now())
@@ -275,7 +273,7 @@ class TestTheBill:
         stopped = "This shop is not taking payments now. Text the link later, or send it yourself."
         assert said(lea.post("/text-share", **asked), stopped)
 
-    def test_of_several_things(self, acme: Merchant, language: str, said: Callable[..., bool]) -> None:
+    def test_with_several_items(self, acme: Merchant, language: str, said: Callable[..., bool]) -> None:
         items = [factories.item(name=name, quantity=1, unit_price=4500) for name in ("Hall", "Choir")]
         lea = speaking(Payer(factories.checkout(acme, items=items)), language)
         captured(lea, name=["Finn"], amount=["20"])
@@ -332,7 +330,7 @@ class TestTheGroupsLink:
         assert said(page, waits)
 
 
-def test_a_form_of_long_ago(lea: Payer, language: str, said: Callable[..., bool]) -> None:
+def test_a_form_without_a_valid_token(lea: Payer, language: str, said: Callable[..., bool]) -> None:
     browser = Client(enforce_csrf_checks=True, headers={"accept-language": language})
     refused = browser.post(f"/pay/phone?id={lea.checkout.pk}", {"phone": PHONE})
     assert refused.status_code == 403 and said(refused, "This page is too old")

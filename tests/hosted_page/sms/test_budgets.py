@@ -79,7 +79,7 @@ class TestALimit:
         assert SmsMessage.objects.count() == 3
 
     @pytest.mark.rule("sms.paid")
-    def test_takes_back_the_place_of_what_was_paid(
+    def test_does_not_count_texts_that_led_to_a_payment(
         self, acme: Merchant, pay: Callable[[Checkout], Checkout]
     ) -> None:
         asked = [ask(acme, f"+44770090012{number}") for number in range(3)]
@@ -92,7 +92,7 @@ class TestALimit:
         with pytest.raises(TooManySmsMessages):
             ask(acme, "+447700900129")
 
-    def test_is_not_taken_back_by_a_hold_alone(
+    def test_still_counts_a_text_that_led_only_to_a_hold(
         self, acme: Merchant, pay: Callable[[Checkout], Checkout]
     ) -> None:
         for number in range(3):
@@ -103,7 +103,7 @@ class TestALimit:
 
 
 @pytest.mark.parametrize("limit", [_of_range, _of_address])
-def test_what_was_paid_just_now_counts_no_more_at_a_range_and_an_address(
+def test_a_text_that_led_to_a_payment_does_not_count_for_range_and_address(
     limit: Set,
     acme: Merchant,
     settings: Settings,
@@ -117,7 +117,7 @@ def test_what_was_paid_just_now_counts_no_more_at_a_range_and_an_address(
 
 
 @pytest.mark.rule("sms.paid")
-def test_a_paid_share_gives_its_place_back_and_a_code_to_come_back_has_none(
+def test_the_text_of_a_paid_share_and_a_returning_payers_code_do_not_use_the_budget(
     at: Callable[[str], Checkout],
 ) -> None:
     order = at("shared")
@@ -138,7 +138,9 @@ def test_a_paid_share_gives_its_place_back_and_a_code_to_come_back_has_none(
     assert {day.count for day in SmsDay.objects.all()} == {1}, "no code to come back was spent there"
 
 
-def test_the_page_says_when_and_who_is_signed_in_goes_on(acme: Merchant, settings: Settings) -> None:
+def test_the_page_says_when_to_retry_and_signed_in_payers_continue(
+    acme: Merchant, settings: Settings
+) -> None:
     settings.SMS_MERCHANT_BUDGET = 1
     lea = Payer(factories.checkout(acme))
     lea.sign_in()
@@ -148,7 +150,9 @@ def test_the_page_says_when_and_who_is_signed_in_goes_on(acme: Merchant, setting
     assert "/bank/card/" in lea.get("/card")["Location"]
 
 
-def test_one_merchants_budget_is_not_anothers(acme: Merchant, rival: Merchant, settings: Settings) -> None:
+def test_the_budget_of_one_merchant_does_not_affect_another(
+    acme: Merchant, rival: Merchant, settings: Settings
+) -> None:
     settings.SMS_MERCHANT_BUDGET = 1
     ask(acme, "+447700900120")
     ask(rival, "+447700900121")
@@ -156,7 +160,7 @@ def test_one_merchants_budget_is_not_anothers(acme: Merchant, rival: Merchant, s
     assert SmsDay.objects.get(merchant=None).count == 2
 
 
-def test_what_is_refused_is_counted_nowhere(acme: Merchant, settings: Settings) -> None:
+def test_a_refused_text_is_not_counted(acme: Merchant, settings: Settings) -> None:
     settings.SMS_TOTAL_BUDGET = 0
     with pytest.raises(TooManySmsMessages):
         ask(acme, "+447700900120")
@@ -202,7 +206,7 @@ class TestTheOperators:
         tasks.watch_sms_budgets()
         assert Discrepancy.objects.count() == 2
 
-    def test_get_none_for_a_sale_that_is_paid(
+    def test_get_no_mail_for_a_sale_that_is_paid(
         self, acme: Merchant, settings: Settings, pay: Callable[[Checkout], Checkout]
     ) -> None:
         settings.SMS_MERCHANT_BUDGET = 4
@@ -213,7 +217,7 @@ class TestTheOperators:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_ten_at_once_no_more_than_a_limit_are_sent(
+def test_ten_simultaneous_texts_stay_within_the_limit(
     acme: Merchant, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target, ends_at = PaymentTarget(factories.checkout(acme)), timezone.now() + timedelta(minutes=10)

@@ -26,7 +26,7 @@ def taken(lead: Payer, finn: Mate, network: Network) -> SmsMessage:
     return text
 
 
-def test_a_new_link_may_go_out_at_once_to_the_same_number(
+def test_a_new_link_can_be_sent_at_once_to_the_same_number(
     lead: Payer, finn: Mate, taken: SmsMessage, network: Network
 ) -> None:
     sending.send(taken)
@@ -44,7 +44,7 @@ def test_a_new_link_may_go_out_at_once_to_the_same_number(
 
 
 @pytest.mark.parametrize("error", [Refused("bad_number"), InDoubt("no_answer")])
-def test_a_new_link_is_on_its_way_whatever_becomes_of_the_old_ones_text(
+def test_a_new_link_is_queued_even_if_the_old_links_text_fails(
     lead: Payer, finn: Mate, taken: SmsMessage, network: Network, error: Exception
 ) -> None:
     ask(lead, finn.share, "")
@@ -54,7 +54,7 @@ def test_a_new_link_is_on_its_way_whatever_becomes_of_the_old_ones_text(
     assert "•••• 0456" in page and "You can remind them from" in page and not is_free(finn.share)
 
 
-def test_a_number_that_got_no_link_is_let_go(
+def test_a_number_is_dropped_if_the_carrier_refuses_it(
     lead: Payer, finn: Mate, taken: SmsMessage, network: Network
 ) -> None:
     network.error = Refused("bad_number")

@@ -45,8 +45,8 @@ def amys(order: Checkout) -> PaymentRequest:
     return order.payment_requests.get(position=3)
 
 
-class TestANo:
-    def test_is_told_once(self, finn: Mate, order: Checkout, network: Network) -> None:
+class TestRefusalByAMate:
+    def test_is_sent_once(self, finn: Mate, order: Checkout, network: Network) -> None:
         finn.post("/decline")
         assert network.sent == {}, "no request sends"
         (text,) = texts(network)
@@ -58,16 +58,14 @@ class TestANo:
             "it keeps its place in the budgets"
         )
 
-    def test_after_a_change_of_mind_is_told_again(self, finn: Mate, network: Network) -> None:
+    def test_after_a_change_of_mind_is_sent_again(self, finn: Mate, network: Network) -> None:
         for count in (1, 2):
             finn.post("/decline")
             assert len(texts(network)) == count
             finn.post("/reconsider")
             assert len(texts(network)) == count
 
-    def test_that_waits_for_the_carrier_is_not_told_once_it_is_taken_back(
-        self, finn: Mate, network: Network
-    ) -> None:
+    def test_that_is_queued_is_not_sent_once_it_is_withdrawn(self, finn: Mate, network: Network) -> None:
         finn.post("/decline")
         tasks.tell_leads()
         finn.post("/reconsider")
@@ -75,25 +73,25 @@ class TestANo:
         finn.post("/decline")
         assert len(texts(network)) == 1, "one that was not sent is none of the four"
 
-    def test_that_waits_and_happens_again_is_told_once(self, finn: Mate, network: Network) -> None:
+    def test_that_is_queued_and_repeated_is_sent_once(self, finn: Mate, network: Network) -> None:
         finn.post("/decline")
         tasks.tell_leads()
         finn.post("/reconsider")
         finn.post("/decline")
         assert len(texts(network)) == 1
 
-    def test_that_was_taken_back_meanwhile_is_not(self, finn: Mate, network: Network) -> None:
+    def test_without_a_share_any_more_is_not_sent(self, finn: Mate, network: Network) -> None:
         finn.post("/decline")
         LeadTold.objects.filter(kind="said_no").update(share_uuid=None)
         assert texts(network) == []
 
-    def test_by_the_lead_is_none(self, finn: Mate, network: Network) -> None:
+    def test_is_not_sent_if_the_lead_keeps_the_share(self, finn: Mate, network: Network) -> None:
         mate_shares.cancel(finn.share.pk)
         assert texts(network) == []
 
 
 class TestAllHavePaid:
-    def test_is_told_when_the_last_has(self, finn: Mate, order: Checkout, network: Network) -> None:
+    def test_is_sent_when_the_last_mate_has_paid(self, finn: Mate, order: Checkout, network: Network) -> None:
         finn.pay()
         mates.settled(finn.share)
         assert texts(network) == []
@@ -104,14 +102,14 @@ class TestAllHavePaid:
         (text,) = texts(network)
         assert text.startswith("All your mates have paid their shares") and "£50.00 in total" in text
 
-    def test_counts_no_share_that_the_lead_kept(self, finn: Mate, order: Checkout, network: Network) -> None:
+    def test_excludes_shares_that_the_lead_kept(self, finn: Mate, order: Checkout, network: Network) -> None:
         mate_shares.cancel(amys(order).pk)
         finn.pay()
         mates.settled(finn.share)
         (text,) = texts(network)
         assert text.startswith("Your mates have paid £20.00 at") and "No more shares are due" in text
 
-    def test_is_no_text_where_the_lead_keeps_the_last_share(
+    def test_is_not_sent_if_the_lead_keeps_the_last_share(
         self, finn: Mate, lead: Payer, order: Checkout, network: Network
     ) -> None:
         """The lead gets no text "Your mates have paid" if she herself covers the last unpaid share.
@@ -125,7 +123,7 @@ class TestAllHavePaid:
 
 
 class TestTheLinksEnd:
-    def test_is_told_a_day_before(self, order: Checkout, network: Network) -> None:
+    def test_is_announced_a_day_before(self, order: Checkout, network: Network) -> None:
         row = LeadTold.objects.get()
         assert row.due_at == (amys(order).expires_at or row.due_at) - timedelta(days=1)
         assert texts(network) == []
@@ -135,7 +133,7 @@ class TestTheLinksEnd:
         assert text.endswith("&sign_in=1#last-day"), "to what offers to remind them"
         assert len(texts(network)) == 1
 
-    def test_moves_on_with_links_that_were_paused(self, order: Checkout, network: Network) -> None:
+    def test_announcement_moves_with_paused_links(self, order: Checkout, network: Network) -> None:
         LeadTold.objects.update(due_at=timezone.now())
         assert texts(network) == []
         row = LeadTold.objects.get()
@@ -143,15 +141,17 @@ class TestTheLinksEnd:
             days=1
         )
 
-    def test_is_not_told_where_nothing_is_out(self, finn: Mate, order: Checkout, network: Network) -> None:
+    def test_is_not_announced_if_no_share_is_open(
+        self, finn: Mate, order: Checkout, network: Network
+    ) -> None:
         for share in order.payment_requests.all():
             mate_shares.cancel(share.pk)
         a_day_before_the_end()
         assert texts(network) == []
 
 
-class TestNothingIsTold:
-    def test_of_an_order_that_is_given_back(self, finn: Mate, order: Checkout, network: Network) -> None:
+class TestNothingIsSent:
+    def test_for_a_refunded_order(self, finn: Mate, order: Checkout, network: Network) -> None:
         finn.post("/decline")
         refunds.accept(order.merchant, order.pk, ref="r", cause=CAUSE)
         mates.pump(order.pk, rounds=3)
@@ -159,7 +159,7 @@ class TestNothingIsTold:
         assert order.status == "refunded"
         assert texts(network) == [] and not LeadTold.objects.filter(kind="said_no", ended_at=None).exists()
 
-    def test_that_waits_when_the_order_is_given_back(
+    def test_of_a_queued_text_once_the_order_is_being_refunded(
         self, finn: Mate, order: Checkout, network: Network
     ) -> None:
         finn.post("/decline")
@@ -167,12 +167,12 @@ class TestNothingIsTold:
         refunds.accept(order.merchant, order.pk, ref="r", cause=CAUSE)
         assert texts(network) == []
 
-    def test_of_a_stopped_shop(self, finn: Mate, order: Checkout, network: Network) -> None:
+    def test_for_a_stopped_shop(self, finn: Mate, order: Checkout, network: Network) -> None:
         finn.post("/decline")
         operator_stops.suspend(order.merchant, reason="A question.")
         assert texts(network) == []
 
-    def test_a_fifth_time(
+    def test_beyond_the_limit_of_an_order(
         self, finn: Mate, order: Checkout, network: Network, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(lead_notifications, "PER_CHECKOUT", 1)
@@ -183,7 +183,7 @@ class TestNothingIsTold:
         )
 
     @pytest.mark.django_db(transaction=True)
-    def test_a_fifth_time_by_two_workers_at_once(
+    def test_beyond_the_limit_by_two_workers_at_once(
         self, finn: Mate, order: Checkout, network: Network, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         finn.post("/decline")
@@ -217,7 +217,7 @@ class TestNothingIsTold:
 
     @pytest.mark.rule("sms.stop")
     @pytest.mark.parametrize("when", ["before", "meanwhile"])
-    def test_to_a_number_that_stopped(self, finn: Mate, network: Network, when: str) -> None:
+    def test_to_a_number_that_stopped_texts(self, finn: Mate, network: Network, when: str) -> None:
         if when == "before":
             Client().post(urlsplit(stopped_numbers.stop_link(outbox.number_digest(LEAS))).path)
         finn.post("/decline")
@@ -225,7 +225,7 @@ class TestNothingIsTold:
         Client().post(urlsplit(stopped_numbers.stop_link(outbox.number_digest(LEAS))).path)
         assert texts(network) == []
 
-    def test_to_a_number_that_had_its_texts(self, finn: Mate, lead: Payer, network: Network) -> None:
+    def test_to_a_number_over_its_limit(self, finn: Mate, lead: Payer, network: Network) -> None:
         for _ in range(limits.PER_NUMBER[0].maximum):
             put(LEAS, PaymentTarget(lead.checkout), kind=SmsMessage.Kind.RETURN)
         finn.post("/decline")
@@ -244,7 +244,7 @@ class TestTheLanguage:
         payer.pay(split="own", name=["Finn", "Amy"], amount=["20", "30"], your_name="Lea")
         return payer
 
-    def test_is_that_of_the_page_on_which_the_lead_paid(
+    def test_is_the_language_of_the_page_on_which_the_lead_paid(
         self, finn: Mate, order: Checkout, network: Network
     ) -> None:
         order.refresh_from_db()
@@ -266,7 +266,7 @@ class TestTheLanguage:
         (text,) = network.sent.values()
         assert "est votre code" in text[1]
 
-    def test_is_not_kept_of_who_pays_it_all(self, unpaid: Checkout) -> None:
+    def test_is_not_stored_for_an_order_without_mates(self, unpaid: Checkout) -> None:
         payer = Payer(unpaid)
         payer.client.cookies[settings.LANGUAGE_COOKIE_NAME] = "fr"
         payer.pay()
@@ -274,6 +274,6 @@ class TestTheLanguage:
         assert unpaid.status == "authorized" and unpaid.language == ""
 
 
-def test_nothing_is_written_for_an_order_without_mates(lea: Payer) -> None:
+def test_no_notification_is_queued_for_an_order_without_mates(lea: Payer) -> None:
     lea.pay()
     assert not LeadTold.objects.exists()

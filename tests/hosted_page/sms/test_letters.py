@@ -40,7 +40,7 @@ def strangers(text: str) -> set[str]:
 
 
 @in_each
-def test_our_words_have_no_other_letter(language: str) -> None:
+def test_our_texts_use_only_letters_of_the_sms_alphabet(language: str) -> None:
     catalogue = {} if language == "en-gb" else {row.id: str(row.string) for row in messages.read(language)}
     for words in TEXTS:
         said = words if language == "en-gb" else catalogue[words]
@@ -50,7 +50,7 @@ def test_our_words_have_no_other_letter(language: str) -> None:
 
 @in_each
 @pytest.mark.django_db
-def test_what_is_sent_has_none(unpaid: Checkout, language: str) -> None:
+def test_sent_texts_use_only_letters_of_the_sms_alphabet(unpaid: Checkout, language: str) -> None:
     lea = Payer(unpaid)
     lea.client = Client(headers={"accept-language": language})
     lea.pay(split="own", name=["Finn"], amount=["20"], your_name="Zoë O’Hara")

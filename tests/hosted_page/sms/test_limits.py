@@ -50,7 +50,7 @@ class TestLimits:
             self.count()
 
     @pytest.mark.rule("sign_in.limits")
-    def test_of_two_codes_at_once_whatever_the_first_was_for(self) -> None:
+    def test_of_two_sign_in_codes_at_the_same_time(self) -> None:
         self.count()
         SmsMessage.objects.update(kind=SmsMessage.Kind.RETURN)
         with pytest.raises(limits.TooManySmsMessages, match="requested just now"):
@@ -93,7 +93,7 @@ class TestLimits:
         with pytest.raises(limits.TooManySmsMessages, match="texts to this country"):
             self.count("+12025550143")
 
-    def test_leave_no_number_longer_than_a_pay_link_lives(self, settings: Settings) -> None:
+    def test_keep_no_number_longer_than_a_pay_link_is_valid(self, settings: Settings) -> None:
         self.count("+447700900457")
         old = SmsMessage.objects.get()
         self.count()
@@ -102,7 +102,7 @@ class TestLimits:
         tasks.delete_old_sms_messages()
         assert [text.phone for text in SmsMessage.objects.all()] == [FINN_SENT]
 
-    def test_leave_no_code_longer_either(self, unpaid: Checkout, settings: Settings) -> None:
+    def test_keep_no_code_longer_either(self, unpaid: Checkout, settings: Settings) -> None:
         codes.send_code(PaymentTarget(unpaid), "+447700900456", "a browser", "192.0.2.1")
         tasks.delete_old_sms_messages()
         assert SignInCode.objects.count() == SmsMessage.objects.count() == 1

@@ -89,7 +89,7 @@ def a_day_later() -> None:
 
 class TestAnInvitation:
     @pytest.mark.rule("sms.invitation")
-    def test_names_who_asks_for_what_and_the_link(
+    def test_names_the_lead_the_amount_and_the_link(
         self, lea: Payer, finns: PaymentRequest, carrier: Network, settings: Settings
     ) -> None:
         carrier.sent.clear()
@@ -104,7 +104,7 @@ class TestAnInvitation:
             f" No more texts: {stop}"
         )
 
-    def test_is_told_to_the_lead(self, lea: Payer, finns: PaymentRequest) -> None:
+    def test_is_shown_to_the_lead(self, lea: Payer, finns: PaymentRequest) -> None:
         assert "Text it to a number" in words(lea.get())
         ask(lea, finns)
         page = words(lea.get())
@@ -116,7 +116,7 @@ class TestAnInvitation:
         assert 'value="020 7946 0000 x"' in words(refused)
         assert not SmsMessage.objects.filter(kind="invitation").exists()
 
-    def test_is_not_sent_for_a_share_that_nobody_can_pay_any_more(
+    def test_is_not_sent_for_a_share_that_cannot_be_paid_any_more(
         self, lea: Payer, finns: PaymentRequest, carrier: Network
     ) -> None:
         ask(lea, finns)
@@ -136,7 +136,7 @@ class TestAnInvitation:
         send_all()
         assert carrier.sent == {} and SmsMessage.objects.get(kind="invitation").sent_at is None
 
-    def test_is_not_sent_while_the_order_is_given_back(
+    def test_is_not_sent_while_the_order_is_refunded(
         self, lea: Payer, finns: PaymentRequest, carrier: Network
     ) -> None:
         ask(lea, finns)
@@ -146,7 +146,7 @@ class TestAnInvitation:
         assert carrier.sent == {}
 
     @pytest.mark.parametrize("who", ["a stranger", "a mate"])
-    def test_is_the_leads_alone_to_send(self, lea: Payer, finns: PaymentRequest, who: str) -> None:
+    def test_can_be_sent_only_by_the_lead(self, lea: Payer, finns: PaymentRequest, who: str) -> None:
         other = Payer(lea.checkout)
         if who == "a mate":
             other.client.post(f"/pay/share/{finns.token}/phone", {"phone": FINN})
@@ -154,7 +154,7 @@ class TestAnInvitation:
         assert answer.status_code == 403 and "You are signed out" in answer.content.decode()
         assert not SmsMessage.objects.filter(kind="invitation").exists()
 
-    def test_is_not_asked_for_while_the_shop_is_stopped(
+    def test_is_refused_while_the_shop_is_stopped(
         self, lea: Payer, finns: PaymentRequest, acme: Merchant
     ) -> None:
         factories.stop(acme)
@@ -162,14 +162,14 @@ class TestAnInvitation:
         assert refused.status_code == 422 and "is not taking payments now" in words(refused)
         assert not SmsMessage.objects.filter(kind="invitation").exists()
 
-    def test_of_another_order_is_not_hers(self, lea: Payer, acme: Any) -> None:
+    def test_of_another_order_cannot_be_sent(self, lea: Payer, acme: Any) -> None:
         other = factories.checkout(acme)
         mate_shares.split_equally(other.pk, 2)
         assert ask(lea, other.payment_requests.get()).status_code == 303
         assert not SmsMessage.objects.filter(kind="invitation").exists()
 
     @pytest.mark.rule("sms.invitation")
-    def test_ends_at_twenty_of_an_order(self, lea: Payer, finns: PaymentRequest) -> None:
+    def test_is_refused_above_the_limit_of_an_order(self, lea: Payer, finns: PaymentRequest) -> None:
         for number in range(limits.INVITATIONS):
             PaymentRequest.objects.update(next_reminder_at=None)
             assert ask(lea, finns, f"07700 900{number:03}").status_code == 303
@@ -177,7 +177,7 @@ class TestAnInvitation:
         refused = ask(lea, finns, "07700 900999")
         assert refused.status_code == 422 and "Send the link yourself" in words(refused)
 
-    def test_counts_with_the_codes_of_its_number(self, lea: Payer, finns: PaymentRequest) -> None:
+    def test_counts_towards_the_limit_of_its_number(self, lea: Payer, finns: PaymentRequest) -> None:
         for _ in range(limits.PER_NUMBER[0].maximum):
             put("+447700900456", PaymentTarget(lea.checkout, finns), kind=SmsMessage.Kind.REMINDER)
         refused = ask(lea, finns)
@@ -188,7 +188,9 @@ class TestAnInvitation:
 class TestAMerchantsName:
     NAME = "Your bank 0800 123: log in at evil.co/x or lose your money"
 
-    def test_writes_no_text(self, lea: Payer, finns: PaymentRequest, carrier: Network) -> None:
+    def test_is_made_safe_before_it_is_sent(
+        self, lea: Payer, finns: PaymentRequest, carrier: Network
+    ) -> None:
         Merchant.objects.update(name=self.NAME)
         ask(lea, finns)
         Payer(factories.checkout(lea.checkout.merchant)).post("/phone", phone="07700 900999")
@@ -236,9 +238,7 @@ class TestAnInvitationThatFails:
         assert [phone for phone, _ in carrier.sent.values()].count(FINN_SENT) == 1
         assert "no text was sent to" in words(lea.get())
 
-    def test_in_doubt_keeps_its_number_since_that_may_have_the_link(
-        self, lea: Payer, finns: PaymentRequest, carrier: Network
-    ) -> None:
+    def test_in_doubt_keeps_its_number(self, lea: Payer, finns: PaymentRequest, carrier: Network) -> None:
         for error in (ConnectionResetError(), InDoubt("no_answer")):
             ask(lea, finns)
             carrier.error = error
@@ -251,7 +251,7 @@ class TestAnInvitationThatFails:
         send_all()
         assert [phone for phone, _ in carrier.sent.values()].count(FINN_SENT) == 1
 
-    def test_whose_sender_died_after_taking_it_is_in_doubt(
+    def test_whose_worker_died_after_the_claim_is_in_doubt(
         self, lea: Payer, finns: PaymentRequest, carrier: Network
     ) -> None:
         for is_taken in (True, False):
@@ -263,7 +263,7 @@ class TestAnInvitationThatFails:
             assert is_free(finns) is not is_taken
             PaymentRequest.objects.update(phone="", next_reminder_at=None)
 
-    def test_to_another_number_leaves_the_link_with_the_earlier_one(
+    def test_to_another_number_keeps_the_link_with_the_earlier_number(
         self, lea: Payer, finns: PaymentRequest, carrier: Network
     ) -> None:
         ask(lea, finns)
@@ -279,7 +279,7 @@ class TestAnInvitationThatFails:
         send_all()
         assert not is_free(finns) and "•••• 0789" in words(lea.get())
 
-    def test_as_a_reminder_leaves_what_was_sent_before(
+    def test_as_a_reminder_keeps_the_earlier_text(
         self, lea: Payer, finns: PaymentRequest, carrier: Network
     ) -> None:
         ask(lea, finns)
@@ -292,7 +292,7 @@ class TestAnInvitationThatFails:
         assert "text the link to" in page and "•••• 0456" in page
 
 
-def test_a_name_without_letters_is_nobodys(lea: Payer, finns: PaymentRequest) -> None:
+def test_a_name_without_letters_is_replaced_by_your_mate(lea: Payer, finns: PaymentRequest) -> None:
     lead = finns.checkout.lead
     assert lead is not None
     lead.name = "+44 7700 900123"

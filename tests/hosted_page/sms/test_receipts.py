@@ -105,18 +105,18 @@ class TestACallback:
         assert call(message, told("undelivered", ErrorCode=code)).status_code == 204
         assert kept(message) == ("undelivered", refusal)
 
-    def test_counts_once_and_the_first_end_stays(self, message: SmsMessage) -> None:
+    def test_counts_once_and_the_first_result_stays(self, message: SmsMessage) -> None:
         for status in ("delivered", "delivered", "sent", "undelivered"):
             assert call(message, told(status)).status_code == 204
         assert kept(message) == ("delivered", "")
 
-    def test_may_have_fields_that_are_new(self, message: SmsMessage) -> None:
+    def test_can_have_unknown_fields(self, message: SmsMessage) -> None:
         assert (
             call(message, told("delivered", RawDlrDoneDate="2611230500", Nouveau="é +&=")).status_code == 204
         )
         assert kept(message) == ("delivered", "")
 
-    def test_about_a_message_that_is_gone_is_taken(self, message: SmsMessage) -> None:
+    def test_about_a_deleted_message_is_accepted(self, message: SmsMessage) -> None:
         SmsMessage.objects.all().delete()
         assert call(message, told("delivered")).status_code == 204
 
@@ -126,7 +126,7 @@ class TestACallback:
         assert "7700900123" not in caplog.text and KEY not in caplog.text
 
 
-class TestAStrangersCall:
+class TestAForgedCallback:
     @pytest.mark.parametrize("signed", ["", "x", "é", signature("https://else.example", told("delivered"))])
     def test_is_refused(self, message: SmsMessage, signed: str) -> None:
         assert call(message, told("delivered"), signed.encode().decode("latin-1")).status_code == 403
@@ -148,12 +148,14 @@ class TestAStrangersCall:
         signed = signature(f"{BASE}/sms/twilio/{message.subject}", told("delivered"))
         assert call(message, told("delivered"), signed).status_code == 403
 
-    def test_is_refused_where_another_sender_serves(self, message: SmsMessage, settings: Settings) -> None:
+    def test_is_refused_if_another_sender_is_configured(
+        self, message: SmsMessage, settings: Settings
+    ) -> None:
         settings.SMS_SENDER, settings.TWILIO_AUTH_TOKEN = settings.PAGE_SMS_SENDER, ""
         signed = signature(f"{BASE}/sms/twilio/{message.pk}", told("delivered"), key="")
         assert call(message, told("delivered"), signed).status_code == 403
 
-    def test_that_is_no_post_or_too_long_is_refused(self, message: SmsMessage) -> None:
+    def test_that_is_not_a_post_or_is_too_long_is_refused(self, message: SmsMessage) -> None:
         assert Client().get(f"/sms/twilio/{message.pk}").status_code == 405
         assert call(message, told("delivered", More="x" * 40_000)).status_code == 413
         assert kept(message) == ("", "")

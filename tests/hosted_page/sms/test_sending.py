@@ -53,7 +53,7 @@ def failing(error: Exception) -> Callable[..., None]:
 
 class TestACode:
     @pytest.mark.rule("sms.outbox")
-    def test_is_sent_by_no_request(self, unpaid: Checkout, carrier: Network) -> None:
+    def test_is_not_sent_within_the_request(self, unpaid: Checkout, carrier: Network) -> None:
         Payer(unpaid).post("/phone", phone=PHONE)
         assert carrier.sent == {}
         send_all()
@@ -70,7 +70,7 @@ class TestACode:
         assert text.splitlines()[-2:] == ["", f"@{host} #{text[:6]}"]
 
     @pytest.mark.rule("sms.sealed")
-    def test_waits_encrypted_and_is_emptied_once_sent(self, unpaid: Checkout, carrier: Network) -> None:
+    def test_is_stored_encrypted_and_deleted_once_sent(self, unpaid: Checkout, carrier: Network) -> None:
         Payer(unpaid).post("/phone", phone=PHONE)
         with connection.cursor() as cursor:
             cursor.execute("SELECT t::text FROM hosted_page_smsmessage t")
@@ -96,7 +96,9 @@ class TestACode:
         sending.end_late()
         assert emptied() == [True] and rows()[0].sent_at is None
 
-    def test_that_ends_first_is_sent_first(self, unpaid: Checkout, acme: Merchant, carrier: Network) -> None:
+    def test_that_expires_first_is_sent_first(
+        self, unpaid: Checkout, acme: Merchant, carrier: Network
+    ) -> None:
         """The text that expires first is sent first, so that a code does not wait behind a reminder."""
         for checkout, phone in ((unpaid, PHONE), (factories.checkout(acme), "07700 900456")):
             Payer(checkout).post("/phone", phone=phone)
@@ -106,7 +108,7 @@ class TestACode:
         assert sending.claim() is None
 
     @pytest.mark.rule("sms.once")
-    def test_that_has_ended_stays_as_it_ended(self, unpaid: Checkout, carrier: Network) -> None:
+    def test_that_was_sent_keeps_its_result(self, unpaid: Checkout, carrier: Network) -> None:
         Payer(unpaid).post("/phone", phone=PHONE)
         send_all()
         (sent,) = rows()
@@ -115,7 +117,7 @@ class TestACode:
 
     @pytest.mark.rule("sms.once")
     @pytest.mark.parametrize("ended", ["expires_at", "used_at"])
-    def test_is_not_sent_once_it_is_good_for_nothing(
+    def test_is_not_sent_after_it_became_invalid(
         self, unpaid: Checkout, carrier: Network, ended: str
     ) -> None:
         Payer(unpaid).post("/phone", phone=PHONE)
@@ -124,7 +126,7 @@ class TestACode:
         assert carrier.sent == {} and emptied() == [True]
 
     @pytest.mark.rule("sms.doubt")
-    def test_that_was_surely_not_taken_is_sent_a_little_later(
+    def test_that_was_not_accepted_is_sent_a_little_later(
         self, unpaid: Checkout, carrier: Network, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         Payer(unpaid).post("/phone", phone=PHONE)
@@ -167,7 +169,7 @@ class TestACode:
         assert carrier.sent == {} and emptied() == [True]
 
     @pytest.mark.rule("sms.once")
-    def test_is_not_sent_when_the_next_one_is_there(self, unpaid: Checkout, carrier: Network) -> None:
+    def test_is_not_sent_if_there_is_a_newer_one(self, unpaid: Checkout, carrier: Network) -> None:
         lea = Payer(unpaid)
         lea.post("/phone", phone=PHONE)
         SmsMessage.objects.update(created_at=timezone.now() - limits.CODE_INTERVAL)
@@ -176,13 +178,13 @@ class TestACode:
         newest = SignInCode.objects.latest("created_at")
         assert list(carrier.sent) == [str(newest.pk)] and emptied() == [True, True]
 
-    def test_is_not_sent_when_it_was_used_or_has_ended(self, unpaid: Checkout, carrier: Network) -> None:
+    def test_is_not_sent_if_it_was_used(self, unpaid: Checkout, carrier: Network) -> None:
         Payer(unpaid).post("/phone", phone=PHONE)
         SignInCode.objects.update(used_at=timezone.now())
         send_all()
         assert carrier.sent == {} and emptied() == [True]
 
-    def test_of_an_order_that_ended_meanwhile_is_not_written(
+    def test_of_an_order_that_has_ended_is_not_created(
         self, unpaid: Checkout, carrier: Network, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         lea = Payer(unpaid)
@@ -193,7 +195,7 @@ class TestACode:
         assert lea.post("/phone", phone=PHONE).status_code == 303
         assert rows() == [] and not SignInCode.objects.exists()
 
-    def test_of_an_order_whose_time_has_passed_is_not_written(self, unpaid: Checkout) -> None:
+    def test_of_an_order_past_its_deadline_is_not_created(self, unpaid: Checkout) -> None:
         Checkout.objects.filter(pk=unpaid.pk).update(payable_until=timezone.now())
         with pytest.raises(sign_in.NothingToSignInFor):
             sign_in.send_code(PaymentTarget(unpaid), LEA, "a browser", "192.0.2.1")
@@ -202,7 +204,7 @@ class TestACode:
 class TestAStop:
     @pytest.mark.rule("sms.once")
     @pytest.mark.parametrize("of_all", [True, False])
-    def test_ends_codes_asked_for_and_waiting(
+    def test_refuses_new_codes_and_drops_queued_codes(
         self, unpaid: Checkout, carrier: Network, acme: Merchant, of_all: bool
     ) -> None:
         lea = Payer(unpaid)
@@ -214,7 +216,9 @@ class TestAStop:
         send_all()
         assert carrier.sent == {} and emptied() == [True] and SignInCode.objects.count() == 1
 
-    def test_of_another_merchant_ends_none(self, unpaid: Checkout, carrier: Network, rival: Merchant) -> None:
+    def test_of_another_merchant_has_no_effect(
+        self, unpaid: Checkout, carrier: Network, rival: Merchant
+    ) -> None:
         Switch.objects.create(merchant=rival, reason="a thief")
         operator_stops.reread_stops()
         Payer(unpaid).post("/phone", phone=PHONE)
@@ -233,7 +237,7 @@ class TestAStrangersNumber:
         SmsMessage.objects.update(created_at=timezone.now() - timedelta(days=1))
         return captured
 
-    def test_gets_nothing_and_loses_nothing(self, order: Checkout, carrier: Network, acme: Merchant) -> None:
+    def test_gets_no_text_and_uses_no_limit(self, order: Checkout, carrier: Network, acme: Merchant) -> None:
         for _ in range(sign_in.CODES_PER_SUBJECT):
             assert Payer(order).post("/phone", phone="07700 900456").status_code == 303
             SignInCode.objects.update(created_at=timezone.now() - limits.CODE_INTERVAL)
@@ -244,7 +248,7 @@ class TestAStrangersNumber:
         assert [phone for phone, _ in carrier.sent.values()] == ["+447700900456"]
 
     @pytest.mark.rule("sign_in.payer_returns")
-    def test_is_answered_as_the_leads_is(self, order: Checkout, carrier: Network) -> None:
+    def test_gets_the_same_response_as_the_leads_number(self, order: Checkout, carrier: Network) -> None:
         def answers(phone: str) -> list[tuple[int, str]]:
             seen = []
             for _turn in range(sign_in.CODES_PER_SUBJECT + 1):
@@ -263,7 +267,7 @@ class TestAStrangersNumber:
         assert {phone for phone, _ in carrier.sent.values()} == {LEA}
 
     @pytest.mark.rule("sign_in.payer_returns")
-    def test_waits_for_no_other_number(self, order: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_locks_no_other_number(self, order: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
         locked: list[str] = []
         monkeypatch.setattr(quota, "lock", lambda *keys: locked.extend(keys))
         Payer(order).post("/phone", phone=PHONE)
@@ -273,7 +277,7 @@ class TestAStrangersNumber:
             and "sms:" not in locked
         )
 
-    def test_is_written_by_as_many_statements(self, order: Checkout, carrier: Network) -> None:
+    def test_costs_as_many_statements_as_the_leads_number(self, order: Checkout, carrier: Network) -> None:
         def statements(phone: str) -> int:
             with CaptureQueriesContext(connection) as captured:
                 Payer(order).post("/phone", phone=phone)
@@ -281,7 +285,7 @@ class TestAStrangersNumber:
 
         assert statements("07700 900456") == statements(PHONE)
 
-    def test_that_is_the_leads_is_sent_no_more_than_any_number(
+    def test_that_is_the_leads_has_the_same_limit(
         self, order: Checkout, carrier: Network, acme: Merchant
     ) -> None:
         for _ in range(limits.PER_NUMBER[0].maximum):
@@ -310,7 +314,7 @@ class TestAStrangersNumber:
         assert len(carrier.sent) == 2
 
     @pytest.mark.rule("sms.address", "sign_in.payer_returns")
-    def test_of_a_country_without_texts_is_refused_whoever_has_paid(
+    def test_of_a_country_without_texts_is_refused_like_the_leads_number(
         self, order: Checkout, carrier: Network, settings: Settings
     ) -> None:
         settings.SMS_COUNTRIES = ["FR"]
@@ -353,9 +357,7 @@ class TestASilentCarrier:
             what="the end of the senders",
         )
 
-    def test_holds_up_neither_twenty_who_sign_in_nor_their_worker(
-        self, silent: Silent, acme: Merchant
-    ) -> None:
+    def test_delays_neither_twenty_sign_ins_nor_their_worker(self, silent: Silent, acme: Merchant) -> None:
         payers = [Payer(factories.checkout(acme)) for _ in range(self.PEOPLE)]
         for number, payer in enumerate(payers):
             assert payer.post("/phone", phone=f"07700 9001{number:02}").status_code == 303

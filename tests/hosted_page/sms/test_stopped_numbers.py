@@ -48,7 +48,9 @@ class TestAnInvitation:
         send_all()
         assert len([1 for phone, _ in carrier.sent.values() if phone == FINNS]) == 2 and way(carrier) == first
 
-    def test_goes_no_more_to_who_stopped(self, lead: Payer, share: PaymentRequest, carrier: Network) -> None:
+    def test_is_not_sent_to_a_number_that_stopped_texts(
+        self, lead: Payer, share: PaymentRequest, carrier: Network
+    ) -> None:
         ask(lead, share)
         send_all()
         client, path = Client(), way(carrier)
@@ -64,7 +66,7 @@ class TestAnInvitation:
         send_all()
         assert carrier.sent == {}
 
-    def test_goes_again_to_who_takes_it_back(
+    def test_is_sent_again_to_a_number_that_allows_texts_again(
         self, lead: Payer, share: PaymentRequest, carrier: Network
     ) -> None:
         client, path = Client(), urlsplit(stopped_numbers.stop_link(outbox.number_digest(FINNS))).path
@@ -77,7 +79,7 @@ class TestAnInvitation:
         send_all()
         assert FINNS in [phone for phone, _ in carrier.sent.values()]
 
-    def test_that_waits_is_not_sent_any_more(
+    def test_that_is_queued_is_not_sent_after_a_stop(
         self, lead: Payer, share: PaymentRequest, carrier: Network
     ) -> None:
         ask(lead, share)
@@ -86,21 +88,23 @@ class TestAnInvitation:
         send_all()
         assert carrier.sent == {} and SmsMessage.objects.get(kind="invitation").sent_at is None
 
-    def test_goes_on_to_others(self, lead: Payer, share: PaymentRequest, carrier: Network) -> None:
+    def test_is_still_sent_to_other_numbers(
+        self, lead: Payer, share: PaymentRequest, carrier: Network
+    ) -> None:
         Client().post(urlsplit(stopped_numbers.stop_link(outbox.number_digest("+447700900457"))).path)
         ask(lead, share)
         send_all()
         assert FINNS in [phone for phone, _ in carrier.sent.values()]
 
 
-def test_codes_go_on(unpaid: Checkout, carrier: Network) -> None:
+def test_sign_in_codes_are_still_sent_to_a_stopped_number(unpaid: Checkout, carrier: Network) -> None:
     Client().post(urlsplit(stopped_numbers.stop_link(outbox.number_digest(FINNS))).path)
     Payer(unpaid).post("/phone", phone=FINN)
     assert sending.claim() is not None
 
 
 @pytest.mark.parametrize("token", ["x", "A" * 32, "%00", "é" * 8, "a" * 5000, "-_" * 16])
-def test_a_link_that_we_never_made_is_a_404(token: str) -> None:
+def test_an_unknown_link_is_a_404(token: str) -> None:
     assert Client().get(f"/pay/stop/{token}").status_code == 404
     assert Client().post(f"/pay/stop/{token}").status_code == 404
     assert not SmsStop.objects.exists()

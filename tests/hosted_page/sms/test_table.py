@@ -39,7 +39,7 @@ class TestTheTable:
         read = {table for sql in of_messages for table in plans.scans(sql)}
         assert read <= {"sms_open", "payments_merchant"}, "open messages, and shops, of which there are few"
 
-    def test_gets_no_new_entries_in_its_indexes_by_a_claim(self, unpaid: Checkout) -> None:
+    def test_claims_a_message_without_a_new_index_entry(self, unpaid: Checkout) -> None:
         Payer(unpaid).post("/phone", phone=PHONE)
         before = updated_within_a_page()
         assert sending.claim() is not None

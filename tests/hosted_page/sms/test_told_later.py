@@ -48,7 +48,7 @@ class TestARefundThatFails:
         assert order.status == "captured"
 
     @pytest.mark.parametrize("kind", ["said_no", "all_paid", "links_end"])
-    def test_lets_what_came_due_be_told(
+    def test_releases_notifications_that_became_due_during_the_refund(
         self, finn: Mate, order: Checkout, network: Network, settings: Settings, kind: str
     ) -> None:
         if kind == "said_no":
@@ -69,7 +69,7 @@ class TestARefundThatFails:
         assert len(texts(network)) == 1
 
     @pytest.mark.parametrize("is_meanwhile", [False, True], ids=["later", "between two looks"])
-    def test_lets_be_told_what_was_queued_before(
+    def test_releases_notifications_that_were_queued_before(
         self,
         finn: Mate,
         order: Checkout,
@@ -91,7 +91,7 @@ class TestARefundThatFails:
             self.fails(order)
         assert len(self.texts_in_an_hour(network)) == 1, "the one that was not sent is none of the four"
 
-    def test_as_a_dispute_that_is_won_lets_be_told_what_was_queued_before(
+    def test_like_a_dispute_that_is_won_releases_notifications_queued_before(
         self, finn: Mate, network: Network, posted: list[int]
     ) -> None:
         self.is_queued(finn)
@@ -101,7 +101,7 @@ class TestARefundThatFails:
         assert len(self.texts_in_an_hour(network)) == 1
 
     @pytest.mark.parametrize("is_late", [False, True])
-    def test_lets_be_told_what_no_carrier_took(
+    def test_releases_notifications_that_no_carrier_accepted(
         self, finn: Mate, order: Checkout, network: Network, is_late: bool
     ) -> None:
         self.is_queued(finn)
@@ -132,7 +132,7 @@ class TestARefundThatFails:
         LeadTold.objects.filter(kind="said_no").update(due_at=timezone.now())
         return texts(network)
 
-    def test_lets_it_be_told_that_the_last_has_paid_meanwhile(
+    def test_releases_the_notification_that_all_have_paid(
         self, finn: Mate, order: Checkout, network: Network
     ) -> None:
         mate_shares.cancel(amys(order).pk)
@@ -150,7 +150,7 @@ class TestARefundThatFails:
 
     @pytest.mark.rule("share.pauses")
     @pytest.mark.parametrize("is_told_before", [False, True])
-    def test_lets_the_links_end_be_told_a_day_before_it(
+    def test_lets_the_end_of_the_links_be_announced_a_day_before(
         self, order: Checkout, network: Network, is_told_before: bool
     ) -> None:
         if is_told_before:

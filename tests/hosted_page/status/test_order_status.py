@@ -31,7 +31,7 @@ def told(checkout: Checkout) -> order_status.PageStatus:
     return found
 
 
-def test_an_expired_order_whose_card_may_be_held_yet_says_that_it_is_released(
+def test_an_expired_order_with_a_possible_hold_says_that_the_hold_is_released(
     unpaid: Checkout, pay: Callable[..., Checkout]
 ) -> None:
     fault_injection.set_fault(verb="authorize", mode="done_then_reset", times=1)
@@ -58,7 +58,7 @@ def test_a_capture_in_doubt_shows_no_countdown_and_promises_nothing(held: Checko
     assert "has asked for it, and the bank has not answered yet" in page and "nothing is taken" not in page
 
 
-def test_the_way_back_from_the_bank_asks_it_for_the_payer_alone(
+def test_a_stranger_at_the_banks_return_address_causes_no_call_to_the_bank(
     unpaid: Checkout, pay: Callable[..., Checkout], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pay(unpaid, "4000002500003155")
@@ -68,7 +68,7 @@ def test_the_way_back_from_the_bank_asks_it_for_the_payer_alone(
     assert asked == []
 
 
-def test_an_order_whose_bank_answers_while_the_page_is_made_is_not_to_be_paid_again(
+def test_an_order_held_during_the_page_request_is_not_offered_for_payment(
     lea: Payer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fault_injection.set_fault(verb="authorize", mode="done_then_reset", times=1)
@@ -144,7 +144,7 @@ class TestEveryStateHasAnHonestPage:
         assert "This order has expired" in page and "This order was open until" in page
         assert "You paid nothing</strong>, and nothing is held" in page and "Start again in the shop." in page
 
-    def test_going_back(self, lea: Payer) -> None:
+    def test_refund_in_progress(self, lea: Payer) -> None:
         lea.pay()
         captures.capture(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
         refunds.accept(lea.checkout.merchant, lea.checkout.pk, ref="r", cause=CAUSE)
@@ -153,7 +153,7 @@ class TestEveryStateHasAnHonestPage:
 
     @pytest.mark.rule("dispute.lost")
     @pytest.mark.usefixtures("posted")
-    def test_given_back_by_the_bank(self, lea: Payer) -> None:
+    def test_money_returned_by_the_bank(self, lea: Payer) -> None:
         lea.pay()
         lea.checkout.refresh_from_db()
         captures.capture(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)

@@ -43,11 +43,9 @@ def refund(order: Checkout) -> None:
 
 
 @pytest.mark.rule("sync.outside")
-class TestARefundByOthers:
+class TestADashboardRefund:
     @pytest.mark.parametrize("is_pending", [False, True])
-    def test_stands_on_the_receipt_for_as_long_as_it_stands(
-        self, lea: Payer, paid: Checkout, is_pending: bool
-    ) -> None:
+    def test_is_on_the_receipt_until_it_fails(self, lea: Payer, paid: Checkout, is_pending: bool) -> None:
         assert "gave you" not in words(lea.get())
         given = refund_outside(paid.payment, 2000, is_pending=is_pending)
         page = text(words(lea.get()))
@@ -58,7 +56,7 @@ class TestARefundByOthers:
         assert "gave you" not in words(lea.get())
 
     @pytest.mark.rule("page.refund")
-    def test_stands_before_what_the_shop_gives_back_then(self, lea: Payer, paid: Checkout) -> None:
+    def test_is_listed_before_the_shops_own_refund(self, lea: Payer, paid: Checkout) -> None:
         refund_outside(paid.payment, 2000)
         refund(paid)
         page = words(lea.get())
@@ -70,7 +68,7 @@ class TestARefundByOthers:
         assert "<h1>£70.00 goes back to your card</h1>" in page and left(page) == "£0.00"
 
     @pytest.mark.rule("page.refund")
-    def test_of_all_leaves_nothing_to_go_back(self, lea: Payer, paid: Checkout) -> None:
+    def test_of_the_whole_amount_leaves_nothing_to_refund(self, lea: Payer, paid: Checkout) -> None:
         refund_outside(paid.payment, 9000)
         refund(paid)
         page = words(lea.get())
@@ -78,7 +76,7 @@ class TestARefundByOthers:
         assert "<h1>Refunded</h1>" in page and left(page) == "£0.00"
 
     @pytest.mark.rule("refund.returned")
-    def test_that_fails_once_the_rest_is_refunded_is_told(self, lea: Payer, paid: Checkout) -> None:
+    def test_that_fails_after_the_refund_is_shown_as_returned(self, lea: Payer, paid: Checkout) -> None:
         given = refund_outside(paid.payment, 4000)
         refund(paid)
         assert "The refund was returned" not in words(lea.get())
@@ -88,7 +86,7 @@ class TestARefundByOthers:
         assert "<h1>The refund was returned</h1>" in page and rows(page) == []
 
     @pytest.mark.rule("share.borne")
-    def test_is_no_longer_borne_by_the_lead_and_ends_the_links(
+    def test_reduces_what_the_lead_covers_and_ends_the_links(
         self, lead: Payer, finn: Mate, order: Checkout
     ) -> None:
         finn.pay()
@@ -113,7 +111,7 @@ class TestARefundByOthers:
 @pytest.mark.rule("dispute.lost")
 class TestADispute:
     @pytest.mark.rule("page.refund")
-    def test_that_took_all_leaves_nothing_of_it_to_the_refund(
+    def test_of_the_whole_amount_leaves_nothing_for_the_lead_to_be_refunded(
         self, lead: Payer, finn: Mate, order: Checkout, settings: Settings
     ) -> None:
         """After a lost dispute about the lead's whole payment, a refund returns no money to the lead.
@@ -131,7 +129,7 @@ class TestADispute:
         assert "<h1>Refunded</h1>" in page and left(page) == "£0.00"
         assert "<h1>£20.00 goes back to your card</h1>" in words(finn.get())
 
-    def test_that_an_appeal_wins_is_as_if_it_had_never_been(self, lea: Payer, paid: Checkout) -> None:
+    def test_that_is_won_on_appeal_is_not_shown_any_more(self, lea: Payer, paid: Checkout) -> None:
         found = dispute(paid.payment)
         decide(found, is_won=False)
         assert "Your bank gave you £90.00 back" in text(words(lea.get()))
@@ -139,9 +137,7 @@ class TestADispute:
         page = text(words(lea.get()))
         assert "Your bank" not in page and "Confirmed and paid." in page
 
-    def test_of_a_mates_card_is_their_banks_also_once_the_rest_is_refunded(
-        self, lead: Payer, finn: Mate, order: Checkout
-    ) -> None:
+    def test_of_a_mate_stays_excluded_from_the_refund(self, lead: Payer, finn: Mate, order: Checkout) -> None:
         finn.pay()
         assert mates.settled(finn.share) == "reimbursed"
         finn.share.refresh_from_db()
@@ -153,8 +149,8 @@ class TestADispute:
 
 
 @pytest.mark.rule("refund.returned", "share.borne")
-class TestWhatCameBackAndWasSettledOutside:
-    def test_is_not_on_the_leads_card_and_is_owed_again_if_that_is_taken_back(self, lea: Payer) -> None:
+class TestAReturnedReimbursementSettledOutside:
+    def test_is_not_on_the_leads_card_and_is_owed_again_after_a_reversal(self, lea: Payer) -> None:
         lea.pay(RETURNS, split="own", name=["Finn"], amount=["20"], your_name="Lea")
         order = captures.capture(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
         finn = Mate(order.payment_requests.get(name="Finn"))

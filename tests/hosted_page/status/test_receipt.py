@@ -19,7 +19,7 @@ def receipt(page: str) -> list[str]:
     return [text.strip() for text in re.findall(r">([^<>]+)<", part) if text.strip()]
 
 
-def test_of_an_order_names_shop_thing_time_card_and_sum(lea: Payer) -> None:
+def test_a_receipt_names_shop_item_time_card_and_total(lea: Payer) -> None:
     lea.pay()
     captures.capture(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
     page = words(lea.get())
@@ -37,7 +37,7 @@ def test_of_an_order_names_shop_thing_time_card_and_sum(lea: Payer) -> None:
     assert receipt(words(Payer(lea.checkout).get())) == []
 
 
-def test_stands_before_marketing(lea: Payer) -> None:
+def test_a_receipt_is_above_the_opt_in_box(lea: Payer) -> None:
     lea.checkout.merchant.opt_in_enabled = True
     lea.checkout.merchant.save()
     lea.pay()
@@ -46,7 +46,7 @@ def test_stands_before_marketing(lea: Payer) -> None:
     assert page.index("receipt-title") < page.index("opt-in-title")
 
 
-def test_of_a_share_is_the_mates_alone(finn: Mate, order: Checkout) -> None:
+def test_a_receipt_of_a_share_is_for_the_mates_payment_only(finn: Mate, order: Checkout) -> None:
     finn.pay()
     mates.pump(order.pk)
     said = receipt(words(finn.get()))

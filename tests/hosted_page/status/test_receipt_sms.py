@@ -78,7 +78,7 @@ class TestTheText:
         assert said.endswith(f"/pay?id={paid.checkout.pk}&sign_in=1")
         assert list(budgets.counted_messages(SmsMessage.objects.filter(kind="receipt"))), "it keeps its place"
 
-    def test_goes_once_and_a_second_tap_reads_so(
+    def test_is_sent_once_and_a_second_tap_says_so(
         self, paid: Payer, carrier: Network, settings: Settings
     ) -> None:
         settings.SANDBOX = False
@@ -93,7 +93,7 @@ class TestTheText:
         assert len(texts(carrier)) == 1 and "Text it to" not in words(paid.get())
         assert mail.outbox == [], "nobody has proven an address here"
 
-    def test_that_nobody_sent_may_be_asked_for_again(self, paid: Payer, carrier: Network) -> None:
+    def test_that_was_not_sent_can_be_requested_again(self, paid: Payer, carrier: Network) -> None:
         carrier.is_down = True
         paid.post("/receipt")
         send_all()
@@ -102,13 +102,13 @@ class TestTheText:
         paid.post("/receipt")
         assert len(texts(carrier)) == 1
 
-    def test_is_the_payers_alone(self, paid: Payer, carrier: Network) -> None:
+    def test_can_be_requested_only_by_the_payer(self, paid: Payer, carrier: Network) -> None:
         stranger = Payer(paid.checkout)
         assert "Text it to" not in words(stranger.get())
         assert stranger.post("/receipt").status_code == 403
         assert texts(carrier) == []
 
-    def test_is_none_of_what_is_not_paid(self, lea: Payer, carrier: Network) -> None:
+    def test_is_not_available_before_the_capture(self, lea: Payer, carrier: Network) -> None:
         lea.pay()
         assert "Text it to" not in words(lea.get())
         carrier.sent.clear()
@@ -130,7 +130,7 @@ class TestTheText:
     def test_of_a_split_order_is_offered_on_the_bill(self, lead: Payer, order: Checkout) -> None:
         assert "Text it to •••• 0123" in text(words(lead.get()))
 
-    def test_of_a_split_order_is_refused_beside_each_of_its_two_receipts(
+    def test_of_a_split_order_shows_a_refusal_next_to_both_receipts(
         self, lead: Payer, order: Checkout
     ) -> None:
         operator_stops.suspend(order.merchant, reason="A question.")
@@ -148,18 +148,18 @@ class TestItIsRefused:
         return text(words(answer))
 
     @pytest.mark.rule("sms.stop")
-    def test_to_a_number_that_stopped(self, paid: Payer, carrier: Network) -> None:
+    def test_to_a_number_that_stopped_texts(self, paid: Payer, carrier: Network) -> None:
         Client().post(urlsplit(stopped_numbers.stop_link(outbox.number_digest(LEAS))).path)
         said = self.asked(paid, carrier)
         assert "This number has stopped our texts, except for codes. Print the receipt." in said
 
     @pytest.mark.rule("sms.stop")
-    def test_to_a_number_that_stops_meanwhile(self, paid: Payer, carrier: Network) -> None:
+    def test_to_a_number_that_stops_texts_before_the_send(self, paid: Payer, carrier: Network) -> None:
         paid.post("/receipt")
         Client().post(urlsplit(stopped_numbers.stop_link(outbox.number_digest(LEAS))).path)
         assert texts(carrier) == []
 
-    def test_to_a_number_that_had_its_texts(self, paid: Payer, carrier: Network) -> None:
+    def test_to_a_number_over_its_limit(self, paid: Payer, carrier: Network) -> None:
         for _ in range(limits.PER_NUMBER[0].maximum):
             put(LEAS, PaymentTarget(paid.checkout), kind=SmsMessage.Kind.RETURN)
             SmsMessage.objects.update(created_at=timezone.now() - limits.CODE_INTERVAL)
@@ -182,7 +182,7 @@ class TestTheLink:
         page = words(come_back(Client(), address, PHONE))
         assert receipt(page)[:3] == ["Receipt", "Paid to", "Acme Tickets"] and "Text it to" in text(page)
 
-    def test_leads_no_other_number_there(self, paid: Payer, carrier: Network) -> None:
+    def test_leads_no_other_number_to_the_receipt(self, paid: Payer, carrier: Network) -> None:
         address = f"/pay?id={paid.checkout.pk}&sign_in=1"
         client = Client()
         page = words(come_back(client, address, FINN))
@@ -190,7 +190,7 @@ class TestTheLink:
         code_page = text(words(client.get(address)))
         assert "if that number was used to pay and has not received too many texts" in code_page
 
-    def test_leads_to_the_receipt_of_what_is_refunded(self, paid: Payer, carrier: Network) -> None:
+    def test_leads_to_the_receipt_of_a_refunded_order(self, paid: Payer, carrier: Network) -> None:
         mates.give_back(paid.checkout)
         mates.pump(paid.checkout.pk, rounds=3)
         paid.checkout.refresh_from_db()
@@ -203,7 +203,7 @@ class TestTheLink:
         assert page.index('id="receipt"') < page.index('id="print"'), "with the receipt's other way out"
 
     @pytest.mark.parametrize("is_refunded", [False, True])
-    def test_of_a_share_leads_its_mate_there_and_nobody_else(
+    def test_of_a_share_leads_only_its_mate_to_the_receipt(
         self, finn: Mate, order: Checkout, carrier: Network, is_refunded: bool
     ) -> None:
         finn.pay()
@@ -218,5 +218,5 @@ class TestTheLink:
         assert receipt(words(come_back(Client(), address, PHONE))) == []
         assert receipt(words(come_back(Client(), address, FINN)))[0] == "Receipt"
 
-    def test_shows_whoever_is_signed_in_the_page_at_once(self, paid: Payer) -> None:
+    def test_shows_a_signed_in_payer_the_receipt_at_once(self, paid: Payer) -> None:
         assert receipt(words(paid.get(sign_in="1")))[0] == "Receipt"

@@ -35,7 +35,7 @@ def left(page: str) -> str:
 
 
 class TestTheLead:
-    def test_alone_gets_all_of_it(self, lea: Payer) -> None:
+    def test_without_mates_gets_the_whole_amount(self, lea: Payer) -> None:
         lea.pay()
         captures.capture(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
         refunds.accept(lea.checkout.merchant, lea.checkout.pk, ref="r", cause=CAUSE)
@@ -46,7 +46,9 @@ class TestTheLead:
         assert rows(page) == [("Taken", "£90.00"), ("Refunded", "−£90.00")] and left(page) == "£0.00"
         assert ", London time" in page and "mates" not in page
 
-    def test_with_mates_gets_what_the_card_still_bore(self, lead: Payer, finn: Mate, order: Checkout) -> None:
+    def test_with_mates_gets_the_amount_that_the_card_still_bore(
+        self, lead: Payer, finn: Mate, order: Checkout
+    ) -> None:
         finn.pay()
         assert mates.settled(finn.share) == "reimbursed"
         refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
@@ -64,7 +66,7 @@ class TestTheLead:
         assert "Finn’s card gets its £20.00 back too. Your mates’ links have ended." in page
         assert "The cards" not in page and "4444" not in page
 
-    def test_who_has_not_got_a_share_yet_gets_the_whole(
+    def test_before_a_reimbursement_gets_the_whole_amount(
         self, lead: Payer, finn: Mate, order: Checkout, settings: Settings
     ) -> None:
         """The lead gets the whole amount back if the mate's payment has not reached the lead's card yet.
@@ -80,7 +82,7 @@ class TestTheLead:
         assert rows(page) == [("Taken", "£90.00"), ("Refunded", "−£90.00")] and left(page) == "£0.00"
         assert "Finn’s card gets its £20.00 back too." in page
 
-    def test_is_told_no_sum_while_it_is_open(
+    def test_sees_no_amounts_while_a_reimbursement_is_unresolved(
         self, lead: Payer, finn: Mate, order: Checkout, settings: Settings
     ) -> None:
         """While the outcome of a mate's reimbursement is unknown, the page shows no amounts.
@@ -95,7 +97,7 @@ class TestTheLead:
         page = words(lead.get())
         assert "<h1>Your money is going back</h1>" in page and rows(page) == []
 
-    def test_of_whom_mates_bore_all_of_it(self, lead: Payer, finn: Mate, order: Checkout) -> None:
+    def test_whose_mates_paid_everything(self, lead: Payer, finn: Mate, order: Checkout) -> None:
         mate_shares.cancel(order.payment_requests.get(position=3).pk)
         order.payment_requests.filter(pk=finn.share.pk).update(amount=order.amount)
         finn.share.refresh_from_db()
@@ -109,7 +111,7 @@ class TestTheLead:
 
 
 class TestAMate:
-    def test_gets_the_share_back(self, lead: Payer, finn: Mate, order: Checkout) -> None:
+    def test_gets_the_share_refunded(self, lead: Payer, finn: Mate, order: Checkout) -> None:
         finn.pay()
         mates.settled(finn.share)
         refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
@@ -122,10 +124,10 @@ class TestAMate:
 
 @pytest.mark.rule("pay.honest_page", "refund.returned")
 @pytest.mark.usefixtures("posted")
-class TestWhatCameBackAfterItWasSettled:
+class TestRefundReturnedAfterItSettled:
     """A refund that a payer's bank has returned. Each payer's page says only what concerns their own card."""
 
-    def test_of_a_mates_card_is_told_to_the_mate(self, lead: Payer, finn: Mate, order: Checkout) -> None:
+    def test_to_a_mates_card_is_shown_to_the_mate(self, lead: Payer, finn: Mate, order: Checkout) -> None:
         finn.pay(RETURNS)
         assert mates.settled(finn.share) == "reimbursed"
         refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
@@ -139,7 +141,7 @@ class TestWhatCameBackAfterItWasSettled:
         assert "<h1>£70.00 goes back to your card</h1>" in page and left(page) == "£0.00"
         assert "The refund was returned" not in page
 
-    def test_of_the_leads_card_is_told_to_the_lead(self, lea: Payer, reimbursed: Mate) -> None:
+    def test_to_the_leads_card_is_shown_to_the_lead(self, lea: Payer, reimbursed: Mate) -> None:
         order = reimbursed.share.checkout
         refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
         settle(order)
@@ -149,7 +151,7 @@ class TestWhatCameBackAfterItWasSettled:
         assert "<h1>£20.00 goes back to your card</h1>" in page and left(page) == "£0.00"
 
     @pytest.mark.rule("share.borne")
-    def test_of_what_the_lead_got_for_a_mate_is_told_on_the_bill(self, lea: Payer, reimbursed: Mate) -> None:
+    def test_of_a_reimbursement_is_shown_on_the_bill(self, lea: Payer, reimbursed: Mate) -> None:
         assert "Back on your card" in words(lea.get()) and "It is back on Lea’s card" in words(
             reimbursed.get()
         )
@@ -169,7 +171,7 @@ class TestWhatCameBackAfterItWasSettled:
         )
 
     @pytest.mark.rule("bill.live")
-    def test_of_what_the_lead_got_is_told_to_an_open_bill(self, lea: Payer) -> None:
+    def test_of_a_reimbursement_updates_an_open_bill(self, lea: Payer) -> None:
         self.reimburse(lea, ["Finn", "Amy"])
         before = seen(words(lea.get()))
         assert lea.get("/bill", seen=before).status_code == 204
@@ -196,7 +198,7 @@ class TestWhatCameBackAfterItWasSettled:
         return finn
 
 
-def test_a_stranger_reads_of_no_card(lead: Payer, finn: Mate, order: Checkout) -> None:
+def test_a_stranger_sees_no_card(lead: Payer, finn: Mate, order: Checkout) -> None:
     finn.pay()
     mates.settled(finn.share)
     refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 
 
 class TestTheLink:
-    def test_says_who_asks_for_what_and_until_when(self, finn: Mate) -> None:
+    def test_names_the_lead_the_amount_and_the_end(self, finn: Mate) -> None:
         page = words(finn.get())
         assert "Lea</bdi> is asking you for" in page and "£20.00" in page and "Open until" in page
         assert "Lea’s order" in page and "Total, paid by Lea" in page
@@ -40,7 +40,7 @@ class TestTheLink:
 
     @pytest.mark.rule("share.link")
     @pytest.mark.parametrize("token", ["x", "A" * 22, "%00", "a" * 5000, "..%2f"])
-    def test_that_we_never_made_is_a_404(self, finn: Mate, token: str) -> None:
+    def test_that_is_unknown_is_a_404(self, finn: Mate, token: str) -> None:
         assert Client().get(f"/pay/share/{token}").status_code == 404
 
     def test_before_the_capture_is_not_open(self, lead: Payer) -> None:
@@ -62,7 +62,7 @@ class TestTheLink:
         assert "Lea</bdi> is asking you for" in words(finn.get()) and finn.status() == "open"
 
     @pytest.mark.parametrize("end", ["kept", "over", "given back"])
-    def test_that_was_declined_is_not_wanted_after_its_end(
+    def test_that_was_declined_cannot_be_reopened_after_its_end(
         self, finn: Mate, order: Checkout, end: str
     ) -> None:
         finn.post("/decline")
@@ -79,7 +79,7 @@ class TestTheLink:
         assert finn.post("/reconsider").status_code == 303
         assert finn.status() == ("cancelled" if end == "kept" else "declined")
 
-    def test_of_which_the_time_is_over_says_so(self, finn: Mate) -> None:
+    def test_that_has_expired_says_so(self, finn: Mate) -> None:
         PaymentRequest.objects.filter(pk=finn.share.pk).update(expires_at=timezone.now())
         page = words(finn.get())
         assert "This link has expired" in page and finn.status() == "expired"
@@ -90,11 +90,11 @@ class TestTheLink:
             < page.index("Lea covers your share.")
         )
 
-    def test_that_the_lead_took_back_says_so(self, finn: Mate) -> None:
+    def test_that_the_lead_has_cancelled_says_so(self, finn: Mate) -> None:
         mate_shares.cancel(finn.share.pk)
         assert "Lea is no longer asking for this" in words(finn.get())
 
-    def test_pauses_while_the_order_is_given_back(self, finn: Mate, order: Checkout) -> None:
+    def test_pauses_while_the_order_is_refunded(self, finn: Mate, order: Checkout) -> None:
         refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
         assert "Nothing to pay now" in words(finn.get())
         assert mates.settled(finn.share) == "cancelled"
@@ -108,7 +108,7 @@ class TestTheLink:
         page = words(finn.get())
         assert "A bank is reviewing a payment for this order" in page and "You have not been charged" in page
 
-    def test_tells_when_the_money_is_back(self, finn: Mate, order: Checkout) -> None:
+    def test_shows_the_progress_of_a_refund(self, finn: Mate, order: Checkout) -> None:
         finn.pay()
         mates.settled(finn.share)
         refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
@@ -120,7 +120,7 @@ class TestTheLink:
         assert "<h1>£20.00 goes back to your card</h1>" in page and "Your Mastercard ending 4444" in page
         assert "Refunded" in words(Mate(finn.share).get())
 
-    def test_without_a_name_asks_for_your_mate(self, finn: Mate, order: Checkout) -> None:
+    def test_says_your_mate_if_the_lead_has_no_name(self, finn: Mate, order: Checkout) -> None:
         assert order.lead
         order.lead.name = ""
         order.lead.save()

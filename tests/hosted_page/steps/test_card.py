@@ -26,7 +26,7 @@ class TestDeclinedCards:
         back = lea.client.post(bank["Location"], {"number": number, "expiry": "08 / 49", "code": "123"})
         return lea.client.get(back["Location"])
 
-    def test_may_be_followed_by_another_five_times_an_hour(self, lea: Payer) -> None:
+    def test_are_limited_to_five_an_hour(self, lea: Payer) -> None:
         lea.pay(self.DECLINED)
         bank = lea.get("/card")["Location"]
         for _ in range(4):
@@ -46,7 +46,7 @@ class TestDeclinedCards:
         assert self.try_card(lea, "4242424242424242").status_code == 303
         assert "Held, not taken yet" in words(lea.get())
 
-    def test_is_named_to_whoever_gave_the_card_alone(self, lea: Payer) -> None:
+    def test_are_named_only_to_the_payer_who_entered_them(self, lea: Payer) -> None:
         lea.pay(self.DECLINED)
         assert "Visa ending 0002" in words(lea.client.get(lea.get("/card")["Location"]))
         finn = Payer(lea.checkout)
@@ -55,7 +55,7 @@ class TestDeclinedCards:
         page = words(finn.client.get(finn.get("/card")["Location"]))
         assert "No money was taken." in page and "0002" not in page.split("Test cards")[0]
 
-    def test_that_the_payer_did_not_confirm_does_not_count(self, lea: Payer) -> None:
+    def test_that_the_payer_did_not_confirm_do_not_count(self, lea: Payer) -> None:
         lea.pay(self.DECLINED)
         Payment.objects.update(decline_reason="challenge_failed")
         for _ in range(4):
@@ -82,19 +82,21 @@ class TestCard:
         ],
         ids=lambda changes: repr(changes)[:30],
     )
-    def test_that_is_none_is_asked_again(self, lea: Payer, at_card: str, changes: dict[str, str]) -> None:
+    def test_with_invalid_details_is_asked_again(
+        self, lea: Payer, at_card: str, changes: dict[str, str]
+    ) -> None:
         with nothing_moves():
             assert lea.client.post(at_card, CARD | changes).status_code == 422
         assert not CardToken.objects.exists()
 
     @pytest.mark.parametrize("session", ["019f8b6e-0000-7000-8000-000000000000", "abc", "%00"])
-    def test_page_that_nobody_opened_is_a_404(self, lea: Payer, session: str) -> None:
+    def test_page_of_an_unknown_session_is_a_404(self, lea: Payer, session: str) -> None:
         assert lea.client.get(f"/bank/card/{session}").status_code == 404
 
     @pytest.mark.parametrize(
         "token", ["", "tok_unknown", "x" * 5_000, "a\x00b", "tökén"], ids=lambda t: repr(t)[:9]
     )
-    def test_token_that_is_none_is_declined(self, lea: Payer, at_card: str, token: str) -> None:
+    def test_token_that_is_invalid_is_declined(self, lea: Payer, at_card: str, token: str) -> None:
         back: Any = lea.client.post(at_card, CARD)["Location"]
         address = back.partition("&card_token=")[0]
         answer = lea.client.get("/pay/paid", {**_query(address), "card_token": token})

@@ -40,14 +40,14 @@ def status(payer: Payer) -> str:
 
 class TestTheAnswer:
     @pytest.mark.rule("pay.challenge")
-    def test_yes_holds_the_money(self, lea: Asked) -> None:
+    def test_that_confirms_holds_the_money(self, lea: Asked) -> None:
         assert lea.answer("confirm")["Location"].endswith(f"/pay/confirmed?id={lea.checkout.pk}")
         assert lea.back()["Location"] == f"/pay?id={lea.checkout.pk}"
         assert "your Visa ending 3155" in words(lea.get())
         assert (status(lea), charges(), ledger_proof.find_breaches()) == ("authorized", ["held"], [])
 
     @pytest.mark.rule("pay.challenge")
-    def test_no_leads_to_the_card_step_with_its_reason(self, lea: Asked) -> None:
+    def test_that_refuses_leads_to_the_card_step_with_a_reason(self, lea: Asked) -> None:
         lea.answer("refuse")
         lea.back()
         assert lea.get()["Location"] == f"/pay/card?id={lea.checkout.pk}"
@@ -57,14 +57,14 @@ class TestTheAnswer:
         assert (status(lea), charges()) == ("created", ["declined"])
 
     @pytest.mark.parametrize(("first", "second"), [("confirm", "refuse"), ("refuse", "confirm")])
-    def test_given_twice_is_the_first_one(self, lea: Asked, first: str, second: str) -> None:
+    def test_given_twice_counts_the_first_time(self, lea: Asked, first: str, second: str) -> None:
         assert lea.answer(first)["Location"] == lea.answer(second)["Location"]
         lea.back()
         lea.back()
         assert charges() == ["held" if first == "confirm" else "declined"]
         assert Operation.objects.count() == Payment.objects.count() == 1
 
-    def test_after_another_card_was_chosen_leads_back_to_what_is_true(self, lea: Asked) -> None:
+    def test_after_another_card_was_chosen_leads_back_to_the_order(self, lea: Asked) -> None:
         lea.post("/another-card")
         assert charges() == ["voided"]
         for answered in (lea.client.get(lea.question), lea.answer("confirm")):
@@ -72,7 +72,7 @@ class TestTheAnswer:
         lea.back()
         assert (status(lea), charges()) == ("created", ["voided"])
 
-    def test_that_comes_before_the_release_is_released_all_the_same(self, lea: Asked) -> None:
+    def test_that_arrives_before_the_release_does_not_keep_the_hold(self, lea: Asked) -> None:
         lea.post("/another-card")
         lea.answer("confirm")
         assert Charge.objects.get().state == "held"
@@ -80,7 +80,7 @@ class TestTheAnswer:
         assert (status(lea), charges()) == ("created", ["voided"])
 
     @pytest.mark.rule("pay.challenge")
-    def test_that_never_comes_ends_after_ten_minutes(self, lea: Asked) -> None:
+    def test_that_is_missing_ends_the_challenge_after_ten_minutes(self, lea: Asked) -> None:
         self.wait(timedelta(minutes=9))
         tasks.finish_operations()
         assert "Confirm with your bank" in words(lea.get())
@@ -92,22 +92,22 @@ class TestTheAnswer:
         Operation.objects.update(created_at=F("created_at") - time, next_attempt_at=F("created_at"))
 
 
-class TestThePageMeanwhile:
-    def test_leads_to_the_question(self, lea: Asked) -> None:
+class TestThePageDuringTheChallenge:
+    def test_links_to_the_banks_question(self, lea: Asked) -> None:
         page = words(lea.get())
         assert "Confirm with your bank" in page and lea.question in page and "Use another card" in page
 
-    def test_shows_a_stranger_neither_the_question_nor_the_way_out(self, lea: Asked) -> None:
+    def test_shows_a_stranger_neither_the_question_nor_the_other_card_button(self, lea: Asked) -> None:
         page = words(Payer(lea.checkout).get())
         assert "Not confirmed yet" in page
         assert lea.question not in page and "Use another card" not in page
 
-    def test_lets_its_own_poll_leave_for_the_card_step_as_a_whole(self, lea: Asked) -> None:
+    def test_reloads_completely_when_its_poll_finds_the_card_step(self, lea: Asked) -> None:
         lea.post("/another-card")
         polled = lea.client.get(f"/pay?id={lea.checkout.pk}", headers={"hx-request": "true"})
         assert (polled.status_code, polled["HX-Refresh"], polled.content) == (200, "true", b"")
 
-    def test_a_reload_of_the_way_back_from_the_card_page_begins_nothing(self, unpaid: Checkout) -> None:
+    def test_a_reload_of_the_card_pages_return_address_starts_nothing(self, unpaid: Checkout) -> None:
         lea = Payer(unpaid)
         request = lea.pay(ASKS).request
         reload = f"{request['PATH_INFO']}?{request['QUERY_STRING']}"
@@ -119,9 +119,7 @@ class TestThePageMeanwhile:
         with nothing_moves():
             assert lea.client.get(reload)["Location"] == f"/pay?id={unpaid.pk}"
 
-    def test_a_second_submit_of_the_card_form_asks_anew_and_gives_the_first_question_up(
-        self, lea: Asked
-    ) -> None:
+    def test_a_second_submit_of_the_card_form_replaces_the_first_question(self, lea: Asked) -> None:
         card = {"number": ASKS, "expiry": "08 / 49", "code": "123"}
         again = lea.client.get(lea.client.post(lea.bank_form, card)["Location"])["Location"]
         assert again != lea.question
@@ -133,13 +131,13 @@ class TestThePageMeanwhile:
 
 class TestAnotherCard:
     @pytest.mark.rule("pay.another_card")
-    def test_lets_the_first_one_go(self, lea: Asked) -> None:
+    def test_gives_up_the_first_card(self, lea: Asked) -> None:
         assert lea.post("/another-card")["Location"] == f"/pay?id={lea.checkout.pk}"
         ended = Operation.objects.get(kind="authorize")
         assert (ended.state, ended.reason, charges()) == ("failed", "another_card", ["voided"])
         assert 'role="alert"' not in lea.card_page()
 
-    def test_is_for_the_lead_alone(self, lea: Asked) -> None:
+    def test_can_be_chosen_only_by_the_lead(self, lea: Asked) -> None:
         with nothing_moves():
             assert Payer(lea.checkout).post("/another-card").status_code == 303
         assert "Confirm with your bank" in words(lea.get())
@@ -151,20 +149,20 @@ class TestAnotherCard:
             assert strict.post(f"/pay/another-card?id={lea.checkout.pk}").status_code == 403
             assert lea.get("/another-card").status_code == 405
 
-    def test_comes_too_late_once_it_is_held(self, lea: Asked) -> None:
+    def test_is_refused_once_the_money_is_held(self, lea: Asked) -> None:
         lea.answer("confirm")
         lea.back()
         with nothing_moves():
             lea.post("/another-card")
         assert status(lea) == "authorized"
 
-    def test_comes_too_early_while_the_bank_is_asked(self, lea: Asked) -> None:
+    def test_is_refused_while_the_bank_is_being_asked(self, lea: Asked) -> None:
         Operation.objects.update(state="unknown")
         with nothing_moves():
             lea.post("/another-card")
         assert "Checking with your bank" in words(lea.get())
 
-    def test_may_be_used_after_a_minute_of_silence(self, lea: Asked) -> None:
+    def test_can_be_used_after_a_minute_without_a_response(self, lea: Asked) -> None:
         Operation.objects.update(state="unknown", created_at=F("created_at") - timedelta(minutes=1))
         assert "Your bank has not answered" in words(lea.get())
         lea.post("/another-card")
@@ -184,13 +182,13 @@ class TestTheHelper:
         assert (answer.status_code, answer.json()["data"]["status"]) == (200, "authorized")
         assert charges() == ["held"]
 
-    def test_fails_when_told_to(self, api: Api, unpaid: Checkout) -> None:
+    def test_fails_on_request(self, api: Api, unpaid: Checkout) -> None:
         error = refused(self.pay(api, unpaid, challenge="fail"), 402, "card_declined")
         assert error["details"] == [{"reason": "challenge_failed"}]
         unpaid.refresh_from_db()
         assert (unpaid.status, charges()) == ("created", ["declined"])
 
     @pytest.mark.parametrize("value", ["", "maybe", "PASS", None, True, 1, ["pass"]])
-    def test_knows_no_third_way(self, api: Api, unpaid: Checkout, value: Any) -> None:
+    def test_refuses_any_other_challenge_value(self, api: Api, unpaid: Checkout, value: Any) -> None:
         with nothing_moves():
             refused(self.pay(api, unpaid, challenge=value), 422, "validation_failed", "challenge")

@@ -28,7 +28,7 @@ class TestCode:
         return lea.code()
 
     @pytest.mark.parametrize("typed", ["", "12345", "1234567", "abcdef", "1" * 5_000, "\x00", "½½½½½½", "-1"])
-    def test_without_six_digits_counts_no_try(self, lea: Payer, right: str, typed: str) -> None:
+    def test_without_six_digits_does_not_count_as_a_try(self, lea: Payer, right: str, typed: str) -> None:
         with nothing_moves():
             answer = lea.post("/code", code=typed)
         assert answer.status_code == 422 and "The code has 6 digits." in words(answer)
@@ -55,7 +55,7 @@ class TestCode:
 
     @pytest.mark.rule("sign_in.bound")
     @pytest.mark.parametrize("ended", ["expires_at", "used_at"])
-    def test_that_is_old_or_used_signs_nobody_in(self, lea: Payer, right: str, ended: str) -> None:
+    def test_that_has_expired_or_was_used_does_not_sign_in(self, lea: Payer, right: str, ended: str) -> None:
         SignInCode.objects.update(**{ended: timezone.now()})
         with nothing_moves():
             assert lea.post("/code", code=right).status_code == 303
@@ -63,14 +63,16 @@ class TestCode:
 
     @pytest.mark.rule("sign_in.bound")
     @pytest.mark.parametrize("ended", ["expires_at", "used_at"])
-    def test_that_ends_while_it_is_entered_signs_nobody_in(self, lea: Payer, right: str, ended: str) -> None:
+    def test_that_expires_while_it_is_entered_does_not_sign_in(
+        self, lea: Payer, right: str, ended: str
+    ) -> None:
         code = SignInCode.objects.get()
         SignInCode.objects.update(**{ended: timezone.now()})
         with pytest.raises(codes.CodeEnded):
             codes.verify(code, right)
         assert SignInCode.objects.get().tries == 0
 
-    def test_says_when_another_may_be_asked_for(self, lea: Payer, right: str) -> None:
+    def test_page_says_when_another_can_be_requested(self, lea: Payer, right: str) -> None:
         SignInCode.objects.update(created_at=timezone.now() - timedelta(seconds=20))
         assert re.search(r'data-resend-in="(10|9|8)"', lea.get().content.decode())
         SignInCode.objects.update(created_at=timezone.now() - limits.CODE_INTERVAL)
@@ -82,7 +84,7 @@ class TestCode:
         if lea.code() != right:
             assert "is not right" in words(lea.post("/code", code=right))
 
-    def test_says_of_its_text_what_is_so(
+    def test_page_shows_the_status_of_the_text(
         self, lea: Payer, settings: Settings, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         settings.SANDBOX = False
@@ -97,7 +99,7 @@ class TestCode:
         assert "We text the code" not in page
 
     @pytest.mark.rule("sign_in.bound")
-    def test_of_another_order_signs_nobody_in(self, lea: Payer, right: str) -> None:
+    def test_of_another_order_does_not_sign_in(self, lea: Payer, right: str) -> None:
         other = factories.checkout(lea.checkout.merchant)
         with nothing_moves():
             assert lea.client.post(f"/pay/code?id={other.pk}", {"code": right}).status_code == 303
@@ -106,7 +108,7 @@ class TestCode:
 
 
 class TestSigningIn:
-    def test_has_codes_of_its_own(self, finn: Mate, order: Checkout) -> None:
+    def test_to_a_share_has_its_own_codes(self, finn: Mate, order: Checkout) -> None:
         amy = Mate(order.payment_requests.get(position=3))
         finn.post("/phone", phone=FINN)
         code = shown_code(finn.get())
@@ -124,12 +126,12 @@ class TestSigningIn:
         SmsMessage.objects.update(created_at=timezone.now() - codes.CODES_WITHIN)
         assert finn.post("/phone", phone=FINN).status_code == 303
 
-    def test_asks_again_for_what_is_no_number(self, finn: Mate) -> None:
+    def test_refuses_an_invalid_number(self, finn: Mate) -> None:
         refused = finn.post("/phone", phone="12")
         assert refused.status_code == 422 and "Enter a mobile number" in words(refused)
         assert "is asking you for" in words(refused)
 
-    def test_may_change_the_number(self, finn: Mate) -> None:
+    def test_lets_a_mate_change_the_number(self, finn: Mate) -> None:
         finn.post("/phone", phone=FINN)
         change = f"{finn.path}?change=1"
         assert f'href="{change}"' in words(finn.get()) and "Your mobile number" in words(

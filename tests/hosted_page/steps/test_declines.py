@@ -71,7 +71,7 @@ def send(payer: Payer, page: str, number: str) -> Any:
 
 class TestAPhone:
     @pytest.mark.rule("pay.declines")
-    def test_has_so_many_declined_a_day_over_all_orders(self, new: Callable[..., Payer]) -> None:
+    def test_has_a_daily_limit_of_declined_cards_over_all_orders(self, new: Callable[..., Payer]) -> None:
         for number in range(3):
             assert give(new(at=f"192.0.2.{number}"), DECLINED).status_code == 303
         refused = new(at="192.0.2.9").get("/card")
@@ -80,7 +80,7 @@ class TestAPhone:
         CardTry.objects.update(created_at=timezone.now() - timedelta(days=1))
         assert give(new(at="192.0.2.9"), GOOD).status_code == 303
 
-    def test_is_refused_on_a_card_page_that_was_open_before(self, new: Callable[..., Payer]) -> None:
+    def test_over_the_limit_is_refused_on_an_open_card_page(self, new: Callable[..., Payer]) -> None:
         patient = new(at="192.0.2.9")
         opened = patient.get("/card")["Location"]
         for number in range(3):
@@ -88,12 +88,12 @@ class TestAPhone:
         assert send(patient, opened, GOOD).status_code == 429
         assert not Payment.objects.filter(subject=patient.checkout.pk).exists()
 
-    def test_of_somebody_else_is_not_refused(self, new: Callable[..., Payer]) -> None:
+    def test_of_another_person_is_not_refused(self, new: Callable[..., Payer]) -> None:
         for number in range(3):
             give(new(at=f"192.0.2.{number}"), DECLINED)
         assert give(new("07700 900456", at="192.0.2.9"), GOOD).status_code == 303
 
-    def test_counts_neither_what_is_paid_nor_what_is_not_confirmed(self, new: Callable[..., Payer]) -> None:
+    def test_counts_neither_payments_nor_unconfirmed_cards(self, new: Callable[..., Payer]) -> None:
         for number in range(4):
             give(new(at=f"192.0.2.{number}"), GOOD)
         for number in range(4):
@@ -104,7 +104,7 @@ class TestAPhone:
             )
         assert give(new(at="192.0.2.9"), GOOD).status_code == 303
 
-    def test_counts_what_the_bank_says_nothing_about_until_it_does(self, new: Callable[..., Payer]) -> None:
+    def test_counts_a_card_in_doubt_until_the_bank_answers(self, new: Callable[..., Payer]) -> None:
         fault_injection.set_fault(verb="authorize", mode="done_then_reset", times=3)
         for number in range(3):
             give(new(at=f"192.0.2.{number}"), GOOD)
@@ -115,14 +115,16 @@ class TestAPhone:
 
 class TestAnAddress:
     @pytest.mark.rule("pay.declines")
-    def test_has_so_many_declined_an_hour_over_all_phones(self, new: Callable[..., Payer]) -> None:
+    def test_has_an_hourly_limit_of_declined_cards_over_all_phones(self, new: Callable[..., Payer]) -> None:
         for number in range(5):
             assert give(new(f"07700 90020{number}", at=f"2001:db8::{number}"), DECLINED).status_code == 303
         refused = give(new("07700 900299", at="2001:db8::ffff:1"), GOOD)
         assert refused.status_code == 429 and "or try again in an hour." in words(refused)
         assert give(new("07700 900299", at="2001:db8:0:1::1"), GOOD).status_code == 303
 
-    def test_is_told_to_come_back_where_the_order_lives_that_long(self, new: Callable[..., Payer]) -> None:
+    def test_over_the_limit_says_when_to_retry_if_the_order_is_valid_that_long(
+        self, new: Callable[..., Payer]
+    ) -> None:
         for number in range(5):
             give(new(f"07700 90020{number}"), DECLINED)
         Checkout.objects.update(payable_until=timezone.now() + timedelta(days=1))
@@ -150,7 +152,7 @@ def test_the_helper_api_is_not_counted(api: Api, acme: Merchant) -> None:
     assert not CardTry.objects.exists()
 
 
-def test_tries_are_deleted_when_no_limit_looks_at_them(new: Callable[..., Payer]) -> None:
+def test_tries_are_deleted_once_no_limit_counts_them(new: Callable[..., Payer]) -> None:
     give(new(), DECLINED)
     tasks.delete_old_card_tries()
     assert CardTry.objects.count() == 1
@@ -160,7 +162,7 @@ def test_tries_are_deleted_when_no_limit_looks_at_them(new: Callable[..., Payer]
 
 
 @pytest.mark.rule("pay.declines")
-def test_a_mates_cards_are_counted_with_all_others(at: Callable[[str], Checkout]) -> None:
+def test_a_mates_cards_count_like_all_others(at: Callable[[str], Checkout]) -> None:
     finn = Mate(at("shared").payment_requests.get(status="open"))
     finn.pay(DECLINED)
     kept = CardTry.objects.get()
@@ -174,7 +176,7 @@ def test_a_mates_cards_are_counted_with_all_others(at: Callable[[str], Checkout]
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_ten_at_once_no_more_than_the_limit_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_ten_simultaneous_cards_at_most_the_limit_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     decide, together = declines._run_limit_check, threading.Barrier(10)
 
     def dawdle(template: str, given: Any) -> None:
@@ -202,7 +204,7 @@ def test_of_ten_at_once_no_more_than_the_limit_are_tried(monkeypatch: pytest.Mon
 
 
 @pytest.mark.rule("pay.declines")
-def test_of_good_cards_the_tries_count_no_more(acme: Merchant) -> None:
+def test_tries_of_accepted_cards_stop_counting(acme: Merchant) -> None:
     lea = Customer(phone=LEA)
     for status, reason, is_counted in (
         ("authorized", "", False),
@@ -242,7 +244,7 @@ def admit(person: Customer, token: str, address: str) -> CardTry:
     return CardTry.objects.get(subject=target.subject)
 
 
-def test_a_card_of_somebody_who_leads_no_more_is_not_counted(new: Callable[..., Payer]) -> None:
+def test_a_card_of_a_replaced_lead_is_not_counted(new: Callable[..., Payer]) -> None:
     lea, other = new(), Customer.objects.create(phone="+447700900456")
     with pytest.raises(authorizations.NotTheLead):
         card._pay_target(PaymentTarget(lea.checkout), CardUse("tok"), other, "192.0.2.1")

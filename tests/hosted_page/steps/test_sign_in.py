@@ -29,14 +29,14 @@ class TestSignIn:
         assert lea.checkout.lead is None
 
     @pytest.mark.rule("sign_in.bound")
-    def test_a_code_is_good_in_its_own_browser_alone(self, lea: Payer) -> None:
+    def test_a_code_works_only_in_its_own_browser(self, lea: Payer) -> None:
         lea.post("/phone", phone=PHONE)
         other = Payer(lea.checkout)
         other.post("/code", code=lea.code())
         assert "Your mobile number" in words(other.get())
 
     @pytest.mark.rule("sign_in.limits")
-    def test_half_a_minute_lies_between_two_codes(self, lea: Payer) -> None:
+    def test_a_second_code_can_be_requested_after_half_a_minute(self, lea: Payer) -> None:
         lea.post("/phone", phone=PHONE)
         assert "Wait 30 seconds" in words(lea.post("/resend"))
         assert SignInCode.objects.count() == 1
@@ -56,7 +56,7 @@ class TestSignIn:
         assert SignInCode.objects.count() == 5
 
     @pytest.mark.rule("sign_in.code")
-    def test_only_a_keyed_hash_is_kept(self, lea: Payer) -> None:
+    def test_only_a_keyed_hash_of_the_code_is_stored(self, lea: Payer) -> None:
         lea.post("/phone", phone=PHONE)
         assert lea.code() not in str(SignInCode.objects.values().get())
 
@@ -84,7 +84,7 @@ class TestPhone:
         ],
         ids=lambda typed: repr(typed)[:20],
     )
-    def test_that_gets_no_texts_is_asked_again(self, lea: Payer, typed: str) -> None:
+    def test_that_cannot_get_texts_is_asked_again(self, lea: Payer, typed: str) -> None:
         with nothing_moves():
             answer = lea.post("/phone", phone=typed)
         assert answer.status_code == 422 and "Enter a mobile number" in words(answer)

@@ -50,13 +50,13 @@ def prolongs(answer: Any) -> bool:
 
 @pytest.mark.usefixtures("order")
 class TestTheBill:
-    def test_says_when_the_sign_in_ends_with_a_script_and_without(self, lead: Payer) -> None:
+    def test_shows_the_end_of_the_sign_in_with_and_without_javascript(self, lead: Payer) -> None:
         page = words(lead.get())
         assert seconds_left(page) == 900 and f'data-action="/pay/stay?id={lead.checkout.pk}"' in page
         assert len(re.findall(rf"You are signed in until {TIME}\.", page)) == 2
         assert "js/session.js" in page
 
-    def test_stays_past_fifteen_minutes_by_a_tap(self, lead: Payer, let_pass: Pass) -> None:
+    def test_stays_signed_in_past_fifteen_minutes_by_a_tap(self, lead: Payer, let_pass: Pass) -> None:
         let_pass(14 * 60)
         answer = lead.post("/stay")
         assert answer.status_code == 200 and answer.json()["lasts"] == 900
@@ -64,7 +64,7 @@ class TestTheBill:
         assert lead.get("/bill", seen="").status_code == 200, "it is live in the 28th minute"
         assert "You’re covering" in words(lead.get())
 
-    def test_gives_way_to_the_phone_step_which_says_why(self, lead: Payer, let_pass: Pass) -> None:
+    def test_is_replaced_by_the_phone_step_with_a_reason(self, lead: Payer, let_pass: Pass) -> None:
         let_pass(901)
         assert lead.get("/bill", seen="")["HX-Refresh"] == "true"
         page = words(lead.get())
@@ -76,7 +76,7 @@ class TestTheBill:
         lead.sign_in()
         assert "You’re covering" in words(lead.get())
 
-    def test_is_asked_of_as_ever_by_a_stranger(self, lead: Payer, let_pass: Pass) -> None:
+    def test_asks_a_stranger_for_a_number_as_before(self, lead: Payer, let_pass: Pass) -> None:
         assert STRANGER in words(Payer(lead.checkout).get())
         let_pass(901)
         other = Payer(lead.checkout)
@@ -84,7 +84,9 @@ class TestTheBill:
         let_pass(3600)
         assert STRANGER in words(lead.get()), "after an hour nobody knows whose browser it is"
 
-    def test_that_loads_itself_anew_puts_nothing_off(self, lead: Payer, let_pass: Pass) -> None:
+    def test_that_reloads_automatically_does_not_extend_the_sign_in(
+        self, lead: Payer, let_pass: Pass
+    ) -> None:
         address = html.unescape(REFRESHES.findall(words(lead.get()))[0])
         let_pass(600)
         looked = lead.client.get(address)
@@ -92,7 +94,7 @@ class TestTheBill:
         let_pass(301)
         assert "You are signed out" in words(lead.client.get(address))
 
-    def test_that_somebody_opens_puts_it_off(self, lead: Payer, let_pass: Pass) -> None:
+    def test_that_the_lead_opens_extends_the_sign_in(self, lead: Payer, let_pass: Pass) -> None:
         offered = re.findall(r'<a class="link" href="([^"]+)">Stay signed in', words(lead.get()))
         for address in (f"/pay?id={lead.checkout.pk}", *offered):
             let_pass(800)
@@ -100,8 +102,8 @@ class TestTheBill:
         assert len(offered) == 1
 
 
-class TestAPageThatLooksByItself:
-    def test_of_an_order_puts_nothing_off_but_says_when(
+class TestAPageThatUpdatesItself:
+    def test_of_an_order_shows_the_end_of_the_sign_in_without_extending_it(
         self, lead: Payer, order: Checkout, let_pass: Pass
     ) -> None:
         refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
@@ -114,7 +116,7 @@ class TestAPageThatLooksByItself:
         looked = words(lead.client.get(f"/pay?id={order.pk}", headers=POLLS))
         assert "You are signed out. Sign in to see your receipt" in looked and STRANGER not in looked
 
-    def test_of_a_mate_is_put_off_by_them_alone(self, finn: Mate, let_pass: Pass) -> None:
+    def test_of_a_mate_extends_the_sign_in_only_by_the_mates_action(self, finn: Mate, let_pass: Pass) -> None:
         finn.pay()
         mates.settled(finn.share)
         let_pass(800)
@@ -132,7 +134,7 @@ class TestAPageThatLooksByItself:
 
 
 @pytest.mark.rule("sign_in.payer_returns", "page.receipt")
-class TestAShareThatWasPaidByTheGroupsLink:
+class TestAShareThatWasPaidByTheGroupLink:
     """A share that Finn paid through the group link. After the payment, only his sign-in identifies him."""
 
     @pytest.fixture
@@ -146,7 +148,7 @@ class TestAShareThatWasPaidByTheGroupsLink:
         return guest
 
     @pytest.mark.parametrize("status", ["captured", "refunding", "refunded"])
-    def test_is_seen_again_after_a_code(
+    def test_can_be_seen_again_after_a_new_sign_in(
         self, zoe: Guest, order: Checkout, let_pass: Pass, status: str
     ) -> None:
         if status != "captured":
@@ -163,7 +165,7 @@ class TestAShareThatWasPaidByTheGroupsLink:
         zoe.post("/2/code", code=shown_code(code_page))
         assert receipt(words(zoe.get("/2")))[0] == "Receipt"
 
-    def test_is_found_later_from_the_groups_page(self, zoe: Guest, let_pass: Pass) -> None:
+    def test_can_be_found_later_from_the_group_page(self, zoe: Guest, let_pass: Pass) -> None:
         let_pass(4500)
         group = zoe.client.get(zoe.get("/2")["Location"])
         assert "Finn’s share is paid" in words(group) and "just taken" not in words(group)
@@ -173,7 +175,7 @@ class TestAShareThatWasPaidByTheGroupsLink:
         zoe.post("/2/code", code=shown_code(code_page))
         assert receipt(words(zoe.get("/2")))[0] == "Receipt"
 
-    def test_is_found_there_once_it_was_given_back_too(
+    def test_can_be_found_from_the_group_page_after_a_refund(
         self, zoe: Guest, order: Checkout, let_pass: Pass
     ) -> None:
         refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
@@ -187,7 +189,7 @@ class TestAShareThatWasPaidByTheGroupsLink:
         assert receipt(words(zoe.get("/2")))[0] == "Receipt"
 
     @pytest.mark.rule("group.privacy")
-    def test_shows_a_stranger_no_more_than_the_groups_page(self, zoe: Guest, order: Checkout) -> None:
+    def test_shows_a_stranger_only_the_group_page(self, zoe: Guest, order: Checkout) -> None:
         stranger = Guest(order)
         for step in ("", "/card", "/confirmed"):
             assert stranger.get(f"/2{step}")["Location"] == f"{zoe.path}?taken=2"

@@ -48,7 +48,7 @@ def blamed(page: str) -> list[str]:
 
 
 class TestTheChoice:
-    def test_is_nobodys_at_first_and_all_of_it_is_one_tap(self, lea: Payer) -> None:
+    def test_is_empty_at_first_and_all_mine_is_one_tap(self, lea: Payer) -> None:
         page = words(lea.get("/split"))
         assert not _is_chosen(page, "equal") and not _is_chosen(page, "own")
         assert re.search(
@@ -56,12 +56,12 @@ class TestTheChoice:
         )
         assert lea.post("/split", split="all")["Location"] == f"/pay/card?id={lea.checkout.pk}"
 
-    def test_of_all_of_it_counts_whatever_else_was_chosen(self, lea: Payer) -> None:
+    def test_of_all_mine_overrides_the_other_fields(self, lea: Payer) -> None:
         own(lea, name=["Finn"], amount=["24"])
         assert own(lea, split=["all", "own"], name=["Finn"], amount=["24"]).status_code == 303
         assert shares(lea.checkout) == []
 
-    def test_in_fields_enter_does_not_take_all_of_it(self, lea: Payer) -> None:
+    def test_is_not_all_mine_when_enter_is_pressed_in_a_field(self, lea: Payer) -> None:
         """If the lead presses Enter in a field, the form does not send "All mine".
 
         A browser then activates the first button of the form. This button must therefore have no name.
@@ -71,7 +71,7 @@ class TestTheChoice:
         assert "name=" not in first and "aria-hidden" in first
 
     @pytest.mark.rule("split.name")
-    def test_to_share_needs_a_name_of_ones_own(self, lea: Payer) -> None:
+    def test_to_share_requires_the_leads_name(self, lea: Payer) -> None:
         refused = equally(lea, 3, your_name=" ", name=["Finn", "Amy"])
         page = words(refused)
         assert refused.status_code == 422 and shares(lea.checkout) == []
@@ -80,21 +80,21 @@ class TestTheChoice:
 
 
 class TestEqualShares:
-    def test_may_have_names(self, lea: Payer) -> None:
+    def test_can_have_names(self, lea: Payer) -> None:
         assert equally(lea, 4, name=["Finn", "", "Priya", "Zoe"]).status_code == 303
         assert shares(lea.checkout) == [("Finn", 2250), ("", 2250), ("Priya", 2250)]
         page = words(lea.get("/split"))
         assert _is_chosen(page, "equal") and 'value="Priya"' in page and 'value="Lea"' in page
 
     @pytest.mark.rule("split.shares")
-    def test_leave_what_does_not_divide_to_the_lead(self, acme: Merchant) -> None:
+    def test_leave_the_remainder_to_the_lead(self, acme: Merchant) -> None:
         line = factories.item(quantity=1, unit_price=9550)
         lea = Payer(factories.checkout(acme, items=[line], total_amount=9550))
         lea.sign_in()
         page = words(equally(lea, 4, show="1"))
         assert "£23.89" in page and ">2p more<" in page and page.count(">£23.87<") == 4
 
-    def test_of_many_are_one_line_until_somebody_names_them(self, lea: Payer) -> None:
+    def test_of_many_are_one_line_until_names_are_added(self, lea: Payer) -> None:
         many = words(equally(lea, 9, show="1"))
         assert 'class="panel panel-many"' in many and "8 mates" in many and ">each<" in many
         assert "share-bar-many" in many
@@ -104,7 +104,7 @@ class TestEqualShares:
 
 class TestOwnAmounts:
     @pytest.mark.rule("split.shares")
-    def test_are_kept_with_names_and_the_rest_is_the_leads(self, lea: Payer) -> None:
+    def test_are_saved_with_names_and_the_rest_is_the_leads(self, lea: Payer) -> None:
         answer = own(lea, name=["Finn", "", "Priya"], amount=["24.00", "", "£8"], your_name=["Lea"])
         assert answer["Location"] == f"/pay/card?id={lea.checkout.pk}"
         assert shares(lea.checkout) == [("Finn", 2400), ("Priya", 800)]
@@ -122,7 +122,7 @@ class TestOwnAmounts:
         assert own(lea, name=["Finn"], amount=[typed]).status_code == 303
         assert shares(lea.checkout) == [("Finn", 1050)]
 
-    def test_may_be_all_of_it(self, lea: Payer) -> None:
+    def test_can_be_the_whole_order(self, lea: Payer) -> None:
         own(lea, name=[""], amount=["90"])
         assert shares(lea.checkout) == [("", 9000)]
 
@@ -131,7 +131,7 @@ class TestOwnAmounts:
         assert "£10.00 more than the order. Reduce a share." in page
         assert 'value="Finn"' in page and 'value="100"' in page
 
-    def test_that_are_too_much_are_marked_and_led_to_the_notice(self, lea: Payer) -> None:
+    def test_above_the_total_are_marked_and_linked_to_the_notice(self, lea: Payer) -> None:
         page = words(own(lea, name=["Finn", "Amy", ""], amount=["70", "30", ""]))
         assert re.search(r'<div class="notice tone-stop" id="not-saved" role="alert"', page)
         assert blamed(page) == ["amount-2", "amount-3"], "what is empty is not to blame"
@@ -141,23 +141,23 @@ class TestOwnAmounts:
     def test_that_are_missing_are_asked_for_in_the_first_field(self, lea: Payer) -> None:
         assert blamed(words(own(lea, name=["", ""], amount=["", ""]))) == ["amount-2"]
 
-    def test_come_back_when_the_step_is_opened_again(self, lea: Payer) -> None:
+    def test_are_shown_when_the_step_is_opened_again(self, lea: Payer) -> None:
         own(lea, name=["Finn"], amount=["24"])
         page = words(lea.get("/split"))
         assert 'value="24.00"' in page and _is_chosen(page, "own")
 
-    def test_take_another_mate_without_script(self, lea: Payer) -> None:
+    def test_can_be_extended_by_a_mate_without_javascript(self, lea: Payer) -> None:
         page = own(lea, name=["Finn", "Amy", "Tom"], amount=["1", "2", "x"], add=["1"])
         assert page.status_code == 200 and words(page).count("<li data-row") == 4
         assert "Enter an amount" not in words(page) and not lea.checkout.payment_requests.exists()
 
     @pytest.mark.rule("split.shares")
-    def test_take_nineteen_mates_at_most(self, lea: Payer) -> None:
+    def test_allow_at_most_nineteen_mates(self, lea: Payer) -> None:
         page = words(own(lea, name=[""] * 30, amount=["1"] * 30, add=["1"]))
         assert page.count("<li data-row") == 19 and "data-add hidden" in page
 
     @pytest.mark.rule("split.shares")
-    def test_of_more_than_nineteen_mates_are_refused_whole(self, lea: Payer) -> None:
+    def test_of_more_than_nineteen_mates_are_refused_completely(self, lea: Payer) -> None:
         for more in ({"amount": ["1"] * 25, "name": []}, {"amount": ["1"] * 19, "name": [""] * 19 + ["Tom"]}):
             answer = own(lea, **more)
             page = words(answer)
@@ -182,12 +182,12 @@ class TestOwnAmounts:
 
 
 @pytest.mark.rule("split.minimum")
-class TestTheLeastThatACardCanBeCharged:
+class TestMinimumCardCharge:
     @pytest.fixture(autouse=True)
     def thirty_pence(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(SandboxProvider, "amount_rule", lambda _, currency: AmountRule(minimum=30))
 
-    def test_is_the_least_that_a_mate_is_asked_for(self, lea: Payer) -> None:
+    def test_is_the_minimum_share_of_a_mate(self, lea: Payer) -> None:
         refused = own(lea, name=["Finn", "Amy"], amount=["0.29", "0.30"])
         assert refused.status_code == 422 and words(refused).count("Enter at least £0.30.") == 1
         assert own(lea, name=["Finn"], amount=["0.30"]).status_code == 303
@@ -205,14 +205,14 @@ class TestTheLeastThatACardCanBeCharged:
         assert equally(lea, 4).status_code == 303
         assert shares(lea.checkout) == [("", 37)] * 3
 
-    def test_may_be_too_much_to_share(self, acme: Merchant) -> None:
+    def test_can_prevent_an_equal_split(self, acme: Merchant) -> None:
         line = factories.item(quantity=1, unit_price=59)
         lea = Payer(factories.checkout(acme, items=[line], total_amount=59))
         lea.sign_in()
         refused = equally(lea, 2)
         assert refused.status_code == 422 and "too small to share equally" in words(refused)
 
-    def test_holds_below_the_form_too(self, unpaid: Checkout) -> None:
+    def test_is_also_checked_outside_the_form(self, unpaid: Checkout) -> None:
         with pytest.raises(ValueError, match="30 to 99999999"):
             mate_shares.split(unpaid.pk, [mate_shares.Share(29)])
         Checkout.objects.update(amount=59)
@@ -235,7 +235,7 @@ def test_a_share_above_the_maximum_of_a_card_is_refused(
 
 
 @pytest.mark.rule("pay.lead")
-def test_what_an_earlier_lead_sent_changes_nothing_of_the_next_ones(
+def test_a_previous_leads_form_does_not_change_the_next_leads_split(
     lea: Payer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A form that the previous lead sent does not change the split of the new lead.
@@ -257,7 +257,7 @@ def test_what_an_earlier_lead_sent_changes_nothing_of_the_next_ones(
 
 
 @pytest.mark.rule("split.minimum")
-class TestTheStepsInWhichACardCanBeCharged:
+class TestCardChargeSteps:
     """The provider can charge only multiples of a step. The order here is £90.00."""
 
     @pytest.fixture(autouse=True)
@@ -266,7 +266,7 @@ class TestTheStepsInWhichACardCanBeCharged:
         rule = AmountRule(minimum=130, step=100)
         monkeypatch.setattr(SandboxProvider, "amount_rule", lambda _, currency: rule)
 
-    def test_are_those_of_a_mates_amount(self, lea: Payer) -> None:
+    def test_apply_to_a_mates_amount(self, lea: Payer) -> None:
         refused = own(lea, name=["Finn", "Amy", "Bo"], amount=["2.50", "2.00", "1.00"])
         told = words(refused)
         assert refused.status_code == 422
@@ -274,12 +274,12 @@ class TestTheStepsInWhichACardCanBeCharged:
         assert own(lea, name=["Finn"], amount=["2.00"]).status_code == 303
         assert shares(lea.checkout) == [("Finn", 200)]
 
-    def test_are_those_of_an_equal_share_and_the_rest_is_the_leads(self, lea: Payer) -> None:
+    def test_apply_to_an_equal_share_and_the_rest_is_the_leads(self, lea: Payer) -> None:
         assert equally(lea, 4).status_code == 303
         assert shares(lea.checkout) == [("", 2200)] * 3
         assert "£24.00" in words(lea.get("/split"))
 
-    def test_hold_below_the_form_too(self, unpaid: Checkout) -> None:
+    def test_are_also_checked_outside_the_form(self, unpaid: Checkout) -> None:
         with pytest.raises(ValueError, match="a multiple of 100"):
             mate_shares.split(unpaid.pk, [mate_shares.Share(250)])
         assert shares(unpaid) == []
@@ -307,7 +307,7 @@ def test_an_amount_is_read_in_the_currencys_own_units(currency: str, typed: str,
 
 
 @pytest.mark.parametrize(("currency", "shown"), [("GBP", "24.00"), ("JPY", "2400"), ("KWD", "2.400")])
-def test_an_amount_is_typed_as_it_is_read(currency: str, shown: str) -> None:
+def test_an_amount_can_be_typed_as_it_is_shown(currency: str, shown: str) -> None:
     assert money.plain_amount(2400, currency) == shown and money.parse(shown, currency) == 2400
 
 
@@ -325,7 +325,7 @@ def test_a_split_in_any_currency(acme: Merchant, currency: str, typed: str, mino
     ("currency", "language", "example"),
     [("GBP", "en-gb", "24.00"), ("GBP", "de", "24,00"), ("JPY", "en-gb", "2400"), ("KWD", "fr", "2,400")],
 )
-def test_an_amount_that_the_page_names_is_taken(
+def test_the_example_amount_of_the_page_is_accepted(
     acme: Merchant, currency: str, language: str, example: str
 ) -> None:
     line = factories.item(currency=currency, quantity=1, unit_price=9000)

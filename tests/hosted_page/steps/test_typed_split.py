@@ -38,33 +38,31 @@ def send_too_late(lea: Payer, monkeypatch: pytest.MonkeyPatch, **typed: Any) -> 
 
 
 @pytest.mark.rule("sign_in.said")
-class TestWhoIsSignedOut:
-    def test_is_told_and_sees_the_split_that_is_kept(
-        self, lea: Payer, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+class TestASignedOutLead:
+    def test_sees_a_notice_and_the_saved_split(self, lea: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
         page = words(send_too_late(lea, monkeypatch))
         assert "You are signed out" in page and "your split is saved" in page
         assert "Your saved split" in page and "£22.50</strong> each" in page and "4 people" in page
         assert "Use the same number as before." in page
         assert not lea.checkout.payment_requests.exists()
 
-    def test_is_told_of_a_split_that_was_saved(self, lea: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_sees_a_split_that_was_saved_before(self, lea: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
         lea.client.post(f"/pay/split?id={lea.checkout.pk}", TYPED)
         monkeypatch.setattr(payer, "LIFE", -1)
         assert "Your saved split" in words(lea.get())
 
-    def test_is_nobody_who_never_was_signed_in(self, unpaid: Checkout) -> None:
+    def test_is_not_a_payer_who_never_signed_in(self, unpaid: Checkout) -> None:
         stranger = Payer(unpaid)
         stranger.client.post(f"/pay/split?id={unpaid.pk}", TYPED)
         assert "You are signed out" not in words(stranger.get())
         assert "payer_typed" not in stranger.client.cookies
 
-    def test_is_told_nothing_later_than_an_hour(self, lea: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_sees_no_notice_after_an_hour(self, lea: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(payer, "LIFE", -1)
         monkeypatch.setattr(payer, "NOTICE_SECONDS", -1)
         assert "You are signed out" not in words(lea.get())
 
-    def test_may_put_it_off_before(self, lea: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_can_extend_the_sign_in_before_it_ends(self, lea: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
         page = words(lea.get("/split"))
         assert len(re.findall(rf"You are signed in until {TIME}\.", page)) == 2, "with a script, and without"
         assert 'data-stay="900"' in page
@@ -85,8 +83,8 @@ class TestWhoIsSignedOut:
 
 
 @pytest.mark.rule("sign_in.typed")
-class TestWhatWasTyped:
-    def test_is_there_again_after_the_code(self, lea: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
+class TestTypedSplit:
+    def test_is_restored_after_the_code(self, lea: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
         send_too_late(lea, monkeypatch)
         lea.client.cookies.pop(f"payer_{lea.checkout.pk.hex}")
         lea.post("/phone", phone="07700 900123")
@@ -96,7 +94,7 @@ class TestWhatWasTyped:
         assert lea.client.post(f"/pay/split?id={lea.checkout.pk}", TYPED).status_code == 303
         assert not lea.client.cookies["payer_typed"].value
 
-    def test_is_not_anothers(self, lea: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_is_not_shown_to_another_person(self, lea: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
         send_too_late(lea, monkeypatch)
         lea.client.cookies.pop(f"payer_{lea.checkout.pk.hex}")
         lea.sign_in("07700 900456")
@@ -109,7 +107,9 @@ class TestWhatWasTyped:
             lea.client.cookies["payer_typed"] = forged
             assert lea.get("/split").status_code == 200
 
-    def test_fits_a_cookie_or_is_left(self, lea: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_is_dropped_if_it_does_not_fit_a_cookie(
+        self, lea: Payer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         full = {**TYPED, "split": "own", "name": ["ن" * 30] * 19, "amount": ["1234.00"] * 19}
         send_too_late(lea, monkeypatch, **full)
         assert len(lea.client.cookies["payer_typed"].value) <= typed_split.LONGEST

@@ -60,7 +60,7 @@ def at(content: Any, path: str) -> Any:
 
 @pytest.mark.rule("docs.recipes")
 @pytest.mark.parametrize("recipe", RUN)
-def test_happens_as_it_says(recipe: Recipe, subscribed: Merchant, receiver: Receiver) -> None:
+def test_each_recipe_works_as_documented(recipe: Recipe, subscribed: Merchant, receiver: Receiver) -> None:
     if recipe.anchor == "recipe-endpoint-down":
         receiver.answer_with(500)
     # The test does not give the new secret to the receiver, so the receiver accepts every signature.
@@ -73,6 +73,6 @@ def test_happens_as_it_says(recipe: Recipe, subscribed: Merchant, receiver: Rece
     receiver.refused.clear()
 
 
-def test_every_test_card_has_one() -> None:
+def test_every_test_card_has_a_recipe() -> None:
     approved = {card.number for card in CARDS.values() if card.effect == "approved"}
     assert {recipe.card for recipe in RECIPES if recipe.card} | approved == set(CARDS)

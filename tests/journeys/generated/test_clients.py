@@ -55,7 +55,9 @@ def told_by(shop: list[str], base_url: str, merchant: Merchant, envelope: dict[s
 
 
 @pytest.mark.rule("api.clients")
-def test_sell_refund_and_hear(shop: list[str], subscribed: Merchant, envelope: dict[str, Any]) -> None:
+def test_generated_clients_sell_refund_and_receive_events(
+    shop: list[str], subscribed: Merchant, envelope: dict[str, Any]
+) -> None:
     told = told_by(shop, subscribed.base_url, subscribed, envelope)
     assert (told["seen"][0], told["seen"][-1]) == ("captured", "refunded")
     assert (told["refused"], told["wanted"]) == ("checkout_not_found", ["*"])
@@ -65,7 +67,7 @@ def test_sell_refund_and_hear(shop: list[str], subscribed: Merchant, envelope: d
 
 
 @pytest.mark.rule("api.added_later")
-def test_know_what_was_added_after_them(
+def test_generated_clients_accept_values_that_were_added_later(
     shop: list[str], subscribed: Merchant, envelope: dict[str, Any]
 ) -> None:
     with tomorrow.running(subscribed.base_url) as base_url:
@@ -78,7 +80,7 @@ def test_know_what_was_added_after_them(
 
 
 @pytest.mark.rule("api.added_later")
-def test_hear_an_event_with_fields_that_were_added(
+def test_generated_clients_accept_an_event_with_added_fields(
     shop: list[str], subscribed: Merchant, envelope: dict[str, Any]
 ) -> None:
     kept = tomorrow.changed(envelope) | {"type": envelope["type"]}

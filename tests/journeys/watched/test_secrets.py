@@ -189,7 +189,9 @@ def _stands_in(secret: str, text: str) -> bool:
 
 
 @pytest.mark.rule("secret.logs", "environment.errors", "environment.traces", "environment.metrics")
-def test_no_secret_of_an_order_is_told(world: World, secrets: dict[str, str]) -> None:
+def test_no_secret_of_an_order_is_in_logs_traces_or_error_reports(
+    world: World, secrets: dict[str, str]
+) -> None:
     told = world.told()
     for text in ("errors", "spans", "access.log", "web.log", "worker.log"):
         assert told[text], f"{text} tells something"
@@ -203,7 +205,7 @@ def test_no_secret_of_an_order_is_told(world: World, secrets: dict[str, str]) ->
 
 
 @pytest.mark.rule("environment.errors")
-def test_the_errors_of_the_order_are_told_all_the_same(world: World, secrets: dict[str, str]) -> None:
+def test_the_errors_of_the_order_are_still_reported(world: World, secrets: dict[str, str]) -> None:
     def are_told() -> bool:
         return all(
             words in world.told()["errors"]

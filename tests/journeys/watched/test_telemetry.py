@@ -52,7 +52,7 @@ def shop(told: tuple[Deployment, Service, Collector], receiver: Receiver) -> tup
 
 
 @pytest.mark.rule("environment.traces")
-def test_what_one_request_sets_off_is_one_trace(
+def test_everything_that_one_request_triggers_is_one_trace(
     told: tuple[Deployment, Service, Collector], shop: tuple[Merchant, Receiver]
 ) -> None:
     collector, (merchant, _) = told[2], shop
@@ -104,7 +104,7 @@ def test_a_release_and_its_webhook_belong_to_the_cancel(
 
 
 @pytest.mark.rule("environment.errors")
-def test_errors_are_told_without_what_nobody_may_read(
+def test_errors_are_reported_without_secrets(
     told: tuple[Deployment, Service, Collector], tmp_path: Path
 ) -> None:
     whole, service, collector = told

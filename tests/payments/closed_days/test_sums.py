@@ -100,7 +100,7 @@ class TestClosing:
         assert list(rows.values_list("amount", flat=True)) == [-11, -1100, -110_000]
         assert balances(quarter) == added_up(quarter) == {"EUR": -33_333_333, "GBP": -11_111_111}
 
-    def test_day_after_day_comes_to_the_same(self, quarter: Merchant, rival: Merchant) -> None:
+    def test_day_by_day_gives_the_same_balances(self, quarter: Merchant, rival: Merchant) -> None:
         for day in range(90):
             now = at("2026-01-01T02:00") + timedelta(days=day)
             assert sums.close_days(now)
@@ -117,20 +117,20 @@ class TestClosing:
             balances(quarter) == added_up(quarter) and ledger_proof.breaches_of_sums(date(2026, 3, 1)) == []
         )
 
-    def test_closes_a_day_an_hour_after_its_end(self, quarter: Merchant) -> None:
+    def test_closes_a_day_one_hour_after_its_end(self, quarter: Merchant) -> None:
         sums.close_days(at("2026-03-02T00:59"))
         assert LedgerClosing.objects.get().closed_until == at("2026-03-01T00:00")
         sums.close_days(at("2026-03-02T01:00"))
         assert LedgerClosing.objects.get().closed_until == at("2026-03-02T00:00")
 
-    def test_twice_is_once(self, quarter: Merchant) -> None:
+    def test_twice_closes_a_day_once(self, quarter: Merchant) -> None:
         assert sums.close_days(at("2026-03-02T02:00"))
         before = list(LedgerSum.objects.order_by("id").values())
         assert not sums.close_days(at("2026-03-02T02:00"))
         assert not sums.close_days(at("2026-02-02T02:00")), "an earlier clock opens nothing"
         assert list(LedgerSum.objects.order_by("id").values()) == before
 
-    def test_by_two_at_a_time_is_done_once(self, quarter: Merchant, other: Any) -> None:
+    def test_by_two_processes_at_the_same_time_is_done_once(self, quarter: Merchant, other: Any) -> None:
         sums.close_days(at("2026-02-02T02:00"))
         other.execute("SELECT 1 FROM payments_ledgerclosing FOR NO KEY UPDATE")
         with connection.cursor() as cursor:
@@ -141,7 +141,7 @@ class TestClosing:
                 cursor.execute("RESET lock_timeout")
         other.rollback()
 
-    def test_is_begun_by_the_task(self, acme: Merchant) -> None:
+    def test_is_started_by_the_task(self, acme: Merchant) -> None:
         now = clock.now()
         moved(acme, now - timedelta(days=3), 5)
         moved(acme, now, 6)
@@ -150,8 +150,10 @@ class TestClosing:
         assert balances(acme) == {"GBP": -11}
 
 
-class TestWhoComesLate:
-    def test_commits_into_a_closed_day_and_is_waited_for(self, quarter: Merchant, other: Any) -> None:
+class TestLateTransactions:
+    def test_a_transaction_that_is_still_open_delays_the_closing_of_its_day(
+        self, quarter: Merchant, other: Any
+    ) -> None:
         moved(quarter, at("2026-02-15T12:00"), 5, by=other)
         for _ in range(2):
             assert not sums.close_days(at("2026-03-02T02:00"))
@@ -165,7 +167,7 @@ class TestWhoComesLate:
         )
         assert february.amount == -1105
 
-    def test_posts_into_a_closed_day_and_counts_when_it_comes(self, quarter: Merchant) -> None:
+    def test_a_posting_for_a_closed_day_counts_on_the_day_it_arrives(self, quarter: Merchant) -> None:
         sums.close_days(at("2026-03-02T02:00"))
         moved(quarter, at("2026-02-15T12:00"), 5)
         newest = Posting.objects.order_by("-created_at")[0]
@@ -174,7 +176,7 @@ class TestWhoComesLate:
         assert ledger_proof.breaches_of_sums(date(2026, 2, 1)) == []
 
     @pytest.mark.parametrize("ahead", [timedelta(days=3), timedelta(days=40)])
-    def test_after_the_clock_ran_ahead_counts_on_the_first_open_day(
+    def test_a_posting_after_the_clock_ran_ahead_counts_on_the_first_open_day(
         self, acme: Merchant, ahead: timedelta
     ) -> None:
         """Future days were closed while the clock ran ahead.
@@ -196,7 +198,9 @@ class TestWhoComesLate:
             for breach in ledger_proof.breaches_of_sums(month)
         ] == []
 
-    def test_who_began_after_the_look_is_not_waited_for(self, quarter: Merchant, other: Any) -> None:
+    def test_a_transaction_that_started_after_the_closing_does_not_delay_the_sums(
+        self, quarter: Merchant, other: Any
+    ) -> None:
         sums.close_days(at("2026-03-01T02:00"))
         other.execute("SELECT pg_current_xact_id()")
         assert not sums.close_days(at("2026-03-02T02:00"))
@@ -204,7 +208,7 @@ class TestWhoComesLate:
         other.execute("SELECT pg_current_xact_id()")
         assert sums.close_days(at("2026-03-02T02:00"))
 
-    def test_whoever_has_looked_at_the_closing_has_a_transaction_id(self, acme: Merchant, other: Any) -> None:
+    def test_a_transaction_has_an_id_before_it_reads_the_closing(self, acme: Merchant, other: Any) -> None:
         """A transaction gets an id before the trigger reads `closed_until`, even if it then adds no posting.
 
         Without an id, the summing of newly closed days would not wait for this transaction.
@@ -223,7 +227,7 @@ class TestWhoComesLate:
         ((given,),) = other.execute("SELECT pg_current_xact_id_if_assigned() IS NOT NULL").fetchall()
         assert given
 
-    def test_a_horizon_of_another_server_is_looked_for_anew(self, quarter: Merchant, other: Any) -> None:
+    def test_a_horizon_of_another_server_is_replaced(self, quarter: Merchant, other: Any) -> None:
         other.execute("SELECT pg_current_xact_id()")
         sums.close_days(at("2026-03-02T02:00"))
         other.rollback()
@@ -251,9 +255,7 @@ def read(merchant: Merchant) -> dict[str, int]:
     return rows
 
 
-def test_a_balance_reads_the_sums_and_the_postings_of_open_days_alone(
-    acme: Merchant, rival: Merchant
-) -> None:
+def test_a_balance_reads_only_the_sums_and_the_postings_of_open_days(acme: Merchant, rival: Merchant) -> None:
     for month in range(1, 13):
         for merchant in (acme, rival):
             moved(merchant, datetime(2025, month, 10, tzinfo=UTC), times=400)
@@ -296,9 +298,7 @@ class TestTheProof:
         assert found == {(quarter.pk, kinds.LEDGER_SUMS, quarter.pk)}
 
     @pytest.mark.parametrize("ahead", [timedelta(0), timedelta(days=40)])
-    def test_finds_a_posting_inside_of_closed_days_that_are_still_to_come(
-        self, acme: Merchant, ahead: timedelta
-    ) -> None:
+    def test_finds_a_posting_in_closed_days_of_the_future(self, acme: Merchant, ahead: timedelta) -> None:
         """The clock ran ahead, so future days are closed. The trigger for late postings is off.
 
         The proof finds a posting in these days.
@@ -318,11 +318,11 @@ class TestTheProof:
         }
         assert found == {(acme.pk, kinds.LEDGER_SUMS, acme.pk)}
 
-    def test_sees_postings_from_before_the_first_sum(self, quarter: Merchant) -> None:
+    def test_includes_postings_from_before_the_first_sum(self, quarter: Merchant) -> None:
         sums.close_days(at("2026-03-02T02:00"))
         without_guards("UPDATE payments_posting SET created_at = '2025-11-05' WHERE amount = -1")
         assert list(ledger_proof.ledger_months())[:2] == [date(2025, 11, 1), date(2025, 12, 1)]
         assert ledger_proof.breaches_of_sums(date(2025, 11, 1)) != []
 
-    def test_has_nothing_to_say_while_nothing_is_summed(self, quarter: Merchant) -> None:
+    def test_has_no_months_without_sums(self, quarter: Merchant) -> None:
         assert list(ledger_proof.ledger_months()) == []

@@ -49,11 +49,11 @@ def reported_in(node: ast.AST) -> Iterator[str]:
 
 
 class TestTheTable:
-    def test_has_each_kind_once_by_the_name_of_its_constant(self) -> None:
+    def test_has_each_kind_once_under_the_name_of_its_constant(self) -> None:
         assert {name.lower(): kind for name, kind in NAMED.items()} == kinds.TABLE
         assert [name for name, kind in NAMED.items() if kind.name != name.lower()] == []
 
-    def test_says_what_is_the_matter_and_what_to_do(self) -> None:
+    def test_has_a_sentence_and_an_instruction_for_each_kind(self) -> None:
         for kind in kinds.TABLE.values():
             assert kind.sentence[0].isupper() and kind.sentence[-1] not in ".!?", kind.name
             assert kind.what_to_do[0].isupper() and kind.what_to_do.endswith("."), kind.name
@@ -79,7 +79,7 @@ class TestTheSource:
         named = {name for tree in modules().values() for name in reported_in(tree)}
         assert sorted(name for name in named if not hasattr(kinds, name)) == []
 
-    def test_makes_kinds_in_the_table_only(self) -> None:
+    def test_creates_kinds_only_in_the_table(self) -> None:
         makers = [
             path
             for path, tree in modules().items()
@@ -140,7 +140,7 @@ class TestThePages:
         old.refresh_from_db()
         assert old.closed_at is not None and old.note == "Long ago."
 
-    def test_and_the_mail_say_the_same(self, rows: list[Discrepancy], settings: Settings) -> None:
+    def test_and_the_mail_have_the_same_texts(self, rows: list[Discrepancy], settings: Settings) -> None:
         settings.OPERATORS = ["olga@operators.example"]
         tasks.mail_discrepancies()
         (sent,) = mail.outbox

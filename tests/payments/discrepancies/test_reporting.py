@@ -13,7 +13,7 @@ LIST = "/admin/payments/discrepancy/"
 
 
 @pytest.mark.rule("money.discrepancy")
-def test_is_closed_with_a_note_and_told_again_when_it_comes_again(operator: Client) -> None:
+def test_a_discrepancy_closed_with_a_note_is_reported_again_if_it_recurs(operator: Client) -> None:
     for _ in range(2):
         reporting.report(kinds.FORGED_NOTIFICATION, None)
     found = Discrepancy.objects.get()
@@ -35,7 +35,7 @@ def test_is_closed_with_a_note_and_told_again_when_it_comes_again(operator: Clie
 @pytest.mark.parametrize(
     ("noted", "kept"), [("", "It came."), ("Asked the bank.", "Asked the bank.\nIt came.")]
 )
-def test_is_closed_by_itself_without_losing_what_a_person_noted(
+def test_a_discrepancy_closed_automatically_keeps_the_operators_note(
     noted: str, kept: str, acme: Merchant
 ) -> None:
     reporting.report(kinds.REFUND_RETURNED, acme.pk)

@@ -27,7 +27,7 @@ def _ask(peer: Remote, path: str, form: str | None, **headers: str) -> tuple[int
         return error.code, json.loads(error.read())["error"]
 
 
-def test_the_document_is_what_the_installed_library_says() -> None:
+def test_the_api_document_matches_the_installed_library() -> None:
     assert reduce.FILE.read_text() == reduce.written(reduce.reduce())
     assert checking.document()["version"] == library.api_version
 

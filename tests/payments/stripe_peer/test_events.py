@@ -87,7 +87,9 @@ def test_sent_again_and_in_another_order(peer: Remote, stripe: StripeClient, sho
     assert [row["event"] for row in told] == [name for name in newest_first for _ in "ab"]
 
 
-def test_an_endpoint_that_fails_is_told_as_pending(peer: Remote, stripe: StripeClient, shop: Shop) -> None:
+def test_an_event_for_a_failing_endpoint_stays_pending(
+    peer: Remote, stripe: StripeClient, shop: Shop
+) -> None:
     _listen(stripe, shop, enabled_events=["payment_intent.created"])
     _hold(stripe)
     shop.status = 500
@@ -108,7 +110,7 @@ def test_a_connected_account_s_events_go_to_the_platform(
     assert event.account == "acct_connected1"
 
 
-def test_a_secret_is_told_once_and_live_mode_wants_https(
+def test_a_secret_is_shown_once_and_live_mode_requires_https(
     peer: Remote, stripe: StripeClient, shop: Shop
 ) -> None:
     _listen(stripe, shop)

@@ -41,7 +41,7 @@ class TestPages:
         make(stripe, 3)
         assert len(stripe.v1.payment_intents.list({"limit": 1}).data) == 1
 
-    def test_go_one_way_at_a_time(self, stripe: StripeClient) -> None:
+    def test_go_in_one_direction_at_a_time(self, stripe: StripeClient) -> None:
         one, other = make(stripe, 2)
         asked: Any = {"starting_after": one, "ending_before": other}
         with pytest.raises(library.InvalidRequestError):
@@ -49,7 +49,7 @@ class TestPages:
 
 
 class TestTheOrder:
-    def test_within_a_second_is_any(self, peer: Remote, stripe: StripeClient) -> None:
+    def test_within_a_second_is_arbitrary(self, peer: Remote, stripe: StripeClient) -> None:
         orders = set()
         for seed in SEEDS:
             peer.switch("clear", seed=seed)
@@ -66,7 +66,7 @@ class TestTheOrder:
             peer.switch("advance", seconds=2)
         assert [row.id for row in stripe.v1.payment_intents.list().data] == made[::-1]
 
-    def test_of_events_is_any(self, peer: Remote, stripe: StripeClient) -> None:
+    def test_of_events_is_arbitrary(self, peer: Remote, stripe: StripeClient) -> None:
         orders = set()
         for seed in SEEDS:
             peer.switch("clear", seed=seed)

@@ -19,7 +19,9 @@ def _count(stripe: StripeClient) -> int:
 
 @pytest.mark.parametrize("mode", ["hang", "reset"])
 @pytest.mark.parametrize(("when", "made"), [("before", 0), ("after", 1)])
-def test_no_answer(peer: Remote, stripe: StripeClient, *, mode: str, when: str, made: int) -> None:
+def test_the_fault_switch_can_leave_a_call_without_a_response(
+    peer: Remote, stripe: StripeClient, *, mode: str, when: str, made: int
+) -> None:
     peer.switch("fault", mode=mode, when=when, method="POST", path="/v1/payment_intents", seconds=0.2)
     with pytest.raises(library.APIConnectionError):
         stripe.v1.payment_intents.create(PAYMENT)
@@ -28,14 +30,14 @@ def test_no_answer(peer: Remote, stripe: StripeClient, *, mode: str, when: str, 
     assert _count(stripe) == made + 1
 
 
-def test_slow(peer: Remote, stripe: StripeClient) -> None:
+def test_the_fault_switch_can_slow_down_a_call(peer: Remote, stripe: StripeClient) -> None:
     peer.switch("fault", mode="slow", seconds=0.3)
     started = time.monotonic()
     stripe.v1.payment_intents.create(PAYMENT)
     assert time.monotonic() - started >= 0.3
 
 
-def test_asked_twice_by_the_network(peer: Remote, stripe: StripeClient) -> None:
+def test_the_fault_switch_can_deliver_a_post_twice(peer: Remote, stripe: StripeClient) -> None:
     """A POST that is delivered twice is carried out twice, unless it has an idempotency key.
 
     The library adds a key.
@@ -48,7 +50,7 @@ def test_asked_twice_by_the_network(peer: Remote, stripe: StripeClient) -> None:
     assert _count(stripe) == 3
 
 
-def test_other_paths_are_left_alone(peer: Remote, stripe: StripeClient) -> None:
+def test_the_fault_switch_affects_only_its_path(peer: Remote, stripe: StripeClient) -> None:
     peer.switch("fault", mode="error", path="/v1/refunds", times=3)
     stripe.v1.payment_intents.create(PAYMENT)
     for _ in range(3):
@@ -57,6 +59,6 @@ def test_other_paths_are_left_alone(peer: Remote, stripe: StripeClient) -> None:
     assert stripe.v1.refunds.list().data == []
 
 
-def test_what_is_no_switch(peer: Remote) -> None:
+def test_unknown_switches_and_modes_are_refused(peer: Remote) -> None:
     assert requests.post(f"{peer.address}/_peer/light", "{}", timeout=10).status_code == 404
     assert requests.post(f"{peer.address}/_peer/fault", '{"mode": "explode"}', timeout=10).status_code == 400

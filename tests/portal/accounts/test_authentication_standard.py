@@ -63,7 +63,7 @@ class TestTable:
             assert named or cell == "–", number
         assert missing == []
 
-    def test_without_a_test_has_only_what_does_not_apply(self) -> None:
+    def test_requirements_without_a_test_do_not_apply(self) -> None:
         assert all("Does not apply" in means for *_, means, cell in ROW.findall(PAGE) if cell == "–")
 
 
@@ -110,7 +110,7 @@ class TestPasswordFields:
         PreviousPassword.objects.update(created_at=timezone.now() - timedelta(days=2000))
         assert people.log_in(client)["Location"] == "/portal" and people.is_in(client)
 
-    def test_ask_for_no_secret_of_ones_life_at_a_reset(self, client: Client) -> None:
+    def test_ask_no_personal_question_at_a_reset(self, client: Client) -> None:
         page = client.get("/accounts/password/reset/").content.decode()
         assert set(re.findall(r'<input[^>]*name="(\w+)"', page)) == {"csrfmiddlewaretoken", "email"}
 
@@ -132,12 +132,10 @@ class TestWaysToLogIn:
         asked_for = [*service.ACCOUNT_LOGIN_METHODS, *service.ACCOUNT_SIGNUP_FIELDS]
         assert asked_for and not any("phone" in field for field in asked_for)
 
-    def test_are_open_to_nobody_in_a_new_database(self) -> None:
+    def test_do_not_exist_in_a_new_database_without_accounts(self) -> None:
         assert not User.objects.exists()
 
-    def test_are_none_of_the_pages_that_are_only_opened(
-        self, client: Client, acme: Merchant, lea: User
-    ) -> None:
+    def test_do_not_include_opening_a_page(self, client: Client, acme: Merchant, lea: User) -> None:
         member = Membership.objects.select_related("merchant", "user").get()
         team.invite(member, "dora@mail.example", Role.VIEWER)
         outbox.send_due()
@@ -192,7 +190,7 @@ class TestSessionKeys:
 
 @pytest.mark.django_db
 class TestLogOut:
-    def test_is_on_every_page_of_somebody_who_is_logged_in(self, client: Client, lea: User) -> None:
+    def test_is_on_every_page_of_a_logged_in_person(self, client: Client, lea: User) -> None:
         people.set_up_app(lea)
         people.log_in(Client())
         client.force_login(lea)

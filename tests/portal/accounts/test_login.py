@@ -29,7 +29,7 @@ class TestPassword:
         entry = AuditEntry.objects.get(action="logged_in")
         assert (entry.user, entry.address) == (lea, people.HOME)
 
-    def test_leads_back_to_where_somebody_wanted_to_go_but_never_elsewhere(
+    def test_leads_to_the_requested_portal_page_but_never_to_another_site(
         self, client: Client, lea: User
     ) -> None:
         fields = {"login": EMAIL, "password": PASSWORD}
@@ -39,7 +39,7 @@ class TestPassword:
         answer = client.post("/accounts/login/", fields | {"next": "https://evil.example/"})
         assert answer["Location"] == "/portal"
 
-    def test_finds_an_e_mail_however_it_is_written(self, client: Client, acme: Merchant) -> None:
+    def test_accepts_an_email_address_in_any_case(self, client: Client, acme: Merchant) -> None:
         people.join(acme, email="Lea@Acme.example")
         assert people.log_in(client, email=" lea@ACME.example ").status_code == 302
 
@@ -53,12 +53,12 @@ class TestPassword:
         assert said[0] == said[1] and known.status_code == unknown.status_code == 200
         assert "do not match" in said[0]
 
-    def test_of_a_closed_account_leads_nowhere(self, client: Client, lea: User) -> None:
+    def test_of_a_closed_account_does_not_log_in(self, client: Client, lea: User) -> None:
         User.objects.update(is_active=False)
         assert people.log_in(client)["Location"] == "/accounts/inactive/"
         assert not people.is_in(client)
 
-    def test_page_knows_the_other_portal(self, client: Client, settings: Settings) -> None:
+    def test_page_links_to_the_other_portal(self, client: Client, settings: Settings) -> None:
         assert "Go to the live portal" not in client.get("/accounts/login/").content.decode()
         settings.LIVE_PORTAL_URL = "https://live.example/portal"
         assert "https://live.example/portal" in client.get("/accounts/login/").content.decode()
@@ -69,7 +69,7 @@ class TestCodeByMail:
         answer = client.post("/accounts/login/code/", {"email": email})
         assert answer["Location"] == "/accounts/login/code/confirm/"
 
-    def test_lets_in(self, client: Client, lea: User) -> None:
+    def test_logs_in(self, client: Client, lea: User) -> None:
         self.ask(client)
         answer = client.post("/accounts/login/code/confirm/", {"code": people.mailed(r"\b\d{8}\b")})
         assert answer["Location"] == "/portal" and people.is_in(client)
@@ -80,7 +80,7 @@ class TestCodeByMail:
         answer = client.post("/accounts/login/code/confirm/", {"code": people.mailed(r"\b\d{8}\b")})
         assert answer["Location"] == "/accounts/2fa/authenticate/" and not people.is_in(client)
 
-    def test_works_in_its_own_browser_alone(self, client: Client, lea: User) -> None:
+    def test_works_only_in_its_own_browser(self, client: Client, lea: User) -> None:
         self.ask(client)
         other = Client()
         self.ask(other, "stranger@acme.example")
@@ -122,7 +122,7 @@ class TestReset:
         shown = Client().get(link.removeprefix(ours.BASE_URL)).content.decode()
         assert "This link no longer works" in shown
 
-    def test_link_is_ours_whatever_host_was_asked(
+    def test_link_has_our_host_even_if_another_was_requested(
         self, client: Client, lea: User, settings: Settings
     ) -> None:
         settings.ALLOWED_HOSTS = ["*"]
@@ -166,25 +166,25 @@ class TestChange:
         assert says in self.change(client, new=new)
         assert User.objects.get().check_password(PASSWORD)
 
-    def test_takes_a_sentence_of_128_characters(self, client: Client, lea: User) -> None:
+    def test_accepts_128_characters(self, client: Client, lea: User) -> None:
         people.log_in(client)
         self.change(client, new="é" * 128)
         assert User.objects.get().check_password("é" * 128)
 
-    def test_wants_the_present_one(self, client: Client, lea: User) -> None:
+    def test_requires_the_current_password(self, client: Client, lea: User) -> None:
         people.log_in(client)
         assert "This is not your password" in self.change(client, now="wrong")
         assert User.objects.get().check_password(PASSWORD)
 
 
 class TestAddresses:
-    def test_nobody_signs_up(self, client: Client) -> None:
+    def test_there_is_no_sign_up(self, client: Client) -> None:
         assert client.get("/accounts/signup/").status_code == 404
         assert reverse("account_signup") == reverse("account_login")
         with pytest.raises(NoReverseMatch):
             reverse("account_email")
 
-    def test_no_page_of_a_stranger_fails_or_is_kept(self, client: Client) -> None:
+    def test_pages_without_a_login_do_not_fail_and_are_not_cached(self, client: Client) -> None:
         from portal.urls import accounts
 
         for pattern in accounts:
@@ -193,7 +193,7 @@ class TestAddresses:
             answer = client.get(f"/accounts/{pattern.pattern}".replace("<int:pk>", "1"))
             assert answer.status_code in (200, 302, 403, 405), pattern
 
-    def test_no_page_of_lea_fails_or_is_kept(self, client: Client, lea: User) -> None:
+    def test_pages_with_a_login_do_not_fail_and_are_not_cached(self, client: Client, lea: User) -> None:
         from portal.urls import accounts
 
         people.set_up_app(lea)
@@ -215,7 +215,9 @@ class TestAddresses:
 
 
 class TestSettings:
-    def test_cookies_outside_local_are_of_the_host_alone(self, production: Callable[[str], object]) -> None:
+    def test_cookies_outside_local_mode_are_limited_to_the_host(
+        self, production: Callable[[str], object]
+    ) -> None:
         assert production("SESSION_COOKIE_NAME") == "__Host-sessionid"
         assert production("CSRF_COOKIE_NAME") == "__Host-csrftoken"
         assert written.SESSION_COOKIE_NAME == "sessionid"

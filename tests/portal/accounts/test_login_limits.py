@@ -95,7 +95,7 @@ class TestAccount:
         page = people.log_in(client, email=email).content.decode()
         assert "Log in with a code by e-mail</button>" in page and 'type="password"' not in page
 
-    def test_the_code_still_lets_the_owner_in(self, client: Client, lea: User) -> None:
+    def test_the_mailed_code_still_logs_the_owner_in(self, client: Client, lea: User) -> None:
         self.fail_from_everywhere()
         client.post("/accounts/login/code/", {"email": EMAIL})
         client.post("/accounts/login/code/confirm/", {"code": people.mailed(r"\b\d{8}\b")})
@@ -108,7 +108,7 @@ class TestAccount:
         pass_time(timedelta(minutes=2))
         assert people.log_in(client).status_code == 302
 
-    def test_whoever_is_in_still_proves_it_by_password(self, client: Client, lea: User) -> None:
+    def test_a_logged_in_person_can_still_confirm_by_password(self, client: Client, lea: User) -> None:
         people.log_in(client)
         self.fail_from_everywhere()
         answer = client.post("/accounts/reauthenticate/?next=/portal/security", {"password": PASSWORD})
@@ -160,7 +160,7 @@ class TestOthers:
             Client().post("/accounts/login/code/", {"email": EMAIL}, REMOTE_ADDR=ELSEWHERE)
         assert client.post("/accounts/login/code/", {"email": EMAIL}, REMOTE_ADDR=HOME).status_code == 302
 
-    def test_not_even_many_of_them_do_where_the_owner_has_logged_in_before(
+    def test_many_strangers_do_not_keep_the_owner_from_a_code_at_a_known_address(
         self, client: Client, lea: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         people.log_in(client, at=HOME)
@@ -179,12 +179,12 @@ class TestOthers:
         monkeypatch.setattr(login_limits, "KNOWN_ADDRESS_PERIOD", timedelta(0))
         assert Client().post("/accounts/login/code/", {"email": EMAIL}, REMOTE_ADDR=HOME).status_code == 200
 
-    def test_nothing_that_was_typed_is_kept(self, lea: User) -> None:
+    def test_attempts_contain_no_typed_text(self, lea: User) -> None:
         fail(1, email="my-password-in-the-wrong@field.example")
         row = LoginAttempt.objects.values_list("account_digest", "address_digest").get()
         assert all(len(digest) == 64 for digest in row)
 
-    def test_old_ones_are_deleted(self, lea: User) -> None:
+    def test_old_attempts_are_deleted(self, lea: User) -> None:
         fail(1)
         pass_time(login_limits.RETENTION - timedelta(minutes=1))
         fail(1)
@@ -253,7 +253,7 @@ class TestHundredAtOnce:
         at_once(lambda number: self.guess("login/code/confirm/", f"{number:08}", cookies))
         assert LoginAttempt.objects.filter(kind="mailed_code").count() <= 3
 
-    def test_one_code_of_the_app_lets_one_in(self, owner: User) -> None:
+    def test_one_code_of_the_app_logs_in_only_once(self, owner: User) -> None:
         secret = people.set_up_app(owner)
         clients = [Client() for _ in range(8)]
         for client in clients:

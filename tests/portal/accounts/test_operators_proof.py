@@ -37,7 +37,9 @@ def chosen(action: str, row: object, **more: str) -> dict[str, str]:
 
 class TestEveryChange:
     @pytest.mark.rule("operator.proof")
-    def test_asks_who_it_is(self, client: Client, olga: User, acme: Merchant, held: Checkout) -> None:
+    def test_requires_a_proof_of_identity(
+        self, client: Client, olga: User, acme: Merchant, held: Checkout
+    ) -> None:
         reporting.report(kinds.ANOTHER_AMOUNT, acme.pk, merchant=acme)
         subscription = factories.subscribe(acme, url="http://127.0.0.1:9/", event_types=["*"]).subscription
         confirmed = {"confirmed": "1", "words": "Because"}
@@ -61,19 +63,19 @@ class TestEveryChange:
         assert acme.name == "Acme Tickets" and not Switch.objects.exists() and User.objects.exists()
         assert Discrepancy.objects.get().closed_at is None
 
-    def test_looking_and_logging_out_do_not(self, client: Client, olga: User, acme: Merchant) -> None:
+    def test_viewing_and_logging_out_do_not_require_it(
+        self, client: Client, olga: User, acme: Merchant
+    ) -> None:
         assert client.get(MERCHANTS).status_code == 200
         assert client.get(f"{MERCHANTS}{acme.pk}/change/").status_code == 200
         assert client.post("/admin/logout/").status_code == 200
         assert client.get(MERCHANTS).status_code == 302
 
-    def test_goes_on_without_being_asked_within_five_minutes(
-        self, client: Client, olga: User, acme: Merchant
-    ) -> None:
+    def test_needs_no_proof_within_five_minutes(self, client: Client, olga: User, acme: Merchant) -> None:
         people.prove(client, olga, ago=LONG_AGO - 10)
         assert "Suspend Acme Tickets?" in client.post(MERCHANTS, chosen("suspend", acme.pk)).content.decode()
 
-    def test_is_never_of_many_rows_at_once_where_it_deletes(self, client: Client, olga: User) -> None:
+    def test_cannot_delete_many_rows_at_once(self, client: Client, olga: User) -> None:
         assert not [
             shown
             for shown in admin.site._registry.values()
@@ -82,7 +84,7 @@ class TestEveryChange:
 
 
 class TestProof:
-    def test_by_password_brings_back_what_was_asked(
+    def test_by_password_restores_the_requested_action(
         self, olga: User, acme: Merchant, rival: Merchant
     ) -> None:
         client = Client(enforce_csrf_checks=True)
@@ -97,7 +99,7 @@ class TestProof:
         assert (done.status_code, done["Location"]) == (302, filtered)
         assert Switch.objects.get().merchant == acme
 
-    def test_after_the_words_were_written_lets_the_action_run(
+    def test_after_the_reason_was_entered_carries_out_the_action(
         self, client: Client, olga: User, acme: Merchant
     ) -> None:
         form = chosen("suspend", acme.pk, confirmed="1", words="Fraud", from_page="1")
@@ -112,7 +114,7 @@ class TestProof:
         assert client.post(asked["Location"], {"password": "wrong"}).status_code == 200
         assert not Switch.objects.exists()
 
-    def test_of_a_form_that_is_wrong_shows_it_again_where_it_belongs(
+    def test_for_an_invalid_form_shows_the_form_again(
         self, client: Client, olga: User, acme: Merchant
     ) -> None:
         address = f"{MERCHANTS}{acme.pk}/change/"
@@ -122,7 +124,9 @@ class TestProof:
 
 
 class TestSecondFactor:
-    def test_is_the_only_proof_of_who_has_one(self, client: Client, olga: User, acme: Merchant) -> None:
+    def test_is_the_only_proof_for_operators_who_have_one(
+        self, client: Client, olga: User, acme: Merchant
+    ) -> None:
         secret = people.set_up_app(olga)
         people.prove(client, olga)
         asked = client.post(MERCHANTS, chosen("suspend", acme.pk, confirmed="1", words="Fraud"))
@@ -140,7 +144,7 @@ class TestSecondFactor:
         client.post(MERCHANTS, chosen("suspend", acme.pk, confirmed="1", words="Fraud"))
         assert Switch.objects.get().merchant == acme
 
-    def test_of_merchants_people_is_one_proof_of_two(self, client: Client, acme: Merchant) -> None:
+    def test_of_merchants_users_is_one_of_two_proofs(self, client: Client, acme: Merchant) -> None:
         lea = people.join(acme)
         people.set_up_app(lea)
         client.force_login(lea)

@@ -66,12 +66,12 @@ class TestAdding:
     def send(self, client: Client, credential: str) -> Any:
         return client.post(ADD, {"name": "Laptop", "credential": credential}, headers=THERE)
 
-    def test_refuses_what_is_no_json(self, client: Client, lea: User) -> None:
+    def test_refuses_invalid_json(self, client: Client, lea: User) -> None:
         people.log_in(client)
         for text in NOT_JSON:
             assert REFUSED in self.send(client, text).content.decode(), text[:40]
 
-    def test_refuses_every_odd_part(self, client: Client, lea: User) -> None:
+    def test_refuses_every_malformed_part(self, client: Client, lea: User) -> None:
         people.log_in(client)
         for odd in odd_ones(Device().create(self.options(client))):
             answer = self.send(client, json.dumps(odd))
@@ -102,7 +102,7 @@ class TestAdding:
         good["response"]["attestationObject"] = websafe_encode(AttestationObject.create("none", data, {}))
         assert REFUSED in self.send(client, json.dumps(good)).content.decode()
 
-    def test_stores_what_logins_need_and_no_more(self, client: Client, lea: User) -> None:
+    def test_stores_only_what_logins_need(self, client: Client, lea: User) -> None:
         people.log_in(client)
         good = Device().create(self.options(client)) | {"clientExtensionResults": {"note": "\x00" * 500}}
         assert self.send(client, json.dumps(good)).status_code == 302
@@ -116,7 +116,7 @@ class TestProving:
     def device(self, lea: User) -> Device:
         return devices.give(lea)
 
-    def test_refuses_every_odd_part_of_a_login(self, device: Device) -> None:
+    def test_refuses_every_malformed_part_of_a_login(self, device: Device) -> None:
         for number, _ in enumerate(odd_ones(device.get(ANY_OPTIONS))):
             client = Client(REMOTE_ADDR=f"10.1.0.{number}")
             good = device.get(devices.challenge(client).json()["request_options"])
@@ -125,7 +125,7 @@ class TestProving:
             assert answer["Location"] == ("/portal" if is_enough(odd, good) else "/accounts/login/"), odd
 
     @pytest.mark.parametrize("text", NOT_JSON, ids=range(len(NOT_JSON)))
-    def test_refuses_what_is_no_json(self, device: Device, text: str) -> None:
+    def test_refuses_invalid_json(self, device: Device, text: str) -> None:
         client = Client()
         assert client.post(LOG_IN, {"credential": text}, headers=THERE)["Location"] == "/accounts/login/"
         device.log_in(client)
@@ -133,12 +133,14 @@ class TestProving:
         assert REFUSED in page.content.decode()
 
     @pytest.mark.parametrize("handle", ODD, ids=range(len(ODD)))
-    def test_refuses_a_login_of_an_odd_person(self, client: Client, device: Device, handle: Any) -> None:
+    def test_refuses_a_login_of_a_malformed_user_handle(
+        self, client: Client, device: Device, handle: Any
+    ) -> None:
         device.user_handle = handle
         assert device.log_in(client)["Location"] == "/accounts/login/"
 
 
-def test_the_longest_credential_is_far_above_a_real_one(client: Client, lea: User) -> None:
+def test_the_size_limit_is_far_above_a_real_credential(client: Client, lea: User) -> None:
     people.log_in(client)
     options = client.get(ADD, headers=THERE).context["js_data"]["creation_options"]
     assert len(json.dumps(Device().create(options))) * 10 < passkey_forms.LONGEST

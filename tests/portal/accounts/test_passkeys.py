@@ -39,7 +39,7 @@ def prove_long_ago(client: Client, user: User) -> None:
 
 class TestAdding:
     @pytest.mark.django_db(transaction=True)  # the mail is sent on commit
-    def test_leads_to_recovery_codes_is_recorded_and_mailed(self, client: Client, lea: User) -> None:
+    def test_shows_recovery_codes_and_is_recorded_and_mailed(self, client: Client, lea: User) -> None:
         people.log_in(client)
         answer = Device().add(client)
         assert answer["Location"] == CODES
@@ -56,7 +56,7 @@ class TestAdding:
         page = client.get("/portal/security").content.decode()
         assert "Laptop" in page and "Key on the ring" in page and "not used yet" in page
 
-    def test_wants_a_fresh_proof(self, client: Client, lea: User) -> None:
+    def test_requires_a_fresh_proof(self, client: Client, lea: User) -> None:
         people.log_in(client)
         prove_long_ago(client, lea)
         assert client.get(ADD)["Location"].startswith("/accounts/reauthenticate/")
@@ -72,7 +72,7 @@ class TestAdding:
         assert REFUSED in device.add(client).content.decode()
         assert not passkeys().exists()
 
-    def test_names_it_by_the_browser_if_nobody_does(self, client: Client, lea: User) -> None:
+    def test_names_it_after_the_browser_by_default(self, client: Client, lea: User) -> None:
         people.log_in(client)
         client.defaults["HTTP_USER_AGENT"] = "Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0"
         Device().add(client, "")
@@ -86,7 +86,7 @@ class TestAdding:
         assert "Remove one first" in Device().add(client).content.decode()
         assert passkeys().count() == passkey_forms.MAX_PASSKEYS
 
-    def test_says_what_it_needs(self, client: Client, lea: User) -> None:
+    def test_page_explains_its_requirements(self, client: Client, lea: User) -> None:
         people.log_in(client)
         page = client.get(ADD, headers=devices.THERE).content.decode()
         assert "A passkey needs a browser with JavaScript." in page
@@ -101,7 +101,7 @@ class TestLogin:
         assert AuditEntry.objects.filter(action="logged_in", user=lea).exists()
         assert passkeys().get().last_used_at is not None
 
-    def test_leads_on_within_the_service_only(self, device: Device) -> None:
+    def test_redirects_only_within_the_service(self, device: Device) -> None:
         assert device.log_in(Client(), next="/portal/keys")["Location"] == "/portal/keys"
         assert device.log_in(Client(), next="https://evil.example/")["Location"] == "/portal"
 
@@ -130,7 +130,7 @@ class TestLogin:
             "odd person",
         ],
     )
-    def test_answers_every_lie_alike(
+    def test_gives_the_same_response_to_every_invalid_answer(
         self, client: Client, device: Device, lie: Callable[[Device], None]
     ) -> None:
         lie(device)
@@ -140,7 +140,7 @@ class TestLogin:
         assert REFUSED in page and page.count('role="alert"') == 1
         assert not people.is_in(client)
 
-    def test_takes_an_answer_once_and_in_its_own_session(self, client: Client, device: Device) -> None:
+    def test_accepts_an_answer_once_and_only_in_its_own_session(self, client: Client, device: Device) -> None:
         options = devices.challenge(client).json()["request_options"]
         given = {"credential": json.dumps(device.get(options))}
         thief = Client()
@@ -151,7 +151,7 @@ class TestLogin:
         devices.challenge(client)
         assert client.post(LOG_IN, given)["Location"] == "/accounts/login/"
 
-    def test_names_nobody_before(self, client: Client, device: Device) -> None:
+    def test_names_no_account_in_its_challenge(self, client: Client, device: Device) -> None:
         asked = devices.challenge(client).json()["request_options"]["publicKey"]
         assert asked["userVerification"] == "required" and not asked.get("allowCredentials")
         assert client.get(LOG_IN)["Location"] == "/accounts/login/"
@@ -171,7 +171,7 @@ class TestLogin:
         assert home.post(LOG_IN, {"credential": "{}"})["Location"] == "/accounts/login/"
         assert device.log_in(Client(REMOTE_ADDR=people.ELSEWHERE))["Location"] == "/portal"
 
-    def test_forgives_failures_before_it(self, device: Device) -> None:
+    def test_resets_earlier_failures(self, device: Device) -> None:
         home = Client(REMOTE_ADDR=people.HOME)
         for _ in range(60):
             home.post(LOG_IN, {"credential": json.dumps({})})
@@ -187,7 +187,7 @@ class TestLogin:
 
 
 class TestAfterThePassword:
-    def test_is_asked_for_and_lets_in(self, client: Client, lea: User, device: Device) -> None:
+    def test_is_required_and_logs_in(self, client: Client, lea: User, device: Device) -> None:
         assert people.log_in(client)["Location"] == ASKED
         assert not people.is_in(client)
         assert device.prove(client, ASKED)["Location"] == "/portal"
@@ -226,7 +226,9 @@ class TestAfterThePassword:
 
 
 class TestProof:
-    def test_comes_first_and_lets_the_change_go_on(self, client: Client, lea: User, device: Device) -> None:
+    def test_is_offered_first_and_continues_the_change(
+        self, client: Client, lea: User, device: Device
+    ) -> None:
         device.log_in(client)
         prove_long_ago(client, lea)
         codes = people.recovery_codes(lea)
@@ -237,7 +239,7 @@ class TestProof:
         device.prove(client, asked["Location"])
         assert not set(codes) & set(people.recovery_codes(lea))
 
-    def test_has_other_ways(self, client: Client, lea: User, device: Device) -> None:
+    def test_has_alternatives(self, client: Client, lea: User, device: Device) -> None:
         device.log_in(client)
         page = client.get(AGAIN).content.decode()
         assert "Use your password instead" in page and "Use a code instead" in page
@@ -286,7 +288,7 @@ class TestRemoving:
         client.post(f"/accounts/2fa/passkeys/{passkeys().earliest('pk').pk}/remove/")
         assert people.recovery_codes(lea) == codes and passkeys().count() == 1
 
-    def test_wants_a_fresh_proof(self, client: Client, lea: User, device: Device) -> None:
+    def test_requires_a_fresh_proof(self, client: Client, lea: User, device: Device) -> None:
         device.log_in(client)
         prove_long_ago(client, lea)
         asked = client.post(f"/accounts/2fa/passkeys/{passkeys().get().pk}/remove/")

@@ -108,7 +108,7 @@ class TestSlots:
         assert {one.result(10) for one in asked} == {"pbkdf2_sha256$1$salt$hash"} and slow.peak == 1
 
     @pytest.mark.rule("limit.passwords")
-    def test_few_threads_wait_and_further_callers_are_refused_at_once(
+    def test_only_a_few_threads_wait_and_others_are_refused_at_once(
         self, slow: SlowHash, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(password_slots, "SLOTS", Bulkhead(1, queue=password_slots.QUEUE))
@@ -121,7 +121,7 @@ class TestSlots:
         assert [one.result(10) for one in asked].count("refused") == 20 - 1 - password_slots.QUEUE
 
     @pytest.mark.rule("limit.passwords")
-    def test_one_network_takes_few_places_and_leaves_the_others_theirs(
+    def test_one_network_can_take_only_a_few_places(
         self, slow: SlowHash, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("config.lib.bulkhead.WAIT_SECONDS", 60)
@@ -137,13 +137,13 @@ class TestSlots:
     def test_the_queue_of_the_service_is_bounded(self) -> None:
         assert (password_slots.SLOTS.slots, password_slots.SLOTS._queue) == (1, password_slots.QUEUE)
 
-    def test_a_slot_is_free_after_a_hash_that_fails(self) -> None:
+    def test_a_slot_is_released_after_a_failed_hash(self) -> None:
         for _ in range(3):
             with pytest.raises(ValueError, match="salt"):
                 get_hasher().encode(PASSWORD, "with a $")
         assert hashed().startswith("pbkdf2_sha256$1$")
 
-    def test_a_check_a_hardened_check_and_an_upgrade_take_one_too(
+    def test_checks_hardened_checks_and_upgrades_take_a_slot_too(
         self, full: Callable[[], None], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         kept = make_password(PASSWORD)
@@ -155,12 +155,12 @@ class TestSlots:
                 act(PASSWORD, kept)
 
 
-def test_hashes_of_djangos_own_hasher_are_still_read() -> None:
+def test_hashes_of_the_django_hasher_are_still_accepted() -> None:
     kept = PBKDF2PasswordHasher().encode(PASSWORD, "salt", 1)
     assert get_hasher().verify(PASSWORD, kept) and get_hasher().algorithm == "pbkdf2_sha256"
 
 
-def test_is_the_first_hasher_of_the_service() -> None:
+def test_the_slot_hasher_is_the_first_hasher_of_the_service() -> None:
     assert configured.PASSWORD_HASHERS[0] == "portal.accounts.password_slots.PasswordHasher"
 
 
@@ -177,7 +177,7 @@ class TestPages:
             refused(people.log_in(client, email=email))
         assert LoginAttempt.objects.count() == 1, "the wrong password before is still counted"
 
-    def test_a_login_leads_back_to_where_it_was(
+    def test_a_refused_login_keeps_its_redirect_target(
         self, client: Client, lea: User, full: Callable[[], None]
     ) -> None:
         full()
@@ -228,7 +228,7 @@ class TestPages:
         for changes, status in (({}, 200), ({"client_secret": "wrong"}, 401), ({"client_id": "x"}, 401)):
             assert ask(credentials(api, **changes)).status_code == status
 
-    def test_a_new_merchants_password_is_hashed_by_the_same_hasher(self, full: Callable[[], None]) -> None:
+    def test_a_new_merchants_password_takes_a_slot(self, full: Callable[[], None]) -> None:
         full()
         with pytest.raises(TooManyLogins):
             call_command("create_merchant", "Acme", "--email", EMAIL)

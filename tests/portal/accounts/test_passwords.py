@@ -67,10 +67,10 @@ class TestCommon:
         assert [word for word in long_ones if "password_too_common" not in refusals(word)] == []
 
     @pytest.mark.parametrize("password", [*GOOD, "hT3vq9-Zr_81mLw0Kd", "918273640518273", "é" * 128])
-    def test_others_are_accepted_whatever_characters_they_have(self, password: str) -> None:
+    def test_other_passwords_are_accepted_with_any_characters(self, password: str) -> None:
         assert refusals(password) == set()
 
-    def test_longest_form_that_is_read_costs_little(self, lea: User) -> None:
+    def test_longest_accepted_form_costs_little(self, lea: User) -> None:
         began = time.process_time()
         assert "password_too_long" in refusals("ab" * 131_072, lea)
         assert time.process_time() - began < 1
@@ -144,7 +144,7 @@ class TestPrevious:
         people.create_merchant("Night Ferries", "--email", "noa@ferries.example")
         assert PreviousPassword.objects.filter(user__email="noa@ferries.example").count() == 1
 
-    def test_only_a_password_that_all_others_accept_costs_hashes(
+    def test_are_compared_only_if_all_other_checks_pass(
         self, lea: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for password in GOOD:

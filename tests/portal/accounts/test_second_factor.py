@@ -112,7 +112,7 @@ class TestLogin:
         assert people.is_in(client)
 
     @pytest.mark.parametrize("later", [-1, 1])
-    def test_takes_a_code_of_a_clock_that_is_half_a_minute_wrong(
+    def test_accepts_a_code_of_a_clock_that_is_half_a_minute_wrong(
         self, client: Client, lea: User, later: int
     ) -> None:
         secret = people.set_up_app(lea)
@@ -121,7 +121,7 @@ class TestLogin:
 
     @pytest.mark.rule("portal.second_factor")
     @pytest.mark.parametrize("later", [0, -1])
-    def test_takes_no_code_again_nor_an_earlier_one(self, lea: User, later: int) -> None:
+    def test_refuses_a_used_code_and_an_earlier_one(self, lea: User, later: int) -> None:
         secret = people.set_up_app(lea)
         first, second = Client(), Client()
         for client in (first, second):
@@ -130,7 +130,7 @@ class TestLogin:
         assert first.post(ASKED, {"code": now}).status_code == 302
         assert second.post(ASKED, {"code": again}).status_code == 200
 
-    def test_the_code_that_set_the_app_up_is_used_up(self, client: Client, lea: User) -> None:
+    def test_the_code_that_set_up_the_app_cannot_be_used_again(self, client: Client, lea: User) -> None:
         people.log_in(client)
         secret = client.get(SET_UP).context["form"].secret
         code = people.code(secret)
@@ -139,7 +139,7 @@ class TestLogin:
         people.log_in(other)
         assert other.post(ASKED, {"code": code}).status_code == 200
 
-    def test_takes_each_recovery_code_once(self, lea: User) -> None:
+    def test_accepts_each_recovery_code_once(self, lea: User) -> None:
         people.set_up_app(lea)
         code = people.recovery_codes(lea)[0]
         for expected in (302, 200):
@@ -148,7 +148,7 @@ class TestLogin:
             assert client.post(ASKED, {"code": code}).status_code == expected
         assert len(people.recovery_codes(lea)) == 9
 
-    def test_half_a_login_can_be_started_again(self, client: Client, lea: User) -> None:
+    def test_a_login_without_its_second_factor_can_be_restarted(self, client: Client, lea: User) -> None:
         people.set_up_app(lea)
         people.log_in(client)
         assert client.get("/accounts/login/")["Location"] == ASKED
@@ -163,7 +163,7 @@ class TestRequired:
 
     @pytest.mark.rule("portal.second_factor")
     @pytest.mark.parametrize("role", Role)
-    def test_of_every_role_before_anything_else(self, client: Client, acme: Merchant, role: Role) -> None:
+    def test_for_every_role_before_any_other_page(self, client: Client, acme: Merchant, role: Role) -> None:
         user = people.join(acme, role)
         people.log_in(client)
         for path in ("/portal", "/portal/security", "/portal/keys"):
@@ -176,13 +176,13 @@ class TestRequired:
         assert people.is_in(client)
 
     @pytest.mark.rule("portal.second_factor")
-    def test_of_a_person_without_a_merchant(self, client: Client) -> None:
+    def test_for_a_person_without_a_merchant(self, client: Client) -> None:
         User.objects.create_user("left@acme.example", people.PASSWORD)
         people.log_in(client, email="left@acme.example")
         assert client.get("/accounts/2fa/")["Location"] == SET_UP
 
     @pytest.mark.rule("portal.second_factor")
-    def test_opens_nothing_but_the_way_to_one(self, client: Client, acme: Merchant) -> None:
+    def test_allows_only_the_pages_to_set_one_up(self, client: Client, acme: Merchant) -> None:
         person = people.join(acme)
         person.is_staff = person.is_superuser = True
         person.save()
@@ -204,7 +204,7 @@ class TestRequired:
         page = client.post("/accounts/2fa/totp/deactivate/", follow=True)
         assert page.redirect_chain[-1][0] == SET_UP
 
-    def test_recovery_codes_on_their_own_are_none(self, client: Client, lea: User) -> None:
+    def test_recovery_codes_on_their_own_do_not_suffice(self, client: Client, lea: User) -> None:
         people.set_up_app(lea)
         Authenticator.objects.filter(type="totp").delete()  # as an operator does
         assert people.log_in(client)["Location"] == "/portal"
@@ -225,7 +225,7 @@ class TestRequired:
         assert answer["Location"] == "/accounts/2fa/codes/"
         assert not set(codes) & set(people.recovery_codes(lea))
 
-    def test_of_nobody_in_local(self, client: Client, lea: User, settings: Settings) -> None:
+    def test_for_no_one_in_local_mode(self, client: Client, lea: User, settings: Settings) -> None:
         settings.SECOND_FACTOR_REQUIRED = False
         people.log_in(client)
         assert people.is_in(client)
@@ -233,7 +233,7 @@ class TestRequired:
 
 class TestChanging:
     @pytest.mark.parametrize("path", ["totp/deactivate/", "codes/", "codes/new/", "codes/download/"])
-    def test_wants_a_fresh_proof(self, client: Client, lea: User, path: str) -> None:
+    def test_requires_a_fresh_proof(self, client: Client, lea: User, path: str) -> None:
         secret = people.set_up_app(lea)
         people.log_in(client)
         client.post(ASKED, {"code": people.code(secret)})
@@ -252,7 +252,7 @@ class TestChanging:
         assert client.post(again, {"code": people.code(secret, later=1)})["Location"] == SET_UP
         assert client.get("/accounts/2fa/codes/").status_code == 200
 
-    def test_what_was_asked_goes_on_after_the_proof(self, client: Client, lea: User) -> None:
+    def test_continues_the_requested_change_after_the_proof(self, client: Client, lea: User) -> None:
         secret = people.set_up_app(lea)
         old = people.recovery_codes(lea)
         people.log_in(client)
@@ -297,7 +297,7 @@ class TestOperators:
         fields = {"login": "olga@operators.example", "password": people.PASSWORD}
         return str(client.post(login, fields)["Location"])
 
-    def test_come_in_by_the_one_login(self, client: Client, olga: User) -> None:
+    def test_log_in_at_the_common_login_page(self, client: Client, olga: User) -> None:
         assert self.log_in(client) == "/admin/"
         assert client.get("/admin/").status_code == 200
 
@@ -317,20 +317,20 @@ class TestOperators:
         people.set_up_app(olga)
         assert client.get("/admin/").status_code == 200
 
-    def test_no_one_else_comes_in(self, client: Client, lea: User) -> None:
+    def test_are_the_only_users_who_can_open_the_admin(self, client: Client, lea: User) -> None:
         people.log_in(client)
         answer = client.get("/admin/", follow=True)
         assert answer.status_code == 403
 
-    def test_the_admins_own_form_takes_no_password(self, client: Client, olga: User) -> None:
+    def test_cannot_log_in_with_the_admins_own_form(self, client: Client, olga: User) -> None:
         answer = client.post("/admin/login/", {"username": olga.email, "password": people.PASSWORD})
         assert answer.status_code == 302 and not answer.wsgi_request.user.is_authenticated
 
-    def test_change_their_password_where_everybody_does(self, client: Client, olga: User) -> None:
+    def test_change_their_password_on_the_common_page(self, client: Client, olga: User) -> None:
         self.log_in(client)
         assert client.get("/admin/password_change/")["Location"] == "/accounts/password/change/"
 
-    def test_see_no_secret_of_anybodys_second_factor(self, client: Client, olga: User, lea: User) -> None:
+    def test_cannot_see_secrets_of_second_factors(self, client: Client, olga: User, lea: User) -> None:
         people.set_up_app(lea)
         self.log_in(client)
         row = Authenticator.objects.get(user=lea, type="totp")

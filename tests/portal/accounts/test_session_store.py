@@ -38,7 +38,7 @@ class TestARowOfTheDatabase:
         assert not any(people.is_in(with_cookie(key)) for key in stolen)
         assert people.is_in(with_cookie(secret))
 
-    def test_is_worth_nothing_without_the_key(self, client: Client, lea: User, settings: Any) -> None:
+    def test_is_useless_without_the_key(self, client: Client, lea: User, settings: Any) -> None:
         """A forged row in the database does not log anyone in, because its digest needs the server's key."""
         secret = log_in_by_password(client)
         settings.LOOKUP_KEY = "another key"
@@ -64,7 +64,7 @@ class TestTheCookie:
         assert cookie["httponly"] and cookie["samesite"] == "Lax" and cookie["path"] == "/"
         assert len(cookie.value) >= 43, "256 bits"
 
-    def test_is_another_one_after_a_login_and_none_after_a_logout(self, client: Client, lea: User) -> None:
+    def test_changes_at_login_and_is_deleted_at_logout(self, client: Client, lea: User) -> None:
         client.post("/accounts/login/code/", {"email": people.EMAIL})
         before = client.cookies[NAME].value
         client.post("/accounts/login/code/confirm/", {"code": people.mailed(r"\b\d{8}\b")})
@@ -74,7 +74,7 @@ class TestTheCookie:
         assert not people.is_in(with_cookie(after))
 
     @pytest.mark.parametrize("value", ["", "x", "é", "a" * 5000, "../../etc"])
-    def test_of_a_strangers_making_is_no_session(self, lea: User, value: str) -> None:
+    def test_that_is_forged_opens_no_session(self, lea: User, value: str) -> None:
         answer = with_cookie(value).get("/portal")
         assert answer.status_code == 302 and answer["Location"].startswith("/accounts/login/")
 

@@ -46,7 +46,7 @@ class TestEnd:
         pass_time(timedelta(minutes=16))
         assert not people.is_in(client)
 
-    def test_is_put_off_by_use(self, client: Client, lea: User) -> None:
+    def test_is_delayed_by_use(self, client: Client, lea: User) -> None:
         people.log_in(client)
         for _ in range(3):
             pass_time(timedelta(minutes=10))
@@ -63,19 +63,21 @@ class TestEnd:
         assert not people.is_in(client)
         assert not Session.objects.filter(session_key=client.session.session_key).exists()
 
-    def test_of_idle_time_is_moved_once_a_minute_at_most(self, client: Client, lea: User) -> None:
+    def test_of_idle_time_is_updated_once_a_minute_at_most(self, client: Client, lea: User) -> None:
         people.log_in(client)
         client.get("/portal/keys")
         before = Session.objects.get().expire_date
         client.get("/portal/keys")
         assert Session.objects.get().expire_date == before
 
-    def test_comes_with_the_browsers(self, client: Client, lea: User) -> None:
+    def test_comes_when_the_browser_closes(self, client: Client, lea: User) -> None:
         people.log_in(client)
         cookie = client.cookies["sessionid"]
         assert not cookie["max-age"] and not cookie["expires"] and cookie["httponly"]
 
-    def test_an_id_from_before_the_login_is_worth_nothing(self, client: Client, lea: User) -> None:
+    def test_of_a_session_id_from_before_the_login_comes_with_the_login(
+        self, client: Client, lea: User
+    ) -> None:
         client.post("/accounts/login/code/", {"email": people.EMAIL})
         before = client.cookies["sessionid"].value
         client.post("/accounts/login/code/confirm/", {"code": people.mailed(r"\b\d{8}\b")})
@@ -94,7 +96,7 @@ class TestEnd:
 
     @pytest.mark.rule("portal.sessions")
     @pytest.mark.parametrize("has_app", [True, False], ids=["by code", "by password"])
-    def test_of_its_key_comes_with_each_proof_of_identity(
+    def test_of_the_session_key_comes_with_each_proof_of_identity(
         self, client: Client, lea: User, has_app: bool
     ) -> None:
         secret = people.set_up_app(lea) if has_app else ""
@@ -124,7 +126,7 @@ class TestAPageThatUpdatesItself:
 
     @pytest.mark.rule("portal.sessions")
     @pytest.mark.parametrize("look", LOOKS, ids=["by its script", "without script"])
-    def test_puts_no_end_off(self, client: Client, lea: User, look: dict[str, Any]) -> None:
+    def test_does_not_extend_the_session(self, client: Client, lea: User, look: dict[str, Any]) -> None:
         people.log_in(client)
         assert people.is_in(client)
         pass_time(timedelta(minutes=10))
@@ -132,7 +134,7 @@ class TestAPageThatUpdatesItself:
         pass_time(timedelta(minutes=6))
         assert not people.is_in(client)
 
-    def test_reports_of_its_browser_put_no_end_off(self, client: Client, lea: User) -> None:
+    def test_with_browser_reports_does_not_extend_the_session(self, client: Client, lea: User) -> None:
         people.log_in(client)
         assert people.is_in(client)
         pass_time(timedelta(minutes=10))
@@ -142,7 +144,7 @@ class TestAPageThatUpdatesItself:
         assert not people.is_in(client)
 
     @pytest.mark.parametrize("look", LOOKS, ids=["by its script", "without script"])
-    def test_is_not_what_sends_a_form(self, client: Client, lea: User, look: dict[str, Any]) -> None:
+    def test_does_not_include_sending_a_form(self, client: Client, lea: User, look: dict[str, Any]) -> None:
         people.log_in(client)
         assert people.is_in(client)
         pass_time(timedelta(minutes=10))
@@ -158,7 +160,7 @@ class TestAPageThatUpdatesItself:
         assert client.get(page, headers={"X-Live": "1", **part})["HX-Redirect"] == login + quote(page, "")
         assert client.get(f"{page}?looks=1")["Location"] == f"{login}{page}%3Flooks%3D1"
 
-    def test_says_so(self) -> None:
+    def test_marks_its_requests_as_automatic(self) -> None:
         pages = [
             page.read_text() for name in ("portal", "operators") for page in (TEMPLATES / name).glob("*.html")
         ]
@@ -169,7 +171,7 @@ class TestAPageThatUpdatesItself:
 
 
 class TestList:
-    def test_marks_this_one_and_says_where_each_is(self, client: Client, lea: User) -> None:
+    def test_marks_the_current_session_and_shows_browser_and_address(self, client: Client, lea: User) -> None:
         people.log_in(Client(headers={"user-agent": FIREFOX}), at=people.ELSEWHERE)
         people.log_in(client)
         shown = client.get("/portal/security", REMOTE_ADDR=people.HOME)
@@ -208,7 +210,9 @@ class TestList:
         assert people.is_in(client) and not people.is_in(other)
 
     @pytest.mark.parametrize("named", ["this", "rivals", "0", "x"])
-    def test_no_other_is_ended(self, client: Client, lea: User, rival: Merchant, named: str) -> None:
+    def test_only_own_sessions_can_be_ended(
+        self, client: Client, lea: User, rival: Merchant, named: str
+    ) -> None:
         people.join(rival, email="rita@rival.example")
         stranger = Client()
         people.log_in(stranger, email="rita@rival.example")
@@ -223,7 +227,7 @@ class TestList:
         assert people.is_in(client) and people.is_in(stranger)
         assert not AuditEntry.objects.filter(action="sessions_ended").exists()
 
-    def test_a_page_ends_nothing_when_it_is_only_looked_at(self, client: Client, lea: User) -> None:
+    def test_a_get_request_ends_no_session(self, client: Client, lea: User) -> None:
         people.log_in(client)
         assert client.get("/accounts/sessions/").status_code == 405
 
@@ -246,5 +250,5 @@ class TestList:
             ("", "A browser"),
         ],
     )
-    def test_says_browsers_in_words(self, user_agent: str, words: str) -> None:
+    def test_names_browsers_in_words(self, user_agent: str, words: str) -> None:
         assert sessions.browser_in_words(user_agent) == words

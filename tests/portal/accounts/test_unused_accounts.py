@@ -86,14 +86,14 @@ class TestEnd:
         entry = AuditEntry.objects.get(action="account_disabled")
         assert (entry.merchant, entry.user, entry.address) == (acme, lea, None)
 
-    def test_never_comes_without_the_fourteen_days(self, lea: User) -> None:
+    def test_never_comes_without_fourteen_days_of_notice(self, lea: User) -> None:
         pass_days(lea, 1000)
         for _ in range(2):
             tasks.disable_unused_accounts()
         lea.refresh_from_db()
         assert lea.disuse_warned_at and not lea.disabled_for_disuse_at
 
-    def test_is_called_off_by_a_login(self, client: Client, lea: User) -> None:
+    def test_is_cancelled_by_a_login(self, client: Client, lea: User) -> None:
         pass_days(lea, 89)
         tasks.disable_unused_accounts()
         people.log_in(client)
@@ -119,7 +119,7 @@ class TestEnd:
         tasks.disable_unused_accounts()
         assert not people.is_in(client) and not UserSession.objects.exists()
 
-    def test_leaves_the_owners_mails_and_their_keys(self, acme: Merchant) -> None:
+    def test_does_not_stop_the_owners_mails_and_keys(self, acme: Merchant) -> None:
         made = people.create_merchant("Night Ferries", "--email", "noa@ferries.example")
         client_id, secret = re.findall(r"client_(?:id|secret)\s+(\S+)", made)
         noa = User.objects.get(email="noa@ferries.example")
@@ -134,7 +134,7 @@ class TestEnd:
         assert people.mails()[-1].to == [noa.email] and "endpoint" in str(people.mails()[-1].subject)
         assert people.get_token(client_id, secret) == 200
 
-    def test_leaves_a_closed_account_alone(self, lea: User) -> None:
+    def test_does_not_apply_to_a_closed_account(self, lea: User) -> None:
         User.objects.update(is_active=False)
         pass_days(lea, 200)
         tasks.disable_unused_accounts()
@@ -146,8 +146,8 @@ class TestEnd:
         assert "Disabled: they have not logged in for 90 days" in client.get("/portal/team").content.decode()
 
 
-class TestWayBack:
-    def test_password_alone_leads_to_a_code_by_mail(self, client: Client, disabled: User) -> None:
+class TestReactivation:
+    def test_password_without_a_code_leads_to_a_mailed_code(self, client: Client, disabled: User) -> None:
         answer = people.log_in(client)
         assert answer["Location"] == "/accounts/login/code/"
         page = client.get(answer["Location"]).content.decode()
@@ -159,13 +159,13 @@ class TestWayBack:
         said = [re.sub(r'value="[^"]*"', "", page.content.decode()) for page in (known, unknown)]
         assert said[0] == said[1] and "90 days" not in said[0]
 
-    def test_code_alone_leads_to_the_password(self, client: Client, disabled: User) -> None:
+    def test_code_without_a_password_leads_to_the_login(self, client: Client, disabled: User) -> None:
         assert give_code(client) == "/accounts/login/"
         assert "log in with your password now" in client.get("/accounts/login/").content.decode()
         assert not people.is_in(client)
 
     @pytest.mark.parametrize("is_code_first", [True, False])
-    def test_is_password_and_code(self, client: Client, disabled: User, is_code_first: bool) -> None:
+    def test_needs_password_and_code(self, client: Client, disabled: User, is_code_first: bool) -> None:
         if is_code_first:
             give_code(client)
             people.log_in(client)
@@ -179,7 +179,7 @@ class TestWayBack:
         tasks.disable_unused_accounts()
         assert people.is_in(client)
 
-    def test_is_not_a_code_in_another_browser(self, client: Client, disabled: User) -> None:
+    def test_needs_the_code_in_the_same_browser(self, client: Client, disabled: User) -> None:
         give_code(Client())
         assert people.log_in(client)["Location"] == "/accounts/login/code/"
 

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.page")]
 
 
 class TestTheFirstPage:
-    def test_leads_with_what_needs_a_person(self, operator: Client, captured: Checkout) -> None:
+    def test_starts_with_open_discrepancies(self, operator: Client, captured: Checkout) -> None:
         capture = Operation.objects.get(kind="capture")
         reporting.report_operation(capture, kinds.ANOTHER_AMOUNT, amount=1)
         page = operator.get("/admin/").content.decode()
@@ -27,7 +27,7 @@ class TestTheFirstPage:
         assert page.index("Needs attention") < page.index("All records")
         assert "/admin/checkout/customer/" in page
 
-    def test_says_what_can_be_done_and_does_it_after_a_note(
+    def test_offers_an_action_and_carries_it_out_after_a_note(
         self, operator: Client, captured: Checkout
     ) -> None:
         capture = Operation.objects.get(kind="capture")
@@ -42,7 +42,7 @@ class TestTheFirstPage:
         asked = operator.post("/admin/payments/discrepancy/", {"action": "close", "_selected_action": key})
         assert asked.status_code == 200 and "Close this discrepancy?" in asked.content.decode()
 
-    def test_shows_less_to_who_may_see_less(self, client: Client) -> None:
+    def test_shows_only_what_the_user_can_view(self, client: Client) -> None:
         person = User.objects.create_user("x@example.com", is_staff=True)
         person.user_permissions.set(Permission.objects.filter(codename="view_merchant"))
         people.operate(client, person)
@@ -58,7 +58,7 @@ class TestTheFirstPage:
         assert len(asked) <= 20
 
 
-def test_tells_the_order_of_a_dispute(operator: Client, captured: Checkout, posted: list[int]) -> None:
+def test_shows_the_order_of_a_dispute(operator: Client, captured: Checkout, posted: list[int]) -> None:
     outside.dispute(captured.payment)
     page = operator.get("/admin/operations/").content.decode()
     assert f'A payer disputes a charge, <bdi class="whole">{captured.merchant_order_id}</bdi>' in page
@@ -109,7 +109,9 @@ class TestTheOldest:
         page = operator.get(path).content.decode()
         assert ">All open discrepancies</a>" in page and ">All open disputes</a>" in page
 
-    def test_are_all_to_who_sees_no_list_of_them(self, client: Client, acme: Merchant) -> None:
+    def test_are_all_discrepancies_for_users_who_cannot_see_the_list(
+        self, client: Client, acme: Merchant
+    ) -> None:
         person = User.objects.create_user("x@example.com", is_staff=True)
         person.user_permissions.set(Permission.objects.filter(codename="view_operation"))
         people.operate(client, person)
@@ -118,9 +120,7 @@ class TestTheOldest:
         page = client.get("/admin/operations/").content.decode()
         assert "A payer disputes" in page and "discrepancies</a>" not in page
 
-    def test_are_not_the_only_ones_that_the_list_of_disputes_has(
-        self, operator: Client, acme: Merchant
-    ) -> None:
+    def test_link_to_a_list_with_only_that_kind(self, operator: Client, acme: Merchant) -> None:
         for kind in (kinds.MISSING_HERE, kinds.DISPUTED):
             reporting.report(kind, acme.pk, merchant=acme)
         page = operator.get("/admin/payments/discrepancy/?state=open&kind=disputed").content.decode()
@@ -128,7 +128,7 @@ class TestTheOldest:
         assert "A payer disputes" in table and "unknown here" not in table
 
 
-def test_says_why_the_bank_refused_and_what_the_verbs_below_do(operator: Client, captured: Checkout) -> None:
+def test_explains_the_banks_refusal_and_the_available_actions(operator: Client, captured: Checkout) -> None:
     Operation.objects.filter(kind="capture").update(state="failed", reason="card_account_closed")
     reporting.report_operation(Operation.objects.get(kind="capture"), kinds.REFUND_PART_FAILED)
     page = operator.get("/admin/operations/").content.decode()

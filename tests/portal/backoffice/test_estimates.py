@@ -12,13 +12,13 @@ pytestmark = pytest.mark.django_db
 ALL = [model for rows in frame.RECORDS.values() for _, model in rows]
 
 
-def test_are_what_postgresql_last_saw(acme: Merchant, rival: Merchant) -> None:
+def test_estimates_are_postgresqls_last_statistics(acme: Merchant, rival: Merchant) -> None:
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE payments_merchant")
     assert estimates.estimated_rows(ALL)["payments.merchant"] == Merchant.objects.count() == 2
 
 
-def test_are_labelled_on_the_first_page(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_estimates_are_labelled_on_the_first_page(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     people.operate(client)
     monkeypatch.setattr(
         estimates, "estimated_rows", lambda models: {"payments.merchant": 1234, "payments.payment": 14}
@@ -39,5 +39,5 @@ def test_are_labelled_on_the_first_page(client: Client, monkeypatch: pytest.Monk
         (1_987_654, "about 2,000,000"),
     ],
 )
-def test_say_no_more_than_is_known(rows: int, words: str) -> None:
+def test_estimates_are_shown_rounded_and_only_for_large_tables(rows: int, words: str) -> None:
     assert estimates.in_words(rows) == words

@@ -73,34 +73,38 @@ class TestTheReconciliation:
         Payment.objects.update(created_at=clock.now() - timedelta(days=3))
         assert 3 * 86_400 <= self.age() < 3 * 86_400 + 60
 
-    def test_has_nothing_to_read_where_nobody_has_paid(self, acme: Merchant) -> None:
+    def test_is_up_to_date_if_there_are_no_payments(self, acme: Merchant) -> None:
         assert self.age() == 0
 
 
 @pytest.mark.rule("environment.metrics")
-class TestHoldsUnheard:
+class TestUndeliveredHolds:
     @pytest.mark.parametrize("answers", [(), (500,), (500, 500, 500, 500), (400,)])
-    def test_count_what_an_endpoint_has_not_taken(self, told: Checkout, answers: tuple[int, ...]) -> None:
+    def test_count_holds_that_an_endpoint_has_not_accepted(
+        self, told: Checkout, answers: tuple[int, ...]
+    ) -> None:
         answer(*answers)
         assert unheard() == 1
 
     @pytest.mark.parametrize("answers", [(200,), (500, 200)])
-    def test_leave_out_what_was_taken(self, told: Checkout, answers: tuple[int, ...]) -> None:
+    def test_leave_out_holds_that_the_endpoint_accepted(
+        self, told: Checkout, answers: tuple[int, ...]
+    ) -> None:
         answer(*answers)
         assert unheard() == 0
 
     @pytest.mark.parametrize("seconds", [-1, 40])
-    def test_leave_out_what_has_ended_or_has_time(self, told: Checkout, seconds: float) -> None:
+    def test_leave_out_holds_that_ended_or_still_have_time(self, told: Checkout, seconds: float) -> None:
         answer(400)
         end_in(told, seconds)
         assert unheard() == 0
 
-    def test_leave_out_merchants_who_do_not_listen(self, told: Checkout) -> None:
+    def test_leave_out_merchants_without_a_subscription(self, told: Checkout) -> None:
         subscriptions.end(told.merchant)
         assert Delivery.objects.get().status == "parked"
         assert unheard() == 0
 
-    def test_leave_out_what_was_captured(self, told: Checkout) -> None:
+    def test_leave_out_captured_holds(self, told: Checkout) -> None:
         answer(400)
         captures.capture(told.merchant, told.pk, cause=CAUSE)
         assert unheard() == 0

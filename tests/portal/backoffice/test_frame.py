@@ -31,16 +31,16 @@ def marked(page: str) -> list[str]:
         ("/admin/payments/discrepancy/", "/admin/payments/discrepancy/?state=open"),
     ],
 )
-def test_says_where_one_is(operator: Client, path: str, address: str) -> None:
+def test_the_menu_marks_the_current_page(operator: Client, path: str, address: str) -> None:
     assert marked(operator.get(path).content.decode()) == [address]
 
 
-def test_marks_the_list_on_the_page_of_a_row(operator: Client, captured: Checkout) -> None:
+def test_the_menu_marks_the_list_on_the_page_of_a_row(operator: Client, captured: Checkout) -> None:
     page = operator.get(f"/admin/checkout/checkout/{captured.pk}/change/").content.decode()
     assert marked(page) == ["/admin/checkout/checkout/"]
 
 
-def test_counts_what_waits_beside_each_list(operator: Client, captured: Checkout) -> None:
+def test_the_menu_counts_open_rows_next_to_each_list(operator: Client, captured: Checkout) -> None:
     capture = Operation.objects.get(kind="capture")
     reporting.report_operation(capture, kinds.ANOTHER_AMOUNT)
     reporting.report_operation(capture, kinds.MISSING_THERE)
@@ -48,7 +48,7 @@ def test_counts_what_waits_beside_each_list(operator: Client, captured: Checkout
     assert "2<span" in operator.get("/admin/checkout/checkout/").content.decode()
 
 
-def test_shows_no_more_than_one_may_see(client: Client, captured: Checkout) -> None:
+def test_the_menu_shows_only_what_the_user_can_view(client: Client, captured: Checkout) -> None:
     reporting.report_operation(Operation.objects.get(kind="capture"), kinds.ANOTHER_AMOUNT)
     person = User.objects.create_user("x@example.com", is_staff=True)
     person.user_permissions.set(Permission.objects.filter(codename="view_merchant"))
@@ -57,33 +57,33 @@ def test_shows_no_more_than_one_may_see(client: Client, captured: Checkout) -> N
     assert "/admin/operations/" not in page and "waiting for you" not in page
 
 
-def test_says_beside_a_record_how_many_wait(operator: Client, captured: Checkout) -> None:
+def test_the_first_page_counts_open_rows_next_to_a_record(operator: Client, captured: Checkout) -> None:
     assert "1 open</span>" not in operator.get("/admin/").content.decode()
     reporting.report_operation(Operation.objects.get(kind="capture"), kinds.ANOTHER_AMOUNT)
     assert "1 open</span>" in operator.get("/admin/").content.decode()
 
 
-def test_says_on_the_overview_who_is_stopped_and_why(operator: Client) -> None:
+def test_the_overview_names_suspended_merchants(operator: Client) -> None:
     assert "Suspended" not in operator.get("/admin/now").content.decode()
     factories.stop(None)
     page = operator.get("/admin/now").content.decode()
     assert "Suspended" in page and "All merchants" in page
 
 
-def test_says_what_the_oldest_job_of_the_queues_is(operator: Client, held: Checkout) -> None:
+def test_the_overview_names_the_oldest_job_of_the_queues(operator: Client, held: Checkout) -> None:
     page = operator.get("/admin/now").content.decode()
     assert "Oldest job in a queue" in page and "None late</strong>" in page and "late means over 5 s" in page
     factories.make_late(held)
     assert "Holds to release: not late</span>" in operator.get("/admin/now").content.decode()
 
 
-def test_calls_texts_so_where_it_is_a_label(operator: Client) -> None:
+def test_sms_messages_are_labelled_texts(operator: Client) -> None:
     page = operator.get("/admin/").content.decode()
     assert ">Texts</a>" in page and "SMS messages" not in page
     assert "<h1>Texts</h1>" in operator.get("/admin/hosted_page/smsmessage/").content.decode()
 
 
-def test_orders_links_by_topic_as_the_overview_does() -> None:
+def test_links_are_ordered_by_topic_as_on_the_overview() -> None:
     links = [Link(title, "/") for title in ("Bills", "Disputes", "Events", "Payments", "Refunds")]
     found = [(topic, [link.title for link in rows]) for topic, rows in frame.group_by_topic(links)]
     assert found == [

@@ -31,7 +31,7 @@ def shown(client: Client, address: str) -> str:
 
 
 class TestOrders:
-    def test_have_the_portals_words_and_their_filter_too(
+    def test_and_their_filter_use_the_words_of_the_portal(
         self, operator: Client, at: Callable[[str], Checkout]
     ) -> None:
         at("authorized")
@@ -39,7 +39,7 @@ class TestOrders:
         assert "Held</span>" in page and ">Held</a>" in page and "Authorized" not in page
         assert "£90.00" in page and " ago</span>" in page
 
-    def test_of_a_voided_one_do_not_say_that_you_cancelled_it(
+    def test_that_are_voided_do_not_say_you_cancelled(
         self, operator: Client, at: Callable[[str], Checkout]
     ) -> None:
         at("voided")
@@ -57,7 +57,7 @@ class TestOrders:
             shown(operator, ORDERS)
         assert len(many) == len(one)
 
-    def test_say_beside_their_state_what_it_does_not_in_one_statement(
+    def test_show_problems_next_to_the_status_with_one_query(
         self, operator: Client, captured: Checkout, posted: list[int]
     ) -> None:
         shown(operator, ORDERS)
@@ -77,14 +77,14 @@ class TestOrders:
             assert "In doubt</span>" in shown(operator, ORDERS)
         assert len(after) == len(before)
 
-    def test_say_no_more_than_their_reader_may_see(self, client: Client, captured: Checkout) -> None:
+    def test_show_only_what_the_user_can_view(self, client: Client, captured: Checkout) -> None:
         person = User.objects.create_user("x@example.com", is_staff=True)
         person.user_permissions.set(Permission.objects.filter(codename="view_checkout"))
         people.operate(client, person)
         Operation.objects.filter(kind="capture").update(state="unknown", ended_at=None)
         assert "In doubt</span>" not in shown(client, ORDERS)
 
-    def test_offer_a_verb_only_where_it_fits_a_row(self, operator: Client, captured: Checkout) -> None:
+    def test_offer_an_action_only_if_it_applies_to_a_row(self, operator: Client, captured: Checkout) -> None:
         page = shown(operator, ORDERS)
         assert ">Cancel checkouts</span>" not in page and "has-none" in page
         factories.checkout(captured.merchant)
@@ -92,7 +92,7 @@ class TestOrders:
         assert "<span>Cancel checkouts</span>" in page and "Tick checkouts first" in page
         assert page.count('data-fits="0"') == 1 and page.count('data-fits=""') == 1
 
-    def test_say_their_order_and_lead_to_those_of_their_merchant(
+    def test_state_their_sorting_and_link_to_those_of_their_merchant(
         self, operator: Client, captured: Checkout, rival: Merchant
     ) -> None:
         factories.checkout(rival, merchant_order_id="R-1")
@@ -102,7 +102,7 @@ class TestOrders:
         assert f'href="{its}"' in page and "R-1" in page
         assert "R-1" not in shown(operator, its)
 
-    def test_are_filtered_by_what_needs_a_look(
+    def test_can_be_filtered_by_problem(
         self, operator: Client, captured: Checkout, rival: Merchant, posted: list[int]
     ) -> None:
         factories.checkout(rival, merchant_order_id="R-1")
@@ -117,13 +117,13 @@ class TestOrders:
             assert captured.merchant_order_id in page and "R-1" not in page
         assert "R-1" in shown(operator, f"{ORDERS}?trouble=nothing")
 
-    def test_of_which_none_matches_say_what_to_try(self, operator: Client) -> None:
+    def test_without_a_match_say_so(self, operator: Client) -> None:
         assert "No matches" in shown(operator, f"{ORDERS}?q=nothing")
         assert "None yet" in shown(operator, ORDERS)
 
 
 class TestDiscrepancies:
-    def test_are_sentences_the_open_ones_first(self, operator: Client, captured: Checkout) -> None:
+    def test_are_sentences_with_the_open_ones_first(self, operator: Client, captured: Checkout) -> None:
         capture = Operation.objects.get(kind="capture")
         reporting.report_operation(capture, kinds.ANOTHER_AMOUNT)
         reporting.report_operation(capture, kinds.MISSING_THERE)
@@ -138,7 +138,7 @@ class TestDiscrepancies:
         assert "another_amount</a>" not in page, "a filter's choice is a sentence too"
         assert table.count("_selected_action") == 1, "what is closed is not closed again"
 
-    def test_lead_each_to_where_it_is_decided(
+    def test_each_link_to_the_page_where_it_is_resolved(
         self, client: Client, captured: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("portal.backoffice.cases.MAX_SHOWN", 1)
@@ -174,7 +174,7 @@ class TestDiscrepancies:
         Discrepancy.objects.update(closed_at=clock.now())
         assert "Answer by" not in shown(operator, DISCREPANCIES)
 
-    def test_say_which_filters_are_on(self, operator: Client, captured: Checkout) -> None:
+    def test_show_the_active_filters(self, operator: Client, captured: Checkout) -> None:
         assert "Filters: open only" in shown(operator, f"{DISCREPANCIES}?state=open")
         both = shown(operator, f"{ORDERS}?status__exact=captured&merchant__exact={captured.merchant_id}")
         assert "Filters: Acme Tickets, captured only" in both and ">State</h3>" in both
@@ -197,7 +197,7 @@ class TestDiscrepancies:
 
 
 class TestMerchants:
-    def test_are_open_or_suspended_and_why_those_first(
+    def test_show_suspended_ones_first_with_the_reason(
         self, operator: Client, acme: Merchant, rival: Merchant
     ) -> None:
         operator_stops.suspend(rival, reason="Tickets that do not exist")
@@ -206,7 +206,9 @@ class TestMerchants:
         assert table.index("Rival") < table.index("Suspended</span>") < table.index("Acme Tickets")
         assert "Tickets that do not exist" in table and "Open</span>" in table
 
-    def test_of_one_name_are_told_apart_by_their_shop(self, operator: Client, acme: Merchant) -> None:
+    def test_with_the_same_name_are_distinguished_by_their_shop(
+        self, operator: Client, acme: Merchant
+    ) -> None:
         Merchant.objects.filter(pk=acme.pk).update(return_hosts=["tickets.example"])
         page = shown(operator, MERCHANTS)
         assert "tickets.example" in page and f"…{str(acme.pk)[-6:]}" in page
@@ -236,11 +238,11 @@ class TestMerchants:
             table = page[page.index("<tbody>") :]
             assert there in table and away not in table
 
-    def test_are_told_from_those_that_stop_with_all(self, operator: Client, acme: Merchant) -> None:
+    def test_show_those_suspended_by_the_stop_of_all(self, operator: Client, acme: Merchant) -> None:
         factories.stop(None)
         assert "All suspended</span>" in shown(operator, MERCHANTS)
 
-    def test_are_acted_on_by_a_button_for_each_verb_that_fits(
+    def test_have_a_button_for_each_action_that_applies(
         self, operator: Client, acme: Merchant, rival: Merchant
     ) -> None:
         page = shown(operator, MERCHANTS)

@@ -30,7 +30,9 @@ def told(captured: Checkout) -> Discrepancy:
 
 
 class TestLookingUpNow:
-    def test_asks_the_provider_says_so_and_is_kept(self, operator: Client, unclear: Operation) -> None:
+    def test_looks_the_operation_up_reports_it_and_records_it(
+        self, operator: Client, unclear: Operation
+    ) -> None:
         address = f"{PAGE}{unclear.pk}/look-up"
         assert f'action="{address}"' in operator.get(PAGE).content.decode()
         answer = operator.post(address)
@@ -39,14 +41,14 @@ class TestLookingUpNow:
         assert "Looked up at the provider." in operator.get(PAGE).content.decode()
         assert "succeeded" in LogEntry.objects.get().change_message
 
-    def test_of_what_has_ended_does_nothing(self, operator: Client, captured: Checkout) -> None:
+    def test_of_an_ended_operation_does_nothing(self, operator: Client, captured: Checkout) -> None:
         capture = Operation.objects.get(kind="capture")
         with nothing_moves():
             assert operator.post(f"{PAGE}{capture.pk}/look-up").status_code == 303
             assert operator.post(f"{PAGE}{uuid4()}/look-up").status_code == 404
         assert "Not done." in operator.get(PAGE).content.decode()
 
-    def test_is_for_those_who_may_and_never_a_link(self, client: Client, unclear: Operation) -> None:
+    def test_requires_the_permission_and_a_post(self, client: Client, unclear: Operation) -> None:
         person = User.objects.create_user("looker@example.com", is_staff=True)
         person.user_permissions.set(Permission.objects.filter(codename="view_operation"))
         people.operate(client, person)
@@ -57,7 +59,7 @@ class TestLookingUpNow:
 
 
 class TestTheQuestion:
-    def test_is_asked_in_place_or_on_a_page_of_its_own(self, operator: Client, told: Discrepancy) -> None:
+    def test_is_shown_in_place_or_on_its_own_page(self, operator: Client, told: Discrepancy) -> None:
         address = f"{PAGE}ask/close/{told.pk}"
         page = operator.get(PAGE).content.decode()
         assert f'href="{address}"' in page and f'hx-get="{address}"' in page
@@ -68,7 +70,7 @@ class TestTheQuestion:
             assert "Close this discrepancy?" in shown and 'name="words"' in shown
         assert "<html" in whole and "<html" not in part
 
-    def test_leads_back_to_where_it_was_asked(self, operator: Client, told: Discrepancy) -> None:
+    def test_returns_to_the_page_where_it_was_asked(self, operator: Client, told: Discrepancy) -> None:
         form = {"action": "close", "_selected_action": str(told.pk), "from_operations": "1", "confirmed": "1"}
         without = operator.post("/admin/payments/discrepancy/", form | {"words": ""}).content.decode()
         assert (
@@ -79,12 +81,14 @@ class TestTheQuestion:
         assert Discrepancy.objects.get().note == "It was ours"
 
     @pytest.mark.parametrize("action", ["give_up", "delete_selected", "nothing"])
-    def test_is_of_what_is_offered_alone(self, operator: Client, told: Discrepancy, action: str) -> None:
+    def test_is_a_404_for_an_action_that_is_not_offered(
+        self, operator: Client, told: Discrepancy, action: str
+    ) -> None:
         capture = Operation.objects.get(kind="capture")
         for key in (told.pk, capture.pk):
             assert operator.get(f"{PAGE}ask/{action}/{key}").status_code == 404
 
-    def test_is_for_those_who_may_act(self, client: Client, told: Discrepancy) -> None:
+    def test_requires_the_permission(self, client: Client, told: Discrepancy) -> None:
         person = User.objects.create_user("looker@example.com", is_staff=True)
         person.user_permissions.set(
             Permission.objects.filter(codename__in=["view_operation", "view_discrepancy"])
@@ -96,7 +100,7 @@ class TestTheQuestion:
 class TestAPageThatUpdatesItself:
     LIVE = PART | {"X-Live": "1"}
 
-    def test_keeps_no_idle_session_alive(self, operator: Client) -> None:
+    def test_does_not_extend_the_session(self, operator: Client) -> None:
         operator.get(PAGE)
         soon = clock.now() + timedelta(minutes=2)
         Session.objects.update(expire_date=soon)
@@ -108,7 +112,7 @@ class TestAPageThatUpdatesItself:
         operator.get(PAGE)
         assert Session.objects.get().expire_date > soon
 
-    def test_goes_to_the_login_whole_when_the_session_has_ended(self, operator: Client) -> None:
+    def test_redirects_completely_to_the_login_when_the_session_has_ended(self, operator: Client) -> None:
         Session.objects.all().delete()
         answer = operator.get(PAGE, headers=self.LIVE | {"HX-Current-URL": f"http://testserver{PAGE}"})
         assert answer["HX-Redirect"] == "/accounts/login/?next=%2Fadmin%2Foperations%2F"

@@ -45,14 +45,14 @@ class TestWhereTheMoneyIs:
             ("expired", "No money has moved: it was not paid in time.", "Expired"),
         ],
     )
-    def test_is_said_first_in_a_sentence(
+    def test_is_stated_first_in_a_sentence(
         self, operator: Client, at: Callable[[str], Checkout], status: str, words: str, badge: str
     ) -> None:
         page = page_of(operator, at(status))
         assert words in page and f"{badge}</span>" in page
         assert page.index(words) < page.index("At the bank") < page.index("All fields and records")
 
-    def test_is_released_once_the_bank_has_said_so(
+    def test_is_shown_as_released_once_the_bank_has_confirmed_it(
         self, operator: Client, at: Callable[[str], Checkout]
     ) -> None:
         order = at("voided")
@@ -68,8 +68,8 @@ class TestWhereTheMoneyIs:
         assert "Disputed</span>" in page and "The merchant has" not in page
 
 
-class TestWhatWaits:
-    def test_is_a_sentence_with_its_verbs_and_of_this_order_alone(
+class TestOpenCases:
+    def test_are_sentences_with_actions_and_only_of_this_order(
         self, operator: Client, captured: Checkout, acme: Merchant, pay: Callable[..., Checkout]
     ) -> None:
         other = captures.capture(acme, pay(factories.checkout(acme, merchant_order_id="B-1")).pk, cause=CAUSE)
@@ -81,7 +81,7 @@ class TestWhatWaits:
         assert "Close with a note" in page
         assert "Needs attention" not in page_of(operator, other)
 
-    def test_is_an_operation_in_doubt_since_when(self, operator: Client, held: Checkout) -> None:
+    def test_include_an_operation_in_doubt_and_its_start(self, operator: Client, held: Checkout) -> None:
         fault_injection.set_fault(verb="capture", mode="down", times=1)
         with pytest.raises(captures.OutcomeUnknown):
             captures.capture(held.merchant, held.pk, cause=CAUSE)
@@ -98,8 +98,8 @@ class TestWhatWaits:
         assert "Cancel the order" not in page and "The bank holds" not in page
 
 
-class TestWhatWasDone:
-    def test_is_a_line_for_each_operation_with_its_card_and_moment(
+class TestOrderHistory:
+    def test_has_a_line_for_each_operation_with_card_and_time(
         self, operator: Client, captured: Checkout
     ) -> None:
         page = page_of(operator, captured)
@@ -107,14 +107,14 @@ class TestWhatWasDone:
         assert f'/admin/payments/operation/{capture.pk}/change/">Capture</a>' in page
         assert "Authorize</a>" in page and format_utc(capture.ended_at) in page and "Visa 4242" in page
 
-    def test_names_states_and_fields_as_the_badges_do(self, operator: Client, held: Checkout) -> None:
+    def test_names_statuses_and_fields_as_the_badges_do(self, operator: Client, held: Checkout) -> None:
         page = page_of(operator, held).partition("<body")[2]
         assert "Authorized</" not in page and "· authorized" not in page and ">Held</td>" in page
         assert ">Return url</label>" in page and ">Hold ends</label>" in page
         assert ">When</th>" in page and ">Nothing</td>" in page
         assert page.index(">From</th>") < page.index(">To</th>")
 
-    def test_tells_of_a_refund_that_failed(self, operator: Client, captured: Checkout) -> None:
+    def test_shows_a_failed_refund(self, operator: Client, captured: Checkout) -> None:
         refund = {"merchant_refund_ref": "r-1", "status": "failed", "amount": 9000}
         Refund.objects.create(
             merchant=captured.merchant, checkout=captured, created_at=captured.created_at, **refund
@@ -136,7 +136,7 @@ class TestWhatWasDone:
         its = page_of(operator, order).partition(">Refunds</h2>")[2].partition("</table>")[0]
         assert format_utc(failed) in its and format_utc(asked) not in its
 
-    def test_counts_the_shares_and_names_nobody(
+    def test_counts_the_shares_and_names_no_person(
         self, operator: Client, at: Callable[[str], Checkout]
     ) -> None:
         shared = at("shared")
@@ -151,8 +151,8 @@ class TestWhatWasDone:
         assert "The card’s account is closed." in page_of(operator, captured)
 
 
-class TestWhoMaySee:
-    def test_less_is_shown_less_and_no_verb(self, client: Client, captured: Checkout) -> None:
+class TestPermissions:
+    def test_hide_open_cases_and_actions_without_the_right(self, client: Client, captured: Checkout) -> None:
         reporting.report_operation(Operation.objects.get(kind="capture"), kinds.ANOTHER_AMOUNT)
         person = User.objects.create_user("x@example.com", is_staff=True)
         person.user_permissions.set(Permission.objects.filter(codename="view_checkout"))
@@ -162,7 +162,7 @@ class TestWhoMaySee:
         for hidden in ("Capture</a>", "Visa 4242</a></dt>", "Close with a note", "Cancel: release"):
             assert hidden not in page
 
-    def test_asks_no_more_for_more_operations(self, operator: Client, captured: Checkout) -> None:
+    def test_the_page_costs_the_same_for_more_operations(self, operator: Client, captured: Checkout) -> None:
         page_of(operator, captured)
         with CaptureQueriesContext(connection) as before:
             page_of(operator, captured)

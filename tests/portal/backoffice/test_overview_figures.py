@@ -46,7 +46,7 @@ def age(rows: Any, **columns: timedelta) -> None:
 
 
 class TestPage:
-    def test_of_a_quiet_day_says_so(self, operator: Client) -> None:
+    def test_says_that_nothing_is_open_on_a_quiet_day(self, operator: Client) -> None:
         page = operator.get(PAGE).content.decode()
         for words in (
             "No operation is in doubt.",
@@ -72,7 +72,7 @@ class TestPage:
         assert f"/admin/checkout/checkout/{unclear.payment.checkout_uuid}/change/" in page
 
     @pytest.mark.rule("operator.page")
-    def test_says_of_a_try_whose_time_has_come_that_it_is_due(self, unclear: Operation) -> None:
+    def test_shows_the_next_try_or_that_it_is_due(self, unclear: Operation) -> None:
         soon = clock.now() + timedelta(minutes=1)
         Operation.objects.filter(pk=unclear.pk).update(next_attempt_at=soon)
         assert (
@@ -83,7 +83,7 @@ class TestPage:
         assert "The next try is due." in overview_figures.read_board().unresolved[0].said
 
     @pytest.mark.rule("operator.page")
-    def test_shows_what_a_person_must_see_to(self, operator: Client, acme: Merchant) -> None:
+    def test_shows_what_needs_attention(self, operator: Client, acme: Merchant) -> None:
         told = subscribe()
         parked = emit(told)
         Delivery.objects.filter(pk=parked.pk).update(
@@ -99,7 +99,7 @@ class TestPage:
         assert "The provider speaks of another amount" in page and "All merchants" in page
 
     @pytest.mark.rule("operator.page", "resend.closed")
-    def test_counts_no_parked_delivery_that_somebody_has_closed(self) -> None:
+    def test_does_not_count_closed_parked_deliveries(self) -> None:
         parked = emit(subscribe())
         now = clock.now()
         Delivery.objects.filter(pk=parked.pk).update(status="parked", next_attempt_at=None, ended_at=now)
@@ -119,7 +119,7 @@ class TestPage:
             assert client.get(PAGE).status_code == 200
         assert len(asked) <= 20
 
-    def test_is_for_operators_alone(self, client: Client, operator: Client) -> None:
+    def test_is_only_for_operators(self, client: Client, operator: Client) -> None:
         assert Client().get(PAGE).status_code == 302
         client.force_login(User.objects.create_user("staff@example.com", is_staff=True))
         assert client.get(PAGE).status_code == 403
@@ -129,23 +129,23 @@ class TestPage:
 
 
 class TestQueues:
-    def test_are_fine_while_nothing_waits(self) -> None:
+    def test_are_fine_while_they_are_empty(self) -> None:
         found = queues.read_queues(clock.now())
         assert {queue.verdict for queue in found} == {"fine"} and {queue.since for queue in found} == {None}
         assert len(found) == len(queues.TABLE)
 
-    def test_know_the_bank_only_where_it_is_here(self, settings: Settings) -> None:
+    def test_include_the_sandbox_bank_only_in_the_sandbox(self, settings: Settings) -> None:
         settings.SANDBOX = False
         assert len(queues.read_queues(clock.now())) == len(queues.TABLE) - 1
 
     @pytest.mark.rule("operator.page")
-    def test_tell_of_operations_that_nobody_finishes(self, unclear: Operation) -> None:
+    def test_show_overdue_operations(self, unclear: Operation) -> None:
         assert queue("Operations to finish").since is None
         age(Operation.objects.filter(pk=unclear.pk), next_attempt_at=timedelta(seconds=90))
         found = queue("Operations to finish")
         assert (found.verdict, found.age) == ("late", "1 minute")
 
-    def test_leave_out_what_waits_for_another_operation(self, unclear: Operation) -> None:
+    def test_leave_out_an_operation_that_waits_for_another(self, unclear: Operation) -> None:
         Operation.objects.create(
             payment=unclear.payment,
             kind="void",
@@ -157,9 +157,7 @@ class TestQueues:
         )
         assert queue("Operations to finish").since is None
 
-    def test_tell_of_holds_and_unpaid_checkouts_that_nobody_ends(
-        self, held: Checkout, acme: Merchant
-    ) -> None:
+    def test_show_overdue_holds_and_unpaid_checkouts(self, held: Checkout, acme: Merchant) -> None:
         make_late(held)
         make_late(factories.checkout(acme))
         assert queue("Holds to release").since and queue("Unpaid checkouts to end").since
@@ -173,7 +171,7 @@ class TestQueues:
         ("event_type", "title"),
         [(EventType.AUTHORIZED, "Urgent webhooks to send"), (EventType.VOIDED, "Other webhooks to send")],
     )
-    def test_tell_of_webhooks_that_nobody_sends(self, event_type: EventType, title: str) -> None:
+    def test_show_overdue_webhooks(self, event_type: EventType, title: str) -> None:
         due = emit(subscribe(), event_type)
         assert queue(title).verdict == "fine"
         age(Delivery.objects.filter(pk=due.pk), next_attempt_at=LONG_AGO)
@@ -181,7 +179,7 @@ class TestQueues:
         Delivery.objects.update(next_attempt_at=clock.now() + LONG_AGO)
         assert queue(title).since is None
 
-    def test_tell_of_texts_and_mails_that_nobody_sends(self, acme: Merchant, unpaid: Checkout) -> None:
+    def test_show_overdue_texts_and_mails(self, acme: Merchant, unpaid: Checkout) -> None:
         outbox.queue_once(acme, "refund_failed", key="1")
         SmsMessage.objects.create(
             kind="reminder",
@@ -195,7 +193,7 @@ class TestQueues:
         )
         assert queue("SMS messages to send").verdict == "late" and queue("Mails to send").verdict == "fine"
 
-    def test_tell_of_a_refund_that_does_not_settle(self, at: Callable[[str], Checkout]) -> None:
+    def test_show_a_refund_that_does_not_settle(self, at: Callable[[str], Checkout]) -> None:
         at("refunding")
         assert queue("Refunds to settle").verdict == "fine"
         age(Operation.objects.filter(kind="refund"), created_at=LONG_AGO)
@@ -203,7 +201,7 @@ class TestQueues:
 
 
 class TestRunningAPump:
-    def test_runs_it_here_and_says_how_long_it_took(self, operator: Client, held: Checkout) -> None:
+    def test_runs_it_in_this_process_and_reports_the_duration(self, operator: Client, held: Checkout) -> None:
         make_late(held)
         answer = operator.post(RUN, {"pump": "checkout.tasks.expire_due"})
         assert (answer.status_code, answer["Location"]) == (303, PAGE)
@@ -216,7 +214,7 @@ class TestRunningAPump:
         )
 
     @pytest.mark.parametrize("pump", sorted(pumps.TITLES.keys() - {schedule.DELIVER_DUE}))
-    def test_knows_each_of_them(self, operator: Client, pump: str) -> None:
+    def test_works_for_every_pump(self, operator: Client, pump: str) -> None:
         assert operator.post(RUN, {"pump": pump}).status_code == 303
         assert "the task ran for" in operator.get(PAGE).content.decode()
 
@@ -228,7 +226,7 @@ class TestRunningAPump:
         operator.post(RUN, {"pump": schedule.DELIVER_DUE})
         assert sent == [pumps.SENDING_SECONDS]
 
-    def test_that_fails_is_told(self, operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_that_fails_is_reported(self, operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
         def fail(name: str) -> float:
             raise ZeroDivisionError
 
@@ -251,11 +249,11 @@ class TestRunningAPump:
         assert not LogEntry.objects.exists()
 
     @pytest.mark.parametrize("pump", ["", "os.abort", "checkout.tasks.prove_all"])
-    def test_refuses_what_is_no_pump(self, operator: Client, pump: str) -> None:
+    def test_refuses_an_unknown_pump(self, operator: Client, pump: str) -> None:
         assert operator.post(RUN, {"pump": pump}).status_code == 404
         assert not LogEntry.objects.exists()
 
-    def test_is_for_those_who_may_and_never_a_link(
+    def test_requires_the_permission_and_a_post(
         self, operator: Client, client: Client, held: Checkout
     ) -> None:
         make_late(held)
@@ -272,7 +270,7 @@ class TestRunningAPump:
 
 class TestSendingForAWhile:
     @pytest.mark.django_db(transaction=True)
-    def test_ends_its_sender(self) -> None:
+    def test_stops_its_sender_afterwards(self) -> None:
         pumps.send_webhooks(0.1)
         assert "webhooks-sender" not in [thread.name for thread in threading.enumerate()]
 
@@ -289,5 +287,5 @@ class TestSendingForAWhile:
         (200_000, "2 days"),
     ],
 )
-def test_an_age_is_said_in_its_largest_unit(seconds: float, words: str) -> None:
+def test_an_age_is_shown_in_its_largest_unit(seconds: float, words: str) -> None:
     assert ages.in_words(timedelta(seconds=seconds)) == words

@@ -53,7 +53,9 @@ class TestFinding:
         ],
         ids=["uuid", "UUID", "order id", "payment", "last 4", "operation", "event", "number"],
     )
-    def test_by(self, captured: Checkout, rival: Merchant, term: Callable[[Checkout], Any]) -> None:
+    def test_an_order_by_one_of_its_properties(
+        self, captured: Checkout, rival: Merchant, term: Callable[[Checkout], Any]
+    ) -> None:
         factories.checkout(rival, merchant_order_id="B-1")
         assert found(term(Checkout.objects.select_related("payment", "lead").get(pk=captured.pk))) == [
             captured
@@ -81,7 +83,7 @@ class TestFinding:
         assert found("+447700900556") == [unpaid]
 
     @pytest.mark.usefixtures("posted")
-    def test_by_a_movement_and_what_was_booked_by_hand(self, captured: Checkout) -> None:
+    def test_by_a_movement_and_a_booking(self, captured: Checkout) -> None:
         assert captured.payment is not None
         outside.refund_outside(captured.payment, 500)
         refund = Operation.objects.get(purpose="outside")
@@ -89,14 +91,14 @@ class TestFinding:
         moved = refund.movements.get()
         assert found(booking.pk) == found(moved.pk) == found(refund.pk) == [captured]
 
-    def test_by_a_call_and_by_an_attempt_to_tell(self, api: Api, held: Checkout) -> None:
+    def test_by_an_api_call_and_a_delivery_attempt(self, api: Api, held: Checkout) -> None:
         register(held.merchant)
         api.post(f"checkouts/{held.pk}/cancel")
         assert found(claim_one().lease_token) == [held]
         assert found(ApiCall.objects.get(path__endswith="cancel").pk) == [held]
 
     @pytest.mark.usefixtures("posted")
-    def test_by_a_dispute_and_what_is_told_of_it(self, captured: Checkout) -> None:
+    def test_by_a_dispute_and_its_discrepancy(self, captured: Checkout) -> None:
         dispute = outside.dispute(captured.payment)
         told = Discrepancy.objects.get(kind="disputed")
         assert found(dispute.pk) == found(told.pk) == [captured]
@@ -115,7 +117,7 @@ class TestFinding:
         told = Discrepancy.objects.get()
         assert found(told.pk) == found(told.subject) == [captured]
 
-    def test_by_a_uuid_costs_the_same_whatever_there_is(self, captured: Checkout) -> None:
+    def test_by_a_uuid_always_costs_the_same(self, captured: Checkout) -> None:
         reporting.report(kinds.OUTSIDE_CAPTURE, captured.payment_id)
         told = Discrepancy.objects.get()
         with CaptureQueriesContext(connection) as asked:
@@ -151,7 +153,7 @@ class TestFinding:
         "term",
         ["", "   ", "nothing", "+4477", "+44770090012", "7700900123", "%", "'", "\0", "A\0", "9" * 300],
     )
-    def test_finds_nothing_by(self, captured: Checkout, term: str) -> None:
+    def test_finds_nothing_by_an_incomplete_or_unknown_term(self, captured: Checkout, term: str) -> None:
         assert found(term) == []
 
 
@@ -168,7 +170,7 @@ class TestSeveral:
         PaymentRequest.objects.update(phone=phone)
         assert found(phone) == [orders[2], orders[1]] and looked_for(phone).is_cut
 
-    def test_cards_of_an_order_stand_once_each(self) -> None:
+    def test_list_each_card_of_an_order_once(self) -> None:
         first, *more = [
             Payment(pk=uuid4(), card_brand=brand, card_last4=last4)
             for brand, last4 in (("Mastercard", "4444"), ("Visa", "4242"), ("Mastercard", "4444"), ("", ""))
@@ -180,13 +182,11 @@ class TestSeveral:
         ]
 
 
-class TestHow:
-    def test_is_said_once_where_all_were_found_in_one_way(self, captured: Checkout) -> None:
+class TestMatchedField:
+    def test_is_named_once_if_it_is_the_same_for_all(self, captured: Checkout) -> None:
         assert looked_for("4242").by == "card" and not looked_for("4242").ways
 
-    def test_is_said_of_each_where_they_were_found_in_several(
-        self, captured: Checkout, acme: Merchant
-    ) -> None:
+    def test_is_named_for_each_order_if_it_differs(self, captured: Checkout, acme: Merchant) -> None:
         factories.checkout(acme, merchant_order_id="4242")
         found = looked_for("4242")
         assert found.ways and not found.by and {row.by for row in found.orders} == {"card", "order id"}

@@ -28,7 +28,7 @@ def test_an_operation_that_has_ended_says_when_and_how(captured: Checkout, state
     assert (shown.happened, shown.at) == (word, rows.get().ended_at)
 
 
-def test_one_that_goes_on_says_since_when(captured: Checkout) -> None:
+def test_an_open_operation_shows_when_it_started(captured: Checkout) -> None:
     rows = Operation.objects.filter(kind="capture")
     rows.update(state="unknown", ended_at=None)
     (shown,) = subjects.subject_lines(list(rows))
@@ -40,7 +40,7 @@ def test_an_order_says_when_it_was_made(captured: Checkout) -> None:
     assert (shown.happened, shown.at) == ("made", captured.created_at)
 
 
-def test_a_discrepancy_has_one_amount_and_one_time_wherever_it_is_read(
+def test_a_discrepancy_shows_the_same_amount_and_time_on_every_page(
     client: Client, captured: Checkout
 ) -> None:
     people.operate(client)

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.search")]
 
 
 class TestThePage:
-    def test_leads_to_the_one_order(self, operator: Client, captured: Checkout) -> None:
+    def test_redirects_to_the_only_match(self, operator: Client, captured: Checkout) -> None:
         answer = operator.get("/admin/find", {"q": captured.merchant_order_id})
         assert answer["Location"] == f"/admin/checkout/checkout/{captured.pk}/change/"
 
@@ -51,7 +51,7 @@ class TestThePage:
             "No matches for" in page and ">A-0</bdi>”" in page and "whole phone numbers, with the +." in page
         )
 
-    def test_writes_down_who_looked_for_a_number(self, operator: Client, captured: Checkout) -> None:
+    def test_records_a_search_for_a_phone_number(self, operator: Client, captured: Checkout) -> None:
         assert captured.lead and captured.lead.phone
         operator.get("/admin/find", {"q": captured.lead.phone})
         entry = LogEntry.objects.get()
@@ -59,7 +59,7 @@ class TestThePage:
             captured.lead.phone not in str(entry.__dict__) and captured.lead.phone[-4:] in entry.object_repr
         )
 
-    def test_is_for_those_who_may_see_orders(self, client: Client) -> None:
+    def test_requires_the_permission_to_view_orders(self, client: Client) -> None:
         person = User.objects.create_user("x@example.com", is_staff=True)
         person.user_permissions.set(Permission.objects.filter(codename="view_operation"))
         people.operate(client, person)

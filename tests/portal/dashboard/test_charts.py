@@ -21,7 +21,7 @@ client = stage.client_of(Role.VIEWER)
 
 class TestCharts:
     @pytest.mark.parametrize("span", stats.RANGES)
-    def test_say_in_a_table_what_they_draw(self, acme: Merchant, span: str) -> None:
+    def test_have_a_table_with_the_same_data(self, acme: Merchant, span: str) -> None:
         hour = clock.now().replace(minute=0, second=0, microsecond=0)
         PaymentHour.objects.create(
             merchant=acme,
@@ -57,7 +57,7 @@ class TestCharts:
             assert all(bar.x >= 0 and bar.x + bar.width <= 100.1 for bar in chart.bars)
             assert all(bar.height > 0 for bar in chart.bars if chart is not holds)
 
-    def test_of_nothing_are_words(self, client: Client, captured: Checkout) -> None:
+    def test_without_data_are_replaced_by_text(self, client: Client, captured: Checkout) -> None:
         long_ago = captured.created_at - timedelta(days=90)
         Checkout.objects.update(created_at=long_ago, captured_at=long_ago)
         page = client.get("/portal").content.decode()
@@ -67,7 +67,7 @@ class TestCharts:
             and '<svg class="chart' not in page
         )
 
-    def test_never_say_all_where_one_failed(self) -> None:
+    def test_never_round_up_to_a_hundred_percent(self) -> None:
         assert (charts.percent(0.99999), charts.percent(1.0), charts.percent(None)) == (
             "99.9 %",
             "100 %",

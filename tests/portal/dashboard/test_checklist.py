@@ -45,15 +45,13 @@ def filters(sql: str) -> str:
 
 
 class TestChecklist:
-    def test_knows_when_the_first_order_was_made_whatever_time_has_passed_for_it(
-        self, acme: Merchant
-    ) -> None:
+    def test_knows_when_the_first_order_was_made_even_after_it_was_advanced(self, acme: Merchant) -> None:
         made = factories.checkout(acme)
         Checkout.objects.filter(pk=made.pk).update(created_at=made.created_at - timedelta(hours=1))
         at = checklist.checklist_of(acme)[1].at
         assert at is not None and abs(at - made.created_at) < timedelta(seconds=5)
 
-    def test_never_contradicts_its_own_order(self, acme: Merchant, api: Api) -> None:
+    def test_keeps_the_times_of_its_steps_in_order(self, acme: Merchant, api: Api) -> None:
         uuid = api.post("checkouts", factories.order()).json()["data"]["checkout_uuid"]
         stage.hold(Checkout.objects.get(pk=uuid))
         api.post(f"checkouts/{uuid}/capture")
@@ -98,7 +96,7 @@ class TestChecklist:
         stage.deliver(acme, 200)
         assert done() == [True] * 7
 
-    def test_looks_for_what_is_seldom_in_its_own_index_whatever_plan_is_kept(self, acme: Merchant) -> None:
+    def test_uses_indexes_for_rare_rows_with_any_cached_plan(self, acme: Merchant) -> None:
         statements: list[str] = []
 
         def heard(execute: Callable[..., Any], sql: str, *given: Any) -> Any:

@@ -24,7 +24,7 @@ client = stage.client_of(Role.OWNER)
 
 @pytest.mark.rule("portal.first_day")
 class TestHome:
-    def test_leads_with_the_checklist_until_the_first_capture(self, client: Client, acme: Merchant) -> None:
+    def test_starts_with_the_checklist_until_the_first_capture(self, client: Client, acme: Merchant) -> None:
         words = client.get("/portal").content.decode()
         assert "Take your first payment" in words and "0 of 12 done" in words
         assert "7 cases in which something goes wrong" in words
@@ -38,7 +38,7 @@ class TestHome:
         words = client.get("/portal").content.decode()
         assert "Take your first payment" not in words and "<h1>Home</h1>" in words
 
-    def test_says_what_needs_the_merchant_there_too(self, client: Client, acme: Merchant) -> None:
+    def test_shows_the_merchants_open_tasks_too(self, client: Client, acme: Merchant) -> None:
         stage.parked(acme) if factories.subscribe(acme, url=stage.URL) else None
         words = client.get("/portal").content.decode()
         assert "1 delivery is parked" in words and "Take your first payment" in words
@@ -46,7 +46,7 @@ class TestHome:
 
 @pytest.mark.rule("portal.first_day")
 class TestRequests:
-    def test_the_first_asks_for_a_token_with_the_merchants_own_key(self, acme: Merchant) -> None:
+    def test_the_first_gets_a_token_with_the_merchants_own_key(self, acme: Merchant) -> None:
         client_id = keys.create_client(acme, "Shop").client.client_id
         day = first_day.first_day_of(acme)
         assert day.next is not None and day.next.name == "token" and day.key is not None
@@ -58,7 +58,7 @@ class TestRequests:
             "client_secret": "sk_x",
         }
 
-    def test_the_next_makes_an_order_that_the_service_takes(self, acme: Merchant, api: Api) -> None:
+    def test_the_next_creates_an_order_that_the_service_accepts(self, acme: Merchant, api: Api) -> None:
         acme.return_hosts = ["shop.acme.example"]
         acme.save()
         api.get_token()

@@ -22,14 +22,14 @@ class TestHistogram:
         found = HOLD_SECONDS.percentile(counts, share)
         assert found is not None and abs(found - exact) / exact < 0.07
 
-    def test_of_nothing_is_nothing(self) -> None:
+    def test_without_data_has_no_percentile(self) -> None:
         assert HOLD_SECONDS.percentile([], 0.5) is None
 
-    def test_takes_what_lies_beyond(self) -> None:
+    def test_counts_values_out_of_range_in_its_end_slots(self) -> None:
         counts = HOLD_SECONDS.counted([-1, histogram.SLOTS])
         assert (counts[0], counts[-1], sum(counts)) == (1, 1, 2)
 
-    def test_slots_are_the_databases_own(self) -> None:
+    def test_slots_match_those_of_the_database(self) -> None:
         values = [0.0, 0.05, 0.3, 1.8, 41.0, 149.0, 1000.0]
         with connection.cursor() as cursor:
             cursor.execute(

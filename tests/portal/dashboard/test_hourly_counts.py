@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 
 class TestCounting:
-    def test_counts_what_became_of_each_hold(self, acme: Merchant) -> None:
+    def test_counts_the_outcome_of_each_hold(self, acme: Merchant) -> None:
         stage.captured(acme)
         stage.captured(acme)
         cancelled = stage.hold(factories.checkout(acme))
@@ -33,7 +33,7 @@ class TestCounting:
         assert sum(sum(hour.hold_times) for hour in hours) == 2
 
     @pytest.mark.long
-    def test_again_gives_the_same(self, acme: Merchant) -> None:
+    def test_twice_gives_the_same_result(self, acme: Merchant) -> None:
         factories.subscribe(acme, url=stage.URL, event_types=["*"])
         stage.captured(acme)
         stage.hold(factories.checkout(acme, merchant_order_id="A-2"))
@@ -48,7 +48,7 @@ class TestCounting:
         assert sent.durations[stage.slot_of(ANSWER_MS, 340)] == 1
 
     @pytest.mark.parametrize("ahead", [None, timedelta(days=3)])
-    def test_goes_on_where_it_stopped(self, acme: Merchant, ahead: timedelta | None) -> None:
+    def test_continues_where_it_stopped(self, acme: Merchant, ahead: timedelta | None) -> None:
         """Counting continues even if a fast clock has stored a row for a later hour."""
         captured = stage.captured(acme)
         hourly_counts.catch_up(clock.now())

@@ -34,7 +34,7 @@ def shown(moment: datetime) -> str:
 
 
 class TestNeeds:
-    def test_are_told_worst_first(self, acme: Merchant, client: Client) -> None:
+    def test_are_listed_most_urgent_first(self, acme: Merchant, client: Client) -> None:
         factories.subscribe(acme, url=stage.URL, event_types=["*"])
         stage.parked(acme)
         stage.parked(acme)
@@ -49,14 +49,14 @@ class TestNeeds:
             r'Deliveries <span class="waiting-count">2<', page
         )
 
-    def test_are_the_merchants_own(self, acme: Merchant, rival: Merchant) -> None:
+    def test_are_only_those_of_the_merchant(self, acme: Merchant, rival: Merchant) -> None:
         factories.subscribe(rival, url=stage.URL, event_types=["*"])
         stage.parked(rival)
         assert WaitingItems(acme).needs() == [] and len(WaitingItems(rival).needs()) == 1
 
     @pytest.mark.rule("dispute.told")
     @pytest.mark.usefixtures("posted")
-    def test_of_disputes_names_who_gets_the_evidence_and_until_when(
+    def test_of_disputes_name_the_recipient_and_deadline_for_evidence(
         self, acme: Merchant, captured: Checkout, client: Client, settings: Settings
     ) -> None:
         settings.SUPPORT_EMAIL = "help@checkout.example"
@@ -74,7 +74,7 @@ class TestNeeds:
 
     @pytest.mark.rule("dispute.told")
     @pytest.mark.usefixtures("posted")
-    def test_of_a_dispute_whose_time_is_over_say_so(
+    def test_of_a_dispute_past_its_deadline_say_so(
         self, captured: Checkout, client: Client, settings: Settings
     ) -> None:
         settings.SUPPORT_EMAIL = "help@checkout.example"

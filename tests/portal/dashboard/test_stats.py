@@ -20,7 +20,7 @@ client = stage.client_of(Role.VIEWER)
 
 
 class TestStats:
-    def test_days_are_the_merchants_own(self, acme: Merchant) -> None:
+    def test_use_days_of_the_merchants_time_zone(self, acme: Merchant) -> None:
         acme.time_zone = "America/New_York"
         # 03:00 UTC is still the previous day in New York: 22:00 or 23:00.
         midnight = datetime.now(UTC).replace(hour=3, minute=0, second=0, microsecond=0)
@@ -32,7 +32,7 @@ class TestStats:
         assert day is None or day == (midnight - timedelta(hours=4)).date()
         assert all(slot.begin.hour == 0 for slot in picture.slots)
 
-    def test_compare_with_the_time_before(self, acme: Merchant) -> None:
+    def test_compare_with_the_previous_period(self, acme: Merchant) -> None:
         now = clock.now().replace(minute=0, second=0, microsecond=0)
         for days, count in ((1, 5), (8, 3)):
             PaymentHour.objects.create(
@@ -41,7 +41,7 @@ class TestStats:
         picture = stats.read_stats(acme, "7d")
         assert (picture.now.captured_count, picture.before.captured_count) == (5, 3)
 
-    def test_choose_the_currency_with_most_payments(self, acme: Merchant) -> None:
+    def test_use_the_currency_with_most_payments_by_default(self, acme: Merchant) -> None:
         hour = clock.now().replace(minute=0, second=0, microsecond=0)
         for currency, count in (("EUR", 2), ("GBP", 9)):
             PaymentHour.objects.create(merchant=acme, hour=hour, currency=currency, captured_count=count)
@@ -49,7 +49,7 @@ class TestStats:
         assert stats.read_stats(acme, "7d", "EUR").now.captured_count == 2
         assert stats.read_stats(acme, "7d", "XXX").currency == "GBP"
 
-    def test_cost_the_same_however_long(self, acme: Merchant, client: Client) -> None:
+    def test_cost_the_same_for_any_period(self, acme: Merchant, client: Client) -> None:
         def cost(span: str) -> int:
             with CaptureQueriesContext(connection) as queries:
                 assert client.get(f"/portal?range={span}").status_code == 200

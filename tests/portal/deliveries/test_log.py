@@ -41,9 +41,7 @@ class TestLog:
         assert "We try 4 times within the two minutes" in page
         assert "whsec_" in page and SigningSecret.objects.get().secret not in page
 
-    def test_says_of_each_attempt_what_became_of_it(
-        self, client: Client, acme: Merchant, held: Checkout
-    ) -> None:
+    def test_shows_the_outcome_of_each_attempt(self, client: Client, acme: Merchant, held: Checkout) -> None:
         saved(acme)
         stage.hold(factories.checkout(acme, merchant_order_id="A-2"))
         stage.deliver(acme, 500)
@@ -75,7 +73,7 @@ class TestLog:
             *_, signed = log.delivery_details(acme, found).request_lines
             assert signed.partition(",")[2] == signatures
 
-    def test_plans_every_attempt_that_is_left(self, acme: Merchant) -> None:
+    def test_lists_every_planned_attempt(self, acme: Merchant) -> None:
         saved(acme)
         outbox.emit(acme, EventType.VOIDED, {}, at=clock.now())
         delivery = stage.deliver(acme, 500)
@@ -87,7 +85,7 @@ class TestLog:
         days = (shown.steps[-1].at - shown.steps[0].at).total_seconds() / 86_400
         assert 2.7 < days < 3.3
 
-    def test_goes_on_looking_when_an_attempt_begins_while_it_reads(self, acme: Merchant) -> None:
+    def test_stays_live_when_an_attempt_starts_while_it_reads(self, acme: Merchant) -> None:
         saved(acme)
         outbox.emit(acme, EventType.VOIDED, {}, at=clock.now())
         read_before = Delivery.objects.select_related("event", "subscription").get()
@@ -96,7 +94,9 @@ class TestLog:
         assert shown.sentence == "It is being sent right now." and shown.is_live
         assert [step.words for step in shown.steps] == ["under way"]
 
-    def test_as_curl_is_what_a_receiver_accepts(self, client: Client, acme: Merchant, held: Checkout) -> None:
+    def test_shows_a_curl_command_that_a_receiver_accepts(
+        self, client: Client, acme: Merchant, held: Checkout
+    ) -> None:
         """`signing.verify`, which merchants copy, accepts the signature of the page's curl command."""
         saved(acme)
         outbox.emit(acme, EventType.VOIDED, {"reason": "it's over"}, at=clock.now())

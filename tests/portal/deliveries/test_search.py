@@ -21,7 +21,7 @@ client = stage.client_of(Role.OWNER)
 
 
 class TestList:
-    def test_filters(self, client: Client, acme: Merchant) -> None:
+    def test_can_be_filtered(self, client: Client, acme: Merchant) -> None:
         saved(acme)
         stage.captured(acme, merchant_order_id="A-1")
         stage.hold(factories.checkout(acme, merchant_order_id="A-2"))
@@ -39,7 +39,7 @@ class TestList:
         assert orders(q="A-1") == orders(outcome="failed") == orders(event_type="checkout.voided") == set()
         assert orders(until="2020-01-01T00:00") == set()
 
-    def test_of_nothing_parked_says_so_and_each_filter_is_a_chip(
+    def test_without_parked_deliveries_says_so_and_shows_each_filter_as_a_chip(
         self, client: Client, acme: Merchant
     ) -> None:
         saved(acme)
@@ -51,7 +51,7 @@ class TestList:
         assert "No deliveries match" in more and more.count('class="chip"') == 4
         assert "<bdi>since 1 Jan" in more
 
-    def test_lists_what_is_parked_even_if_it_was_never_sent(self, client: Client, acme: Merchant) -> None:
+    def test_shows_parked_deliveries_that_were_never_sent(self, client: Client, acme: Merchant) -> None:
         saved(acme)
         stage.parked(acme)
         page = client.get("/portal/deliveries?outcome=parked").content.decode()
@@ -59,7 +59,7 @@ class TestList:
 
     @pytest.mark.rule("secret.retention")
     @pytest.mark.parametrize("model", [Delivery, Event])
-    def test_leaves_out_what_has_just_been_dropped(
+    def test_leaves_out_deliveries_that_were_just_deleted(
         self, client: Client, acme: Merchant, model: type[Delivery] | type[Event]
     ) -> None:
         saved(acme)
@@ -81,14 +81,14 @@ class TestList:
 
 
 @pytest.mark.parametrize(("number", "note"), [(1, ""), (2, "not tried again: the hold ended")])
-def test_an_attempt_whose_hold_ended_failed_as_the_timeline_says(number: int, note: str) -> None:
+def test_a_failed_attempt_after_the_end_of_its_hold_is_shown_as_failed(number: int, note: str) -> None:
     over = Delivery(status=Delivery.Status.SUPERSEDED, attempt_count=2)
     badge = badges.of_attempt(over, Attempt(number=number, is_delivered=False))
     assert (badge.words, badge.note) == ("Failed", note)
 
 
 @pytest.mark.rule("privacy.erase")
-def test_an_attempt_to_tell_of_somebody_erased_says_so() -> None:
+def test_an_attempt_about_an_erased_person_says_so() -> None:
     over = Delivery(status=Delivery.Status.SUPERSEDED, event_type="marketing.opted_in", attempt_count=1)
     badge = badges.of_attempt(over, Attempt(number=1, is_delivered=False))
     assert badge.note == "not tried again: its data is deleted"

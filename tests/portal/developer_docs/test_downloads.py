@@ -8,7 +8,7 @@ from portal.developer_docs import downloads
 
 @pytest.mark.rule("docs.downloads")
 @pytest.mark.parametrize("name", downloads.FILES)
-def test_is_the_file_as_it_is(name: str) -> None:
+def test_a_download_equals_the_file(name: str) -> None:
     answer = Client().get(f"/api/docs/{name}")
     assert answer.status_code == 200
     assert answer.content == downloads.FILES[name].read_bytes()
@@ -36,11 +36,11 @@ def test_each_receiver_shows_how_it_catches_up() -> None:
 @pytest.mark.parametrize(
     "name", ["nothing.py", "..%2Fpage.py", "page.py", "__init__.py", "%00", "receiver.py%00"]
 )
-def test_there_is_nothing_else(name: str) -> None:
+def test_other_files_are_a_404(name: str) -> None:
     assert Client().get(f"/api/docs/{name}").status_code == 404
 
 
-def test_takes_no_post() -> None:
+def test_a_post_is_refused() -> None:
     assert Client().post("/api/docs/receiver.py").status_code == 405
 
 

@@ -37,7 +37,7 @@ def event(event_type: str = "checkout.voided", ago: float = 0) -> dict[str, Any]
 
 class TestTheFile:
     @pytest.mark.rule("listen.file")
-    def test_is_served_and_stands_alone(self) -> None:
+    def test_is_served_and_needs_only_the_standard_library(self) -> None:
         answer = Client().get("/api/docs/listen.py")
         assert answer.status_code == 200 and answer["Content-Type"] == "text/x-python; charset=utf-8"
         assert answer.content == SOURCE.read_bytes()
@@ -50,7 +50,7 @@ class TestTheFile:
         assert imported <= sys.stdlib_module_names and not imported & {"tomllib", "zoneinfo", "fcntl", "pwd"}
 
     @pytest.mark.rule("listen.where")
-    def test_can_ask_which_environment_an_address_is(self) -> None:
+    def test_can_read_the_environment_of_an_address(self) -> None:
         assert described.document()["info"]["x-environment"] == "local"
         assert described.of_production("print(schema.document()['info']['x-environment'])") == "production\n"
 
@@ -118,16 +118,16 @@ class TestWhere:
             "",
         ],
     )
-    def test_it_never_posts(self, url: str) -> None:
+    def test_it_refuses_to_post_to_other_addresses(self, url: str) -> None:
         with pytest.raises(listen.Stop, match="--forward"):
             listen.Target(url)
 
     @pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "127.0.0.1", "127.1.2.3", "[::1]"])
-    def test_it_posts(self, host: str) -> None:
+    def test_it_posts_to_loopback_addresses(self, host: str) -> None:
         target = listen.Target(f"http://{host}:3000/hooks?a=b")
         assert (target.port, target.path) == (3000, "/hooks?a=b")
 
-    def test_a_name_that_leads_elsewhere_is_not_followed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_localhost_that_resolves_elsewhere_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         found = [(2, 1, 6, "", ("8.8.8.8", 80))]
         monkeypatch.setattr("socket.getaddrinfo", lambda *_, **__: found)
         with pytest.raises(OSError, match="not this machine"):
@@ -160,7 +160,7 @@ class TestWhere:
     @pytest.mark.parametrize(
         "url", ["http://sandbox.example", "http://127.0.0.1.evil.com", "https://a@b.example", "sandbox", ""]
     )
-    def test_no_secret_goes_in_the_clear(self, url: str) -> None:
+    def test_no_secret_is_sent_unencrypted(self, url: str) -> None:
         with pytest.raises(listen.Stop, match="--base-url"):
             listen.Api(url, "client", "secret")
 
@@ -177,7 +177,7 @@ class TestPolicy:
         return found
 
     @pytest.mark.rule("listen.file")
-    def test_is_the_services_in_small(self) -> None:
+    def test_matches_the_retry_policy_of_the_service(self) -> None:
         hold = event("checkout.authorized")
         for may_change in (None, 408, 429, 500, 503):
             assert self.starts(hold, may_change) == [0, 5, 25, 75]

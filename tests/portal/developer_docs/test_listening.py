@@ -141,9 +141,7 @@ def told_and_ended(running: Running) -> str:
 
 class TestRunning:
     @pytest.mark.rule("listen.file")
-    def test_posts_what_comes_signed_repeats_failures_and_ends_with_ctrl_c(
-        self, stub: tuple[Stub, str]
-    ) -> None:
+    def test_posts_signed_events_retries_failures_and_ends_with_ctrl_c(self, stub: tuple[Stub, str]) -> None:
         api, url = stub
         with listening(url, f"{url}/webhooks") as running:
             secret = running.until("Signing secret: ").split()[-1]
@@ -170,7 +168,7 @@ class TestRunning:
 
     @pytest.mark.rule("listen.file")
     @pytest.mark.long
-    def test_survives_what_passes(self, stub: tuple[Stub, str]) -> None:
+    def test_survives_temporary_errors_of_the_api(self, stub: tuple[Stub, str]) -> None:
         api, url = stub
         api.answers = [(503, {"Retry-After": "1"}), (429, {"Retry-After": "1"}), (500, {})]
         with listening(url, f"{url}/webhooks") as running:
@@ -185,13 +183,13 @@ class TestRunning:
             api.answers = [(400, {})]
             assert "Not now." in running.until("The API refuses to list events")
 
-    def test_says_so_while_nobody_listens_at_home(self, stub: tuple[Stub, str]) -> None:
+    def test_reports_that_no_local_server_is_listening(self, stub: tuple[Stub, str]) -> None:
         api, url = stub
         api.events.append(event())
         with listening(url, "http://localhost:9/webhooks") as running:
             assert "no answer: connection refused" in running.until("again in")
 
-    def test_waits_for_an_api_that_is_away(self) -> None:
+    def test_waits_for_an_unreachable_api(self) -> None:
         with listening("http://127.0.0.1:9", "http://localhost:3000") as running:
             assert "connection refused" in running.until("The API does not answer")
             running.process.send_signal(signal.SIGINT)
@@ -227,9 +225,7 @@ class TestRunning:
             ("", "may do less than listen: it lacks webhooks:read."),
         ],
     )
-    def test_takes_no_client_that_may_do_more_or_less(
-        self, stub: tuple[Stub, str], scope: str, said: str
-    ) -> None:
+    def test_refuses_a_client_with_other_scopes(self, stub: tuple[Stub, str], scope: str, said: str) -> None:
         api, url = stub
         api.scope = scope
         with listening(url, "http://localhost:3000") as running:

@@ -44,7 +44,7 @@ class TestPage:
         assert {f"error-{code}" for code in errors.ERRORS} <= set(page.anchors)
 
     @pytest.mark.rule("api.error_pages")
-    def test_says_of_each_error_why_and_what_to_do(self) -> None:
+    def test_explains_each_error_and_its_remedy(self) -> None:
         assert list(causes.CAUSES) == list(errors.ERRORS)
         html = Client().get("/api/docs").content.decode()
         for code, cause in causes.CAUSES.items():
@@ -55,7 +55,7 @@ class TestPage:
             assert f"&quot;code&quot;: &quot;{code}&quot;" in told
 
     @pytest.mark.rule("api.document", "api.error")
-    def test_is_where_error_bodies_point_to(self, page: Page, api: Api) -> None:
+    def test_is_the_target_of_error_links(self, page: Page, api: Api) -> None:
         doc_url = api.get("checkouts?cursor=abc").json()["error"]["doc_url"]
         address, _, anchor = doc_url.partition("#")
         assert address == f"{settings.BASE_URL}/api/docs"
@@ -67,7 +67,7 @@ class TestPage:
         names |= {methods["post"]["operationId"] for methods in document["webhooks"].values()}
         assert names <= set(page.anchors)
 
-    def test_links_only_to_itself_and_us(self, page: Page) -> None:
+    def test_links_only_within_the_service(self, page: Page) -> None:
         outside = [address for address in page.addresses if not address.startswith(("#", "/"))]
         assert outside == []
         inside = {address[1:] for address in page.addresses if address.startswith("#")}
@@ -87,7 +87,7 @@ class TestPage:
         policy = Client().get("/api/docs")["Content-Security-Policy"].split("; ")
         assert {"default-src 'none'", "script-src 'self'", "style-src 'self'"} <= set(policy)
 
-    def test_says_test_in_the_sandbox_alone(self) -> None:
+    def test_is_marked_as_test_only_in_the_sandbox(self) -> None:
         assert "<title>TEST" in Client().get("/api/docs").content.decode()
         live = described.of_production(
             "from django.test import Client; "

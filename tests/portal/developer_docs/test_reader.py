@@ -22,7 +22,7 @@ def signed_in(merchant: Merchant, role: Role = Role.OWNER) -> Client:
 @pytest.mark.django_db
 class TestReader:
     @pytest.mark.rule("docs.own_key")
-    def test_reads_the_newest_live_key_of_the_own_merchant(self, acme: Merchant, rival: Merchant) -> None:
+    def test_sees_the_newest_live_key_of_their_merchant(self, acme: Merchant, rival: Merchant) -> None:
         first, newest = (keys.create_client(acme, name).client for name in ("Old", "Till <1>"))
         others = keys.create_client(rival, "Other").client
         client = signed_in(acme)
@@ -37,14 +37,14 @@ class TestReader:
         assert first.client_id in page(client)
 
     @pytest.mark.rule("docs.own_key")
-    def test_reads_no_secret_and_a_link_to_the_keys_in_its_place(self, acme: Merchant) -> None:
+    def test_sees_a_link_to_the_keys_instead_of_the_secret(self, acme: Merchant) -> None:
         made = keys.create_client(acme, "Till")
         shown = page(signed_in(acme, Role.VIEWER))
         assert made.client_secret not in shown
         assert '<a href="/portal/keys">&lt;CLIENT_SECRET&gt;</a>' in shown
 
     @pytest.mark.rule("docs.own_key")
-    def test_has_a_page_that_no_cache_keeps(self, acme: Merchant) -> None:
+    def test_gets_a_page_that_is_not_cached(self, acme: Merchant) -> None:
         client = signed_in(acme)
         # The merchant has no key yet, so the page is the same for everyone.
         assert client.get("/api/docs")["Cache-Control"] == "public, max-age=300"
@@ -52,7 +52,7 @@ class TestReader:
         own = client.get("/api/docs")
         assert own["Cache-Control"] == "private, no-store" and "Cookie" in own["Vary"]
 
-    def test_costs_a_stranger_no_statement_and_a_reader_few(
+    def test_costs_few_statements_and_none_without_a_login(
         self, acme: Merchant, django_assert_max_num_queries: DjangoAssertNumQueries
     ) -> None:
         keys.create_client(acme, "Till")
@@ -63,7 +63,7 @@ class TestReader:
         with django_assert_max_num_queries(0):
             assert Client().get("/api/docs").status_code == 200
 
-    def test_is_a_stranger_without_a_login_or_a_merchant(self, acme: Merchant) -> None:
+    def test_without_a_login_or_a_merchant_sees_no_key(self, acme: Merchant) -> None:
         known = keys.create_client(acme, "Till").client
         outsider = Client()
         outsider.force_login(

@@ -84,7 +84,9 @@ class TestSending:
         OutboundEmail.objects.update(next_try_at=clock.now())
         assert outbox.send_due() == 1 and OutboundEmail.objects.get().sent_at
 
-    def test_is_given_up_in_the_end(self, owner: Membership, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_is_given_up_after_the_maximum_number_of_tries(
+        self, owner: Membership, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         stage.parked(owner.merchant)
         trouble_mails.queue_trouble_mails(clock.now())
 
@@ -97,7 +99,7 @@ class TestSending:
             outbox.send_due()
         assert OutboundEmail.objects.get().next_try_at is None and OutboundEmail.objects.get().sent_at is None
 
-    def test_says_who_changed_what_from_where(self, owner: Membership) -> None:
+    def test_names_the_person_the_change_and_the_address(self, owner: Membership) -> None:
         client: Client = stage.browser(owner)
         client.post("/portal/webhooks/rotate", REMOTE_ADDR="203.0.113.7")
         outbox.send_due()
@@ -106,7 +108,7 @@ class TestSending:
         assert "lea@acme.example: Rotated the signing secret." in sent.body
         assert "203.0.113.7" in sent.body and "req_" in sent.body and "whsec_" not in sent.body
 
-    def test_of_nothing_left_to_tell_is_dropped(self, owner: Membership) -> None:
+    def test_is_dropped_if_its_cause_is_resolved(self, owner: Membership) -> None:
         delivery = stage.parked(owner.merchant)
         trouble_mails.queue_trouble_mails(clock.now())
         delivery.status, delivery.next_attempt_at, delivery.ended_at = "pending", clock.now(), None
@@ -115,7 +117,7 @@ class TestSending:
         assert not OutboundEmail.objects.exists()
 
     @pytest.mark.rule("portal.mails")
-    def test_of_nothing_left_to_tell_leaves_the_day_to_what_comes_later(self, owner: Membership) -> None:
+    def test_that_was_dropped_does_not_block_a_later_mail_of_the_day(self, owner: Membership) -> None:
         delivery = stage.parked(owner.merchant)
         trouble_mails.queue_trouble_mails(clock.now())
         Delivery.objects.filter(pk=delivery.pk).update(closed_at=clock.now())

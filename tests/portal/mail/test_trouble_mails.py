@@ -26,7 +26,7 @@ from webhooks.models import Delivery, Endpoint
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("portal.mails")]
 
 
-def test_tells_of_an_endpoint_that_fails_for_an_hour_once(owner: Membership) -> None:
+def test_reports_an_endpoint_that_fails_for_an_hour_once(owner: Membership) -> None:
     subscription = subscriptions.read_subscription(owner.merchant)
     endpoint = Endpoint.objects.create(
         subscription=subscription, failing_since=clock.now(), last_error="HTTP 500"
@@ -39,7 +39,7 @@ def test_tells_of_an_endpoint_that_fails_for_an_hour_once(owner: Membership) -> 
     assert look_and_send() == []
 
 
-def test_tells_of_parked_deliveries_once_a_day(owner: Membership) -> None:
+def test_reports_parked_deliveries_once_a_day(owner: Membership) -> None:
     stage.parked(owner.merchant)
     (sent,) = look_and_send()
     assert "1 delivery is parked" in sent.body and "/portal/deliveries?outcome=parked" in sent.body
@@ -50,7 +50,7 @@ def test_tells_of_parked_deliveries_once_a_day(owner: Membership) -> None:
     assert "2 deliveries are parked" in sent.body
 
 
-def test_tells_the_next_day_of_what_was_parked_after_the_mail(owner: Membership) -> None:
+def test_reports_deliveries_parked_after_the_mail_on_the_next_day(owner: Membership) -> None:
     stage.parked(owner.merchant)
     assert len(look_and_send()) == 1
     for _ in range(2):
@@ -62,7 +62,7 @@ def test_tells_the_next_day_of_what_was_parked_after_the_mail(owner: Membership)
     assert look_and_send() == [], "of none twice"
 
 
-def test_tells_of_all_at_once_when_the_mail_server_was_away_overnight(
+def test_reports_everything_in_one_mail_after_the_mail_server_was_away(
     owner: Membership, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.parked(owner.merchant)
@@ -99,7 +99,7 @@ def let_pass(*, hours: int) -> None:
         (None, "", "Try again"),
     ],
 )
-def test_tells_of_a_failed_refund_and_what_helps(
+def test_reports_a_failed_refund_and_its_remedy(
     owner: Membership, captured: Checkout, reason: str | None, says: str, helps: str
 ) -> None:
     refunds.accept(owner.merchant, captured.pk, ref="r-1", cause=CAUSE)
@@ -119,7 +119,7 @@ def test_tells_of_a_failed_refund_and_what_helps(
     assert look_and_send() == []
 
 
-def test_tells_of_lost_holds_once_a_day(owner: Membership, at: Any) -> None:
+def test_reports_lost_holds_once_a_day(owner: Membership, at: Any) -> None:
     at("lapsed")
     (sent,) = look_and_send()
     assert "1 hold lapsed" in sent.body
@@ -130,7 +130,7 @@ def test_tells_of_lost_holds_once_a_day(owner: Membership, at: Any) -> None:
     assert look_and_send() == [], "nor once its hold is released"
 
 
-def test_tells_the_next_day_of_holds_lost_after_the_mail(
+def test_reports_holds_lost_after_the_mail_on_the_next_day(
     owner: Membership, at: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = {"kind": "holds_lost", "key": "yesterday", "sent_at": clock.now()}
@@ -144,7 +144,7 @@ def test_tells_the_next_day_of_holds_lost_after_the_mail(
 
 @pytest.mark.rule("dispute.told")
 @pytest.mark.usefixtures("posted")
-def test_tells_of_a_dispute_and_what_to_do_until_when(
+def test_reports_a_dispute_with_remedy_and_deadline(
     owner: Membership, captured: Checkout, settings: Settings
 ) -> None:
     settings.SUPPORT_EMAIL = "help@checkout.example"
@@ -163,7 +163,7 @@ def test_tells_of_a_dispute_and_what_to_do_until_when(
 
 @pytest.mark.rule("dispute.told")
 @pytest.mark.usefixtures("posted")
-def test_tells_of_a_dispute_that_is_won(owner: Membership, captured: Checkout) -> None:
+def test_reports_a_dispute_that_is_won(owner: Membership, captured: Checkout) -> None:
     found = dispute(captured.payment)
     trouble_mails.queue_trouble_mails(clock.now())
     decide(found, is_won=True)
@@ -173,7 +173,7 @@ def test_tells_of_a_dispute_that_is_won(owner: Membership, captured: Checkout) -
 
 @pytest.mark.rule("dispute.told")
 @pytest.mark.usefixtures("posted")
-def test_tells_of_each_decision_of_a_dispute_that_is_appealed(owner: Membership, captured: Checkout) -> None:
+def test_reports_each_decision_of_an_appealed_dispute(owner: Membership, captured: Checkout) -> None:
     found = dispute(captured.payment)
     decide(found, is_won=True)
     (won,) = look_and_send()
@@ -185,7 +185,7 @@ def test_tells_of_each_decision_of_a_dispute_that_is_appealed(owner: Membership,
 
 @pytest.mark.rule("dispute.told", "dispute.lost")
 @pytest.mark.usefixtures("posted")
-def test_says_of_a_mates_lost_dispute_that_the_rest_can_be_refunded(
+def test_says_after_a_mates_lost_dispute_that_the_rest_can_be_refunded(
     owner: Membership, order: Checkout, shares: list[PaymentRequest]
 ) -> None:
     mates.pay(shares[0])
@@ -196,5 +196,5 @@ def test_says_of_a_mates_lost_dispute_that_the_rest_can_be_refunded(
     assert "The customer keeps the money.\nYou can still refund the rest of the order." in sent.body
 
 
-def test_keeps_still_when_all_is_well(owner: Membership, captured: Checkout) -> None:
+def test_sends_no_mail_without_a_problem(owner: Membership, captured: Checkout) -> None:
     assert look_and_send() == []

@@ -112,24 +112,24 @@ class TestTokenEndpoint:
             ({"client_secret": ["x"]}, "client_secret is not a string. Send it in quotes."),
         ],
     )
-    def test_says_what_to_do(self, caller: TokenCaller, changes: dict[str, Any], words: str) -> None:
+    def test_explains_the_remedy(self, caller: TokenCaller, changes: dict[str, Any], words: str) -> None:
         assert words in caller.ask(**changes).json()["error_description"]
 
-    def test_says_what_to_do_after_too_many_failures(self, caller: TokenCaller, settings: Settings) -> None:
+    def test_explains_the_wait_after_too_many_failures(self, caller: TokenCaller, settings: Settings) -> None:
         settings.LIMITS = settings.LIMITS | {"token_failures": "1/minute"}
         caller.ask(client_secret="wrong")
         answer = caller.ask(client_secret="wrong")
         refused_token(answer, 429, "rate_limited")
         assert answer["Retry-After"] == "60" and "wait a minute" in answer.json()["error_description"]
 
-    def test_takes_no_body_for_an_empty_object(self, caller: TokenCaller) -> None:
+    def test_treats_a_missing_body_as_an_empty_object(self, caller: TokenCaller) -> None:
         for content_type in (JSON, FORM, "text/plain", ""):
             answer = caller.send(b"", content_type)
             refused_token(answer, 400, "invalid_request")
             assert "grant_type is missing" in answer.json()["error_description"]
 
     @pytest.mark.rule("token.errors")
-    def test_does_not_tell_an_unknown_client_from_a_wrong_secret(
+    def test_gives_the_same_response_to_an_unknown_client_and_a_wrong_secret(
         self, caller: TokenCaller, rival_api: Api
     ) -> None:
         unknown = caller.ask(client_id="client_unknown")
@@ -185,14 +185,14 @@ class TestTokenEndpoint:
         assert answer["WWW-Authenticate"].startswith("Basic ")
 
     @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
-    def test_takes_post_alone(self, caller: TokenCaller, method: str) -> None:
+    def test_accepts_only_post(self, caller: TokenCaller, method: str) -> None:
         answer = caller.client.generic(method, "/oauth/token", json.dumps(caller.right), JSON)
         refused_token(answer, 405, "invalid_request")
         assert answer["Allow"] == "POST"
 
     @pytest.mark.rule("token.ways")
     @pytest.mark.parametrize("query", ["", "a=%zz", "foo", "scope=checkouts:read", "="])
-    def test_takes_nothing_from_the_address(self, caller: TokenCaller, query: str) -> None:
+    def test_refuses_parameters_in_the_url(self, caller: TokenCaller, query: str) -> None:
         query = query or "&".join(f"{name}={value}" for name, value in caller.right.items())
         for body in (b"{}", json.dumps(caller.right)):
             answer = caller.client.generic("POST", f"/oauth/token?{query}", body, JSON)
@@ -212,13 +212,13 @@ class TestTokenEndpoint:
             assert answer["Cache-Control"] == "no-store"
 
     @pytest.mark.rule("token.scopes")
-    def test_gives_the_scopes_that_were_asked_for(self, caller: TokenCaller) -> None:
+    def test_grants_the_requested_scopes(self, caller: TokenCaller) -> None:
         assert caller.ask(scope="checkouts:read").json()["scope"] == "checkouts:read"
         assert len(caller.ask().json()["scope"].split()) == 5
 
     @pytest.mark.rule("token.ways")
     @pytest.mark.parametrize("kind", [JSON, FORM])
-    def test_takes_a_parameter_without_a_value_as_omitted(self, caller: TokenCaller, kind: str) -> None:
+    def test_treats_a_parameter_without_a_value_as_omitted(self, caller: TokenCaller, kind: str) -> None:
         def answer(**changes: str) -> Any:
             parts = caller.right | changes
             return caller.send(json.dumps(parts) if kind == JSON else urlencode(parts), kind)

@@ -66,7 +66,7 @@ class TestOwnToken:
         assert api.get("checkouts").status_code == 200
 
     @pytest.mark.parametrize("hint", ["access_token", "refresh_token", "magic"])
-    def test_ends_whatever_the_hint_says(self, api: Api, hint: str) -> None:
+    def test_ends_with_any_token_type_hint(self, api: Api, hint: str) -> None:
         done(revoke(request_of(api, token_type_hint=hint)))
         assert not AccessToken.objects.exists()
 
@@ -122,7 +122,7 @@ class TestRefusal:
         assert answer.has_header("WWW-Authenticate") == (status == 401)
         assert api.get("checkouts").status_code == 200
 
-    def test_is_the_token_endpoints_for_a_wrong_client(self, api: Api) -> None:
+    def test_equals_that_of_the_token_endpoint_for_a_wrong_client(self, api: Api) -> None:
         wrong = request_of(api, client_secret="wrong")
         assert revoke(wrong).json() == ask(credentials(api, client_secret="wrong")).json()
 

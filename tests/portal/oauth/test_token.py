@@ -140,7 +140,7 @@ class TestRefusal:
             ("everything", "There is no such scope."),
         ],
     )
-    def test_of_a_scope_says_what_the_client_has(self, api: Api, scope: str, why: str) -> None:
+    def test_of_a_scope_names_the_scopes_of_the_client(self, api: Api, scope: str, why: str) -> None:
         words = ask(credentials(api) | {"scope": scope}).json()["error_description"]
         assert words.startswith(f"{why} Ask for some of checkouts:read, ") and "customers:read," not in words
 
@@ -160,7 +160,7 @@ class TestRefusal:
             ('{"é\\\\": "1", "é\\\\": "2"}', "application/json"),
         ],
     )
-    def test_of_what_cannot_be_read(self, api: Api, body: Any, content_type: str) -> None:
+    def test_of_an_unreadable_body_is_invalid_request(self, api: Api, body: Any, content_type: str) -> None:
         answer = ask(body, content_type)
         told = answer.json()
         assert (answer.status_code, told["error"]) == (400, "invalid_request")

@@ -36,7 +36,7 @@ def end(checkout: Checkout, reference: str, fails_with: str = "") -> None:
 
 
 class TestEntries:
-    def test_of_a_card_that_was_declined_post_nothing(
+    def test_of_a_declined_card_have_no_postings(
         self, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
         (declined,) = told(pay(unpaid, "4000000000009995"))
@@ -44,14 +44,14 @@ class TestEntries:
         assert (declined.tone, declined.text) == ("stop", "Insufficient funds.")
         assert declined.facts["state"] == "declined" and declined.facts["postings"] == []
 
-    def test_of_money_that_was_taken_say_where_it_stands(self, captured: Checkout) -> None:
+    def test_of_captured_money_show_its_postings(self, captured: Checkout) -> None:
         held, taken = told(captured)
         assert (held.title, held.text) == ("The bank holds £90.00 on Visa ending 4242", "")
         assert taken.title == "The bank took £90.00 from Visa ending 4242"
         assert taken.text == "Posted: £90.00 from the bank to you."
         assert sorted(line["amount"] for line in taken.facts["postings"]) == [-9000, 9000]
 
-    def test_of_a_dispute_tell_its_beginning_and_its_end(self, captured: Checkout) -> None:
+    def test_of_a_dispute_show_its_start_and_its_end(self, captured: Checkout) -> None:
         found = dispute(captured.payment)
         *_, opened = told(captured)
         assert opened.title == "The customer disputes £90.00" and (opened.tone, opened.icon) == (
@@ -71,9 +71,7 @@ class TestEntries:
         assert decided.text == "Posted: £90.00 from the bank to you."
         assert decided.facts["dispute"] == opened.facts["dispute"] == str(found.pk)
 
-    def test_of_a_dispute_that_an_appeal_takes_up_again_tell_each_of_its_moves(
-        self, captured: Checkout
-    ) -> None:
+    def test_of_an_appealed_dispute_show_each_movement(self, captured: Checkout) -> None:
         found = dispute(captured.payment)
         decide(found, is_won=True)
         decide(found, is_won=False)
@@ -85,7 +83,7 @@ class TestEntries:
         )
 
     @pytest.mark.rule("sync.outside")
-    def test_of_what_others_gave_back_tell_how_it_stands(self, captured: Checkout) -> None:
+    def test_of_a_dashboard_refund_show_its_status(self, captured: Checkout) -> None:
         given = refund_outside(captured.payment, 2000, is_pending=True)
         *_, going = told(captured)
         assert going.title == "Refunding £20.00 to Visa ending 4242 in the bank’s dashboard"
@@ -100,14 +98,14 @@ class TestEntries:
         assert back.text == "The card’s account is closed. Posted: £20.00 from the bank to you."
 
     @pytest.mark.rule("sync.outside")
-    def test_of_what_others_gave_back_and_the_bank_refused_say_so(self, captured: Checkout) -> None:
+    def test_of_a_failed_dashboard_refund_say_so(self, captured: Checkout) -> None:
         given = refund_outside(captured.payment, 2000, is_pending=True)
         end(captured, given, "card_closed")
         *_, failed = told(captured)
         assert failed.title.endswith("in the bank’s dashboard: failed") and failed.tone == "stop"
         assert failed.facts["postings"] == []
 
-    def test_of_what_was_settled_outside_tell_that_and_its_reversal(
+    def test_of_a_refund_settled_outside_show_it_and_its_reversal(
         self, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
         reimburse(unpaid, pay)
@@ -120,7 +118,7 @@ class TestEntries:
         assert reversed_.title == "The entry for £30.00 refunded another way was reversed"
         assert reversed_.text == "Posted: £30.00 from elsewhere to the lead."
 
-    def test_of_a_share_that_is_owed_to_the_lead_no_more_say_so(
+    def test_of_a_closed_debt_to_the_lead_say_so(
         self, order: Checkout, shares: list[PaymentRequest], settings: Settings
     ) -> None:
         settings.REIMBURSEMENT_DELAY = timedelta(hours=24)

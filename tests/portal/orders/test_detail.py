@@ -23,13 +23,13 @@ def page_of(checkout: Checkout) -> str:
 
 
 class TestHeldPage:
-    def test_counts_down_and_tells_what_is_to_come(self, client: Client, held: Checkout) -> None:
+    def test_counts_down_and_explains_what_happens_next(self, client: Client, held: Checkout) -> None:
         words = client.get(page_of(held)).content.decode()
         assert "Time to capture" in words and "You have until" in words
         assert "The hold ends automatically, unless your server captures first" in words
         assert 'max="120"' in words
 
-    def test_tells_the_next_attempt(self, client: Client, acme: Merchant) -> None:
+    def test_shows_the_next_attempt(self, client: Client, acme: Merchant) -> None:
         factories.subscribe(acme, url=stage.URL, event_types=["*"])
         held = stage.hold(factories.checkout(acme))
         words = client.get(page_of(held)).content.decode()
@@ -43,7 +43,7 @@ class TestHeldPage:
         words = client.get(page_of(held)).content.decode()
         assert "to send" not in words and "has failed" not in words
 
-    def test_says_what_to_do_when_nothing_more_will_be_sent(self, client: Client, acme: Merchant) -> None:
+    def test_says_what_to_do_after_the_last_attempt(self, client: Client, acme: Merchant) -> None:
         factories.subscribe(acme, url=stage.URL, event_types=["*"])
         held = stage.hold(factories.checkout(acme))
         for _ in range(3):
@@ -56,14 +56,14 @@ class TestHeldPage:
         assert "The last attempt has failed" in words and "Your endpoint failed 4 times" in words
         assert "Capture the order through the API by" in words
 
-    def test_says_that_no_server_hears_of_it(self, client: Client, held: Checkout) -> None:
+    def test_says_that_no_server_is_notified(self, client: Client, held: Checkout) -> None:
         assert "Your server gets no event for this hold" in client.get(page_of(held)).content.decode()
 
 
 @pytest.mark.rule("cancel.portal", "read.actions")
-class TestWhatMayBeDone:
+class TestAvailableActions:
     @pytest.mark.parametrize("status", ["created", "authorized"])
-    def test_is_no_cancel_while_a_card_operation_is_open(
+    def test_exclude_cancel_while_a_card_operation_is_open(
         self, acme: Merchant, unpaid: Checkout, pay: Callable[..., Checkout], status: str
     ) -> None:
         owner = stage.browser(stage.person(acme, Role.OWNER))

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted")]
 
 
 @pytest.mark.parametrize("reason", [*disputed.REASON_SENTENCES, "bank_cannot_process", ""])
-def test_a_reason_is_a_sentence(reason: str) -> None:
+def test_each_dispute_reason_is_shown_as_a_sentence(reason: str) -> None:
     said = disputed.reason_in_words(reason)
     assert said[0].isupper() and said.rstrip("”").endswith(".") and "_" not in said
 
@@ -28,7 +28,9 @@ def test_a_reason_is_a_sentence(reason: str) -> None:
     ("is_won", "where"),
     [(None, "places-hold"), (True, "places-shop"), (False, "Back with the customer")],
 )
-def test_the_page_says_where_the_money_is(captured: Checkout, is_won: bool | None, where: str) -> None:
+def test_the_page_of_a_disputed_order_says_where_the_money_is(
+    captured: Checkout, is_won: bool | None, where: str
+) -> None:
     found = dispute(captured.payment)
     Dispute.objects.filter(pk=found.pk).update(reason="fraudulent")
     if is_won is not None:
@@ -52,7 +54,9 @@ def test_the_page_says_where_the_money_is(captured: Checkout, is_won: bool | Non
         (timedelta(days=-1), "Evidence was due", "The deadline has passed"),
     ],
 )
-def test_the_day_to_keep_is_ours(captured: Checkout, due_in: timedelta, title: str, left: str) -> None:
+def test_the_page_shows_our_evidence_deadline_and_the_banks(
+    captured: Checkout, due_in: timedelta, title: str, left: str
+) -> None:
     found = dispute(captured.payment)
     Dispute.objects.filter(pk=found.pk).update(respond_by=clock.now() + due_in)
     page = stage.browser(stage.person(captured.merchant, Role.OWNER)).get(f"/portal/checkouts/{captured.pk}")

@@ -31,7 +31,7 @@ def titles(checkout: Checkout) -> list[str]:
 
 class TestTimeline:
     @pytest.mark.rule("portal.timeline")
-    def test_tells_states_calls_attempts_bank_and_ledger(self, api: Api, told: Merchant) -> None:
+    def test_shows_statuses_calls_attempts_bank_and_ledger(self, api: Api, told: Merchant) -> None:
         uuid = api.post("checkouts", factories.order()).json()["data"]["checkout_uuid"]
         checkout = Checkout.objects.get(pk=uuid)
         stage.hold(checkout)
@@ -62,7 +62,7 @@ class TestTimeline:
         assert captured.since_hold is not None and captured.since_hold > timedelta()
 
     @pytest.mark.rule("portal.timeline")
-    def test_of_a_split_names_nobody(self, acme: Merchant, unpaid: Checkout) -> None:
+    def test_of_a_split_names_no_person(self, acme: Merchant, unpaid: Checkout) -> None:
         asked = mates.split(unpaid, 2000, 3000)
         stage.hold(unpaid)
         captures.capture(acme, unpaid.pk, cause=CAUSE)
@@ -78,7 +78,7 @@ class TestTimeline:
         assert "Finn" not in text and "7700900777" not in text
         assert "1 of 2" in text
 
-    def test_of_reads_that_came_last_is_told_apart(self, acme: Merchant, captured: Checkout) -> None:
+    def test_shows_the_latest_reads_as_a_separate_entry(self, acme: Merchant, captured: Checkout) -> None:
         ApiCall.objects.create(
             merchant=acme,
             client_uuid=uuid4(),
@@ -97,7 +97,7 @@ class TestTimeline:
             "the page updates itself"
         )
 
-    def test_as_json_is_whole(self, acme: Merchant, captured: Checkout) -> None:
+    def test_is_complete_as_json(self, acme: Merchant, captured: Checkout) -> None:
         client = stage.browser(stage.person(acme, Role.VIEWER))
         told = json.loads(client.get(f"/portal/checkouts/{captured.pk}/timeline.json").content)
         assert told["checkout_uuid"] == str(captured.pk) and told["amount"] == 9000
@@ -108,7 +108,7 @@ class TestTimeline:
             "a person is known by another id to each merchant"
         )
 
-    def test_costs_the_same_however_much_happened(self, api: Api, told: Merchant) -> None:
+    def test_costs_the_same_for_any_number_of_entries(self, api: Api, told: Merchant) -> None:
         def cost(checkout: Checkout) -> int:
             with CaptureQueriesContext(connection) as queries:
                 titles(checkout)

@@ -18,21 +18,21 @@ def told(*oldest_first: Entry) -> list[tuple[str, str]]:
     return [(one.title, one.text) for one in fold_entries(oldest_first[::-1])]
 
 
-def test_what_the_bank_did_is_said_with_the_state() -> None:
+def test_a_bank_entry_is_merged_into_its_status_entry() -> None:
     took = entry("bank", "Took", part_of="captured", as_part="Taken from a card.")
     captured = entry("state", "Captured", 0.1, key="captured", text="Yours.")
     assert told(took, captured) == [("Captured", "Yours. Taken from a card.")]
     assert [title for title, _ in told(took)] == ["Took"], "its state is on another page"
 
 
-def test_what_came_after_the_state_is_no_part_of_it() -> None:
+def test_a_later_bank_entry_is_not_merged_into_the_status() -> None:
     failed = entry("state", "Refund failed", key="refund_failed")
     again = entry("bank", "Giving back: failed", 9, part_of="refund_failed", as_part="Closed.")
     assert told(failed, again) == [("Giving back: failed", ""), ("Refund failed", "")]
     assert told(failed, again, entry("state", "Refund failed", 10, key="refund_failed"))[0][1] == "Closed."
 
 
-def test_a_call_stands_below_what_it_caused() -> None:
+def test_a_call_is_listed_below_the_status_that_it_caused() -> None:
     captured = entry("state", "Captured", 1, cause="req_1")
     answered = entry("call", "You called capture, 200", 1.3, request_id="req_1")
     later = entry("call", "You called capture, 200 again", 2, request_id="req_2")
@@ -41,7 +41,7 @@ def test_a_call_stands_below_what_it_caused() -> None:
     assert found[2].at == captured.at
 
 
-def test_a_call_by_an_id_used_before_stays_where_it_was() -> None:
+def test_a_call_with_a_reused_request_id_keeps_its_place() -> None:
     held = entry("call", "You created the checkout, 201", 0, request_id="mine")
     captured = entry("state", "Captured", 1, cause="mine")
     assert [title for title, _ in told(held, captured)] == ["Captured", "You created the checkout, 201"]

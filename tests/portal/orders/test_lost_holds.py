@@ -26,7 +26,7 @@ def why(checkout: Checkout) -> str:
 
 @pytest.mark.rule("portal.timeline")
 class TestWhyVoided:
-    def test_names_what_was_sent_and_answered(self, told: Merchant, held: Checkout) -> None:
+    def test_names_the_events_sent_and_the_responses(self, told: Merchant, held: Checkout) -> None:
         sent = stage.deliver(told, None, "could not connect")
         assert sent.status == "pending"
         lapse(held)
@@ -47,9 +47,7 @@ class TestWhyVoided:
         ("kept", "words"),
         [(2, "The log of that time is no longer kept."), (4, "You had no webhook endpoint")],
     )
-    def test_of_what_was_sent_before_events_were_kept_so_long(
-        self, held: Checkout, kept: int, words: str
-    ) -> None:
+    def test_with_deleted_events_says_so(self, held: Checkout, kept: int, words: str) -> None:
         lapse(held)
         then, today = clock.now() - timedelta(days=3), clock.now().date()
         Checkout.objects.filter(pk=held.pk).update(authorized_at=then, voided_at=then + timedelta(minutes=2))
@@ -84,6 +82,6 @@ class TestWhyVoided:
         lapse(held)
         assert why(held).startswith("Your server called capture, and no capture was accepted")
 
-    def test_says_nothing_of_any_other_end(self, acme: Merchant, held: Checkout) -> None:
+    def test_is_empty_for_other_outcomes(self, acme: Merchant, held: Checkout) -> None:
         cancellations.cancel(acme, held.pk, cause=CAUSE)
         assert why(held) == ""

@@ -13,19 +13,19 @@ from tests.outside import refund_outside
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted")]
 
 
-def test_of_another_merchant_is_not_found(rival: Merchant, captured: Checkout) -> None:
+def test_an_order_of_another_merchant_is_not_found(rival: Merchant, captured: Checkout) -> None:
     with pytest.raises(Http404):
         order.read_order(rival, captured.pk)
 
 
-def test_whose_status_says_it_all_reads_no_accounts(acme: Merchant, captured: Checkout) -> None:
+def test_a_captured_order_without_changes_reads_no_accounts(acme: Merchant, captured: Checkout) -> None:
     read = order.read_order(acme, captured.pk)
     with CaptureQueriesContext(connection) as asked:
         assert read.accounts is None
     assert len(asked) == 0
 
 
-def test_knows_what_others_gave_back(acme: Merchant, captured: Checkout) -> None:
+def test_an_order_knows_dashboard_refunds(acme: Merchant, captured: Checkout) -> None:
     refund_outside(captured.payment, 2000)
     accounts = order.read_order(acme, captured.pk).accounts
     assert accounts is not None and accounts.lead is not None

@@ -78,7 +78,7 @@ def words(acme: Merchant) -> Words:
 class TestTheOrdersPage:
     @pytest.mark.parametrize("is_told", [True, False], ids=["told", "found at night"])
     @pytest.mark.parametrize("case", CASES, ids=lambda case: case.kind)
-    def test_says_what_was_done_and_what_it_means(
+    def test_explains_an_action_outside_the_service(
         self, at: Callable[[str], Checkout], words: Words, case: Case, is_told: bool
     ) -> None:
         checkout = at(case.status)
@@ -89,7 +89,7 @@ class TestTheOrdersPage:
         whom = f'<a href="mailto:{settings.SUPPORT_EMAIL}?subject=Order%20{checkout.merchant_order_id}">'
         assert whom in shown and f'<bdi class="whole">{checkout.merchant_order_id}</bdi>.' in shown
 
-    def test_asks_for_no_capture_where_only_a_part_was_taken(
+    def test_does_not_ask_for_a_capture_if_only_a_part_was_captured(
         self, at: Callable[[str], Checkout], words: Words
     ) -> None:
         """The test sets the captured amount, because the sandbox's bank captures only whole holds."""
@@ -119,7 +119,7 @@ class TestTheOrdersPage:
         make_late(held)
         assert "Do not fulfil it. We make sure that the customer gets the money back." in words(held)
 
-    def test_of_another_order_or_merchant_says_nothing(
+    def test_does_not_show_actions_on_another_order_or_merchant(
         self, acme: Merchant, rival: Merchant, held: Checkout, pay: Callable[..., Checkout]
     ) -> None:
         act(held, "void")
@@ -157,10 +157,10 @@ class TestTheOrdersPage:
 
 
 @pytest.mark.rule("sync.outside")
-class TestARefundByOthers:
+class TestADashboardRefund:
     """A refund in the bank's dashboard is recorded automatically, and the merchant can refund the rest."""
 
-    def test_leaves_the_rest_to_a_refund(self, acme: Merchant, captured: Checkout) -> None:
+    def test_leaves_the_rest_to_be_refunded(self, acme: Merchant, captured: Checkout) -> None:
         browser, page = stage.browser(stage.person(acme, Role.OWNER)), f"/portal/checkouts/{captured.pk}"
 
         def shown(path: str = "") -> str:
@@ -182,9 +182,7 @@ class TestARefundByOthers:
         hear()
         assert "Still charged" not in shown() and "£90.00 is back on Visa ending 4242" in shown()
 
-    def test_of_all_leaves_nothing_and_the_refund_is_settled_at_once(
-        self, acme: Merchant, captured: Checkout
-    ) -> None:
+    def test_of_the_whole_amount_settles_a_refund_at_once(self, acme: Merchant, captured: Checkout) -> None:
         browser, page = stage.browser(stage.person(acme, Role.OWNER)), f"/portal/checkouts/{captured.pk}"
         refund_outside(captured.payment, 9000)
         assert "No card is owed any money" in browser.get(f"{page}/refund").content.decode()
@@ -192,14 +190,16 @@ class TestARefundByOthers:
         captured.refresh_from_db()
         assert captured.status == "refunded" and ledger_proof.find_breaches() == []
 
-    def test_that_failed_leaves_all_of_it(self, captured: Checkout, words: Words) -> None:
+    def test_that_failed_leaves_the_whole_amount_to_be_refunded(
+        self, captured: Checkout, words: Words
+    ) -> None:
         given = refund_outside(captured.payment, 1000)
         assert "Still charged" in words(captured)
         bank.call_bank("end_refund", payment=captured.payment_id, reference=given)
         hear()
         assert "Still charged" not in words(captured) and "was returned" in words(captured)
 
-    def test_that_fails_once_the_order_is_refunded_is_told(
+    def test_that_fails_after_the_refund_is_shown_as_returned(
         self, acme: Merchant, captured: Checkout, words: Words
     ) -> None:
         given = refund_outside(captured.payment, 4000)

@@ -30,7 +30,7 @@ def found(merchant: Merchant, **typed: str) -> set[str]:
 
 class TestSearch:
     @pytest.mark.rule("portal.search")
-    def test_takes_an_order_id_a_uuid_last_digits_or_a_request_id(self, api: Api, acme: Merchant) -> None:
+    def test_accepts_an_order_id_a_uuid_last_digits_or_a_request_id(self, api: Api, acme: Merchant) -> None:
         uuid = api.post("checkouts", factories.order(merchant_order_id="A-1")).json()["data"]["checkout_uuid"]
         stage.hold(Checkout.objects.get(pk=uuid))
         factories.checkout(acme, merchant_order_id="A-2")
@@ -53,7 +53,7 @@ class TestSearch:
         ):
             assert found(acme, q=text) == set(), text
 
-    def test_never_finds_a_strangers(self, acme: Merchant, rival: Merchant) -> None:
+    def test_never_finds_another_merchants_orders(self, acme: Merchant, rival: Merchant) -> None:
         theirs = stage.captured(rival, merchant_order_id="R-1")
         for text in ("R-1", "r-", str(theirs.pk), "4242"):
             assert found(acme, q=text) == set()
@@ -111,7 +111,7 @@ class TestSearch:
         assert page.status_code == 200 and unpaid.merchant_order_id in page.content.decode()
 
     @pytest.mark.parametrize("text", ["\x00", "'", "\\", "<script>", "x" * 5000, "٤٢٤٢", "\ud83d\ude00"])
-    def test_takes_whatever_is_typed(self, client: Client, text: str) -> None:
+    def test_accepts_any_text(self, client: Client, text: str) -> None:
         answer = client.get("/portal/checkouts", {"q": text.encode("utf-8", "surrogatepass")})
         assert answer.status_code == 200 and b"<script>" not in answer.content.split(b"<main")[1]
 
@@ -145,11 +145,11 @@ class TestPlans:
             assert "checkout_order_ids" in plan and "Seq Scan" not in plan, plan
             assert "~>=~" in plan, "the beginning bounds what is read of the index"
 
-    def test_what_begins_alike_is_read_newest_first_and_no_further(self, many: Merchant) -> None:
+    def test_a_common_prefix_is_read_newest_first_without_sorting(self, many: Merchant) -> None:
         plan = self.plan_of(Checkout.objects.filter(merchant=many, merchant_order_id__istartswith="order"))
         assert "checkout_listed" in plan and "Sort" not in plan, plan
 
-    def test_a_servers_exact_id_is_looked_up_there_too(self, many: Merchant, api: Api) -> None:
+    def test_an_exact_id_of_the_api_filter_uses_the_same_index(self, many: Merchant, api: Api) -> None:
         with CaptureQueriesContext(connection) as asked:
             page = api.get("checkouts?merchant_order_id=Order-77").json()["data"]["checkouts"]
             other = api.get("checkouts?merchant_order_id=order-77").json()["data"]["checkouts"]

@@ -33,7 +33,7 @@ def refuse(checkout: Checkout, count: int, *, path: str = "capture") -> None:
         cursor.execute(REFUSED, facts | {"first": checkout.created_at, "count": count})
 
 
-class TestAsLongAsItMayBe:
+class TestALongTimeline:
     MANY = 30_000
 
     def test_a_page_has_the_newest_500_in_as_many_statements_as_ever(
@@ -53,7 +53,7 @@ class TestAsLongAsItMayBe:
         told = client.get(f"{address}/timeline.json")
         assert len(json.loads(told.content)["timeline"]) == 500 and len(told.content) < 500_000
 
-    def test_why_a_hold_lapsed_counts_them_all_in_as_many_statements(self, held: Checkout) -> None:
+    def test_explains_a_lapsed_hold_with_the_same_number_of_statements(self, held: Checkout) -> None:
         def statements() -> int:
             with CaptureQueriesContext(connection) as queries:
                 lost_holds.reason_of_lapse(held)
@@ -70,7 +70,7 @@ class TestAsLongAsItMayBe:
         assert statements() == few
         assert "3000 times with 409 not_capturable" in lost_holds.reason_of_lapse(held)
 
-    def test_its_pages_hold_each_thing_once(self, acme: Merchant, captured: Checkout) -> None:
+    def test_has_each_entry_on_exactly_one_page(self, acme: Merchant, captured: Checkout) -> None:
         refuse(captured, 1200)
         read = order.read_order(acme, captured.pk)
         seen, cursor = list[str](), ""
@@ -84,7 +84,7 @@ class TestAsLongAsItMayBe:
         assert len([one for one in seen if "not_capturable" in one]) == 1200
         assert any("Captured" in one for one in seen) and "Checkout created" in seen[-1] + seen[-2]
 
-    def test_what_happened_at_one_moment_is_not_cut_in_two(self, acme: Merchant, captured: Checkout) -> None:
+    def test_keeps_entries_of_one_moment_on_one_page(self, acme: Merchant, captured: Checkout) -> None:
         refuse(captured, 600)
         newest = ApiCall.objects.filter(checkout_uuid=captured.pk).order_by("-created_at")
         at = newest[450].created_at
@@ -95,7 +95,7 @@ class TestAsLongAsItMayBe:
         calls = [entry for entry in [*first.entries, *rest.entries] if entry.kind == "call"]
         assert len(calls) == 600 == len({entry.request_id for entry in calls})
 
-    def test_older_pages_are_reached_by_a_link_and_stand_still(self, acme: Merchant, held: Checkout) -> None:
+    def test_has_links_to_older_pages_that_do_not_update(self, acme: Merchant, held: Checkout) -> None:
         client = stage.browser(stage.person(acme, Role.OWNER))
         refuse(held, 600)
         address = f"/portal/checkouts/{held.pk}"
@@ -106,7 +106,9 @@ class TestAsLongAsItMayBe:
         assert 'hx-trigger="every 2s"' not in page and ">Newest</a>" in page and ">Older</a>" not in page
 
     @pytest.mark.parametrize("cursor", ["", "x", "\x00", "é", "a" * 5000, "W10:1abcde:x"])
-    def test_what_is_no_cursor_shows_the_newest(self, acme: Merchant, held: Checkout, cursor: str) -> None:
+    def test_shows_the_newest_page_for_an_invalid_cursor(
+        self, acme: Merchant, held: Checkout, cursor: str
+    ) -> None:
         client = stage.browser(stage.person(acme, Role.OWNER))
         page = client.get(f"/portal/checkouts/{held.pk}", {"before": cursor})
         assert page.status_code == 200 and "Held" in page.content.decode()

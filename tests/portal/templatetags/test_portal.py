@@ -18,12 +18,12 @@ from portal.templatetags import portal
         ("−" + "9" * 300, []),  # a person's text, which a narrow page must break
     ],
 )
-def test_a_sum_with_a_sign_is_not_broken(words: str, shown: list[str]) -> None:
+def test_an_amount_with_a_sign_does_not_wrap(words: str, shown: list[str]) -> None:
     whole = portal.whole_sums(words)
     assert [part.partition("</span>")[0] for part in whole.split('<span class="whole">')[1:]] == shown
 
 
-def test_words_beside_a_sum_stay_words() -> None:
+def test_text_next_to_an_amount_is_escaped() -> None:
     assert portal.whole_sums("<b> −£1.00 & −<i>1") == (
         '&lt;b&gt; <span class="whole">−£1.00</span> &amp; −&lt;i&gt;1'
     )
@@ -44,7 +44,7 @@ def test_words_beside_a_sum_stay_words() -> None:
         ),
     ],
 )
-def test_the_time_since_the_hold(seconds: float | None, shown: str) -> None:
+def test_the_time_since_the_hold_is_formatted(seconds: float | None, shown: str) -> None:
     span = None if seconds is None else timedelta(seconds=seconds)
     assert portal.offset(span).replace("\N{NO-BREAK SPACE}", " ") == shown
 
@@ -90,10 +90,10 @@ def test_an_event_s_name_is_whole_with_its_colon() -> None:
     )
 
 
-def test_a_path_parts_after_its_slashes() -> None:
+def test_a_path_can_wrap_after_its_slashes() -> None:
     assert portal.parted("/api/v1/a<b>/c") == "/api/<wbr>v1/<wbr>a&lt;b&gt;/c"
 
 
-def test_a_long_id_keeps_its_ends() -> None:
+def test_a_long_id_is_shortened_in_the_middle() -> None:
     assert portal.shortened("req_7Qm0aa") == "req_7Qm0aa"
     assert portal.shortened("req_01a21211882c7641acfe0890cb7487fb") == "req_01a21211…7487fb"

@@ -44,7 +44,7 @@ class TestProgress:
         assert {"twice", "rotate"} < set(CASES) == {one.case.name for one in progress.cases}
 
     @pytest.mark.rule("trial.absent")
-    def test_has_the_steps_alone_in_production(self, acme: Merchant, settings: Settings) -> None:
+    def test_has_only_the_steps_in_production(self, acme: Merchant, settings: Settings) -> None:
         settings.SANDBOX = False
         progress = checklist_page.checklist_with_cases(acme)
         assert (len(progress.steps), progress.cases, progress.own) == (7, [], None)
@@ -65,7 +65,7 @@ class TestProgress:
         progress = checklist_page.Progress([], checklist_page.checklist_with_cases(acme).cases)
         assert progress.next_case is progress.cases[1] and progress.done == 1
 
-    def test_one_that_runs_says_how_often_the_server_failed(self, acme: Merchant) -> None:
+    def test_a_running_case_shows_how_often_the_server_failed(self, acme: Merchant) -> None:
         trial = backend.begin(acme, "twice")
         trial_runs.take_step(trial)
         assert checklist_page.checklist_with_cases(acme).cases[0].trouble == ""
@@ -80,7 +80,7 @@ class TestProgress:
         end(trial, has_passed=False)
         assert checklist_page.checklist_with_cases(acme).cases[0].trouble == ""
 
-    def test_one_that_runs_says_when_its_hold_ends_while_it_is_held(self, acme: Merchant) -> None:
+    def test_a_running_case_shows_the_end_of_its_hold(self, acme: Merchant) -> None:
         trial = backend.begin(acme, "twice")
         assert checklist_page.checklist_with_cases(acme).cases[0].capture_by is None, "nothing is paid yet"
         trial_runs.take_step(trial)
@@ -91,7 +91,7 @@ class TestProgress:
         Checkout.objects.update(capture_before=held.authorized_at)
         assert checklist_page.checklist_with_cases(acme).cases[0].capture_by is None
 
-    def test_one_that_fails_later_stays_proven(self, acme: Merchant) -> None:
+    def test_a_passed_case_that_fails_later_stays_passed(self, acme: Merchant) -> None:
         end(backend.begin(acme, "twice"), has_passed=True)
         end(backend.begin(acme, "twice"), has_passed=False)
         (one,) = [one for one in checklist_page.checklist_with_cases(acme).cases if one.case.name == "twice"]

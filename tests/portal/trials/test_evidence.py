@@ -22,14 +22,14 @@ def shown(trial: Trial) -> list[evidence.Line]:
 
 @pytest.mark.rule("trial.evidence")
 class TestLines:
-    def test_come_by_their_time_each_with_its_place(self, acme: Merchant, api: Api) -> None:
+    def test_are_sorted_by_time_and_link_to_their_pages(self, acme: Merchant, api: Api) -> None:
         trial = backend.walk(acme, "twice", Backend(api))
         lines = shown(trial)
         assert lines == sorted(lines, key=lambda line: line.at)
         places = {line.href.partition("?")[0].rsplit("/", 1)[0] for line in lines}
         assert places == {"/portal/checkouts", "/portal/deliveries", "/portal"}
 
-    def test_name_a_refused_call_by_its_code(self, acme: Merchant, api: Api) -> None:
+    def test_show_the_error_code_of_a_refused_call(self, acme: Merchant, api: Api) -> None:
         trial = backend.begin(acme, "twice")
         trial_runs.take_step(trial)
         api.post(f"checkouts/{trial.checkout_uuid}/capture", {"amount": 1})
@@ -37,7 +37,7 @@ class TestLines:
         assert line.words == "Your server called capture, answered 422 partial_capture_not_supported"
         assert line.href.startswith("/portal/requests?q=")
 
-    def test_say_what_went_wrong_with_an_attempt(self, acme: Merchant) -> None:
+    def test_show_the_error_of_an_attempt(self, acme: Merchant) -> None:
         trial = backend.begin(acme, "twice")
         trial_runs.take_step(trial)
         stage.deliver(acme, None, "could not connect")
@@ -45,14 +45,14 @@ class TestLines:
             line.words for line in shown(trial)
         ]
 
-    def test_are_of_this_order_alone(self, acme: Merchant, api: Api) -> None:
+    def test_show_only_this_order(self, acme: Merchant, api: Api) -> None:
         trial = backend.begin(acme, "twice")
         trial_runs.take_step(trial)
         other = stage.hold(factories.checkout(acme))
         api.post(f"checkouts/{other.pk}/capture")
         assert not [line for line in shown(trial) if str(other.pk) in line.href or "capture" in line.words]
 
-    def test_are_bounded(self, acme: Merchant, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_have_a_maximum_number(self, acme: Merchant, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(evidence, "MAX_SHOWN", 3)
         trial = backend.begin(acme, "twice")
         trial_runs.take_step(trial)

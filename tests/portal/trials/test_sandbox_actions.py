@@ -27,7 +27,7 @@ def seen(trial: Trial) -> evidence.TrialEvidence:
 
 
 class TestAct:
-    def test_sends_again_once_it_was_captured_and_once_alone(self, acme: Merchant, api: Api) -> None:
+    def test_sends_the_event_again_once_after_the_capture(self, acme: Merchant, api: Api) -> None:
         trial = begun(acme, "twice")
         assert not sandbox_actions.act_if_due(seen(trial)), "nothing was captured yet"
         backend.send_due(Backend(api))
@@ -40,7 +40,7 @@ class TestAct:
         api.post(f"checkouts/{trial.checkout_uuid}/capture")
         assert not sandbox_actions.act_if_due(seen(trial)) and claimed.attempt_number == 1
 
-    def test_gives_the_real_retry_its_time(
+    def test_waits_for_the_real_retry_first(
         self, acme: Merchant, api: Api, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         backend.answer_directly(monkeypatch, Backend(api))
@@ -50,7 +50,7 @@ class TestAct:
         monkeypatch.setattr(sandbox_actions, "RETRY_AFTER", sandbox_actions.RETRY_AFTER * 0)
         assert sandbox_actions.act_if_due(seen(trial))
 
-    def test_leaves_a_first_attempt_that_was_lost_alone(self, acme: Merchant) -> None:
+    def test_does_not_resend_after_a_lost_first_attempt(self, acme: Merchant) -> None:
         stage.saved(acme)
         trial = begun(acme, "retry")
         assert Attempt.objects.get().http_status == 500

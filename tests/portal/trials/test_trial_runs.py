@@ -33,20 +33,20 @@ class TestBegin:
             trial_runs.begin(acme, CASES["twice"], owner)
 
     @pytest.mark.rule("trial.one")
-    def test_is_one_at_a_time(self, acme: Merchant) -> None:
+    def test_starts_each_case_once_at_a_time(self, acme: Merchant) -> None:
         first, again = backend.begin(acme, "twice"), backend.begin(acme, "twice")
         other = backend.begin(acme, "retry")
         assert first.pk == again.pk != other.pk
 
     @pytest.mark.rule("trial.bounds")
-    def test_is_bounded(self, acme: Merchant, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_is_limited_per_hour(self, acme: Merchant, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(trial_runs, "LIMIT", trial_runs.LIMIT._replace(maximum=1))
         backend.begin(acme, "twice")
         with pytest.raises(CannotBegin, match="within an hour"):
             backend.begin(acme, "retry")
 
     @pytest.mark.rule("trial.absent")
-    def test_production_runs_none(self, acme: Merchant, settings: Settings) -> None:
+    def test_production_does_not_advance_a_trial(self, acme: Merchant, settings: Settings) -> None:
         trial = backend.begin(acme, "twice")
         settings.SANDBOX = False
         trial_runs.run_due()
@@ -54,7 +54,7 @@ class TestBegin:
         assert trial.checkout_uuid is None
 
     @pytest.mark.rule("trial.own_order")
-    def test_pays_an_order_of_the_merchants_own(self, acme: Merchant) -> None:
+    def test_can_pay_the_merchants_own_order(self, acme: Merchant) -> None:
         own = factories.checkout(acme)
         trial = backend.begin(acme, "twice", own.pk)
         trial_runs.take_step(trial)
@@ -63,7 +63,7 @@ class TestBegin:
         assert Checkout.objects.count() == 1
 
     @pytest.mark.rule("trial.own_order")
-    def test_pays_no_order_that_is_anothers_paid_or_taken(self, acme: Merchant, rival: Merchant) -> None:
+    def test_refuses_an_order_that_is_foreign_paid_or_in_use(self, acme: Merchant, rival: Merchant) -> None:
         own = factories.checkout(acme)
         backend.begin(acme, "twice", own.pk)
         for order in (own, factories.checkout(rival), stage.hold(factories.checkout(acme))):
@@ -71,7 +71,7 @@ class TestBegin:
                 backend.begin(acme, "retry", order.pk)
         assert Trial.objects.count() == 1
 
-    def test_pump_takes_a_step_of_each(self, acme: Merchant) -> None:
+    def test_pump_advances_each_trial(self, acme: Merchant) -> None:
         trials = [backend.begin(acme, "twice"), backend.begin(acme, "retry")]
         trial_runs.run_due()
         for trial in trials:

@@ -56,7 +56,7 @@ def _calm_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.rule("trial.order")
 @pytest.mark.rule("trial.evidence")
 class TestTwice:
-    def test_passes_where_the_event_is_known_again(self, acme: Merchant, api: Api) -> None:
+    def test_passes_if_the_server_recognises_the_event(self, acme: Merchant, api: Api) -> None:
         shop = Backend(api)
         trial = backend.walk(acme, "twice", shop)
         assert trial.has_passed, (trial.reason, trial.evidence)
@@ -70,16 +70,16 @@ class TestTwice:
             line["href"].startswith("/portal/") and line["at"].endswith("Z") for line in trial.evidence
         )
 
-    def test_fails_where_each_delivery_is_captured(self, acme: Merchant, api: Api) -> None:
+    def test_fails_if_each_delivery_is_captured(self, acme: Merchant, api: Api) -> None:
         trial = backend.walk(acme, "twice", Forgetful(api))
         assert trial.has_passed is False and trial.reason.startswith("Your server captured twice: ")
 
-    def test_fails_where_the_second_is_refused(self, acme: Merchant, api: Api) -> None:
+    def test_fails_if_the_second_delivery_is_refused(self, acme: Merchant, api: Api) -> None:
         trial = backend.walk(acme, "twice", Cross(api))
         assert trial.has_passed is False
         assert trial.reason.startswith("Your server answered 409 when the event came again.")
 
-    def test_fails_where_nothing_is_captured(self, acme: Merchant, api: Api) -> None:
+    def test_fails_if_the_server_does_not_capture(self, acme: Merchant, api: Api) -> None:
         trial = backend.walk(acme, "twice", Idle(api), lapse)
         assert trial.has_passed is False
         assert trial.reason == (
@@ -87,7 +87,7 @@ class TestTwice:
             "Your server answered 200 to checkout.authorized: capture there before you answer."
         )
 
-    def test_fails_at_once_where_the_hold_is_given_away(self, acme: Merchant, api: Api) -> None:
+    def test_fails_at_once_if_the_server_refuses_without_a_capture(self, acme: Merchant, api: Api) -> None:
         trial = backend.walk(acme, "twice", Refusing(api))
         assert trial.has_passed is False
         assert trial.reason.startswith("Your server answered 400 and did not capture. ")
@@ -95,7 +95,7 @@ class TestTwice:
 
 @pytest.mark.rule("trial.first_attempt")
 class TestRetry:
-    def test_passes_where_the_retry_is_captured(self, acme: Merchant, api: Api) -> None:
+    def test_passes_if_the_server_captures_at_the_retry(self, acme: Merchant, api: Api) -> None:
         shop = Backend(api)
         trial = backend.walk(acme, "retry", shop)
         assert trial.has_passed, (trial.reason, trial.evidence)
@@ -111,15 +111,15 @@ class TestRetry:
         found = health.read_health(subscriptions.read_subscription(acme))
         assert (found.failing_since, found.success_rate) == (None, 1.0), "it says nothing about the endpoint"
 
-    def test_passes_where_the_server_captures_before_the_retry(self, acme: Merchant, api: Api) -> None:
+    def test_passes_if_the_server_captures_before_the_retry(self, acme: Merchant, api: Api) -> None:
         trial = captured_first(api, "retry")
         assert trial.has_passed, (trial.reason, trial.evidence)
         assert Delivery.objects.get().status == "superseded" and Attempt.objects.count() == 1
 
-    def test_fails_where_that_is_done_twice(self, acme: Merchant, api: Api) -> None:
+    def test_fails_if_the_server_captures_twice_before_the_retry(self, acme: Merchant, api: Api) -> None:
         assert captured_first(api, "retry", times=2).has_passed is False
 
-    def test_retry_comes_at_its_own_time(self, acme: Merchant) -> None:
+    def test_retry_is_sent_at_its_planned_time(self, acme: Merchant) -> None:
         trial = backend.begin(acme, "retry")
         trial_runs.take_step(trial)
         trial.refresh_from_db()
@@ -128,7 +128,7 @@ class TestRetry:
         waits = (sent.next_attempt_at - order_of(trial).authorized_at).total_seconds()  # type: ignore[operator]
         assert 4 <= waits <= 6
 
-    def test_fails_where_the_retry_is_refused(self, acme: Merchant, api: Api) -> None:
+    def test_fails_if_the_retry_is_refused(self, acme: Merchant, api: Api) -> None:
         class Broken(Backend):
             def hear(self, event: dict[str, Any]) -> int:
                 return 500
@@ -137,11 +137,11 @@ class TestRetry:
         assert trial.has_passed is False
         assert trial.reason.startswith("Your server answered 500 to the retry.")
 
-    def test_fails_where_it_is_never_captured(self, acme: Merchant, api: Api) -> None:
+    def test_fails_if_the_server_never_captures(self, acme: Merchant, api: Api) -> None:
         trial = backend.walk(acme, "retry", Idle(api), lapse)
         assert trial.has_passed is False and trial.reason.startswith("No capture came within two minutes.")
 
-    def test_says_where_the_server_cancels(self, acme: Merchant, api: Api) -> None:
+    def test_reports_that_the_server_cancelled(self, acme: Merchant, api: Api) -> None:
         class SoldOut(Backend):
             def take(self, event: dict[str, Any]) -> int:
                 self.api.post(f"checkouts/{event['data']['checkout_uuid']}/cancel")
@@ -152,14 +152,14 @@ class TestRetry:
 
 
 @pytest.mark.rule("trial.bounds")
-class TestNothingLeftToSee:
-    def test_of_a_rotation(self, acme: Merchant, api: Api) -> None:
+class TestCaptureBeforeTheCase:
+    def test_fails_a_rotation(self, acme: Merchant, api: Api) -> None:
         trial = captured_first(api, "rotate")
         assert trial.has_passed is False and trial.reason.startswith(
             "Your server listed its holds and captured"
         )
 
-    def test_of_a_lapse(self, acme: Merchant, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_fails_a_lapse(self, acme: Merchant, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
         # The server captures before the sandbox makes the time pass.
         monkeypatch.setattr(advancing, "advance", lambda *_: None)
         trial = captured_first(api, "lapse")
@@ -176,7 +176,7 @@ class TestSlow:
             shop.api.merchant, "slow", shop, lapse if isinstance(shop, Idle) else lambda _: None
         )
 
-    def test_passes_where_what_was_done_is_done_once(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_passes_if_the_server_captures_once(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
         shop = Backend(api)
         trial = self.walk(shop, monkeypatch)
         assert trial.has_passed, (trial.reason, trial.evidence)
@@ -185,7 +185,7 @@ class TestSlow:
         assert "checkout.authorized, attempt 1: the sandbox dropped your answer" in told
         assert "checkout.authorized, attempt 2, answered 200 in 340\N{NO-BREAK SPACE}ms" in told
 
-    def test_passes_where_the_retry_alone_captures(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_passes_if_only_the_retry_captures(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
         class Interrupted(Backend):
             """A backend that makes no capture at the first attempt, as if the sandbox had interrupted it."""
 
@@ -196,15 +196,15 @@ class TestSlow:
         trial = self.walk(Interrupted(api), monkeypatch)
         assert trial.has_passed and trial.acted_at is None, "the retry was the real one"
 
-    def test_fails_where_it_is_captured_twice(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_fails_if_the_server_captures_twice(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
         trial = self.walk(Forgetful(api), monkeypatch)
         assert trial.has_passed is False and trial.reason.startswith("Your server captured twice: ")
 
-    def test_fails_where_nothing_is_captured(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_fails_if_the_server_does_not_capture(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
         trial = self.walk(Idle(api), monkeypatch)
         assert trial.has_passed is False and trial.reason.startswith("No capture came within two minutes.")
 
-    def test_says_where_the_server_is_not_reached(self, acme: Merchant, api: Api) -> None:
+    def test_reports_an_unreachable_server(self, acme: Merchant, api: Api) -> None:
         trial = backend.walk(acme, "slow", Backend(api))
         assert trial.has_passed is False
         assert trial.reason.startswith("Your server could not be reached (could not connect).")
@@ -216,7 +216,7 @@ class TestLapse:
         backend.answer_directly(monkeypatch, shop)
         return backend.walk(shop.api.merchant, "lapse", shop)
 
-    def test_passes_where_the_capture_is_refused(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_passes_if_the_capture_is_refused(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
         shop = Backend(api)
         trial = self.walk(shop, monkeypatch)
         assert trial.has_passed, (trial.reason, trial.evidence)
@@ -230,10 +230,10 @@ class TestLapse:
         )
         assert "Released: no money was taken" in told
 
-    def test_passes_where_nobody_captures(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_passes_if_the_server_does_not_capture(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
         assert self.walk(Idle(api), monkeypatch).has_passed
 
-    def test_fails_where_the_release_is_refused(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_fails_if_the_release_event_is_refused(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
         class Deaf(Backend):
             def hear(self, event: dict[str, Any]) -> int:
                 return 404 if event["type"] == "checkout.voided" else super().hear(event)
@@ -242,14 +242,14 @@ class TestLapse:
         assert trial.has_passed is False
         assert trial.reason.startswith("Your server answered 404 to checkout.voided.")
 
-    def test_fails_where_the_late_event_is_not_answered(self, acme: Merchant, api: Api) -> None:
+    def test_fails_if_the_late_event_gets_no_response(self, acme: Merchant, api: Api) -> None:
         trial = backend.walk(acme, "lapse", Backend(api))
         assert trial.has_passed is False
         assert trial.reason.startswith(
             "Your server gave no answer to checkout.authorized (could not connect)."
         )
 
-    def test_needs_the_event_of_the_release(self, acme: Merchant) -> None:
+    def test_needs_a_subscription_to_the_release_event(self, acme: Merchant) -> None:
         factories.subscribe(acme, url=stage.URL, event_types=["checkout.authorized"])
         with pytest.raises(NoEndpoint, match=r"does not get checkout\.voided"):
             backend.begin(acme, "lapse")
@@ -257,25 +257,25 @@ class TestLapse:
 
 @pytest.mark.rule("trial.order")
 class TestRotate:
-    def test_passes_where_an_event_of_both_secrets_is_taken(self, acme: Merchant, api: Api) -> None:
+    def test_passes_if_an_event_signed_with_both_secrets_is_accepted(self, acme: Merchant, api: Api) -> None:
         stage.saved(acme)
         subscriptions.rotate(acme)
         trial = backend.walk(acme, "rotate", Backend(api))
         assert trial.has_passed, (trial.reason, trial.evidence)
         assert "2 secrets signed the event" in words(trial)
 
-    def test_fails_where_the_signature_is_refused(self, acme: Merchant, api: Api) -> None:
+    def test_fails_if_the_signature_is_refused(self, acme: Merchant, api: Api) -> None:
         stage.saved(acme)
         subscriptions.rotate(acme)
         trial = backend.walk(acme, "rotate", Refusing(api))
         assert trial.has_passed is False
         assert trial.reason.startswith("Your server answered 400 to an event that both secrets signed.")
 
-    def test_fails_where_one_secret_alone_signs(self, acme: Merchant, api: Api) -> None:
+    def test_fails_if_only_one_secret_signs(self, acme: Merchant, api: Api) -> None:
         trial = backend.walk(acme, "rotate", Backend(api))
         assert trial.has_passed is False and trial.reason.startswith("Only one secret signed")
 
-    def test_fails_where_nothing_is_captured(self, acme: Merchant, api: Api) -> None:
+    def test_fails_if_the_server_does_not_capture(self, acme: Merchant, api: Api) -> None:
         stage.saved(acme)
         subscriptions.rotate(acme)
         trial = backend.walk(acme, "rotate", Idle(api), lapse)
@@ -302,7 +302,7 @@ class TestRefund:
         return backend.walk(api.merchant, "refused", Backend(api), meanwhile)
 
     @pytest.mark.parametrize("look", ["checkouts", "checkouts/{uuid}"])
-    def test_passes_where_the_server_looks(
+    def test_passes_if_the_server_reads_the_order(
         self, api: Api, look: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(verdicts, "QUIET_PERIOD", timedelta(minutes=5))
@@ -312,13 +312,15 @@ class TestRefund:
         assert "The sandbox began a refund" in told and "Your server read the order, answered 200" in told
         assert "The bank refused the refund: the order is captured again" in told
 
-    def test_fails_where_it_never_does(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_fails_if_the_server_never_reads_the_order(
+        self, api: Api, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         trial = self.walk(api, "", monkeypatch)
         assert trial.has_passed is False and trial.reason.startswith(
             "The refund failed, and your server did not"
         )
 
-    def test_fails_where_nothing_is_captured(self, acme: Merchant, api: Api) -> None:
+    def test_fails_if_the_server_does_not_capture(self, acme: Merchant, api: Api) -> None:
         trial = backend.walk(acme, "refused", Idle(api), lapse)
         assert trial.has_passed is False and trial.reason.startswith("No capture came within two minutes.")
 
@@ -331,7 +333,7 @@ class TestDoubt:
         Charge.objects.update(silent_until=clock.now())
         mates.pump(order_of(trial).pk)
 
-    def test_passes_where_the_server_asks_again(self, acme: Merchant, api: Api) -> None:
+    def test_passes_if_the_server_reads_the_order_again(self, acme: Merchant, api: Api) -> None:
         def meanwhile(trial: Trial) -> None:
             self.finish(trial)
             if order_of(trial).status == "captured":
@@ -343,7 +345,9 @@ class TestDoubt:
         assert "Your server called capture, answered 504 outcome_unknown" in told
         assert "Your server read the order, answered 200" in told
 
-    def test_fails_where_it_does_not(self, acme: Merchant, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_fails_if_the_server_does_not_read_the_order(
+        self, acme: Merchant, api: Api, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(verdicts, "LISTING_PERIOD", verdicts.LISTING_PERIOD * 0)
         trial = backend.walk(acme, "lost", Backend(api), self.finish)
         assert trial.has_passed is False and trial.reason.startswith(
@@ -352,7 +356,7 @@ class TestDoubt:
 
 
 class TestEnd:
-    def test_ends_what_lasts_too_long(self, acme: Merchant, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_ends_a_trial_that_lasts_too_long(self, acme: Merchant, monkeypatch: pytest.MonkeyPatch) -> None:
         trial = backend.begin(acme, "twice")
         monkeypatch.setattr(verdicts, "LONGEST", verdicts.LONGEST * 0)
         trial_runs.take_step(trial)
@@ -361,7 +365,7 @@ class TestEnd:
             "15 minutes have passed without your capture, then your 2xx"
         )
 
-    def test_ends_what_cannot_be_paid(self, acme: Merchant, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_ends_a_trial_that_cannot_be_paid(self, acme: Merchant, monkeypatch: pytest.MonkeyPatch) -> None:
         trial = backend.begin(acme, "twice")
         factories.stop(acme)
         trial_runs.take_step(trial)

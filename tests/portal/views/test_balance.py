@@ -46,7 +46,7 @@ def charged(merchant: Merchant) -> BalanceEntry:
 
 
 class TestBalance:
-    def test_is_what_the_movements_add_up_to(self, acme: Merchant, client: Client) -> None:
+    def test_is_the_sum_of_the_movements(self, acme: Merchant, client: Client) -> None:
         stage.captured(acme)
         stage.captured(acme, merchant_order_id="A-2")
         page = client.get("/portal/balance").content.decode()
@@ -57,7 +57,7 @@ class TestBalance:
         assert AuditEntry.objects.filter(action="exported").exists()
 
     @pytest.mark.usefixtures("posted")
-    def test_says_what_of_it_is_disputed(self, acme: Merchant, client: Client) -> None:
+    def test_shows_the_disputed_amount(self, acme: Merchant, client: Client) -> None:
         stage.captured(acme)
         kept = stage.captured(acme, merchant_order_id="A-2")
         assert "isputed" not in client.get("/portal/balance").content.decode()
@@ -73,7 +73,7 @@ class TestBalance:
         assert "Returned by a dispute" in page and BALANCE.replace("90", "180") in page
 
     @pytest.mark.usefixtures("posted")
-    def test_follows_what_others_give_back_and_what_comes_back(self, acme: Merchant, client: Client) -> None:
+    def test_includes_dashboard_refunds_and_returned_refunds(self, acme: Merchant, client: Client) -> None:
         captured = stage.captured(acme)
         given = refund_outside(captured.payment, 2000)
         assert BALANCE.replace("90", "70") in client.get("/portal/balance").content.decode()
@@ -85,13 +85,13 @@ class TestBalance:
         assert [row[2] for row in (back, refunded, taken)] == ["20.00", "-20.00", "90.00"]
         assert refunded[6] == str(Operation.objects.get(purpose="outside").pk)
 
-    def test_sums_up_the_days_that_are_chosen(self, acme: Merchant, client: Client) -> None:
+    def test_shows_the_total_of_the_selected_days(self, acme: Merchant, client: Client) -> None:
         stage.captured(acme)
         page = client.get("/portal/balance?since=2020-01-01").content.decode()
         assert '<strong>Total</strong> <span class="amount">£90.00' in page
 
     @pytest.mark.rule("provider.balance")
-    def test_says_the_fee_of_each_movement_as_far_as_it_is_told(self, acme: Merchant, client: Client) -> None:
+    def test_shows_the_fee_of_each_movement_if_it_is_known(self, acme: Merchant, client: Client) -> None:
         lines_of = charged(acme)
         stage.captured(acme, merchant_order_id="A-2")
         page = client.get("/portal/balance").content.decode()
@@ -101,7 +101,7 @@ class TestBalance:
         assert untold[-3:] == ["", "", ""] and told[-3:] == ["2.91", "GBP", "po_1"]
         assert told[6] == str(lines_of.operation)
 
-    def test_file_holds_refunds_as_numbers(self, acme: Merchant, client: Client) -> None:
+    def test_file_contains_refunds_as_numbers(self, acme: Merchant, client: Client) -> None:
         captured = stage.captured(acme)
         refunds.accept(acme, captured.pk, ref="r-1", cause=factories.CAUSE)
         for _ in range(3):

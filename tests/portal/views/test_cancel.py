@@ -38,7 +38,7 @@ def cancel(client: Client, checkout: Checkout, **facts: str) -> Any:
 
 @pytest.mark.rule("cancel.portal")
 class TestCancel:
-    def test_asks_first_in_place_and_as_a_page(self, client: Client, held: Checkout) -> None:
+    def test_asks_first_in_place_or_on_its_own_page(self, client: Client, held: Checkout) -> None:
         words = client.get(f"{page_of(held)}/cancel").content.decode()
         assert (
             "Cancel this order of £90.00?" in words
@@ -80,7 +80,7 @@ class TestCancel:
         assert Change.objects.get(checkout=unpaid, to="voided").actor.startswith("user:")
         assert AuditEntry.objects.get(action="cancelled").facts["checkout"] == str(unpaid.pk)
 
-    def test_that_comes_after_a_capture_leaves_it(self, client: Client, held: Checkout) -> None:
+    def test_after_a_capture_changes_nothing(self, client: Client, held: Checkout) -> None:
         captures.capture(held.merchant, held.pk, cause=CAUSE)
         for answer in (client.get(f"{page_of(held)}/cancel", follow=True), cancel(client, held)):
             assert "it stays captured, and you can refund it" in answer.content.decode()
@@ -89,31 +89,31 @@ class TestCancel:
         part = client.get(f"{page_of(held)}/cancel", headers={"HX-Request": "true", "HX-Target": "question"})
         assert part["HX-Redirect"] == page_of(held), "an open page shows what has happened"
 
-    def test_that_comes_after_another_says_who_was_first(self, client: Client, held: Checkout) -> None:
+    def test_after_another_cancel_says_so(self, client: Client, held: Checkout) -> None:
         cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
         assert "had already been cancelled" in cancel(client, held).content.decode()
         assert not AuditEntry.objects.filter(action="cancelled").exists()
 
-    def test_that_comes_after_the_hold_says_so(self, client: Client, held: Checkout) -> None:
+    def test_after_the_end_of_the_hold_says_so(self, client: Client, held: Checkout) -> None:
         Checkout.objects.filter(pk=held.pk).update(capture_before=clock.now() - timedelta(seconds=1))
         assert "lapsed" in cancel(client, held).content.decode()
         held.refresh_from_db()
         assert held.void_reason == "auth_expired"
 
-    def test_waits_for_a_card_that_is_being_asked(
+    def test_is_refused_while_a_card_payment_is_in_progress(
         self, client: Client, unpaid: Checkout, in_doubt: Callable[..., Operation]
     ) -> None:
         in_doubt("authorize")
         words = cancel(client, unpaid).content.decode()
         assert "A card payment on this order is under way" in words and "you cancelled" not in words
 
-    def test_keeps_a_reason_that_is_too_long(self, client: Client, held: Checkout) -> None:
+    def test_keeps_a_typed_reason_that_is_too_long(self, client: Client, held: Checkout) -> None:
         page = cancel(client, held, reason="x" * 256)
         assert page.status_code == 422 and "x" * 256 in page.content.decode()
         held.refresh_from_db()
         assert held.status == "authorized"
 
-    def test_is_offered_to_who_may(self, client: Client, held: Checkout) -> None:
+    def test_is_offered_only_to_roles_with_the_right(self, client: Client, held: Checkout) -> None:
         assert f"{page_of(held)}/cancel" in client.get(page_of(held)).content.decode()
         viewer = stage.browser(stage.person(held.merchant, Role.VIEWER))
         assert f"{page_of(held)}/cancel" not in viewer.get(page_of(held)).content.decode()

@@ -25,7 +25,7 @@ client = stage.client_of(Role.SUPPORT)
 
 
 class TestPages:
-    def test_go_on_where_the_last_one_ended(self, acme: Merchant, client: Client) -> None:
+    def test_continue_where_the_previous_page_ended(self, acme: Merchant, client: Client) -> None:
         for number in range(53):
             factories.checkout(acme, merchant_order_id=f"N-{number:02}")
         first = client.get("/portal/checkouts").content.decode()
@@ -34,7 +34,7 @@ class TestPages:
         second = client.get(f"/portal/checkouts{older}").content.decode()
         assert second.count("<tr>") - 1 == 3 and "N-02" in second and ">Newest<" in second
 
-    def test_of_a_strange_cursor_begin_anew(self, client: Client) -> None:
+    def test_with_an_invalid_cursor_restart(self, client: Client) -> None:
         assert client.get("/portal/checkouts?cursor=abc")["Location"] == "/portal/checkouts"
 
     def test_cost_the_same_for_many_rows(self, acme: Merchant, client: Client) -> None:
@@ -59,12 +59,14 @@ class TestPages:
         Checkout.objects.filter(pk=yen.pk).update(currency="JPY")
         assert checkout.pk != yen.pk and "<bdi>20 or more</bdi>" in client.get(page).content.decode()
 
-    def test_answer_htmx_with_the_part_alone(self, client: Client, unpaid: Checkout) -> None:
+    def test_send_htmx_only_the_list(self, client: Client, unpaid: Checkout) -> None:
         part = client.get("/portal/checkouts", headers={"HX-Request": "true", "HX-Target": "found"})
         assert unpaid.merchant_order_id in part.content.decode() and "<html" not in part.content.decode()
 
     @pytest.mark.usefixtures("posted")
-    def test_mark_what_is_captured_and_disputed_or_not_refunded(self, acme: Merchant, client: Client) -> None:
+    def test_mark_captured_orders_with_a_dispute_or_a_failed_refund(
+        self, acme: Merchant, client: Client
+    ) -> None:
         failed, disputed = stage.captured(acme), stage.captured(acme)
         stage.captured(acme)
         refund = {"merchant_refund_ref": "r-1", "amount": failed.amount, "status": "failed"}
@@ -74,7 +76,7 @@ class TestPages:
         assert page.count("Captured</span>") == 3
         assert page.count("Refund failed</span>") == page.count("Disputed</span>") == 1
 
-    def test_of_nothing_say_the_next_step(self, client: Client) -> None:
+    def test_without_rows_show_the_next_step(self, client: Client) -> None:
         assert "No checkouts yet" in client.get("/portal/checkouts").content.decode()
         none = client.get("/portal/checkouts?q=nobody").content.decode()
         assert "Clear the filters" in none and ">Clear<" not in none and "Export CSV" not in none
@@ -88,7 +90,7 @@ class TestFile:
         text = b"".join(answer.streaming_content).decode("utf-8-sig")
         return list(csv.DictReader(io.StringIO(text)))
 
-    def test_has_what_the_filters_ask_for(self, acme: Merchant, client: Client, unpaid: Checkout) -> None:
+    def test_contains_the_filtered_rows(self, acme: Merchant, client: Client, unpaid: Checkout) -> None:
         paid = stage.captured(acme, merchant_order_id="A-2")
         (row,) = self.read(client, "?state=captured")
         assert (row["order_id"], row["status"], row["amount"], row["currency"], row["card_last4"]) == (
@@ -98,7 +100,7 @@ class TestFile:
         entry = AuditEntry.objects.filter(action="exported").latest("created_at")
         assert entry.facts == {"file": "checkouts", "filters": {}}
 
-    def test_goes_over_many_pages(
+    def test_contains_all_pages(
         self, acme: Merchant, client: Client, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(files, "BATCH", 3)
@@ -111,7 +113,7 @@ class TestFile:
         assert sorted(row["order_id"] for row in self.read(client)) == sorted(wanted)
 
     @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t"])
-    def test_runs_no_formula(self, acme: Merchant, client: Client, start: str) -> None:
+    def test_contains_no_formulas(self, acme: Merchant, client: Client, start: str) -> None:
         checkout = factories.checkout(acme)
         Checkout.objects.filter(pk=checkout.pk).update(merchant_order_id=f"{start}cmd|calc")
         assert self.read(client)[0]["order_id"] == f"'{start}cmd|calc"

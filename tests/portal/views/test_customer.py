@@ -33,7 +33,7 @@ def download(owner: Client, order: Checkout) -> dict[str, object]:
     return found
 
 
-def test_has_their_orders_here_and_nothing_that_the_merchant_does_not_know(
+def test_an_export_has_only_data_that_the_merchant_knows(
     owner: Client, captured: Checkout, rival: Merchant
 ) -> None:
     Customer.objects.update(name="Lea")
@@ -45,7 +45,7 @@ def test_has_their_orders_here_and_nothing_that_the_merchant_does_not_know(
     assert entry.facts == {"checkout": str(captured.pk)}
 
 
-def test_has_name_and_number_of_somebody_who_has_opted_in_here(owner: Client, captured: Checkout) -> None:
+def test_an_export_has_name_and_number_of_an_opted_in_customer(owner: Client, captured: Checkout) -> None:
     Customer.objects.update(name="Lea")
     Merchant.objects.update(opt_in_enabled=True)
     order = Checkout.objects.select_related("merchant", "lead").get(pk=captured.pk)
@@ -56,7 +56,7 @@ def test_has_name_and_number_of_somebody_who_has_opted_in_here(owner: Client, ca
     assert order.lead and (found["name"], found["phone"]) == ("Lea", order.lead.phone)
 
 
-def test_says_so_once_they_are_erased(owner: Client, captured: Checkout) -> None:
+def test_an_export_of_an_erased_customer_says_so(owner: Client, captured: Checkout) -> None:
     assert captured.lead
     erasure.erase(persons.of_customer(captured.lead.pk))
     answer = owner.post(f"/portal/checkouts/{captured.pk}/customer", follow=True)

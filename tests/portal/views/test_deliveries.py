@@ -33,7 +33,7 @@ class TestPersonalData:
         event = outbox.emit(acme, EventType.OPTED_IN, payload, at=clock.now())
         return event.deliveries.get()
 
-    def test_is_masked_until_somebody_reveals_it(self, client: Client, opted_in: Delivery) -> None:
+    def test_is_masked_until_a_user_reveals_it(self, client: Client, opted_in: Delivery) -> None:
         address = f"/portal/deliveries/{opted_in.pk}"
         masked = client.get(address).content.decode()
         assert "lea@example.com" not in masked and "The body contains personal data" in masked
@@ -42,7 +42,7 @@ class TestPersonalData:
         assert "lea@example.com" not in str(AuditEntry.objects.values())
         assert "lea@example.com" not in client.get(address).content.decode(), "not for good"
 
-    def test_is_not_offered_to_who_may_not(self, acme: Merchant, opted_in: Delivery) -> None:
+    def test_cannot_be_revealed_without_the_right(self, acme: Merchant, opted_in: Delivery) -> None:
         client = stage.browser(stage.person(acme, Role.DEVELOPER))
         assert "Show it" not in client.get(f"/portal/deliveries/{opted_in.pk}").content.decode()
 
@@ -61,7 +61,9 @@ class TestClosing:
         delivery.save(force_insert=True)
         return delivery
 
-    def test_takes_what_cannot_be_sent_out_of_list_and_badge(self, client: Client, over: Delivery) -> None:
+    def test_removes_deliveries_that_cannot_be_sent_from_list_and_badge(
+        self, client: Client, over: Delivery
+    ) -> None:
         assert "Send all parked" not in client.get("/portal/deliveries").content.decode(), (
             "that cannot be sent"
         )
@@ -89,7 +91,7 @@ class TestClosing:
         client.post("/portal/deliveries/close")
         assert AuditEntry.objects.filter(action="deliveries_closed").count() == 1, "nothing was left"
 
-    def test_says_why_it_cannot_be_sent_or_how_many_there_are(
+    def test_shows_the_reason_or_the_number_of_such_deliveries(
         self, client: Client, acme: Merchant, over: Delivery
     ) -> None:
         Delivery.objects.update(closed_at=clock.now())
@@ -112,18 +114,20 @@ class TestClosing:
         over.refresh_from_db()
         assert (over.status, over.closed_at) == ("pending", None)
 
-    def test_leaves_it_out_when_all_parked_are_sent(self, client: Client, over: Delivery) -> None:
+    def test_excludes_closed_deliveries_from_sending_all_parked(self, client: Client, over: Delivery) -> None:
         client.post("/portal/deliveries/close")
         form = {"which": "parked", "since": "2020-01-01T00:00:00Z", "confirm": "yes"}
         words = client.post("/portal/deliveries/resend", form, follow=True).content.decode()
         over.refresh_from_db()
         assert over.status == "parked" and "None of these deliveries can be sent again" in words
 
-    def test_parked_ones_show_their_answer(self, client: Client, over: Delivery) -> None:
+    def test_parked_deliveries_show_their_response(self, client: Client, over: Delivery) -> None:
         words = client.get("/portal/deliveries?outcome=parked").content.decode()
         assert '<td class="table-answer table-amount">500</td>' in words
 
-    def test_a_refusal_has_no_green_tick(self, client: Client, acme: Merchant, over: Delivery) -> None:
+    def test_a_refused_resend_is_not_shown_as_a_success(
+        self, client: Client, acme: Merchant, over: Delivery
+    ) -> None:
         form = {"which": "selected", "delivery": str(over.pk)}
         words = client.post("/portal/deliveries/resend", form, follow=True).content.decode()
         notice = words.split("None of these deliveries can be sent again")[0].rpartition(
@@ -132,9 +136,9 @@ class TestClosing:
         assert "tone-held" in notice and "#check" not in notice
 
 
-class TestWhoMayNotSend:
+class TestRoleWithoutSending:
     @pytest.mark.parametrize("role", [Role.VIEWER])
-    def test_has_no_form_for_it(self, acme: Merchant, role: Role) -> None:
+    def test_sees_no_form_to_send(self, acme: Merchant, role: Role) -> None:
         saved(acme)
         delivery = stage.parked(acme)
         client = stage.browser(stage.person(acme, role))
@@ -150,7 +154,7 @@ class TestWhoMayNotSend:
 
 
 class TestResend:
-    def test_of_one(self, client: Client, acme: Merchant) -> None:
+    def test_sends_one_delivery(self, client: Client, acme: Merchant) -> None:
         saved(acme)
         delivery = stage.parked(acme)
         done = client.post("/portal/deliveries/resend", {"which": "one", "delivery": str(delivery.pk)})
@@ -158,7 +162,7 @@ class TestResend:
         assert delivery.status == "pending" and delivery.resent_by.startswith("user:")
         assert done["Location"].startswith(f"/portal/deliveries/{delivery.pk}")
 
-    def test_of_a_hold_that_is_over_asks_first(self, client: Client, acme: Merchant) -> None:
+    def test_of_an_ended_hold_asks_first(self, client: Client, acme: Merchant) -> None:
         saved(acme)
         captured = stage.captured(acme)
         delivery = Delivery.objects.get(event__checkout_uuid=captured.pk)
@@ -172,7 +176,7 @@ class TestResend:
         delivery.refresh_from_db()
         assert delivery.status == "pending"
 
-    def test_of_what_was_delivered_asks_first(self, client: Client, acme: Merchant) -> None:
+    def test_of_a_delivered_event_asks_first(self, client: Client, acme: Merchant) -> None:
         saved(acme)
         outbox.emit(acme, EventType.VOIDED, {}, at=clock.now())
         delivery = stage.deliver(acme, 200)
@@ -186,7 +190,7 @@ class TestResend:
         assert refused.status == "delivered", "it goes back to where it stood"
         assert [attempt.is_delivered for attempt in refused.attempts.order_by("number")] == [True, False]
 
-    def test_of_those_ticked_and_of_all_parked_since(self, client: Client, acme: Merchant) -> None:
+    def test_sends_the_selected_or_all_parked_deliveries(self, client: Client, acme: Merchant) -> None:
         saved(acme)
         one, two, three = (stage.parked(acme) for _ in range(3))
         ticked = {"which": "selected", "delivery": [str(one.pk), "nonsense"]}
@@ -198,7 +202,7 @@ class TestResend:
         assert not Delivery.objects.filter(status="parked").exists() and three
 
     @pytest.mark.rule("resend.same_event")
-    def test_of_all_parked_in_the_span_that_the_list_shows(self, client: Client, acme: Merchant) -> None:
+    def test_sends_all_parked_in_the_listed_period(self, client: Client, acme: Merchant) -> None:
         saved(acme)
         newest, wanted, oldest = (stage.parked(acme) for _ in range(3))
         parked_at = timezone.localtime(timezone=ZoneInfo(acme.time_zone)).replace(microsecond=0)
@@ -224,7 +228,9 @@ class TestResend:
             {"which": "one", "delivery": "x"},
         ],
     )
-    def test_of_nothing_says_so(self, client: Client, acme: Merchant, form: dict[str, str]) -> None:
+    def test_without_a_delivery_changes_nothing(
+        self, client: Client, acme: Merchant, form: dict[str, str]
+    ) -> None:
         saved(acme)
         stage.parked(acme)
         assert client.post("/portal/deliveries/resend", form, follow=True).status_code == 200

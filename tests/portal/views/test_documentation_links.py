@@ -21,7 +21,9 @@ client = stage.client_of(Role.OWNER)
 
 
 @pytest.mark.parametrize("address", PROMISED)
-def test_a_page_leads_to_its_place(acme: Merchant, client: Client, address: str) -> None:
+def test_each_page_links_to_its_section_of_the_documentation(
+    acme: Merchant, client: Client, address: str
+) -> None:
     stage.saved(acme)
     links = {link for link in Page(client.get(address).content.decode()).addresses if link.startswith(DOCS)}
     assert PROMISED[address] <= links

@@ -35,11 +35,13 @@ def menu(client: Client, referrer: str = "") -> tuple[str, set[str]]:
         ("/portal/audit", "/portal/audit"),
     ],
 )
-def test_leads_back_to_the_page_and_marks_its_place(client: Client, came_from: str, place: str) -> None:
+def test_the_menu_links_back_to_the_page_and_marks_its_entry(
+    client: Client, came_from: str, place: str
+) -> None:
     assert menu(client, HERE + came_from) == (came_from.replace("&", "&amp;"), {place})
 
 
-def test_marks_nothing_for_a_page_that_has_no_place(client: Client) -> None:
+def test_the_menu_marks_no_entry_for_a_page_without_one(client: Client) -> None:
     assert menu(client, f"{HERE}/portal/security") == ("/portal/security", set())
 
 
@@ -63,11 +65,11 @@ def test_marks_nothing_for_a_page_that_has_no_place(client: Client) -> None:
         "http://[::1/portal",
     ],
 )
-def test_leads_home_after_any_other_page(client: Client, referrer: str) -> None:
+def test_the_menu_links_home_after_any_other_page(client: Client, referrer: str) -> None:
     assert menu(client, referrer) == ("/portal", {"/portal"})
 
 
-def test_is_opened_by_a_link_on_every_other_page(client: Client) -> None:
+def test_the_menu_is_linked_from_every_other_page(client: Client) -> None:
     shown = client.get("/portal/keys").content.decode()
     assert '<a class="button side-menu" href="/portal/menu" aria-controls="side-nav">' in shown
     assert re.findall(r'<a href="([^"]*)" aria-current="page">', shown) == ["/portal/keys"]

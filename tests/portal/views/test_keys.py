@@ -19,7 +19,7 @@ client = stage.client_of(Role.DEVELOPER)
 
 
 class TestKey:
-    def test_is_made_with_a_name_and_scopes_its_secret_shown_once(self, client: Client) -> None:
+    def test_is_created_with_name_and_scopes_and_its_secret_is_shown_once(self, client: Client) -> None:
         page = client.post("/portal/keys/new", {"name": "Till", "scopes": ["checkouts:read"]}, follow=True)
         made = ApiClient.objects.get()
         assert (made.name, made.scopes) == ("Till", "checkouts:read")
@@ -27,7 +27,7 @@ class TestKey:
         assert "sk_" not in client.get("/portal/keys").content.decode()
         assert secret_in(page) not in str(AuditEntry.objects.values())
 
-    def test_of_a_laptop_is_filled_in(self, client: Client) -> None:
+    def test_for_a_laptop_is_prefilled(self, client: Client) -> None:
         page = client.get("/portal/keys?for=laptop").content.decode()
         assert (
             re.findall(r'value="([\w:]+)" checked', page) == ["webhooks:read"] and 'value="My laptop"' in page
@@ -43,7 +43,7 @@ class TestKey:
             ({"name": "x" * 61, "scopes": "checkouts:read"}, "field-error"),
         ],
     )
-    def test_needs_both(self, client: Client, form: dict[str, str], words: str) -> None:
+    def test_needs_a_name_and_scopes(self, client: Client, form: dict[str, str], words: str) -> None:
         page = client.post("/portal/keys/new", form)
         assert page.status_code == 422 and words in page.content.decode()
         assert not ApiClient.objects.exists()
@@ -54,20 +54,20 @@ class TestKeyThatReadsCustomers:
     FORM = {"name": "Mailing list", "scopes": ["webhooks:read", "customers:read"]}
 
     @pytest.mark.parametrize("role", [Role.ADMIN, Role.DEVELOPER])
-    def test_is_made_by_owners_alone(self, acme: Merchant, role: Role) -> None:
+    def test_can_be_created_only_by_owners(self, acme: Merchant, role: Role) -> None:
         browser = stage.browser(stage.person(acme, role))
         assert "customers:read" not in browser.get("/portal/keys").content.decode()
         answer = browser.post("/portal/keys/new", self.FORM)
         assert answer.status_code == 422 and "Only an owner" in answer.content.decode()
         assert not ApiClient.objects.exists()
 
-    def test_is_what_an_owner_ticks(self, acme: Merchant) -> None:
+    def test_is_created_if_an_owner_selects_the_scope(self, acme: Merchant) -> None:
         owner = stage.browser(stage.person(acme, Role.OWNER))
         assert "customers:read" in owner.get("/portal/keys").content.decode()
         owner.post("/portal/keys/new", self.FORM)
         assert ApiClient.objects.get().scopes == "webhooks:read customers:read"
 
-    def test_shows_its_next_secret_to_owners_alone(self, acme: Merchant) -> None:
+    def test_shows_its_next_secret_only_to_owners(self, acme: Merchant) -> None:
         key, secret = keys.create_client(acme, "Mailing list", self.FORM["scopes"])
         developer = stage.browser(stage.person(acme, Role.DEVELOPER))
         page = developer.post(f"/portal/keys/{key.pk}/rotate", follow=True).content.decode()
@@ -80,7 +80,7 @@ class TestKeyThatReadsCustomers:
         )
         assert get_token(key.client_id, secret) == 200
 
-    def test_is_no_key_that_asked_for_nothing(self, acme: Merchant, api: Api) -> None:
+    def test_is_not_the_default(self, acme: Merchant, api: Api) -> None:
         key, _ = keys.create_client(acme, "Shop")
         assert "customers:read" not in key.scopes and "webhooks:read" in key.scopes
         assert api.get("events").status_code == 200

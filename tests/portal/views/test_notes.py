@@ -39,7 +39,7 @@ class TestNotes:
         entry = AuditEntry.objects.get(action="note_written")
         assert entry.facts == {"checkout": str(captured.pk), "order": captured.merchant_order_id}
 
-    def test_are_refused_where_they_say_nothing_too_much_or_are_too_many(
+    def test_are_refused_if_empty_too_long_or_too_many(
         self, client: Client, captured: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for text in ("", "  ", "x" * 1001):
@@ -54,7 +54,7 @@ class TestNotes:
         with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
             CheckoutNote.objects.update(text="They did not.")
 
-    def test_go_with_the_orders_person(self, client: Client, captured: Checkout) -> None:
+    def test_are_deleted_with_the_orders_customer(self, client: Client, captured: Checkout) -> None:
         write(client, captured, "They called.")
         tasks.delete_notes()
         assert CheckoutNote.objects.exists()

@@ -18,7 +18,7 @@ client = stage.client_of(Role.ADMIN)
 
 
 class TestPayouts:
-    def test_stand_on_the_balance_page_with_the_day_on_which_they_arrive(
+    def test_are_on_the_balance_page_with_their_arrival_date(
         self, acme: Merchant, rival: Merchant, client: Client
     ) -> None:
         paid, _ = stage.payout(acme), stage.payout(rival, reference="po_2")
@@ -27,10 +27,10 @@ class TestPayouts:
         assert f"{paid.available_at:%-d %b %Y}" in page
         assert f"/portal/balance/payouts/{paid.pk}.csv" in page
 
-    def test_are_not_spoken_of_where_the_processor_tells_none(self, client: Client) -> None:
+    def test_are_not_mentioned_if_the_provider_reports_none(self, client: Client) -> None:
         assert "Paid out" not in client.get("/portal/balance").content.decode()
 
-    def test_are_those_of_the_days_asked_for(self, acme: Merchant, client: Client) -> None:
+    def test_are_those_of_the_selected_days(self, acme: Merchant, client: Client) -> None:
         stage.payout(acme)
         BalanceEntry.objects.update(made_at=clock.now() - timedelta(days=40))
         stage.payout(acme, 5000, "po_2")
@@ -38,7 +38,7 @@ class TestPayouts:
         page = client.get("/portal/balance", {"since": since}).content.decode()
         assert "£50.00" in page and "£87.09" not in page
 
-    def test_that_came_back_are_negative(self, acme: Merchant, client: Client) -> None:
+    def test_that_were_returned_are_negative(self, acme: Merchant, client: Client) -> None:
         stage.payout(acme, -8709)
         assert "−£87.09" in client.get("/portal/balance").content.decode()
 
@@ -66,5 +66,5 @@ class TestFile:
         entry = AuditEntry.objects.get(action="exported")
         assert entry.facts == {"file": "payout", "reference": "po_1"}
 
-    def test_of_a_line_that_is_no_payout_is_not_there(self, acme: Merchant, client: Client) -> None:
+    def test_of_an_entry_that_is_not_a_payout_is_a_404(self, acme: Merchant, client: Client) -> None:
         assert client.get(f"/portal/balance/payouts/{charged(acme).pk}.csv").status_code == 404

@@ -25,7 +25,7 @@ def client(own: Stage) -> Client:
 
 
 class TestQuestion:
-    def test_is_a_part_and_a_page_and_does_nothing_yet(self, own: Stage, client: Client) -> None:
+    def test_is_shown_in_place_or_as_a_page_and_changes_nothing(self, own: Stage, client: Client) -> None:
         for address, title in (
             (f"/portal/keys/{own.client.pk}/revoke", "Revoke “Shop backend”?"),
             (f"/portal/team/{own.target.pk}/remove", f"Remove {own.target.user.email}?"),
@@ -40,7 +40,7 @@ class TestQuestion:
         assert Membership.objects.filter(pk=own.target.pk).exists()
         assert Subscription.objects.filter(merchant=own.merchant, ended_at=None).exists()
 
-    def test_does_it_when_it_is_answered(self, own: Stage, client: Client) -> None:
+    def test_carries_out_the_action_when_it_is_confirmed(self, own: Stage, client: Client) -> None:
         client.post(f"/portal/keys/{own.client.pk}/revoke")
         client.post(f"/portal/team/{own.target.pk}/remove")
         assert not ApiClient.objects.filter(pk=own.client.pk, revoked_at=None).exists()
@@ -48,7 +48,7 @@ class TestQuestion:
         assert client.get(f"/portal/keys/{own.client.pk}/revoke").status_code == 404
 
 
-def test_what_a_role_may_not_do_is_no_form(own: Stage) -> None:
+def test_actions_without_the_right_have_no_form(own: Stage) -> None:
     client = browser(own.people[Role.VIEWER])
     for address, known in (
         ("/portal/settings", own.merchant.name),
@@ -63,7 +63,7 @@ def test_what_a_role_may_not_do_is_no_form(own: Stage) -> None:
 
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.DEVELOPER])
-def test_a_refund_is_offered_to_nobody_who_may_not(own: Stage, role: Role) -> None:
+def test_a_refund_is_offered_only_to_roles_with_the_right(own: Stage, role: Role) -> None:
     order = captured(own.merchant)
     for who, is_offered in ((Role.OWNER, True), (role, False)):
         main = (

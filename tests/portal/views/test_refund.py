@@ -37,7 +37,7 @@ def ref_in(page: Any) -> str:
 
 class TestRefund:
     @pytest.mark.rule("refund.portal")
-    def test_takes_two_steps_and_is_one_refund(self, client: Client, captured: Checkout) -> None:
+    def test_takes_two_steps_and_makes_one_refund(self, client: Client, captured: Checkout) -> None:
         first = client.get(address(captured))
         ref = ref_in(first)
         second = client.post(address(captured), {"step": "check", "ref": ref, "reason": "Show moved"})
@@ -60,7 +60,7 @@ class TestRefund:
         assert "Visa ending 4242" in client.get(address(captured)).content.decode()
 
     @pytest.mark.rule("refund.portal")
-    def test_of_a_stale_page_says_so_and_does_nothing(self, client: Client, captured: Checkout) -> None:
+    def test_from_a_stale_page_is_refused_with_a_notice(self, client: Client, captured: Checkout) -> None:
         ref = ref_in(client.get(address(captured)))
         refunds.accept(captured.merchant, captured.pk, ref="elsewhere", cause=CAUSE)
         done = client.post(address(captured), {"step": "refund", "ref": ref}, follow=True)
@@ -73,7 +73,7 @@ class TestRefund:
         client.post(address(held), {"step": "refund", "ref": "portal_01a1ff87-30a0-763f-ad37-2dcca246cbf9"})
         assert not Refund.objects.exists()
 
-    def test_under_a_ref_that_is_not_ours_is_none(self, client: Client, captured: Checkout) -> None:
+    def test_under_a_foreign_reference_is_refused(self, client: Client, captured: Checkout) -> None:
         for ref in ("r-1", f"portal_{uuid4()}\n"):
             client.post(address(captured), {"step": "refund", "ref": ref})
         assert not Refund.objects.exists()
@@ -137,7 +137,7 @@ class TestRefund:
 
     @pytest.mark.rule("dispute.lost")
     @pytest.mark.usefixtures("posted")
-    def test_after_a_mates_lost_dispute_gives_back_what_the_other_cards_bear(
+    def test_after_a_mates_lost_dispute_refunds_the_other_cards(
         self, client: Client, order: Checkout, shares: list[PaymentRequest]
     ) -> None:
         mates.pay(shares[0])

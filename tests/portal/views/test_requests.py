@@ -84,14 +84,14 @@ class TestRefusals:
             assert [one.get("checkouts?limit=x").status_code for _ in range(3)] == [422] * 3
         assert len(self.calls()) == 4
 
-    def test_leave_no_row_where_all_is_well_or_nobody_is_known(self, api: Api, held: Checkout) -> None:
+    def test_are_recorded_only_for_known_clients_with_errors(self, api: Api, held: Checkout) -> None:
         api.get(f"checkouts/{held.pk}")
         api.get("checkouts")
         api.token = "nobodys"
         assert api.get("checkouts").status_code == 401
         assert self.calls() == []
 
-    def test_are_answered_even_if_no_row_can_be_written(
+    def test_are_sent_even_if_they_cannot_be_recorded(
         self, api: Api, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(statements, "INSERT_API_CALL", "SELECT 1/0 -- %(id)s")
@@ -134,26 +134,26 @@ class TestRequests:
         (took,) = ApiCall.objects.values_list("duration_ms", flat=True)
         assert took is not None and 0 < took < 60_000
 
-    def test_of_an_unnamed_or_endless_field_are_kept(
+    def test_with_a_very_long_parameter_are_recorded(
         self, browser: Client, api: Api, captured: Checkout
     ) -> None:
         api.post(f"checkouts/{captured.pk}/capture?{'x' * 300}=1")
         (call,) = ApiCall.objects.filter(status=422)
         assert call.param == "x" * 100
 
-    def test_are_found(self, browser: Client, api: Api, unpaid: Checkout) -> None:
+    def test_can_be_searched(self, browser: Client, api: Api, unpaid: Checkout) -> None:
         api.post(f"checkouts/{unpaid.pk}/cancel", X_Request_Id="mine-2")
         for query in ("q=mine-2", f"q={unpaid.pk}", f"q={unpaid.merchant_order_id}", "outcome=accepted"):
             assert "mine-2" in log(browser, query), query
         for query in ("q=mine-3", "outcome=refused"):
             assert "No requests match" in log(browser, query), query
 
-    def test_of_a_stranger_are_not_there(self, rival: Merchant, api: Api, unpaid: Checkout) -> None:
+    def test_of_another_merchant_are_not_shown(self, rival: Merchant, api: Api, unpaid: Checkout) -> None:
         api.post(f"checkouts/{unpaid.pk}/cancel", X_Request_Id="mine-4")
         theirs = stage.browser(stage.person(rival, Role.OWNER))
         assert "mine-4" not in log(theirs) and "No requests match" in log(theirs, "q=mine-4")
 
-    def test_go_after_seven_days(self, browser: Client, api: Api, unpaid: Checkout) -> None:
+    def test_are_hidden_after_seven_days(self, browser: Client, api: Api, unpaid: Checkout) -> None:
         api.post(f"checkouts/{unpaid.pk}/cancel")
         with connection.cursor() as cursor:
             cursor.execute("UPDATE checkout_apicall SET created_at = created_at - interval '7 days 1 second'")

@@ -33,7 +33,7 @@ def link_mailed_to(address: str) -> str:
 
 
 class TestInvitation:
-    def test_brings_somebody_new_into_the_team(self, client: Client, acme: Merchant) -> None:
+    def test_adds_a_new_person_to_the_team(self, client: Client, acme: Merchant) -> None:
         client.post("/portal/team/invite", {"email": "Dora@Acme.example", "role": "developer"})
         link = link_mailed_to("Dora@Acme.example")
         guest = Client()
@@ -45,14 +45,14 @@ class TestInvitation:
         assert Client().get(link).status_code == 404, "it is good once"
         assert AuditEntry.objects.filter(action="invitation_accepted", user=dora.user).exists()
 
-    def test_keeps_no_link_that_still_works(self, client: Client) -> None:
+    def test_does_not_store_its_link(self, client: Client) -> None:
         client.post("/portal/team/invite", {"email": "dora@acme.example", "role": "viewer"})
         link = link_mailed_to("dora@acme.example")
         kept = [*OutboundEmail.objects.values(), *Invitation.objects.values(), *AuditEntry.objects.values()]
         assert link.rpartition("/")[2] not in str(kept)
 
     @pytest.mark.rule("sms.invitation")
-    def test_is_not_written_by_whoever_names_the_merchant(self, client: Client) -> None:
+    def test_does_not_contain_a_link_from_the_merchants_name(self, client: Client) -> None:
         Merchant.objects.update(name="Your bank 0800 123: log in at evil.co/x or lose your money")
         client.post("/portal/team/invite", {"email": "dora@acme.example", "role": "viewer"})
         outbox.send_due()
@@ -60,9 +60,7 @@ class TestInvitation:
         assert sent.subject == "TEST · Join Your bank log in at evilcox or"
         assert " invites you to join Your bank log in at evilcox or as viewer." in sent.body
 
-    def test_of_somebody_who_has_an_account_asks_them_to_log_in(
-        self, client: Client, rival: Merchant
-    ) -> None:
+    def test_of_a_person_with_an_account_asks_them_to_log_in(self, client: Client, rival: Merchant) -> None:
         dora = stage.person(rival, Role.OWNER, "dora@acme.example")
         client.post("/portal/team/invite", {"email": "dora@acme.example", "role": "admin"})
         link = link_mailed_to("dora@acme.example")
@@ -83,7 +81,7 @@ class TestInvitation:
             assert page.status_code == 422 and "field-error" in page.content.decode()
         assert not User.objects.filter(email="dora@acme.example").exists()
 
-    def test_ends_by_itself_or_taken_back(self, client: Client) -> None:
+    def test_ends_when_it_expires_or_is_withdrawn(self, client: Client) -> None:
         client.post("/portal/team/invite", {"email": "dora@acme.example", "role": "viewer"})
         link = link_mailed_to("dora@acme.example")
         Invitation.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
@@ -117,7 +115,7 @@ class TestInvitation:
             (None, set()),
         ],
     )
-    def test_ends_when_who_sent_it_could_not_send_it_any_more(
+    def test_ends_when_its_sender_loses_the_right_to_send_it(
         self, acme: Merchant, owner: Membership, becomes: Role | None, left: set[str]
     ) -> None:
         dora = stage.person(acme, Role.OWNER, "dora@acme.example")
@@ -128,12 +126,12 @@ class TestInvitation:
         still_open = Invitation.objects.filter(ended_at=None).values_list("email", flat=True)
         assert set(still_open) == {f"{role}@acme.example" for role in left} | {"else@acme.example"}
 
-    def test_is_sent_once(self, client: Client) -> None:
+    def test_is_not_sent_twice_to_one_address(self, client: Client) -> None:
         for _ in range(2):
             page = client.post("/portal/team/invite", {"email": "dora@acme.example", "role": "viewer"})
         assert page.status_code == 422 and Invitation.objects.count() == 1
 
-    def test_taken_back_while_it_is_open_in_a_browser_ends_well(
+    def test_withdrawn_while_it_is_open_does_not_cause_an_error(
         self, client: Client, rival: Merchant
     ) -> None:
         dora = stage.person(rival, Role.OWNER, "dora@acme.example")
@@ -146,13 +144,13 @@ class TestInvitation:
         assert Membership.objects.filter(user=dora.user).count() == 1
 
 
-def test_an_owner_alone_may_make_one(client: Client) -> None:
+def test_only_an_owner_can_appoint_an_owner(client: Client) -> None:
     page = client.get("/portal/team").content.decode()
     row = page.partition("Make a person an owner")[2].partition("</tr>")[0]
     assert re.findall(r">(yes|no)<", row) == ["yes", *["no"] * (len(Role) - 1)]
 
 
-def test_every_right_is_worded(client: Client) -> None:
+def test_every_right_has_a_description(client: Client) -> None:
     assert list(WORDS) == list(access.ROLES_BY_ACTION)
     shown = client.get("/portal/team").content.decode()
     assert [words for words in WORDS.values() if f">{words}</th>" not in shown] == []

@@ -35,7 +35,7 @@ def page(client: Client) -> str:
 @pytest.mark.django_db
 class TestPage:
     @pytest.mark.rule("trial.bounds")
-    def test_says_what_a_case_waits_for_and_stops_it(self, client: Client, acme: Merchant) -> None:
+    def test_shows_what_a_case_waits_for_and_can_stop_it(self, client: Client, acme: Merchant) -> None:
         stage.saved(acme)
         client.post(RUN, {"case": "retry"})
         assert "waits for your capture, and your 2xx to the retry, until" in " ".join(page(client).split())
@@ -67,12 +67,14 @@ class TestPage:
         assert "hx-trigger" not in ended and ">Passed</span>" in ended
         assert f"/portal/checkouts/{trial.checkout_uuid}" in ended and "?attempt=2" in ended
 
-    def test_gives_htmx_the_cases_alone(self, client: Client) -> None:
+    def test_sends_htmx_only_the_cases(self, client: Client) -> None:
         part = client.get(PAGE, headers={"HX-Request": "true", "HX-Target": "cases"}).content.decode()
         assert "case-twice" in part and "<html" not in part
 
     @pytest.mark.rule("trial.evidence")
-    def test_says_why_one_failed_and_offers_it_again(self, client: Client, acme: Merchant, api: Api) -> None:
+    def test_shows_why_a_case_failed_and_offers_it_again(
+        self, client: Client, acme: Merchant, api: Api
+    ) -> None:
         trial = backend.begin(acme, "twice")
         reason = "Your server captured twice."
         Trial.objects.filter(pk=trial.pk).update(
@@ -85,7 +87,9 @@ class TestPage:
         )
 
     @pytest.mark.rule("trial.evidence")
-    def test_stays_ticked_when_the_rows_are_gone(self, client: Client, acme: Merchant, api: Api) -> None:
+    def test_shows_a_passed_case_after_its_rows_are_deleted(
+        self, client: Client, acme: Merchant, api: Api
+    ) -> None:
         trial = backend.walk(acme, "twice", Backend(api))
         with connection.cursor() as cursor:
             for table in ("webhooks_attempt", "webhooks_delivery", "checkout_apicall"):
@@ -102,18 +106,18 @@ class TestPage:
         assert client.post(RUN, {"case": "twice"}).status_code == 404
         assert not Trial.objects.exists()
 
-    def test_knows_no_other_case(self, client: Client, acme: Merchant) -> None:
+    def test_refuses_an_unknown_case(self, client: Client, acme: Merchant) -> None:
         stage.saved(acme)
         for odd in ("", "nothing", "twice\0", "x" * 10_000):
             assert client.post(RUN, {"case": odd}).status_code == 404
 
-    def test_leads_to_the_endpoint_where_there_is_none(self, client: Client) -> None:
+    def test_links_to_the_endpoint_settings_if_there_is_none(self, client: Client) -> None:
         answer = client.post(RUN, {"case": "twice"}, follow=True)
         assert answer.redirect_chain[-1][0] == "/portal/webhooks"
         assert "Save an endpoint first" in answer.content.decode()
 
     @pytest.mark.rule("trial.bounds")
-    def test_is_for_who_may_send_test_events(self, acme: Merchant, rival: Merchant, api: Api) -> None:
+    def test_requires_the_right_to_send_test_events(self, acme: Merchant, rival: Merchant, api: Api) -> None:
         stage.saved(acme)
         viewer = stage.browser(stage.person(acme, Role.VIEWER))
         assert RUN not in page(viewer)
@@ -126,7 +130,7 @@ class TestPage:
 @pytest.mark.django_db
 @pytest.mark.rule("trial.own_order")
 class TestOwnOrder:
-    def test_is_offered_and_paid(self, client: Client, acme: Merchant) -> None:
+    def test_is_offered_and_can_be_used(self, client: Client, acme: Merchant) -> None:
         stage.saved(acme)
         assert "You can then choose it here" in page(client)
         own = factories.checkout(acme)
@@ -141,7 +145,7 @@ class TestOwnOrder:
         assert answer.headers["Location"] == f"{PAGE}?order=own#case-twice"
         assert Trial.objects.get().checkout_uuid == own.pk
 
-    def test_goes_with_a_rotation(self, client: Client, acme: Merchant) -> None:
+    def test_can_be_used_for_a_rotation(self, client: Client, acme: Merchant) -> None:
         stage.saved(acme)
         own = factories.checkout(acme)
         asked = client.post(RUN, {"case": "rotate", "order": str(own.pk)}).headers["Location"]
@@ -149,7 +153,7 @@ class TestOwnOrder:
         client.post(asked)
         assert Trial.objects.get().checkout_uuid == own.pk
 
-    def test_is_the_merchants_own(self, client: Client, acme: Merchant, rival: Merchant) -> None:
+    def test_must_belong_to_the_merchant(self, client: Client, acme: Merchant, rival: Merchant) -> None:
         stage.saved(acme)
         other = factories.checkout(rival)
         assert str(other.pk) not in client.get(f"{PAGE}?order=own").content.decode()
@@ -174,14 +178,16 @@ class TestRotation:
         assert secret in page(client) and secret not in page(client)
         assert {entry.action for entry in AuditEntry.objects.all()} == {"trial_begun", "secret_rotated"}
 
-    def test_asks_for_no_rotation_while_both_sign(self, client: Client, acme: Merchant) -> None:
+    def test_question_says_that_no_new_secret_is_made_while_two_sign(
+        self, client: Client, acme: Merchant
+    ) -> None:
         stage.saved(acme)
         assert "Rotate the signing secret?" in client.get(ROTATE).content.decode()
         subscriptions.rotate(acme)
         asked = client.get(ROTATE).content.decode()
         assert "two secrets already sign, so you get no new secret" in asked and "shown once" not in asked
 
-    def test_rotates_no_second_time_while_both_sign(self, client: Client, acme: Merchant) -> None:
+    def test_does_not_rotate_again_while_two_secrets_sign(self, client: Client, acme: Merchant) -> None:
         subscription = stage.saved(acme)
         for _ in range(2):
             client.post(ROTATE)
@@ -189,17 +195,17 @@ class TestRotation:
         assert client.post(ROTATE).headers["Location"] == f"{PAGE}#case-rotate"
         assert subscription.secrets.count() == 2 and Trial.objects.count() == 2
 
-    def test_wants_a_fresh_proof(self, acme: Merchant) -> None:
+    def test_requires_a_fresh_proof(self, acme: Merchant) -> None:
         subscription = stage.saved(acme)
         stale = stage.browser(stage.person(acme, Role.DEVELOPER), is_fresh=False)
         assert "/accounts/reauthenticate/" in stale.post(ROTATE).headers["Location"]
         assert subscription.secrets.count() == 1
 
-    def test_leads_to_the_endpoint_where_there_is_none(self, client: Client) -> None:
+    def test_links_to_the_endpoint_settings_if_there_is_none(self, client: Client) -> None:
         assert client.post(ROTATE).headers["Location"] == "/portal/webhooks"
 
     @pytest.mark.rule("trial.absent")
-    def test_is_not_there_in_production(self, client: Client, acme: Merchant, settings: Settings) -> None:
+    def test_does_not_exist_in_production(self, client: Client, acme: Merchant, settings: Settings) -> None:
         subscription = stage.saved(acme)
         settings.SANDBOX = False
         assert [client.get(ROTATE).status_code, client.post(ROTATE).status_code] == [404, 404]
@@ -208,7 +214,7 @@ class TestRotation:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.rule("trial.one")
-def test_two_presses_at_once_begin_one(acme: Merchant) -> None:
+def test_two_simultaneous_requests_start_one_trial(acme: Merchant) -> None:
     stage.saved(acme)
     clients = [stage.browser(stage.person(acme, role)) for role in (Role.DEVELOPER, Role.OWNER)]
 

@@ -71,7 +71,7 @@ class TestEndpoint:
 
 class TestReceivers:
     @pytest.mark.parametrize("language", ["python", "node", "typescript", "php"])
-    def test_show_what_checks_a_signature_and_lead_to_the_rest(self, client: Client, language: str) -> None:
+    def test_show_the_signature_check_and_link_to_the_whole_file(self, client: Client, language: str) -> None:
         page = client.get(f"/portal/webhooks?code={language}").content.decode()
         shown = page.split('class="code code-alone"', 1)[1].split("</pre>")[0]
         assert "verify(" in shown and "capture" not in shown and 10 < shown.count("\n") < 30
@@ -80,7 +80,7 @@ class TestReceivers:
 
 
 class TestHealth:
-    def test_stands_beside_the_endpoint(self, client: Client, acme: Merchant) -> None:
+    def test_is_shown_next_to_the_endpoint(self, client: Client, acme: Merchant) -> None:
         saved(acme)
         for http_status, error in ((200, None), (503, "HTTP 503")):
             outbox.emit(acme, EventType.VOIDED, {}, at=clock.now())
@@ -132,7 +132,7 @@ class TestSecret:
         client.post("/portal/webhooks/revoke")
         assert "secrets sign for" not in client.get("/portal/webhooks").content.decode()
 
-    def test_stands_in_no_audit_and_no_mail(self, client: Client, acme: Merchant) -> None:
+    def test_is_not_in_the_audit_log_or_in_a_mail(self, client: Client, acme: Merchant) -> None:
         saved(acme)
         page = client.post("/portal/webhooks/rotate", follow=True).content.decode()
         (secret,) = re.findall(r"whsec_[A-Za-z0-9+/=]{10,}", page)
@@ -154,7 +154,9 @@ class TestTestEvent:
         part = client.get(address, headers={"HX-Request": "true", "HX-Target": "answer"}).content.decode()
         assert "upstream unavailable" in part and "<html" not in part
 
-    def test_counts_in_the_figures_which_come_with_its_answer(self, client: Client, acme: Merchant) -> None:
+    def test_counts_in_the_figures_that_are_sent_with_its_response(
+        self, client: Client, acme: Merchant
+    ) -> None:
         saved(acme)
         address = client.post("/portal/webhooks/test")["Location"].split("#")[0]
         of_answer = {"HX-Request": "true", "HX-Target": "answer"}
@@ -220,7 +222,7 @@ class TestTestEvent:
         assert not Event.objects.exists()
 
 
-def test_the_receivers_are_the_ones_to_download(client: Client) -> None:
+def test_the_receivers_shown_are_the_downloadable_files(client: Client) -> None:
     """The page shows the code of the receivers that merchants can download.
 
     tests/webhooks/receivers/test_receiver.py tests these files with the vectors.

@@ -74,7 +74,7 @@ class TestDeliveries:
             ("status", "Delivered"),
         ],
     )  # fmt: skip
-    def test_refuses_a_query_that_makes_no_sense(self, api: Api, param: str, value: str) -> None:
+    def test_refuses_an_invalid_query(self, api: Api, param: str, value: str) -> None:
         refused(api.get(f"{self.LOG}?{param}={value}"), 422, "validation_failed", param)
 
     @pytest.mark.parametrize(
@@ -82,11 +82,13 @@ class TestDeliveries:
         ["", "garbage", "%00", "a:b:c", "é", "MSBPUiAxPTE7LS0=", "' OR 1=1 --", "%F0%9F%8E%9F", "x" * 10_000],
         ids=lambda text: text[:9],
     )
-    def test_refuses_a_cursor_that_is_not_its_own(self, api: Api, text: str) -> None:
+    def test_refuses_an_invalid_cursor(self, api: Api, text: str) -> None:
         refused(api.get(f"{self.LOG}?cursor={text}"), 400, "invalid_cursor")
 
     @pytest.mark.rule("list.cursor")
-    def test_refuses_a_strangers_anothers_and_a_mangled_cursor(self, api: Api, rival_api: Api) -> None:
+    def test_refuses_a_cursor_that_is_foreign_from_another_list_or_changed(
+        self, api: Api, rival_api: Api
+    ) -> None:
         log_attempts(api.merchant, 2)
         own = api.get(f"{self.LOG}?limit=1").json()["data"]["next_cursor"]
         assert api.get(f"{self.LOG}?cursor={own}").status_code == 200
@@ -116,7 +118,7 @@ class TestDeliveries:
 
     @pytest.mark.rule("log.entries", "secret.retention")
     @pytest.mark.parametrize("model", [Delivery, Event])
-    def test_leaves_out_what_has_just_been_dropped(
+    def test_leaves_out_deliveries_that_were_just_deleted(
         self, api: Api, model: type[Delivery] | type[Event]
     ) -> None:
         gone, stays = log_attempts(api.merchant, 2)
@@ -151,7 +153,7 @@ class TestDeliveries:
             more = f"?limit=2&cursor={page['next_cursor']}" if page["next_cursor"] else ""
         assert seen == [str(row.delivery.event_id) for row in reversed(made)]
 
-    def test_pages_hold_fifty_unless_told_and_two_hundred_at_most(self, api: Api) -> None:
+    def test_pages_have_fifty_rows_by_default_and_two_hundred_at_most(self, api: Api) -> None:
         log_attempts(api.merchant, 51)
         assert len(api.get(self.LOG).json()["data"]["deliveries"]) == 50
         assert len(api.get(f"{self.LOG}?limit=200").json()["data"]["deliveries"]) == 51

@@ -66,7 +66,7 @@ def dated(event: Event, **facts: Any) -> Event:
 @pytest.mark.django_db
 @pytest.mark.rule("events.feed")
 class TestTheFeed:
-    def test_has_the_envelope_as_it_is_sent_without_a_subscription_too(
+    def test_has_the_sent_envelope_even_without_a_subscription(
         self, api: Api, held: Checkout, rival: Merchant
     ) -> None:
         happen(rival)
@@ -76,7 +76,7 @@ class TestTheFeed:
         assert page(api)["events"] == [{"event": json.loads(event.plain_body), "delivery_status": "none"}]
         assert event.plain_body in api.get("events").content, "byte for byte"
 
-    def test_says_what_became_of_each_delivery(self, api: Api) -> None:
+    def test_shows_the_status_of_each_delivery(self, api: Api) -> None:
         register(api.merchant, "checkout.voided", "marketing.opted_in")
         wanted, unwanted = happen(api.merchant), happen(api.merchant, EventType.AUTHORIZED)
         age()
@@ -87,7 +87,7 @@ class TestTheFeed:
             Delivery.objects.update(status=status)
             assert statuses(page(api)) == [status, "none"]
 
-    def test_tells_a_captured_holds_delivery_superseded(
+    def test_shows_a_captured_holds_delivery_as_superseded(
         self, api: Api, at: Callable[[str], Checkout]
     ) -> None:
         register(api.merchant)
@@ -95,7 +95,7 @@ class TestTheFeed:
         age()
         assert statuses(page(api)) == ["superseded"]
 
-    def test_has_no_test(self, api: Api) -> None:
+    def test_excludes_test_events(self, api: Api) -> None:
         happen(api.merchant, EventType.TEST)
         voided = happen(api.merchant)
         age()
@@ -127,7 +127,7 @@ class TestTheFeed:
             ("status", "delivered"),
         ],
     )
-    def test_refuses_a_query_that_makes_no_sense(self, api: Api, param: str, value: str) -> None:
+    def test_refuses_an_invalid_query(self, api: Api, param: str, value: str) -> None:
         refused(api.get(f"events?{param}={value}"), 422, "validation_failed", param)
 
     def test_needs_its_scope(self, api: Api) -> None:
@@ -135,7 +135,7 @@ class TestTheFeed:
         refused(api.get("events"), 403, "insufficient_scope")
 
     @pytest.mark.rule("api.statements")
-    def test_asks_as_much_however_many_there_are(self, api: Api) -> None:
+    def test_costs_the_same_for_any_number_of_events(self, api: Api) -> None:
         register(api.merchant)
         api.get("events")
         counts = []
@@ -152,7 +152,7 @@ class TestTheFeed:
 @pytest.mark.django_db
 @pytest.mark.rule("events.order")
 class TestTheOrder:
-    def test_is_that_of_writing_whatever_dates_and_ids_say(self, api: Api) -> None:
+    def test_is_the_order_of_writing_regardless_of_dates_and_ids(self, api: Api) -> None:
         now = clock.now()
         made = [
             Event.objects.create(
@@ -182,7 +182,7 @@ class TestTheOrder:
         later = [happen(api.merchant).pk]
         polling.until(lambda: ids(after(api, found, "limit=2")) == later, within=3, what="it is listed")
 
-    def test_goes_on_among_old_rows_that_have_one_moment(self, api: Api) -> None:
+    def test_continues_among_old_rows_of_one_moment(self, api: Api) -> None:
         made = [self.written_before(api, days) for days in (9, 6, 3)]
         Event.objects.update(written_at=clock.now() - HOUR)
         since = clock.iso(clock.now() - 10 * DAY)
@@ -200,7 +200,7 @@ class TestTheOrder:
         Event.objects.create(id=made, merchant=api.merchant, type="checkout.voided", body=body, created_at=at)
         return made
 
-    def test_goes_on_from_where_nothing_was(self, api: Api) -> None:
+    def test_continues_from_an_empty_page(self, api: Api) -> None:
         found = page(api)
         assert ids(found) == []
         made = [happen(api.merchant).pk]
@@ -212,7 +212,7 @@ class TestTheOrder:
 @pytest.mark.django_db
 @pytest.mark.rule("events.from")
 class TestTheBeginning:
-    def test_is_a_day_ago_unless_it_is_said(self, api: Api) -> None:
+    def test_is_a_day_ago_by_default(self, api: Api) -> None:
         made = [happen(api.merchant) for _ in range(3)]
         for event, ago in zip(made, (25 * HOUR, 23 * HOUR, 0 * HOUR), strict=True):
             at = clock.now() - ago - 5 * SECOND
@@ -228,7 +228,7 @@ class TestTheBeginning:
         refused(api.get(f"events?created_after={beyond}"), 422, "validation_failed", "created_after")
         assert ids(page(api, "created_after=9999-12-31T23:59:59Z")) == []
 
-    def test_leaves_out_nothing_that_is_noticed_later(self, api: Api) -> None:
+    def test_leaves_out_no_event_that_is_written_later(self, api: Api) -> None:
         """Check that the cursor also returns an event that is written long after it happened.
 
         Here, the hold lapsed two days ago, but its event is written only after the first call.
@@ -240,7 +240,7 @@ class TestTheBeginning:
         assert ids(page(api)) == [], "who begins by now, begins with what has happened in a day"
 
     @pytest.mark.rule("list.cursor")
-    def test_cursor_is_good_for_its_merchant_and_filters_alone(self, api: Api, rival_api: Api) -> None:
+    def test_cursor_is_valid_only_for_its_merchant_and_filters(self, api: Api, rival_api: Api) -> None:
         since, about = clock.iso(clock.now() - HOUR), uuid4()
         filters = f"type=checkout.voided&checkout_uuid={about}&created_after={since}"
         own = page(api, filters)["next_cursor"]
@@ -262,14 +262,14 @@ class TestTheBeginning:
         for wrong in ("", "garbage", "%00", plain[:-1], f"{plain}=", "x" * 10_000):
             refused(api.get(f"events?cursor={wrong}"), 400, "invalid_cursor")
 
-    def test_kept_for_long_is_good(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_with_an_old_cursor_is_valid(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
         since = clock.iso(clock.now() - 29 * DAY)
         found = page(api, f"created_after={since}")
         monkeypatch.setattr("webhooks.api.events.LONGEST_PERIOD", DAY)
         refused(api.get(f"events?created_after={since}"), 422, "validation_failed", "created_after")
         page(api, f"created_after={since}&cursor={found['next_cursor']}")
 
-    def test_since_which_events_were_dropped_is_refused(self, api: Api) -> None:
+    def test_with_a_cursor_from_before_deleted_events_is_refused(self, api: Api) -> None:
         today, scope = clock.now().date(), f"events:{api.merchant.pk}::"
         partitions.make(EVENTS, today - 25 * DAY, today)
         good, late = (
@@ -319,7 +319,7 @@ class TestPersonalData:
             "data": None,
         }
 
-    def test_of_a_hold_there_is_none(self, api: Api, held: Checkout) -> None:
+    def test_is_not_part_of_events_of_a_hold(self, api: Api, held: Checkout) -> None:
         cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
         age()
         assert all(listed["event"]["data"] for listed in page(api)["events"])
@@ -329,7 +329,7 @@ class TestPersonalData:
 @pytest.mark.rule("events.order")
 class TestAWriterWhoIsHeldOpen:
     @pytest.mark.parametrize("seconds", [0.5, pytest.param(20.0, marks=pytest.mark.long)])
-    def test_is_waited_for(self, api: Api, rival_api: Api, seconds: float) -> None:
+    def test_holds_back_later_events_until_it_commits(self, api: Api, rival_api: Api, seconds: float) -> None:
         starts = {reader: page(reader) for reader in (api, rival_api)}
         slow: dict[Api, UUID] = {}
         written, go_on = threading.Event(), threading.Event()

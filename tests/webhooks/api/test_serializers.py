@@ -84,7 +84,7 @@ def hosted(settings: Settings) -> None:
 
 class TestUrl:
     @pytest.mark.parametrize("url", MALFORMED, ids=lambda url: repr(url)[:30])
-    def test_that_is_none_is_refused(self, api: Api, url: Any) -> None:
+    def test_that_is_invalid_is_refused(self, api: Api, url: Any) -> None:
         refuse(api, "url", url=url)
 
     @pytest.mark.rule("target.public")
@@ -96,7 +96,7 @@ class TestUrl:
         assert not re.search(r"\d+\.\d+\.\d+", error["details"][0]["message"])
 
     @pytest.mark.rule("api.all_fields")
-    def test_is_named_beside_every_other_wrong_field(self, api: Api) -> None:
+    def test_is_named_together_with_every_other_invalid_field(self, api: Api) -> None:
         answer = subscribe(api, url="http://shop.example/x", event_types=["x"])
         details = answer.json()["error"]["details"]
         assert [detail["param"] for detail in details] == ["url", "event_types[0]"]
@@ -118,7 +118,7 @@ class TestEventTypes:
         ],
         ids=lambda types: repr(types)[:20],
     )
-    def test_that_are_no_list_are_refused(self, api: Api, event_types: Any) -> None:
+    def test_that_are_not_a_list_are_refused(self, api: Api, event_types: Any) -> None:
         refuse(api, "event_types", event_types=event_types)
 
     @pytest.mark.rule("subscription.types")

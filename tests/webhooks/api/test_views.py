@@ -14,7 +14,7 @@ from webhooks import subscriptions
 from webhooks.models import SigningSecret
 
 
-def test_that_somebody_else_is_changing_may_be_asked_for_again(
+def test_a_change_during_another_one_is_a_503_that_can_be_retried(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Check that a lock timeout is answered with 503 and Retry-After.
@@ -49,7 +49,7 @@ class TestSubscription:
         assert api.get(PATH).json() == again.json()
         assert SigningSecret.objects.get().secret == first.json()["data"]["signing_secret"]
 
-    def test_is_of_its_merchant_alone(self, api: Api, rival_api: Api) -> None:
+    def test_belongs_only_to_its_merchant(self, api: Api, rival_api: Api) -> None:
         subscribe(api)
         with nothing_moves():
             refused(rival_api.get(PATH), 404, "subscription_not_found")
@@ -71,7 +71,7 @@ class TestRotate:
 
     @pytest.mark.rule("rotation.revoke")
     @pytest.mark.parametrize("flag", ["true", "", 1, 0, None, [], {}], ids=repr)
-    def test_takes_a_boolean_alone(self, api: Api, flag: Any) -> None:
+    def test_accepts_only_a_boolean(self, api: Api, flag: Any) -> None:
         subscribe(api)
         with nothing_moves():
             answer = api.post(self.ROTATE, {"revoke_previous": flag})
@@ -89,7 +89,7 @@ class TestRotate:
             ("false", {"revoke_previous": True}),
         ],
     )
-    def test_refuses_an_address_that_says_something_else(
+    def test_refuses_a_query_that_contradicts_the_body(
         self, api: Api, query: str, body: dict[str, Any]
     ) -> None:
         subscribe(api)
@@ -109,7 +109,7 @@ class TestRotate:
             ("?revoke_previous=false", {"colour": "green"}, False),
         ],
     )
-    def test_says_until_when_the_previous_one_signs(
+    def test_shows_until_when_the_previous_secret_signs(
         self, api: Api, query: str, body: dict[str, Any] | None, revokes: bool
     ) -> None:
         first = subscribe(api).json()["data"]["signing_secret"]
@@ -118,7 +118,7 @@ class TestRotate:
         assert rotated["signing_secret"] != first
         assert (rotated["previous_secret_expires_at"] is None) == revokes
 
-    def test_ten_times_leaves_the_first_three(self, api: Api) -> None:
+    def test_ten_times_keeps_only_the_first_three_secrets(self, api: Api) -> None:
         first = subscribe(api).json()["data"]["signing_secret"]
         answers = [api.post(self.ROTATE) for _ in range(10)]
         made = [answer.json()["data"]["signing_secret"] for answer in answers[:2]]

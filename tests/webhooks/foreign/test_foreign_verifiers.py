@@ -99,7 +99,7 @@ def signatures(headers: Mapping[str, str]) -> tuple[int, int]:
 
 class TestADelivery:
     @pytest.mark.rule("signing.foreign", "signing.standard")
-    def test_passes_all_and_none_once_it_was_changed_or_is_stale(self, shop: Shop) -> None:
+    def test_is_accepted_by_all_verifiers_and_refused_by_all_if_changed_or_stale(self, shop: Shop) -> None:
         received = shop.receive()
         now = int(time.time())
         assert signatures(received.headers) == (1, 1)
@@ -110,7 +110,7 @@ class TestADelivery:
         assert shop.verdicts(signed_at(received, now - 290)) == ACCEPTED_BY_ALL
         assert shop.verdicts(signed_at(received, now - 301)) == REFUSED_BY_ALL
 
-    def test_passes_with_either_secret_in_the_grace_and_with_the_new_one_alone_after_it(
+    def test_is_accepted_with_both_secrets_in_the_grace_period_and_then_with_the_new_one(
         self, shop: Shop
     ) -> None:
         rotated = subscriptions.rotate(shop.merchant)
@@ -129,7 +129,7 @@ class TestADelivery:
         assert shop.verdicts(late) == REFUSED_BY_ALL
         assert shop.verdicts(late._replace(secret=rotated.signing_secret)) == ACCEPTED_BY_ALL
 
-    def test_passes_with_the_new_secret_alone_as_soon_as_the_old_one_is_revoked(self, shop: Shop) -> None:
+    def test_is_accepted_only_with_the_new_secret_once_the_old_one_is_revoked(self, shop: Shop) -> None:
         assert shop.verdicts(shop.receive()) == ACCEPTED_BY_ALL
         rotated = subscriptions.rotate(shop.merchant, revoke_previous=True)
         received = shop.receive()

@@ -51,7 +51,7 @@ class TestWaiting:
         (one,) = claimed()
         assert one.url == THEIRS and one.event_type == EventType.OPTED_IN
 
-    def test_keeps_no_other_event_back(self, acme: Merchant) -> None:
+    def test_does_not_delay_other_events(self, acme: Merchant) -> None:
         keep(acme, THEIRS, is_approved=False)
         opt_in(acme)
         outbox.emit(acme, EventType.VOIDED, {}, at=clock.now())
@@ -65,7 +65,7 @@ class TestWaiting:
         keep(acme, OURS, is_approved=True)
         assert [one.url for one in claimed()] == [OURS]
 
-    def test_begins_for_an_attempt_under_way_when_it_fails(self, acme: Merchant) -> None:
+    def test_starts_for_an_attempt_in_progress_when_it_fails(self, acme: Merchant) -> None:
         keep(acme, OURS, is_approved=True)
         opt_in(acme)
         under_way = claimed()
@@ -88,7 +88,7 @@ class TestWaiting:
         outbox.emit(acme, EventType.VOIDED, {}, at=clock.now())
         assert [one.event_type for one in claimed()] == [EventType.VOIDED]
 
-    def test_holds_for_a_delivery_that_is_sent_again(self, acme: Merchant) -> None:
+    def test_applies_to_a_delivery_that_is_sent_again(self, acme: Merchant) -> None:
         keep(acme, OURS, is_approved=True)
         first = opt_in(acme)
         answered(claimed(), 200)
@@ -173,7 +173,9 @@ class TestKey:
     @pytest.mark.parametrize(
         ("role", "is_approved"), [(Role.OWNER, True), (Role.ADMIN, True), (Role.DEVELOPER, False)]
     )
-    def test_of_a_person_approves_as_they_do(self, acme: Merchant, role: Role, is_approved: bool) -> None:
+    def test_approves_with_the_rights_of_its_creator(
+        self, acme: Merchant, role: Role, is_approved: bool
+    ) -> None:
         made = keys.create(stage.person(acme, role), "Key", ["webhooks:write"])
         assert self.api(made).post("webhooks/subscription", self.URL).status_code == 201
         assert Subscription.objects.get().is_approved == is_approved
@@ -185,7 +187,7 @@ class TestKey:
         self.api(made).post("webhooks/subscription", self.URL)
         assert not Subscription.objects.get().is_approved, "the developer knows a secret of this key"
 
-    def test_whose_developer_secret_was_replaced_approves_again(self, acme: Merchant) -> None:
+    def test_approves_again_once_an_owner_has_replaced_a_developers_secret(self, acme: Merchant) -> None:
         owner, developer = stage.person(acme, Role.OWNER), stage.person(acme, Role.DEVELOPER)
         made = keys.create(developer, "Key", ["webhooks:write"])
         owned = keys.rotate(owner, made.client.pk)
@@ -193,9 +195,7 @@ class TestKey:
         self.api(owned).post("webhooks/subscription", self.URL)
         assert Subscription.objects.get().is_approved
 
-    def test_leaves_a_developer_no_token_once_the_owner_has_stopped_their_secret(
-        self, acme: Merchant
-    ) -> None:
+    def test_gives_no_token_for_a_developers_stopped_secret(self, acme: Merchant) -> None:
         owner, developer = stage.person(acme, Role.OWNER), stage.person(acme, Role.DEVELOPER)
         developers = self.api(keys.create(developer, "Key", ["webhooks:write"]))
         keys.rotate(owner, developers.key.client.pk)
@@ -233,7 +233,7 @@ class TestPortal:
         assert Subscription.objects.get().is_approved
 
     @pytest.mark.parametrize("role", [Role.VIEWER, None])
-    def test_reads_the_role_again_after_the_address_was_checked(
+    def test_checks_the_role_again_after_the_address_check(
         self, acme: Merchant, monkeypatch: pytest.MonkeyPatch, role: Role | None
     ) -> None:
         """Check that the role is read again after the check of the address.

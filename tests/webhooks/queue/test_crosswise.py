@@ -40,14 +40,14 @@ def at_once(verb: Callable[[], Returned]) -> list[Returned]:
 
 
 @pytest.mark.rule("subscription.one")
-def test_first_registrations_at_once_make_one_subscription_whose_secret_one_of_them_is_told() -> None:
+def test_simultaneous_registrations_create_one_subscription_and_one_secret() -> None:
     acme = Merchant.objects.create(name="Acme")
     told = at_once(lambda: factories.subscribe(acme, url="http://127.0.0.1:9/hooks", event_types=["*"]))
     (secret,) = [registered.signing_secret for registered in told if registered.signing_secret]
     assert [kept.secret for kept in Subscription.objects.get(merchant=acme).secrets.all()] == [secret]
 
 
-def test_of_rotations_at_once_two_are_made_and_the_others_told_when() -> None:
+def test_of_simultaneous_rotations_two_succeed_and_the_others_are_refused() -> None:
     acme = subscribe()
 
     def rotate() -> str | None:
@@ -65,7 +65,7 @@ def test_of_rotations_at_once_two_are_made_and_the_others_told_when() -> None:
     assert len(signing) == 3 and signing > set(told)
 
 
-def test_ending_a_subscription_never_waits_crosswise_for_a_void(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ending_a_subscription_never_deadlocks_with_a_void(monkeypatch: pytest.MonkeyPatch) -> None:
     acme, checkout, now = subscribe(), uuid4(), clock.now()
     until = now + timedelta(seconds=100)
     outbox.emit(acme.merchant, EventType.AUTHORIZED, {}, at=now, checkout_uuid=checkout, valid_until=until)
@@ -121,7 +121,7 @@ def apart(verb: Callable[[], Returned]) -> Callable[[], Returned]:
 
 
 @pytest.mark.rule("event.superseded")
-def test_a_hold_that_ends_while_its_attempt_ends_is_told_no_more() -> None:
+def test_a_hold_that_ends_during_a_record_of_its_attempt_is_not_sent_again() -> None:
     due, checkout = hold()
     claimed = claim_one()
     with ThreadPoolExecutor(1) as pool:
@@ -135,7 +135,7 @@ def test_a_hold_that_ends_while_its_attempt_ends_is_told_no_more() -> None:
 
 
 @pytest.mark.rule("event.superseded")
-def test_a_hold_that_ends_while_its_attempt_begins_is_told_no_more() -> None:
+def test_a_hold_that_ends_during_the_start_of_its_attempt_is_not_sent_again() -> None:
     """Check that the delivery is not retried.
 
     The attempt fails before other transactions can see the end of the hold.
@@ -165,7 +165,7 @@ def test_a_hold_that_ends_while_its_attempt_begins_is_told_no_more() -> None:
 
 
 @pytest.mark.rule("resend.confirmed")
-def test_a_hold_that_ends_while_its_parked_word_is_sent_again_with_others_is_left_out() -> None:
+def test_a_hold_that_ends_during_a_resend_of_several_is_left_out() -> None:
     due, checkout = hold()
     record(claim_one(), 404, "HTTP 404")
     resend = apart(lambda: resending.resend_selected(due.merchant, [due.pk], cause=CAUSE))

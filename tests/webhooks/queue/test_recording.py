@@ -19,7 +19,7 @@ class TestTrouble:
         lease = (claimed.delivery_id, claimed.lease_token)
         return due, delivery.Result(*lease, 200, None, 5, excerpt)
 
-    def test_leaves_out_the_receivers_words_when_they_cannot_be_written(
+    def test_omits_the_receivers_response_if_it_cannot_be_stored(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(delivery_sender, "RECORD_PAUSES", (0.0, 0.0, 0.0))
@@ -30,7 +30,7 @@ class TestTrouble:
         due.refresh_from_db()
         assert (due.status, due.attempts.get().response_excerpt) == ("delivered", "")
 
-    def test_of_one_result_costs_no_other(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_with_one_result_does_not_lose_the_others(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(delivery_sender, "RECORD_PAUSES", (0.0, 0.0, 0.0))
         (unknown, never), (poisoned, silenced), (fine, whole) = (
             self.claimed(),

@@ -75,7 +75,7 @@ class TestEntry:
         pass
 
     @pytest.mark.rule("log.entries", "log.words")
-    def test_tells_each_attempt_as_it_was(self, api: Api) -> None:
+    def test_shows_each_attempt_with_its_result(self, api: Api) -> None:
         due = happen(api.merchant, EventType.VOIDED)
         record(claim_one(), 500, "HTTP 500", 37)
         due.refresh_from_db()
@@ -108,7 +108,7 @@ class TestEntry:
         }
 
     @pytest.mark.rule("log.words")
-    def test_tells_the_next_attempt_at_the_newest_alone(self, api: Api) -> None:
+    def test_shows_the_next_attempt_only_at_the_newest_one(self, api: Api) -> None:
         due = happen(api.merchant, EventType.VOIDED)
         for _ in range(2):
             Delivery.objects.update(next_attempt_at=clock.now())
@@ -117,7 +117,7 @@ class TestEntry:
         shown = [(entry["attempt_number"], entry["next_attempt_at"]) for entry in self.log(api)]
         assert shown == [(2, clock.iso(due.next_attempt_at)), (1, None)]
 
-    def test_of_no_checkout_names_none(self, api: Api) -> None:
+    def test_of_a_test_event_names_no_checkout(self, api: Api) -> None:
         outbox.emit(api.merchant, EventType.TEST, {}, at=clock.now())
         record(claim_one(), 200)
         assert self.log(api)[0]["checkout_uuid"] is None

@@ -74,7 +74,7 @@ class TestSending:
         assert canary.visits == 3
 
     @pytest.mark.rule("target.every_address")
-    def test_refuses_every_literal(self, canary: Canary) -> None:
+    def test_refuses_every_internal_address_literal(self, canary: Canary) -> None:
         assert post(canary, LITERALS) == dict.fromkeys(LITERALS, NOT_ALLOWED)
         assert canary.visits == 0
 
@@ -86,30 +86,30 @@ class TestSending:
         assert set(post(canary, spellings, allow_loopback=allow_loopback).values()) == {NOT_ALLOWED}
         assert canary.visits == 0
 
-    def test_never_follows_an_odd_spelling(self, canary: Canary) -> None:
+    def test_never_reaches_the_canary_by_an_unusual_spelling(self, canary: Canary) -> None:
         assert set(post(canary, ODD).values()) <= {NOT_ALLOWED, NOT_VALID, UNKNOWN, NOT_SENT}
         assert canary.visits == 0
 
     @pytest.mark.parametrize("scheme", ["http", "https"])
-    def test_refuses_a_name_that_leads_inside(self, scheme: str, canary: Canary) -> None:
+    def test_refuses_a_name_that_resolves_to_an_internal_address(self, scheme: str, canary: Canary) -> None:
         for address in forbidden.INTERNAL:
             got = post(canary, ["shop.example.com", "127.0.0.1.nip.io"], Names([address]), scheme=scheme)
             assert set(got.values()) == {NOT_ALLOWED}, address
         assert canary.visits == 0
 
     @pytest.mark.rule("target.every_address")
-    def test_refuses_a_mixed_answer_whole(self, canary: Canary) -> None:
+    def test_refuses_a_name_that_resolves_to_public_and_internal_addresses(self, canary: Canary) -> None:
         for mixed in (["1.1.1.1", "127.0.0.1"], ["127.0.0.1", "1.1.1.1"], ["2606:4700::1", "::1"]):
             assert post(canary, ["shop.example.com"], Names(mixed)) == {"shop.example.com": NOT_ALLOWED}
         assert canary.visits == 0
 
     @pytest.mark.rule("target.each_connection")
-    def test_refuses_an_answer_that_changes_before_the_connection_is_made(self, canary: Canary) -> None:
+    def test_refuses_a_name_whose_address_changes_before_the_connection(self, canary: Canary) -> None:
         names = FickleNames(["1.1.1.1"])
         assert post(canary, ["shop.example.com"], names) == {"shop.example.com": NOT_ALLOWED}
         assert (names.asked, canary.visits) == (1, 0)
 
-    def test_asks_the_name_servers_anew_for_each_connection(self, canary: Canary) -> None:
+    def test_resolves_the_name_again_for_each_connection(self, canary: Canary) -> None:
         names = Names(["127.0.0.1"], ["10.0.0.1"])
         assert post(canary, ["a.example.com", "a.example.com."], names, allow_loopback=True) == {
             "a.example.com": None,
@@ -125,7 +125,7 @@ class TestSending:
 @pytest.mark.rule("target.redirects")
 class TestRedirects:
     @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-    def test_are_answers_and_never_followed(self, status: int, canary: Canary) -> None:
+    def test_count_as_responses_and_are_never_followed(self, status: int, canary: Canary) -> None:
         """Check that redirects are not followed, even if the address check would allow their target."""
         places = [
             *(

@@ -59,7 +59,7 @@ async def post_unaccepted(**settings: float) -> transport.Answer:
 
 class TestSlow:
     @pytest.mark.rule("delivery.deadline")
-    def test_ends_at_the_deadline_and_is_left(self) -> None:
+    def test_ends_at_the_deadline_and_its_connection_is_closed(self) -> None:
         async def attack(hostility: Hostility) -> tuple[str, transport.Answer, int]:
             async with receiving(hostility.behaviour, reads=hostility.reads) as receiver:
                 async with transport.open_pool(allow_loopback=True, tls=TLS) as pool:
@@ -82,12 +82,12 @@ class TestSlow:
     def test_a_connection_that_is_never_accepted_ends_at_the_deadline(self) -> None:
         assert verdict(transport.run(post_unaccepted(deadline_seconds=DEADLINE))) == TIMED_OUT
 
-    def test_the_body_gets_what_is_left_of_the_deadline(self) -> None:
+    def test_a_body_is_read_at_most_until_the_deadline(self) -> None:
         answer, _ = posted(hostile.forever(b"a", after=hostile.LONG, pause=0.02), deadline_seconds=DEADLINE)
         assert verdict(answer) == (200, None)
         assert 290 <= answer.duration_ms < 1500
 
-    def test_a_body_gets_its_own_time_at_most(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_body_is_read_at_most_for_its_own_time_limit(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(transport, "BODY_SECONDS", 0.2)
         answer, _ = posted(hostile.forever(b"a", after=hostile.LONG, pause=0.02))
         assert verdict(answer) == (200, None) and answer.excerpt.startswith("aa")
@@ -106,7 +106,7 @@ class TestSlow:
 
 class TestHostile:
     @pytest.mark.parametrize("hostility", hostile.all_but_slow(), ids=by_name)
-    def test_ends_with_a_verdict_in_words(
+    def test_ends_with_a_readable_verdict(
         self, hostility: Hostility, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(transport, "BODY_SECONDS", 0.2)
@@ -136,7 +136,9 @@ class TestHostile:
     @pytest.mark.parametrize(
         ("length", "said"), [(16 * 1024, (200, None)), (16 * 1024 + 1, (None, hostile.TOO_LONG))]
     )
-    def test_head_and_body_share_what_is_read(self, length: int, said: tuple[int | None, str | None]) -> None:
+    def test_head_and_body_share_one_size_limit(
+        self, length: int, said: tuple[int | None, str | None]
+    ) -> None:
         head = hostile.RECEIVED + b"Content-Length: 6\r\nX-A: "
         answer, _ = posted(answering(head.ljust(length - 4, b"a") + b"\r\n\r\nthanks"))
         assert verdict(answer) == said and not answer.excerpt

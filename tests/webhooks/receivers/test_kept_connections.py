@@ -81,14 +81,14 @@ class TestKeeping:
         """Raise STALE_SECONDS, so that a slow machine does not change the results."""
         monkeypatch.setattr(connections, "STALE_SECONDS", 60.0)
 
-    def test_is_for_the_next_delivery(self) -> None:
+    def test_reuses_the_connection_for_the_next_delivery(self) -> None:
         assert posts(answering(OK)) == (["200", "200"], 1, 2)
 
     @pytest.mark.parametrize("with_reset", [False, True], ids=["closed", "reset"])
-    def test_what_the_receiver_drops_is_replaced_within_the_attempt(self, with_reset: bool) -> None:
+    def test_replaces_a_dropped_connection_within_the_attempt(self, with_reset: bool) -> None:
         assert posts(hanging_up_on_second(with_reset=with_reset)) == (["200", "200"], 2, 3)
 
-    def test_a_receiver_that_hangs_up_over_every_request_gets_it_twice_at_most(self) -> None:
+    def test_sends_a_request_twice_at_most_if_the_receiver_hangs_up(self) -> None:
         """Check the limit of two requests while the sender keeps several connections to the receiver.
 
         More repetitions would be harmful, because a receiver might process each request that it gets.
@@ -112,7 +112,7 @@ class TestKeeping:
 
         assert transport.run(scenario()) == ("the connection was closed before an answer", 2)
 
-    def test_what_the_receiver_drops_is_replaced_by_a_new_connection_not_by_another_kept_one(self) -> None:
+    def test_replaces_a_dropped_connection_by_a_new_one(self) -> None:
         """Check that no other kept connection is tried. A receiver that restarts drops all connections."""
         seen: set[asyncio.StreamWriter] = set()
 
@@ -134,7 +134,7 @@ class TestKeeping:
 
         assert transport.run(scenario()) == (200, 6)
 
-    def test_a_408_to_nobody_that_crosses_a_request_is_no_answer_to_it(self) -> None:
+    def test_an_unsolicited_408_during_a_request_does_not_count_as_its_response(self) -> None:
         assert posts(first(answering(OK), first(answering(TOO_LATE), answering(OK)))) == (
             ["200", "200"],
             2,
@@ -146,7 +146,7 @@ class TestKeeping:
         waiting = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n"
         assert posts(first(answering(OK), answering(waiting))) == (["200", "408"], 1, 2)
 
-    def test_a_receiver_that_hangs_up_over_a_request_gets_it_once(
+    def test_sends_a_request_once_if_the_receiver_hangs_up_late(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         closed = "the connection was closed before an answer"
@@ -222,12 +222,12 @@ class TestPoison:
             *("a blank line", "an interim answer", "with a 204", "after a 204", "nonsense", "upgrade"),
         ],
     )
-    def test_is_never_taken_for_the_next_answer(self, packets: Sequence[bytes]) -> None:
+    def test_never_counts_as_the_next_response(self, packets: Sequence[bytes]) -> None:
         answers, used, _ = posts(first(answering(*packets), answering(NEXT)), settles=True)
         assert answers[0] in ("200", "204") and answers[1] == "503"
         assert used == 2
 
-    def test_a_408_to_nobody_is_no_answer(self) -> None:
+    def test_an_unsolicited_408_does_not_count_as_a_response(self) -> None:
         answers, _, _ = posts(first(answering(OK, TOO_LATE), answering(OK)), settles=True)
         assert answers == ["200", "200"]
 
@@ -292,7 +292,7 @@ class TestConnection:
         packets = [message[start:end] for start, end in itertools.pairwise(places)]
         assert transport.run(read(packets)) == (200, b"", True)
 
-    def test_takes_no_other_request_while_a_part_of_one_is_in_the_way(self) -> None:
+    def test_accepts_no_other_request_while_one_is_partly_unsent(self) -> None:
         async def scenario() -> list[bool]:
             connection, wire = connections.Connection(asyncio.get_running_loop(), set(), 1), Wire()
             connection.connection_made(wire)
@@ -318,12 +318,12 @@ class TestConnection:
 
 @pytest.mark.rule("target.each_connection")
 class TestAge:
-    def test_an_old_connection_takes_no_other_request(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_old_connection_is_not_used_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
         assert posts(answering(OK), count=3)[1] == 1
         monkeypatch.setattr(connections, "KEPT_SECONDS", 0.0)
         assert posts(answering(OK), count=3)[1] == 3
 
-    def test_ends_however_often_it_is_used_and_the_address_is_judged_again(
+    def test_ends_even_in_constant_use_and_the_address_is_checked_again(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Check the end of a connection that is used once a second. Here, time runs forty times as fast.
@@ -349,5 +349,5 @@ class TestAge:
         assert (answers[-1], used, names.asked) == ("address not allowed", 1, 2)
         assert len(answers) > 10 and seconds >= connections.KEPT_SECONDS
 
-    def test_is_less_than_sixty_seconds(self) -> None:
+    def test_is_limited_to_less_than_sixty_seconds(self) -> None:
         assert connections.KEPT_SECONDS < 60

@@ -117,13 +117,11 @@ def test_there_is_one_for_each_language() -> None:
 
 @languages
 class TestReceiver:
-    def test_is_not_long(self, receiver: Path) -> None:
+    def test_is_short(self, receiver: Path) -> None:
         assert 40 < len(receiver.read_text().splitlines()) <= 170
 
     @pytest.mark.rule("docs.receivers")
-    def test_comes_to_the_verdict_of_every_vector_and_says_the_reason(
-        self, receiver: Path, start: Start
-    ) -> None:
+    def test_gives_the_verdict_and_reason_of_every_vector(self, receiver: Path, start: Start) -> None:
         running: dict[tuple[str, ...], Running] = {}
         for vector in vectors.X_SERVICE_SIGNATURE:
             secrets = tuple(vector.secrets)
@@ -134,7 +132,9 @@ class TestReceiver:
         assert len(running) > 3
 
     @pytest.mark.rule("docs.receivers")
-    def test_captures_once_what_comes_twice(self, receiver: Path, start: Start, bank: Bank) -> None:
+    def test_captures_an_event_that_arrives_twice_only_once(
+        self, receiver: Path, start: Start, bank: Bank
+    ) -> None:
         secret = signing.new_secret()
         running = start(receiver, [secret])
         for event_id in ("one", "one", "two", "one", "two"):
@@ -143,7 +143,7 @@ class TestReceiver:
         assert bank.calls.count("/oauth/token") == 1
         assert running.paid() == ["order-one", "order-two"]
 
-    def test_takes_two_deliveries_at_once(self, receiver: Path, start: Start) -> None:
+    def test_accepts_two_deliveries_at_the_same_time(self, receiver: Path, start: Start) -> None:
         secret, answers = signing.new_secret(), []
         running = start(receiver, [secret])
         together = [
@@ -182,7 +182,9 @@ class TestReceiver:
 
     @pytest.mark.rule("docs.receivers")
     @pytest.mark.long
-    def test_catches_up_with_what_no_delivery_told(self, receiver: Path, start: Start, bank: Bank) -> None:
+    def test_catches_up_with_holds_that_no_delivery_reported(
+        self, receiver: Path, start: Start, bank: Bank
+    ) -> None:
         secret = signing.new_secret()
         running = start(receiver, [secret])
         bank.answers.append(No(504, "outcome_unknown", wait=20))
@@ -216,7 +218,9 @@ class TestReceiver:
         assert running.post(*signed("one", secret)) == (200, "ok")
         assert bank.calls.count("/oauth/token") == 2
 
-    def test_fulfils_nothing_when_the_hold_is_over(self, receiver: Path, start: Start, bank: Bank) -> None:
+    def test_does_not_fulfil_an_order_after_its_hold_has_ended(
+        self, receiver: Path, start: Start, bank: Bank
+    ) -> None:
         secret = signing.new_secret()
         running = start(receiver, [secret])
         bank.answers.append(No(409, "not_capturable"))
@@ -224,7 +228,7 @@ class TestReceiver:
         assert running.post(*signed("two", secret, "checkout.voided")) == (200, "ok")
         assert (len(bank.captures()), running.paid()) == (1, [])
 
-    def test_neither_acts_on_nor_tells_what_is_not_signed(
+    def test_ignores_and_does_not_log_unsigned_requests(
         self, receiver: Path, start: Start, bank: Bank
     ) -> None:
         secret = signing.new_secret()
@@ -240,7 +244,9 @@ class TestReceiver:
     @pytest.mark.parametrize(
         "beside", [["{}", ""], ["", "{}"], ["", "{}", "", ""]], ids=["last", "first", "all"]
     )
-    def test_takes_no_empty_part_for_a_secret(self, receiver: Path, start: Start, beside: list[str]) -> None:
+    def test_does_not_treat_an_empty_part_as_a_secret(
+        self, receiver: Path, start: Start, beside: list[str]
+    ) -> None:
         secret = signing.new_secret()
         running = start(receiver, [part.format(secret) for part in beside])
         assert running.post(*signed("one", "")) == (400, "no_matching_signature")
@@ -258,7 +264,7 @@ class TestReceiver:
             assert done.returncode == 1
             assert f"Set {name}" in done.stderr and len(done.stderr.splitlines()) == 1
 
-    def test_says_what_it_does(self, receiver: Path, start: Start) -> None:
+    def test_logs_what_it_does(self, receiver: Path, start: Start) -> None:
         secret = signing.new_secret()
         running = start(receiver, [secret])
         running.post(*signed("one", secret))
@@ -268,14 +274,14 @@ class TestReceiver:
             "answered 200 ok"
         ]
 
-    def test_takes_no_body_without_end(self, receiver: Path, start: Start) -> None:
+    def test_refuses_a_body_that_is_too_large(self, receiver: Path, start: Start) -> None:
         secret = signing.new_secret()
         body = b'{"id": "one", "pad": "' + b"x" * (3 << 20) + b'"}'
         headers = {"X-Service-Signature": signing.sign([secret], body, int(time.time()))}
         assert start(receiver, [secret]).post(body, headers).status in (0, 400)
 
 
-def test_without_a_secret_the_one_for_php_gives_no_hold_away(start: Start, bank: Bank) -> None:
+def test_the_php_receiver_refuses_all_requests_without_a_secret(start: Start, bank: Bank) -> None:
     # PHP's server starts even if settings are missing, so the receiver must refuse each request.
     receiver = next(path for path in RECEIVERS if path.suffix == ".php")
     for secrets in ([], ["", ""]):

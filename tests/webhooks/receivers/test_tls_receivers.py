@@ -70,12 +70,12 @@ class TestCertificate:
         assert (answer.http_status, answer.error_message) == (200, None)
 
     @pytest.mark.parametrize("host", ["xn--n3h.example", "xn--zca.example", "xn--a.example"])
-    def test_is_asked_for_by_the_name_that_dns_knows(self, host: str, tmp_path: Path) -> None:
+    def test_is_requested_by_the_dns_form_of_the_name(self, host: str, tmp_path: Path) -> None:
         answer = posted(certificate(tmp_path, host=host), host=host)
         assert (answer.http_status, answer.error_message) == (200, None)
 
     @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-    def test_is_taken_from_tls_1_2_on(
+    def test_is_accepted_from_tls_1_2_on(
         self, version: ssl.TLSVersion, trusted: tuple[ssl.SSLContext, ssl.SSLContext]
     ) -> None:
         trusted[0].minimum_version = trusted[0].maximum_version = version
@@ -121,7 +121,7 @@ class TestHandshake:
     def test_that_is_answered_in_plain_http_is_refused(self) -> None:
         assert refused((None, TLS)) == HANDSHAKE_FAILED
 
-    def test_that_wants_a_certificate_of_ours_is_refused(
+    def test_that_requires_a_client_certificate_is_refused(
         self, trusted: tuple[ssl.SSLContext, ssl.SSLContext]
     ) -> None:
         trusted[0].verify_mode = ssl.CERT_REQUIRED
@@ -143,7 +143,7 @@ class TestHandshake:
         ],
         ids=lambda hostility: hostility.name,
     )  # fmt: skip
-    def test_that_is_met_with_something_else_ends_in_time(self, hostility: Hostility) -> None:
+    def test_that_gets_an_invalid_response_ends_in_time(self, hostility: Hostility) -> None:
         answer, _ = transport.run(
             exchange((None, TLS), hostility.behaviour, reads=False, deadline_seconds=0.3)
         )
@@ -159,7 +159,7 @@ class TestSession:
         assert posted(trusted, host="shop.example.com.").http_status == 200
         assert asked == ["shop.example.com"]
 
-    def test_that_is_reset_after_the_headers_has_its_verdict(self, trusted: Contexts) -> None:
+    def test_that_is_reset_after_the_headers_keeps_its_status(self, trusted: Contexts) -> None:
         async def reset(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nhalf")
             await asyncio.sleep(0.02)
@@ -169,7 +169,7 @@ class TestSession:
         answer, _ = transport.run(exchange(trusted, reset))
         assert (answer.http_status, answer.error_message, answer.excerpt) == (200, None, "half")
 
-    def test_stays_for_the_next_delivery_and_takes_no_poison(self, trusted: Contexts) -> None:
+    def test_is_reused_for_the_next_delivery_unless_it_has_extra_data(self, trusted: Contexts) -> None:
         async def scenario() -> tuple[list[int | None], int]:
             server, client = trusted
             packets = iter([answering(OK), answering(OK + OK), answering(OK)])

@@ -34,7 +34,7 @@ class TestCheckUrl:
             ("https://shop.example.com/me@home/50%25", "https://shop.example.com/me@home/50%25"),
         ],
     )
-    def test_writes_a_good_url_anew(self, url: str, normal: str) -> None:
+    def test_normalises_a_good_url(self, url: str, normal: str) -> None:
         assert targets.check_url(url, allow_loopback=False) == normal
         assert targets.check_url(normal, allow_loopback=False) == normal
 
@@ -65,7 +65,7 @@ class TestCheckUrl:
             ("https://shop.example.com/" + "a" * 2024, "at most 2048 characters"),
         ],
     )
-    def test_says_what_is_wrong(self, url: str, sentence: str) -> None:
+    def test_explains_the_error(self, url: str, sentence: str) -> None:
         with pytest.raises(targets.TargetRefused, match=re.escape(sentence)):
             targets.check_url(url, allow_loopback=False)
 
@@ -73,7 +73,7 @@ class TestCheckUrl:
         "url",
         ["http://127.0.0.1:9000/hooks", "http://localhost:80/", "http://[::1]:9000/", "https://127.0.0.1/"],
     )
-    def test_takes_loopback_where_it_is_allowed(self, url: str) -> None:
+    def test_accepts_loopback_if_it_is_allowed(self, url: str) -> None:
         assert targets.check_url(url, allow_loopback=True).startswith("http")
         with pytest.raises(targets.TargetRefused, match="https://, or here with http://localhost"):
             targets.check_url("http://shop.example.com/", allow_loopback=True)
@@ -90,7 +90,7 @@ class TestCheckUrl:
             *("http://[::1%25lo]:9000/", "http://127.0.0.1:0/", "http://a.localhost:9000/"),
         ],
     )
-    def test_takes_http_and_addresses_towards_loopback_alone(self, url: str) -> None:
+    def test_accepts_http_and_addresses_only_for_loopback(self, url: str) -> None:
         with pytest.raises(targets.TargetRefused):
             targets.check_url(url, allow_loopback=True)
 
@@ -108,7 +108,7 @@ class TestVet:
         monkeypatch.setattr(http, "resolver", lambda: names)
         return names
 
-    def test_takes_loopback_where_it_is_allowed(self) -> None:
+    def test_accepts_loopback_if_it_is_allowed(self) -> None:
         assert (
             targets.check_resolved_url("http://127.0.0.1:9000/x", allow_loopback=True)
             == "http://127.0.0.1:9000/x"
@@ -118,7 +118,7 @@ class TestVet:
             == "http://localhost:9000/x"
         )
 
-    def test_takes_a_name_that_leads_to_public_addresses(self, names: Names) -> None:
+    def test_accepts_a_name_with_public_addresses(self, names: Names) -> None:
         assert (
             targets.check_resolved_url("https://shop.example.com", allow_loopback=False)
             == "https://shop.example.com"
@@ -126,13 +126,13 @@ class TestVet:
         assert names.asked == 1
 
     @pytest.mark.parametrize("host", ["☃.example", "١.example", "ß.example", "xn--a.example"])
-    def test_asks_for_the_name_that_dns_knows(self, host: str, names: Names) -> None:
+    def test_resolves_the_dns_form_of_the_name(self, host: str, names: Names) -> None:
         assert targets.check_resolved_url(f"https://{host}/", allow_loopback=False).isascii()
         assert names.hosts[0].startswith("xn--")
 
     @pytest.mark.rule("target.checks")
     @pytest.mark.parametrize("addresses", [["10.1.2.3"], ["1.1.1.1", "10.1.2.3"], ["::ffff:10.1.2.3"]])
-    def test_refuses_a_name_that_leads_inside_without_naming_the_address(
+    def test_refuses_a_name_with_an_internal_address_without_naming_it(
         self, addresses: list[str], names: Names
     ) -> None:
         names.answers = (addresses,)
@@ -140,7 +140,7 @@ class TestVet:
             targets.check_resolved_url("https://shop.example.com/", allow_loopback=False)
         assert "10.1" not in str(refused.value)
 
-    def test_refuses_a_name_that_does_not_resolve_in_words(
+    def test_refuses_a_name_that_does_not_resolve_with_a_sentence(
         self, names: Names, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(targets, "RESOLVE_SECONDS", 0.05)

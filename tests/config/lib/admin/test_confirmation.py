@@ -26,18 +26,18 @@ def row(acme: Merchant) -> Merchant:
     return found
 
 
-class TestAsked:
-    def test_is_the_question_with_a_field_for_the_note(self, request_of: HttpRequest, row: Merchant) -> None:
+class TestQuestion:
+    def test_has_a_title_and_a_required_note_field(self, request_of: HttpRequest, row: Merchant) -> None:
         asked = confirmation.question_about(cases.admin_of(row), request_of, "suspend", row)
         assert asked is not None and asked.question.title == "Suspend Acme Tickets?" and asked.seen == ""
         assert asked.field.label == "Reason" and asked.field.field.required
 
     @pytest.mark.parametrize("action", ["resume", "nothing"])
-    def test_is_nothing_where_the_action_is_not_offered(
+    def test_is_none_if_the_action_is_not_offered(
         self, request_of: HttpRequest, row: Merchant, action: str
     ) -> None:
         assert confirmation.question_about(cases.admin_of(row), request_of, action, row) is None
 
-    def test_is_nothing_for_who_may_not_act(self, request_of: HttpRequest, row: Merchant) -> None:
+    def test_is_none_for_users_without_permission(self, request_of: HttpRequest, row: Merchant) -> None:
         request_of.user = User.objects.create_user("looker@example.com", is_staff=True)
         assert confirmation.question_about(cases.admin_of(row), request_of, "suspend", row) is None

@@ -30,7 +30,7 @@ class TestReferring:
         assert "checkout" in names[next(m for m in names if m._meta.model_name == "refund")]
         assert "checkout_uuid" in names[Payment]
 
-    def test_leaves_out_what_would_read_a_whole_table(self) -> None:
+    def test_leaves_out_relations_that_would_read_a_whole_table(self) -> None:
         assert list(panels.referring_fields(Payment, shown_of(Checkout))) == []
 
     def test_of_every_admin_leads_by_an_index(self) -> None:
@@ -66,7 +66,7 @@ class TestReferring:
         assert unfound == []
 
 
-def test_a_link_to_a_list_names_the_merchant_where_its_index_begins_with_it(captured: Checkout) -> None:
+def test_a_list_link_names_the_merchant_if_the_lists_index_starts_with_it(captured: Checkout) -> None:
     request = RequestFactory().get("/")
     request.user = User.objects.create_superuser("operator@example.com")
     registered = list(admin.site._registry.values())

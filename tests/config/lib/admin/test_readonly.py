@@ -14,7 +14,7 @@ OURS = ("payments", "bank", "webhooks", "checkout", "hosted_page", "portal")
 
 
 class TestAdmin:
-    def test_knows_every_model(self) -> None:
+    def test_registers_every_model(self) -> None:
         missing = [
             model
             for label in OURS

@@ -31,15 +31,15 @@ def door(**facts: Any) -> SimpleNamespace:
     )
 
 
-def test_leaves_out_what_the_state_does_not_have() -> None:
+def test_leaves_out_fields_that_the_status_does_not_have() -> None:
     assert DoorOut.write(door()) == {"status": "open", "opens_at": "2026-06-01T18:30:00.123Z", "room": 7}
 
 
-def test_sends_what_a_state_always_has_even_if_it_is_empty() -> None:
+def test_sends_fields_that_the_status_always_has_even_if_empty() -> None:
     assert DoorOut.write(door(status="closed", key=None))["key"] is None
 
 
-def test_sends_what_a_state_can_have_if_there_is_a_value() -> None:
+def test_sends_optional_fields_of_a_status_only_with_a_value() -> None:
     assert DoorOut.write(door(guest="Lea"))["guest"] == "Lea"
     assert "guest" not in DoorOut.write(door(guest=""))
 
@@ -53,6 +53,6 @@ def test_writes_a_time_of_a_row_and_of_postgresqls_json_alike(value: Any) -> Non
     assert Time().to_representation(value) == "2026-06-01T18:30:00.123Z"
 
 
-def test_closes_the_list_of_a_constant_alone() -> None:
+def test_only_a_constant_has_a_closed_list_of_values_in_the_schema() -> None:
     assert "enum" not in OpenChoice(("a", "b")).schema()
     assert Constant("a").schema()["enum"] == ["a"]

@@ -36,7 +36,7 @@ def errors(sent: Any, **context: Any) -> Any:
 
 
 class TestBody:
-    def test_is_read_as_if_there_had_been_no_other(self) -> None:
+    def test_is_read_independently_of_earlier_bodies(self) -> None:
         for _ in range(3):
             assert view.read_body(Asked, {"amount": 5, "reason": "x"}, {"limit": 5}) == {
                 "amount": 5,
@@ -47,7 +47,7 @@ class TestBody:
             assert errors({}, limit=3) == {"amount": ["Is required."]}
             assert set(errors([], limit=3)) == set(errors(None, limit=3)) == {""}
 
-    def test_is_not_mixed_with_one_that_is_read_beside_it(self) -> None:
+    def test_is_not_mixed_with_a_body_that_another_thread_reads(self) -> None:
         others = Barrier(8)
 
         def read(limit: int) -> dict[str, Any]:

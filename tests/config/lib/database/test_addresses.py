@@ -66,7 +66,7 @@ def asked_by(standby: Standby, but_for: str = "nothing") -> Iterator[list[bool]]
 
 
 @pytest.mark.parametrize("role", [Role.OWNER, pytest.param(Role.SUPPORT, marks=pytest.mark.long)])
-def test_of_the_portal(standby: Standby, acme: Merchant, role: Role) -> None:
+def test_portal_pages_are_read_from_the_replica(standby: Standby, acme: Merchant, role: Role) -> None:
     own = Stage(acme)
     browser = stage.browser(own.people[role])
     served = set()
@@ -81,7 +81,7 @@ def test_of_the_portal(standby: Standby, acme: Merchant, role: Role) -> None:
 
 
 @pytest.mark.long
-def test_that_posts_is_never_served_by_it(standby: Standby, acme: Merchant) -> None:
+def test_portal_posts_never_use_the_replica(standby: Standby, acme: Merchant) -> None:
     own = Stage(acme)
     for name, row in ROWS.items():
         if row.method == "POST":
@@ -100,7 +100,7 @@ def _is_marked(pattern: Any) -> bool:
     return replica.may_read(pattern.callback, "GET")
 
 
-def test_takes_a_post_to_a_list_for_none(standby: Standby, acme: Merchant) -> None:
+def test_a_post_to_a_list_does_not_use_the_replica(standby: Standby, acme: Merchant) -> None:
     browser = stage.browser(stage.person(acme, Role.OWNER))
     standby.catch_up()
     with standby.asked() as asked:
@@ -110,7 +110,7 @@ def test_takes_a_post_to_a_list_for_none(standby: Standby, acme: Merchant) -> No
 
 
 @pytest.mark.long
-def test_of_operators(standby: Standby, client: Client, acme: Merchant) -> None:
+def test_operators_pages_are_read_from_the_replica(standby: Standby, client: Client, acme: Merchant) -> None:
     own = Stage(acme)
     people.operate(client)
     for model in admin.site._registry:
@@ -127,7 +127,7 @@ def test_of_operators(standby: Standby, client: Client, acme: Merchant) -> None:
         assert found == [False]
 
 
-def test_of_an_operator_with_few_rights_reads_them_on_the_primary(
+def test_permissions_of_an_operator_are_read_from_the_primary(
     standby: Standby, client: Client, acme: Merchant
 ) -> None:
     person = User.objects.create_user("x@example.com", is_staff=True)
@@ -141,7 +141,7 @@ def test_of_an_operator_with_few_rights_reads_them_on_the_primary(
 
 
 @pytest.mark.rule("replica.own_writes")
-def test_that_changes_something_notes_it_last(standby: Standby, acme: Merchant) -> None:
+def test_the_last_write_position_is_recorded_after_all_other_writes(standby: Standby, acme: Merchant) -> None:
     """A request that writes records its position in the log last. Only the session is saved later.
 
     The replica might lack what is written after this position. Sessions are always read on the primary.

@@ -68,7 +68,7 @@ lea = stage.client_of(Role.OWNER)
 
 
 class TestLag:
-    def test_of_a_primary_at_rest_is_none(self, standby: Standby, clock: Clock) -> None:
+    def test_of_an_idle_primary_is_zero(self, standby: Standby, clock: Clock) -> None:
         """The lag of an idle primary stays 0, even after a log segment was closed early.
 
         `archive_timeout` closes segments early. The next segment has no entries yet.
@@ -89,7 +89,7 @@ class TestLag:
         standby.resume()
         wait_for(is_fresh)
 
-    def test_of_a_replica_that_is_away_is_ever_more(self, standby: Standby, clock: Clock) -> None:
+    def test_of_an_unreachable_replica_keeps_growing(self, standby: Standby, clock: Clock) -> None:
         standby.stop()
         clock.ahead += 30
         lag.measure_lag()
@@ -125,12 +125,14 @@ class TestWhoServes:
         standby.catch_up()
         assert served(lea) == {"replica": 1, "primary": 0}
 
-    def test_is_the_primary_where_nobody_watches(self, standby: Standby, clock: Clock, lea: Client) -> None:
+    def test_is_the_primary_if_the_lag_is_not_measured(
+        self, standby: Standby, clock: Clock, lea: Client
+    ) -> None:
         standby.catch_up()
         clock.ahead += 6
         assert served(lea) == {"replica": 0, "primary": 1}
 
-    def test_costs_no_question_but_one_of_the_replica(self, standby: Standby) -> None:
+    def test_adds_one_query_on_the_replica(self, standby: Standby) -> None:
         standby.catch_up()
         with standby.asked() as asked:
             replica.read_on_replica(Merchant.objects.count)
@@ -138,7 +140,7 @@ class TestWhoServes:
 
 
 class TestOperators:
-    def test_are_shown_it(self, standby: Standby, clock: Clock, client: Client) -> None:
+    def test_see_the_lag(self, standby: Standby, clock: Clock, client: Client) -> None:
         people.operate(client)
         standby.catch_up()
         page = client.get("/admin/operations/").content.decode()
@@ -153,6 +155,6 @@ class TestOperators:
         assert "The replica is 7.0 s" in page and "behind: reads use the primary" in page
         assert "behind: reads use the primary" in client.get("/admin/now").content.decode()
 
-    def test_of_an_installation_without_one_are_shown_nothing(self, client: Client) -> None:
+    def test_see_no_lag_without_a_replica(self, client: Client) -> None:
         people.operate(client)
         assert "replica" not in client.get("/admin/operations/").content.decode().lower()

@@ -37,12 +37,12 @@ class TestMaking:
         assert {partitions.days_ahead(table, today) for table in PARTITIONED} == {8}
         assert partitions.days_ahead(CALLS, today) >= 7
 
-    def test_of_two_days_begins_every_other_day(self) -> None:
+    def test_of_two_days_starts_on_every_other_day(self) -> None:
         first, second = date(1970, 1, 3), date(1970, 1, 4)
         assert CALLS.steps(first, first) == CALLS.steps(second, second) == [first]
         assert CALLS.steps(second, date(1970, 1, 7)) == [first, date(1970, 1, 5), date(1970, 1, 7)]
 
-    def test_holds_what_an_event_may_have_once(self) -> None:
+    def test_enforces_uniqueness_within_a_partition(self) -> None:
         due = emit(subscribe())
         record(claim_one(), 200)
         due.refresh_from_db()
@@ -88,7 +88,7 @@ class TestDropping:
         with pytest.raises(IntegrityError, match="younger than a week"):
             execute("SELECT drop_partition(%s, clock_timestamp() - interval '6 days')", table)
 
-    def test_takes_no_table_that_is_no_partition(self) -> None:
+    def test_drops_no_table_that_is_not_a_partition(self) -> None:
         with connection.cursor() as cursor:
             cursor.execute(
                 "SELECT drop_partition('payments_posting', '2020-01-01'), drop_partition('nothing', '2020-01-01')"
@@ -106,7 +106,7 @@ class TestTheServicesRole:
         partitions.make(EVENTS, clock.now().date() - timedelta(days=40), clock.now().date())
         execute("SET LOCAL ROLE partitions_service")
 
-    def test_makes_and_drops_by_the_owners_functions(self) -> None:
+    def test_creates_and_drops_partitions_with_the_owners_functions(self) -> None:
         today = clock.now().date()
         assert partitions.make(ATTEMPTS, today - timedelta(days=3), today) == 2
         assert partitions.drop(EVENTS, clock.now() - timedelta(days=30)) == 10
@@ -125,7 +125,7 @@ class TestTheServicesRole:
             "ALTER FUNCTION drop_partition(name, timestamptz) SECURITY INVOKER",
         ],
     )
-    def test_may_not_do_it_itself(self, words: str) -> None:
+    def test_cannot_create_or_drop_partitions_itself(self, words: str) -> None:
         leaf = EVENTS.named(clock.now().date() - timedelta(days=40))
         low, high = UUID(int=0), UUID(int=1)
         named = {"leaf": sql.Identifier(leaf), "low": sql.Literal(str(low)), "high": sql.Literal(str(high))}

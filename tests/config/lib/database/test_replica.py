@@ -53,7 +53,7 @@ lea = stage.client_of(Role.OWNER)
 
 @pytest.mark.rule("replica.pages")
 class TestRead:
-    def test_asks_the_replica_and_nobody_else(self, standby: Standby, unpaid: Checkout) -> None:
+    def test_uses_only_the_replica(self, standby: Standby, unpaid: Checkout) -> None:
         standby.catch_up()
 
         def read() -> list[Any]:
@@ -71,7 +71,9 @@ class TestRead:
             len([text for text in asked if part in text]) for part in ("clock_timestamp", "COUNT(", "JOIN")
         ] == [1] * 3
 
-    def test_shows_what_the_replica_has(self, standby: Standby, lea: Client, acme: Merchant) -> None:
+    def test_shows_only_rows_that_the_replica_has(
+        self, standby: Standby, lea: Client, acme: Merchant
+    ) -> None:
         standby.catch_up()
         standby.pause()
         made = factories.checkout(acme)
@@ -90,17 +92,17 @@ class TestRead:
                 replica.read_on_replica(write)
             assert isinstance(refused.value.__cause__, ReadOnlySqlTransaction) and by == {}
 
-    def test_in_a_transaction_is_the_transactions_own(self, standby: Standby) -> None:
+    def test_in_a_transaction_uses_the_primary(self, standby: Standby) -> None:
         with transaction.atomic():
             assert not replica.read_on_replica(is_there)
 
-    def test_within_another_is_the_same(self, standby: Standby) -> None:
+    def test_within_another_read_uses_the_replica(self, standby: Standby) -> None:
         assert replica.read_on_replica(lambda: (replica.read_on_replica(is_there), is_there())) == (
             True,
             True,
         )
 
-    def test_of_the_primary_alone_is_said(self, standby: Standby) -> None:
+    def test_can_be_sent_to_the_primary_explicitly(self, standby: Standby) -> None:
         def read() -> list[bool]:
             with replica.use_primary():
                 own = is_there()
@@ -108,13 +110,13 @@ class TestRead:
 
         assert replica.read_on_replica(read) == [False, True]
 
-    def test_of_what_is_not_logged_is_asked_of_the_primary(self, standby: Standby) -> None:
+    def test_of_an_unlogged_table_uses_the_primary(self, standby: Standby) -> None:
         standby.catch_up()
         with counted() as by:
             assert replica.read_on_replica(CardTry.objects.count) == 0
         assert by == BY_PRIMARY and lag.required_position() is not None, "the replica is as good as before"
 
-    def test_leaves_to_the_primary_what_all_threads_go_by(self, standby: Standby) -> None:
+    def test_of_a_value_shared_by_all_threads_uses_the_primary(self, standby: Standby) -> None:
         restore_guard._is_open.read_anew()
         with counted() as by:
             # All threads use this value, so it is read on the primary.
@@ -122,9 +124,7 @@ class TestRead:
         assert by == BY_REPLICA
         restore_guard._is_open._value, restore_guard._is_open._read_at = True, float("inf")
 
-    def test_lets_what_is_late_lapse_on_the_primary(
-        self, standby: Standby, lea: Client, held: Checkout
-    ) -> None:
+    def test_lapses_overdue_holds_on_the_primary(self, standby: Standby, lea: Client, held: Checkout) -> None:
         make_late(held)
         standby.catch_up()
         with counted() as by:
@@ -132,7 +132,7 @@ class TestRead:
         held.refresh_from_db()
         assert by == BY_REPLICA and held.status == "voided" and "Held" not in page.partition("<tbody")[2]
 
-    def test_of_a_file_goes_on_where_the_replica_has_ended(
+    def test_of_a_file_continues_on_the_primary_if_the_replica_stops(
         self, standby: Standby, lea: Client, acme: Merchant, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("portal.files.BATCH", 2)
@@ -150,7 +150,9 @@ class TestRead:
 
 @pytest.mark.rule("replica.own_writes")
 class TestOwnWrites:
-    def test_are_seen_by_the_whole_team_at_once(self, standby: Standby, lea: Client, acme: Merchant) -> None:
+    def test_are_visible_to_the_whole_team_at_once(
+        self, standby: Standby, lea: Client, acme: Merchant
+    ) -> None:
         colleague = stage.browser(stage.person(acme, Role.VIEWER))
         refunded = stage.captured(acme)
         standby.catch_up()
@@ -163,7 +165,9 @@ class TestOwnWrites:
                 assert refunded.merchant_order_id in browser.get(f"{LIST}?status=refunding").content.decode()
             assert by == {"replica": 0, "primary": 2}
 
-    def test_of_one_merchant_are_no_others(self, standby: Standby, lea: Client, rival: Merchant) -> None:
+    def test_of_one_merchant_do_not_affect_another_merchant(
+        self, standby: Standby, lea: Client, rival: Merchant
+    ) -> None:
         stranger = stage.browser(stage.person(rival, Role.OWNER))
         standby.catch_up()
         standby.pause()
@@ -180,7 +184,9 @@ class TestOwnWrites:
         assert by == BY_REPLICA
 
     @pytest.mark.parametrize("act", ["a file", "a login", "a key"])
-    def test_are_in_the_audit_log(self, standby: Standby, lea: Client, acme: Merchant, act: str) -> None:
+    def test_are_visible_in_the_audit_log(
+        self, standby: Standby, lea: Client, acme: Merchant, act: str
+    ) -> None:
         person, fresh = people.join(acme), Client()
         standby.catch_up()
         standby.pause()
@@ -195,7 +201,7 @@ class TestOwnWrites:
         # The words occur once in the filter and once in the list.
         assert page.count(words) == 2
 
-    def test_of_operators_are_seen_by_operators(
+    def test_of_operators_are_visible_to_operators(
         self, standby: Standby, client: Client, acme: Merchant
     ) -> None:
         people.operate(client)
@@ -209,7 +215,9 @@ class TestOwnWrites:
             assert "Fraud?" in client.get("/admin/operations/").content.decode()
         assert by == BY_PRIMARY
 
-    def test_of_another_server_count_for_nothing(self, standby: Standby, lea: Client, acme: Merchant) -> None:
+    def test_recorded_on_another_server_are_ignored(
+        self, standby: Standby, lea: Client, acme: Merchant
+    ) -> None:
         """Log positions that were recorded on another server are ignored.
 
         After a restore into a new cluster, a recorded position can be far ahead of the new cluster's log.
@@ -225,7 +233,7 @@ class TestOwnWrites:
 
 @pytest.mark.rule("replica.away")
 class TestAway:
-    def test_costs_one_request_little_and_the_next_nothing(self, standby: Standby, lea: Client) -> None:
+    def test_delays_only_the_first_request(self, standby: Standby, lea: Client) -> None:
         standby.catch_up()
         standby.stop()
         with counted() as by:
@@ -240,7 +248,7 @@ class TestAway:
             lea.get(LIST)
         assert by == BY_REPLICA
 
-    def test_silence_costs_one_request_a_second(self, standby: Standby, lea: Client) -> None:
+    def test_silence_delays_one_request_by_a_second(self, standby: Standby, lea: Client) -> None:
         standby.catch_up()
         assert lea.get(LIST).status_code == 200
         with standby.stilled(), counted() as by:
@@ -254,7 +262,7 @@ class TestAway:
                 assert lea.get(LIST).status_code == 200
         assert by == {"replica": 0, "primary": 3}
 
-    def test_silence_in_the_middle_costs_five_seconds(self, standby: Standby) -> None:
+    def test_silence_during_a_query_costs_five_seconds(self, standby: Standby) -> None:
         def read() -> bool:
             if is_there():
                 with connection.cursor() as cursor:
@@ -265,7 +273,7 @@ class TestAway:
             assert replica.read_on_replica(read)
         assert by == BY_PRIMARY and lag.required_position() is None
 
-    def test_a_socket_that_says_nothing_is_asked_by_no_request(self, lea: Client) -> None:
+    def test_a_silent_socket_delays_no_request(self, lea: Client) -> None:
         with socket.create_server(("127.0.0.1", 0)) as silent:
             port = silent.getsockname()[1]
             with named(f"postgresql://checkout@127.0.0.1:{port}/checkout?sslmode=disable"):
@@ -275,7 +283,7 @@ class TestAway:
                     assert lea.get(LIST).status_code == 200
                 assert by == BY_PRIMARY
 
-    def test_a_query_in_the_way_of_the_log_is_asked_of_the_primary(self, standby: Standby) -> None:
+    def test_a_query_that_replication_cancels_is_repeated_on_the_primary(self, standby: Standby) -> None:
         standby.ask("ALTER SYSTEM SET max_standby_streaming_delay = 0")
         standby.ask("SELECT pg_reload_conf()")
         lock = threading.Timer(0.3, _lock, ["portal_canary"])
@@ -304,7 +312,7 @@ def _lock(table: str) -> None:
 
 @pytest.mark.rule("replica.away")
 class TestMistaken:
-    def test_the_primary_itself_is_no_replica(self, lea: Client) -> None:
+    def test_the_primary_itself_is_not_accepted_as_a_replica(self, lea: Client) -> None:
         host = connection.settings_dict["HOST"]
         with named(f"postgresql://checkout@/checkout?host={host}"):
             lag.measure_lag()
@@ -312,7 +320,7 @@ class TestMistaken:
                 lea.get(LIST)
         assert by == BY_PRIMARY
 
-    def test_the_one_of_another_server_is_none_of_ours(
+    def test_a_replica_of_another_server_is_not_used(
         self, standby: Standby, lea: Client, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         place = lag._read_server_state
@@ -325,7 +333,7 @@ class TestMistaken:
             lea.get(LIST)
         assert by == BY_PRIMARY
 
-    def test_a_promoted_one_is_read_no_more_from_that_moment_on(self, lea: Client) -> None:
+    def test_a_promoted_replica_is_not_read_any_more(self, lea: Client) -> None:
         with running() as own, named(own.url):
             own.catch_up()
             assert replica.read_on_replica(is_there)

@@ -49,7 +49,7 @@ def number(source: Source, clock: list[float]) -> CachedRead[int]:
     return CachedRead(source.read, seconds=SECONDS)
 
 
-def test_is_kept_for_its_seconds_and_read_when_told_so(
+def test_a_value_is_cached_for_its_lifetime_and_can_be_refreshed(
     number: CachedRead[int], source: Source, clock: list[float]
 ) -> None:
     assert number() == 0
@@ -63,7 +63,7 @@ def test_is_kept_for_its_seconds_and_read_when_told_so(
     assert (number(), source.readings) == (2, 3)
 
 
-def test_one_reads_while_the_others_go_by_what_was_read(
+def test_one_thread_refreshes_while_others_use_the_cached_value(
     number: CachedRead[int], source: Source, clock: list[float]
 ) -> None:
     number()
@@ -79,7 +79,7 @@ def test_one_reads_while_the_others_go_by_what_was_read(
 
 
 @pytest.mark.rule("operator.stop")
-def test_what_is_too_old_is_used_by_nobody(
+def test_a_value_that_is_too_old_is_not_used_by_any_thread(
     number: CachedRead[int], source: Source, clock: list[float]
 ) -> None:
     """If two callers ask at the same time after a long pause, both get the new value."""
@@ -96,7 +96,7 @@ def test_what_is_too_old_is_used_by_nobody(
         assert (first.result(), second.result()) == (1, 1)
 
 
-def test_a_reading_that_began_before_it_was_to_be_read_anew_is_not_kept(
+def test_a_read_that_started_before_a_refresh_is_not_cached(
     number: CachedRead[int], source: Source, clock: list[float]
 ) -> None:
     source.hold_up()

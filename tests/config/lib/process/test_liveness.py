@@ -40,7 +40,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
     yield one
 
 
-def test_is_named_by_the_probe_after_a_minute(clock: Clock) -> None:
+def test_a_stuck_thread_is_named_by_the_probe_after_a_minute(clock: Clock) -> None:
     liveness.watch("ticker 0")
     clock.pass_by(59)
     assert health.answer_probe("/livez", "") == (200, b"alive\n")
@@ -50,7 +50,7 @@ def test_is_named_by_the_probe_after_a_minute(clock: Clock) -> None:
     assert health.answer_probe("/livez", "")[0] == 200
 
 
-def test_ends_its_process_after_two(clock: Clock) -> None:
+def test_a_stuck_thread_ends_its_process_after_two_minutes(clock: Clock) -> None:
     liveness.watch("ticker 0")
     clock.pass_by(119)
     assert clock.ended is None
@@ -58,20 +58,20 @@ def test_ends_its_process_after_two(clock: Clock) -> None:
     assert clock.ended
 
 
-def test_is_not_blamed_for_a_process_that_was_stopped_as_a_whole(clock: Clock) -> None:
+def test_a_thread_is_not_stuck_if_the_whole_process_was_suspended(clock: Clock) -> None:
     liveness.watch("ticker 0")
     clock.now += 3600
     clock.pass_by(5)
     assert clock.ended is None and liveness.stuck_threads() == []
 
 
-def test_may_end(clock: Clock) -> None:
+def test_a_thread_that_ends_is_not_watched_any_more(clock: Clock) -> None:
     liveness.watch("ticker 0")
     liveness.unwatch("ticker 0")
     clock.pass_by(300)
     assert clock.ended is None
 
 
-def test_is_no_thread_that_nobody_watches(clock: Clock) -> None:
+def test_a_thread_that_is_not_watched_is_ignored(clock: Clock) -> None:
     threading.Thread(target=liveness.record_sign, name="another").start()
     assert liveness.sign_ages() == {}

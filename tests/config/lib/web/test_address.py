@@ -53,12 +53,14 @@ def _behind_a_proxy(settings: Settings) -> None:
 
 @pytest.mark.rule("limit.address")
 @pytest.mark.parametrize(("header", "seen"), SEEN)
-def test_is_what_the_proxy_saw(header: str, seen: str) -> None:
+def test_the_callers_address_is_the_one_that_the_proxy_saw(header: str, seen: str) -> None:
     request = RequestFactory(REMOTE_ADDR=PROXY).get("/", headers={"x-forwarded-for": header})
     assert address.caller_address(request) == seen
 
 
-def test_behind_two_proxies_is_what_the_outer_one_saw(settings: Settings) -> None:
+def test_the_callers_address_behind_two_proxies_is_the_one_that_the_outer_proxy_saw(
+    settings: Settings,
+) -> None:
     settings.TRUSTED_PROXY_COUNT = 2
     headers = {"x-forwarded-for": "9.9.9.9, [2001:db8::7]:80, 10.0.0.3:80"}
     assert (
@@ -66,7 +68,7 @@ def test_behind_two_proxies_is_what_the_outer_one_saw(settings: Settings) -> Non
     )
 
 
-def test_without_proxies_is_the_peer_and_the_header_says_nothing(settings: Settings) -> None:
+def test_the_callers_address_without_proxies_is_the_peer(settings: Settings) -> None:
     settings.TRUSTED_PROXY_COUNT = 0
     headers = {"x-forwarded-for": "203.0.113.7"}
     assert address.caller_address(RequestFactory(REMOTE_ADDR=PROXY).get("/", headers=headers)) == PROXY
@@ -85,13 +87,13 @@ def test_without_proxies_is_the_peer_and_the_header_says_nothing(settings: Setti
         ("", "", ""),
     ],
 )
-def test_limits_count_an_ipv4_address_or_a_64_and_the_48_around_it(
+def test_limits_count_an_ipv4_address_or_an_ipv6_64_network_and_its_48_network(
     given: str, network: str, site: str
 ) -> None:
     assert address.networks_of(given) == (network, site)
 
 
-def test_digests_show_no_address_and_are_none_of_the_site_for_ipv4() -> None:
+def test_digests_hide_the_address_and_are_empty_for_the_site_of_ipv4() -> None:
     made = address.caller_digests("x", "192.0.2.1")
     assert len(address.first_digests(made)["address_digest"]) == 64 and made["site_digest"] == [""]
     assert made != address.caller_digests("y", "192.0.2.1")

@@ -19,7 +19,7 @@ ROW = Deprecated("/api/merchant/v1/webhooks/deliveries", SINCE, UNTIL, "Use even
 @pytest.mark.django_db
 @pytest.mark.rule("docs.deprecation")
 class TestDeprecated:
-    def test_is_told_by_each_answer_of_such_a_call_and_by_no_other(
+    def test_is_announced_by_each_response_of_a_deprecated_call_only(
         self, api: Api, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert not {"Deprecation", "Sunset", "Link"} & set(api.get("webhooks/deliveries").headers)
@@ -47,6 +47,6 @@ class TestDeprecated:
         assert marked == {"get /api/merchant/v1/webhooks/deliveries"}
         assert "ends on 1 March 2028. Use events." in chapters.chapters_text(document)
 
-    def test_goes_on_for_twelve_months(self) -> None:
+    def test_lasts_at_least_twelve_months(self) -> None:
         with pytest.raises(deprecated.TooSoon):
             Deprecated("/api/merchant/v1/", SINCE, SINCE + timedelta(days=365), "Use v2.")

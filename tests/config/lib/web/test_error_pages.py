@@ -26,15 +26,17 @@ def opened(checkout: Checkout, fault: Exception, method: str = "get") -> Any:
         return getattr(client, method)(f"/pay{'/phone' if method == 'post' else ''}?id={checkout.pk}")
 
 
-class TestBroken:
+class TestErrorPage:
     @pytest.mark.parametrize("fault", [OperationalError("away"), InterfaceError("closed")], ids=repr)
-    def test_without_a_database_may_be_asked_for_again(self, unpaid: Checkout, fault: Exception) -> None:
+    def test_without_a_database_is_a_503_that_can_be_retried(
+        self, unpaid: Checkout, fault: Exception
+    ) -> None:
         answer = opened(unpaid, fault)
         assert (answer.status_code, answer["Retry-After"]) == (503, "5")
         page = answer.content.decode()
         assert page.index("Don’t pay again.") < page.index("Open the same link") < page.index("Open it again")
 
-    def test_is_our_fault_otherwise(self, unpaid: Checkout) -> None:
+    def test_is_a_500_with_a_support_code_otherwise(self, unpaid: Checkout) -> None:
         answer = opened(unpaid, ZeroDivisionError("away"))
         assert answer.status_code == 500 and "Retry-After" not in answer
         page = answer.content.decode()
@@ -44,22 +46,22 @@ class TestBroken:
             < page.index(answer["X-Request-Id"][-12:])
         )
 
-    def test_offers_no_second_try_of_what_was_sent(self, unpaid: Checkout) -> None:
+    def test_does_not_offer_to_repeat_a_form(self, unpaid: Checkout) -> None:
         answer = opened(unpaid, ZeroDivisionError("away"), "post")
         assert answer.status_code == 500 and "Open it again" not in answer.content.decode()
 
 
-class TestNothingThere:
+class TestNotFoundPage:
     def test_says_first_that_a_payer_was_not_charged(self) -> None:
         page = Client().get("/pay?id=x").content.decode()
         assert "There is no order at this address" in page
         assert page.index("You were not charged") < page.index("Open it again from the message or shop")
 
-    def test_says_nothing_of_paying_to_others(self) -> None:
+    def test_does_not_mention_payment_outside_the_payers_pages(self) -> None:
         page = Client().get("/nowhere").content.decode()
         assert "No page at this address" in page and "charged" not in page
 
-    def test_leads_back_to_the_portals_checkouts(self, acme: Merchant, rival: Merchant) -> None:
+    def test_leads_back_to_the_checkouts_in_the_portal(self, acme: Merchant, rival: Merchant) -> None:
         theirs = factories.checkout(rival).pk
         browser = stage.browser(stage.person(acme, Role.SUPPORT))
         for path in (f"/portal/checkouts/{theirs}", f"/portal/deliveries/{theirs}", "/portal/nowhere"):

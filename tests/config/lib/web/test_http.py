@@ -87,7 +87,7 @@ class TestPost:
     @pytest.mark.parametrize(
         ("status", "is_success"), [(b"201 X", True), (b"302 X", False), (b"404 X", False), (b"503 X", False)]
     )
-    def test_follows_nowhere_and_judges_by_the_status(self, status: bytes, is_success: bool) -> None:
+    def test_follows_no_redirect_and_judges_by_the_status(self, status: bytes, is_success: bool) -> None:
         raw = ANSWER % (status + b"\r\nLocation: http://127.0.0.1:1/")
         with peer(says(raw)) as (url, _):
             answer = http.post(url, b"", {}, seconds=5)
@@ -98,7 +98,7 @@ class TestPost:
         [says(b""), says(b"hello?\r\n\r\n"), says(NO_BODY)],
         ids=["closes", "speaks no HTTP", "stops half-way"],
     )
-    def test_a_broken_answer_is_none(self, act: Peer) -> None:
+    def test_a_broken_response_counts_as_no_answer(self, act: Peer) -> None:
         with peer(act) as (url, _), pytest.raises(http.NoAnswer):
             http.post(url, b"", {}, seconds=5)
 
@@ -118,7 +118,7 @@ class TestPost:
             assert heard == [] and http.post(url, b"in time", {}, seconds=5).is_success
         assert len(heard) == 1
 
-    def test_of_two_threads_that_begin_at_once_both_have_their_answer(
+    def test_of_two_threads_at_the_same_time_both_get_their_response(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Two threads that send their first request at the same time both get an answer.
@@ -140,20 +140,20 @@ class TestPost:
                 answers = list(pool.map(lambda url: http.post(url, b"", {}, seconds=5), [one, other]))
         assert [answer.status for answer in answers] == [200, 200]
 
-    def test_nobody_there_is_no_answer(self) -> None:
+    def test_without_a_listener_raises_no_answer(self) -> None:
         with pytest.raises(http.NoAnswer):
             http.post(nobody(), b"", {}, seconds=5)
 
 
 @pytest.mark.django_db
-class TestABankThatIsNotThere:
+class TestAnUnreachableBank:
     @pytest.fixture(autouse=True)
     def gone(self) -> Iterator[pytest.MonkeyPatch]:
         with pytest.MonkeyPatch.context() as patch:
             http_client.connect(nobody(), patch.setattr)
             yield patch
 
-    def test_shows_the_payer_that_it_is_busy_until_it_is_back(
+    def test_is_shown_to_the_payer_as_slow_until_it_is_back(
         self, unpaid: Checkout, gone: pytest.MonkeyPatch
     ) -> None:
         lea = Payer(unpaid)
@@ -165,7 +165,7 @@ class TestABankThatIsNotThere:
         gone.undo()
         assert lea.get("/card").status_code == 302
 
-    def test_is_a_503_to_who_pays_by_the_helper(self, api: Api, unpaid: Checkout) -> None:
+    def test_is_a_503_in_the_helper_api(self, api: Api, unpaid: Checkout) -> None:
         with nothing_moves():
             refused(calls.post(api, unpaid, "pay", {}), 503, "service_unavailable")
 
@@ -179,7 +179,7 @@ def moment(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 class TestDeadline:
-    def test_leaves_ever_less_and_never_less_than_nothing(self, moment: list[float]) -> None:
+    def test_shrinks_over_time_and_never_falls_below_zero(self, moment: list[float]) -> None:
         until = Deadline.after(8)
         assert (until.left(), until.left(3)) == (8, 3)
         moment[0] += 6

@@ -31,10 +31,10 @@ def late(path: str, body: io.BytesIO, **environ: str) -> tuple[str, dict[str, st
 
 
 @pytest.mark.rule("api.slow_body", "api.request_id", "api.no_store")
-class TestLate:
+class TestLateBody:
     @pytest.mark.parametrize("body", [io.BytesIO(b"{"), BrokenOff()], ids=["short", "broken"])
     @pytest.mark.parametrize("path", ["/api/merchant/v1/checkouts", "/pay/phone"])
-    def test_is_told_so(self, path: str, body: io.BytesIO, settings: Settings) -> None:
+    def test_is_a_408_with_an_api_error(self, path: str, body: io.BytesIO, settings: Settings) -> None:
         status, headers, content = late(path, body)
         assert status == "408 Request Timeout" and headers["Content-Type"] == "application/json"
         assert headers["Cache-Control"] == "no-store" and headers["X-Request-Id"].startswith("req_")
@@ -49,7 +49,7 @@ class TestLate:
             }
         }
 
-    def test_keeps_the_callers_id(self) -> None:
+    def test_keeps_the_callers_request_id(self) -> None:
         _, headers, content = late("/api/x", io.BytesIO(), HTTP_X_REQUEST_ID="mine")
         assert headers["X-Request-Id"] == content["error"]["request_id"] == "mine"
         _, headers, _ = late("/api/x", io.BytesIO(), HTTP_X_REQUEST_ID="a b")
@@ -76,7 +76,9 @@ class TestLate:
         (RuntimeError("sk_secret"), 500, "internal_error"),
     ],
 )
-def test_what_the_server_cannot_read_or_breaks_on(error: Exception, status: int, code: str) -> None:
+def test_the_server_answers_unreadable_requests_with_an_api_error(
+    error: Exception, status: int, code: str
+) -> None:
     worker: Any = Worker.__new__(Worker)
     worker.log = logging.getLogger("nobody")
     ours, theirs = socket.socketpair()

@@ -22,13 +22,13 @@ def pages() -> Iterator[Environment]:
 
 
 class TestTheTemplates:
-    def test_of_payers_are_compiled_all_of_them(self, pages: Environment) -> None:
+    def test_of_payers_all_compile_with_jinja(self, pages: Environment) -> None:
         names = pages.list_templates()
         assert {name.partition("/")[0] for name in names} == set(page_templates.FOLDERS)
         for name in names:
             assert isinstance(loader.get_template(name), Jinja2Template)
 
-    def test_of_all_others_are_djangos_and_name_none_of_these(self) -> None:
+    def test_of_all_other_pages_are_django_templates_without_jinja_includes(self) -> None:
         folder = settings.BASE_DIR / "templates"
         others = {path for path in folder.rglob("*.html") if path.parent.name not in page_templates.FOLDERS}
         for path in others:
@@ -39,7 +39,7 @@ class TestTheTemplates:
 
 class TestAPage:
     @pytest.mark.parametrize("text", ["{{ nobody }}", "{% if nobody %}{% endif %}", "{{ order.nobody }}"])
-    def test_that_names_what_its_context_has_not_fails(self, pages: Environment, text: str) -> None:
+    def test_that_uses_an_undefined_variable_fails(self, pages: Environment, text: str) -> None:
         with pytest.raises(UndefinedError, match="nobody"):
             pages.from_string(text).render(order={"name": "A"})
 
@@ -47,17 +47,17 @@ class TestAPage:
         "text",
         ["{{ name }}", "{% trans %}{{ name }}{% endtrans %}", "{% trans a=name %}{{ a }}{% endtrans %}"],
     )
-    def test_escapes_what_others_have_typed(self, pages: Environment, text: str) -> None:
+    def test_escapes_user_input(self, pages: Environment, text: str) -> None:
         shown = pages.from_string(text).render(name="<script>\"'&")
         assert shown == "&lt;script&gt;&#34;&#39;&amp;"
 
-    def test_means_the_tags_of_its_own_words(self, pages: Environment) -> None:
+    def test_keeps_the_tags_of_its_own_texts_unescaped(self, pages: Environment) -> None:
         page = pages.from_string(
             "{{ _('in <strong>5</strong> s.') }}{% trans n=n %}<b>{{ n }}</b> 5%{% endtrans %}"
         )
         assert page.render(n="<") == "in <strong>5</strong>\N{NO-BREAK SPACE}s.<b>&lt;</b> 5%"
 
-    def test_speaks_the_language_of_each_request(self, pages: Environment) -> None:
+    def test_has_the_language_of_each_request(self, pages: Environment) -> None:
         page = pages.from_string(
             "{{ get_language() }} {{ _('Phone') }}, {% trans shop=shop %}Hear from {{ shop }}?{% endtrans %}"
         )

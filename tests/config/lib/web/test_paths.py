@@ -16,17 +16,17 @@ pytestmark = pytest.mark.django_db
 
 
 class TestCalls:
-    def test_say_how_long_their_answer_is(self, api: Api) -> None:
+    def test_have_a_content_length(self, api: Api) -> None:
         answer = api.get("checkouts")
         assert int(answer["Content-Length"]) == len(answer.content) > 0
 
-    def test_have_what_every_answer_has_and_depend_on_no_cookie(self, api: Api) -> None:
+    def test_have_the_common_headers_and_do_not_vary_by_cookie(self, api: Api) -> None:
         answer = api.get("checkouts")
         assert {"X-Request-Id", "Permissions-Policy", "X-Content-Type-Options"} <= set(answer.headers)
         assert "Vary" not in answer.headers
 
     @pytest.mark.parametrize("path", ["/oauth/token", "/oauth/revoke", "/api/merchant/v1/checkouts"])
-    def test_of_a_host_that_is_not_ours_are_refused(self, client: Client, path: str) -> None:
+    def test_to_an_unknown_host_are_refused(self, client: Client, path: str) -> None:
         assert client.post(path, HTTP_HOST="evil.example").status_code == 400
 
 
@@ -39,17 +39,17 @@ class TestPages:
 
 class TestPayersPages:
     @pytest.mark.rule("secret.csp")
-    def test_have_what_every_page_has_and_no_cookie_of_the_portal(self, unpaid: Checkout) -> None:
+    def test_have_the_common_headers_and_no_portal_cookie(self, unpaid: Checkout) -> None:
         answer: Any = Client().get(f"/pay?id={unpaid.pk}")
         assert {"Content-Security-Policy", "X-Frame-Options", "Content-Language"} <= set(answer.headers)
         assert settings.SESSION_COOKIE_NAME not in answer.cookies
 
     @pytest.mark.parametrize("path", ["/pay/phone?id={}", "/bank/card/{}"])
-    def test_take_no_form_of_another_site(self, unpaid: Checkout, path: str) -> None:
+    def test_accept_no_form_from_another_site(self, unpaid: Checkout, path: str) -> None:
         client = Client(enforce_csrf_checks=True)
         assert client.post(path.format(unpaid.pk), {"phone": "07700 900123"}).status_code == 403
 
-    def test_are_no_others(self) -> None:
+    def test_are_the_only_pages_under_their_path_prefixes(self) -> None:
         found = {
             route: str(view.callback.__module__)
             for route, view in addresses.below(get_resolver().url_patterns)

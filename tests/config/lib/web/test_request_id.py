@@ -38,13 +38,13 @@ class TestRequestId:
         assert ApiCall.objects.get().request_id == "mine"
         assert Checkout.objects.get().changes.get().request_id == "mine"
 
-    def test_is_on_answers_of_every_kind(self, api: Api, captured: Checkout) -> None:
+    def test_is_on_responses_of_every_kind(self, api: Api, captured: Checkout) -> None:
         made = api.post(f"checkouts/{captured.pk}/refund", {"merchant_refund_ref": "r"})
         for answer in (made, api.get("checkouts"), api.client.get("/pay"), api.client.get("/livez")):
             assert answer["X-Request-Id"]
 
     @pytest.mark.rule("api.no_store")
-    def test_reads_and_writes_are_never_stored(self, api: Api, captured: Checkout) -> None:
+    def test_responses_to_reads_and_writes_are_not_cached(self, api: Api, captured: Checkout) -> None:
         answers = [
             api.get("checkouts"),
             api.get(f"checkouts/{captured.pk}"),
@@ -60,8 +60,8 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.rule("environment.logs")
-class TestItsLine:
-    def test_names_the_checkout_that_it_has_created_also_when_it_is_repeated(
+class TestLogLine:
+    def test_names_the_created_checkout_also_for_a_repeated_call(
         self, api: Api, caplog: pytest.LogCaptureFixture
     ) -> None:
         uuid = api.post("checkouts", order(), idempotency_key="once").json()["data"]["checkout_uuid"]
@@ -70,7 +70,7 @@ class TestItsLine:
         assert first["checkout"] == repeated["checkout"] == uuid
         assert first["merchant"] == str(api.merchant.pk) and first["client"] == str(api.key.client.pk)
 
-    def test_names_no_checkout_where_none_was_made(self, api: Api, caplog: pytest.LogCaptureFixture) -> None:
+    def test_names_no_checkout_if_none_was_created(self, api: Api, caplog: pytest.LogCaptureFixture) -> None:
         for _ in range(2):
             assert api.post("checkouts", order(total_amount=1), idempotency_key="once").status_code == 422
         assert not any("checkout" in line for line in lines(caplog))

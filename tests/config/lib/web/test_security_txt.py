@@ -48,7 +48,7 @@ def test_caches_may_keep_it_for_a_day(path: str) -> None:
     assert Client().post(path).status_code == 405
 
 
-def test_policy_says_where_to_write_and_what_to_leave_alone(settings: Settings) -> None:
+def test_policy_names_the_contact_and_the_limits_of_testing(settings: Settings) -> None:
     settings.SUPPORT_EMAIL = "help@pay.example"
     page = Client().get("/security").content.decode()
     assert 'href="mailto:help@pay.example"' in page and "test cards in the sandbox" in page

@@ -69,21 +69,21 @@ class TestPages:
             assert integrity == digest(static_files.source_bytes(name) or b""), name
 
     @pytest.mark.parametrize("path", ["/admin/", "/admin/payments/merchant/"])
-    def test_of_operators_do_but_for_the_frameworks_own_scripts(self, client: Client, path: str) -> None:
+    def test_of_operators_do_except_for_framework_scripts(self, client: Client, path: str) -> None:
         people.operate(client)
         found = [
             row for row in loaded(client.get(path).content.decode()) if not row[0].startswith(FRAMEWORKS)
         ]
         assert len(found) > 4 and all(integrity for _, integrity in found)
 
-    def test_of_people_in_the_portal_do(self, client: Client, acme: Merchant) -> None:
+    def test_of_the_portal_do(self, client: Client, acme: Merchant) -> None:
         people.join(acme)
         people.log_in(client)
         found = list(loaded(client.get("/portal").content.decode()))
         assert len(found) > 4 and all(integrity for _, integrity in found)
 
 
-class TestGatheredFiles:
+class TestCollectedFiles:
     def test_are_named_by_their_contents_and_their_own_digest(self, gathered: Path) -> None:
         for name in (
             "admin/css/widgets.css",
@@ -97,7 +97,7 @@ class TestGatheredFiles:
             assert address != name and (gathered / address).exists()
             assert integrity == digest((gathered / address).read_bytes())
 
-    def test_have_the_bytes_of_the_release_if_they_are_scripts_of_payers(self, gathered: Path) -> None:
+    def test_equal_the_source_files_if_they_are_payers_scripts(self, gathered: Path) -> None:
         """The daily check compares the scripts that payers get with the source files, byte by byte."""
         for script in inventory.SCRIPTS:
             if script.is_ours:
@@ -134,10 +134,10 @@ class TestDigests:
         assert len(pages) == 1 and "&lt;" not in pages.pop()
 
 
-def test_no_template_loads_a_file_of_ours_without_its_digest() -> None:
+def test_no_template_loads_our_files_without_a_digest() -> None:
     without = re.compile(r"<script[^>]*\bstatic\b|<link[^>]*stylesheet[^>]*\bstatic\b")
     assert [path for path in Path("templates").rglob("*.html") if without.search(path.read_text())] == []
 
 
-def test_storage_of_these_tests_is_local() -> None:
+def test_the_tests_use_unhashed_static_files() -> None:
     assert staticfiles_storage.url("js/zone.js") == "/static/js/zone.js"

@@ -14,5 +14,5 @@ from config.lib.web import units
         "2 secrets, 3 hours, 5 minutes, 100_%, %(count)s shares",
     ],
 )
-def test_a_number_stays_beside_its_unit_alone(words: str) -> None:
+def test_only_a_number_and_its_unit_have_a_no_break_space(words: str) -> None:
     assert units.join_units(words.replace("_", " ")) == words.replace("_", "\N{NO-BREAK SPACE}")

@@ -92,7 +92,7 @@ def rows(statement: str, *parameters: Any) -> list[tuple[Any, ...]]:
 @pytest.mark.long
 @pytest.mark.usefixtures("later")
 @pytest.mark.parametrize("later", [True], indirect=True)
-def test_says_who_is_in_its_way_and_does_nothing() -> None:
+def test_names_the_blocking_session_and_changes_nothing() -> None:
     usual = limits()
     with another_session() as reader:
         reader.execute("SELECT count(*) FROM payments_operation")
@@ -111,7 +111,7 @@ def test_says_who_is_in_its_way_and_does_nothing() -> None:
 @pytest.mark.long
 @pytest.mark.usefixtures("later")
 @pytest.mark.parametrize("later", [False], indirect=True)
-def test_goes_on_where_one_that_has_no_transaction_broke_off() -> None:
+def test_resumes_a_non_transactional_migration_that_broke_off() -> None:
     with another_session() as reader:
         reader.execute("SELECT count(*) FROM payments_operation")
         with pytest.raises(CommandError, match=r"checkout-report \(pid") as told:
@@ -147,7 +147,7 @@ def migrated(variables: dict[str, str]) -> str:
 
 
 @pytest.mark.long
-def test_waits_no_longer_for_what_comes_after_the_migrations(two_roles: dict[str, str]) -> None:
+def test_limits_the_wait_for_the_steps_after_the_migrations(two_roles: dict[str, str]) -> None:
     grant = f"GRANT SELECT ON payments_operation TO {ROLE}"
     limit = f"ALTER ROLE {ROLE} IN DATABASE checkout SET work_mem = '5MB'"
     for statement in (grant, limit):

@@ -114,7 +114,7 @@ def rotate() -> str:
 
 
 @pytest.mark.rule("secret.keys")
-def test_leaves_nothing_that_needs_the_old_key(
+def test_leaves_no_row_that_needs_the_old_key(
     kept: Kept, keys: Keys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # With one row in each batch, the command works in several batches.
@@ -133,27 +133,27 @@ def test_leaves_nothing_that_needs_the_old_key(
         kept.read()
 
 
-def test_does_nothing_twice(kept: Kept, keys: Keys) -> None:
+def test_a_second_run_rewrites_nothing(kept: Kept, keys: Keys) -> None:
     keys.are(SECOND, FIRST)
     rotate()
     counts = [line.split(": ")[1] for line in rotate().splitlines()[:-1]]
     assert len(counts) == 19 and set(counts) == {"0 rewritten"}
 
 
-def test_says_how_far_it_is(kept: Kept, keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reports_its_progress(kept: Kept, keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rotate_keys, "ROWS", 1)
     monkeypatch.setattr(rotate_keys, "PROGRESS_EVERY", 2)
     said = rotate()
     assert "checkout_paymentrequest.token: 2 read\ncheckout_paymentrequest.token: 0 rewritten" in said
 
 
-def test_says_which_row_none_of_the_keys_opens(kept: Kept, keys: Keys) -> None:
+def test_names_the_row_that_no_key_decrypts(kept: Kept, keys: Keys) -> None:
     keys.are(SECOND)
     with pytest.raises(CommandError, match=r"No key in FIELD_KEYS can decrypt .* of "):
         rotate()
 
 
-def test_leaves_what_somebody_changes_meanwhile(
+def test_keeps_a_row_that_changes_during_the_rotation(
     kept: Kept, keys: Keys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keys.are(SECOND, FIRST)

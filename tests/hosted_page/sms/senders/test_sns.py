@@ -106,7 +106,7 @@ class TestAMessage:
 
 @pytest.mark.rule("sms.doubt")
 class TestAFailure:
-    def test_of_the_number_is_for_good_at_moto(self, moto: None) -> None:
+    def test_of_the_number_is_final_at_moto(self, moto: None) -> None:
         assert failure("+44 7700 900123") == (Refused, "invalid_number")
 
     @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ class TestAFailure:
             (403, "a b", "other"),
         ],
     )
-    def test_that_sns_names_is_for_good(self, double: Double, status: int, code: str, reason: str) -> None:
+    def test_that_sns_names_is_final(self, double: Double, status: int, code: str, reason: str) -> None:
         double.act = lambda _: Answer(status, FAILED.format(code=code, phone=LEA), "text/xml")
         assert failure() == (Refused, reason)
         assert len(double.requests) == 1
@@ -125,24 +125,26 @@ class TestAFailure:
     @pytest.mark.parametrize(
         ("status", "code"), [(429, "Anything"), *((400, code) for code in sorted(sns.THROTTLED))]
     )
-    def test_for_too_many_requests_was_not_taken(self, double: Double, status: int, code: str) -> None:
+    def test_for_too_many_requests_counts_as_not_accepted(
+        self, double: Double, status: int, code: str
+    ) -> None:
         double.act = lambda _: Answer(status, FAILED.format(code=code, phone=LEA), "text/xml")
         assert failure() == (NotAccepted, "too_many_requests")
         assert len(double.requests) == 1, "boto3 does not repeat it by itself"
 
-    def test_to_connect_was_not_taken(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_to_connect_counts_as_not_accepted(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for url in (f"http://127.0.0.1:{doubles.closed_port()}", "http://nobody.invalid"):
             monkeypatch.setenv("AWS_ENDPOINT_URL_SNS", url)
             assert failure() == (NotAccepted, "no_connection")
 
     @pytest.mark.parametrize("status", [500, 503])
-    def test_at_amazon_leaves_it_in_doubt(self, double: Double, status: int) -> None:
+    def test_at_amazon_leaves_the_message_in_doubt(self, double: Double, status: int) -> None:
         double.act = lambda _: Answer(status, FAILED.format(code="InternalError", phone=LEA), "text/xml")
         assert failure() == (InDoubt, f"http_{status}")
         assert len(double.requests) == 1, "boto3 does not repeat it by itself"
 
     @pytest.mark.parametrize("fault", ["hang", "reset"])
-    def test_to_answer_leaves_it_in_doubt(
+    def test_to_answer_leaves_the_message_in_doubt(
         self, double: Double, monkeypatch: pytest.MonkeyPatch, fault: str
     ) -> None:
         monkeypatch.setattr(senders, "SECONDS", 0.3)
@@ -161,7 +163,9 @@ class TestTheStart:
         ("missing", "words"),
         [("AWS_DEFAULT_REGION", "set AWS_DEFAULT_REGION"), ("AWS_ACCESS_KEY_ID", "SNS wants credentials")],
     )
-    def test_is_refused_without(self, monkeypatch: pytest.MonkeyPatch, missing: str, words: str) -> None:
+    def test_is_refused_without_a_required_variable(
+        self, monkeypatch: pytest.MonkeyPatch, missing: str, words: str
+    ) -> None:
         monkeypatch.delenv(missing)
         if missing == "AWS_ACCESS_KEY_ID":
             monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")

@@ -92,49 +92,49 @@ class TestAFailure:
             ("+15005550010", "twilio_21635"),
         ],
     )
-    def test_of_the_number_is_for_good(self, double: Double, phone: str, reason: str) -> None:
+    def test_of_the_number_is_final(self, double: Double, phone: str, reason: str) -> None:
         assert failure(double, phone) == (Refused, reason)
 
     @pytest.mark.parametrize("sender", ["+15005550001", "+15005550007"])
-    def test_of_the_sender_is_for_good(self, double: Double, settings: Settings, sender: str) -> None:
+    def test_of_the_sender_is_final(self, double: Double, settings: Settings, sender: str) -> None:
         settings.TWILIO_FROM = sender
         assert failure(double) == (Refused, "unknown_sender")
 
-    def test_of_the_credentials_is_for_good(self, double: Double, settings: Settings) -> None:
+    def test_of_the_credentials_is_final(self, double: Double, settings: Settings) -> None:
         settings.TWILIO_AUTH_TOKEN = "another"
         assert failure(double) == (Refused, "wrong_credentials")
 
     @pytest.mark.parametrize("code", sorted(twilio.REASONS))
-    def test_that_has_a_name_is_called_by_it(self, double: Double, code: int) -> None:
+    def test_with_a_known_code_has_its_reason(self, double: Double, code: int) -> None:
         double.act = lambda _: twilio_double.error(400, code, LEA)
         assert failure(double) == (Refused, twilio.REASONS[code])
 
     @pytest.mark.parametrize("body", ["<html>", "{}", '{"code": "x y", "message": "?"}'])
-    def test_that_says_nothing_is_for_good_all_the_same(self, double: Double, body: str) -> None:
+    def test_without_a_readable_reason_is_final(self, double: Double, body: str) -> None:
         double.act = lambda _: Answer(400, body)
         kind, reason = failure(double)
         assert kind is Refused and reason in {"http_400", "other"}
 
-    def test_for_too_many_requests_was_not_taken(self, double: Double, settings: Settings) -> None:
+    def test_for_too_many_requests_counts_as_not_accepted(self, double: Double, settings: Settings) -> None:
         double.act = lambda _: twilio_double.error(429, 20429, "Too Many Requests")
         assert failure(double) == (NotAccepted, "too_many_requests")
         double.act, settings.TWILIO_FROM = twilio_double.act, "+15005550008"
         assert failure(double) == (NotAccepted, "too_many_requests")
 
-    def test_to_connect_was_not_taken(self, double: Double) -> None:
+    def test_to_connect_counts_as_not_accepted(self, double: Double) -> None:
         for url in (f"http://127.0.0.1:{doubles.closed_port()}", "http://nobody.invalid"):
             with pytest.raises(NotAccepted) as raised:
                 sender_at(url).send(LEA, WORDS, key=str(ID))
             assert raised.value.reason == "no_connection"
 
     @pytest.mark.parametrize("status", [302, 500, 502, 503])
-    def test_at_twilio_leaves_it_in_doubt(self, double: Double, status: int) -> None:
+    def test_at_twilio_leaves_the_message_in_doubt(self, double: Double, status: int) -> None:
         double.act = lambda _: Answer(status, "<html>down</html>", "text/html")
         assert failure(double) == (InDoubt, f"http_{status}")
         assert len(double.requests) == 1, "it is not repeated"
 
     @pytest.mark.parametrize("fault", ["hang", "reset"])
-    def test_to_answer_leaves_it_in_doubt(
+    def test_to_answer_leaves_the_message_in_doubt(
         self, double: Double, monkeypatch: pytest.MonkeyPatch, fault: str
     ) -> None:
         monkeypatch.setattr(senders, "SECONDS", 0.3)

@@ -39,9 +39,9 @@ FAILING = "5126"  # the last four digits of the card whose refunds fail
 # Tests that Stripe's test mode cannot run. They hold less than the amount, dispute a part of a payment, or
 # end a single refund.
 BEYOND = (
-    "test_that_is_held_for_less_than_asked_is_no_payment",
+    "test_held_for_less_than_requested_is_declined",
     "test_may_be_of_a_part",
-    "test_that_comes_back_has_returned",
+    "test_that_is_returned_is_marked_as_returned",
     "test_is_pending_until_it_settles_or_fails",
     "test_names_the_payment_after_each_act",
 )

@@ -24,7 +24,7 @@ def is_done_once(story: Story, operation: Operation) -> bool:
 
 @pytest.mark.parametrize("kind", ACTS)
 class TestACall:
-    def test_repeated_under_its_key_is_done_once(self, desk: Desk, acme: Merchant, kind: Kind) -> None:
+    def test_repeated_under_its_key_is_carried_out_once(self, desk: Desk, acme: Merchant, kind: Kind) -> None:
         story = Story(desk, acme)
         story.before(kind)
         operation = story.begin(kind, 4000 if kind == Kind.REFUND else 0)
@@ -34,7 +34,7 @@ class TestACall:
         assert is_done_once(story, operation)
 
     @pytest.mark.parametrize("goes", DONE)
-    def test_that_was_done_is_found(self, desk: Desk, acme: Merchant, kind: Kind, goes: Goes) -> None:
+    def test_that_was_carried_out_is_found(self, desk: Desk, acme: Merchant, kind: Kind, goes: Goes) -> None:
         story = Story(desk, acme)
         story.before(kind)
         operation = story.begin(kind)
@@ -47,7 +47,7 @@ class TestACall:
         assert is_done_once(story, operation)
 
     @pytest.mark.parametrize("goes", UNDONE)
-    def test_that_was_not_done_is_vouched_for(
+    def test_that_was_not_carried_out_is_ruled_out_by_the_provider(
         self, desk: Desk, acme: Merchant, kind: Kind, goes: Goes
     ) -> None:
         story = Story(desk, acme)
@@ -88,7 +88,7 @@ class TestACall:
 
 class TestAnAuthorization:
     @pytest.mark.parametrize("goes", DONE)
-    def test_whose_question_got_lost_names_it_when_it_is_found(
+    def test_with_a_lost_challenge_has_its_address_when_it_is_looked_up(
         self, desk: Desk, acme: Merchant, goes: Goes
     ) -> None:
         story = Story(desk, acme, Card.ASKS)
@@ -98,7 +98,7 @@ class TestAnAuthorization:
         found = story.find(operation)
         assert found.verdict == Verdict.NEEDS_ACTION and found.action_url.startswith("http")
 
-    def test_whose_decline_got_lost_is_found_declined(self, desk: Desk, acme: Merchant) -> None:
+    def test_with_a_lost_decline_is_found_declined(self, desk: Desk, acme: Merchant) -> None:
         story = Story(desk, acme, Card.NO_MONEY)
         operation = story.begin(Kind.AUTHORIZE)
         desk.go_wrong("authorize", Goes.DONE_SILENT)

@@ -26,7 +26,7 @@ class TestAnAmount:
             ended = story.do(kind)
             assert (ended.verdict, ended.amount) == (Verdict.SUCCEEDED, story.payment.amount)
 
-    def test_of_any_step_is_held_to_the_unit(self, desk: Desk, acme: Merchant, currency: str) -> None:
+    def test_on_any_step_is_held_exactly(self, desk: Desk, acme: Merchant, currency: str) -> None:
         rule = safe_answers.amount_rule(currency)
         amount = rule.minimum + 7 * rule.step
         held = Story(desk, acme, amount=amount, currency=currency).do(Kind.AUTHORIZE)
@@ -44,6 +44,6 @@ class TestTheAdapter:
         else:
             assert page.startswith("http")
 
-    def test_names_only_origins_where_others_are_let_in(self, desk: Desk) -> None:
+    def test_lists_origins_only_in_valid_form(self, desk: Desk) -> None:
         for origin in (*desk.provider.page_origins, *desk.provider.payment_origins):
             assert origin.count("/") == 2 and "'" not in origin

@@ -134,7 +134,7 @@ class TestOurRefund:
         assert (found.operation, found.verdict) == (operation.pk, Verdict.SUCCEEDED)
         assert story.find(operation).reference == found.reference
 
-    def test_that_comes_back_has_returned(self, desk: Desk, acme: Merchant) -> None:
+    def test_that_is_returned_is_marked_as_returned(self, desk: Desk, acme: Merchant) -> None:
         story = taken(desk, acme)
         operation = part(story, 4000)
         ended = story.end(operation, story.ask(operation))
@@ -145,7 +145,7 @@ class TestOurRefund:
         assert found.reason
 
 
-class TestARefundByOthers:
+class TestADashboardRefund:
     def test_names_no_operation(self, desk: Desk, acme: Merchant) -> None:
         story = taken(desk, acme)
         desk.refund_outside(story.payment, 2500)
@@ -168,7 +168,7 @@ class TestARefundByOthers:
         ended = only_refund(story)
         assert (ended.reference, ended.operation, ended.verdict) == (pending.reference, None, ends)
 
-    def test_stands_next_to_ours(self, desk: Desk, acme: Merchant) -> None:
+    def test_is_listed_next_to_ours(self, desk: Desk, acme: Merchant) -> None:
         story = taken(desk, acme)
         ours = part(story, 4000)
         story.end(ours, story.ask(ours))

@@ -37,9 +37,9 @@ def is_said(told: Notification, operation: Operation, *ends: Verdict) -> bool:
     return is_named and told.verdict in (*ends, Verdict.UNKNOWN)
 
 
-class TestWhatWeDid:
+class TestOurOperations:
     @pytest.mark.parametrize("kind", ACTS)
-    def test_is_told_of_our_payment(self, desk: Desk, acme: Merchant, kind: Kind) -> None:
+    def test_are_reported_for_our_payment(self, desk: Desk, acme: Merchant, kind: Kind) -> None:
         story = Story(desk, acme)
         story.before(kind)
         desk.messages()
@@ -48,7 +48,7 @@ class TestWhatWeDid:
         assert is_said(about(desk, story)[-1], operation, Verdict.SUCCEEDED)
 
     @pytest.mark.rule("restore.repair")
-    def test_can_be_written_again_where_it_was_lost(self, desk: Desk, acme: Merchant) -> None:
+    def test_are_listed_so_that_a_lost_payment_can_be_rebuilt(self, desk: Desk, acme: Merchant) -> None:
         began, story = clock.now(), Story(desk, acme)
         story.do(Kind.AUTHORIZE)
         payment = story.payment
@@ -65,19 +65,19 @@ class TestWhatWeDid:
         assert payment.pk not in {row.payment for row in later}
 
     @pytest.mark.rule("restore.repair")
-    def test_that_was_declined_moved_nothing(self, desk: Desk, acme: Merchant) -> None:
+    def test_that_are_declined_move_no_money(self, desk: Desk, acme: Merchant) -> None:
         began, story = clock.now(), Story(desk, acme, Card.DECLINED)
         story.do(Kind.AUTHORIZE)
         told = provider.current_provider().payments(began)
         assert not [row for row in told if row.is_moved and row.payment == story.payment.pk]
 
-    def test_that_was_declined_is_told_as_declined(self, desk: Desk, acme: Merchant) -> None:
+    def test_that_are_declined_are_reported_as_declined(self, desk: Desk, acme: Merchant) -> None:
         story = Story(desk, acme, Card.NO_MONEY)
         operation = story.begin(Kind.AUTHORIZE)
         story.end(operation, story.ask(operation))
         assert is_said(about(desk, story)[-1], operation, Verdict.DECLINED)
 
-    def test_is_told_when_the_payer_has_answered(self, desk: Desk, acme: Merchant) -> None:
+    def test_are_reported_when_the_payer_has_answered(self, desk: Desk, acme: Merchant) -> None:
         story = Story(desk, acme, Card.ASKS)
         operation = story.begin(Kind.AUTHORIZE)
         story.record(operation, story.ask(operation))
@@ -87,7 +87,7 @@ class TestWhatWeDid:
         (told,) = about(desk, story)
         assert is_said(told, operation, Verdict.SUCCEEDED)
 
-    def test_is_told_when_a_settled_refund_has_failed(self, desk: Desk, acme: Merchant) -> None:
+    def test_are_reported_when_a_settled_refund_has_failed(self, desk: Desk, acme: Merchant) -> None:
         story = Story(desk, acme, Card.REFUND_FAILS)
         story.before(Kind.REFUND)
         operation = story.begin(Kind.REFUND)
@@ -98,20 +98,18 @@ class TestWhatWeDid:
 
 
 class TestAMessage:
-    def test_that_is_read_twice_says_the_same(self, desk: Desk, acme: Merchant) -> None:
+    def test_that_is_read_twice_gives_the_same_result(self, desk: Desk, acme: Merchant) -> None:
         story = Story(desk, acme)
         story.before(Kind.CAPTURE)
         for message in desk.messages():
             first = list(desk.provider.parse_notifications(message))
             assert list(desk.provider.parse_notifications(message)) == first
 
-    def test_that_somebody_else_has_signed_is_refused(self, desk: Desk) -> None:
+    def test_with_a_forged_signature_is_refused(self, desk: Desk) -> None:
         with pytest.raises(ForgedNotification):
             list(desk.provider.parse_notifications(desk.forged()))
 
-    def test_about_a_payment_that_our_books_have_lost_names_it_or_nothing(
-        self, desk: Desk, acme: Merchant
-    ) -> None:
+    def test_about_a_lost_payment_names_this_payment_or_none(self, desk: Desk, acme: Merchant) -> None:
         story = Story(desk, acme)
         story.before(Kind.CAPTURE)
         messages = desk.messages()
@@ -121,11 +119,11 @@ class TestAMessage:
         assert messages and {each.payment for each in told} <= {story.payment.pk}
 
 
-class TestWhatOthersDid:
+class TestOperationsByOthers:
     @pytest.mark.parametrize(
         ("kind", "amount"), [(Kind.CAPTURE, 9000), (Kind.VOID, 9000), (Kind.REFUND, 2500)]
     )
-    def test_in_the_dashboard_is_told_and_names_no_operation_of_ours(
+    def test_in_the_dashboard_are_reported_without_our_operation(
         self, desk: Desk, acme: Merchant, kind: Kind, amount: int
     ) -> None:
         story, since = Story(desk, acme), clock.now()
@@ -137,7 +135,9 @@ class TestWhatOthersDid:
         assert told[-1].kind in ("", kind) and not ours & {each.operation for each in told}
         assert story.payment.pk in set(provider.current_provider().changed(since))
 
-    def test_captured_already_is_said_to_our_capture_and_found(self, desk: Desk, acme: Merchant) -> None:
+    def test_like_an_earlier_capture_make_our_capture_fail_and_are_found(
+        self, desk: Desk, acme: Merchant
+    ) -> None:
         story = Story(desk, acme)
         story.before(Kind.CAPTURE)
         desk.in_dashboard(Kind.CAPTURE, story.payment, 9000)
@@ -151,7 +151,9 @@ class TestWhatOthersDid:
         assert (found.verdict, found.amount) == (Verdict.SUCCEEDED, 9000)
 
     @pytest.mark.parametrize("is_won", [True, False])
-    def test_a_dispute_is_told_and_keeps_refunds_back(self, desk: Desk, acme: Merchant, is_won: bool) -> None:
+    def test_like_a_dispute_are_reported_and_block_refunds(
+        self, desk: Desk, acme: Merchant, is_won: bool
+    ) -> None:
         story = Story(desk, acme, Card.DISPUTED)
         story.before(Kind.REFUND)
         desk.dispute(story.payment)

@@ -10,7 +10,7 @@ from tests.payments.providers.conformance.story import ACTS, Kind, Story, read
 
 @pytest.mark.rule("provider.alike")
 class TestMoney:
-    def test_is_held_taken_and_given_back(self, desk: Desk, acme: Merchant) -> None:
+    def test_is_held_captured_and_refunded(self, desk: Desk, acme: Merchant) -> None:
         story = Story(desk, acme)
         for kind in (Kind.AUTHORIZE, Kind.CAPTURE, Kind.REFUND):
             ended = story.do(kind)
@@ -26,7 +26,9 @@ class TestMoney:
         refused = story.do(Kind.CAPTURE)
         assert refused.verdict == Verdict.FAILED and refused.reason
 
-    def test_that_was_taken_is_not_released_nor_taken_again(self, desk: Desk, acme: Merchant) -> None:
+    def test_that_was_captured_is_neither_released_nor_captured_again(
+        self, desk: Desk, acme: Merchant
+    ) -> None:
         story = Story(desk, acme)
         story.before(Kind.REFUND)
         refused = story.do(Kind.VOID)
@@ -34,7 +36,7 @@ class TestMoney:
         said = story.ask(story.begin(Kind.CAPTURE))
         assert said.verdict == Verdict.SUCCEEDED or said.reason == "already_captured"
 
-    def test_is_given_back_in_parts_and_never_more_than_was_taken(self, desk: Desk, acme: Merchant) -> None:
+    def test_is_refunded_in_parts_up_to_the_captured_amount(self, desk: Desk, acme: Merchant) -> None:
         story = Story(desk, acme)
         story.before(Kind.REFUND)
         for amount in (2000, 3000):
@@ -44,11 +46,11 @@ class TestMoney:
         assert story.do(Kind.REFUND, 1).verdict == Verdict.FAILED
 
     @pytest.mark.parametrize("kind", ACTS[1:])
-    def test_that_nobody_has_held_is_not_moved(self, desk: Desk, acme: Merchant, kind: Kind) -> None:
+    def test_that_is_not_held_is_not_moved(self, desk: Desk, acme: Merchant, kind: Kind) -> None:
         refused = Story(desk, acme).do(kind)
         assert refused.verdict == Verdict.FAILED and refused.reason
 
-    def test_that_is_held_for_less_than_asked_is_no_payment(self, desk: Desk, acme: Merchant) -> None:
+    def test_held_for_less_than_requested_is_declined(self, desk: Desk, acme: Merchant) -> None:
         story = Story(desk, acme)
         desk.hold_less(4500)
         held = story.do(Kind.AUTHORIZE)
@@ -75,14 +77,14 @@ class TestACard:
         assert said.verdict == found.verdict == Verdict.DECLINED
         assert said.reason == found.reason == (reason or said.reason) != ""
 
-    def test_token_that_nobody_made_pays_nothing(self, desk: Desk, acme: Merchant) -> None:
+    def test_token_that_is_unknown_pays_nothing(self, desk: Desk, acme: Merchant) -> None:
         story = Story(desk, acme)
         story.payment.card_token = "ctoken_nobody"
         said = story.ask(story.begin(Kind.AUTHORIZE))
         assert said.verdict in (Verdict.DECLINED, Verdict.FAILED) and said.reason
 
     @pytest.mark.parametrize("confirms", [True, False])
-    def test_asks_its_payer_first(self, desk: Desk, acme: Merchant, confirms: bool) -> None:
+    def test_can_ask_its_payer_for_confirmation(self, desk: Desk, acme: Merchant, confirms: bool) -> None:
         story = Story(desk, acme, Card.ASKS)
         operation = story.begin(Kind.AUTHORIZE)
         asked = story.ask(operation)
@@ -97,7 +99,7 @@ class TestACard:
         else:
             assert (found.verdict, found.reason) == (Verdict.DECLINED, "challenge_failed")
 
-    def test_whose_payer_is_asked_can_be_given_up(self, desk: Desk, acme: Merchant) -> None:
+    def test_with_an_unanswered_challenge_can_be_given_up(self, desk: Desk, acme: Merchant) -> None:
         story = Story(desk, acme, Card.ASKS)
         operation = story.begin(Kind.AUTHORIZE)
         story.record(operation, story.ask(operation))
@@ -107,7 +109,7 @@ class TestACard:
 
     @pytest.mark.rule("pay.confirmed_again")
     @pytest.mark.parametrize("card", [Card.DECLINED, Card.ASKS])
-    def test_that_was_declined_is_ended_where_its_payment_is_registered(
+    def test_that_was_declined_has_its_registered_payment_ended(
         self, desk: Desk, acme: Merchant, card: Card
     ) -> None:
         story = Story(desk, acme, card)
@@ -121,7 +123,7 @@ class TestACard:
         again = story.look_up(operation)
         assert declined.verdict == again.verdict == Verdict.DECLINED and again.reason == declined.reason
 
-    def test_that_can_take_no_refund_says_so_later(self, desk: Desk, acme: Merchant) -> None:
+    def test_that_cannot_take_a_refund_fails_it_later(self, desk: Desk, acme: Merchant) -> None:
         story = Story(desk, acme, Card.REFUND_FAILS)
         story.before(Kind.REFUND)
         operation = story.begin(Kind.REFUND)

@@ -36,7 +36,7 @@ class TestTheContract:
             missing = stranger.look_up("capture", uuid7())
             assert (missing.verdict, missing.is_vouched) == (Verdict.NOT_FOUND, True)
 
-    def test_what_is_released_is_not_taken_nor_the_reverse(self) -> None:
+    def test_a_released_hold_is_not_captured_nor_the_reverse(self) -> None:
         released, taken = Teller(), Teller()
         for teller, act in ((released, "void"), (taken, "capture")):
             teller.ask("authorize")
@@ -50,11 +50,11 @@ class TestTheContract:
         assert (released.charge().state, taken.charge().state) == ("voided", "captured")
 
     @pytest.mark.parametrize("kind", ["capture", "void", "refund"])
-    def test_of_money_that_it_does_not_know_nothing_comes(self, kind: str) -> None:
+    def test_an_unknown_payment_is_refused(self, kind: str) -> None:
         outcome = Teller().ask(kind)
         assert (outcome.verdict, outcome.reason) == (Verdict.FAILED, "unknown_payment")
 
-    def test_gives_back_what_was_taken_once_and_no_more(self) -> None:
+    def test_refunds_the_captured_amount_once_and_no_more(self) -> None:
         teller, key = Teller(), uuid7()
         teller.before("refund")
         assert teller.ask("refund", amount=9001).reason == "nothing_to_refund"
@@ -64,7 +64,7 @@ class TestTheContract:
         assert (again.verdict, again.reason) == (Verdict.FAILED, "nothing_to_refund")
         assert teller.charge().refunded_amount == 9000
 
-    def test_promises_no_more_than_was_taken_and_keeps_every_promise(self, settings: Settings) -> None:
+    def test_accepts_refunds_up_to_the_captured_amount_and_settles_them(self, settings: Settings) -> None:
         settings.SANDBOX_REFUND_SECONDS = 1
         first, second = Teller(), Teller()
         for teller in (first, second):
@@ -78,7 +78,7 @@ class TestTheContract:
         settling.settle_due()
         assert first.charge().refunded_amount == second.charge().refunded_amount == 9000
 
-    def test_a_card_token_is_good_once_and_for_its_subject_alone(self) -> None:
+    def test_a_card_token_works_once_and_only_for_its_subject(self) -> None:
         first, thief = Teller(), Teller()
         thief.token = first.token
         assert thief.ask("authorize").reason == "invalid_token"
@@ -109,7 +109,7 @@ class TestTheContract:
 
 
 class TestTheDashboard:
-    def test_what_is_done_there_is_told_and_listed_under_a_key_that_nobody_gave(self) -> None:
+    def test_operations_there_are_reported_and_listed_under_a_generated_key(self) -> None:
         teller, other = Teller(), Teller()
         for each in (teller, other):
             each.ask("authorize")

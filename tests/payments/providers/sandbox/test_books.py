@@ -41,7 +41,7 @@ class TestBooks:
         assert not read(teller).is_held
 
     @pytest.mark.parametrize("purpose", ["refund", "share"])
-    def test_keep_what_a_refund_is_for(self, purpose: str) -> None:
+    def test_keep_the_purpose_of_a_refund(self, purpose: str) -> None:
         teller, of = Teller(), uuid7()
         teller.before("refund")
         operation = teller.operation("refund", amount=4000)
@@ -54,7 +54,7 @@ class TestBooks:
             "share": found.share,
         }
 
-    def test_have_nothing_of_a_refund_that_was_refused(self) -> None:
+    def test_exclude_a_refused_refund(self) -> None:
         teller = Teller()
         teller.before("refund")
         assert teller.ask("refund", amount=9001).verdict == Verdict.FAILED
@@ -71,7 +71,7 @@ class TestBooks:
         first, second = read(teller).refunds
         assert first.operation == second.operation == key and first.reference != second.reference
 
-    def test_settle_what_is_due(self, settings: Settings) -> None:
+    def test_settle_due_refunds(self, settings: Settings) -> None:
         settings.SANDBOX_REFUND_SECONDS = 60
         teller = Teller()
         teller.before("refund")
@@ -82,7 +82,7 @@ class TestBooks:
 
 
 class TestARefundInTheDashboard:
-    def test_is_pending_and_then_settled_and_then_comes_back(self) -> None:
+    def test_is_pending_then_settles_and_then_is_returned(self) -> None:
         teller = Teller()
         teller.before("refund")
         reference = teller.in_dashboard("refund", amount=2500, is_pending=True)
@@ -114,7 +114,7 @@ class TestARefundInTheDashboard:
 
 
 class TestADispute:
-    def test_by_turns_takes_the_money_and_gives_it_back(self) -> None:
+    def test_takes_and_returns_the_money_with_each_decision(self) -> None:
         teller = Teller()
         teller.before("refund")
         reference = client.call_bank("dispute", payment=teller.payment.pk, amount=4000)
@@ -127,7 +127,7 @@ class TestADispute:
         assert sorted(line.at for line in found.lines) == [line.at for line in found.lines]
 
     @pytest.mark.parametrize(("is_won", "moved"), [(True, []), (False, [False])])
-    def test_that_is_an_inquiry_takes_nothing_before_it_is_lost(
+    def test_that_is_an_inquiry_takes_no_money_before_it_is_lost(
         self, is_won: bool, moved: list[bool]
     ) -> None:
         teller = Teller()
@@ -151,7 +151,7 @@ class TestADispute:
         assert teller.ask("refund", amount=5001).reason == "charge_disputed"
         assert teller.ask("refund", amount=5000).verdict == Verdict.PENDING
 
-    def test_is_decided_by_its_reference_beside_another(self) -> None:
+    def test_is_decided_by_its_reference_next_to_another(self) -> None:
         teller = Teller()
         teller.before("refund")
         first = client.call_bank("dispute", payment=teller.payment.pk, amount=4000)
@@ -198,7 +198,7 @@ class TestChanged:
 
 class TestFaults:
     @pytest.mark.parametrize("mode", ["down", "error", "hang"])
-    def test_leave_a_question_unanswered_within_its_time(
+    def test_leave_a_read_without_a_response_in_time(
         self, mode: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for module in (client, http_client):
@@ -212,7 +212,7 @@ class TestFaults:
         assert time.monotonic() - began < 2
         assert read(teller).capture is not None
 
-    def test_leave_out_what_is_new(self) -> None:
+    def test_leave_out_recent_entries_once(self) -> None:
         teller = Teller()
         teller.before("refund")
         teller.ask("refund", amount=1000)
@@ -222,7 +222,7 @@ class TestFaults:
         found = read(teller)
         assert (len(found.refunds), len(found.disputes)) == (1, 1) and found.capture is not None
 
-    def test_are_silence_while_the_bank_is_silent_about_its_charge(self) -> None:
+    def test_make_the_books_unreachable_while_the_bank_hides_its_charge(self) -> None:
         teller = Teller("4000000000006975")
         teller.ask("authorize")
         with suppress(fault_injection.CallFailed, http.NoAnswer):

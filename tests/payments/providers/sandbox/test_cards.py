@@ -49,7 +49,7 @@ class TestTheCards:
         assert captures.capture(held.merchant, held.pk, cause=CAUSE).status == "captured"
         assert no_sleep == [2, 2]
 
-    def test_6975_is_captured_though_the_answer_is_lost(
+    def test_6975_is_captured_although_the_response_is_lost(
         self, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
         held = pay(unpaid, "4000000000006975")
@@ -99,7 +99,7 @@ class TestTheCards:
         assert Charge.objects.get().state == "voided"
 
     @pytest.mark.parametrize(("confirms", "status"), [(True, "authorized"), (False, "created")])
-    def test_3155_asks_and_goes_on_as_the_payer_answers(
+    def test_3155_asks_and_continues_as_the_payer_answers(
         self, unpaid: Checkout, pay: Callable[..., Checkout], confirms: bool, status: str
     ) -> None:
         assert pay(unpaid, ASKING).status == "created"
@@ -113,7 +113,7 @@ class TestTheCards:
             "" if confirms else "challenge_failed",
         )
 
-    def test_3155_keeps_its_way_back_when_it_is_sent_again(self, unpaid: Checkout) -> None:
+    def test_3155_keeps_its_return_address_when_it_is_sent_again(self, unpaid: Checkout) -> None:
         fault_injection.set_fault(verb="authorize", mode="down", times=1)
         token = client.call_bank("tokenise", subject=unpaid.pk, number=ASKING)
         card = CardUse(token, "https://pay.example/back")

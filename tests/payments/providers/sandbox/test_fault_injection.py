@@ -46,7 +46,7 @@ class TestFaults:
             - fault_injection.REPLAYED_MODES
         ),
     )
-    def test_give_no_answer_and_the_look_up_knows_whether_it_was_done(self, mode: str) -> None:
+    def test_give_no_response_and_the_look_up_reports_the_outcome(self, mode: str) -> None:
         is_done = mode.startswith("done") or mode == "nonsense"
         for kind in ACTS:
             teller, key = Teller(), uuid7()
@@ -86,7 +86,7 @@ class TestFaults:
             ("pending_for_ever", 864_000, Verdict.PENDING, ""),
         ],
     )
-    def test_an_act_may_be_accepted_and_end_later(
+    def test_an_operation_can_be_accepted_and_end_later(
         self, kind: str, mode: str, seconds: int, verdict: Verdict, reason: str
     ) -> None:
         teller, key = Teller(), uuid7()
@@ -105,7 +105,7 @@ class TestFaults:
         assert teller.charge().state == done
         assert list(BankNotification.objects.values_list("verdict", flat=True)) == [verdict] * (seconds == 3)
 
-    def test_what_was_taken_in_the_dashboard_is_refused_and_the_look_up_says_that_it_was_taken(self) -> None:
+    def test_a_capture_after_a_dashboard_capture_is_refused_and_found_by_a_look_up(self) -> None:
         teller, key = Teller(), uuid7()
         teller.before("capture")
         fault_injection.set_fault(verb="capture", mode="already_captured", times=1)
@@ -116,7 +116,7 @@ class TestFaults:
         assert teller.charge().state == "captured"
 
     @pytest.mark.parametrize("kind", ["capture", "refund"])
-    def test_a_forgotten_key_is_a_new_one_and_the_look_up_forgets_nothing(self, kind: str) -> None:
+    def test_a_forgotten_key_is_carried_out_again_and_a_look_up_finds_both(self, kind: str) -> None:
         teller, key = Teller(), uuid7()
         teller.before(kind)
         first = teller.ask(kind, key, amount=4000)
@@ -155,7 +155,7 @@ class TestFaults:
         assert teller.look_up("refund", key).verdict == Verdict.SUCCEEDED
 
     @pytest.mark.parametrize("kind", ACTS)
-    def test_what_was_done_may_be_told_in_garbage(self, kind: str) -> None:
+    def test_a_success_can_have_garbage_in_its_fields(self, kind: str) -> None:
         teller, key = Teller(), uuid7()
         teller.before(kind)
         fault_injection.set_fault(verb=kind, mode="garbage", times=1)
@@ -172,7 +172,7 @@ class TestFaults:
         assert str(teller.ask(kind, key).amount) == "a lot"
         assert teller.look_up(kind, key).amount == 9000
 
-    def test_half_may_be_held(self) -> None:
+    def test_half_of_the_amount_can_be_held(self) -> None:
         teller = Teller()
         fault_injection.set_fault(verb="authorize", mode="partial_hold", times=1)
         held = teller.ask("authorize")
@@ -187,9 +187,7 @@ class TestFaults:
             ("refund", "refund_card_closed", "card_account_closed"),
         ],
     )
-    def test_a_refusal_stays_with_its_key_and_another_key_is_asked_anew(
-        self, kind: str, mode: str, reason: str
-    ) -> None:
+    def test_a_refusal_is_repeated_for_its_key_only(self, kind: str, mode: str, reason: str) -> None:
         teller, key = Teller(), uuid7()
         teller.before(kind)
         fault_injection.set_fault(verb=kind, mode=mode, times=1)

@@ -23,7 +23,7 @@ def charge() -> Charge:
     return Charge.objects.get()
 
 
-def test_a_key_is_answered_until_it_is_forgotten(charge: Charge) -> None:
+def test_a_key_repeats_its_response_until_it_is_forgotten(charge: Charge) -> None:
     key = uuid7()
     said = journal.write_line(charge, "capture", key, Verdict.SUCCEEDED)
     assert journal.remembered_answer(journal.lines_about(charge), key) == said
@@ -31,7 +31,7 @@ def test_a_key_is_answered_until_it_is_forgotten(charge: Charge) -> None:
     assert journal.remembered_answer(journal.lines_about(charge), key) is None
 
 
-def test_a_key_has_a_life(charge: Charge, settings: Any) -> None:
+def test_a_key_expires(charge: Charge, settings: Any) -> None:
     key = uuid7()
     journal.write_line(charge, "capture", key, Verdict.SUCCEEDED)
     settings.SANDBOX_KEY_SECONDS = 60
@@ -40,7 +40,7 @@ def test_a_key_has_a_life(charge: Charge, settings: Any) -> None:
 
 
 @pytest.mark.parametrize("done", [Verdict.SUCCEEDED, Verdict.PENDING])
-def test_a_reference_leads_to_what_was_carried_out_though_it_was_refused_later(
+def test_a_reference_finds_the_carried_out_call_despite_a_later_refusal(
     charge: Charge, done: Verdict
 ) -> None:
     key = uuid7()
@@ -50,7 +50,7 @@ def test_a_reference_leads_to_what_was_carried_out_though_it_was_refused_later(
     assert journal.newest_answer(journal.lines_about(charge), key) == said
 
 
-def test_a_reference_leads_to_the_newest_refusal_if_nothing_was_carried_out(charge: Charge) -> None:
+def test_a_reference_finds_the_newest_refusal_if_no_call_was_carried_out(charge: Charge) -> None:
     key = uuid7()
     journal.write_line(charge, "refund", key, Verdict.FAILED, reason="charge_disputed")
     journal.forget_key(key, charge.payment)
@@ -59,7 +59,7 @@ def test_a_reference_leads_to_the_newest_refusal_if_nothing_was_carried_out(char
     assert journal.newest_answer(journal.lines_about(charge), uuid7()) is None
 
 
-def test_a_change_is_told(charge: Charge) -> None:
+def test_a_change_is_notified(charge: Charge) -> None:
     journal.write_line(charge, "refund", key := uuid7(), Verdict.PENDING)
     journal.change_line(Call.objects.get(key=key), verdict=Verdict.SUCCEEDED)
     assert BankNotification.objects.get().verdict == Verdict.SUCCEEDED

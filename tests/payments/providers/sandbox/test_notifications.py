@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 class TestTheBank:
     @pytest.mark.parametrize("status", [500, 404, 302, None])
-    def test_tells_six_times_ever_later_and_then_no_more(
+    def test_sends_a_notification_six_times_with_growing_gaps(
         self, held: Checkout, monkeypatch: pytest.MonkeyPatch, status: int | None
     ) -> None:
         def post(*_: Any, **__: Any) -> http.Response:
@@ -42,7 +42,9 @@ class TestTheBank:
         assert notification.attempts == 6
 
     @pytest.mark.django_db(transaction=True)
-    def test_reaches_us_over_http(self, accepted: Operation, live_server: Any, settings: Settings) -> None:
+    def test_delivers_notifications_over_http(
+        self, accepted: Operation, live_server: Any, settings: Settings
+    ) -> None:
         settings.BASE_URL = live_server.url
         notifications.send_due()
         assert BankNotification.objects.values_list("attempts", "due_at").get() == (1, None)

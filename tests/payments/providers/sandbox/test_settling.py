@@ -26,7 +26,7 @@ class TestTheCardsThatEndLater:
         assert teller.look_up("capture", key).verdict == Verdict.SUCCEEDED
         assert (teller.charge().state, BankNotification.objects.get().verdict) == ("captured", "succeeded")
 
-    def test_7726_takes_a_settled_refund_back(self) -> None:
+    def test_7726_returns_a_settled_refund(self) -> None:
         teller, key = Teller("4000000000007726"), uuid7()
         teller.before("refund")
         teller.ask("refund", key)
@@ -46,7 +46,7 @@ class TestTheCardsThatEndLater:
         assert list(told) == ["succeeded", "failed"]
         assert teller.ask("refund").verdict == Verdict.PENDING, "it can be sent again"
 
-    def test_7726_has_settled_it_first_however_late_that_is(self) -> None:
+    def test_7726_settles_a_refund_before_it_returns_it(self) -> None:
         teller, key = Teller("4000000000007726"), uuid7()
         teller.before("refund")
         teller.ask("refund", key)
@@ -58,7 +58,7 @@ class TestTheCardsThatEndLater:
         assert teller.look_up("refund", key).verdict == Verdict.FAILED
 
 
-def test_what_nobody_has_heard_yet_is_told_to_whoever_asks() -> None:
+def test_changes_not_yet_notified_are_returned_on_request() -> None:
     teller, key = Teller("4000000000000077"), uuid7()
     teller.ask("authorize")
     teller.ask("capture", key)

@@ -21,7 +21,7 @@ def lea(unpaid: Checkout) -> Asked:
 
 
 class TestTheQuestion:
-    def test_names_shop_amount_and_card_and_is_a_page_of_the_banks_own(self, lea: Asked) -> None:
+    def test_names_shop_amount_and_card_on_the_banks_own_page(self, lea: Asked) -> None:
         page = lea.client.get(lea.question)
         for fact in ("Sandbox Bank", "Acme Tickets", "£90.00", "Visa ending 3155", "TEST"):
             assert fact in words(page)
@@ -32,28 +32,28 @@ class TestTheQuestion:
             assert lea.client.get(f"/bank/challenge/{uuid4()}").status_code == 404
             assert lea.client.post(f"/bank/challenge/{uuid4()}", {"answer": "confirm"}).status_code == 404
 
-    def test_is_put_about_authorizations_alone(self, lea: Asked) -> None:
+    def test_is_shown_only_for_authorizations(self, lea: Asked) -> None:
         Call.objects.update(kind="void")
         assert lea.client.get(lea.question).status_code == 404
 
     @pytest.mark.parametrize("fields", [{}, {"answer": ""}, {"answer": "perhaps"}])
-    def test_is_asked_again_when_the_answer_is_none(self, lea: Asked, fields: dict[str, str]) -> None:
+    def test_is_shown_again_after_an_invalid_answer(self, lea: Asked, fields: dict[str, str]) -> None:
         page = lea.client.post(lea.question, fields)
         assert page.status_code == 422 and "Is this you?" in words(page)
         assert Charge.objects.get().state == "challenged"
 
-    def test_is_answered_with_a_csrf_token_alone(self, lea: Asked) -> None:
+    def test_needs_a_csrf_token_to_be_answered(self, lea: Asked) -> None:
         strict = Client(enforce_csrf_checks=True)
         assert strict.post(lea.question, {"answer": "confirm"}).status_code == 403
         assert Charge.objects.get().state == "challenged"
 
-    def test_without_a_way_back_says_that_it_is_answered(self, lea: Asked) -> None:
+    def test_without_a_return_address_says_that_it_is_answered(self, lea: Asked) -> None:
         Charge.objects.update(return_url="")
         assert "You have answered" in words(lea.answer("confirm"))
         assert "You have answered" in words(lea.client.get(lea.question))
 
 
-def test_visits_are_not_logged_and_who_was_there_when_they_were_lost_is_asked_all_the_same(
+def test_visits_are_unlogged_and_their_loss_does_not_remove_the_question(
     lea: Asked,
 ) -> None:
     with connection.cursor() as cursor:
@@ -65,7 +65,7 @@ def test_visits_are_not_logged_and_who_was_there_when_they_were_lost_is_asked_al
     assert "Is this you?" in words(lea.client.get(lea.question))
 
 
-def test_the_card_page_says_of_each_test_card_what_will_happen(lea: Asked) -> None:
+def test_the_card_page_explains_each_test_card(lea: Asked) -> None:
     # With its cookie, the page would redirect this browser, which has already entered a card.
     lea.client.cookies.clear()
     page = words(lea.client.get(lea.bank_form)).replace("\xa0", " ")

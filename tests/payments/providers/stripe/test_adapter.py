@@ -31,7 +31,7 @@ def intents(desk: StripeDesk, account: str | None = None) -> list[str]:
 
 @pytest.mark.rule("provider.registered")
 class TestRegistering:
-    def test_commits_the_id_before_any_money_is_asked_for(self, desk: StripeDesk, acme: Merchant) -> None:
+    def test_commits_the_id_before_any_money_is_requested(self, desk: StripeDesk, acme: Merchant) -> None:
         story = Story(desk, acme)
         desk.go_wrong("authorize", Goes.SILENT)
         assert story.ask(story.begin(Kind.AUTHORIZE)).verdict == Verdict.UNKNOWN
@@ -40,7 +40,7 @@ class TestRegistering:
         assert intents(desk) == ["requires_payment_method"]
 
     @pytest.mark.parametrize("goes", [Goes.DONE_SILENT, Goes.SILENT, Goes.ERROR])
-    def test_in_doubt_is_repeated_and_makes_one_payment(
+    def test_in_doubt_is_repeated_and_creates_one_payment(
         self, desk: StripeDesk, acme: Merchant, goes: Goes
     ) -> None:
         story = Story(desk, acme)
@@ -52,7 +52,9 @@ class TestRegistering:
         assert story.do_again(operation).verdict == Verdict.SUCCEEDED
         assert intents(desk) == ["requires_capture"]
 
-    def test_again_after_a_day_leaves_one_that_holds_nothing(self, desk: StripeDesk, acme: Merchant) -> None:
+    def test_again_after_a_day_leaves_one_intent_without_a_hold(
+        self, desk: StripeDesk, acme: Merchant
+    ) -> None:
         story = Story(desk, acme)
         operation = story.begin(Kind.AUTHORIZE)
         desk.go_wrong("register", Goes.DONE_SILENT)
@@ -71,9 +73,7 @@ class TestRegistering:
         assert operation.payment.provider_reference == other
         assert sorted(intents(desk)) == ["requires_capture", "requires_payment_method"]
 
-    def test_of_an_amount_that_stripe_does_not_take_has_failed(
-        self, desk: StripeDesk, acme: Merchant
-    ) -> None:
+    def test_of_an_amount_outside_stripes_limits_fails(self, desk: StripeDesk, acme: Merchant) -> None:
         said = Story(desk, acme, amount=29).do(Kind.AUTHORIZE)
         assert (said.verdict, said.reason) == (Verdict.FAILED, "amount_too_small")
 
@@ -88,7 +88,7 @@ class TestAnAccount:
 
     @pytest.mark.rule("money.late")
     @pytest.mark.rule("restore.repair")
-    def test_that_its_merchant_has_left_is_read_on(self, desk: StripeDesk, acme: Merchant) -> None:
+    def test_that_its_merchant_has_left_is_still_read(self, desk: StripeDesk, acme: Merchant) -> None:
         since, story = clock.now() - timedelta(hours=1), connected(desk, acme)
         story.before(Kind.REFUND)
         for account in (CONNECTED, "", "acct_closed"):
@@ -120,7 +120,7 @@ class TestAnAccount:
         Payment.objects.update(provider_account=CONNECTED)
         assert [told for message in messages for told in desk.provider.parse_notifications(message)] == []
 
-    def test_in_live_mode_does_not_hear_of_tests(
+    def test_in_live_mode_ignores_test_events(
         self, desk: StripeDesk, acme: Merchant, settings: Settings
     ) -> None:
         Story(desk, acme).before(Kind.CAPTURE)
@@ -168,7 +168,7 @@ class TestAnEventOfAnOlderVersion:
             (Card.DECLINED, [Kind.AUTHORIZE], {Verdict.DECLINED}),
         ],
     )
-    def test_says_the_same(
+    def test_gives_the_same_notification(
         self, desk: StripeDesk, acme: Merchant, card: Card, kinds: list[Kind], said: set[Verdict]
     ) -> None:
         desk.peer.switch("version", version="2022-08-01")
@@ -183,7 +183,7 @@ class TestAnEventOfAnOlderVersion:
         assert {row.verdict for row in acts} == said
 
     @pytest.mark.parametrize("lapses", [True, False], ids=["lapsed", "cancelled"])
-    def test_shows_no_refund_of_a_hold_that_was_released(
+    def test_shows_no_refund_for_a_released_hold(
         self, desk: StripeDesk, acme: Merchant, lapses: bool
     ) -> None:
         desk.peer.switch("version", version="2024-12-18.acacia")
@@ -200,7 +200,7 @@ class TestAnEventOfAnOlderVersion:
 
 
 class TestAnError:
-    def test_about_a_key_in_use_leaves_it_on_its_way(self, desk: StripeDesk, acme: Merchant) -> None:
+    def test_about_a_key_in_use_leaves_the_call_in_progress(self, desk: StripeDesk, acme: Merchant) -> None:
         story = Story(desk, acme)
         story.before(Kind.CAPTURE)
         operation = story.begin(Kind.CAPTURE)
@@ -223,7 +223,7 @@ class TestAnError:
             (Kind.REFUND, (Verdict.UNKNOWN, "")),
         ],
     )
-    def test_about_our_own_key_moves_nothing(
+    def test_about_our_own_api_key_moves_no_money(
         self, desk: StripeDesk, acme: Merchant, settings: Settings, kind: Kind, said: tuple[Verdict, str]
     ) -> None:
         story = Story(desk, acme)
@@ -232,7 +232,7 @@ class TestAnError:
         outcome = story.ask(story.begin(kind))
         assert (outcome.verdict, outcome.reason) == said
 
-    def test_that_does_not_come_in_time_is_not_waited_for(self, desk: StripeDesk, acme: Merchant) -> None:
+    def test_is_not_awaited_after_the_deadline(self, desk: StripeDesk, acme: Merchant) -> None:
         story = Story(desk, acme)
         story.before(Kind.CAPTURE)
         desk.peer.switch("fault", method="POST", path="/v1/.*/capture", mode="hang", seconds=10.0)
@@ -251,7 +251,7 @@ class TestAnError:
             ("pm_card_visa_chargeDeclinedVelocityLimitExceeded", "insufficient_funds"),
         ],
     )
-    def test_of_the_card_tells_nobody_what_only_the_bank_may_know(
+    def test_of_the_card_hides_reasons_that_are_confidential(
         self, desk: StripeDesk, acme: Merchant, card: str, reason: str
     ) -> None:
         story = Story(desk, acme)
@@ -280,7 +280,7 @@ class TestACardOfAMate:
 
 
 class TestDisputes:
-    def test_have_no_inquiry_among_them(self, desk: StripeDesk, acme: Merchant) -> None:
+    def test_exclude_inquiries(self, desk: StripeDesk, acme: Merchant) -> None:
         """An inquiry withdraws no money, and its charge can be refunded."""
         story = Story(desk, acme)
         story.before(Kind.REFUND)
@@ -293,7 +293,7 @@ class TestDisputes:
 
 @pytest.mark.rule("provider.card_page")
 class TestTheCardPage:
-    def test_brings_stripe_s_fields_and_lets_in_what_they_need(
+    def test_has_stripes_fields_and_the_origins_that_they_need(
         self, desk: StripeDesk, settings: Settings
     ) -> None:
         settings.STRIPE_API, settings.STRIPE_SCRIPT = (

@@ -18,7 +18,7 @@ class TestAnAmount:
             ("MGA", 120000, 1200),  # two decimals in ISO 4217, none at Stripe
         ],
     )
-    def test_is_theirs_and_ours_again(self, currency: str, ours: int, theirs: int) -> None:
+    def test_is_converted_to_stripes_units_and_back(self, currency: str, ours: int, theirs: int) -> None:
         assert amounts.to_stripe_amount(ours, currency) == theirs
         assert amounts.from_stripe_amount(theirs, currency) == ours
         assert amounts.from_stripe_amount(theirs, currency.lower()) == ours
@@ -40,7 +40,7 @@ class TestTheRule:
             ("CRC", 1, 99_999_999, 1),
         ],
     )
-    def test_says_the_bounds_and_the_step_in_our_units(
+    def test_has_the_bounds_and_the_step_in_our_units(
         self, currency: str, minimum: int, maximum: int, step: int
     ) -> None:
         assert amounts.amount_rule(currency) == AmountRule(minimum=minimum, maximum=maximum, step=step)

@@ -46,7 +46,7 @@ def acme(acme: Merchant) -> Merchant:
 
 
 class TestEntries:
-    def test_name_what_they_are_about_and_what_it_cost(self, desk: StripeDesk, acme: Merchant) -> None:
+    def test_name_their_operation_and_their_fee(self, desk: StripeDesk, acme: Merchant) -> None:
         story = captured(desk, acme)
         refund(story, 4000)
         back, taken = told(desk)
@@ -78,7 +78,7 @@ class TestEntries:
         assert (payout.amount, payout.payout) == (-sent["amount"], sent["id"])
         assert payout.available_at == datetime.fromtimestamp(sent["arrival_date"], UTC)
 
-    def test_of_a_manual_payout_are_not_told_apart(self, desk: StripeDesk, acme: Merchant) -> None:
+    def test_of_a_manual_payout_are_not_assigned_to_it(self, desk: StripeDesk, acme: Merchant) -> None:
         captured(desk, acme)
         desk.peer.switch("pay_out", account=CONNECTED, currency="gbp", automatic=False)
         assert [(entry.kind, bool(entry.payout)) for entry in told(desk)] == [
@@ -86,7 +86,7 @@ class TestEntries:
             (BalanceEntry.Kind.PAYMENT, False),
         ]
 
-    def test_tell_what_a_dispute_took_and_cost(self, desk: StripeDesk, acme: Merchant) -> None:
+    def test_have_the_amount_and_the_fee_of_a_dispute(self, desk: StripeDesk, acme: Merchant) -> None:
         story = captured(desk, acme)
         of = desk.peer.client(account=CONNECTED)
         intent = of.v1.payment_intents.retrieve(story.payment.provider_reference)
@@ -101,20 +101,20 @@ class TestEntries:
         lines = [(entry.kind, entry.fee, entry.payment) for entry in told(desk) if entry.payment]
         assert lines == [(BalanceEntry.Kind.PAYMENT, FEE, story.payment.pk)]
 
-    def test_of_others_who_use_the_account_name_no_payment(self, desk: StripeDesk, acme: Merchant) -> None:
+    def test_of_other_users_of_the_account_name_no_payment(self, desk: StripeDesk, acme: Merchant) -> None:
         story = captured(desk, acme)
         Payment.objects.filter(pk=story.payment.pk).update(provider_account="acct_another")
         (line,) = told(desk)
         assert (line.payment, line.operation, line.amount) == (None, None, 9000)
 
-    def test_of_an_account_that_is_closed_to_us_keep_no_other_from_being_read(
+    def test_of_an_inaccessible_account_do_not_prevent_reading_others(
         self, desk: StripeDesk, acme: Merchant, rival: Merchant
     ) -> None:
         captured(desk, acme)
         Merchant.objects.filter(pk=rival.pk).update(provider_account="acct_closed")
         assert [entry.account for entry in told(desk)] == [CONNECTED]
 
-    def test_that_cannot_be_read_now_are_said_to_be_out_of_reach(
+    def test_that_cannot_be_read_are_reported_as_unreachable(
         self, desk: StripeDesk, acme: Merchant, settings: Settings, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(client, "BOOKS_PAUSES", (0, 0))
@@ -124,7 +124,7 @@ class TestEntries:
 
     @pytest.mark.rule("money.late")
     @pytest.mark.parametrize("goes", [{"mode": "reset"}, {"mode": "error"}, {"mode": "error", "status": 429}])
-    def test_are_asked_for_again_where_a_page_is_refused(
+    def test_are_requested_again_if_a_page_is_refused(
         self, desk: StripeDesk, acme: Merchant, monkeypatch: pytest.MonkeyPatch, goes: dict[str, Any]
     ) -> None:
         monkeypatch.setattr(client, "BOOKS_PAUSES", (0, 0, 0))
@@ -134,7 +134,7 @@ class TestEntries:
         assert told(desk) == before != []
         assert desk.peer.switch("faults") == []
 
-    def test_are_not_asked_for_again_once_a_minute_is_over(
+    def test_are_not_requested_again_after_a_minute(
         self, desk: StripeDesk, acme: Merchant, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(client, "PAGE_SECONDS", 0.5)

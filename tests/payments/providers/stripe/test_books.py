@@ -45,7 +45,7 @@ def told(desk: StripeDesk) -> set[tuple[UUID, UUID, str]]:
 
 @pytest.mark.usefixtures("accounts")
 class TestAPayment:
-    def test_in_its_merchants_account_is_believed(
+    def test_in_its_merchants_account_is_accepted(
         self, desk: StripeDesk, acme: Merchant, rival: Merchant
     ) -> None:
         payments = {
@@ -54,17 +54,17 @@ class TestAPayment:
         }
         assert told(desk) == payments
 
-    def test_in_another_merchants_account_is_not_believed(self, desk: StripeDesk, acme: Merchant) -> None:
+    def test_in_another_merchants_account_is_ignored(self, desk: StripeDesk, acme: Merchant) -> None:
         own = capture(desk, ACME, acme)
         capture(desk, RIVAL, acme)
         assert told(desk) == {(own, acme.pk, ACME)}
 
-    def test_in_a_former_account_is_believed(self, desk: StripeDesk, acme: Merchant) -> None:
+    def test_in_a_former_account_is_accepted(self, desk: StripeDesk, acme: Merchant) -> None:
         payment = capture(desk, ACME, acme)
         Merchant.objects.filter(pk=acme.pk).update(provider_account="acct_closed")
         assert told(desk) == {(payment, acme.pk, ACME)}
 
-    def test_in_our_account_is_believed_of_a_merchant_without_another(
+    def test_in_our_account_is_accepted_for_a_merchant_without_its_own(
         self, desk: StripeDesk, acme: Merchant, rival: Merchant
     ) -> None:
         Merchant.objects.filter(pk=rival.pk).update(provider_account="")

@@ -61,7 +61,7 @@ class TestChanged:
             desk.peer.switch(switch, **asked)
             assert changed(desk, since) == [story.payment.pk], (switch, asked)
 
-    def test_names_what_others_did_to_a_hold(self, desk: StripeDesk, acme: Merchant) -> None:
+    def test_names_holds_that_staff_changed_in_the_dashboard(self, desk: StripeDesk, acme: Merchant) -> None:
         held, released, taken = (Story(desk, acme) for _ in range(3))
         for story in (held, released, taken):
             story.do(Kind.AUTHORIZE)
@@ -82,7 +82,7 @@ class TestChanged:
         stories = [captured(desk, acme, CONNECTED), captured(desk, rival, OTHER), captured(desk, rival)]
         assert sorted(changed(desk, since)) == sorted(story.payment.pk for story in stories)
 
-    def test_names_no_payment_in_whose_account_it_did_not_happen(
+    def test_names_no_payment_for_a_change_in_another_account(
         self, desk: StripeDesk, acme: Merchant, rival: Merchant
     ) -> None:
         Merchant.objects.filter(pk=acme.pk).update(provider_account=CONNECTED)
@@ -120,7 +120,7 @@ class TestChanged:
     def test_asks_for_no_more_names_than_stripe_takes(self) -> None:
         assert len(set(changes.EVENTS)) == len(changes.EVENTS) <= 20
 
-    def test_that_cannot_be_read_is_out_of_reach(
+    def test_raises_unreachable_if_stripe_cannot_be_read(
         self, desk: StripeDesk, acme: Merchant, settings: Settings, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("payments.providers.stripe.client.BOOKS_PAUSES", (0,))

@@ -56,7 +56,7 @@ def without_void(payment: Payment) -> None:
 
 
 class TestAFailedAuthorization:
-    def test_is_ended_there_so_that_it_cannot_be_confirmed_again(
+    def test_is_cancelled_at_stripe_so_that_it_cannot_be_confirmed(
         self, desk: StripeDesk, unpaid: Checkout, refused: Payment
     ) -> None:
         pump()
@@ -74,14 +74,14 @@ class TestAFailedAuthorization:
         assert [row.state for row in refused.operations.filter(kind="void")] == ["succeeded"]
 
     @pytest.mark.parametrize("card", [Card.DECLINED, Card.NO_MONEY, Card.EXPIRED])
-    def test_by_the_bank_is_ended_too(self, desk: StripeDesk, pays: Pays, card: Card) -> None:
+    def test_declined_by_the_bank_is_cancelled_too(self, desk: StripeDesk, pays: Pays, card: Card) -> None:
         declined = pays(card)
         pump()
         assert intent_of(desk, declined) == "canceled"
         declined.refresh_from_db()
         assert declined.status == "declined", "which limits how many cards are tried"
 
-    def test_leaves_the_order_to_another_card(
+    def test_does_not_block_another_card(
         self, desk: StripeDesk, unpaid: Checkout, refused: Payment, pays: Pays
     ) -> None:
         paid = pays(Card.GOOD)
@@ -91,7 +91,7 @@ class TestAFailedAuthorization:
         assert captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE).status == "captured"
         assert ledger_proof.find_breaches() == []
 
-    def test_of_a_share_is_ended_and_the_share_can_be_paid(
+    def test_of_a_share_is_cancelled_and_the_share_can_be_paid(
         self, desk: StripeDesk, unpaid: Checkout, pays: Pays
     ) -> None:
         (share,) = mates.split(unpaid, 3000)
@@ -127,14 +127,14 @@ class TestAHoldThatIsFoundLater:
         pump()
         assert intent_of(desk, refused) == "canceled"
 
-    def test_by_the_night_is_released(self, desk: StripeDesk, refused: Payment) -> None:
+    def test_by_the_nightly_reconciliation_is_released(self, desk: StripeDesk, refused: Payment) -> None:
         payments_tasks.reconcile()
         tasks.answer_inquiries()
         pump()
         assert intent_of(desk, refused) == "canceled"
 
 
-def test_the_books_agree_about_what_has_ended(desk: StripeDesk, refused: Payment, pays: Pays) -> None:
+def test_ended_payments_cause_no_discrepancy(desk: StripeDesk, refused: Payment, pays: Pays) -> None:
     """After both payments have ended, notifications and reconciliation report no discrepancy."""
     declined = pays(Card.EXPIRED)
     desk.confirm_again(refused)

@@ -114,7 +114,7 @@ class TestACapture:
         assert found is not None
         assert found.at - datetime.fromtimestamp(charge.created, UTC) >= timedelta(days=3)
 
-    def test_whose_line_is_not_named_yet_is_there(self, desk: StripeDesk, acme: Merchant) -> None:
+    def test_without_its_balance_line_yet_is_included(self, desk: StripeDesk, acme: Merchant) -> None:
         story = Story(desk, acme)
         given: Any = {"amount": 9000, "currency": "gbp", "payment_method": "pm_card_visa", "confirm": True}
         paid = desk.dashboard.v1.payment_intents.create(given | {"return_url": "https://shop.example"})
@@ -125,9 +125,7 @@ class TestACapture:
 
 
 class TestAHold:
-    def test_of_a_card_that_paid_after_another_was_declined_is_there(
-        self, desk: StripeDesk, acme: Merchant
-    ) -> None:
+    def test_of_a_second_card_after_a_decline_is_included(self, desk: StripeDesk, acme: Merchant) -> None:
         story = Story(desk, acme, Card.DECLINED)
         assert story.do(Kind.AUTHORIZE).verdict == Verdict.DECLINED
         assert read(desk, story) == Books(refunds=[], disputes=[])
@@ -136,9 +134,7 @@ class TestAHold:
         intents.confirm(story.payment.provider_reference, given)
         assert read(desk, story).is_held
 
-    def test_that_is_confirmed_again_after_a_failed_challenge_is_there(
-        self, desk: StripeDesk, acme: Merchant
-    ) -> None:
+    def test_confirmed_after_a_failed_challenge_is_included(self, desk: StripeDesk, acme: Merchant) -> None:
         story = Story(desk, acme, Card.ASKS)
         operation = story.begin(Kind.AUTHORIZE)
         story.record(operation, story.ask(operation))
@@ -158,7 +154,7 @@ class TestAHold:
             desk.in_dashboard(Kind.VOID, story.payment, 9000)
         assert read(desk, story) == Books(refunds=[], disputes=[])
 
-    def test_that_was_never_registered_costs_no_question(
+    def test_that_was_never_registered_costs_no_request(
         self, desk: StripeDesk, acme: Merchant, settings: Settings
     ) -> None:
         story = Story(desk, acme)
@@ -170,9 +166,7 @@ class TestARefund:
     @pytest.mark.parametrize(
         ("purpose", "name"), [("refund_part", "refund_uuid"), ("reimbursement", "share_uuid")]
     )
-    def test_of_ours_says_what_it_was_for(
-        self, desk: StripeDesk, acme: Merchant, purpose: str, name: str
-    ) -> None:
+    def test_of_ours_has_its_purpose(self, desk: StripeDesk, acme: Merchant, purpose: str, name: str) -> None:
         story = captured(desk, acme)
         order = story.payment.checkout_uuid
         wanted = factories.bare_refund(acme, order) if name == "refund_uuid" else factories.bare_share(order)
@@ -183,9 +177,7 @@ class TestARefund:
         assert found.reference == story.anew(operation.pk).reference
 
     @pytest.mark.parametrize("written", ["no uuid", "x" * 500])
-    def test_with_metadata_of_others_is_none_of_ours(
-        self, desk: StripeDesk, acme: Merchant, written: str
-    ) -> None:
+    def test_with_foreign_metadata_is_not_ours(self, desk: StripeDesk, acme: Merchant, written: str) -> None:
         story = captured(desk, acme)
         names = dict.fromkeys(("operation", "refund", "share", "note"), written)
         given: Any = {"payment_intent": story.payment.provider_reference, "amount": 500, "metadata": names}
@@ -194,7 +186,7 @@ class TestARefund:
         assert (found.operation, found.refund, found.share) == (None, None, None)
 
     @pytest.mark.parametrize("reason", ["processing", "charge_pending", "insufficient_funds"])
-    def test_that_waits_is_pending(self, desk: StripeDesk, acme: Merchant, reason: str) -> None:
+    def test_in_a_waiting_status_is_pending(self, desk: StripeDesk, acme: Merchant, reason: str) -> None:
         story = captured(desk, acme)
         desk.peer.switch("pending_refund", reason=reason)
         operation = refund(story, 4000)
@@ -207,7 +199,7 @@ class TestARefund:
         ("status", "reason"), [("failed", "expired_or_canceled_card"), ("canceled", "merchant_request")]
     )
     @pytest.mark.parametrize("by_us", [True, False])
-    def test_that_was_settled_and_came_back_has_returned(
+    def test_that_settled_and_came_back_is_marked_as_returned(
         self, desk: StripeDesk, acme: Merchant, status: str, reason: str, by_us: bool
     ) -> None:
         story = captured(desk, acme)
@@ -269,7 +261,7 @@ class TestADispute:
             (["won", "appeal_under_review", "lost"], LOST, [TAKEN, BACK, TAKEN]),
         ],
     )
-    def test_stands_as_its_status_says(
+    def test_has_the_status_and_lines_of_its_history(
         self,
         desk: StripeDesk,
         acme: Merchant,
@@ -289,7 +281,7 @@ class TestADispute:
 
     @pytest.mark.parametrize("status", ["warning_needs_response", "warning_under_review"])
     @pytest.mark.parametrize("withdraws", [True, False])
-    def test_that_is_an_inquiry_is_open_and_has_a_line_if_it_withdrew_money(
+    def test_that_is_an_inquiry_is_open_with_a_line_if_it_took_money(
         self, desk: StripeDesk, acme: Merchant, status: str, withdraws: bool
     ) -> None:
         story = captured(desk, acme)
@@ -301,7 +293,7 @@ class TestADispute:
     @pytest.mark.parametrize(
         ("moves", "stands"), [([], WON), ([TAKEN], LOST), ([TAKEN, BACK], WON), ([TAKEN, BACK, TAKEN], LOST)]
     )
-    def test_that_ended_undecided_is_of_whoever_has_the_money(
+    def test_that_ended_undecided_counts_for_the_side_that_has_the_money(
         self, desk: StripeDesk, acme: Merchant, status: str, moves: list[bool], stands: DisputeStatus
     ) -> None:
         story = captured(desk, acme)
@@ -364,7 +356,7 @@ class TestADispute:
         desk.peer.switch("show", thing=opened, fields={"balance_transactions": lines})
         assert lines_of(only_dispute(desk, story)) == [TAKEN, BACK]
 
-    def test_that_allows_no_evidence_has_no_time_for_it(self, desk: StripeDesk, acme: Merchant) -> None:
+    def test_that_allows_no_evidence_has_no_deadline(self, desk: StripeDesk, acme: Merchant) -> None:
         story = captured(desk, acme)
         opened = dispute(desk, story)
         assert only_dispute(desk, story).respond_by is not None
@@ -373,10 +365,10 @@ class TestADispute:
         assert only_dispute(desk, story).respond_by is None
 
 
-class TestWhatCannotBeRead:
+class TestUnreadableBooks:
     @pytest.mark.parametrize("path", ["/v1/payment_intents/.*", "/v1/refunds", "/v1/disputes"])
     @pytest.mark.parametrize("status", [500, 429])
-    def test_is_out_of_reach_and_never_read_as_empty(
+    def test_are_unreachable_and_never_treated_as_empty(
         self, desk: StripeDesk, acme: Merchant, path: str, status: int
     ) -> None:
         story = captured(desk, acme)
@@ -385,7 +377,7 @@ class TestWhatCannotBeRead:
             read(desk, story)
         assert read(desk, story).capture is not None
 
-    def test_in_an_account_of_another_is_out_of_reach(self, desk: StripeDesk, acme: Merchant) -> None:
+    def test_in_another_account_are_unreachable(self, desk: StripeDesk, acme: Merchant) -> None:
         story = captured(desk, acme, CONNECTED)
         for account in (OTHER, "acct_closed"):
             Payment.objects.filter(pk=story.payment.pk).update(provider_account=account)

@@ -36,19 +36,19 @@ def set_up(desk: StripeDesk) -> Callable[..., None]:
     return done
 
 
-def test_nothing_is_missing_where_all_is_done(set_up: Callable[..., None]) -> None:
+def test_nothing_is_missing_after_a_complete_setup(set_up: Callable[..., None]) -> None:
     set_up()
     printed = StringIO()
     call_command("check_provider", stdout=printed)
     assert printed.getvalue() == "Nothing is missing. Payments can be taken.\n"
 
 
-def test_all_events_at_once_are_enough(set_up: Callable[..., None]) -> None:
+def test_a_subscription_to_all_events_is_enough(set_up: Callable[..., None]) -> None:
     set_up(events=["*"])
     assert list(readiness.missing_parts()) == []
 
 
-def test_what_is_missing_is_said_with_what_to_do_and_the_command_fails(desk: StripeDesk) -> None:
+def test_each_missing_part_is_printed_with_a_remedy_and_the_command_fails(desk: StripeDesk) -> None:
     printed = StringIO()
     with pytest.raises(SystemExit) as ended:
         call_command("check_provider", stdout=printed)
@@ -83,7 +83,7 @@ def test_a_wallet_that_is_not_shown_is_named_with_the_reason(
         ({"capabilities": {}}, "may not take cards (card_payments is not asked for)"),
     ],
 )
-def test_each_account_of_a_merchant_is_asked(
+def test_each_merchants_account_is_checked(
     desk: StripeDesk, set_up: Callable[..., None], acme: Merchant, fields: dict[str, object], said: str
 ) -> None:
     Merchant.objects.filter(pk=acme.pk).update(provider_account=CONNECTED)
@@ -93,19 +93,19 @@ def test_each_account_of_a_merchant_is_asked(
     assert found.startswith(f"The account {CONNECTED} ") and said in found
 
 
-def test_a_key_that_stripe_does_not_know_is_said(desk: StripeDesk, settings: Settings) -> None:
+def test_an_invalid_key_is_reported(desk: StripeDesk, settings: Settings) -> None:
     settings.STRIPE_SECRET_KEY = "sk_test_other"
     (said,) = readiness.missing_parts()
     assert "does not know STRIPE_SECRET_KEY" in said
 
 
-def test_silence_is_said(desk: StripeDesk, settings: Settings) -> None:
+def test_an_unreachable_provider_is_reported(desk: StripeDesk, settings: Settings) -> None:
     settings.STRIPE_API = "http://127.0.0.1:1"
     with pytest.raises(CommandError, match="The provider does not answer"):
         call_command("check_provider")
 
 
-def test_the_sandbox_bank_wants_nothing() -> None:
+def test_the_sandbox_bank_needs_no_setup() -> None:
     printed = StringIO()
     call_command("check_provider", stdout=printed)
     assert "Nothing is missing" in printed.getvalue()

@@ -11,7 +11,7 @@ from tests.payments.stripe_peer.remote import ROOT, Remote
 
 @pytest.mark.long
 @pytest.mark.rule("provider.alike")
-def test_passes_whole_where_the_peer_stands_for_stripe(running_peer: Remote) -> None:
+def test_the_test_mode_suite_passes_against_the_stripe_peer(running_peer: Remote) -> None:
     running_peer.switch("clear")
     suite = ["-m", "pytest", "-n", "0", "tests/payments/providers/conformance", "-k", "mode"]
     key = {"STRIPE_TEST_KEY": "sk_test_peer", "STRIPE_TEST_API": running_peer.address}

@@ -20,7 +20,7 @@ def test_a_wrong_key_is_401(peer: Remote) -> None:
     assert "somebody" not in str(refused.value)
 
 
-def test_each_account_has_its_own(peer: Remote) -> None:
+def test_each_account_has_its_own_objects(peer: Remote) -> None:
     platform, first, second = (
         peer.client(account=name) for name in (None, "acct_connected1", "acct_connected2")
     )
@@ -42,7 +42,7 @@ def test_an_account_that_is_not_connected(peer: Remote) -> None:
     assert (refused.value.http_status, error.code) == (403, "account_invalid")
 
 
-def test_modes_are_apart(peer: Remote) -> None:
+def test_test_mode_and_live_mode_are_separate(peer: Remote) -> None:
     test, live = peer.client(), peer.client("sk_live_peer")
     made = _make(live)
     assert live.v1.payment_intents.retrieve(made).livemode

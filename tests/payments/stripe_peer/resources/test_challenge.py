@@ -37,7 +37,7 @@ def _returned(intent: PaymentIntent, status: str) -> dict[str, list[str]]:
     return said | {"order": ["7"], "redirect_status": [status]}
 
 
-def test_confirmed(stripe: StripeClient) -> None:
+def test_a_confirmed_challenge_holds_the_money(stripe: StripeClient) -> None:
     intent = _challenged(stripe)
     action: Any = intent.next_action
     assert (intent.status, action.type, action.redirect_to_url.return_url) == (
@@ -53,7 +53,7 @@ def test_confirmed(stripe: StripeClient) -> None:
     assert charge.payment_method_details.card.three_d_secure.result == "authenticated"
 
 
-def test_refused(stripe: StripeClient) -> None:
+def test_a_refused_challenge_fails_the_payment(stripe: StripeClient) -> None:
     intent = _challenged(stripe)
     assert _answer(intent, "refuse") == _returned(intent, "failed")
     refused: Any = stripe.v1.payment_intents.retrieve(intent.id)
@@ -97,7 +97,7 @@ def test_confirmed_and_declined(stripe: StripeClient) -> None:
     assert (declined.status, declined.last_payment_error.code) == ("requires_payment_method", "card_declined")
 
 
-def test_answered_twice_counts_once(stripe: StripeClient) -> None:
+def test_a_second_answer_is_ignored(stripe: StripeClient) -> None:
     intent: Any = _challenged(stripe)
     _answer(intent, "confirm")
     page = intent.next_action.redirect_to_url.url
@@ -116,13 +116,13 @@ def test_canceled_while_the_bank_asks(stripe: StripeClient) -> None:
     assert stripe.v1.payment_intents.retrieve(intent.id).status == "canceled"
 
 
-def test_nobody_is_there_to_be_asked(stripe: StripeClient) -> None:
+def test_an_off_session_payment_requires_authentication(stripe: StripeClient) -> None:
     with pytest.raises(library.CardError) as refused:
         _challenged(stripe, off_session=True)
     assert refused.value.code == "authentication_required"
 
 
-def test_asked_for_by_the_merchant(stripe: StripeClient) -> None:
+def test_a_merchant_can_request_a_challenge(stripe: StripeClient) -> None:
     assert _challenged(stripe, "pm_card_threeDSecureOptional").status == "requires_capture"
     options = {"card": {"request_three_d_secure": "any"}}
     asked = _challenged(stripe, "pm_card_threeDSecureOptional", payment_method_options=options)

@@ -45,13 +45,13 @@ class TestUpload:
         (told,) = mail.outbox
         assert told.to == ["lea@acme.example"] and "logo" in told.subject
 
-    def test_is_drawn_anew_whatever_it_is_called(self, client: Client) -> None:
+    def test_is_redrawn_with_any_file_name_or_type(self, client: Client) -> None:
         sent = files.logo() + b"<script>alert(1)</script>"
         upload(client, sent, "../../x.svg", "image/svg+xml")
         kept = Logo.objects.get()
         assert b"script" not in bytes(kept.mark) + bytes(kept.card)
 
-    def test_takes_the_place_of_the_one_before(self, client: Client) -> None:
+    def test_replaces_the_previous_logo(self, client: Client) -> None:
         upload(client, files.logo("red"))
         before = Logo.objects.get()
         upload(client, files.logo("black"))
@@ -68,12 +68,14 @@ class TestUpload:
         ],
         ids=["svg", "large", "damaged", "bomb"],
     )
-    def test_that_is_no_logo_is_refused_on_the_page(self, client: Client, content: bytes, said: str) -> None:
+    def test_that_is_not_a_logo_is_refused_on_the_page(
+        self, client: Client, content: bytes, said: str
+    ) -> None:
         refused = upload(client, content)
         assert refused.status_code == 422 and said in refused.content.decode()
         assert not Logo.objects.exists() and not AuditEntry.objects.exists()
 
-    def test_that_is_none_leaves_the_one_that_is_there(self, client: Client) -> None:
+    def test_without_a_file_keeps_the_current_logo(self, client: Client) -> None:
         upload(client, files.logo())
         for answer in (stage.save(client), stage.save(client, logo=""), upload(client, b"")):
             assert answer.status_code in (302, 422) and Logo.objects.exists()
@@ -84,7 +86,7 @@ class TestUpload:
         assert "PNG or JPEG of at most 256 KB" in refused.content.decode()
 
     @pytest.mark.parametrize("body", [b"", b"--x", b"--x\r\n\r\n", b"\0" * 1000, b"--x\r\n" * 400])
-    def test_that_is_no_form_is_refused(self, client: Client, body: bytes) -> None:
+    def test_that_is_not_a_form_is_refused(self, client: Client, body: bytes) -> None:
         answer = client.post(PATH, body, content_type="multipart/form-data; boundary=x")
         assert answer.status_code in (302, 400, 422) and not Logo.objects.exists()
 
@@ -98,22 +100,24 @@ class TestRemoval:
         assert list(actions) == ["logo_changed", "logo_removed"] and not Logo.objects.exists()
 
 
-class TestWhoMay:
+class TestAccess:
     @pytest.mark.parametrize("role", [Role.DEVELOPER, Role.SUPPORT, Role.VIEWER])
-    def test_nobody_else(self, acme: Merchant, role: Role, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_other_roles_are_refused(
+        self, acme: Merchant, role: Role, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         other = stage.browser(stage.person(acme, role))
         nobody_parses(monkeypatch)
         assert upload(other, files.logo()).status_code == 403
         assert remove(other).status_code == 403
 
-    def test_a_stranger_is_sent_to_the_login_and_the_file_is_never_taken_apart(
+    def test_without_a_login_redirects_to_the_login_without_parsing_the_file(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         nobody_parses(monkeypatch)
         stranger = Client(enforce_csrf_checks=True)
         assert "/accounts/login/" in upload(stranger, files.logo())["Location"]
 
-    def test_no_other_site_s_form(self, acme: Merchant) -> None:
+    def test_a_form_from_another_site_is_refused(self, acme: Merchant) -> None:
         strict = Client(enforce_csrf_checks=True)
         strict.cookies = stage.browser(stage.person(acme, Role.OWNER)).cookies
         for path in (PATH, "/portal/settings/logo/remove"):
@@ -127,12 +131,12 @@ class TestWhoMay:
         form = stage.FORM | {"logo": SimpleUploadedFile("a.png", files.logo()), "csrfmiddlewaretoken": token}
         assert strict.post(PATH, form).status_code == 302 and Logo.objects.exists()
 
-    def test_keeps_to_their_own_merchant(self, client: Client, rival: Merchant) -> None:
+    def test_a_logo_applies_only_to_the_persons_merchant(self, client: Client, rival: Merchant) -> None:
         upload(client, files.logo())
         rival.refresh_from_db()
         assert storage.logo_of(rival) is None
 
-    def test_no_file_goes_to_another_address(self, client: Client) -> None:
+    def test_a_file_at_another_path_is_refused(self, client: Client) -> None:
         form = {"logo": SimpleUploadedFile("a.png", files.logo())}
         for path in ("/portal/settings", "/portal/settings/logo/remove", f"{PATH}/"):
             assert client.post(path, form).status_code == 415, path

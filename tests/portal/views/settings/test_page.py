@@ -35,7 +35,7 @@ class TestSettings:
         assert (acme.name, acme.brand_colour, acme.brand_version) == ("Acme Shows", "#A61C59", 2)
         assert set(AuditEntry.objects.get().facts["fields"]) == {"name", "brand_colour", "support_url"}
 
-    def test_the_name_wants_a_fresh_proof_and_is_mailed_to_the_owners(self, acme: Merchant) -> None:
+    def test_a_new_name_requires_a_fresh_proof_and_is_mailed_to_the_owners(self, acme: Merchant) -> None:
         stage.person(acme, Role.OWNER, "lea@acme.example")
         tired = stage.browser(stage.person(acme, Role.ADMIN), is_fresh=False)
         asked = save(tired, name="Your bank")
@@ -75,16 +75,16 @@ class TestSettings:
         mail_outbox.send_due()
         assert mail.outbox[0].subject == f"TEST · Acme Tickets: changed {words}"
 
-    def test_call_who_pays_by_one_word(self, client: Client) -> None:
+    def test_call_the_payer_a_customer(self, client: Client) -> None:
         words = client.get("/portal/settings").content.decode().lower()
         assert "customers see" in words and "payer" not in words
 
-    def test_say_what_the_time_zone_is_of(self, client: Client) -> None:
+    def test_explain_the_time_zone(self, client: Client) -> None:
         assert 'aria-describedby="zone-hint"' in client.get("/portal/settings").content.decode()
         refused = save(client, time_zone="Europe/Atlantis").content.decode()
         assert 'aria-describedby="zone-hint zone-error"' in refused
 
-    def test_that_are_the_same_write_nothing(self, client: Client, acme: Merchant) -> None:
+    def test_without_a_change_write_nothing(self, client: Client, acme: Merchant) -> None:
         save(client)
         acme.refresh_from_db()
         assert acme.brand_version == 1 and not AuditEntry.objects.exists()
@@ -117,7 +117,7 @@ class TestSettings:
             {"unpaid_minutes": "soon"},
         ],
     )
-    def test_refuse_and_keep_what_was_typed(
+    def test_refuse_invalid_values_and_change_nothing(
         self, client: Client, acme: Merchant, changes: dict[str, str]
     ) -> None:
         before = Merchant.objects.filter(pk=acme.pk).values().get()
@@ -129,7 +129,7 @@ class TestSettings:
 class TestForm:
     WORDS = "Acme may write to me by e-mail and text. I can stop any time."
 
-    def test_is_one_and_its_button_is_the_last_thing_in_it(self, client: Client, acme: Merchant) -> None:
+    def test_is_a_single_form_that_ends_with_its_button(self, client: Client, acme: Merchant) -> None:
         show_logo(acme)
         page = client.get("/portal/settings").content.decode()
         main = page.partition('<main class="main"')[2].partition("</main>")[0]
@@ -167,7 +167,7 @@ class TestForm:
         acme.refresh_from_db()
         assert storage.logo_of(acme) is None and not AuditEntry.objects.exists()
 
-    def test_that_waits_for_a_proof_has_kept_its_logo(self, acme: Merchant) -> None:
+    def test_that_waits_for_a_proof_has_already_saved_its_logo(self, acme: Merchant) -> None:
         known = people.join(acme, Role.ADMIN)
         tired = stage.browser(Membership.objects.get(user=known), is_fresh=False)
         asked = save(tired, name="Your bank", logo=SimpleUploadedFile("a.png", files.logo()))
@@ -181,7 +181,7 @@ class TestForm:
 
 
 class TestARefusal:
-    def test_leads_to_each_field_by_its_label(self, client: Client) -> None:
+    def test_links_to_each_field_by_its_label(self, client: Client) -> None:
         wrong = {"name": "", "brand_colour": "red", "country": "", "time_zone": "Mars", "unpaid_minutes": "1"}
         wrong |= dict.fromkeys(("shop_url", "support_url", "terms_url", "privacy_url"), "ftp://x")
         wrong |= {"return_hosts": "no host!", "text": "Short", "language": "en-gb"}
@@ -193,9 +193,9 @@ class TestARefusal:
         assert labels == page_view.LABELS
 
 
-class TestWhoMayNotChangeThem:
+class TestReadOnlyAccess:
     @pytest.mark.parametrize("role", [Role.DEVELOPER, Role.SUPPORT, Role.VIEWER])
-    def test_reads_them_as_words(self, acme: Merchant, role: Role) -> None:
+    def test_shows_the_settings_as_text(self, acme: Merchant, role: Role) -> None:
         Merchant.objects.filter(pk=acme.pk).update(shop_url="https://acme.example/", brand_colour="#A61C59")
         page = stage.browser(stage.person(acme, role)).get("/portal/settings").content.decode()
         main = page.partition('<main class="main"')[2].partition("</main>")[0]
@@ -207,7 +207,7 @@ class TestWhoMayNotChangeThem:
 
 @pytest.mark.rule("create.return_hosts")
 class TestReturnHosts:
-    def test_refuse_any_other_at_creation(self, client: Client, api: Api) -> None:
+    def test_refuse_other_hosts_at_creation(self, client: Client, api: Api) -> None:
         save(client, return_hosts="Shop.example\nbasket.example:8443")
         assert api.post("checkouts", factories.order()).status_code == 201
         ported = factories.order(cancel_url="https://basket.example:8443/back")
@@ -221,7 +221,7 @@ class TestReturnHosts:
             assert refused.status_code == 422 and refused.json()["error"]["param"] == "return_url", other
         assert Checkout.objects.count() == 2
 
-    def test_empty_take_any(self, api: Api) -> None:
+    def test_accept_any_host_if_empty(self, api: Api) -> None:
         assert api.post("checkouts", factories.order(return_url="https://any.example/")).status_code == 201
 
 
@@ -233,7 +233,7 @@ class TestUnpaidLifetime:
         checkout = factories.checkout(acme)
         assert checkout.payable_until - checkout.created_at == timedelta(minutes=20)
 
-    def test_is_the_services_when_it_is_empty(self, acme: Merchant) -> None:
+    def test_defaults_to_that_of_the_service(self, acme: Merchant) -> None:
         checkout = factories.checkout(acme)
         assert checkout.payable_until - checkout.created_at == timedelta(minutes=60)
 
@@ -241,7 +241,7 @@ class TestUnpaidLifetime:
 class TestOptInWording:
     WORDS = "Acme may write to me by e-mail and text. I can stop any time."
 
-    def test_is_a_new_version_that_is_shown_from_now_on(self, client: Client, acme: Merchant) -> None:
+    def test_is_stored_as_a_new_version_and_shown_from_then_on(self, client: Client, acme: Merchant) -> None:
         first = consent.wording(acme)
         save(client, text=f"  {self.WORDS} ", language="en-gb")
         shown = consent.wording(acme)
@@ -254,13 +254,11 @@ class TestOptInWording:
     @pytest.mark.parametrize(
         "form", [{"text": "Short", "language": "en-gb"}, {"text": WORDS, "language": "pt"}, {"text": WORDS}]
     )
-    def test_refuses_what_nobody_understands(self, client: Client, form: dict[str, str]) -> None:
+    def test_refuses_an_invalid_wording(self, client: Client, form: dict[str, str]) -> None:
         assert save(client, **form).status_code == 422
         assert not OptInText.objects.exclude(is_ours=True).exists()
 
-    def test_of_ours_is_in_use_no_more_once_the_shop_is_called_otherwise(
-        self, client: Client, acme: Merchant
-    ) -> None:
+    def test_of_ours_is_replaced_once_the_shop_has_another_name(self, client: Client, acme: Merchant) -> None:
         former = consent.wording(acme)
         save(client, name="Zenith")
         acme.refresh_from_db()
@@ -270,6 +268,6 @@ class TestOptInWording:
         page = html.unescape(client.get("/portal/settings").content.decode())
         assert "Zenith" in shown.text and page.index("In use since") < page.index("Earlier wordings")
 
-    def test_is_said_once(self, client: Client, acme: Merchant) -> None:
+    def test_is_shown_once(self, client: Client, acme: Merchant) -> None:
         shown = consent.wording(acme).text
         assert html.unescape(client.get("/portal/settings").content.decode()).count(shown) == 1

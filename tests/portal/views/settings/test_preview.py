@@ -27,7 +27,7 @@ def framed(page: str) -> str:
 
 
 class TestPreview:
-    def test_is_of_what_is_saved_at_first(self, client: Client) -> None:
+    def test_shows_the_saved_settings_at_first(self, client: Client) -> None:
         settings = client.get("/portal/settings")
         assert "frame-src 'self'" in settings["Content-Security-Policy"]
         frame = client.get(framed(settings.content.decode()))
@@ -37,7 +37,7 @@ class TestPreview:
         assert "frame-ancestors 'self';" in f"{frame['Content-Security-Policy']};"
         assert "'none' 'self'" not in frame["Content-Security-Policy"]
 
-    def test_follows_what_is_typed(self, client: Client, acme: Merchant) -> None:
+    def test_shows_the_typed_settings(self, client: Client, acme: Merchant) -> None:
         part = client.get("/portal/settings/preview", PINK).content.decode()
         assert "<iframe" in part and "<main" not in part
         page = client.get(framed(part)).content.decode()
@@ -47,11 +47,11 @@ class TestPreview:
         acme.refresh_from_db()
         assert (acme.name, acme.brand_colour) == ("Acme Tickets", "#1F4596"), "nothing is saved"
 
-    def test_of_a_colour_with_a_line_feed_is_of_the_saved_one(self, client: Client) -> None:
+    def test_with_an_invalid_colour_shows_the_saved_one(self, client: Client) -> None:
         framed_page = client.get("/portal/settings/preview/page", PINK | {"brand_colour": "#A61C59\n"})
         assert framed_page.status_code == 200 and "/brand/1F4596.css" in framed_page.content.decode()
 
-    def test_comes_by_a_button_and_keeps_what_was_typed(self, client: Client, acme: Merchant) -> None:
+    def test_can_be_opened_by_a_button_and_keeps_typed_values(self, client: Client, acme: Merchant) -> None:
         shown = save(client, **PINK, support_url="https://acme.example/help", preview="yes")
         page = shown.content.decode()
         assert shown.status_code == 200 and "A61C59" in framed(page)
@@ -77,12 +77,12 @@ class TestPreview:
             {},
         ],
     )
-    def test_of_what_can_not_be_saved_is_of_what_is(self, client: Client, typed: dict[str, str]) -> None:
+    def test_of_invalid_values_shows_the_saved_ones(self, client: Client, typed: dict[str, str]) -> None:
         page = client.get(framed(client.get("/portal/settings/preview", typed).content.decode()))
         assert page.status_code == 200 and "/brand/1F4596.css" in page.content.decode()
         assert client.get("/portal/settings/preview/page", typed).status_code == 200
 
-    def test_writes_a_name_as_words(self, client: Client) -> None:
+    def test_escapes_the_name(self, client: Client) -> None:
         page = client.get("/portal/settings/preview/page", PINK | {"name": "<script>alert(1)</script>"})
         assert "<script>alert" not in page.content.decode()
 
@@ -96,12 +96,12 @@ class TestPreview:
             ("#000000", ""),
         ],
     )
-    def test_says_what_becomes_of_a_colour(self, client: Client, colour: str, said: str) -> None:
+    def test_explains_how_a_colour_is_adjusted(self, client: Client, colour: str, said: str) -> None:
         part = client.get("/portal/settings/preview", {"brand_colour": colour}).content.decode()
         assert (said in part) if said else ("notice" not in part)
 
 
 class TestSheet:
     @pytest.mark.parametrize("path", ["12345", "1234567", "GGGGGG", "1F4596.css%0a"])
-    def test_is_of_a_colour_alone(self, path: str) -> None:
+    def test_exists_only_for_a_valid_colour(self, path: str) -> None:
         assert Client().get(f"/brand/{path}.css").status_code == 404
