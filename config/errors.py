@@ -267,7 +267,7 @@ def _conflict_details(exc: Exception, code: str, context: dict[str, Any]) -> lis
     """Return the checkout's status and allowed actions, for a call that its state does not allow.
 
     The checkout is read again, as the merchant would read it, because the allowed actions depend on more
-    than the state that caused the refusal. Return an empty list if the code is not in BY_STATE, or if the
+    than the state that caused the refusal. Return an empty list if the code is not in STATE_CONFLICT_CODES, or if the
     checkout cannot be read. Rule api.conflict.
     """
     if code not in STATE_CONFLICT_CODES or "checkout_uuid" not in context["kwargs"]:

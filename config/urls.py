@@ -43,7 +43,7 @@ class ApiUuid:
 class DownloadName(StringConverter):
     """Path converter for the name of a file that the documentation offers. No other name matches."""
 
-    regex = "|".join(re.escape(name) for name in downloads.FILES)
+    regex = "|".join(name.replace(".", r"\.") for name in downloads.FILES)
 
 
 register_converter(ApiUuid, "api_uuid")

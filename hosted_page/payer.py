@@ -28,7 +28,7 @@ LONGEST = 2 * 60 * 60  # seconds from the beginning of the sign-in until it ends
 # Seconds from the last signature of the cookie until it expires. Before that, pages can say that the sign-in
 # has ended (rule sign_in.said).
 NOTICE_SECONDS = 60 * 60
-RETENTION = timedelta(hours=4)  # how long a row is kept; longer than LONGEST and AFTERWARDS together
+RETENTION = timedelta(hours=4)  # how long a row is kept; longer than LONGEST and NOTICE_SECONDS together
 SIGN_INS = 5  # sign-ins without a code, per person and checkout or share; older ones are deleted
 BROWSER, SHOWN_CODE = "browser", "code"
 # The form of the names that token_urlsafe(16) makes. A forged name might have characters that are invalid in

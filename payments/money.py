@@ -56,8 +56,8 @@ GROUPED_FROM = {
 _LETTER_THEN_DIGIT = re.compile(r"(?<=[^\W\d_])(?=\d)")  # CLDR puts a space between a letter and a digit
 
 
-# Corrections of Babel's data. GONE: the euro replaced Bulgaria's lev on 1 January 2026. LISTED: ISO 4217
-# lists Venezuela's VED in addition to VES, but CLDR does not call VED legal tender.
+# Corrections of Babel's data: the euro replaced Bulgaria's lev on 1 January 2026. ISO 4217 lists Venezuela's VED in
+# addition to VES, but CLDR does not call VED legal tender.
 WITHDRAWN_CURRENCIES, ADDED_CURRENCIES = frozenset({"BGN"}), frozenset({"VED"})
 
 

@@ -25,7 +25,7 @@ from payments.provider import ProviderUnreachable
 from payments.providers.sandbox import client
 from webhooks import outbox
 
-# The times that move: the times of the checkout's row (OWN), and the times of its other rows (MOVED).
+# The times that move: those of the checkout's row (CHECKOUT_TIMES), and those of its other rows (RELATED_TIMES).
 # `updated_at` is set to the current time.
 CHECKOUT_TIMES = (
     *("created_at", "expires_at", "payable_until", "authorized_at", "capture_before", "captured_at"),

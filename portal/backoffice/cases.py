@@ -108,7 +108,7 @@ def open_cases(now: datetime, request: HttpRequest | None, order_uuid: UUID | No
 def cases_in_full(found: Sequence[Case], request: HttpRequest | None) -> Sequence[Case]:
     """Return the cases to show in full.
 
-    They are the oldest SHOWN cases. An operator who may not see the list of discrepancies gets all cases.
+    They are the oldest MAX_SHOWN cases. An operator who may not see the list of discrepancies gets all cases.
     """
     return found[:MAX_SHOWN] if request is None or frame.may_see(request, "payments.discrepancy") else found
 
@@ -116,7 +116,7 @@ def cases_in_full(found: Sequence[Case], request: HttpRequest | None) -> Sequenc
 def list_links(found: Sequence[Case], shown: Sequence[Case]) -> list[tuple[str, str]]:
     """Return links to the lists of all discrepancies and disputes, or no links if all cases are shown.
 
-    The links show how many there are. If LISTED cases were found, there can be more, so no number is shown.
+    The links show how many there are. If MAX_LISTED cases were found, there can be more, so no number is shown.
     """
     if len(shown) == len(found):
         return []

@@ -142,7 +142,7 @@ def waiting_rows(
 def count_waiting() -> tuple[int, int]:
     """Return how many operations are unresolved and how many discrepancies are open.
 
-    Each number is at most LISTED. One statement counts both.
+    Each number is at most MAX_LISTED. One statement counts both.
     """
     unclear = Operation.objects.filter(state__in=Operation.OPEN).order_by()
     told = Discrepancy.objects.filter(closed_at=None).order_by()

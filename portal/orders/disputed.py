@@ -38,7 +38,7 @@ ORDER_BADGES = {
 
 
 def reason_in_words(reason: str) -> str:
-    """Return a dispute's reason as a sentence. It quotes the bank's word if the reason is not in SAID."""
+    """Return a dispute's reason as a sentence. It quotes the bank's word if the reason is not in REASON_SENTENCES."""
     if reason in REASON_SENTENCES:
         return f"The customer’s reason: “{REASON_SENTENCES[reason]}”"
     return f"The customer’s bank calls it “{reason.replace('_', ' ')}”."

@@ -15,7 +15,7 @@ from portal.templatetags.portal import time_of
 # The order of entries with the same time. A call makes the service send a request to the bank, the bank's
 # response changes the state, and then the merchant is notified.
 KIND_ORDER = ("call", "bank", "state", "asks", "attempt", "split")
-# In CAUSES, a request to the bank that is still open. A change of state has caused it, so it comes after the
+# In KIND_ORDER, a request to the bank that is still open. A change of state has caused it, so it comes after the
 # state.
 ASKS_THE_BANK = "asks"
 

@@ -15,7 +15,7 @@ register.filter("utc", order.format_utc)
 register.filter(units.whole_ids)
 register.filter("filter_title", lists.title_of)
 register.filter("table_title", frame.title_of_table)
-register.filter(frame.group_by_topic)
+register.filter("by_topic", frame.group_by_topic)
 # The end of a UUID, because UUIDs from about the same time begin with the same digits.
 register.filter("uuid_end", lambda uuid: f"…{str(uuid)[-6:]}")
 

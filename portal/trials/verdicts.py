@@ -131,7 +131,7 @@ def _judge_resent(seen: TrialEvidence, second: Attempt | None, otherwise: str) -
 def _judge_single_capture(seen: TrialEvidence, *, since: datetime) -> Verdict | None:
     """Judge whether the server captured only once.
 
-    The trial fails at a second capture. It passes if no second capture has come within CALM after `since`.
+    The trial fails at a second capture. It passes if no second capture has come within QUIET_PERIOD after `since`.
     """
     if len(seen.captures) > 1:
         what = "Your server captured twice: it treated a repeated event as a new event."

@@ -98,7 +98,7 @@ class TestAFailure:
         fail("before_call.void")
         tasks.finish_operations()
         (line,) = lines(caplog)
-        assert line["verb"] == "finish" and is_of(line, held)
+        assert line["verb"] == "finish_operation" and is_of(line, held)
 
     def test_of_an_expiry_is_logged_with_merchant_and_checkout(
         self, held: Checkout, fail: Callable[[str], None], caplog: pytest.LogCaptureFixture

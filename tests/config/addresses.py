@@ -17,9 +17,10 @@ from config.lib.web.bodies import CountedBodies
 TOKEN = "a" * 32  # CSRF token, sent as cookie and as header, so that a POST passes the CSRF check
 LOGINS = ("/accounts/login/", "/admin/login/")
 NOT_ALLOWED = 405
-# Values for the variable parts of a path, keyed by converter. They lead to no existing object.
+# Values for the variable parts of a path, keyed by converter. They lead to no existing row.
 ANY = {"uuid": "00000000-0000-0000-0000-000000000000", "str": "x", "path": "x", "int": "1", "slug": "x"}
 ANY["api_uuid"] = ANY["uuid"]
+ANY["download_name"] = "listen.py"
 
 
 def below(patterns: list[Any], before: str = "") -> Iterator[tuple[str, URLPattern]]:

@@ -98,7 +98,11 @@ class TestTheTickers:
         """Run the tickers of the pump that finishes operations, with shorter intervals than usual."""
         app.loader.import_default_modules()
         monkeypatch.setattr(delivery_sender, "wake", lambda: None)
-        for name, value in {"GLANCE": 0.02, "RHYTHM": 0.05, "PUMPS": (FINISH_OPERATIONS,)}.items():
+        for name, value in {
+            "CHECK_SECONDS": 0.02,
+            "RESTART_SECONDS": 0.05,
+            "PUMPS": (FINISH_OPERATIONS,),
+        }.items():
             monkeypatch.setattr(celery, name, value)
         celery._start_tickers()
         yield

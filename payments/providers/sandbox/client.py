@@ -54,7 +54,7 @@ def call_for_outcome(verb: str, /, *, patience: float, **arguments: Any) -> Outc
 
 
 def call_bank(verb: str, /, **arguments: Any) -> Any:
-    """Make a call that is listed in OTHERS. An injected fault raises ProviderUnreachable.
+    """Make a call that is listed in BANK_CALLS. An injected fault raises ProviderUnreachable.
 
     Raises bank.UnknownCard.
     """

@@ -19,7 +19,7 @@ headers = {"Content-Type": "application/json"}
 
 
 def call(method: str, path: str, body: object = None, **more: str) -> Any:
-    """Return the JSON of the response. If the call is refused, print the reason and exit."""
+    """Return the response as JSON. If it is an error, print the error and exit."""
     content = None if body is None else json.dumps(body).encode()
     request = Request(base_url + path, content, headers | more, method=method)
     try:

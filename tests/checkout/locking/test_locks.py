@@ -10,7 +10,16 @@ from django.db import connection
 
 APPS = ("payments", "checkout", "webhooks", "hosted_page", "portal")
 ROWS = {"Checkout", "PaymentRequest", "Payment", "Operation", "Refund"}
-LOCKS = {"locked", "_locked", "_changeable", "select_for_update"}
+LOCKS = {
+    "locked",
+    "lock_share",
+    "_lock_changeable",
+    "_lock_changeable_by",
+    "_lock_closing",
+    "_lock_subscription",
+    "_lock_target",
+    "select_for_update",
+}
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 

@@ -122,7 +122,7 @@ class TestThePages:
     def test_of_all_have_each_sentence(
         self, operator: Client, rows: list[Discrepancy], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        for name in ("LISTED", "SHOWN"):
+        for name in ("MAX_LISTED", "MAX_SHOWN"):
             monkeypatch.setattr(f"portal.backoffice.cases.{name}", len(rows))
         waiting = html.unescape(operator.get("/admin/operations/").content.decode())
         lists = (operator.get(f"/admin/payments/discrepancy/?p={page}") for page in (1, 2))

@@ -232,7 +232,7 @@ class TestRunningAPump:
 
         monkeypatch.setattr(pumps, "run", fail)
         operator.post(RUN, {"pump": "checkout.tasks.end_links"})
-        assert "End pay links: it failed with ZeroDivisionError." in operator.get(PAGE).content.decode()
+        assert "End pay links: the task failed with ZeroDivisionError." in operator.get(PAGE).content.decode()
         assert "failed" in LogEntry.objects.get().change_message
 
     @pytest.mark.rule("restore.closed")

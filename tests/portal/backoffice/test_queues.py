@@ -8,4 +8,4 @@ def test_the_page_says_when_each_queue_is_late() -> None:
         row[2]: queues.LATE_AFTER if row[2] == queues.USUAL_PATIENCE else ages.in_words(row[2])
         for row in queues.TABLE
     }
-    assert all(f"over {words}" in queues.LATE_MEANS for words in said.values())
+    assert all(f"after {words}" in queues.LATE_MEANS for words in said.values())

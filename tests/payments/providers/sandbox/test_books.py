@@ -201,8 +201,8 @@ class TestFaults:
     def test_leave_a_read_without_a_response_in_time(
         self, mode: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        for module in (client, http_client):
-            monkeypatch.setattr(module, "SECONDS", 0.3)
+        monkeypatch.setattr(client, "HANG_SECONDS", 0.3)
+        monkeypatch.setattr(http_client, "SECONDS", 0.3)
         teller = Teller()
         teller.before("refund")
         fault_injection.set_fault(verb="movements", mode=mode, times=1)
