@@ -65,7 +65,7 @@ def capture(merchant: Merchant, checkout_uuid: UUID, *, amount: int | None = Non
     checkout is open, the call waits up to two seconds for it. The call ends within eight seconds. Raises
     Checkout.DoesNotExist, NotCapturable, PartialCaptureNotSupported, OperationInProgress, ProviderRefused,
     OutcomeUnknown, operator_stops.MerchantSuspended, operator_stops.AllStopped, bulkhead.Busy. Rules
-    capture.takes, capture.repeat, capture.deadline, capture.join.
+    capture.takes, capture.repeat, capture.deadline, capture.join, capture.eight_seconds, capture.one.
     """
     deadline = Deadline.after(CAPTURE_SECONDS)
 

@@ -129,7 +129,7 @@ def is_fence(checkout: Checkout, operation: Operation) -> bool:
 
 def _record_authorization(checkout: Checkout, operation: Operation, now: datetime) -> None:
     # While a payment exists at the provider and has not been ended there, the payer's browser can still
-    # confirm it. A void rules this out.
+    # confirm it. A void rules this out. Rule pay.confirmed_again.
     may_hold_yet = operation.reason == operations.HELD_FOR_LESS or bool(operation.payment.provider_reference)
     if operation.has_ended_without_hold and may_hold_yet:
         share_outcomes.release_payment(operation.payment, now)
@@ -141,7 +141,7 @@ def _hold_order(checkout: Checkout, operation: Operation, now: datetime) -> None
     """Move the order to `authorized` after a successful hold, or release the hold if it is not wanted.
 
     The two minutes for the capture begin now, even if the hold was made earlier. The hold is not wanted if
-    the order no longer waits for this card. Rule doubt.authorize.
+    the order no longer waits for this card. Rules doubt.authorize, pay.declined.
     """
     if operation.state != State.SUCCEEDED or checkout.payment_id == operation.payment_id:
         return

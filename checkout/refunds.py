@@ -57,7 +57,7 @@ def accept(
 
     `ref` is the merchant's reference. If the checkout already has a refund with this reference, it is
     returned. Raises Checkout.DoesNotExist, NotRefundable, RefundRefConflict, PartialRefundNotSupported,
-    OperationInProgress. Rules refund.accepted, refund.ref, refund.refused.
+    OperationInProgress. Rules refund.accepted, refund.ref, refund.refused, refund.one.
     """
     try:
         with transaction.atomic(durable=True):

@@ -1,4 +1,7 @@
-"""The error table, and the mapping of exceptions to its rows (rules api.error, api.error_codes)."""
+"""The error table, and the mapping of exceptions to its rows.
+
+Rules api.error, api.error_codes, api.invalid_header, api.own_words.
+"""
 
 from typing import Any, NamedTuple
 

@@ -1,4 +1,4 @@
-"""The payer's language (rule prefill.language).
+"""The payer's language (rules page.language, prefill.language).
 
 It is the language that the payer chose at the foot of a page, otherwise the language that the merchant sent,
 otherwise the browser's.

@@ -258,7 +258,7 @@ def date_of(at: datetime, checkout: Checkout) -> str:
 
 
 def _format_in_language(at: datetime, pattern: str) -> str:
-    """Format a local time with a CLDR pattern, in the active language."""
+    """Format a local time with a CLDR pattern, in the active language. Rule page.dates."""
     locale = _babel_locale()
     for plain, its in DATES.get(locale, {}).items():
         pattern = pattern.replace(plain, its)

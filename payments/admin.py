@@ -62,7 +62,10 @@ SUSPENSION = lists.state_filter({"open": Q(is_suspended=False), "suspended": Q(i
 
 
 class MerchantForm(ChangesForm, SettingsForm):
-    """The settings that an operator may change, with the same checks as in the merchant's portal."""
+    """The settings that an operator may change, with the same checks as in the merchant's portal.
+
+    Rule operator.settings.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

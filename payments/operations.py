@@ -133,7 +133,10 @@ def _record_sending(operation: Operation) -> bool:
 
 
 def _send(operation: Operation, deadline: Deadline) -> Outcome:
-    """Make the call, unless the deadline has passed because the process slept after `_record_sending`."""
+    """Make the call, unless the deadline has passed because the process slept after `_record_sending`.
+
+    Rule provider.registered.
+    """
     bank, payment, kind = provider.current_provider(), operation.payment, operation.kind
     if kind == Kind.AUTHORIZE and not payment.provider_reference:
         made = bank.register(payment, deadline.left(CALL_SECONDS[kind]))

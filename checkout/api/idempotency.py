@@ -57,7 +57,7 @@ class RecordedView(ApiView, ABC):
     """View that records its POST in the request log. Subclasses implement `act`, which returns the answer.
 
     With `in_one_transaction`, `act` and the record are in the same transaction, so a crash cannot keep only
-    one of them. Rules idempotency.replay, idempotency.kept.
+    one of them. Rules idempotency.replay, idempotency.kept, idempotency.elsewhere.
     """
 
     in_one_transaction = False

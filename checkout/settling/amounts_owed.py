@@ -76,7 +76,10 @@ _CURRENT_REFUND = Prepared(
 
 
 def find_reimbursements(accounts: Accounts, now: datetime) -> list[AmountOwed]:
-    """Return what the lead's card is owed for the shares that mates have paid (rule reimburse.lead)."""
+    """Return what the lead's card is owed for the shares that mates have paid.
+
+    Rules reimburse.lead, reimburse.retry.
+    """
     return list(_iterate_reimbursements(accounts, now))
 
 
@@ -107,7 +110,7 @@ def find_refund_parts(accounts: Accounts, refund: Refund, now: datetime) -> list
     """Return the part of a refund that each card is owed: the whole amount that the card still bears.
 
     A failed part is retried only after another part has succeeded. Before that, the whole refund can still
-    fail. Rule refund.same_cards.
+    fail. Rules refund.same_cards, refund.goes_on, refund.unreimbursed.
     """
     found, has_given = [], refund.settled_at is not None or has_refund_begun(accounts, refund)
     for card in accounts.cards.values():

@@ -25,7 +25,7 @@ def sync_capture(reading: Reading, told: CaptureRecord | None) -> bool:
 
     A capture of another amount is only reported. A capture that the service never requested is also only
     reported, and the merchant's own capture call finds it later. In a restored database, such a capture is
-    one of our own whose record was lost, and it is recorded.
+    one of our own whose record was lost, and it is recorded. Rule sync.capture.
     """
     payment = reading.payment
     if told is None:

@@ -22,7 +22,8 @@ ENDED_STATUSES = (Status.DECLINED, Status.VOIDED)
 def sync_hold(reading: Reading, books: Books) -> bool:
     """Compare the provider's hold with our records, and report a difference.
 
-    A hold on a card that counts as declined is also released. Returns whether anything has changed.
+    A hold on a card that counts as declined is also released. Returns whether anything has changed. Rule
+    sync.holds.
     """
     payment = Payment.objects.get(pk=reading.payment.pk)
     ended = payment.operations.filter(ended_at__gte=reading.asked_at)

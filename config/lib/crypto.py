@@ -1,4 +1,7 @@
-"""Secrets at rest: encryption for values that are read back, digests for values that are only compared."""
+"""Secrets at rest: encryption for values that are read back, digests for values that are only compared.
+
+Rule secret.at_rest.
+"""
 
 import hashlib
 import hmac
@@ -101,7 +104,7 @@ class FindableTextField(EncryptedTextField):
     An empty text stays empty. `filter(phone="+447700900123")` compares the digests under all keys, so a
     unique constraint or an index must be on `Left(name, 64)`. A unique constraint does not compare digests
     under different keys. While there are LOOKUP_KEY_FALLBACKS, code that inserts unique values therefore
-    takes a lock first.
+    takes a lock first. Rule privacy.numbers.
     """
 
     def from_db_value(self, value: str | None, *_: object) -> str | None:

@@ -143,7 +143,10 @@ def select_described(endpoints: list[Any]) -> list[Any]:
 
 
 def complete_document(result: Schema, generator: SchemaGenerator, **_: Any) -> Schema:
-    """Add the OAuth endpoints, the webhooks and the envelopes of responses. Postprocessing hook."""
+    """Add the OAuth endpoints, the webhooks and the envelopes of responses. Postprocessing hook.
+
+    Rule api.clients.
+    """
     oauth.register(generator.registry)
     components.register(generator.registry, errors.ApiErrorOut)
     envelopes = events.schemas(generator.registry)

@@ -15,7 +15,7 @@ from hosted_page.sms import budgets, limits
 SEND_SMS_MESSAGES = "hosted_page.tasks.send_sms_messages"
 Kind = SmsMessage.Kind
 # If a text has one character outside GSM-7, it is split into parts of 67 characters instead of 160. Amounts
-# contain no-break spaces, and names contain curly apostrophes.
+# contain no-break spaces, and names contain curly apostrophes. Rule sms.letters.
 PLAIN = str.maketrans({"\N{NO-BREAK SPACE}": " ", "\N{NARROW NO-BREAK SPACE}": " ", "’": "'"})
 
 

@@ -107,7 +107,7 @@ def _end_earlier_codes(target: PaymentTarget, browser: str, now: datetime) -> No
 
 
 def _queue_code(target: PaymentTarget, code: SignInCode, plain: str, address: str) -> bool:
-    """Queue the SMS message with the code. Return whether it is sent to this number."""
+    """Queue the SMS message with the code. Return whether it is sent to this number. Rule sms.code_words."""
     words = _("{code} is your code for {shop}. Do not share it.")
     told = words.format(code=plain, shop=safe_names.safe_shop_name(target.checkout.merchant))
     body = f"{told}\n\n@{_HOST} #{plain}"

@@ -58,7 +58,8 @@ class Row:
 class SplitForm:
     """The split: all mine, equally between 2 and 20 people, or an amount for each mate.
 
-    Values stay as they were typed. "All mine" is a button, and pressing it overrides the other choices.
+    Values stay as they were typed. "All mine" is a button, and pressing it overrides the other choices. Rule
+    split.name.
     """
 
     def __init__(self, typed: QueryDict, checkout: Checkout) -> None:

@@ -30,7 +30,7 @@ def run(since: datetime | None = None) -> int:
     An earlier `since` makes the run look further back. Raises ProviderUnreachable.
 
     After a complete run, the next run starts from the time when this run began. If this run fails, the next
-    run starts from the same time as this run.
+    run starts from the same time as this run. Rule money.late.
     """
     began_at = clock.now()
     since = min(filter(None, [since, last_complete_until(began_at)])) - SKEW

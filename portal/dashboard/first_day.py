@@ -1,6 +1,6 @@
 """The home page until a merchant's first capture: the steps, and an example request for the next step.
 
-The merchant can run the request without changes.
+The merchant can run the request without changes. Rule portal.first_day.
 """
 
 import json

@@ -54,7 +54,8 @@ class Group(NamedTuple):
 class Refusal(NamedTuple):
     """A row of the error table with its cause and remedy.
 
-    `returned_by` is a phrase such as "Any POST". If it is empty, only `calls` can return the error.
+    `returned_by` is a phrase such as "Any POST". If it is empty, only `calls` can return the error. Rule
+    api.error_pages.
     """
 
     code: str

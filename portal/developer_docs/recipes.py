@@ -1,7 +1,7 @@
 """Recipes that produce, in the sandbox, the situations that a finished integration must handle.
 
 Tests run each recipe. A recipe begins with a new checkout. The `facts` of a step are the values that its
-answer must contain, by their path.
+answer must contain, by their path. Rule docs.recipes.
 """
 
 from typing import Any, NamedTuple

@@ -99,7 +99,7 @@ def _queue_daily_mails(now: datetime, kind: str, lately: QuerySet[Any]) -> None:
 
 
 def _queue_dispute_mails(now: datetime) -> None:
-    """Queue a mail when a dispute is opened, opened again after an appeal, or decided."""
+    """Queue a mail when a dispute is opened, opened again after an appeal, or decided. Rule dispute.told."""
     rows = Dispute.objects.select_related("payment__merchant")
     for dispute in rows.filter(created_at__gte=now - LOOK_BACK, closed_at=None):
         outbox.queue_once(dispute.payment.merchant, "dispute_opened", key=str(dispute.pk))

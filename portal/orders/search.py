@@ -151,7 +151,7 @@ def _matching_checkouts(merchant: Merchant, text: str) -> set[UUID]:
     """Return the checkouts that match the search text, with one index look-up for each of its meanings.
 
     The text can be the start of an order id in upper or lower case, a request id, the last four digits of a
-    card, or a checkout's UUID.
+    card, or a checkout's UUID. Rule portal.search.
     """
     found: set[UUID] = set(
         _ids_of(Checkout.objects.filter(merchant=merchant, merchant_order_id__istartswith=text))

@@ -1,5 +1,6 @@
 // What the documentation does beyond links: it copies code, remembers the language, and finds. Without this file
 // nothing is lost: code can be selected, languages are radio buttons, and the browser finds in the page.
+// Rule docs.no_script.
 const REMEMBERED = "docs-language";
 const MAX_FOUND = 30;
 

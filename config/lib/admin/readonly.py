@@ -24,7 +24,8 @@ class ChangesForm(forms.ModelForm):
     """Form that changes only the fields whose values differ from those that its page showed.
 
     Another operator might have changed the other fields since then. The page also posts the values that it
-    showed. If these are missing for a field, the form compares the field with the current row.
+    showed. If these are missing for a field, the form compares the field with the current row. Rule
+    operator.changes.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

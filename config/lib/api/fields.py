@@ -31,7 +31,7 @@ _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
 class Body(Serializer[Any]):
-    """The base serializer of a request's body, or of an object in it."""
+    """The base serializer of a request's body, or of an object in it (rule api.unknown_fields)."""
 
     default_error_messages = {**ERROR_TEXTS, "invalid": "Must be an object."}
 
@@ -148,7 +148,10 @@ class Uuid(Field[UUID, Any, str, Any]):
 
 
 class Timestamp(Field[datetime, Any, str, Any]):
-    """An ISO 8601 timestamp with an offset. It becomes an aware datetime in UTC (rule api.timestamps)."""
+    """An ISO 8601 timestamp with an offset. It becomes an aware datetime in UTC.
+
+    Rules api.timestamps, api.plus.
+    """
 
     default_error_messages = ERROR_TEXTS
 

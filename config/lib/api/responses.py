@@ -84,7 +84,10 @@ class Time(Field[datetime, Any, str | None, Any]):
 
 
 class OpenChoice(Field[str, Any, str, Any]):
-    """One of the given words. In the API's document, the list is open, because more words can be added."""
+    """One of the given words. In the API's document, the list is open, because more words can be added.
+
+    Rule api.added_later.
+    """
 
     def __init__(self, words: Iterable[str], **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -3,7 +3,7 @@
 The time at the beginning of a row's UUIDv7 id decides its partition. Two functions of the tables' owner make
 and drop partitions. `make_partition` refuses days too far in the future, and `drop_partition`
 refuses partitions that are too young. If the partition of a row does not exist, the row goes into the default
-partition. It stays there until its retention ends (rule secret.retention).
+partition. It stays there until its retention ends (rules secret.partitions, secret.retention).
 """
 
 import time

@@ -1,7 +1,7 @@
 """Django's migrate command, with a limit of 3 s for each wait for a lock.
 
 Other sessions queue behind a migration that waits for a lock, so a long wait would stop the service. The
-error names the sessions that hold the lock. Rule environment.migrate.
+error names the sessions that hold the lock. Rules environment.migrate, environment.migrations.
 """
 
 import contextlib
