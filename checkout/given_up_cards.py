@@ -78,11 +78,12 @@ def abandon_if_silent(checkout: Checkout, operation: Operation, now: datetime) -
 def give_up_if_due(
     checkout_uuid: UUID, operation_uuid: UUID, said: Verdict, *, age: timedelta, is_waited_for: bool
 ) -> bool:
-    """Give up an authorization after its time limit; return whether its operation was ended.
+    """Give up an authorization that has passed its time limit; return whether its operation was ended.
 
-    `said` is the provider's verdict, and `age` is the authorization's age. The operation is ended only if the
-    payer did not confirm it in time. Otherwise it stays open, and the service keeps looking up its outcome.
-    `is_waited_for` is false if it was given up before. Rules pay.challenge, pay.another_card.
+    If the payer has not confirmed the payment in time, the operation is ended. If the bank is silent, only the
+    payer stops waiting: the operation stays open, and the service keeps looking it up. `said` is the provider's
+    verdict, and `age` is the authorization's age. `is_waited_for` is false if the authorization was given up
+    before. Rules pay.challenge, pay.another_card.
     """
     if said == Verdict.NEEDS_ACTION and age > CHALLENGE:
         _expire_challenge(checkout_uuid, operation_uuid)

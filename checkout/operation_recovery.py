@@ -217,8 +217,8 @@ def _send_or_look_up(operation: Operation, deadline: Deadline) -> Outcome | None
 def _send_again(operation: Operation, deadline: Deadline) -> Outcome:
     """Send an operation again and return the outcome. After a refusal, look it up.
 
-    An earlier call can have been carried out, even if the provider has forgotten its key. Or someone else can
-    have captured or released the payment at the provider. In both cases the look-up shows this, and its
+    An earlier call might have been carried out, even if the provider has forgotten its key. Or someone else
+    might have captured or released the payment at the provider. In both cases the look-up shows this, and its
     outcome counts instead of the refusal (rule doubt.refusal).
     """
     if operation.kind == Kind.REFUND:

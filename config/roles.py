@@ -34,7 +34,7 @@ _EXTRA_GRANTS = (
     "GRANT EXECUTE ON FUNCTION make_partition(name, date, date) TO {role}",
     "GRANT EXECUTE ON FUNCTION drop_partition(name, timestamptz) TO {role}",
 )
-# Only environments other than production can simulate that time passes.
+# Only environments other than production can simulate the passage of time.
 _SANDBOX_GRANTS = ("GRANT EXECUTE ON FUNCTION advance_history(uuid, integer) TO {role}",)
 # The owner's connection never uses the service's host, port or password, because these can be a pooler's.
 _CLEARED_SETTINGS = {"HOST": "", "PORT": "", "PASSWORD": ""}

@@ -37,9 +37,9 @@ SWEEP_SECONDS = 1.0
 START_SECONDS = 5.0
 STOP_GRACE_SECONDS = 4.0  # how long the sender can take to record the attempts that were cancelled
 URGENT_SHARE = 0.4  # this share of the slots is reserved for urgent deliveries
-# Seconds before each try to record. From the third try on, each result is recorded separately, in case one of
-# them is the cause. While PostgreSQL is down, each try waits 5 s for a connection. All tries together then
-# take nearly as long as a lease.
+# The waits in seconds before each attempt at recording results. From the third attempt on, each result is
+# recorded separately, because one of them might cause the failure. While PostgreSQL is down, each attempt waits
+# 5 s for a connection. All attempts together then take nearly as long as a lease.
 RECORD_PAUSES = (0.0, 0.2, 1.0, 3.0)
 TRIES_TOGETHER = 2
 

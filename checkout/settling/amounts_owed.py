@@ -107,10 +107,10 @@ def reimbursement_due_at(paid_at: datetime) -> datetime:
 
 
 def find_refund_parts(accounts: Accounts, refund: Refund, now: datetime) -> list[AmountOwed]:
-    """Return the part of a refund that each card is owed: the whole amount that the card still bears.
+    """Return the amount that a refund owes to each card: all that the card still bears.
 
-    A failed part is retried only after another part has succeeded. Before that, the whole refund can still
-    fail. Rules refund.same_cards, refund.goes_on, refund.unreimbursed.
+    If all parts of a refund fail, the refund fails. A failed part is therefore retried only after another
+    part has succeeded. Rules refund.same_cards, refund.goes_on, refund.unreimbursed.
     """
     found, has_given = [], refund.settled_at is not None or has_refund_begun(accounts, refund)
     for card in accounts.cards.values():

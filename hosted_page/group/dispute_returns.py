@@ -83,10 +83,10 @@ def _settlement_sentence(checkout: Checkout, came: Mapping[PaymentRequest, int])
     It asks the lead to settle that amount with these mates.
     """
     name = next(iter(came)).shown_name if len(came) == 1 else ""
-    words = _("Your card also got <strong>{amount}</strong> from your mates. Settle that with them.")
+    words = _("Your card also got <strong>{amount}</strong> from your mates. Sort that out with them.")
     if name:
         words = _(
-            "Your card also got <strong>{amount}</strong> from <bdi>{name}</bdi>. Settle that with them."
+            "Your card also got <strong>{amount}</strong> from <bdi>{name}</bdi>. Sort that out with them."
         )
     return format_html(
         words, amount=money.display_for_payer(sum(came.values()), checkout.currency), name=name

@@ -83,7 +83,7 @@ def rows_without_mail(merchant: Merchant, kind: str) -> QuerySet[Any]:
 
 
 def queue_mail(message: EmailMessage, kind: str, *, seconds: int | None) -> None:
-    """Queue a complete mail to one person. After `seconds`, if given, the mail is no longer sent."""
+    """Queue an e-mail whose text is complete. After `seconds`, if given, the e-mail is no longer sent."""
     now = clock.now()
     OutboundEmail.objects.create(
         kind=kind,

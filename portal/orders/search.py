@@ -21,7 +21,7 @@ from portal.dashboard import merchant_tasks
 
 Row = TypeVar("Row", bound=Model)
 
-MAX_MATCHES = 1000  # the maximum number of rows that match a text as order id, as request id and so on
+MAX_MATCHES = 1000  # the maximum number of rows found for each kind of id that the text could be
 MAX_TEXT = 255
 THOUSANDS = re.compile(r"[0-9]{1,3}(,[0-9]{3}){1,3}(\.[0-9]{1,3})?")
 AMOUNT = re.compile(r"[0-9]{1,10}(\.[0-9]{1,3}|,[0-9]{1,2})?")

@@ -18,7 +18,7 @@ FREE = re.compile(r'name="share" value="(\d+)"')
 
 
 class Guest(Person):
-    """A person with a separate browser. All guests are in the same network."""
+    """A person with a separate browser. All guests are on the same network."""
 
     def __init__(self, service: Service) -> None:
         super().__init__(service)

@@ -26,7 +26,7 @@ LEASE = timedelta(seconds=10)
 
 
 def send_due() -> None:
-    """Settle all due calls and send all due notifications."""
+    """Carry out the bank calls that are due, and send the notifications that are due."""
     settling.settle_due()
     while notification := _claim_notification():
         send(notification)

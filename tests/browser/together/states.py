@@ -131,7 +131,7 @@ def _paused_share(stage: Stage) -> Page:
 
 
 def _given_back(table: Table, place: int = 1) -> Page:
-    """Return the lead's page after the payer in line `place` of the bill has won a dispute."""
+    """Return the lead's page after the payer in row `place` of the bill has won a dispute."""
     table.order.be_disputed(place)
     until(table.lead, ".paused")
     table.order.decide_the_dispute(is_won=False, place=place)

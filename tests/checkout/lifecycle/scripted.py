@@ -254,7 +254,7 @@ class ScriptedProvider:
         return Verdict.PENDING, ""
 
     def _outcome(self, key: UUID, call: Call) -> Outcome:
-        """Return the outcome of a call. Every payment has its own card."""
+        """Return the outcome of a call. Each payment uses a different card."""
         asks = call.verdict == Verdict.NEEDS_ACTION
         return Outcome(
             call.verdict,

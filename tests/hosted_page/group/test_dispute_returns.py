@@ -52,7 +52,7 @@ class TestLostDisputeOfTheLead:
         page = text(main(lead.get()))
         assert "Your bank gave you £90.00 back" in page and "You’re covering" not in page
         assert "Paid" in page and ", went to your card" in page and "kept by the shop" not in page
-        assert "Your card also got £20.00 from Finn. Settle that with them." in page
+        assert "Your card also got £20.00 from Finn. Sort that out with them." in page
 
     def test_says_that_a_share_not_yet_reimbursed_stays_with_the_shop(
         self, lead: Payer, owed: Mate, order: Checkout

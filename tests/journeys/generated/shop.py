@@ -83,7 +83,10 @@ def bought(client: AuthenticatedClient) -> UUID:
 
 
 def refunded(client: AuthenticatedClient, checkout_uuid: UUID) -> list[str]:
-    """Refund the order and wait for the end; return its statuses, beginning before the refund."""
+    """Refund the order and wait until the refund has ended; return all statuses that the order had.
+
+    The first status is the one before the refund.
+    """
     before = read_checkout.sync(checkout_uuid, client=client)
     assert isinstance(before, CheckoutResponse)
     seen: list[str] = [before.data.status]

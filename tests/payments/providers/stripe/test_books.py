@@ -25,7 +25,7 @@ def accounts(acme: Merchant, rival: Merchant) -> None:
 
 
 def capture(desk: StripeDesk, account: str | None, merchant: Merchant, payment: UUID | None = None) -> UUID:
-    """Charge a card as the holder of an account can, with our ids in the metadata.
+    """Charge a card in a merchant's Stripe account without the service, with our ids in the metadata.
 
     Return the payment's id.
     """
