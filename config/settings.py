@@ -481,7 +481,7 @@ CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 # --- Mail ------------------------------------------------------------------------------------------------
 
 EMAIL_BACKEND = f"django.core.mail.backends.{'filebased' if LOCAL else 'smtp'}.EmailBackend"
-EMAIL_FILE_PATH = BASE_DIR / ".local" / "mail"  # in local, emails are files and reach no inbox
+EMAIL_FILE_PATH = BASE_DIR / ".local" / "mail"  # in the environment local, e-mails are only written to files
 EMAIL_HOST = env.text("EMAIL_HOST", "localhost")
 EMAIL_PORT = env.integer("EMAIL_PORT", 587)
 EMAIL_HOST_USER = env.optional("EMAIL_HOST_USER")

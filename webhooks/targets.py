@@ -19,7 +19,8 @@ from config.lib.web import hosts, http
 URL_LENGTH = 2048
 NAME_LENGTH = 253
 RESOLVE_SECONDS = 3.0
-MAX_ADDRESSES = 8  # per host name, because aiohttp tries the remaining addresses again after each failure
+# Addresses of one host name. After each failed connection, aiohttp tries all addresses that are left.
+MAX_ADDRESSES = 8
 LOWEST_FREE_PORT = 1024
 
 FORBIDDEN_V4 = tuple(

@@ -310,7 +310,7 @@ class CheckoutIn(fields.Body):
     validate_cancel_url = validate_return_url
 
     def validate(self, order: dict[str, Any]) -> dict[str, Any]:
-        """Return the order. Raises ValidationError if a card cannot be charged its total."""
+        """Return the order. Raises ValidationError if no card can be charged the order's total."""
         rule, total = safe_answers.amount_rule(order["currency"]), order["total_amount"]
         if not rule.allows(total):
             reason = f"Must be {rule}. Cards cannot be charged other amounts in {order['currency']}."

@@ -24,7 +24,7 @@ SENT = (State.IN_FLIGHT, State.NEEDS_ACTION, State.UNKNOWN, State.PENDING)
 DISPUTE_MOVEMENTS = (Kind.DISPUTE_WITHDRAWN, Kind.DISPUTE_REINSTATED)
 # Movements that the statuses of the order and its shares do not show.
 HIDDEN_MOVEMENTS = (Kind.REFUND_RETURNED, *DISPUTE_MOVEMENTS)
-# Reasons of attempts that ended without being carried out.
+# Reasons with which an attempt ends although it was never carried out.
 NOT_CARRIED_OUT = ("withdrawn", "new_key")
 
 

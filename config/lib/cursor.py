@@ -137,7 +137,7 @@ def write_cursor(scope: str, *place: datetime | UUID) -> str:
 
 
 def read_cursor(cursor: str, scope: str, *kinds: Callable[[str], Any]) -> list[Any]:
-    """Return the place of a cursor, with each part parsed by one of `kinds`. Raises InvalidCursor."""
+    """Return the position that a cursor encodes. `kinds` parse its parts, in order. Raises InvalidCursor."""
     try:
         fields: Any = signing.loads(cursor, salt=scope)
         return [kind(field) for kind, field in zip(kinds, fields, strict=True)]

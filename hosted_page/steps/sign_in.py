@@ -194,7 +194,7 @@ def _signed_out_notice(request: HttpRequest, target: PaymentTarget) -> dict[str,
 def _share_context(
     request: HttpRequest, target: PaymentTarget, share: PaymentRequest, wrong: dict[str, str] | None
 ) -> dict[str, Any]:
-    """Return the context of a share's page: who asks until when, how to decline, and the opt-in box."""
+    """Return the context of a share's page: who asks, the deadline, how to decline, and the opt-in box."""
     name, until = lead_name(target.checkout), summary.day_with_time(share.expires_at, target.checkout)
     return {
         "ask": {"name": name, "initial": name[:1].upper(), "until": until},

@@ -18,7 +18,7 @@ from portal.models import Invitation, Membership, PreviousPassword, Role, User
 
 MAXIMUM = 128
 BREACHED = Path(__file__).with_name("breached_passwords.txt.gz")
-SHORTEST_WORD = 4  # characters of the shortest word that a password may not contain
+SHORTEST_WORD = 4  # a password may contain personal words with fewer characters than this
 SERVICE_WORDS = ("merchant", "checkout", "operator", *Role.values)  # docs/security-asvs.md lists them
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
 MERCHANTS_READ = 100  # the maximum number of a person's merchants whose names are compared

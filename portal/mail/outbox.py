@@ -126,7 +126,7 @@ def _send_mail(email: OutboundEmail) -> bool:
         if message is not None:
             message.send()
     except NoLongerNeeded:
-        email.delete()  # so that a later mail can use its key
+        email.delete()  # so that a later e-mail can have the same key
         return False
     # The mail server or the facts can raise any exception. The other mails must still be sent.
     except Exception as error:

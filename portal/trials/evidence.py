@@ -25,7 +25,7 @@ MAX_SHOWN = 30
 
 
 class Line(NamedTuple):
-    """A piece of evidence: its time, words and tone, and the address of the page that shows it."""
+    """A piece of evidence: its time, text and colour, and the address of the page that shows it."""
 
     at: str
     words: str

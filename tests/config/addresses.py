@@ -78,6 +78,6 @@ def answer(path: str) -> Any:
 
 
 def needs_a_login(path: str) -> bool:
-    """Return whether a request without a login is redirected to the login page or answered with 401."""
+    """Return whether the address needs a login: without one, it redirects to the login page or returns 401."""
     answered = answer(path)
     return answered.status_code == 401 or answered.headers.get("Location", "").partition("?")[0] in LOGINS

@@ -16,7 +16,8 @@ log = structlog.get_logger("liveness")
 # A thread without a sign of life for this long is stuck. No call to a third party takes so long.
 STILL_SECONDS = 60.0
 END_SECONDS = 120.0  # if a thread is stuck for this long, the process ends; other processes do its work
-FROZEN_SECONDS = 10.0  # if no check ran for this long, the whole process was stopped, not a single thread
+# If no check ran for this long, the whole process was stopped, and not only one thread.
+FROZEN_SECONDS = 10.0
 _signs: dict[str, float] = {}
 _checked_at = time.monotonic()
 

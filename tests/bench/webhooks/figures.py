@@ -50,7 +50,7 @@ def against(
 ) -> Figure:
     """Return a figure as a multiple of its reference.
 
-    `ratio` replaces value / reference as the multiple.
+    If `ratio` is given, it is the multiple. Otherwise, the multiple is value / reference.
     """
     multiple = value / reference if ratio is None else ratio
     line = (name, _shown(value, unit))

@@ -14,7 +14,7 @@ BACK = ".group-line[data-status=reimbursed]"
 
 @dataclass(frozen=True)
 class Table:
-    """A shared order, and its lead's page. `place` is a mate's line on the bill, from 2 on."""
+    """A shared order, and its lead's page. `place` is the row of a mate on the bill. The first mate is in row 2."""
 
     stage: Stage
     order: Order

@@ -1,4 +1,4 @@
-"""Gallery states of a paid order: the receipt by SMS, a payer who returns, the last day, and a dispute."""
+"""Pages of a paid order for the gallery: receipt by SMS, returning payer, last day of a link, dispute."""
 
 from collections.abc import Callable
 

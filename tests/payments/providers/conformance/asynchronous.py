@@ -45,7 +45,7 @@ REASONS = {Card.DECLINED: "refused", Card.NO_MONEY: "insufficient_funds", Card.E
 
 @dataclass
 class Act:
-    """An accepted call or an action in the dashboard, with its verdict now and its final one (`becomes`)."""
+    """A call or a dashboard action that the provider has accepted. `becomes` is its final verdict."""
 
     key: UUID
     kind: str
