@@ -70,11 +70,9 @@ def accept(
                 _check_refundable(checkout)
                 return AcceptedRefund(_begin_refund(checkout, ref, reason, cause), is_new=True)
     except IntegrityError as error:
-        if "a_refund_ref_is_used_once_per_merchant" not in str(error):
-            raise
-        # A call for another checkout has used the reference at the same moment, under the lock of that
-        # checkout.
-        raise RefundRefConflict from error
+        if "a_refund_ref_is_used_once_per_merchant" in str(error):
+            raise RefundRefConflict from error  # a call for another checkout used it at the same moment
+        raise
     # The deadline had passed. The checkout has lapsed or expired, and that is committed.
     raise NotRefundable(checkout.status)
 

@@ -40,9 +40,14 @@ class FormErrors:
     """
 
     tick: dict[str, str] = field(default_factory=dict)
-    number: bill_lines.LinkError | None = None
+    number: bill_lines.SmsError | None = None
     act: str = ""
     receipt: str = ""
+
+    @property
+    def status(self) -> int:
+        """HTTP status of the page with the errors, or 200 if there are no errors."""
+        return 200 if self == FormErrors() else 422
 
 
 NO_ERRORS = FormErrors()
@@ -71,8 +76,7 @@ def show_page(request: HttpRequest, target: PaymentTarget, refused: FormErrors =
         if signed_in
         else _show_to_others(request, target, found)
     )
-    sign_in_extension.prolong(request, response, target)
-    return response
+    return sign_in_extension.prolong(request, response, target)
 
 
 def _show_to_lead(
@@ -127,9 +131,7 @@ def _show_bill(
         "asks": request.GET.get("asks", "") if shown.said_no else "",
         "box": None if shown.is_given_back else box.box_context(request, target, refused.tick),
     }
-    return rendering.render_page(
-        request, target, "bill", context, status=422 if refused != NO_ERRORS else 200
-    )
+    return rendering.render_page(request, target, "bill", context, status=refused.status)
 
 
 def receipt_context(

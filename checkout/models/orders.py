@@ -53,10 +53,24 @@ def _sql_value(value: Any) -> Any:
 
 
 def _parameters(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of `facts` by column name, as SQL parameters. An Own is left out."""
+    """Return the values of `facts` by column name, as SQL parameters. A ColumnValue is left out."""
     given = {name: value for name, value in facts.items() if not isinstance(value, ColumnValue)}
     columns = {field.name: str(field.column) for field in Checkout._meta.concrete_fields}
     return {columns[name]: _sql_value(value) for name, value in given.items()}
+
+
+def _move_parameters(
+    checkouts: Sequence[Checkout], to: Status, cause: Cause, at: datetime | ColumnValue
+) -> dict[str, Any]:
+    return {
+        "ids": [checkout.pk for checkout in checkouts],
+        "changes": [uuid7() for _ in checkouts],
+        "origins": [str(checkout.status) for checkout in checkouts],
+        "ats": [checkout.own(at) for checkout in checkouts],
+        "status": to.value,
+        "actor": cause.actor,
+        "request_id": cause.request_id,
+    }
 
 
 class CheckoutQuerySet(models.QuerySet["Checkout"]):
@@ -79,22 +93,13 @@ class CheckoutQuerySet(models.QuerySet["Checkout"]):
     ) -> None:
         """Write a new status for the checkouts, with a history entry for each of them.
 
-        `facts` are the other fields to write. `at` and any fact can be an Own. Raises MoveRefused before the
+        `facts` are the other fields to write. `at` and any fact can be a ColumnValue. Raises MoveRefused before the
         first write if the table of states does not allow a move. Must be called with the rows locked. No
         other code may change the status of a checkout.
         """
         for checkout in checkouts:
             states.check_move(checkout.status, to)
-        parameters: dict[str, Any] = {
-            "ids": [checkout.pk for checkout in checkouts],
-            "changes": [uuid7() for _ in checkouts],
-            "origins": [str(checkout.status) for checkout in checkouts],
-            "ats": [checkout.own(at) for checkout in checkouts],
-            "status": to.value,
-            "actor": cause.actor,
-            "request_id": cause.request_id,
-        }
-        given = _parameters(facts)
+        parameters, given = _move_parameters(checkouts, to, cause, at), _parameters(facts)
         owned = {name: value.column for name, value in facts.items() if isinstance(value, ColumnValue)}
         columns = owned | {column: f"%({column})s" for column in given}
         queries.execute(statements.move_statement(columns), parameters | given)

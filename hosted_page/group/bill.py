@@ -17,7 +17,7 @@ from checkout.models import Checkout, PaymentRequest
 from checkout.states import SHARE_OUTSTANDING, SHARE_PAID, ShareStatus, Status
 from hosted_page import link_deadline, share_bar, summary
 from hosted_page.group import bill_lines, collapsed_lines, dispute_returns, group_members, last_day
-from hosted_page.group.bill_lines import Line, LinkError, OutsideEvents
+from hosted_page.group.bill_lines import Line, OutsideEvents, SmsError
 from hosted_page.group.collapsed_lines import CollapsedLine
 from hosted_page.group.dispute_returns import ReturnedMoney
 from hosted_page.group.last_day import LastDay
@@ -142,17 +142,14 @@ class Bill:
         return len(self.lines) >= NO_LETTERS_FROM
 
 
-def bill_of(
-    checkout: Checkout, *, wrong: LinkError | None = None, known_no: str | None = None
-) -> Bill | None:
+def bill_of(checkout: Checkout, *, wrong: SmsError | None = None, known_no: str | None = None) -> Bill | None:
     """Return the bill of an order, None if the order is not split.
 
     The order must have been read with `with_read_at`. Shares that are past their deadline are ended first
     (rule share.ends). `wrong` is shown next to its share.
 
-    `known_no` is None for a new page. For a page that is already open, it is the id of the declined share
-    that the page asks the lead about, or "". On an open page, a newer decline is only a note under the badge,
-    so that the lines do not move.
+    `known_no` is None for a new page. For an open page, it is the id of the declined share that the page asks
+    about, or "". There, a newer decline is only a note under the badge, so that the lines do not move.
     """
     now = current_checkouts.read_at(checkout)
     if not (shares := _shares_of(checkout, now)):
@@ -168,9 +165,7 @@ def bill_of(
         parts=_bar_parts(checkout, shares, all_lines),
         sums=_labelled_sums(borne, of_bank.outside, checkout.currency),
         lines=all_lines,
-        folds=collapsed_lines.collapse(checkout, shares, all_lines)
-        if len(all_lines) >= NO_LETTERS_FROM
-        else [],
+        folds=_folds_of(checkout, shares, all_lines),
         total=money.display_for_payer(checkout.amount, checkout.currency),
         until="" if disputed else _end_of_links(checkout, shares),
         seen=bill_digest(checkout, shares, now, disputed),
@@ -221,6 +216,13 @@ def bill_digest(checkout: Checkout, shares: Sequence[PaymentRequest], now: datet
         facts += (share.status, share.token_digest, share.expires_at, share.next_reminder_at)
         facts += (share.shown_name, share.claimed_until if share.is_kept(now) else None)
     return hashlib.blake2b(repr(facts).encode(), digest_size=12).hexdigest()
+
+
+def _folds_of(
+    checkout: Checkout, shares: Sequence[PaymentRequest], all_lines: list[bill_lines.Line]
+) -> list[collapsed_lines.CollapsedLine]:
+    is_long = len(all_lines) >= NO_LETTERS_FROM
+    return collapsed_lines.collapse(checkout, shares, all_lines) if is_long else []
 
 
 def _end_of_links(checkout: Checkout, shares: Sequence[PaymentRequest]) -> str:

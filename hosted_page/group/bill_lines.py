@@ -63,7 +63,7 @@ COLOURS = 5  # number of colours for mates; the sixth mate has the first mate's 
 
 
 @dataclass(frozen=True)
-class LinkError:
+class SmsError:
     """The reason why a share's link was not sent, and the number that the lead typed."""
 
     share_id: str
@@ -140,7 +140,7 @@ class Line:
     disputed: str = ""
     may_change: bool = False
     is_over: bool = False
-    wrong: LinkError | None = None
+    wrong: SmsError | None = None
 
     @property
     def is_lead(self) -> bool:
@@ -226,7 +226,7 @@ def lines_of(
     checkout: Checkout,
     shares: Sequence[PaymentRequest],
     now: datetime,
-    wrong: LinkError | None = None,
+    wrong: SmsError | None = None,
     of_bank: OutsideEvents = OutsideEvents(),
 ) -> list[Line]:
     """Return a line for the lead and one for each share. `wrong` is shown on the line of its share."""
@@ -287,7 +287,7 @@ def _last_reimbursements(shares: Sequence[PaymentRequest]) -> dict[UUID | None, 
 
 
 def _share_line(
-    checkout: Checkout, share: PaymentRequest, now: datetime, back: Operation | None, wrong: LinkError | None
+    checkout: Checkout, share: PaymentRequest, now: datetime, back: Operation | None, wrong: SmsError | None
 ) -> Line:
     kept_until = share.claimed_until if share.status == ShareStatus.OPEN and share.is_kept(now) else None
     name, amount = name_of(share), money.display_for_payer(share.amount, checkout.currency)

@@ -182,7 +182,7 @@ def _remind(request: HttpRequest, target: PaymentTarget) -> str:
 
 def _send_link(
     request: HttpRequest, target: PaymentTarget, share: PaymentRequest, typed: str
-) -> bill_lines.LinkError | None:
+) -> bill_lines.SmsError | None:
     """Send a share's link or a reminder. Return an error to show to the lead, or None."""
     try:
         number = parse_phone(typed, target.checkout.merchant) if typed or not share.phone else ""
@@ -197,4 +197,4 @@ def _send_link(
         return None  # no error, because the page shows the share's current state
     else:
         return None
-    return bill_lines.LinkError(str(share.pk), typed, error)
+    return bill_lines.SmsError(str(share.pk), typed, error)

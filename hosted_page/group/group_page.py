@@ -109,17 +109,14 @@ def _render_page(request: HttpRequest, group: Group, refused: TakeRefusal = NO_R
     shares = _current_shares(group)
     bill = _bill_of(request, group, shares)
     closed = _closed_reason(group, bill)
-    context = {
-        "name": group.name,
-        "bill": bill,
-        "closed": closed,
+    context: dict[str, Any] = {"name": group.name, "bill": bill, "closed": closed, "refused": refused}
+    context |= {
         "notice": _page_notice(request, group, bill, refused),
-        "refused": refused,
         "take_action": group.path("take"),
         "mine_url": _share_path(group, bill.mine.position) if bill.mine else "",
         "until": "" if closed else _last_link_end(group, shares),
+        "order": _order_summary(group, bill, closed),
     }
-    context["order"] = _order_summary(group, bill, closed)
     return _render_template(request, group, "group", context, status=refused.status)
 
 

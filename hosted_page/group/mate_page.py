@@ -28,9 +28,8 @@ def show_page(request: HttpRequest, target: PaymentTarget, refused: FormErrors =
     now = clock.now()
     target = _expire_if_due(target, now)
     customer_uuid = payer.customer_of(request, target.subject)
-    found = _claimed_by_other_status(request, target, now) or share_status.share_status_of(
-        target, customer_uuid, now
-    )
+    found = _claimed_by_other_status(request, target, now)
+    found = found or share_status.share_status_of(target, customer_uuid, now)
     if found is not None:
         if not target.is_paid_by(customer_uuid) and sign_in.should_show_sign_in(request, target):
             return sign_in.show_sign_in(request, target)
@@ -80,8 +79,7 @@ def _render(
     if not target.is_paid_by(payer.customer_of(request, target.subject)):
         own |= sign_in.sign_in_link(request, target)
     response = rendering.show_status(request, target, found, own, is_refused=refused != NO_ERRORS)
-    sign_in_extension.prolong(request, response, target)
-    return response
+    return sign_in_extension.prolong(request, response, target)
 
 
 def _summary_during_dispute(target: PaymentTarget) -> dict[str, Any]:

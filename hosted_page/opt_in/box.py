@@ -69,9 +69,8 @@ def save_tick(request: HttpRequest, target: PaymentTarget, placement: str = "") 
     except consent.InvalidEmail:
         return {"error": _("Enter an e\N{NON-BREAKING HYPHEN}mail address, such as lea@example.com.")} | typed
     except consent.TooManyTicks:
-        return {
-            "error_box": _("No more sign-ups are possible with this order. Earlier sign-ups still count.")
-        } | typed
+        words = _("No more sign-ups are possible with this order. Earlier sign-ups still count.")
+        return {"error_box": words} | typed
     return {}
 
 

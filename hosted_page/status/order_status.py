@@ -60,17 +60,12 @@ def order_status_of(checkout: Checkout, *, now: datetime, is_lead: bool) -> Page
         return _unanswered_status(checkout, operation, now, is_lead)
     match checkout.status:
         case Status.CREATED:
-            return (
-                _just_answered_status(checkout, is_lead)
-                if open_operations.had_open_operation(checkout)
-                else None
-            )
+            had_one = open_operations.had_open_operation(checkout)
+            return _just_answered_status(checkout, is_lead) if had_one else None
+        case Status.AUTHORIZED if operation is None:
+            return _held_status(checkout, now, is_lead)
         case Status.AUTHORIZED:
-            return (
-                _held_status(checkout, now, is_lead)
-                if operation is None
-                else _in_doubt_status(checkout, is_lead)
-            )
+            return _in_doubt_status(checkout, is_lead)
         case Status.VOIDED:
             return _voided_status(checkout, now, is_lead)
         case Status.EXPIRED:

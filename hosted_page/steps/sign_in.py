@@ -129,8 +129,7 @@ def _phone_page(
 def should_show_sign_in(request: HttpRequest, target: PaymentTarget) -> bool:
     """Return whether to show the sign-in instead of the page that anyone can see.
 
-    The sign-in is shown if the address requests it. It is also shown to the lead of a captured split order
-    whose sign-in has ended. Rule sign_in.said.
+    It is shown if the address requests it, and to a lead whose sign-in has ended. Rule sign_in.said.
     """
     if SIGN_IN in request.GET:
         return target.may_sign_in
@@ -321,10 +320,7 @@ def _show_code_form(request: HttpRequest, target: PaymentTarget, number: str) ->
 def _show_last_code(
     request: HttpRequest, target: PaymentTarget, number: str, error: str
 ) -> HttpResponse | None:
-    """Ask for the last code that was sent to this number, and show the error.
-
-    Return None if there is no code that can be tried.
-    """
+    """Ask for the last code that was sent to this number, and show the error. None if no code can be tried."""
     waiting = codes.waiting_code(target.subject, payer.browser_of(request))
     if waiting is None or waiting.phone != number or not codes.can_be_tried(waiting):
         return None

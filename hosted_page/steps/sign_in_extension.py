@@ -33,13 +33,14 @@ def is_automatic_reload(request: HttpRequest) -> bool:
     return AUTOMATIC in request.GET or rendering.wants_part(request)
 
 
-def prolong(request: HttpRequest, response: HttpResponse, target: PaymentTarget) -> None:
-    """Extend the sign-in of a person who has opened the page. A page that reloads itself extends no sign-in.
+def prolong(request: HttpRequest, response: HttpResponse, target: PaymentTarget) -> HttpResponse:
+    """Extend the sign-in of a person who has opened the page; return the response.
 
-    Rule sign_in.session.
+    A page that reloads itself extends no sign-in. Rule sign_in.session.
     """
     if _may_stay_signed_in(request, target) and not is_automatic_reload(request):
         payer.prolong(request, response, target.subject)
+    return response
 
 
 def _notice_context(request: HttpRequest, target: PaymentTarget, seconds: int) -> dict[str, Any]:

@@ -206,10 +206,9 @@ def _taken_twice_at(merchant: Merchant) -> datetime | None:
         return None
     again = list(Attempt.objects.filter(pk__in=asked_for).prefetch_related("delivery__event"))
     deliveries = {attempt.delivery_id for attempt in again}
-    all_of_them = Attempt.objects.filter(
-        delivery__in=deliveries, pk__range=partitions.id_range_of(*deliveries)
-    )
-    numbers = all_of_them.filter(is_delivered=True).values("delivery").annotate(first=Min("number"))
+    ids = partitions.id_range_of(*deliveries)
+    delivered = Attempt.objects.filter(delivery__in=deliveries, pk__range=ids, is_delivered=True)
+    numbers = delivered.values("delivery").annotate(first=Min("number"))
     first = dict(numbers.values_list("delivery", "first"))
     captured = Change.objects.filter(
         checkout__in={attempt.delivery.event.checkout_uuid for attempt in again},

@@ -72,9 +72,8 @@ def _cancel_order(
     try:
         ended = cancellations.cancel(merchant, checkout.pk, note=reason, cause=cause)
     except (NotCancellable, OperationInProgress, OperationalError) as refusal:
-        pages.report_refusal(
-            request, _refusal_sentence(refusal, order.read_order(merchant, checkout.pk).checkout)
-        )
+        current = order.read_order(merchant, checkout.pk).checkout
+        pages.report_refusal(request, _refusal_sentence(refusal, current))
     else:
         if _is_by(cause.actor, ended):
             _record_cancel(request, membership, ended)

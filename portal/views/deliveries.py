@@ -107,9 +107,8 @@ def _show_detail(
         reveal=more.pop("reveal", False),
     )
     context = {"shown": shown, "confirm": request.GET.get("confirm", "")} | more
-    template = (
-        "portal/_delivery.html" if pages.is_part_requested(request, "opened") else "portal/delivery.html"
-    )
+    is_part = pages.is_part_requested(request, "opened")
+    template = "portal/_delivery.html" if is_part else "portal/delivery.html"
     return pages.show_page(request, membership, template, context, here="portal_deliveries")
 
 

@@ -70,8 +70,7 @@ def _join_with_new_account(request: HttpRequest, token: str, invitation: Invitat
             with transaction.atomic(durable=True):
                 person.save(force_insert=True)
                 membership = _accept_invitation(request, token, person)
-        # The person tapped twice. The first tap created the account, so the person can log in.
-        except IntegrityError:
+        except IntegrityError:  # the person tapped twice, and the first tap has created the account
             return redirect("account_login")
         login(request, person, backend="allauth.account.auth_backends.AuthenticationBackend")
         return _go_to_merchant(request, membership)

@@ -18,6 +18,9 @@ from portal.keys import NewClient
 from portal.models import ApiClient, Membership
 from portal.pages import Question
 
+TOO_MANY_KEYS = (
+    f"There are {keys.MAX_KEYS} keys, which is the maximum. First revoke a key that you no longer use."
+)
 MAX_REVOKED = 50  # the number of revoked keys that are shown, latest first
 
 
@@ -89,10 +92,7 @@ def create(request: HttpRequest, membership: Membership) -> HttpResponse:
         form.add_error("scopes", f"{_roles(refused)} may make a key with these scopes. Ask one of them.")
         return _show_errors(request, membership, form)
     except keys.TooManyKeys:
-        form.add_error(
-            "name",
-            f"There are {keys.MAX_KEYS} keys, which is the maximum. First revoke a key that you no longer use.",
-        )
+        form.add_error("name", TOO_MANY_KEYS)
         return _show_errors(request, membership, form)
     return _show_secret_once(request, membership, made)
 

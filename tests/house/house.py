@@ -65,6 +65,7 @@ SHOWN_BY = {
     "config/local/children.py": "config/local/test_engines.py",
     "config/local/servers.py": "config/local/test_run.py",
     "config/local/shop_site.py": "config/local/test_shop.py",
+    "portal/accounts/operators.py": "portal/accounts/test_operators_proof.py",
     "portal/developer_docs/causes.py": "portal/developer_docs/test_page.py",
     "config/openapi/errors.py": "config/openapi/test_schema.py",
     "config/openapi/events.py": "config/openapi/test_schema.py",

@@ -5,14 +5,11 @@ The tests let mates, merchants, staff, banks and operators act in different orde
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
-from django.db.models import F
 
 from checkout import captures, mate_shares, refunds
 from checkout.models import Checkout, PaymentRequest, Refund
-from checkout.proof import ledger_proof
 from checkout.remedies import sending, settling_outside
 from checkout.settling import cards
 from config.lib import clock
@@ -24,19 +21,6 @@ from tests import mates, outside
 from tests.factories import CAUSE
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted", "proven")]
-
-
-@pytest.fixture
-def shared(unpaid: Checkout, pay: Callable[..., Checkout]) -> PaymentRequest:
-    """A share of £30 of Lea's £90. Finn has paid it, but Lea is not reimbursed yet."""
-    (share,) = mates.split(unpaid, 3000)
-    captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
-    mates.pay(share)
-    for operation in Operation.objects.filter(payment__subject=share.pk, ended_at=None):
-        mates.finish(operation)
-    share.refresh_from_db()
-    assert share.status == "paid"
-    return share
 
 
 def planned() -> list[tuple[str, int]]:
@@ -360,75 +344,6 @@ class TestAReturnedRefund:
         settling_outside.reverse_booking(booking.pk, note="It never arrived", cause=CAUSE)
         assert Refund.objects.get().status == "failed"
         assert sum(row.amount for row in Booking.objects.all()) == 0
-
-
-class TestAFailure:
-    @pytest.mark.rule("refund.failed")
-    def test_of_the_only_part_fails_the_refund(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> None:
-        captures.capture(unpaid.merchant, pay(unpaid, mates.ACCOUNT_CLOSED).pk, cause=CAUSE)
-        assert refund(unpaid).status == "captured"
-        assert Refund.objects.get().status == "failed"
-        assert planned() == []
-
-    @pytest.mark.rule("refund.failed")
-    def test_of_one_part_is_tried_again_for_three_days(
-        self, unpaid: Checkout, pay: Callable[..., Checkout]
-    ) -> None:
-        (share,) = mates.split(unpaid, 3000)
-        captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
-        mates.pay(share, mates.ACCOUNT_CLOSED)
-        mates.settled(share)
-        refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
-        outside.settle(unpaid)
-        assert [amount for _, amount in planned()] == [3000]
-        Operation.objects.filter(purpose="refund_part").update(created_at=F("created_at") - timedelta(days=4))
-        outside.settle(unpaid)
-        unpaid.refresh_from_db()
-        assert (unpaid.status, planned()) == ("refunding", [])
-        assert Discrepancy.objects.filter(kind="refund_part_failed", closed_at=None).count() == 1
-
-    @pytest.mark.rule("refund.goes_on", "dispute.lost")
-    def test_after_an_appeal_is_reported_until_the_card_has_the_money(
-        self, unpaid: Checkout, pay: Callable[..., Checkout]
-    ) -> None:
-        """A lost dispute had settled the refund. On appeal, the mate loses, but his card takes no refund."""
-        (share,) = mates.split(unpaid, 3000)
-        captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
-        mates.pay(share, mates.ACCOUNT_CLOSED)
-        mates.settled(share)
-        found = outside.dispute(Payment.objects.get(subject=share.pk))
-        outside.decide(found, is_won=False)
-        assert refund(unpaid).status == "refunded"
-        outside.decide(found, is_won=True)
-        settle_all(unpaid)
-        parts = Operation.objects.filter(purpose="refund_part")
-        parts.exclude(ended_at=None).update(created_at=F("created_at") - timedelta(days=4))
-        settle_all(unpaid)
-        assert (mates.borne(unpaid)["5126"], planned()) == (3000, [])
-        assert reported() == ["refund_part_failed"]
-        outside.decide(found, is_won=False)
-        assert reported() == [], "the dispute has given it back"
-
-    @pytest.mark.rule("dispute.waits", "money.proof")
-    def test_after_an_appeal_waits_for_the_dispute_of_another_card(
-        self, unpaid: Checkout, shared: PaymentRequest
-    ) -> None:
-        settle_all(unpaid)
-        unpaid.refresh_from_db()
-        lost = outside.dispute(unpaid.payment)
-        outside.decide(lost, is_won=False)
-        assert refund(unpaid).status == "refunded"
-        others = outside.dispute(shared.payment)
-        outside.decide(lost, is_won=True)
-        assert (mates.borne(unpaid)["4242"], planned()) == (6000, [])
-        assert ledger_proof.find_breaches() == []
-        outside.decide(others, is_won=True)
-        assert planned() == [("4242", 6000)]
-
-
-def reported() -> list[str]:
-    rows = Discrepancy.objects.filter(closed_at=None).exclude(kind__startswith="dispute")
-    return list(rows.values_list("kind", flat=True))
 
 
 @pytest.mark.rule("money.balanced")
