@@ -18,7 +18,7 @@ from payments.models import Dispute
 def extend_links_after_pause(checkout: Checkout, now: datetime) -> None:
     """Extend the order's open links by the length of the pause that has just ended.
 
-    If the links are still paused, nothing is changed. The message to the lead about the end of the links is
+    If the links are still paused, they do not change. The message to the lead about the end of the links is
     moved too. Must be called with the checkout locked.
     """
     if checkout.status != Status.CAPTURED or not checkout.has_mates or disputes.has_open_dispute(checkout.pk):

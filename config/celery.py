@@ -31,7 +31,7 @@ log = structlog.get_logger("config.celery")
 
 
 class OpenTask(Task):
-    """A task that does nothing while the database is closed, no matter who calls it (rule restore.closed)."""
+    """A task that returns at once while the database is closed, no matter who calls it (rule restore.closed)."""
 
     def __call__(self, *arguments: Any, **more: Any) -> Any:
         if restore_guard.is_closed():
@@ -57,7 +57,7 @@ app.conf.beat_schedule = {
 }
 
 SILENCE_SECONDS = 2.0  # if a pump has not started for this many seconds, its ticker starts it
-RESTART_SECONDS = 1.0  # seconds between two starts by the ticker, while nothing else starts the pump
+RESTART_SECONDS = 1.0  # seconds between two starts by the ticker, if no one else starts the pump
 CHECK_SECONDS = 0.25  # seconds between two checks by the ticker
 _started_at: dict[str, float] = dict.fromkeys(PUMPS, 0.0)
 _is_ending = threading.Event()
@@ -67,7 +67,7 @@ STARTED = Counter(
 )
 BEAT = Gauge("checkout_beat_last_sign_timestamp_seconds", "When a worker last heard from beat")
 TICKERS = Gauge(
-    "checkout_ticker_silence_seconds", "For how long a worker's thread has stood still", ["ticker"]
+    "checkout_ticker_silence_seconds", "For how long a worker's thread has been stuck", ["ticker"]
 )
 
 

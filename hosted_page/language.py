@@ -43,7 +43,7 @@ class LanguageMiddleware:
 def prefer_locale(request: HttpRequest, locale: str) -> None:
     """Use the language of a locale for this request.
 
-    If the payer has chosen a language, or if the service does not support this one, nothing changes.
+    If the payer has chosen a language, or if the service does not support this one, the language does not change.
     """
     if locale and not _supported_language(request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, "")):
         translation.activate(

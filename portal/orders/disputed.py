@@ -14,7 +14,7 @@ from payments.models import Dispute
 from portal import badges
 from portal.badges import Badge
 
-# For each reason that the provider names, what the customer told the bank, in the customer's words.
+# For each reason that the provider names, what the customer said to the bank, in the customer's words.
 REASON_SENTENCES = {
     "product_not_received": "I did not get what I paid for.",
     "product_unacceptable": "What I got is not what I paid for.",

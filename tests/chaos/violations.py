@@ -7,7 +7,7 @@ from tests.chaos.stories import Story
 from tests.chaos.world import World
 from tests.journeys.receiver import Receiver
 
-# Two kinds of operation may be open at the end of a run. One is a refund under whose key the provider has
+# Two kinds of operation are allowed to be open at the end of a run. One is a refund under whose key the provider has
 # stored a server error. The other is an authorization that never arrived. The provider could still carry them
 # out. The service looks them up for a day or two and gives them no new key, so that they cannot happen twice.
 RESTLESS = """
@@ -121,7 +121,7 @@ def _money(world: World, merchant_uuid: str, checkouts: dict[str, Any]) -> list[
 def _events(world: World, merchant_uuid: str, rows: list[Any], receiver: Receiver) -> list[str]:
     """Check that each event exists once, and that a delivered event arrived with the same bytes every time.
 
-    A delivery may be unfinished: if a worker died during an attempt, the next attempt is a minute later.
+    A delivery can be unfinished: if a worker died during an attempt, the next attempt is a minute later.
     """
     events = world.rows(EVENTS, merchant_uuid)
     counted = Counter((checkout_uuid, kind) for checkout_uuid, kind, _, _ in events)

@@ -68,7 +68,7 @@ class Table:
 
 
 def laid(stage: Stage, names: tuple[str, ...] = NAMES) -> Table:
-    """Split an order, pay and capture it, and return it. The mates have done nothing yet."""
+    """Split an order, pay and capture it, and return it. No mate has acted yet."""
     order = stage.order()
     page = stage.at_the_split(order)
     page.check("#split-own")

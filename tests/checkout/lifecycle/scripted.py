@@ -167,7 +167,7 @@ class ScriptedProvider:
             call()
 
     def answer_challenge(self, payment: UUID, *, is_confirmed: bool) -> None:
-        """Let the payer answer the bank's challenge. If it is no longer open, do nothing."""
+        """Let the payer answer the bank's challenge. A challenge that is no longer open is skipped."""
         charge = self.charges.get(payment)
         for call in self.calls.values():
             if (

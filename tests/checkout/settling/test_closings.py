@@ -97,7 +97,7 @@ class TestReturnedRefundOfASplit:
     ) -> None:
         """If the merchant lost a dispute of the lead, the returned refund is still owed to the mate's card.
 
-        If the merchant lost a dispute of the mate, the mate has the money, so nothing is owed.
+        If the merchant lost a dispute of the mate, the mate has the money and is owed no refund.
         """
         self.begin(unpaid, pay)
         settle(unpaid)

@@ -32,7 +32,7 @@ class TestARefundDuringADispute:
     @pytest.mark.rule("dispute.no_refund")
     def test_is_refused_and_the_response_names_the_dispute(self, captured: Checkout, api: Api) -> None:
         found = dispute(captured.payment)
-        # After a lost dispute, nothing is left to refund, because the dispute took the whole amount.
+        # After a lost dispute, no amount is left to refund, because the dispute took the whole amount.
         for status in ("open", "lost"):
             with nothing_moves():
                 answer = api.post(f"checkouts/{captured.pk}/refund", {"merchant_refund_ref": "r-1"})
