@@ -87,7 +87,7 @@ class TestAList:
         expect(page.locator(".action-counter")).to_contain_text("1 of")
         page.click(".list-actions button:has-text('Cancel')")
         expect(page.locator("h1")).to_contain_text("Cancel NF-")
-        page.click("a:text-is('Back, change nothing')")
+        page.click("a:text-is('Back without changes')")
         expect(page).to_have_url(f"{office.service.base_url}{ORDERS}")
 
     @pytest.mark.long

@@ -224,7 +224,7 @@ class TestCancel:
         expect(page.locator("#reason")).to_have_value("Show is sold out")
         page.click(".ask .button-pen")
         expect(page.locator(".heading .badge")).to_have_text("Voided")
-        expect(page.locator(".timeline")).to_contain_text("Your words: “Show is sold out”.")
+        expect(page.locator(".timeline")).to_contain_text("Your reason: “Show is sold out”.")
 
     def test_is_a_page_without_script(self, desk: Desk, owner: Callable[..., Page]) -> None:
         page = desk.at(owner(java_script_enabled=False), f"/portal/checkouts/{desk.order('to end')}")
