@@ -17,6 +17,15 @@ from tests.factories import CAUSE
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted", "proven")]
 
 
+def share_paid_by_closed_card(order: Checkout, pay: Callable[..., Checkout]) -> PaymentRequest:
+    """Capture the order and let a mate pay a share of £30 with a card whose refunds fail; return the share."""
+    (share,) = mates.split(order, 3000)
+    captures.capture(order.merchant, pay(order).pk, cause=CAUSE)
+    mates.pay(share, mates.ACCOUNT_CLOSED)
+    mates.settled(share)
+    return share
+
+
 def reported() -> list[str]:
     rows = Discrepancy.objects.filter(closed_at=None).exclude(kind__startswith="dispute")
     return list(rows.values_list("kind", flat=True))
@@ -34,10 +43,7 @@ class TestAFailure:
     def test_of_one_part_is_tried_again_for_three_days(
         self, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
-        (share,) = mates.split(unpaid, 3000)
-        captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
-        mates.pay(share, mates.ACCOUNT_CLOSED)
-        mates.settled(share)
+        share_paid_by_closed_card(unpaid, pay)
         refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
         outside.settle(unpaid)
         assert [amount for _, amount in planned()] == [3000]
@@ -51,11 +57,8 @@ class TestAFailure:
     def test_after_an_appeal_is_reported_until_the_card_has_the_money(
         self, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
-        """A lost dispute had settled the refund. On appeal, the mate loses, but his card takes no refund."""
-        (share,) = mates.split(unpaid, 3000)
-        captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
-        mates.pay(share, mates.ACCOUNT_CLOSED)
-        mates.settled(share)
+        """A lost dispute gave the mate the money. The merchant wins the appeal, but the card takes no refund."""
+        share = share_paid_by_closed_card(unpaid, pay)
         found = outside.dispute(Payment.objects.get(subject=share.pk))
         outside.decide(found, is_won=False)
         assert refund(unpaid).status == "refunded"
