@@ -85,7 +85,8 @@ def _render(
 def _summary_during_dispute(target: PaymentTarget) -> dict[str, Any]:
     """Return the order's summary with the label "Total" if a dispute is open or lost, otherwise {}.
 
-    The usual label says that the lead has paid the total. This might not be true once a dispute is open.
+    The usual label says that the lead has paid the total. During a dispute and after a lost one, this might
+    be untrue.
     """
     if target.checkout.status != Status.CAPTURED or not disputes.blocking_dispute(target.checkout.pk):
         return {}
