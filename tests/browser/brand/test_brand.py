@@ -97,5 +97,5 @@ class TestSettings:
             "Use a PNG or JPEG of at most 256 KB."
         ), "and nothing is sent"
         page.click("text=Remove the logo")
-        expect(page.locator("main")).to_contain_text(re.compile("Removed"))
+        expect(page.locator("main")).to_contain_text(re.compile("The logo is removed"))
         expect(frame.locator(".band-initial")).to_be_visible()
