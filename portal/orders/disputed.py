@@ -1,7 +1,6 @@
 """A dispute as the merchant sees it: the customer's words, the deadline for an answer, and its status."""
 
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import Any
 
 from django.utils import timezone
@@ -24,7 +23,6 @@ REASON_SENTENCES = {
     "credit_not_processed": "I was promised my money back, and did not get it.",
     "subscription_canceled": "I had cancelled before.",
 }
-SENDING_TIME = timedelta(days=2)  # how long before the deadline to send evidence, so that it arrives in time
 MONEY_PLACES = {
     Dispute.Status.OPEN: "At the customer’s bank, until it decides",
     Dispute.Status.WON: "With you",
@@ -46,11 +44,7 @@ def reason_in_words(reason: str) -> str:
 
 def dispute_context(row: Dispute) -> dict[str, Any]:
     """Return a dispute's template context. It does not say whether the card is the lead's or a mate's."""
-    send_by = (
-        row.respond_by - SENDING_TIME
-        if row.respond_by and row.respond_by - SENDING_TIME > clock.now()
-        else None
-    )
+    send_by = row.respond_by if row.respond_by and row.respond_by > clock.now() else None
     left = (timezone.localdate(send_by) - timezone.localdate()).days if send_by else None
     return {
         "dispute": row,
