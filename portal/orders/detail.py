@@ -1,15 +1,17 @@
 """The template context of a checkout's page: where the money is, the items, the shares and the refunds."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
+from django.db.models import Sum
 
 from checkout import current_checkouts, refunds
-from checkout.models import Checkout, Refund
-from checkout.states import SHARE_PAID, ShareStatus, Status
+from checkout.models import Checkout, PaymentRequest, Refund
+from checkout.states import ShareStatus, Status
 from hosted_page import summary
 from payments import money
-from payments.models import Dispute
+from payments.models import Dispute, Operation
 from portal import badges
 from portal.orders import disputed, endpoint_advice, outside_actions, reasons
 from portal.orders.order import Order
@@ -122,8 +124,9 @@ def _split_sums(order: Order) -> dict[str, Any] | None:
     if not order.checkout.has_mates:
         return None
     checkout, shares = order.checkout, order.shares
-    paid = [share.amount for share in shares if share.status in SHARE_PAID]
+    paid = [share for share in shares if share.paid_at is not None]
     back = sum(share.amount for share in shares if share.status == ShareStatus.REIMBURSED)
+    back += _reimbursed_before_refund(shares)
     asked = sum(share.amount for share in shares)
     return {
         "count": len(shares),
@@ -131,6 +134,18 @@ def _split_sums(order: Order) -> dict[str, Any] | None:
         "asked_amount": money.display(asked, checkout.currency),
         "back_amount": money.display(back, checkout.currency),
     }
+
+
+def _reimbursed_before_refund(shares: Sequence[PaymentRequest]) -> int:
+    """Return the amount that the lead's card had got for shares that were refunded later."""
+    refunded = [share.pk for share in shares if share.status == ShareStatus.REFUNDED]
+    if not refunded:
+        return 0
+    given = Operation.objects.filter(
+        share_uuid__in=refunded, purpose=Operation.Purpose.REIMBURSEMENT, state=Operation.State.SUCCEEDED
+    )
+    amount: int | None = given.aggregate(sum=Sum("amount"))["sum"]
+    return amount or 0
 
 
 def _refund_fields(checkout: Checkout, refund: Refund) -> dict[str, Any]:

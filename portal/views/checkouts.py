@@ -11,7 +11,6 @@ from django.shortcuts import redirect
 
 from checkout import current_checkouts
 from checkout.models import Checkout, PaymentRequest
-from checkout.states import SHARE_PAID
 from config.lib import clock
 from config.lib.database import replica
 from payments import money
@@ -131,7 +130,7 @@ def _list_row(checkout: Checkout, marks: Mapping[UUID, Badge]) -> dict[str, Any]
 
 def _count_mates(checkout: Checkout) -> tuple[int, int]:
     shares = list(checkout.payment_requests.all())
-    return len(shares), sum(share.status in SHARE_PAID for share in shares)
+    return len(shares), sum(share.paid_at is not None for share in shares)
 
 
 def _file_lines(rows: QuerySet[Checkout], found: list[Checkout]) -> Iterator[list[Any]]:
