@@ -58,6 +58,8 @@ def reason_of_lapse(checkout: Checkout) -> str:
 def _capture_calls_sentence(checkout: Checkout, captures: QuerySet[ApiCall]) -> str:
     """Return a sentence about the calls of capture and our responses, or "" if there was no call."""
     if refused := _refused_captures(captures):
+        if any(one.status == 504 for one in refused):
+            return "Your server called capture in time, but the bank did not answer"
         codes = ", ".join(f"{one.status} {one.error_code}".strip() for one in refused)
         tries = f"{_times_words(sum(one.times for one in refused))} with {codes}"
         return f"Your server called capture, and we answered {tries}. No capture was accepted"
