@@ -3,9 +3,11 @@
 Rule operator.stop.
 """
 
+from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Min, Q
 
 from config.lib.process.cached_reads import CachedRead
 from payments import restore_guard
@@ -39,6 +41,17 @@ def check(merchant: Merchant) -> None:
 def is_stopped(merchant_uuid: UUID) -> bool:
     """Return whether an operator has stopped the new business of this merchant, or of all merchants."""
     return not _stopped_merchants().isdisjoint((merchant_uuid, None))
+
+
+def stopped_since(merchant_uuid: UUID) -> datetime | None:
+    """Return since when an operator has stopped the new business of this merchant, None if it is not stopped."""
+    if not is_stopped(merchant_uuid):
+        return None
+    of_merchant = Q(merchant=merchant_uuid) | Q(merchant=None)
+    found: datetime | None = Switch.objects.filter(of_merchant, is_stopped=True).aggregate(
+        at=Min("changed_at")
+    )["at"]
+    return found
 
 
 def suspend(merchant: Merchant, *, reason: str) -> Switch | None:

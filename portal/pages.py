@@ -13,6 +13,7 @@ from django_htmx.middleware import HtmxDetails
 
 from config.lib import crypto
 from config.lib.web import request_id
+from payments import operator_stops
 from portal import access
 from portal.dashboard.merchant_tasks import WaitingItems
 from portal.models import Membership
@@ -142,5 +143,7 @@ def frame_context(membership: Membership, here: str, waiting: WaitingItems) -> d
         ],
         "may": {action: access.may(membership, action) for action in access.ROLES_BY_ACTION},
         "environment": "Sandbox" if settings.SANDBOX else "Live",
+        "stopped_since": operator_stops.stopped_since(membership.merchant_id),
+        "support_email": settings.SUPPORT_EMAIL,
         "zone": membership.merchant.time_zone.rpartition("/")[2].replace("_", " "),
     }

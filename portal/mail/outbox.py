@@ -22,7 +22,7 @@ from config.lib import clock, crypto, wakeup
 from config.lib.bulkhead import Bulkhead
 from config.lib.leases import Queue
 from hosted_page.sms import safe_names
-from payments import money
+from payments import money, operator_stops
 from payments.models import Dispute, Merchant
 from portal.dashboard import merchant_tasks
 from portal.models import AuditEntry, Invitation, Membership, OutboundEmail, Role
@@ -41,6 +41,7 @@ SUBJECTS = {
     "deliveries_parked": "{merchant}: deliveries are parked",
     "refund_failed": "{merchant}: a refund failed",
     "holds_lost": "{merchant}: holds lapsed before a capture",
+    "suspended": "{merchant}: payments are stopped",
     "dispute_opened": "{merchant}: a customer disputes {amount}",
     "dispute_decided": "{merchant}: the dispute over {amount} is {status}",
 }
@@ -193,6 +194,10 @@ def _mail_context(email: OutboundEmail, merchant: Merchant) -> dict[str, Any]:
         if count := DAILY[email.kind](merchant).count():
             return {"count": count}
         raise NoLongerNeeded
+    if email.kind == "suspended":
+        if not operator_stops.is_stopped(merchant.pk):
+            raise NoLongerNeeded
+        return {"since": datetime.fromisoformat(email.facts["since"])}
     if email.kind in ("dispute_opened", "dispute_decided"):
         dispute_uuid, _, _ = email.key.partition(":")
         return _dispute_facts(Dispute.objects.select_related("payment").get(pk=dispute_uuid), email.kind)

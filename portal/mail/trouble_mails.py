@@ -1,4 +1,5 @@
-"""Mails to owners about problems: failing endpoints, parked deliveries, failed refunds, lost holds, disputes.
+"""Mails to owners about problems: failing endpoints, parked deliveries, failed refunds, lost holds, disputes,
+suspensions.
 
 Rule portal.mails.
 """
@@ -12,7 +13,7 @@ from checkout.models import Change
 from checkout.states import Status, VoidReason
 from config.lib import clock
 from payments import money
-from payments.models import Dispute, Merchant, Movement
+from payments.models import Dispute, Merchant, Movement, Switch
 from portal.dashboard import merchant_tasks
 from portal.mail import outbox
 from portal.models import OutboundEmail
@@ -30,6 +31,7 @@ def queue_trouble_mails(now: datetime) -> None:
     _queue_failed_refunds(now)
     _queue_lost_holds(now)
     _queue_dispute_mails(now)
+    _queue_suspensions(now)
 
 
 def _queue_failing_endpoints(now: datetime) -> None:
@@ -111,3 +113,12 @@ def _queue_dispute_mails(now: datetime) -> None:
     for dispute in rows.filter(closed_at__gte=now - LOOK_BACK):
         key = f"{dispute.pk}:{dispute.closed_at:%Y%m%dT%H%M%S%f}"
         outbox.queue_once(dispute.payment.merchant, "dispute_decided", key=key)
+
+
+def _queue_suspensions(now: datetime) -> None:
+    """Queue a mail to each merchant that an operator has suspended."""
+    stops = Switch.objects.filter(is_stopped=True, merchant__isnull=False, changed_at__gte=now - LOOK_BACK)
+    for switch in stops.select_related("merchant"):
+        if switch.merchant is not None:
+            since = clock.iso(switch.changed_at)
+            outbox.queue_once(switch.merchant, "suspended", key=f"{switch.pk}:{since}", since=since)
