@@ -42,8 +42,6 @@ def _first_step(request: HttpRequest, merchant: Merchant) -> dict[str, Any]:
         "value": "",
         "error": "",
         "phone_hint": sign_in.phone_hint(merchant),
-        "may_remember": True,
-        "is_ticked": False,
         "signed_out": None,
         "is_share": False,
         "languages": [],

@@ -2,9 +2,7 @@
 
 import secrets
 from datetime import timedelta
-from uuid import UUID
 
-from django.core import signing
 from django.db import transaction
 from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse
@@ -17,8 +15,7 @@ from hosted_page.models import KnownBrowser
 LIFE = timedelta(days=30)  # after the code that verified the number; never extended
 MAX_BROWSERS = 5  # per number; a further browser replaces the oldest one
 REMEMBER = "remember"  # name of the checkbox in the form
-TOKEN, TICKED = "known", "ticked"
-TICK_LASTS = 15 * 60
+TOKEN = "known"
 
 
 def find_remembered(request: HttpRequest) -> KnownBrowser | None:
@@ -30,21 +27,9 @@ def find_remembered(request: HttpRequest) -> KnownBrowser | None:
     return rows.first()
 
 
-def store_tick(request: HttpRequest, response: HttpResponse, subject: UUID) -> None:
-    """Store in a cookie whether the checkbox was ticked when the code was requested.
-
-    The browser keeps the cookie until the person enters the code, at most 15 minutes.
-    """
-    name = payer.cookie_name(TICKED)
-    if REMEMBER in request.POST:
-        payer.set_cookie(response, name, signing.dumps(subject.hex, salt=TICKED), TICK_LASTS)
-    elif name in request.COOKIES:
-        response.delete_cookie(name, samesite="Lax")
-
-
-def remember(request: HttpRequest, response: HttpResponse, subject: UUID, person: Customer) -> None:
-    """Remember this browser with the number that a code has just verified, if the checkbox was ticked."""
-    if not _is_ticked(request, subject):
+def remember(request: HttpRequest, response: HttpResponse, person: Customer) -> None:
+    """Remember this browser with the number that a code has just verified, if the checkbox is ticked."""
+    if REMEMBER not in request.POST:
         return
     token = secrets.token_urlsafe(32)
     with transaction.atomic(durable=True):
@@ -58,15 +43,6 @@ def remember(request: HttpRequest, response: HttpResponse, subject: UUID, person
         older = list(of_number.values_list("pk", flat=True)[MAX_BROWSERS:])
         KnownBrowser.objects.filter(pk__in=older).delete()
     payer.set_cookie(response, payer.cookie_name(TOKEN), token, int(LIFE.total_seconds()))
-    response.delete_cookie(payer.cookie_name(TICKED), samesite="Lax")
-
-
-def _is_ticked(request: HttpRequest, subject: UUID) -> bool:
-    ticked = request.COOKIES.get(payer.cookie_name(TICKED), "")
-    try:
-        return bool(signing.loads(ticked, salt=TICKED, max_age=TICK_LASTS) == subject.hex)
-    except signing.BadSignature:
-        return False
 
 
 def forget_browser(request: HttpRequest, response: HttpResponse) -> None:

@@ -70,8 +70,6 @@ def _first_step(request: HttpRequest) -> HttpResponse:
         "value": "",
         "error": "",
         "phone_hint": "",
-        "may_remember": True,
-        "is_ticked": False,
         "signed_out": None,
     }
     response = render(request, "hosted_page/phone.html", context)

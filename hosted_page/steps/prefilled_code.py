@@ -4,7 +4,7 @@ from functools import partial
 
 from django.http import HttpRequest, HttpResponse
 
-from hosted_page import prefill, remembered_browsers
+from hosted_page import prefill
 from hosted_page.payment_target import PaymentTarget, for_form
 from hosted_page.steps import sign_in
 
@@ -15,8 +15,6 @@ def text_code(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     number = prefill.offered_number(target)
     if not number:
         return target.go()  # the page shows the current state
-    response = sign_in.send_code(
+    return sign_in.send_code(
         request, target, number, partial(sign_in.show_prefilled, request, target, number)
     )
-    remembered_browsers.store_tick(request, response, target.subject)
-    return response

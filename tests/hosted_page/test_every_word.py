@@ -218,8 +218,8 @@ def test_separate_pages_are_fully_translated(
     stop = stopped_numbers.stop_link(outbox.number_digest("+447700900456")).partition("/pay/")[2]
     lea.client.get(f"/pay/{stop}")
     lea.client.post(f"/pay/{stop}")
-    lea.post("/phone", phone="07700 900123", remember="yes")
-    lea.post("/code", code=lea.code())
+    lea.post("/phone", phone="07700 900123")
+    lea.post("/code", code=lea.code(), remember="yes")
     other = Payer(factories.checkout(lea.checkout.merchant))
     other.client = lea.client
     other.get()

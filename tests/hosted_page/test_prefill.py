@@ -269,8 +269,8 @@ class TestARememberedPayer:
     def known(self, unpaid: Checkout) -> Payer:
         """Return a browser that remembers the number 07700 900123."""
         payer = Payer(unpaid)
-        payer.post("/phone", phone="07700 900123", remember="yes")
-        payer.post("/code", code=payer.code())
+        payer.post("/phone", phone="07700 900123")
+        payer.post("/code", code=payer.code(), remember="yes")
         wait()
         return payer
 
@@ -290,8 +290,8 @@ class TestARememberedPayer:
         assert there.checkout.lead is None and there.get("/split").status_code == 303
 
     def test_can_be_remembered_with_the_merchants_number(self, acme: Merchant, lea: Payer) -> None:
-        lea.post("/prefilled", remember="yes")
-        lea.post("/code", code=shown_code(lea.get()))
+        lea.post("/prefilled")
+        lea.post("/code", code=shown_code(lea.get()), remember="yes")
         there = at_order(acme, LEA)
         there.client = lea.client
         assert "Continue as •••• 0123" in words(there.get())

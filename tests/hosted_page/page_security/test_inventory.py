@@ -129,9 +129,9 @@ def names_of(page: str) -> set[str]:
 
 def walk_of_lead(lea: Payer) -> None:
     lea.get()
-    lea.post("/phone", phone="07700 900123", remember="yes")
+    lea.post("/phone", phone="07700 900123")
     lea.get()
-    lea.post("/code", code=lea.code())
+    lea.post("/code", code=lea.code(), remember="yes")
     other = Payer(factories.checkout(lea.checkout.merchant))
     other.client = lea.client
     # This request renders the page for a remembered browser.
