@@ -90,9 +90,22 @@ function showOwn() {
   return [left, ...asked];
 }
 
+// From equal shares to own amounts: each begins with the equal share, so that only what differs is typed.
+function beginWithEqual() {
+  const count = people.validity.valid ? Number(people.value) : 0;
+  if (!isOwn() || !count || rows().some((row) => row.querySelector(".own-amount").value.trim())) return;
+  const each = Math.floor(total / count / unit) * unit;
+  rows().slice(0, count - 1).forEach((row) => {
+    row.querySelector(".own-amount").value = plain.format(each / 10 ** digits);
+    row.classList.remove("not-own");
+  });
+}
+
 function tell(left) {
   const typed = rows().map((row) => row.querySelector(".own-amount").value.trim()).filter(Boolean);
-  const isRight = !isOwn() || (left >= 0 && typed.map(minorUnits).every((amount) => amount >= minimum && amount % unit === 0));
+  const hasAmounts = rows().every((row) => !row.querySelector("[name=name]").value.trim() || row.querySelector(".own-amount").value.trim());
+  const isAsked = hasAmounts && (typed.length > 0 || !document.getElementById("not-saved"));
+  const isRight = !isOwn() || (isAsked && left >= 0 && typed.map(minorUnits).every((amount) => amount >= minimum && amount % unit === 0));
   tally.classList.toggle("tally-off", !isRight);
   const use = tally.querySelector("use");
   use.setAttribute("href", use.getAttribute("href").replace(/#.*/, isRight ? "#check" : "#alert"));
@@ -193,5 +206,10 @@ yourName.addEventListener("input", () => {
   nameError.hidden = true;
   yourName.removeAttribute("aria-invalid");
   yourName.removeAttribute("aria-describedby");
+});
+form.addEventListener("change", ({ target }) => {
+  if (target.name !== "split") return;
+  beginWithEqual();
+  show();
 });
 addEventListener("pageshow", show); // a browser that goes back brings back what was typed
