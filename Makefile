@@ -29,7 +29,7 @@ LIGHTHOUSE_INSTALLED := $(LIGHTHOUSE)/node_modules/.installed
 
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header pyproject.toml
 
-.PHONY: help run install static env sbom quick test test-full test-newest nightly chaos model mutants drill bench bench-webhooks screenshots messages runbook schema rules check lock tools packages
+.PHONY: help run install static env sbom quick test test-full test-newest nightly chaos model mutants drill bench bench-webhooks screenshots messages runbook pages schema rules check lock tools packages
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile
@@ -90,6 +90,9 @@ messages: $(INSTALLED) ## Collect the texts of payers' pages into the catalogues
 
 runbook: $(INSTALLED) ## Write the tables of the discrepancy runbook in docs/operate.md from the table of kinds
 	@$(BIN)/python -m tests.house.runbook
+
+pages: $(INSTALLED) ## Write docs/pages.md from the table of what the payers' pages say
+	@$(BIN)/python -m tests.house.pages
 
 schema: $(INSTALLED) ## Write docs/schema.sql from the migrations
 	@$(BIN)/python -m tests.house.schema

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef, QuerySet
 
 from checkout import expiry, settling
 from checkout.models import Checkout, Refund
@@ -145,6 +146,27 @@ def _write_refund(
     refund.save(force_insert=True)
     checkout.move(Status.REFUNDING, cause, now)
     return refund
+
+
+def with_failed(rows: QuerySet[Any], *, checkout: str = "pk") -> QuerySet[Any, Any]:
+    """Annotate rows with `has_failed_refund`: whether a refund of the checkout in `checkout` has failed."""
+    found: QuerySet[Any, Any] = rows.annotate(has_failed_refund=Exists(_failed_refunds(OuterRef(checkout))))
+    return found
+
+
+def has_failed(checkout: Checkout) -> bool:
+    """Return whether the last refund of the checkout has failed, so that the merchant has the money again.
+
+    If the row was read `with_failed`, no query is made.
+    """
+    if checkout.status != Status.CAPTURED:
+        return False
+    known: bool | None = getattr(checkout, "has_failed_refund", None)
+    return _failed_refunds(checkout.pk).exists() if known is None else known
+
+
+def _failed_refunds(checkout_uuid: UUID | OuterRef) -> QuerySet[Refund]:
+    return Refund.objects.filter(checkout=checkout_uuid, status=Refund.Status.FAILED)
 
 
 def _check_refundable(checkout: Checkout) -> None:

@@ -13,12 +13,13 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
+from django_htmx.http import HttpResponseClientRedirect
 
-from checkout import current_checkouts, settling
+from checkout import current_checkouts, refunds, settling
 from checkout.customers import prefills
-from checkout.models import Checkout, CheckoutQuerySet, Customer, PaymentRequest
+from checkout.models import Checkout, CheckoutQuerySet, Customer, PaymentRequest, ReplacedLink
 from checkout.states import PAID, SHARE_PAID, ShareStatus, Status
-from config.lib import crypto
+from config.lib import clock, crypto
 from config.lib.prepared import Prepared
 from hosted_page import language, payer
 from payments import disputes, open_operations
@@ -31,12 +32,14 @@ AUTOMATIC = "looks"  # query parameter of requests that the page makes automatic
 class PaymentTarget:
     """An order or, if `share` is given, that share of the order.
 
-    `group` is the token of the group link if the person came through it, otherwise "".
+    `group` is the token of the group link if the person came through it, otherwise "". `replaced` is the token
+    of the pay link if it was replaced by a newer one, otherwise "".
     """
 
     checkout: Checkout
     share: PaymentRequest | None = None
     group: str = ""
+    replaced: str = ""
 
     @property
     def subject(self) -> UUID:
@@ -91,8 +94,29 @@ class PaymentTarget:
         Only the lead may pay an order, and anyone but the lead may pay a share.
         """
         customer_uuid = payer.customer_of(request, self.subject)
-        is_lead = customer_uuid is not None and customer_uuid == self.checkout.lead_id
-        return customer_uuid if self.is_payable and is_lead == (self.share is None) else None
+        if (
+            customer_uuid is None
+            or not self.is_payable
+            or (self.is_sent and not self.is_owner(customer_uuid))
+        ):
+            return None
+        return customer_uuid if (customer_uuid == self.checkout.lead_id) == (self.share is None) else None
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether the person came through the group link to a share whose own link was sent to a number.
+
+        Only the person with that number can pay the share. Rule group.own_link.
+        """
+        share = self.share
+        is_open = share is not None and share.status == ShareStatus.OPEN
+        return bool(self.group and share and is_open and share.phone and not share.is_kept(clock.now()))
+
+    def is_owner(self, customer_uuid: UUID) -> bool:
+        """Return whether the share was sent to this person's number, or this person's card has tried it."""
+        if self.share is None or customer_uuid == self.share.mate_id:
+            return self.share is not None
+        return bool(self.share.phone) and self.person(customer_uuid).phone == self.share.phone
 
     def person(self, customer_uuid: UUID) -> Customer:
         """Return the person with this id, including the phone number, which the order's query leaves out."""
@@ -106,12 +130,12 @@ class PaymentTarget:
             return f"{_path(name)}?id={self.checkout.pk}"
         if self.group:
             return reverse(name, args=[self.group, self.share.position])
-        return _path(name, _TOKEN).replace(_TOKEN, self.share.token)
+        return _path(name, _TOKEN).replace(_TOKEN, self.replaced or self.share.token)
 
     def anew(self) -> "PaymentTarget":
         """Re-read the share, and return its target."""
         share = _SHARE.get(self.subject)
-        return PaymentTarget(share.checkout, share, self.group)
+        return PaymentTarget(share.checkout, share, self.group, self.replaced)
 
     def is_of(self, request: HttpRequest) -> bool:
         """Return whether this browser may see the page.
@@ -120,7 +144,9 @@ class PaymentTarget:
         claim. The payer can then see the page until an hour after their sign-in was last extended. At any
         time after the payment, every browser can see the sign-in page and send its forms.
         """
-        if self.share is None or not self.group:
+        if self.replaced:
+            return request.path == self.address() or self._is_to_sign_in(request)
+        if self.share is None or not self.group or self.is_sent:
             return True
         customer_uuid = payer.customer_of(request, self.subject)
         is_mate = customer_uuid is not None and customer_uuid == self.share.mate_id
@@ -133,7 +159,8 @@ class PaymentTarget:
         """Return whether the request is for the sign-in page or one of its forms."""
         if request.path == self.address():
             return SIGN_IN in request.GET
-        return request.path in (self.address("phone"), self.address("code"), self.address("resend"))
+        steps = ("phone", "code", "resend", "leave")
+        return request.path in [self.address(step) for step in steps]
 
     def way_back(self) -> str:
         """Return the path at which the payer sees the page, after signing in if that is needed."""
@@ -177,6 +204,16 @@ def _path(name: str, *args: str) -> str:
     return reverse(name, args=args)
 
 
+def wants_part(request: HttpRequest) -> bool:
+    """Return whether htmx requests only the changing part of the page."""
+    return request.headers.get("HX-Request") == "true"
+
+
+def redirect_page(request: HttpRequest, path: str) -> HttpResponse:
+    """Redirect the whole page. htmx would insert the target of an ordinary redirect into a part of the page."""
+    return HttpResponseClientRedirect(path) if wants_part(request) else HttpResponseRedirect(path, status=303)
+
+
 TargetView = Callable[[HttpRequest, PaymentTarget], HttpResponse]
 
 
@@ -194,7 +231,8 @@ def for_target(view: TargetView, *, shows: bool = True) -> Callable[..., HttpRes
         bind_log_context(target.checkout)
         language.prefer_locale(request, prefills.locale_of(target.checkout) or "")
         if not target.is_of(request):
-            return HttpResponseRedirect(f"{reverse('group', args=[token])}?taken={position}", status=303)
+            group = f"{reverse('group', args=[token])}?taken={position}" if position else target.address()
+            return redirect_page(request, group)
         return view(request, target)
 
     return found
@@ -261,7 +299,8 @@ _ORDER = Prepared(lambda pk: _whole_order(Checkout.objects.filter(pk=pk)), UUID)
 
 def _shown(rows: CheckoutQuerySet) -> QuerySet[Checkout]:
     whole = _whole_order(rows.with_bill())
-    return settling.with_needs_accounts(disputes.with_disputed(open_operations.with_open_kind(whole)))
+    annotated = refunds.with_failed(disputes.with_disputed(open_operations.with_open_kind(whole)))
+    return settling.with_needs_accounts(annotated)
 
 
 _SHOWN = Prepared(lambda pk: _shown(Checkout.objects.filter(pk=pk)), UUID)
@@ -269,10 +308,15 @@ _SHOWN = Prepared(lambda pk: _shown(Checkout.objects.filter(pk=pk)), UUID)
 
 def target_at_link(token: str) -> PaymentTarget:
     """Return the share of a pay link. Raises Http404 if the service never made the link."""
-    share = _AT_LINK.first(crypto.digest(token))
-    if share is None:
+    digest = crypto.digest(token)
+    share = _AT_LINK.first(digest)
+    if share is not None:
+        return PaymentTarget(share.checkout, share)
+    replaced = ReplacedLink.objects.filter(token_digest=digest).first()
+    if replaced is None:
         raise Http404
-    return PaymentTarget(share.checkout, share)
+    share = _SHARE.get(replaced.share_id)
+    return PaymentTarget(share.checkout, share, replaced=token)
 
 
 def order_at_group_link(token: str) -> Checkout:

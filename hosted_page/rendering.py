@@ -9,7 +9,7 @@ from django.shortcuts import render
 
 from config.lib.web import csp
 from hosted_page import language, payer, summary
-from hosted_page.payment_target import PaymentTarget
+from hosted_page.payment_target import PaymentTarget, wants_part
 from hosted_page.status.order_status import PageStatus
 from payments import money, provider
 from payments.provider import CardPage
@@ -99,8 +99,3 @@ def show_status(
     }
     name = "_status" if wants_part(request) else "status"
     return render_page(request, target, name, context | own, status=422 if is_refused else 200)
-
-
-def wants_part(request: HttpRequest) -> bool:
-    """Return whether htmx requests only the changing part of the page."""
-    return request.headers.get("HX-Request") == "true"

@@ -32,6 +32,7 @@ OF_LEAD: dict[str, View] = {
     "opt-in": views.opt_in,
     "receipt": views.receipt,
     "bill": bill_views.refresh_bill,
+    "add-mate": bill_views.add_mate,
     "cancel-share": bill_views.cancel_share,
     "rename-share": bill_views.rename,
     "ask-again": bill_views.ask_again,

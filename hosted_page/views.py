@@ -23,7 +23,7 @@ from config.lib.web import address
 from hosted_page import brand, payer, rendering
 from hosted_page.group import bill, bill_lines, group_link
 from hosted_page.opt_in import box
-from hosted_page.payment_target import PaymentTarget, for_form, for_page
+from hosted_page.payment_target import PaymentTarget, for_form, for_page, wants_part
 from hosted_page.status import order_status, receipt_sms
 from hosted_page.steps import sign_in, sign_in_extension, typed_split
 from payments.models import Merchant
@@ -37,12 +37,14 @@ class FormErrors:
     - `number`: why a share's link was not texted
     - `act`: why another action on a share was refused
     - `receipt`: why the receipt's link was not texted
+    - `added`: what the lead typed for a late mate, and why it was refused
     """
 
     tick: dict[str, str] = field(default_factory=dict)
     number: bill_lines.SmsError | None = None
     act: str = ""
     receipt: str = ""
+    added: dict[str, str] = field(default_factory=dict)
 
     @property
     def status(self) -> int:
@@ -51,8 +53,9 @@ class FormErrors:
 
 
 NO_ERRORS = FormErrors()
+NOT_ADDED = {"new_name": "", "new_amount": "", "error": ""}
 # The steps whose addresses the bill's page needs.
-BILL_STEPS = ("bill", "cancel_share", "rename_share", "ask_again", "text_share", "remind")
+BILL_STEPS = ("bill", "add_mate", "cancel_share", "rename_share", "ask_again", "text_share", "remind")
 
 
 @for_page
@@ -68,7 +71,7 @@ def show_page(request: HttpRequest, target: PaymentTarget, refused: FormErrors =
         target.checkout, now=current_checkouts.read_at(target.checkout), is_lead=signed_in
     )
     if found is None:
-        return HttpResponseClientRefresh() if rendering.wants_part(request) else _next_step(request, target)
+        return HttpResponseClientRefresh() if wants_part(request) else _next_step(request, target)
     if not signed_in and sign_in.should_show_sign_in(request, target):
         return sign_in.show_sign_in(request, target)
     response = (
@@ -86,11 +89,11 @@ def _show_to_lead(
 
     If the order was captured between reading it and reading its shares, the page is loaded again.
     """
-    if found.state == "confirmed" and target.checkout.has_mates:
+    if found.state in ("confirmed", "refund_failed") and target.checkout.has_mates:
         return _show_bill(request, target, found, refused)
     held = bill.bill_of(target.checkout) if found.state == "held" else None
     if held is not None and held.has_begun:
-        return HttpResponseClientRefresh() if rendering.wants_part(request) else target.go()
+        return HttpResponseClientRefresh() if wants_part(request) else target.go()
     own = _lead_context(request, target, found, refused) | {
         "bill": held,
         **_frame_context(request, target, found),
@@ -121,13 +124,14 @@ def _show_bill(
 ) -> HttpResponse:
     """Show the bill. If an open page still shows the order as held, reload it as the page of the bill."""
     shown = bill.bill_of(target.checkout, wrong=refused.number)
-    if shown is None or rendering.wants_part(request):
+    if shown is None or wants_part(request):
         return HttpResponseClientRefresh()
     context = {
         **bill_context(target, shown),
         **_frame_context(request, target, found),
         **receipt_context(request, target, found, refused),
         "refused": refused.act,
+        "added": refused.added or NOT_ADDED,
         "asks": request.GET.get("asks", "") if shown.said_no else "",
         "box": None if shown.is_given_back else box.box_context(request, target, refused.tick),
     }
@@ -183,7 +187,7 @@ def _shop_address(checkout: Checkout, found: order_status.PageStatus) -> str:
 
     Rule pay.return.
     """
-    if found.live and found.state not in ("refunding", "releasing"):
+    if found.live and found.state not in ("refunding", "releasing", "suspended"):
         return ""
     paid = checkout.captured_at is not None or checkout.status == Status.AUTHORIZED
     return checkout.return_url if paid else checkout.cancel_url

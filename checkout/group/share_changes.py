@@ -11,7 +11,7 @@ from django.db import transaction
 
 from checkout import settling
 from checkout.mate_shares import TOKEN_BYTES, ShareNotOpen, expire_if_late, lock_share
-from checkout.models import Checkout, PaymentRequest
+from checkout.models import Checkout, PaymentRequest, ReplacedLink
 from checkout.states import ShareStatus, Status
 from config.lib import clock, crypto
 from payments import disputes
@@ -40,7 +40,7 @@ def rename(share_uuid: UUID, name: str) -> PaymentRequest:
 
 
 def ask_again(share_uuid: UUID) -> PaymentRequest:
-    """Open a declined or cancelled share again, with a new link. The old link no longer works.
+    """Open a declined or cancelled share again, with a new link. The old link only says that it was replaced.
 
     The new link ends when the old one would have ended, but works for at least a day. The pause between two
     reminders is reset, so the new link can be texted at once. A share that is already open is returned
@@ -52,6 +52,7 @@ def ask_again(share_uuid: UUID) -> PaymentRequest:
         expire_if_late(share, now)
         if share.status in REOPENABLE_STATUSES and can_mates_pay(checkout):
             token = secrets.token_urlsafe(TOKEN_BYTES)
+            ReplacedLink.objects.create(share=share, token_digest=share.token_digest, replaced_at=now)
             ends_at = max(share.expires_at or now, now + MIN_LINK_LIFETIME)
             link = {"token": token, "token_digest": crypto.digest(token), "expires_at": ends_at}
             share.move(ShareStatus.OPEN, ended_at=None, next_reminder_at=None, **link)

@@ -6,7 +6,7 @@ from checkout.models.lead_notifications import LeadTold
 from checkout.models.orders import Bill, Change, Checkout, CheckoutQuerySet, ColumnValue, Item
 from checkout.models.prefills import Prefill
 from checkout.models.proofs import ProofRun
-from checkout.models.shares import NO_CLAIM, GroupLink, PaymentRequest, Refund
+from checkout.models.shares import NO_CLAIM, GroupLink, PaymentRequest, Refund, ReplacedLink
 
 __all__ = [
     "CALLS",
@@ -27,4 +27,5 @@ __all__ = [
     "Prefill",
     "ProofRun",
     "Refund",
+    "ReplacedLink",
 ]

@@ -129,6 +129,11 @@ class PaymentRequest(models.Model):
         return self.is_kept(now) and self.claim_digest != claim
 
     @property
+    def is_addressed(self) -> bool:
+        """Whether the lead gave the share a name or a number, so that it is one person's to refuse."""
+        return bool(self.name or self.phone)
+
+    @property
     def shown_name(self) -> str:
         """Name that the lead entered, else the name that the claiming person entered, else ""."""
         return self.name or self.claim_name
@@ -150,6 +155,20 @@ class GroupLink(models.Model):
 
     def __str__(self) -> str:
         return f"group link of {self.checkout_id}"
+
+
+class ReplacedLink(models.Model):
+    """A pay link that the lead has replaced by asking again (rule share.replaced).
+
+    Only the digest of its token is kept, so that the link can be recognised and not be used.
+    """
+
+    share = models.ForeignKey(PaymentRequest, on_delete=models.PROTECT, related_name="replaced_links")
+    token_digest = models.CharField(max_length=64, unique=True, editable=False)
+    replaced_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"replaced link of {self.share_id}"
 
 
 class Refund(models.Model):

@@ -11,8 +11,9 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from checkout import current_checkouts, mate_shares, settling
+from checkout import current_checkouts, mate_shares, refunds, settling
 from checkout.current_checkouts import Split
+from checkout.group import late_mates
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import SHARE_OUTSTANDING, SHARE_PAID, ShareStatus, Status
 from hosted_page import link_deadline, share_bar, summary
@@ -21,6 +22,8 @@ from hosted_page.group.bill_lines import Line, OutsideEvents, SmsError
 from hosted_page.group.collapsed_lines import CollapsedLine
 from hosted_page.group.dispute_returns import ReturnedMoney
 from hosted_page.group.last_day import LastDay
+from hosted_page.status.cells import Situation, Viewer, fill
+from hosted_page.status.table import cell_of
 from payments import disputes, money
 from payments.models import Dispute
 
@@ -50,6 +53,8 @@ class Bill:
     - `disputed`: the status of the order's open or lost dispute, "" if there is none. During a dispute, no
       mate is asked to pay.
     - `given_back`: texts about the money that lost disputes returned, None if no dispute is lost
+    - `may_add`: the largest amount for which the lead can ask one more mate, "" if the lead cannot
+    - `failed_refund`: the sentence about a refund that has failed, "" if there is none
     """
 
     bears: str
@@ -66,6 +71,8 @@ class Bill:
     last_day: LastDay | None
     disputed: str
     given_back: ReturnedMoney | None
+    failed_refund: str
+    may_add: str
     shares: Sequence[PaymentRequest]
 
     @property
@@ -173,6 +180,8 @@ def bill_of(checkout: Checkout, *, wrong: SmsError | None = None, known_no: str 
         last_day=None if disputed else last_day.last_day_offer(checkout, shares, all_lines, now),
         disputed=disputed,
         given_back=of_bank.back,
+        may_add=_amount_for_late_mate(checkout, shares, now),
+        failed_refund="" if disputed else _failed_refund_sentence(checkout),
         shares=shares,
     )
 
@@ -242,6 +251,21 @@ def _note_of_bill(checkout: Checkout, all_lines: Sequence[Line], known_no: str |
         return ""
     whole = money.display_for_payer(checkout.amount, checkout.currency)
     return _("{shop} has the whole {amount}.").format(shop=checkout.merchant.name, amount=whole)
+
+
+def _amount_for_late_mate(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime) -> str:
+    if not late_mates.can_add(checkout, shares, now):
+        return ""
+    return money.display_for_payer(late_mates.own_part(checkout, shares), checkout.currency)
+
+
+def _failed_refund_sentence(checkout: Checkout) -> str:
+    """Return the sentence about a refund of the order that has failed, "" if there is none."""
+    if not refunds.has_failed(checkout):
+        return ""
+    amount = money.display_for_payer(checkout.amount, checkout.currency)
+    cell = cell_of(Situation.REFUND_FAILED, Viewer.LEAD)
+    return fill(cell.money[0], {"shop": checkout.merchant.name, "amount": amount})
 
 
 def _dispute_sentence(checkout: Checkout, all_lines: Sequence[Line], disputed: str) -> str:

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
 from checkout import mate_shares
-from checkout.group import share_changes
+from checkout.group import late_mates, share_changes
 from checkout.mate_shares import ShareNotOpen
 from checkout.models import NO_CLAIM, Checkout, PaymentRequest
 from checkout.states import ShareStatus, Status
@@ -23,9 +23,9 @@ from hosted_page.payment_target import PaymentTarget, for_form, for_target
 from hosted_page.sms import invitations, limits
 from hosted_page.steps import sign_in
 from hosted_page.steps.phone import InvalidPhone, parse_phone
-from hosted_page.steps.split_form import clean_name
+from hosted_page.steps.split_form import clean_name, clean_short_name
 from hosted_page.views import FormErrors
-from payments import disputes
+from payments import disputes, money
 from payments.operator_stops import AllStopped, MerchantSuspended
 
 
@@ -80,7 +80,7 @@ def _render_bill_part(request: HttpRequest, target: PaymentTarget) -> HttpRespon
     # A lost dispute also changes other parts of the page, so the whole page is loaded again.
     if shown is None or shown.is_given_back:
         return HttpResponseClientRefresh()
-    context = views.bill_context(target, shown) | {"refused": "", "asks": ""}
+    context = views.bill_context(target, shown) | {"refused": "", "asks": "", "added": views.NOT_ADDED}
     return rendering.render_page(request, target, "_bill", context)
 
 
@@ -113,6 +113,27 @@ ask_again = _share_action(lambda request, share: share_changes.ask_again(share.p
 rename = _share_action(
     lambda request, share: share_changes.rename(share.pk, clean_name(request.POST.get("new_name", "")))
 )
+
+
+@for_form
+def add_mate(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+    """Ask one more mate for an amount, on the lead's request."""
+    if not views.is_lead(request, target):
+        return views.show_signed_out(request, target)
+    typed = {name: request.POST.get(name, "")[:60] for name in ("new_name", "new_amount")}
+    try:
+        amount = money.parse(typed["new_amount"], target.checkout.currency) or 0
+        share = late_mates.add_mate(
+            target.checkout.pk, name=clean_short_name(typed["new_name"]), amount=amount
+        )
+    except late_mates.AmountNotAllowed:
+        words = _("Enter an amount that your own share covers, and at least {minimum}.")
+        minimum = mate_shares.amount_rule(target.checkout).minimum
+        refused = words.format(minimum=money.display_for_payer(minimum, target.checkout.currency))
+        return views.show_page(request, target, FormErrors(added=typed | {"error": refused}))
+    except ShareNotOpen:
+        return views.show_page(request, target, FormErrors(act=_refusal_sentence("", "")))
+    return target.go_to(f"share-{share.pk}")
 
 
 def _refusal_sentence(status: str, name: str) -> str:

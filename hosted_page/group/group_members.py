@@ -15,7 +15,7 @@ from hosted_page import share_bar, summary
 from hosted_page.payment_target import lead_name
 from payments import money
 
-LEAD, PAID, TAKEN, FREE = "lead", "paid", "taken", "free"
+LEAD, PAID, TAKEN, SENT, FREE = "lead", "paid", "taken", "sent", "free"
 # The smallest width, in per cent of the bar, that has room for a letter.
 ROOM = 6
 # The mates have the colours 2 to 6, in the order of their shares. The sixth mate has colour 2 again.
@@ -136,7 +136,10 @@ def _visible_state(share: PaymentRequest, now: datetime) -> str:
         return PAID
     if share.status not in (ShareStatus.OPEN, ShareStatus.PAYING):
         return LEAD
-    return FREE if share_claims.is_free(share, now) else TAKEN
+    if share_claims.is_free(share, now):
+        return FREE
+    is_sent = share.status == ShareStatus.OPEN and not share.is_kept(now)
+    return SENT if is_sent else TAKEN
 
 
 def _is_split_equally(checkout: Checkout, asked: Sequence[int]) -> bool:

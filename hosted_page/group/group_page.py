@@ -9,15 +9,14 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_POST, require_safe
 
-from checkout import current_checkouts, mate_shares, settling
+from checkout import current_checkouts, mate_shares, refunds, settling
 from checkout.group import share_claims
 from checkout.mate_shares import ShareNotOpen
 from checkout.models import Checkout, PaymentRequest
-from checkout.states import OperationInProgress, ShareStatus, Status
+from checkout.states import SHARE_PAID, OperationInProgress, ShareStatus, Status
 from config.lib import crypto
 from config.lib.web import address, qr_codes
 from hosted_page import payer, rendering, summary, waiting_times
@@ -30,14 +29,17 @@ from hosted_page.payment_target import (
     bind_log_context,
     lead_name,
     order_at_group_link,
+    redirect_page,
+    wants_part,
 )
+from hosted_page.status.cells import Situation, Viewer
+from hosted_page.status.order_status import page_of
+from hosted_page.status.share_status import SITUATIONS
 from hosted_page.steps.split_form import clean_name
-from payments import disputes
+from payments import disputes, operator_stops
 from payments.models import Dispute
 
 MAX_NAME = 30
-ENDED = (Status.VOIDED, Status.EXPIRED, Status.REFUNDED)
-NOTHING_LEFT = gettext_lazy("No more payments are needed.")
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,11 @@ def for_group(view: GroupView) -> Callable[..., HttpResponse]:
 
 
 def redirect_to_group(token: str, **query: int) -> HttpResponseRedirect:
-    """Redirect to a group page. The query parameter `left` is the position of a share that was released."""
+    """Redirect to a group page.
+
+    The query parameter `left` is the position of a share that was released, and `no` that of a share that was
+    refused.
+    """
     more = "&".join(f"{name}={value}" for name, value in query.items())
     path = reverse("group", args=[token])
     return HttpResponseRedirect(f"{path}?{more}" if more else path, status=303)
@@ -107,15 +113,23 @@ def show_group(request: HttpRequest, group: Group) -> HttpResponse:
 
 def _render_page(request: HttpRequest, group: Group, refused: TakeRefusal = NO_REFUSAL) -> HttpResponse:
     shares = _current_shares(group)
+    own = _own_page(request, group, shares) if refused == NO_REFUSAL else ""
+    if own:
+        return HttpResponseRedirect(own, status=303)
     bill = _bill_of(request, group, shares)
-    closed = _closed_reason(group, bill)
-    context: dict[str, Any] = {"name": group.name, "bill": bill, "closed": closed, "refused": refused}
+    situation = _situation(group, bill)
+    shown = page_of(situation, Viewer.GROUP_LINK, {"shop": group.checkout.merchant.name, "name": group.name})
+    is_open = shown.state == "step"
+    context: dict[str, Any] = {"name": group.name, "bill": bill, "refused": refused}
     context |= {
+        "closed": None if is_open else shown,
+        "failed": shown.paragraphs[0] if is_open and shown.paragraphs else "",
         "notice": _page_notice(request, group, bill, refused),
         "take_action": group.path("take"),
+        "group_path": group.path(),
         "mine_url": _share_path(group, bill.mine.position) if bill.mine else "",
-        "until": "" if closed else _last_link_end(group, shares),
-        "order": _order_summary(group, bill, closed),
+        "until": _last_link_end(group, shares) if is_open else "",
+        "order": _order_summary(group, bill, situation, is_open=is_open),
     }
     return _render_template(request, group, "group", context, status=refused.status)
 
@@ -127,13 +141,30 @@ def _render_template(
     return rendering.render_page(request, PaymentTarget(group.checkout), name, every | context, status=status)
 
 
-def _order_summary(group: Group, bill: GroupBill, closed: dict[str, Any] | None) -> summary.Summary:
+def _own_page(request: HttpRequest, group: Group, shares: Sequence[PaymentRequest]) -> str:
+    """Return the path of the page of a reader whom this browser knows: the lead, or a mate who paid.
+
+    Return "" for anyone else, and for a reader who was redirected here from another person's share.
+    """
+    checkout = group.checkout
+    if checkout.lead_id is not None and payer.customer_of(request, checkout.pk) == checkout.lead_id:
+        return PaymentTarget(checkout).address()
+    if request.GET:
+        return ""
+    for share in shares:
+        has_paid = share.status in (*SHARE_PAID, ShareStatus.PAYING, ShareStatus.REFUNDED)
+        if has_paid and share.mate_id is not None and payer.customer_of(request, share.pk) == share.mate_id:
+            return _share_path(group, share.position)
+    return ""
+
+
+def _order_summary(group: Group, bill: GroupBill, situation: Situation, *, is_open: bool) -> summary.Summary:
     """Return the order's summary for a mate.
 
     It shows the amount of each share if a share can be taken, or if this browser has taken one.
     """
-    asks = closed is None or bill.mine is not None
-    is_disputed = closed is not None and "is_disputed" in closed
+    asks = is_open or bill.mine is not None
+    is_disputed = situation in (Situation.DISPUTED, Situation.BANK_RETURNED)
     each = format_html(_("{amount} <small>each</small>"), amount=bill.each) if asks and bill.each else ""
     return replace(
         summary.summary_of(PaymentTarget(group.checkout)),
@@ -156,61 +187,24 @@ def _bill_of(request: HttpRequest, group: Group, shares: Sequence[PaymentRequest
     return group_members.bill_for_claim(group.checkout, shares, payer.claim_of(request), now)
 
 
-def _closed_reason(group: Group, bill: GroupBill) -> dict[str, Any] | None:
-    """Return the reason why no share can be taken, None if one can be taken.
-
-    The reason has a heading and words. `passes` says that the reason is temporary. Rule group.opens.
-    """
-    status, facts = group.checkout.status, {"shop": group.checkout.merchant.name, "name": group.name}
-    if status in (Status.CREATED, Status.AUTHORIZED):
-        words = _(
-            "{shop} has not confirmed {name}’s order yet. This link opens when the order is confirmed. You"
-            " have not been charged."
-        )
-        return {"heading": _("Not open yet"), "words": words.format(**facts), "passes": True}
-    if status in ENDED:
-        return _no_longer_asked(group)
-    if status == Status.REFUNDING:
-        words = _("{shop} is refunding this order, so you don’t need to pay.")
-        return {"heading": _("Nothing to pay now"), "words": words.format(**facts), "passes": True}
+def _situation(group: Group, bill: GroupBill) -> Situation:
+    """Return where the order's money is, or why no share can be taken. Rule group.opens."""
+    if group.checkout.status != Status.CAPTURED:
+        return SITUATIONS[Status(group.checkout.status)]
     dispute = disputes.blocking_dispute_of_row(group.checkout)
-    return _no_share_reason(group, bill) if dispute is None else _dispute_reason(dispute)
-
-
-def _dispute_reason(dispute: Dispute) -> dict[str, Any]:
-    """Return the reason why no share can be taken during an open dispute or after a lost one."""
-    if dispute.status == Dispute.Status.LOST:
-        given_back = _("A bank has returned a payment for this order.")
-        heading, words = _("Shares can no longer be paid"), f"{given_back} {NOTHING_LEFT}"
-    else:
-        heading = _("Nothing to pay now")
-        words = _(
-            "A bank is reviewing a payment for this order. This can take weeks. If the bank confirms the"
-            " payment, this link works again. If not, the link ends."
-        )
-    return {"heading": heading, "words": words, "is_disputed": True}
-
-
-def _no_share_reason(group: Group, bill: GroupBill) -> dict[str, Any] | None:
-    """Return the reason why no share is free, None if a share is free."""
-    if bill.of(group_members.FREE):
-        return None
+    if dispute is not None:
+        is_lost = dispute.status == Dispute.Status.LOST
+        return Situation.BANK_RETURNED if is_lost else Situation.DISPUTED
+    if bill.of(group_members.FREE) or bill.of(group_members.SENT):
+        if operator_stops.is_stopped(group.checkout.merchant_id):
+            return Situation.SUSPENDED
+        return Situation.REFUND_FAILED if refunds.has_failed(group.checkout) else Situation.PAID
     if bill.of(group_members.TAKEN):
-        words = _(
-            "If a mate takes a share but does not pay it, the share becomes free again after a few minutes."
-        )
-        return {"heading": _("No share is free now"), "words": words, "passes": True}
+        return Situation.ALL_TAKEN
     if bill.of(group_members.PAID):
-        words = _("No share is left to pay. You don’t owe anything.")
-        return {"heading": _("No shares left to pay"), "words": words}
-    if settling.is_refunded_by_others(group.checkout.pk):
-        return {"heading": _("Shares can no longer be paid"), "words": NOTHING_LEFT}
-    return _no_longer_asked(group)
-
-
-def _no_longer_asked(group: Group) -> dict[str, Any]:
-    heading = _("{name} is no longer asking for this").format(name=group.name)
-    return {"heading": heading, "words": NOTHING_LEFT}
+        return Situation.ALL_PAID
+    by_others = settling.is_refunded_by_others(group.checkout.pk)
+    return Situation.REFUNDED_OUTSIDE if by_others else Situation.NOT_ASKED
 
 
 def _page_notice(
@@ -218,12 +212,12 @@ def _page_notice(
 ) -> dict[str, str] | None:
     """Return the notice at the top of the page, None if there is none.
 
-    The notice says one of three things: the network has taken too many shares, another person has taken or
-    paid the requested share, or a share was released.
+    The notice says one of four things: the network has taken too many shares, another person has taken or
+    paid the requested share, a share was released, or this person refused a share.
     """
     if refused.kind == "limit":
         return {"tone": "stop", "icon": "alert", "title": _("No more shares for now"), "words": refused.words}
-    asked = {name: bill.at(_parse_number(request.GET.get(name, ""))) for name in ("taken", "left")}
+    asked = {name: bill.at(_parse_number(request.GET.get(name, ""))) for name in ("taken", "left", "no")}
     tried = bill.at(refused.position) if refused.kind == "taken" else None
     if tried is not None and tried.state != group_members.FREE and not tried.is_mine:
         return _taken_notice(group, bill, tried)
@@ -233,6 +227,9 @@ def _page_notice(
         title = _("You have not been charged")
         words = _("{share} is free again.").format(share=asked["left"].of_whom)
         return {"tone": "still", "icon": "check", "title": title, "words": words}
+    if asked["no"] is not None and asked["no"].state == group_members.LEAD:
+        words = _("You have not been charged. {name} can see that you said no.").format(name=group.name)
+        return {"tone": "still", "icon": "check", "title": _("You said no"), "words": words}
     return None
 
 
@@ -330,16 +327,16 @@ def qr_page(request: HttpRequest, group: Group) -> HttpResponse:
     """
     bill = _bill_of(request, group, _current_shares(group))
     if not _can_still_be_taken(group, bill):
-        return HttpResponseRedirect(_close_path(request, group), status=303)
+        return redirect_page(request, _close_path(request, group))
     context = {
         "name": group.name,
         "bill": bill,
         "qr_url": group.path("qr_svg"),
         "poll_url": group.path("qr"),
         "close_url": _close_path(request, group),
-        "order": _order_summary(group, bill, closed=None),
+        "order": _order_summary(group, bill, Situation.PAID, is_open=True),
     }
-    name = "_group_people" if rendering.wants_part(request) else "group_qr"
+    name = "_group_people" if wants_part(request) else "group_qr"
     return _render_template(request, group, name, context)
 
 
@@ -348,7 +345,9 @@ def _can_still_be_taken(group: Group, bill: GroupBill) -> bool:
     is_open = (
         group.checkout.status == Status.CAPTURED and disputes.blocking_dispute_of_row(group.checkout) is None
     )
-    return is_open and bool(bill.of(group_members.FREE) or bill.of(group_members.TAKEN))
+    return is_open and any(
+        bill.of(state) for state in (group_members.FREE, group_members.TAKEN, group_members.SENT)
+    )
 
 
 def _close_path(request: HttpRequest, group: Group) -> str:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
@@ -15,10 +16,11 @@ from config.lib import clock
 from hosted_page import payer, rendering, summary, views
 from hosted_page.group import group_members
 from hosted_page.opt_in import box
-from hosted_page.payment_target import PaymentTarget, lead_name
+from hosted_page.payment_target import SIGN_IN, PaymentTarget, lead_name, wants_part
 from hosted_page.status import share_status
-from hosted_page.status.order_status import PageStatus
-from hosted_page.steps import sign_in, sign_in_extension
+from hosted_page.status.cells import Situation, Viewer
+from hosted_page.status.order_status import PageStatus, page_of
+from hosted_page.steps import codes, sign_in, sign_in_extension
 from hosted_page.views import NO_ERRORS, FormErrors
 from payments import disputes
 
@@ -30,15 +32,22 @@ def show_page(request: HttpRequest, target: PaymentTarget, refused: FormErrors =
     customer_uuid = payer.customer_of(request, target.subject)
     found = _claimed_by_other_status(request, target, now)
     found = found or share_status.share_status_of(target, customer_uuid, now)
+    if target.replaced:
+        return _show_replaced(request, target, customer_uuid)
     if found is not None:
         if not target.is_paid_by(customer_uuid) and sign_in.should_show_sign_in(request, target):
             return sign_in.show_sign_in(request, target)
         return _render(request, target, found, refused)
-    if rendering.wants_part(request):
+    if wants_part(request):
         return HttpResponseClientRefresh()
     if customer_uuid is None:
         return sign_in.show_sign_in(request, target, refused.tick)
-    return _show_own_order(request, target) if target.payer_of(request) is None else target.go("card")
+    if target.payer_of(request) is not None:
+        return target.go("card")
+    if target.is_sent and customer_uuid != target.checkout.lead_id:
+        words = _("This share was sent to another number. Use that number, or ask {name}.")
+        return sign_in.show_phone(request, target, error=words.format(name=lead_name(target.checkout)))
+    return _show_own_order(request, target)
 
 
 def _expire_if_due(target: PaymentTarget, now: datetime) -> PaymentTarget:
@@ -58,11 +67,7 @@ def _claimed_by_other_status(request: HttpRequest, target: PaymentTarget, now: d
     is_open = share is not None and share.status == ShareStatus.OPEN
     if share is None or not is_open or not share.is_kept_from(payer.claim_of(request), now):
         return None
-    words = _(
-        "Someone has taken this share through the group link and might be paying it now. You have not"
-        " been charged."
-    )
-    return PageStatus("taken", _("This share is taken"), [words], live=True)
+    return page_of(Situation.CLAIMED, Viewer.HOLDER, {})
 
 
 def _render(
@@ -109,6 +114,26 @@ def _reconsider_context(target: PaymentTarget) -> dict[str, Any] | None:
         "tint": group_members.colour_number(share),
         "until": summary.day_with_time(share.expires_at, checkout),
     }
+
+
+def _show_replaced(request: HttpRequest, target: PaymentTarget, customer_uuid: UUID | None) -> HttpResponse:
+    """Lead the owner of a replaced link to the new link. Say to everyone else that a newer link exists.
+
+    Rule share.replaced.
+    """
+    if customer_uuid is not None and target.is_owner(customer_uuid):
+        return PaymentTarget(target.checkout, target.share).go()
+    is_known = target.share is not None and bool(target.share.phone or target.share.mate_id)
+    may_sign_in = is_known and target.is_payable and customer_uuid is None
+    if may_sign_in and (
+        SIGN_IN in request.GET or codes.is_awaited(target.subject, payer.browser_of(request))
+    ):
+        return sign_in.show_sign_in(request, target)
+    words = _("{name} has made a newer link for this share, so this one no longer works.")
+    further = _("Ask {name} for the newer link.").format(name=lead_name(target.checkout))
+    link = {"href": target.way_back(), "label": _("Sign in to open it")} if may_sign_in else None
+    heading, text = _("There is a newer link"), words.format(name=lead_name(target.checkout))
+    return rendering.render_message(request, target, heading, text, further=further, link=link)
 
 
 def _show_own_order(request: HttpRequest, target: PaymentTarget) -> HttpResponse:

@@ -9,6 +9,7 @@ from django.views.decorators.http import require_safe
 from checkout import mate_shares
 from checkout.group import share_changes, share_claims
 from checkout.mate_shares import ShareNotOpen
+from checkout.models import GroupLink, PaymentRequest
 from config.lib.web import address, qr_codes
 from hosted_page import payer, views
 from hosted_page.group import group_page, mate_page
@@ -56,17 +57,27 @@ def receipt(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 @for_form
 def decline(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Decline the share, or release the claim on it if the person came through the group link.
+    """Decline a share that has a mate's name or number, or leave any other share free for others.
 
-    Anyone who has the pay link may decline.
+    Anyone who has the pay link may decline. At the group link, only the person who took the share may, or the
+    person who is signed in with the number that the share was sent to. Rule share.declines.
     """
-    claim = payer.claim_of(request)
-    if target.group and target.share is not None:
-        share_claims.release_claim(target.subject, claim=claim)
-        return group_page.redirect_to_group(target.group, left=target.share.position)
+    share, claim = target.share, payer.claim_of(request)
+    if share is None or (target.is_sent and target.payer_of(request) is None):
+        return target.go()
+    if not share.is_addressed:
+        return _leave_share(target, share, claim)
     with contextlib.suppress(ShareNotOpen):  # if it is not open, the page shows its current state
         mate_shares.decline(target.subject, claim)
-    return target.go()
+    return group_page.redirect_to_group(target.group, no=share.position) if target.group else target.go()
+
+
+def _leave_share(target: PaymentTarget, share: PaymentRequest, claim: str) -> HttpResponse:
+    """Release a share that has neither a name nor a number, and show the group page."""
+    share_claims.release_claim(share.pk, claim=claim)
+    link: GroupLink | None = getattr(target.checkout, "group_link", None)
+    token = target.group or (link.token if link else "")
+    return group_page.redirect_to_group(token, left=share.position) if token else target.go()
 
 
 @for_form

@@ -24,7 +24,7 @@ from hosted_page import payer, rendering, waiting_times
 from hosted_page.payment_target import PaymentTarget, for_form, for_page, for_return
 from hosted_page.steps import card_page, declines, sign_in_extension
 from hosted_page.steps.declines import TooManyDeclines, TooManyOfOrder
-from payments import bulkheads, safe_answers
+from payments import bulkheads, operator_stops, safe_answers
 from payments.cause import Cause
 from payments.models import Payment
 from payments.operator_stops import AllStopped, MerchantSuspended
@@ -50,7 +50,8 @@ def show_card_step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     A lead must choose the split first.
     """
     customer_uuid = target.payer_of(request)
-    if customer_uuid is None or (target.share is None and target.checkout.people is None):
+    is_stopped = operator_stops.is_stopped(target.checkout.merchant_id)
+    if customer_uuid is None or is_stopped or (target.share is None and target.checkout.people is None):
         return target.go()
     try:
         person = target.person(customer_uuid)

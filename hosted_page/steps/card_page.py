@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from checkout.models import Checkout, Customer
 from hosted_page import language, summary
 from hosted_page.payment_target import PaymentTarget, lead_name
-from hosted_page.steps import declines
+from hosted_page.steps import declines, share_step
 from payments import money
 from payments.models import Payment
 
@@ -39,7 +39,7 @@ def page_context(target: PaymentTarget, person: Customer | None = None) -> dict[
         "lead": "" if is_lead else lead_name(target.checkout),
         "cancel_url_path": target.address("cancel") if is_lead else "",
         "change_split_url": target.address("split") if is_lead else "",
-        "decline_action": "" if is_lead else target.address("decline"),
+        **share_step.decline_context(target),
         "pay_label": _("Pay {amount}").format(amount=amount),
         "held_rows": held_rows,
         "held_note": _("If a mate never pays, you cover their share.") if held_rows else "",

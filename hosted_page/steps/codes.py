@@ -168,6 +168,12 @@ def _codes_of_browser(subject: UUID, browser_digest: str) -> QuerySet[SignInCode
 _WAITING = Prepared(_codes_of_browser, UUID, str, read_at="read_at")
 
 
+def is_awaited(subject: UUID, browser: str) -> bool:
+    """Return whether this browser has requested a code for the subject that can still be entered."""
+    waiting = waiting_code(subject, browser)
+    return waiting is not None and can_be_tried(waiting)
+
+
 def can_be_tried(code: SignInCode) -> bool:
     """Return whether a waiting code can still be tried.
 

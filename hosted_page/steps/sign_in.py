@@ -16,17 +16,15 @@ from checkout import mate_shares
 from checkout.authorizations import NotPayable
 from checkout.group import share_claims
 from checkout.mate_shares import ShareNotOpen
-from checkout.models import Customer, PaymentRequest
+from checkout.models import Customer
 from checkout.states import OperationInProgress, Status
 from config.lib.web import address
 from hosted_page import payer, prefill, remembered_browsers, rendering, summary
-from hosted_page.group import group_members
 from hosted_page.models import KnownBrowser, PayerSignIn, SignInCode
-from hosted_page.opt_in import box
-from hosted_page.payment_target import SIGN_IN, PaymentTarget, for_form, lead_name
+from hosted_page.payment_target import SIGN_IN, PaymentTarget, for_form, lead_name, wants_part
 from hosted_page.sms import limits
 from hosted_page.sms.limits import CodeJustRequested, TooManySmsMessages
-from hosted_page.steps import codes, typed_split
+from hosted_page.steps import codes, share_step, typed_split
 from hosted_page.steps.phone import InvalidPhone, example_phone, parse_phone
 from payments import money
 from payments.models import Merchant
@@ -91,7 +89,7 @@ def _show_known(request: HttpRequest, target: PaymentTarget, browser: KnownBrows
         "not_you_action": target.address("leave"),
         "signed_out": _signed_out_notice(request, target),
         "asked": {"name": lead_name(target.checkout), "amount": amount} if target.share else None,
-        "decline_action": target.address("decline") if target.share else "",
+        **share_step.decline_context(target),
     }
     return rendering.render_page(request, target, "known", context)
 
@@ -122,7 +120,8 @@ def _phone_page(
         heading = _("See your mates’ links") if _has_links(target) else _("See your receipt")
         return "returning", {"heading": heading, "phone_hint": phone_hint(target.checkout.merchant)}
     if target.share is not None:
-        return "share", _share_context(request, target, target.share, wrong)
+        hint = {"phone_hint": phone_hint(target.checkout.merchant)}
+        return "share", share_step.share_context(request, target, target.share, wrong) | hint
     return "phone", {"phone_hint": phone_hint(target.checkout.merchant)}
 
 
@@ -134,7 +133,7 @@ def should_show_sign_in(request: HttpRequest, target: PaymentTarget) -> bool:
     if SIGN_IN in request.GET:
         return target.may_sign_in
     is_over = _has_links(target) and _signed_out_notice(request, target) is not None
-    return is_over and not rendering.wants_part(request)
+    return is_over and not wants_part(request)
 
 
 def sign_in_link(request: HttpRequest, target: PaymentTarget) -> dict[str, str]:
@@ -167,12 +166,8 @@ def _paid_context(target: PaymentTarget) -> dict[str, Any]:
 
 
 def _browser_context(request: HttpRequest, target: PaymentTarget) -> dict[str, Any]:
-    """Return the context about this browser: the "remember" box and the notice of an ended sign-in."""
-    return {
-        "may_remember": target.is_payable,
-        "is_ticked": remembered_browsers.REMEMBER in request.POST,
-        "signed_out": _signed_out_notice(request, target),
-    }
+    """Return the context about this browser: the notice of an ended sign-in."""
+    return {"signed_out": _signed_out_notice(request, target)}
 
 
 def _signed_out_notice(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
@@ -188,36 +183,6 @@ def _signed_out_notice(request: HttpRequest, target: PaymentTarget) -> dict[str,
     split = typed_split.returned_split(request, target) if leads else None
     is_long = payer.has_reached_maximum(request, target.subject)
     return {"split": split, "is_paid": target.is_of_payer_alone, "is_long": is_long}
-
-
-def _share_context(
-    request: HttpRequest, target: PaymentTarget, share: PaymentRequest, wrong: dict[str, str] | None
-) -> dict[str, Any]:
-    """Return the context of a share's page: who asks, the deadline, how to decline, and the opt-in box."""
-    name, until = lead_name(target.checkout), summary.day_with_time(share.expires_at, target.checkout)
-    return {
-        "ask": {"name": name, "initial": name[:1].upper(), "until": until},
-        "decline_action": target.address("decline"),
-        "kept": _claim_context(target, share),
-        "phone_hint": phone_hint(target.checkout.merchant),
-        "box": box.box_context(request, target, wrong),
-    }
-
-
-def _claim_context(target: PaymentTarget, share: PaymentRequest) -> dict[str, Any] | None:
-    """Return the context about a claim through the group link: the share's name and the claim's end.
-
-    Return None if the page was not opened through the group link.
-    """
-    if not target.group:
-        return None
-    return {
-        "name": share.shown_name or group_members.share_name(share),
-        "initial": share.shown_name[:1].upper() or str(share.position),
-        "tint": group_members.colour_number(share),
-        "until": group_members.claim_end(share, target.checkout),
-        "release_action": target.address("release"),
-    }
 
 
 def wrong_number_text(merchant: Merchant) -> str:
@@ -246,6 +211,8 @@ def _show_code(
         "works_until": summary.short_time(waiting.expires_at, summary.zone_of(target.checkout)),
         "resend_in": _seconds_to_resend(waiting),
         **{"change_url": change_url(target)} | _paid_context(target),
+        "may_remember": target.is_payable,
+        "is_ticked": remembered_browsers.REMEMBER in request.POST,
         "shown_code": payer.shown_code(request) if settings.SANDBOX else "",
     }
     return rendering.render_page(request, target, "code", context, status=422 if error else 200)
@@ -272,9 +239,7 @@ def phone(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     except InvalidPhone:
         words = wrong_number_text(target.checkout.merchant)
         return show_phone(request, target, value=typed[:40], error=words)
-    response = send_code(request, target, number, partial(show_phone, request, target, value=typed[:40]))
-    remembered_browsers.store_tick(request, response, target.subject)
-    return response
+    return send_code(request, target, number, partial(show_phone, request, target, value=typed[:40]))
 
 
 @for_form
@@ -339,7 +304,7 @@ def code(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     if isinstance(entered, HttpResponse):
         return entered
     response = complete_sign_in(request, target, *entered)
-    remembered_browsers.remember(request, response, target.subject, entered.person)
+    remembered_browsers.remember(request, response, entered.person)
     return response
 
 

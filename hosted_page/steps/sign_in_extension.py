@@ -7,8 +7,8 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils.safestring import SafeString
 
 from config.lib import clock
-from hosted_page import payer, rendering, summary
-from hosted_page.payment_target import AUTOMATIC, PaymentTarget, for_form
+from hosted_page import payer, summary
+from hosted_page.payment_target import AUTOMATIC, PaymentTarget, for_form, wants_part
 
 
 def extension_notice(request: HttpRequest, target: PaymentTarget) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def notice_on_status_page(request: HttpRequest, target: PaymentTarget) -> dict[s
 
 def is_automatic_reload(request: HttpRequest) -> bool:
     """Return whether the page has reloaded itself, with or without its script."""
-    return AUTOMATIC in request.GET or rendering.wants_part(request)
+    return AUTOMATIC in request.GET or wants_part(request)
 
 
 def prolong(request: HttpRequest, response: HttpResponse, target: PaymentTarget) -> HttpResponse:

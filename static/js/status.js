@@ -8,7 +8,7 @@ const opened = performance.getEntriesByType("navigation")[0]?.type;
 const firstState = document.getElementById("status").dataset.state;
 let countdown, countdownEnd, lastSecond, returnAt;
 let state = firstState;
-const page = location.pathname + new URLSearchParams(location.search).get("id");
+const page = document.getElementById("status").dataset.page;
 let stays = kept("stays") === page;
 let pressedAt = -Infinity;
 

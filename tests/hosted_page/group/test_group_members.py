@@ -57,11 +57,11 @@ def test_each_share_is_shown_as_paid_taken_free_or_the_leads(
 
 
 @pytest.mark.rule("group.own_link")
-def test_a_share_with_its_own_link_sent_by_text_counts_as_taken(
+def test_a_share_with_its_own_link_sent_by_text_reads_sent(
     order: Checkout, shares: list[PaymentRequest]
 ) -> None:
     PaymentRequest.objects.filter(pk=shares[0].pk).update(phone="+447700900456")
-    assert states(order) == ["lead", "taken", "free"]
+    assert states(order) == ["lead", "sent", "free"]
 
 
 @pytest.mark.rule("group.kept")

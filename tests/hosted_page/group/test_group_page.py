@@ -143,7 +143,7 @@ class TestPage:
         mates.give_back(order)
         assert "Nothing to pay now" in words(zoe.get()) and zoe.take(2).status_code == 409
         mates.pump(order.pk, rounds=5)
-        assert "Lea is no longer asking for this" in words(zoe.get())
+        assert "This order was refunded" in words(zoe.get())
 
     @pytest.mark.rule("group.opens")
     def test_ends_with_the_links(self, zoe: Guest) -> None:
@@ -270,13 +270,25 @@ class TestPayingByTheGroupLink:
         assert zoe.sign_in(2)["Location"] == f"{zoe.path}?taken=2"
 
     @pytest.mark.rule("group.kept")
-    @pytest.mark.parametrize(("step", "query"), [("/2/decline", "?left=2"), ("/2/release", "")])
-    def test_and_going_back_frees_the_share(self, zoe: Guest, ade: Guest, step: str, query: str) -> None:
-        zoe.take(2)
+    @pytest.mark.parametrize(("step", "query"), [("/3/decline", "?left=3"), ("/3/release", "")])
+    def test_and_going_back_frees_the_share(
+        self, zoe: Guest, ade: Guest, nameless: int, step: str, query: str
+    ) -> None:
+        zoe.take(nameless, name="Zoe")
+        assert "Leave this share" in words(zoe.get("/3"))
         back = zoe.post(step)["Location"]
-        assert back == zoe.path + query and share(2).status == "open"
+        assert back == zoe.path + query and share(nameless).status == "open"
         assert ("You have not been charged" in words(zoe.client.get(back))) == bool(query)
-        assert ade.take(2).status_code == 303
+        assert ade.take(nameless, name="Ade").status_code == 303
+
+    @pytest.mark.rule("share.declines")
+    def test_and_refusing_a_named_share_informs_the_lead(self, zoe: Guest, lead: Payer) -> None:
+        zoe.take(2)
+        assert "I’m not paying this" in words(zoe.get("/2"))
+        back = zoe.post("/2/decline")["Location"]
+        assert back == f"{zoe.path}?no=2" and share(2).status == "declined"
+        assert "You said no" in words(zoe.client.get(back))
+        assert "said no" in words(lead.get())
 
     @pytest.mark.rule("group.pays")
     def test_blocks_the_shares_own_link_while_it_is_taken(self, zoe: Guest) -> None:
@@ -312,8 +324,9 @@ class TestTheQrCode:
             mates.pay(row)
             assert mates.settled(row) == "reimbursed"
         for browser, where in ((zoe.client, zoe.path), (lead.client, f"/pay?id={order.pk}")):
-            for headers in ({}, {"HX-Request": "true"}):
-                assert browser.get(f"{zoe.path}/qr", headers=headers)["Location"] == where
+            assert browser.get(f"{zoe.path}/qr")["Location"] == where
+            part = browser.get(f"{zoe.path}/qr", headers={"HX-Request": "true"})
+            assert part["HX-Redirect"] == where
         assert "No shares left to pay" in words(zoe.get())
         mates.give_back(order)
         assert zoe.get("/qr")["Location"] == zoe.path

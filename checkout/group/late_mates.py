@@ -1,0 +1,65 @@
+"""Adds a mate to the bill after the order was paid. Rule share.late_mate."""
+
+import secrets
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from django.db import transaction
+
+from checkout import mate_shares, split_amounts
+from checkout.group.share_changes import MAX_NAME, can_mates_pay
+from checkout.mate_shares import TOKEN_BYTES, ShareNotOpen
+from checkout.models import Checkout, PaymentRequest
+from checkout.states import ShareStatus
+from config.lib import crypto
+
+
+class AmountNotAllowed(ValueError):
+    """A card cannot be charged the amount, or the lead's own part is smaller than the amount."""
+
+
+def own_part(checkout: Checkout, shares: Sequence[PaymentRequest]) -> int:
+    """Return the lead's own part of the order, in minor units: the amount without all shares."""
+    return checkout.amount - sum(share.amount for share in shares)
+
+
+def ends_at(shares: Sequence[PaymentRequest]) -> datetime | None:
+    """Return when the last of the pay links ends, None if no link has opened."""
+    return max((share.expires_at for share in shares if share.expires_at is not None), default=None)
+
+
+def can_add(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime) -> bool:
+    """Return whether the lead can add a mate now: the links still work, and the lead's own part suffices."""
+    end = ends_at(shares)
+    if not 0 < len(shares) < split_amounts.MAX_PEOPLE - 1 or end is None or end <= now:
+        return False
+    smallest = mate_shares.amount_rule(checkout).minimum
+    return own_part(checkout, shares) >= smallest and can_mates_pay(checkout)
+
+
+def add_mate(checkout_uuid: UUID, *, name: str, amount: int) -> PaymentRequest:
+    """Ask one more mate for an amount in minor units, which comes from the lead's own part.
+
+    The pay link of the new share ends with the last of the others. Raises ShareNotOpen if the links do not
+    work any more, and AmountNotAllowed.
+    """
+    with transaction.atomic(durable=True):
+        checkout = Checkout.objects.locked(checkout_uuid)
+        shares = list(checkout.payment_requests.order_by("position"))
+        if not can_add(checkout, shares, checkout.locked_at):
+            raise ShareNotOpen(checkout.status)
+        if not mate_shares.amount_rule(checkout).allows(amount) or amount > own_part(checkout, shares):
+            raise AmountNotAllowed
+        checkout.touch(people=len(shares) + 2)
+        token = secrets.token_urlsafe(TOKEN_BYTES)
+        share = PaymentRequest.objects.create(
+            checkout=checkout,
+            position=shares[-1].position + 1,
+            amount=amount,
+            name=name[:MAX_NAME],
+            token=token,
+            token_digest=crypto.digest(token),
+        )
+        share.move(ShareStatus.OPEN, expires_at=ends_at(shares))
+    return share

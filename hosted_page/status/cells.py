@@ -1,0 +1,123 @@
+"""The viewers of an order's pages, the situations of its money, and the contents of a cell of their table.
+
+The table is in hosted_page/status/table.py. Rule page.viewer.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from django.utils.functional import Promise
+from django.utils.html import conditional_escape, format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+
+Words = str | Promise
+Paragraph = Words | tuple[Words, ...]
+
+
+class Viewer(StrEnum):
+    """The person who looks at a page, as far as the service knows."""
+
+    LEAD = "the lead"
+    PAID = "a mate who paid"
+    HOLDER = "a mate who is asked for a share"
+    REFUSED = "a mate who refused"
+    FORMER = "a mate who is no longer asked"
+    LATE = "a mate whose link has expired"
+    PAY_LINK = "a person with only a share’s link"
+    ORDER_LINK = "a person with only the order’s link"
+    GROUP_LINK = "a person with only the group link"
+
+
+class Situation(StrEnum):
+    """Where the money of the order is, or the money of the share while a card is paying it."""
+
+    UNPAID = "the order is not paid"
+    SUSPENDED = "the shop cannot take payments"
+    CONFIRM = "the bank asks the payer to confirm"
+    CHECKING = "the bank has not answered yet"
+    SILENT = "the bank has not answered for a minute"
+    TAKING = "the money of a share is being taken"
+    HELD = "the money is held"
+    ASKED = "the shop has asked for the money"
+    CANCELLED = "the shop cancelled before the payment"
+    RELEASING = "the hold is being released"
+    RELEASED = "the hold is released"
+    EXPIRED = "the order has expired"
+    PAID = "the shop has the money"
+    REIMBURSED = "the lead has got the share back"
+    CLAIMED = "another person has taken the share"
+    ALL_TAKEN = "every share is taken or paid"
+    ALL_PAID = "no share is left to pay"
+    NOT_ASKED = "the lead asks for no share"
+    DISPUTED = "a bank is reviewing a payment"
+    BANK_RETURNED = "a bank has returned a payment"
+    REFUNDED_OUTSIDE = "the shop refunded a payment itself"
+    REFUNDING = "a refund is on its way"
+    REFUND_FAILED = "a refund has failed"
+    REFUNDED = "the order is refunded"
+    REFUND_RETURNED = "a card has returned the refund"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What a page says to one viewer in one situation.
+
+    Words can contain names of values in braces, such as "{amount}".
+
+    - `state`: the name of the state for the page's template and scripts; "step" for a step of the payment
+    - `money`: paragraphs about the money, each of them a sentence or several sentences
+    - `action`: what the viewer can do next on this page, "" if there is nothing to do
+    - `title`: the title of the notice that replaces the paragraphs
+    - `note`: a sentence in small print
+    - `place`: where the money is: "card", "hold" or "shop"
+    - `is_live`: the page reloads itself, because the situation can change without the viewer
+    """
+
+    state: str
+    headline: Words
+    money: tuple[Paragraph, ...] = ()
+    action: Words = ""
+    title: Words = ""
+    note: Words = ""
+    place: str = ""
+    is_on_its_way: bool = False
+    is_live: bool = False
+
+    def paragraphs(self, values: Mapping[str, str]) -> list[SafeString]:
+        """Return the paragraphs with their values, as HTML."""
+        return [fill(paragraph, values) for paragraph in self.money]
+
+
+def fill(paragraph: Paragraph, values: Mapping[str, str]) -> SafeString:
+    """Return a paragraph with its values, as HTML. The values are escaped."""
+    sentences = paragraph if isinstance(paragraph, tuple) else (paragraph,)
+    words = " ".join(str(sentence) for sentence in sentences)
+    return format_html(words, **values) if values else conditional_escape(words)
+
+
+def cell(state: str, headline: Words, *money: Paragraph, **more: Any) -> Cell:
+    """Return a cell. `more` are the other fields of Cell."""
+    return Cell(state, headline, money, **more)
+
+
+def live_cell(state: str, headline: Words, *money: Paragraph, **more: Any) -> Cell:
+    """Return the cell of a page that reloads itself."""
+    return Cell(state, headline, money, is_live=True, **more)
+
+
+def step(action: Words, *notice: Paragraph) -> Cell:
+    """Return the cell of a viewer who sees a step of the payment, with a notice above it."""
+    return Cell("step", action, notice, action=action)
+
+
+def closed(headline: Words, *sentences: Words) -> Cell:
+    """Return the cell of a link that has ended. The sentences are one paragraph."""
+    return Cell("link_ended", headline, (sentences,))
+
+
+def paused(*sentences: Words) -> Cell:
+    """Return the cell of a link that accepts no payment now but might do so later."""
+    return Cell("paused", _("Nothing to pay now"), (sentences,), is_live=True)

@@ -1,0 +1,63 @@
+"""Words and cells that several rows of the table of pages share. Rule page.viewer."""
+
+from django.utils.translation import gettext_lazy as _
+
+from hosted_page.status.cells import Cell, Viewer, closed, live_cell
+
+V = Viewer
+Row = dict[Viewer, Cell]
+
+NOT_CHARGED = _("You have not been charged.")
+NOT_CHARGED_STRONG = _("<strong>You have not been charged.</strong>")
+CANNOT_TAKE = _("{shop} can’t take payments right now")
+NO_NEED = _("You have not been charged. You don’t need to do anything else.")
+NOTHING_MORE = _("No more payments are needed.")
+NO_MONEY_YET = _("No money has been taken yet. This can take up to a minute.")
+UNTIL_CONFIRMED = _("No money is held or taken until the payment is confirmed.")
+DO_NOT_PAY_AGAIN = _("Please don’t pay again.")
+ORDER_ENDED = _("<strong>This order has ended.</strong>")
+CLOSE_PAGE = _("You can close this page.")
+SIGN_IN = _("Did you pay this? Sign in to see your receipt")
+ANOTHER_CARD = _("Use another card")
+BACK_TO_SHOP = _("Back to {shop}")
+BANK_RETURNED = _("A bank has returned a payment for this order.")
+ASK_SHOP = _("<strong>Ask <bdi>{shop}</bdi> whether your order is still valid.</strong>")
+ASK_LEAD = _("Ask {name} whether the order is still valid.")
+NO_LONGER_ASKED = _("{name} is no longer asking for this")
+SHARE_IS_PAID = _("This share is paid")
+REFUND_FAILED = _("The refund did not go through")
+GOES_BACK = _("Your money is going back")
+SOON_SHOWN = _("Your bank may take a few days to show it.")
+TRIED_TO_REFUND = _("{shop} tried to refund this order, but the bank did not carry it out.")
+RETURNED_REFUND = (
+    _(
+        "{shop} refunded {amount}, but the bank returned some or all of it. You don’t need to do anything."
+        " It is sent again, or paid another way."
+    ),
+)
+
+
+def _unpaid_shares(*, is_covered: bool) -> Row:
+    """Return the cells of mates who are not asked any more. `is_covered` says that the lead bears the shares."""
+    seen = _("You have not been charged. {name} can see that you said no.")
+    asked = _("{name} asked you for <strong>{amount}</strong> until {until}.")
+    late = (NO_NEED, asked, _("{name} covers your share."))
+    former = (NO_NEED, _("{name} covers your share of <strong>{amount}</strong>."))
+    return {
+        V.REFUSED: Cell("declined", _("You said no"), (seen if is_covered else NO_NEED,)),
+        V.LATE: closed(_("This link has expired"), *(late if is_covered else late[:2])),
+        V.FORMER: closed(NO_LONGER_ASKED, *(former if is_covered else former[:1])),
+    }
+
+
+COVERED, NOT_COVERED = _unpaid_shares(is_covered=True), _unpaid_shares(is_covered=False)
+NOT_OPEN = live_cell(
+    "draft",
+    _("Not open yet"),
+    _(
+        "{shop} has not confirmed {name}’s order yet. This link opens when the order is confirmed."
+        " You have not been charged."
+    ),
+)
+NOT_OPEN_YET: Row = {V.HOLDER: NOT_OPEN, V.GROUP_LINK: NOT_OPEN}
+ENDED: Row = NOT_COVERED | {V.GROUP_LINK: closed(NO_LONGER_ASKED, NOTHING_MORE)}

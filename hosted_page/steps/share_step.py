@@ -1,0 +1,71 @@
+"""What a share's page says above the field for a number: who asks, until when, and how to refuse.
+
+Rule share.declines.
+"""
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+
+from checkout import refunds
+from checkout.models import PaymentRequest
+from hosted_page import summary
+from hosted_page.group import group_members
+from hosted_page.opt_in import box
+from hosted_page.payment_target import PaymentTarget, lead_name
+from hosted_page.status.cells import Situation, Viewer
+from hosted_page.status.table import cell_of
+
+
+def share_context(
+    request: HttpRequest, target: PaymentTarget, share: PaymentRequest, wrong: dict[str, str] | None
+) -> dict[str, Any]:
+    """Return the context of a share's page: who asks, the deadline, how to decline, and the opt-in box."""
+    name, until = lead_name(target.checkout), summary.day_with_time(share.expires_at, target.checkout)
+    return {
+        "ask": {"name": name, "initial": name[:1].upper(), "until": until},
+        **decline_context(target),
+        "kept": _claim_context(target, share),
+        "box": box.box_context(request, target, wrong),
+        "failed_refund": _failed_refund_notice(target),
+    }
+
+
+def _failed_refund_notice(target: PaymentTarget) -> str:
+    """Return the notice that a refund of the order has failed, "" if there is none."""
+    if not refunds.has_failed(target.checkout):
+        return ""
+    (notice,) = cell_of(Situation.REFUND_FAILED, Viewer.HOLDER).paragraphs(
+        {"shop": target.checkout.merchant.name}
+    )
+    return notice
+
+
+def _claim_context(target: PaymentTarget, share: PaymentRequest) -> dict[str, Any] | None:
+    """Return the context about a claim through the group link: the share's name and the claim's end.
+
+    Return None if the page was not opened through the group link.
+    """
+    if not target.group:
+        return None
+    return {
+        "name": share.shown_name or group_members.share_name(share),
+        "initial": share.shown_name[:1].upper() or str(share.position),
+        "tint": group_members.colour_number(share),
+        "until": group_members.claim_end(share, target.checkout),
+        "release_action": target.address("release"),
+    }
+
+
+def decline_context(target: PaymentTarget) -> dict[str, str]:
+    """Return the address and the words of the button with which a mate refuses a share, or leaves it to others.
+
+    The address is "" if there is no such button: for an order, for a replaced link, and at the group link for
+    a share that was sent to a number.
+    """
+    share = target.share
+    if share is None or target.is_sent or target.replaced:
+        return {"decline_action": "", "decline_label": ""}
+    label = _("I’m not paying this") if share.is_addressed else _("Leave this share")
+    return {"decline_action": target.address("decline"), "decline_label": label}
