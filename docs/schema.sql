@@ -1740,6 +1740,8 @@ CREATE INDEX checkout_replacedlink_share_id_98fa31e2 ON public.checkout_replaced
 
 CREATE INDEX checkout_replacedlink_token_digest_45fa849d_like ON public.checkout_replacedlink USING btree (token_digest varchar_pattern_ops);
 
+CREATE INDEX checkout_split ON public.checkout_checkout USING btree (merchant_id, created_at, id) WHERE (people > 1);
+
 CREATE INDEX checkout_unpaid ON public.checkout_checkout USING btree (payable_until) WHERE ((status)::text = 'created'::text);
 
 CREATE INDEX customer_cards ON public.checkout_customer USING btree (erased_at) WHERE ((cards_erased_at IS NULL) AND (erased_at IS NOT NULL));

@@ -23,6 +23,7 @@ MENU = (
     (
         ("portal_home", "Home", "view"),
         ("portal_checkouts", "Checkouts", "view"),
+        ("portal_groups", "Groups", "view"),
         ("portal_refunds", "Refunds", "view"),
         ("portal_balance", "Balance", "view"),
         ("portal_webhooks", "Webhooks", "view"),

@@ -223,6 +223,9 @@ class Checkout(models.Model):
             ),
             models.Index(fields=["merchant", "status", "created_at", "id"], name="checkout_of_status"),
             models.Index(fields=["merchant", "updated_at"], name="checkout_changed"),
+            models.Index(
+                fields=["merchant", "created_at", "id"], name="checkout_split", condition=Q(people__gt=1)
+            ),
             models.Index("capture_before", name="checkout_holds", condition=Q(status="authorized")),
             models.Index("payable_until", name="checkout_unpaid", condition=Q(status="created")),
             models.Index("lead", name="checkout_led", condition=Q(lead__isnull=False)),

@@ -1,7 +1,8 @@
 """What each page says: one cell for each situation of an order's money and each viewer.
 
-A page finds its situation and its viewer, and shows the cell of both. A viewer without a cell cannot meet the
-situation, or the situation does not concern the viewer's own money. docs/pages.md is generated from this table. Rules pay.honest_page, page.viewer.
+A page finds its situation and its viewer, and shows the cell of both. A viewer has no cell in a situation that
+the viewer cannot meet, or that does not concern the viewer's own money. docs/pages.md is generated from this
+table. Rules pay.honest_page, page.viewer.
 """
 
 from hosted_page.status.cells import Cell, Situation, Viewer

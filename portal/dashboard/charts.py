@@ -5,7 +5,7 @@ Horizontal positions are in percent, vertical positions in pixels.
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from django.utils.formats import date_format
 
@@ -102,6 +102,20 @@ def outcomes(picture: Picture) -> Chart:
         rows=_table(picture, lambda slot: [f"{slot.captured:,}", f"{slot.cancelled:,}", f"{slot.lapsed:,}"]),
         is_empty=total == 0,
         sentence=f"{total:,} holds ended: {sum(slot.captured for slot in slots):,} captured.",
+    )
+
+
+def shares(picture: Picture) -> Chart:
+    """Return the chart of shares by day or hour: paid ones at the bottom, the others above them.
+
+    In the picture's slots, the paid shares count as captured, and the others as cancelled.
+    """
+    asked, paid = sum(slot.total for slot in picture.slots), sum(slot.captured for slot in picture.slots)
+    return replace(
+        outcomes(picture),
+        heading=("", "Paid", "Not paid yet, or ended"),
+        rows=_table(picture, lambda slot: [f"{slot.captured:,}", f"{slot.cancelled:,}"]),
+        sentence=f"{asked:,} shares: {paid:,} paid.",
     )
 
 

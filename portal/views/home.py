@@ -45,7 +45,7 @@ def home(request: HttpRequest, membership: Membership) -> HttpResponse:
 def _charts(picture: stats.Picture) -> dict[str, Any]:
     return {
         "picture": picture,
-        "days": _days_words(picture),
+        "days": days_words(picture),
         "figures": _list_figures(picture),
         "outcomes": charts.outcomes(picture),
         "volume": charts.volume(picture),
@@ -54,7 +54,8 @@ def _charts(picture: stats.Picture) -> dict[str, Any]:
     }
 
 
-def _days_words(picture: stats.Picture) -> str:
+def days_words(picture: stats.Picture) -> str:
+    """Return the days of a picture in words, such as "15 to 21 November"."""
     last = timezone.localtime()
     if picture.range == "24h":
         return f"since {date_format(picture.begin, 'j F, H:i')}"

@@ -29,4 +29,12 @@ class Migration(migrations.Migration):
                 ),
             ],
         ),
+        migrations.AddIndex(
+            model_name="checkout",
+            index=models.Index(
+                fields=["merchant", "created_at", "id"],
+                name="checkout_split",
+                condition=models.Q(("people__gt", 1)),
+            ),
+        ),
     ]

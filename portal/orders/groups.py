@@ -1,0 +1,154 @@
+"""Figures about orders that customers split with mates. They are counts and sums, without names and numbers.
+
+Rule portal.groups.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Aggregate, Count, DurationField, ExpressionWrapper, F, Max, Min, Q, QuerySet, Sum
+from django.db.models.functions import Trunc
+
+from checkout.models import Checkout, PaymentRequest
+from checkout.states import SHARE_OUTSTANDING, Status
+from config.lib import clock
+from hosted_page.models import OptIn
+from payments.models import Merchant
+from portal import badges
+from portal.badges import Badge
+from portal.dashboard.stats import Picture, Slot
+
+LOOK_BACK = timedelta(days=90)  # the shares from which the times until the payment are counted
+STEPS = {
+    "an hour": timedelta(hours=1),
+    "a day": timedelta(days=1),
+    "a week": timedelta(days=7),
+    "14 days": timedelta(days=14),
+}
+ALL_PAID = Badge("done", "check", "All paid")
+COLLECTING = Badge("move", "ring", "Collecting")
+LINKS_ENDED = Badge("void", "clock", "Links ended")
+
+
+class Median(Aggregate):
+    """The median of an expression."""
+
+    function = "PERCENTILE_CONT"
+    template = "%(function)s(0.5) WITHIN GROUP (ORDER BY %(expressions)s)"
+    output_field = DurationField()
+
+
+@dataclass(frozen=True)
+class GroupFigures:
+    """The figures of a period. Amounts are in minor units of one currency.
+
+    - `orders`: captured orders that were split
+    - `asked`, `paid`: shares that mates were asked for, and those that were paid
+    - `asked_amount`, `paid_amount`: the sums of these shares
+    - `opted_in`: mates who ticked the marketing box
+    - `equal`: orders that were split equally
+    """
+
+    orders: int
+    asked: int
+    paid: int
+    asked_amount: int
+    paid_amount: int
+    opted_in: int
+    equal: int
+
+
+def split_orders(merchant: Merchant) -> QuerySet[Checkout]:
+    """Return the merchant's orders that were split with mates."""
+    return Checkout.objects.filter(merchant=merchant, people__gt=1)
+
+
+def read_figures(merchant: Merchant, currency: str, begin: datetime, end: datetime) -> GroupFigures:
+    """Return the figures of the orders that were created in a period, in one currency."""
+    orders = split_orders(merchant).filter(
+        currency=currency, created_at__gte=begin, created_at__lt=end, captured_at__isnull=False
+    )
+    is_paid = Q(paid_at__isnull=False)
+    shares = PaymentRequest.objects.filter(checkout__in=orders)
+    sums: dict[str, Any] = shares.aggregate(
+        asked=Count("pk"),
+        paid=Count("pk", filter=is_paid),
+        asked_amount=Sum("amount"),
+        paid_amount=Sum("amount", filter=is_paid),
+    )
+    opted_in = OptIn.objects.filter(checkout_uuid__in=orders.values("pk"), share_uuid__isnull=False)
+    amounts = orders.annotate(low=Min("payment_requests__amount"), high=Max("payment_requests__amount"))
+    return GroupFigures(
+        orders=orders.count(),
+        asked=sums["asked"],
+        paid=sums["paid"],
+        asked_amount=sums["asked_amount"] or 0,
+        paid_amount=sums["paid_amount"] or 0,
+        opted_in=opted_in.values("share_uuid").distinct().count(),
+        equal=amounts.filter(low=F("high")).count(),
+    )
+
+
+def picture_of_shares(merchant: Merchant, picture: Picture) -> Picture:
+    """Return the picture with the shares by day or hour: paid ones as captured, the others as cancelled."""
+    begins = [slot.begin for slot in picture.slots]
+    kind = "hour" if picture.range == "24h" else "day"
+    orders = split_orders(merchant).filter(
+        currency=picture.currency, created_at__gte=picture.begin, captured_at__isnull=False
+    )
+    rows = PaymentRequest.objects.filter(checkout__in=orders)
+    by_slot = rows.annotate(slot=Trunc("checkout__created_at", kind, tzinfo=begins[0].tzinfo)).values("slot")
+    counts = by_slot.annotate(asked=Count("pk"), paid=Count("pk", filter=Q(paid_at__isnull=False)))
+    found = {row["slot"]: row for row in counts}
+    slots = []
+    for begin in begins:
+        row = found.get(begin, {"asked": 0, "paid": 0})
+        slots.append(Slot(begin, captured=row["paid"], cancelled=row["asked"] - row["paid"]))
+    return replace(picture, slots=slots)
+
+
+def paid_within(merchant: Merchant) -> dict[str, Any]:
+    """Return which part of the ended shares was paid within each time, and the median time.
+
+    `steps` are pairs of the words for a time and the percentage of shares. It is empty without ended shares.
+    """
+    now = clock.now()
+    orders = split_orders(merchant).filter(created_at__gte=now - LOOK_BACK, captured_at__isnull=False)
+    ended = PaymentRequest.objects.filter(checkout__in=orders, expires_at__lte=now)
+    waited = ExpressionWrapper(F("paid_at") - F("checkout__captured_at"), output_field=DurationField())
+    ended = ended.annotate(waited=waited)
+    within = {f"step_{at}": Count("pk", filter=Q(waited__lte=step)) for at, step in enumerate(STEPS.values())}
+    found: dict[str, Any] = ended.aggregate(all=Count("pk"), median=Median("waited"), **within)
+    steps = [(name, round(100 * found[f"step_{at}"] / (found["all"] or 1))) for at, name in enumerate(STEPS)]
+    return {"steps": steps if found["all"] else [], "median": found["median"]}
+
+
+def wait_words(wait: timedelta) -> str:
+    """Return a time until a payment in words, such as "32 min", "3 h 10" or "2 days"."""
+    minutes, seconds = divmod(round(wait.total_seconds()), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours >= 48:
+        return f"{hours // 24} days"
+    if hours:
+        return f"{hours} h {minutes:02}"
+    return f"{minutes} min" if minutes else f"{seconds} s"
+
+
+def badge_of(checkout: Checkout, shares: Sequence[PaymentRequest]) -> Badge:
+    """Return the state of the group of a split order."""
+    if checkout.status != Status.CAPTURED:
+        return badges.of_checkout(checkout)
+    if all(share.paid_at is not None for share in shares):
+        return ALL_PAID
+    is_open = any(share.status in SHARE_OUTSTANDING for share in shares)
+    return COLLECTING if is_open else LINKS_ENDED
+
+
+def all_paid_after(checkout: Checkout, shares: Sequence[PaymentRequest]) -> timedelta | None:
+    """Return the time from the capture until the last mate had paid, None unless all have paid."""
+    times = [share.paid_at for share in shares if share.paid_at is not None]
+    if checkout.captured_at is None or not times or len(times) < len(shares):
+        return None
+    return max(times) - checkout.captured_at

@@ -1,0 +1,162 @@
+"""The page of orders that customers split with mates, and its CSV file. Rule portal.groups."""
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from functools import partial
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django import forms
+from django.db.models import Prefetch, QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.utils import timezone
+
+from checkout.models import Checkout, PaymentRequest
+from config.lib import clock
+from config.lib.database import replica
+from payments import money
+from payments.models import Merchant
+from portal import audit, files, lists
+from portal.access import requires
+from portal.dashboard import charts, stats
+from portal.lists import Listing
+from portal.models import Membership
+from portal.orders import groups
+from portal.orders.groups import GroupFigures
+from portal.views.home import SWITCH, WORDS, days_words
+
+HEADING = (
+    *("order_id", "checkout_uuid", "status", "group", "amount", "currency"),
+    *("mates", "mates_paid", "from_mates", "created_at", "all_paid_after_seconds"),
+)
+
+
+class Period(forms.Form):
+    """The period of the figures. The list below them shows all split orders."""
+
+    range = forms.ChoiceField(required=False, choices=SWITCH)
+
+
+@requires("view")
+@replica.readable
+def list_groups(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Show the figures of a period, and the split orders, newest first."""
+    merchant, form = membership.merchant, Period(request.GET or None)
+    chosen = request.GET.get("range", "7d")
+    context = partial(_list_context, merchant, chosen if chosen in stats.RANGES else "7d")
+    return lists.show_list(request, membership, Listing("groups", form, _rows(merchant), context))
+
+
+@requires("export")
+def export_groups(request: HttpRequest, membership: Membership) -> HttpResponseBase:
+    """Return the split orders as a CSV file."""
+    source = files.Source(_rows(membership.merchant), _file_lines)
+    answer = files.csv_response(membership, f"groups-{clock.now():%Y-%m-%d}.csv", HEADING, source)
+    audit.record(request, membership, "exported", file="groups", filters={})
+    return answer
+
+
+def _rows(merchant: Merchant) -> QuerySet[Checkout]:
+    shares = Prefetch("payment_requests", PaymentRequest.objects.order_by("position"))
+    return groups.split_orders(merchant).prefetch_related(shares)
+
+
+def _list_context(merchant: Merchant, chosen: str, found: Sequence[Checkout]) -> dict[str, Any]:
+    with timezone.override(ZoneInfo(merchant.time_zone)):
+        picture = stats.read_stats(merchant, chosen)
+        end = clock.now()
+        now = groups.read_figures(merchant, picture.currency, picture.begin, end)
+        before = groups.read_figures(
+            merchant, picture.currency, picture.begin - (end - picture.begin), picture.begin
+        )
+        chart = charts.shares(groups.picture_of_shares(merchant, picture))
+        return {
+            "picture": picture,
+            "days": days_words(picture),
+            "switch": SWITCH,
+            "span_words": WORDS[chosen],
+            "figures": _list_figures(picture, now, before),
+            "shares": chart,
+            "within": _within(merchant),
+            "ways": _ways(now),
+            "rows": [_list_row(checkout) for checkout in found],
+        }
+
+
+def _list_figures(picture: stats.Picture, now: GroupFigures, before: GroupFigures) -> list[dict[str, str]]:
+    captured, was = picture.now.captured_count, _percent(before.paid, before.asked)
+    rate = _percent(now.paid, now.asked)
+    return [
+        {
+            "name": "Orders split",
+            "value": f"{now.orders:,}",
+            "note": f"of {captured:,}" + (f", {share}" if (share := _percent(now.orders, captured)) else ""),
+        },
+        {
+            "name": "Mates paid",
+            "value": f"{now.paid:,} of {now.asked:,}",
+            "note": f"{rate}, was {was}" if rate and was else rate,
+        },
+        {
+            "name": "Came in from mates",
+            "value": money.display(now.paid_amount, picture.currency),
+            "note": f"of {money.display(now.asked_amount, picture.currency)} asked",
+        },
+        {
+            "name": "Mates who opted in",
+            "value": f"{now.opted_in:,}",
+            "note": f"{share} of those who paid" if (share := _percent(now.opted_in, now.paid)) else "",
+        },
+    ]
+
+
+def _within(merchant: Merchant) -> dict[str, Any]:
+    found = groups.paid_within(merchant)
+    median: timedelta | None = found["median"]
+    return found | {"median": groups.wait_words(median) if median is not None else ""}
+
+
+def _ways(now: GroupFigures) -> list[dict[str, str]]:
+    counts = {"Equally": now.equal, "Different amounts": now.orders - now.equal}
+    return [
+        {"name": name, "value": f"{count:,}", "note": _percent(count, now.orders)}
+        for name, count in counts.items()
+    ]
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{round(100 * part / whole)} %" if whole else ""
+
+
+def _list_row(checkout: Checkout) -> dict[str, Any]:
+    shares = list(checkout.payment_requests.all())
+    paid = [share.amount for share in shares if share.paid_at is not None]
+    after = groups.all_paid_after(checkout, shares)
+    return {
+        "checkout": checkout,
+        "amount": money.display(checkout.amount, checkout.currency),
+        "badge": groups.badge_of(checkout, shares),
+        "mates": f"{len(paid)} of {len(shares)}",
+        "from_mates": money.display(sum(paid), checkout.currency) if checkout.captured_at else "",
+        "after": groups.wait_words(after) if after is not None else "",
+    }
+
+
+def _file_lines(found: list[Checkout]) -> Iterator[list[Any]]:
+    for checkout in found:
+        shares = list(checkout.payment_requests.all())
+        paid = [share.amount for share in shares if share.paid_at is not None]
+        after = groups.all_paid_after(checkout, shares)
+        yield [
+            checkout.merchant_order_id,
+            str(checkout.pk),
+            checkout.status,
+            groups.badge_of(checkout, shares).words,
+            money.plain_amount(checkout.amount, checkout.currency),
+            checkout.currency,
+            len(shares),
+            len(paid),
+            money.plain_amount(sum(paid), checkout.currency),
+            clock.iso(checkout.created_at),
+            round(after.total_seconds()) if after is not None else "",
+        ]
