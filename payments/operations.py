@@ -226,9 +226,10 @@ def _check_amount(operation: Operation, outcome: Outcome) -> Outcome:
     """Return the outcome, with a different verdict if its amount is not the operation's amount.
 
     The verdict of an authorization that holds money becomes DECLINED. The verdict of any other operation
-    becomes UNKNOWN. Rules doubt.amount, pay.held_for_less.
+    becomes UNKNOWN. If no hold of the payment was recorded, because the card was declined or given up, the bank
+    might have held less, so a void of any amount is accepted. Rules doubt.amount, pay.held_for_less.
     """
-    releases_other_amount = operation.kind == Kind.VOID and operation.payment.decline_reason == HELD_FOR_LESS
+    releases_other_amount = operation.kind == Kind.VOID and operation.payment.status != Status.AUTHORIZED
     # no money is held before the payer has confirmed, so the amount is checked only after that
     is_done = outcome.verdict in (Verdict.SUCCEEDED, Verdict.PENDING)
     if outcome.amount in (None, operation.amount) or releases_other_amount or not is_done:

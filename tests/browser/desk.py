@@ -279,7 +279,7 @@ PAGES: dict[str, Callable[[Desk, Page], Page]] = {
     "52 checkout, cancelled": _checkout("cancelled"),
     "52 checkout, disputed": _happened("disputed", DISPUTE, ".stages"),
     "52 checkout, given back elsewhere": _happened(
-        "elsewhere", GIVEN_BACK, ".place-words:has-text('own dashboard')"
+        "elsewhere", GIVEN_BACK, ".place-words:has-text('bank’s dashboard')"
     ),
     "53 refund, step 1": _refund(1),
     "53 refund, step 2": _refund(2),

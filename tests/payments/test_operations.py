@@ -8,6 +8,7 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
+from checkout import given_up_cards
 from checkout.models import Checkout
 from config.lib import clock
 from payments import ledger, operations, statements
@@ -109,6 +110,17 @@ class TestAnotherAmount:
         assert (found.kind, found.operation, found.facts) == ("another_amount", operation, {"amount": 1})
         operation.refresh_from_db()
         assert (operation.state, operation.payment.status) == ("unknown", before)
+
+    @pytest.mark.rule("pay.held_for_less")
+    def test_of_a_hold_that_the_payer_gave_up_does_not_block_its_release(
+        self, unpaid: Checkout, pay: Callable[..., Checkout]
+    ) -> None:
+        break_down("authorize", "partial_hold")
+        pay(unpaid, "4000002500003155")
+        given_up_cards.allow_another_card(unpaid.pk)
+        pump()
+        assert Charge.objects.get().state == "voided" and not Discrepancy.objects.exists()
+        assert not Operation.objects.filter(ended_at=None).exists()
 
     @pytest.mark.rule("pay.held_for_less")
     def test_of_a_hold_is_a_refusal_and_the_hold_is_released(
