@@ -338,6 +338,7 @@ CREATE TABLE public.checkout_apicall (
     created_at timestamp with time zone NOT NULL,
     param character varying(100) DEFAULT ''::character varying NOT NULL,
     duration_ms integer,
+    ignored_fields character varying(700) DEFAULT ''::character varying NOT NULL,
     CONSTRAINT checkout_apicall_duration_ms_check CHECK ((duration_ms >= 0)),
     CONSTRAINT checkout_apicall_status_check CHECK ((status >= 0))
 )
@@ -356,6 +357,7 @@ CREATE TABLE public.checkout_apicall_default (
     created_at timestamp with time zone CONSTRAINT checkout_apicall_created_at_not_null NOT NULL,
     param character varying(100) DEFAULT ''::character varying CONSTRAINT checkout_apicall_param_not_null NOT NULL,
     duration_ms integer,
+    ignored_fields character varying(700) DEFAULT ''::character varying CONSTRAINT checkout_apicall_ignored_fields_not_null NOT NULL,
     CONSTRAINT checkout_apicall_duration_ms_check CHECK ((duration_ms >= 0)),
     CONSTRAINT checkout_apicall_status_check CHECK ((status >= 0))
 );

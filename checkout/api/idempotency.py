@@ -90,7 +90,9 @@ class RecordedView(ApiView, ABC):
             return _finish(call, self.handle_exception(refused), None)
         if isinstance(claimed, HttpResponse):
             return claimed
-        return _finish(call, self._answer(call, request, claimed), claimed)
+        answer = self._answer(call, request, claimed)
+        call.ignored_fields = ", ".join(self.ignored)
+        return _finish(call, answer, claimed)
 
     def _answer(self, call: ApiCall, request: Request, key: IdempotencyKey | None) -> Response:
         """Return the answer to the request. If the database fails, free the key and raise the error.

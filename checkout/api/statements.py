@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 API_CALL_COLUMNS = (
     *("id", "merchant_id", "client_uuid", "checkout_uuid", "method", "path", "request_id", "status"),
-    *("error_code", "param", "duration_ms"),
+    *("error_code", "param", "ignored_fields", "duration_ms"),
 )
 INSERT_API_CALL = f"""
 INSERT INTO checkout_apicall ({", ".join(API_CALL_COLUMNS)}, created_at)

@@ -29,6 +29,17 @@ class Migration(migrations.Migration):
                 ),
             ],
         ),
+        migrations.AddField(
+            model_name="apicall",
+            name="ignored_fields",
+            field=models.CharField(
+                blank=True,
+                db_default="",
+                default="",
+                help_text="Fields that the API does not know.",
+                max_length=700,
+            ),
+        ),
         migrations.AddIndex(
             model_name="checkout",
             index=models.Index(

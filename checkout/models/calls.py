@@ -31,6 +31,9 @@ class ApiCall(models.Model):
     param = models.CharField(
         max_length=100, blank=True, default="", db_default="", help_text="The field that was refused."
     )
+    ignored_fields = models.CharField(
+        max_length=700, blank=True, default="", db_default="", help_text="Fields that the API does not know."
+    )
     duration_ms = models.PositiveIntegerField(null=True, blank=True)
     created_at = models.DateTimeField()
 

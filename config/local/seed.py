@@ -14,6 +14,8 @@ import django
 from config.local import CannotStart
 
 OPERATOR = "operator@example.com"
+SHOP_COLOUR = "#0E2233"
+SHOP_PAGES = {"support": "help", "terms": "terms", "privacy": "privacy", "shop": ""}
 
 
 def main(path: Path) -> None:
@@ -47,8 +49,11 @@ def _write_seed() -> dict[str, str]:
 
     run = secrets.token_hex(3)
     acme = provisioning.create_merchant("Acme Tickets", email=f"owner-{run}@acme.example")
-    shop = provisioning.create_merchant("Night Ferries Shop", email=f"owner-{run}@shop.example")
-    Merchant.objects.filter(pk__in=[acme.merchant.pk, shop.merchant.pk]).update(brand_colour="#A61C59")
+    shop = provisioning.create_merchant("Night Ferries", email=f"owner-{run}@shop.example")
+    Merchant.objects.filter(pk=acme.merchant.pk).update(brand_colour="#A61C59")
+    site = f"http://127.0.0.1:{os.environ['SHOP_PORT']}"
+    pages = {f"{name}_url": f"{site}/{page}" for name, page in SHOP_PAGES.items()}
+    Merchant.objects.filter(pk=shop.merchant.pk).update(brand_colour=SHOP_COLOUR, **pages)
     password = secrets.token_urlsafe(16)
     operator, _ = User.objects.get_or_create(email=OPERATOR, is_staff=True, is_superuser=True)
     operator.set_password(password)

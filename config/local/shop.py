@@ -7,13 +7,13 @@ SHOP_STATE, and also SHOP_URL if the shop's public address is not on this machin
 
 import contextlib
 import os
+import secrets
 import sqlite3
 import threading
 import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
-from uuid import uuid4
 from zoneinfo import ZoneInfo
 
 from config.local import shop_site
@@ -70,7 +70,7 @@ class Shop:
 
     def buy(self, show: str, quantity: int) -> str:
         """Place an order, create its checkout, and return the address of the page where the customer pays."""
-        order_id, items = str(uuid4()), order_lines(show, quantity)
+        order_id, items = self._new_number(), order_lines(show, quantity)
         order = {
             "merchant_order_id": order_id,
             "items": items,
@@ -89,16 +89,23 @@ class Shop:
         print(f"order {order_id}: checkout {checkout['checkout_uuid']} created")
         return str(checkout["checkout_url"])
 
+    def _new_number(self) -> str:
+        """Return an order number that the shop has not used yet, such as "A-20417"."""
+        while True:
+            number = f"A-{secrets.randbelow(90_000) + 10_000}"
+            if not self.rows("SELECT 1 FROM orders WHERE id = ?", number):
+                return number
+
     def receive(self, signature: str | None, body: bytes) -> tuple[int, str]:
         """Process a webhook, and return the status and text of the answer.
 
         An unverified body is neither logged nor stored.
         """
-        secrets = self.signing_secrets()
-        if not secrets:
+        known = self.signing_secrets()
+        if not known:
             return 503, "not subscribed yet"  # the service will send the webhook again
         try:
-            event = signing.verify(signature, body, secrets, int(time.time()))
+            event = signing.verify(signature, body, known, int(time.time()))
         except signing.VerificationError as refused:
             print(f"webhook refused: {refused.reason}")
             if refused.reason == "no_matching_signature":
@@ -175,7 +182,10 @@ class Shop:
         path = f"/checkouts/{order['checkout_uuid']}"
         refunds = self.api.call("GET", path).get("refunds", [])
         failed = sum(refund["status"] == "failed" for refund in refunds)
-        asked = {"merchant_refund_ref": f"{order['id']}-{failed + 1}", "reason": "Asked for in the shop"}
+        asked = {
+            "merchant_refund_ref": f"{order['checkout_uuid']}-{failed + 1}",
+            "reason": "Asked for in the shop",
+        }
         self.api.call("POST", f"{path}/refund", asked)
         print(f"order {order['id']}: refund asked for")
 

@@ -28,6 +28,12 @@ HEADLINES = {
     "refunded": "You have your money back",
 }
 REFRESH_SECONDS = {"created": 5, "authorized": 1, "refunding": 2}  # pages of other states are not refreshed
+# The pages to which the payment page links.
+WORDS = {
+    "/help": ("Help", "Write to box-office@night-ferries.example, with the number of your order."),
+    "/terms": ("Terms", "This is a demo shop. No real money moves, and no ticket opens a door."),
+    "/privacy": ("Privacy", "This demo shop keeps your orders on this machine only."),
+}
 FORM_TOKEN = secrets.token_urlsafe()  # other sites do not know it, so their forms cannot refund an order
 SECURITY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; frame-ancestors 'none'"
@@ -45,6 +51,9 @@ class Site(BaseHTTPRequestHandler):
         order = self._order(path)
         if path == "/":
             self._show(200, "Tickets", home(self.shop))
+        elif path in WORDS:
+            title, words = WORDS[path]
+            self._show(200, title, notice(title, words))
         elif path == "/ready":
             self._answer(*((200, "open") if self.shop.signing_secrets() else (503, "not subscribed yet")))
         elif order is None:
@@ -156,11 +165,11 @@ def order_page(order: Any, checkout: Any, events: list[Any]) -> str:
             for at, said in order_steps(order, checkout, events)
         ),
         headline=HEADLINES[status],
-        number=order["id"][:8],
+        number=order["id"],
         amount=amount,
         title=order["title"],
         validity="" if status == "captured" else "void",
-        code=f"NF-{order['id'][-6:].upper()}" if order["fulfilled_at"] else "",
+        code=f"NF-{order['checkout_uuid'][-6:].upper()}" if order["fulfilled_at"] else "",
     )
     if status == "created":
         content += fill("pay", url=checkout["checkout_url"])

@@ -14,6 +14,11 @@ HEADERS: Schema = {
         "description": "Your own id for the call, or one that the service made. Our logs have it too.",
         "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
     },
+    "X-Ignored-Fields": {
+        "description": "The fields of the body that the API does not know, by their paths, separated by commas. "
+        "The header is sent only in a test environment, and names at most 10 fields.",
+        "schema": {"type": "string"},
+    },
     "Idempotent-Replay": {
         "description": "`true` if this is the stored response to the same `Idempotency-Key`.",
         "schema": {"type": "string", "enum": ["true"]},

@@ -103,7 +103,9 @@ class EndpointSchema(AutoSchema):
         } | errors.error_responses(self._all_error_codes())
 
     def _describe_answer(self, status: int, answer: DescribedResponse) -> Schema:
-        names = ["X-Request-Id", *(["Idempotent-Replay"] if self._is_recorded else [])]
+        names = ["X-Request-Id"]
+        names += ["Idempotent-Replay"] if self._is_recorded else []
+        names += ["X-Ignored-Fields"] if self.method == "POST" else []
         headers = {name: {"$ref": f"#/components/headers/{name}"} for name in names}
         described: Schema = {"description": answer.sentence, "headers": headers}
         if answer.body is None:

@@ -70,6 +70,24 @@ function isWrong(name) {
   return true;
 }
 
+// In the sandbox, a tap on a test card fills the form.
+function fillIn(number) {
+  for (const [name, value] of Object.entries({ number, expiry: "12 / 49", code: "123" })) {
+    form.elements[name].value = value;
+    form.elements[name].dispatchEvent(new Event("input", { bubbles: true }));
+  }
+  pay.scrollIntoView({ block: "nearest" });
+}
+
+for (const code of document.querySelectorAll(".test-cards dt code")) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "link";
+  button.append(code.cloneNode(true));
+  button.addEventListener("click", () => fillIn(code.textContent));
+  code.replaceWith(button);
+}
+
 form.noValidate = true; // all that is wrong is said at once, and a browser says one thing at a time
 for (const name of Object.keys(CHECKS)) {
   form.elements[name].addEventListener("input", () => unmark(name));

@@ -1,8 +1,9 @@
 """The base class of the merchant API's views."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from django.conf import settings
 from django.core.exceptions import TooManyFieldsSent
 from django.http import QueryDict
 from rest_framework.request import Request
@@ -10,6 +11,7 @@ from rest_framework.serializers import Serializer, ValidationError
 from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 
+from config.lib.api import ignored_fields
 from config.lib.api.fields import Query
 from config.lib.web import methods
 
@@ -17,12 +19,15 @@ from config.lib.web import methods
 class ApiView(APIView):
     """A view that reads only the query parameters that it declares, and refuses all others.
 
-    `queries` has the serializer of the query string for each method. `query` has the request's parameters.
+    `queries` has the serializer of the query string for each method. `query` has the request's parameters. In
+    `local` and `sandbox`, `ignored` names the fields of the body that the API does not know, and so does a
+    header of the response.
     """
 
     http_method_names = ["get", "head", "post", "delete"]  # all methods that `Allow` can name
     queries: ClassVar[Mapping[str, type[Query]]] = {}
     query: Mapping[str, Any]
+    ignored: Sequence[str] = ()
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
@@ -41,7 +46,16 @@ class ApiView(APIView):
 
     def body(self, kind: type[Serializer[Any]], **context: Any) -> dict[str, Any]:
         """Return the fields of the request's body, as `kind` reads them. Raises ValidationError."""
+        if settings.SANDBOX:
+            self.ignored = ignored_fields.ignored_paths(kind(context=context), self.request.data)
         return read_body(kind, self.request.data, context)
+
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        """Add the header that names the ignored fields. Rule api.unknown_fields."""
+        finished = super().finalize_response(request, response, *args, **kwargs)
+        if self.ignored:
+            finished[ignored_fields.HEADER] = ",".join(self.ignored)
+        return finished
 
 
 def _query_parameters(request: Request, kind: type[Query]) -> QueryDict:

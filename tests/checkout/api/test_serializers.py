@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from checkout.models import Checkout
+from checkout.models import ApiCall, Checkout
 from config.lib import clock
 from payments.models import Merchant
 from payments.provider import AmountRule
@@ -266,6 +266,21 @@ class TestItems:
         assert set(read["items"][0]) == {
             "item_ref", "name", "quantity", "unit_price", "currency", "category", "custom_data",
         }  # fmt: skip
+
+    @pytest.mark.rule("api.unknown_fields")
+    def test_unknown_fields_are_named_in_a_header_and_in_the_portals_log(self, api: Api) -> None:
+        body = order(colour="green", items=[item(id=5), item(**{"é,": 1})])
+        named = "items[0].id,items[1].%C3%A9%2C,colour"
+        assert api.post("checkouts", body)["X-Ignored-Fields"] == named
+        assert ApiCall.objects.latest("pk").ignored_fields == named.replace(",", ", ")
+        assert "X-Ignored-Fields" not in api.post("checkouts", order())
+        many = api.post("checkouts", order(**{f"x{number}": 1 for number in range(30)}, items="?"))
+        assert many.status_code == 422 and many["X-Ignored-Fields"].count(",") == 9
+
+    @pytest.mark.rule("api.unknown_fields")
+    def test_unknown_fields_are_not_named_in_production(self, api: Api, settings: Settings) -> None:
+        settings.SANDBOX = False
+        assert "X-Ignored-Fields" not in api.post("checkouts", order(colour="green"))
 
 
 @pytest.mark.rule("create.texts")

@@ -1,0 +1,34 @@
+"""Fields of a request's body that the API does not know, and therefore ignores. Rule api.unknown_fields."""
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any
+from urllib.parse import quote
+
+from rest_framework.fields import ListField
+from rest_framework.serializers import ListSerializer, Serializer
+
+MAXIMUM = 10
+LONGEST = 60  # characters of a path
+HEADER = "X-Ignored-Fields"
+
+
+def ignored_paths(reader: Any, sent: Any) -> list[str]:
+    """Return the paths of at most ten fields of a body that its serializer ignores, such as `items[0].colour`.
+
+    Characters that a header cannot contain are percent-encoded.
+    """
+    return [quote(path, safe=".[]_-")[:LONGEST] for path in islice(_paths(reader, sent, ""), MAXIMUM)]
+
+
+def _paths(reader: Any, sent: Any, prefix: str) -> Iterator[str]:
+    if isinstance(reader, ListSerializer | ListField) and isinstance(sent, list):
+        for index, item in enumerate(sent):
+            yield from _paths(reader.child, item, f"{prefix}[{index}]")
+    elif isinstance(reader, Serializer) and isinstance(sent, Mapping):
+        for name, value in sent.items():
+            path = f"{prefix}.{name}" if prefix else name
+            if name in reader.fields:
+                yield from _paths(reader.fields[name], value, path)
+            else:
+                yield path
