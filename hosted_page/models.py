@@ -135,6 +135,7 @@ class SmsMessage(models.Model):
     alike: dict[str, list[str]]
 
     class Meta:
+        verbose_name = "SMS message"
         indexes: ClassVar = [
             models.Index(fields=["phone_digest", "created_at"]),
             models.Index("address_digest", "created_at", name="sms_address", condition=_COUNTED),
@@ -163,6 +164,8 @@ class SmsDay(models.Model):
     warned_at = models.DateTimeField(null=True, blank=True, help_text="When the operators were notified.")
 
     class Meta:
+        verbose_name = "day of SMS messages"
+        verbose_name_plural = "days of SMS messages"
         constraints: ClassVar = [
             models.UniqueConstraint(
                 "day", "merchant", nulls_distinct=False, name="a_days_texts_are_counted_once"
@@ -187,6 +190,10 @@ class SmsStop(models.Model):
         help_text="Identifies the LOOKUP_KEY of the digest.",
     )
     stopped_at = models.DateTimeField()
+
+    class Meta:
+        verbose_name = "number that stopped SMS messages"
+        verbose_name_plural = "numbers that stopped SMS messages"
 
     def __str__(self) -> str:
         return f"stopped {self.stopped_at}"
@@ -277,6 +284,7 @@ class OptInText(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
+        verbose_name = "opt-in wording"
         constraints: ClassVar = [
             models.UniqueConstraint("merchant", "version", name="an_opt_in_text_has_one_wording")
         ]
@@ -309,6 +317,7 @@ class OptIn(models.Model):
     opted_in_at = models.DateTimeField()
 
     class Meta:
+        verbose_name = "opt-in"
         indexes: ClassVar = [models.Index(fields=["checkout_uuid"]), models.Index(fields=["email_digest"])]
 
     def __str__(self) -> str:

@@ -48,4 +48,9 @@ class Migration(migrations.Migration):
                 condition=models.Q(("people__gt", 1)),
             ),
         ),
+        migrations.AlterModelOptions(name="apicall", options={"verbose_name": "API call"}),
+        migrations.AlterModelOptions(
+            name="leadtold",
+            options={"verbose_name": "SMS message to a lead", "verbose_name_plural": "SMS messages to leads"},
+        ),
     ]

@@ -37,6 +37,9 @@ class ApiCall(models.Model):
     duration_ms = models.PositiveIntegerField(null=True, blank=True)
     created_at = models.DateTimeField()
 
+    class Meta:
+        verbose_name = "API call"
+
     def __str__(self) -> str:
         return f"{self.method} {self.path} {self.status}"
 

@@ -38,6 +38,8 @@ class LeadTold(models.Model):
     )
 
     class Meta:
+        verbose_name = "SMS message to a lead"
+        verbose_name_plural = "SMS messages to leads"
         constraints: ClassVar = [
             models.UniqueConstraint(
                 "checkout", "kind", "share_uuid", nulls_distinct=False, name="a_lead_is_told_once"

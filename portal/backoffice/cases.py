@@ -16,7 +16,7 @@ from django.db.models.functions import Cast, Coalesce
 from django.http import HttpRequest
 from django.urls import reverse
 
-from checkout.models import Checkout
+from checkout.models import Checkout, PaymentRequest
 from config.lib.admin import columns
 from config.lib.admin.readonly import OperatorAdmin
 from payments import money
@@ -63,13 +63,15 @@ class Case:
     why: str = ""
     dispute_uuid: UUID | None = None
     difference: str = ""  # the difference between the provider's amount and ours
+    purpose: str = ""  # whose card a refund goes to, and why, so that two cases of one card differ
 
     @property
     def headline(self) -> str:
         """Return a short title with the amount."""
         if self.discrepancy.kind_entry is kinds.ANOTHER_AMOUNT and self.why:
             return self.why.removesuffix(".")
-        return f"{self.title}, {self.amount}" if self.amount else self.title
+        headline = f"{self.title}, {self.amount}" if self.amount else self.title
+        return f"{headline} ({self.purpose})" if self.purpose else headline
 
     @property
     def reason(self) -> str:
@@ -160,7 +162,26 @@ def build_case(row: Any, now: datetime, request: HttpRequest | None) -> Case:
         why=why,
         dispute_uuid=row.subject if row.kind_entry is kinds.DISPUTED else None,
         difference=_difference_words(row),
+        purpose=_purpose_words(row.operation),
     )
+
+
+def _purpose_words(operation: Operation | None) -> str:
+    """Return whose card a refund goes to, and why, or "" for another operation."""
+    if operation is None or operation.kind != Operation.Kind.REFUND:
+        return ""
+    if operation.purpose == Operation.Purpose.REIMBURSEMENT:
+        return f"for {_share_words(pk=operation.share_uuid)}, to the lead’s card"
+    if operation.payment.kind == Payment.Kind.SHARE:
+        return f"refund of {_share_words(payment=operation.payment_id)}, to the mate’s card"
+    return "refund to the lead’s card"
+
+
+def _share_words(**of: UUID | None) -> str:
+    share = PaymentRequest.objects.filter(**of).first()
+    if share is None:
+        return "a share"
+    return f"{share.shown_name}’s share" if share.shown_name else f"share {share.position}"
 
 
 def _reason_words(row: Any) -> str:
