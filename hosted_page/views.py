@@ -130,8 +130,7 @@ def _show_bill(
         **bill_context(target, shown),
         **_frame_context(request, target, found),
         **receipt_context(request, target, found, refused),
-        "refused": refused.act,
-        "added": refused.added or NOT_ADDED,
+        **{"refused": refused.act, "added": refused.added or NOT_ADDED},
         "asks": request.GET.get("asks", "") if shown.said_no else "",
         "box": None if shown.is_given_back else box.box_context(request, target, refused.tick),
     }

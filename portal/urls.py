@@ -17,14 +17,11 @@ from portal.views import (
     balance,
     cancel,
     checkouts,
-    customer,
     deliveries,
     frame,
-    groups,
     home,
     invitations,
     keys,
-    notes,
     passkeys,
     payouts,
     refund,
@@ -35,6 +32,7 @@ from portal.views import (
     trials,
     webhooks,
 )
+from portal.views.orders import customer, groups, notes
 from portal.views.settings import logo, page, preview
 
 portal = [

@@ -8,6 +8,7 @@ import os
 import secrets
 import sys
 from pathlib import Path
+from typing import Any
 
 import django
 
@@ -43,17 +44,9 @@ def _is_seeded(path: Path) -> bool:
 
 
 def _write_seed() -> dict[str, str]:
-    from payments.models import Merchant
-    from portal import provisioning
     from portal.models import User
 
-    run = secrets.token_hex(3)
-    acme = provisioning.create_merchant("Acme Tickets", email=f"owner-{run}@acme.example")
-    shop = provisioning.create_merchant("Night Ferries", email=f"owner-{run}@shop.example")
-    Merchant.objects.filter(pk=acme.merchant.pk).update(brand_colour="#A61C59")
-    site = f"http://127.0.0.1:{os.environ['SHOP_PORT']}"
-    pages = {f"{name}_url": f"{site}/{page}" for name, page in SHOP_PAGES.items()}
-    Merchant.objects.filter(pk=shop.merchant.pk).update(brand_colour=SHOP_COLOUR, **pages)
+    acme, shop = _create_merchants()
     password = secrets.token_urlsafe(16)
     operator, _ = User.objects.get_or_create(email=OPERATOR, is_staff=True, is_superuser=True)
     operator.set_password(password)
@@ -70,6 +63,25 @@ def _write_seed() -> dict[str, str]:
         "shop_portal_email": shop.portal_email,
         "shop_portal_password": shop.portal_password,
     }
+
+
+def _create_merchants() -> tuple[Any, Any]:
+    """Create Acme Tickets and the demo shop's merchant, with their colours and the shop's pages."""
+    from payments.models import Merchant
+    from portal import provisioning
+
+    run = secrets.token_hex(3)
+    acme = provisioning.create_merchant("Acme Tickets", email=f"owner-{run}@acme.example")
+    shop = provisioning.create_merchant("Night Ferries", email=f"owner-{run}@shop.example")
+    Merchant.objects.filter(pk=acme.merchant.pk).update(brand_colour="#A61C59")
+    Merchant.objects.filter(pk=shop.merchant.pk).update(brand_colour=SHOP_COLOUR, **_shop_pages())
+    return acme, shop
+
+
+def _shop_pages() -> dict[str, str]:
+    """Return the addresses of the demo shop's pages, by the fields of its merchant."""
+    site = f"http://127.0.0.1:{os.environ.get('SHOP_PORT', '8001')}"
+    return {f"{name}_url": f"{site}/{page}" for name, page in SHOP_PAGES.items()}
 
 
 if __name__ == "__main__":

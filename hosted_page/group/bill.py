@@ -174,14 +174,12 @@ def bill_of(checkout: Checkout, *, wrong: SmsError | None = None, known_no: str 
         lines=all_lines,
         folds=_folds_of(checkout, shares, all_lines),
         total=money.display_for_payer(checkout.amount, checkout.currency),
-        until="" if disputed else _end_of_links(checkout, shares),
         seen=bill_digest(checkout, shares, now, disputed),
         said_no=said_no,
         last_day=None if disputed else last_day.last_day_offer(checkout, shares, all_lines, now),
         disputed=disputed,
         given_back=of_bank.back,
-        may_add=_amount_for_late_mate(checkout, shares, now),
-        failed_refund="" if disputed else _failed_refund_sentence(checkout),
+        **_offers_and_reports(checkout, shares, now, disputed),
         shares=shares,
     )
 
@@ -251,6 +249,17 @@ def _note_of_bill(checkout: Checkout, all_lines: Sequence[Line], known_no: str |
         return ""
     whole = money.display_for_payer(checkout.amount, checkout.currency)
     return _("{shop} has the whole {amount}.").format(shop=checkout.merchant.name, amount=whole)
+
+
+def _offers_and_reports(
+    checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime, disputed: str
+) -> dict[str, str]:
+    """Return the fields about the end of the links, a late mate, and a refund that has failed."""
+    return {
+        "until": "" if disputed else _end_of_links(checkout, shares),
+        "may_add": _amount_for_late_mate(checkout, shares, now),
+        "failed_refund": "" if disputed else _failed_refund_sentence(checkout),
+    }
 
 
 def _amount_for_late_mate(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime) -> str:

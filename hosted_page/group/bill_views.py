@@ -120,20 +120,22 @@ def add_mate(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Ask one more mate for an amount, on the lead's request."""
     if not views.is_lead(request, target):
         return views.show_signed_out(request, target)
-    typed = {name: request.POST.get(name, "")[:60] for name in ("new_name", "new_amount")}
+    name, amount = (request.POST.get(field, "")[:60] for field in ("new_name", "new_amount"))
     try:
-        amount = money.parse(typed["new_amount"], target.checkout.currency) or 0
-        share = late_mates.add_mate(
-            target.checkout.pk, name=clean_short_name(typed["new_name"]), amount=amount
-        )
+        minor = money.parse(amount, target.checkout.currency) or 0
+        share = late_mates.add_mate(target.checkout.pk, name=clean_short_name(name), amount=minor)
     except late_mates.AmountNotAllowed:
-        words = _("Enter an amount that your own share covers, and at least {minimum}.")
-        minimum = mate_shares.amount_rule(target.checkout).minimum
-        refused = words.format(minimum=money.display_for_payer(minimum, target.checkout.currency))
-        return views.show_page(request, target, FormErrors(added=typed | {"error": refused}))
+        typed = {"new_name": name, "new_amount": amount, "error": _amount_error(target.checkout)}
+        return views.show_page(request, target, FormErrors(added=typed))
     except ShareNotOpen:
         return views.show_page(request, target, FormErrors(act=_refusal_sentence("", "")))
     return target.go_to(f"share-{share.pk}")
+
+
+def _amount_error(checkout: Checkout) -> str:
+    words = _("Enter an amount that your own share covers, and at least {minimum}.")
+    minimum = mate_shares.amount_rule(checkout).minimum
+    return words.format(minimum=money.display_for_payer(minimum, checkout.currency))
 
 
 def _refusal_sentence(status: str, name: str) -> str:

@@ -117,21 +117,29 @@ def _render_page(request: HttpRequest, group: Group, refused: TakeRefusal = NO_R
     if own:
         return HttpResponseRedirect(own, status=303)
     bill = _bill_of(request, group, shares)
+    context = _page_context(group, bill, shares) | {
+        "refused": refused,
+        "notice": _page_notice(request, group, bill, refused),
+    }
+    return _render_template(request, group, "group", context, status=refused.status)
+
+
+def _page_context(group: Group, bill: GroupBill, shares: Sequence[PaymentRequest]) -> dict[str, Any]:
+    """Return the context of the group page without its notice."""
     situation = _situation(group, bill)
     shown = page_of(situation, Viewer.GROUP_LINK, {"shop": group.checkout.merchant.name, "name": group.name})
     is_open = shown.state == "step"
-    context: dict[str, Any] = {"name": group.name, "bill": bill, "refused": refused}
-    context |= {
+    return {
+        "name": group.name,
+        "bill": bill,
         "closed": None if is_open else shown,
         "failed": shown.paragraphs[0] if is_open and shown.paragraphs else "",
-        "notice": _page_notice(request, group, bill, refused),
         "take_action": group.path("take"),
         "group_path": group.path(),
         "mine_url": _share_path(group, bill.mine.position) if bill.mine else "",
         "until": _last_link_end(group, shares) if is_open else "",
         "order": _order_summary(group, bill, situation, is_open=is_open),
     }
-    return _render_template(request, group, "group", context, status=refused.status)
 
 
 def _render_template(

@@ -30,16 +30,20 @@ def show_page(request: HttpRequest, target: PaymentTarget, refused: FormErrors =
     now = clock.now()
     target = _expire_if_due(target, now)
     customer_uuid = payer.customer_of(request, target.subject)
-    found = _claimed_by_other_status(request, target, now)
-    found = found or share_status.share_status_of(target, customer_uuid, now)
     if target.replaced:
         return _show_replaced(request, target, customer_uuid)
+    found = _claimed_by_other_status(request, target, now)
+    found = found or share_status.share_status_of(target, customer_uuid, now)
     if found is not None:
         if not target.is_paid_by(customer_uuid) and sign_in.should_show_sign_in(request, target):
             return sign_in.show_sign_in(request, target)
         return _render(request, target, found, refused)
-    if wants_part(request):
-        return HttpResponseClientRefresh()
+    return HttpResponseClientRefresh() if wants_part(request) else _next_step(request, target, refused)
+
+
+def _next_step(request: HttpRequest, target: PaymentTarget, refused: FormErrors) -> HttpResponse:
+    """Show the next step of the payment, or say why this person cannot pay the share."""
+    customer_uuid = payer.customer_of(request, target.subject)
     if customer_uuid is None:
         return sign_in.show_sign_in(request, target, refused.tick)
     if target.payer_of(request) is not None:

@@ -210,12 +210,18 @@ def _show_code(
         "resend_action": target.address("resend"),
         "works_until": summary.short_time(waiting.expires_at, summary.zone_of(target.checkout)),
         "resend_in": _seconds_to_resend(waiting),
-        **{"change_url": change_url(target)} | _paid_context(target),
-        "may_remember": target.is_payable,
-        "is_ticked": remembered_browsers.REMEMBER in request.POST,
+        **{"change_url": change_url(target)} | _paid_context(target) | _remember_context(request, target),
         "shown_code": payer.shown_code(request) if settings.SANDBOX else "",
     }
     return rendering.render_page(request, target, "code", context, status=422 if error else 200)
+
+
+def _remember_context(request: HttpRequest, target: PaymentTarget) -> dict[str, Any]:
+    """Return the context of the box with which a payer lets the service remember the browser."""
+    return {
+        "may_remember": target.is_payable,
+        "is_ticked": remembered_browsers.REMEMBER in request.POST,
+    }
 
 
 def _seconds_to_resend(waiting: SignInCode) -> int:

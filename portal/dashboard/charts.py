@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from django.utils import timezone
 from django.utils.formats import date_format
 
 from payments import money
@@ -231,6 +232,15 @@ def _answer_sentence(picture: Picture) -> str:
     if median is None or p95 is None:
         return "No deliveries."
     return f"Half of your endpoint’s answers came in {span(median)}, 95\N{NO-BREAK SPACE}% in {span(p95)}."
+
+
+def days_words(picture: Picture) -> str:
+    """Return the days of a picture in words, such as "15 to 21 November"."""
+    last = timezone.localtime()
+    if picture.range == "24h":
+        return f"since {date_format(picture.begin, 'j F, H:i')}"
+    is_same = picture.begin.month == last.month
+    return f"{date_format(picture.begin, 'j' if is_same else 'j F')} to {date_format(last, 'j F')}"
 
 
 def percent(share: float | None) -> str:

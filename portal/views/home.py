@@ -5,7 +5,6 @@ from zoneinfo import ZoneInfo
 
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
-from django.utils.formats import date_format
 
 from config.lib.database import replica
 from payments import money
@@ -45,22 +44,13 @@ def home(request: HttpRequest, membership: Membership) -> HttpResponse:
 def _charts(picture: stats.Picture) -> dict[str, Any]:
     return {
         "picture": picture,
-        "days": days_words(picture),
+        "days": charts.days_words(picture),
         "figures": _list_figures(picture),
         "outcomes": charts.outcomes(picture),
         "volume": charts.volume(picture),
         "holds": charts.holds(picture),
         "attempts": charts.attempts(picture),
     }
-
-
-def days_words(picture: stats.Picture) -> str:
-    """Return the days of a picture in words, such as "15 to 21 November"."""
-    last = timezone.localtime()
-    if picture.range == "24h":
-        return f"since {date_format(picture.begin, 'j F, H:i')}"
-    is_same = picture.begin.month == last.month
-    return f"{date_format(picture.begin, 'j' if is_same else 'j F')} to {date_format(last, 'j F')}"
 
 
 def _list_figures(picture: stats.Picture) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from config.lib import clock
 from payments.models import Merchant
 from portal import tasks
 from portal.models import AuditEntry, CheckoutNote, Role
-from portal.views import notes
+from portal.views.orders import notes
 from tests.portal import stage
 
 pytestmark = pytest.mark.django_db

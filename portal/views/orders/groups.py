@@ -23,7 +23,7 @@ from portal.lists import Listing
 from portal.models import Membership
 from portal.orders import groups
 from portal.orders.groups import GroupFigures
-from portal.views.home import SWITCH, WORDS, days_words
+from portal.views.home import SWITCH, WORDS
 
 HEADING = (
     *("order_id", "checkout_uuid", "status", "group", "amount", "currency"),
@@ -72,7 +72,7 @@ def _list_context(merchant: Merchant, chosen: str, found: Sequence[Checkout]) ->
         chart = charts.shares(groups.picture_of_shares(merchant, picture))
         return {
             "picture": picture,
-            "days": days_words(picture),
+            "days": charts.days_words(picture),
             "switch": SWITCH,
             "span_words": WORDS[chosen],
             "figures": _list_figures(picture, now, before),
