@@ -2,7 +2,7 @@
 
 A page finds its situation and its viewer, and shows the cell of both. A viewer has no cell in a situation that
 the viewer cannot meet, or that does not concern the viewer's own money. docs/pages.md is generated from this
-table. Rules pay.honest_page, page.viewer. docs/decisions/0059
+table. Rules pay.honest_page, page.viewer. Decision 0059.
 """
 
 from hosted_page.status.cells import Cell, Situation, Viewer
