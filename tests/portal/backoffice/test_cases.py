@@ -1,6 +1,7 @@
 """The cases that need an operator. Each is shown as a sentence with the possible actions."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission
@@ -8,7 +9,8 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from checkout.models import Checkout
+from checkout.models import Checkout, PaymentRequest, Refund
+from config.lib import clock
 from payments.discrepancies import kinds, reporting
 from payments.models import Discrepancy, Dispute, Merchant, Operation
 from portal.models import User
@@ -136,3 +138,30 @@ def test_explains_the_banks_refusal_and_the_available_actions(operator: Client, 
     Operation.objects.filter(kind="capture").update(reason="expired_or_canceled_card")
     page = operator.get("/admin/operations/").content.decode()
     assert f"was cancelled. {kinds.REFUND_PART_FAILED.what_to_do}" in page
+
+
+def test_two_refunds_of_one_card_name_their_purpose(operator: Client, captured: Checkout) -> None:
+    assert captured.payment is not None
+    share = PaymentRequest.objects.create(checkout=captured, position=2, amount=3000, name="Finn")
+    facts: dict[str, Any] = {
+        "payment": captured.payment,
+        "kind": "refund",
+        "amount": 3000,
+        "state": "failed",
+        "ended_at": clock.now(),
+    }
+    facts["created_at"] = clock.now()
+    refund = Refund.objects.create(
+        merchant=captured.merchant,
+        checkout=captured,
+        merchant_refund_ref="r-1",
+        amount=captured.amount,
+        status="failed",
+        created_at=clock.now(),
+    )
+    parts = (("reimbursement", {"share_uuid": share.pk}), ("refund_part", {"refund_uuid": refund.pk}))
+    for purpose, of in parts:
+        made = Operation.objects.create(purpose=purpose, **of, **facts)
+        reporting.report_operation(made, kinds.REFUND_RETURNED)
+    page = operator.get("/admin/").content.decode()
+    assert "(for Finn’s share, to the lead’s card)" in page and "(refund to the lead’s card)" in page

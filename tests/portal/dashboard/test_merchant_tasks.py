@@ -20,6 +20,7 @@ from tests import factories
 from tests.factories import CAUSE
 from tests.outside import decide, dispute
 from tests.portal import stage
+from webhooks.models import Delivery, Event
 
 pytestmark = pytest.mark.django_db
 
@@ -96,3 +97,22 @@ class TestNeeds:
         Dispute.objects.filter(pk=urgent.pk).update(respond_by=clock.now())
         (need,) = WaitingItems(acme).needs()
         assert need.title == "2 payments are disputed" and need.address.endswith(str(other.pk))
+
+
+class TestParkedDeliveries:
+    def test_that_no_resend_can_help_are_left_out(self, acme: Merchant) -> None:
+        factories.subscribe(acme, url=stage.URL, event_types=["*"])
+        over = stage.parked(acme)
+        Event.objects.filter(pk=over.event_id).update(
+            type="checkout.authorized", valid_until=clock.now() - timedelta(seconds=1)
+        )
+        Delivery.objects.filter(pk=over.pk).update(event_type="checkout.authorized")
+        assert WaitingItems(acme).parked == 0
+
+    def test_of_test_events_are_left_out_after_a_later_success(self, acme: Merchant) -> None:
+        factories.subscribe(acme, url=stage.URL, event_types=["*"])
+        Delivery.objects.filter(pk=stage.parked(acme).pk).update(event_type="webhook.test")
+        assert WaitingItems(acme).parked == 1
+        later = stage.parked(acme)
+        Delivery.objects.filter(pk=later.pk).update(event_type="webhook.test", status="delivered")
+        assert WaitingItems(acme).parked == 0

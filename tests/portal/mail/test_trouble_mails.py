@@ -12,6 +12,7 @@ from pytest_django.fixtures import Settings
 from checkout import refunds
 from checkout.models import Change, Checkout, PaymentRequest, Refund
 from config.lib import clock
+from payments import operator_stops
 from payments.models import Dispute
 from portal.mail import trouble_mails
 from portal.models import Membership, OutboundEmail
@@ -198,3 +199,15 @@ def test_says_after_a_mates_lost_dispute_that_the_rest_can_be_refunded(
 
 def test_sends_no_mail_without_a_problem(owner: Membership, captured: Checkout) -> None:
     assert look_and_send() == []
+
+
+def test_reports_a_suspension_while_it_lasts(owner: Membership) -> None:
+    operator_stops.suspend(owner.merchant, reason="test")
+    (sent,) = look_and_send()
+    assert "payments are stopped" in sent.subject and "have been stopped since" in sent.body
+    assert look_and_send() == []
+    operator_stops.resume(owner.merchant, reason="test")
+    operator_stops.suspend(owner.merchant, reason="again")
+    trouble_mails.queue_trouble_mails(clock.now())
+    operator_stops.resume(owner.merchant, reason="test")
+    assert look_and_send() == [], "it is over before the mail is sent"

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from checkout import cancellations
-from checkout.models import Checkout
+from checkout.models import ApiCall, Checkout
 from config.lib import clock
 from config.lib.database import partitions
 from payments.models import Merchant, Operation, Payment
@@ -68,6 +68,23 @@ class TestWhyVoided:
         api.post(f"checkouts/{uuid}/capture", {"amount": 1})
         lapse(held)
         assert "we answered once with 422 partial_capture_not_supported" in why(held)
+
+    def test_of_a_capture_that_the_bank_did_not_answer(self, api: Api, told: Merchant) -> None:
+        uuid = api.post("checkouts", factories.order()).json()["data"]["checkout_uuid"]
+        held = stage.hold(Checkout.objects.get(pk=uuid))
+        ApiCall.objects.create(
+            merchant=held.merchant,
+            client_uuid=uuid,
+            checkout_uuid=uuid,
+            method="POST",
+            path=f"/merchant/v1/checkouts/{uuid}/capture",
+            request_id="r-1",
+            status=504,
+            error_code="outcome_unknown",
+            created_at=clock.now(),
+        )
+        lapse(held)
+        assert why(held).startswith("Your server called capture in time, but the bank did not answer, so")
 
     def test_of_a_capture_whose_call_is_not_kept(self, told: Merchant, held: Checkout) -> None:
         stage.deliver(told, 200)

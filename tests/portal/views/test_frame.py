@@ -5,6 +5,8 @@ import re
 import pytest
 from django.test import Client
 
+from payments import operator_stops
+from payments.models import Merchant
 from portal.models import Role
 from tests.portal import stage
 
@@ -73,3 +75,15 @@ def test_the_menu_is_linked_from_every_other_page(client: Client) -> None:
     shown = client.get("/portal/keys").content.decode()
     assert '<a class="button side-menu" href="/portal/menu" aria-controls="side-nav">' in shown
     assert re.findall(r'<a href="([^"]*)" aria-current="page">', shown) == ["/portal/keys"]
+
+
+@pytest.mark.rule("operator.stop")
+@pytest.mark.parametrize("path", ["/portal", "/portal/keys", "/portal/refunds", "/portal/groups"])
+def test_every_page_says_that_an_operator_has_stopped_payments(
+    client: Client, acme: Merchant, path: str
+) -> None:
+    assert "Payments have been stopped" not in client.get(path).content.decode()
+    operator_stops.suspend(acme, reason="test")
+    page = client.get(path).content.decode()
+    assert "Payments have been stopped since" in page and "merchant_suspended" in page
+    assert str(acme.pk) in page
