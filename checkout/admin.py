@@ -26,6 +26,7 @@ from checkout.models import (
     Prefill,
     ProofRun,
     Refund,
+    ReplacedLink,
 )
 from checkout.remedies import admin as remedies_admin
 from checkout.states import Status, VoidReason
@@ -348,6 +349,13 @@ class GroupLinkAdmin(ReadOnlyAdmin):
     list_display = ("checkout", "created_at")
     search_fields = ("checkout",)
     secret = ("token", "token_digest")
+
+
+@admin.register(ReplacedLink)
+class ReplacedLinkAdmin(ReadOnlyAdmin):
+    list_display = ("share", "replaced_at")
+    search_fields = ("share",)
+    secret = ("token_digest",)
 
 
 @admin.register(LeadTold)

@@ -40,14 +40,6 @@ class Migration(migrations.Migration):
                 max_length=700,
             ),
         ),
-        migrations.AddIndex(
-            model_name="checkout",
-            index=models.Index(
-                fields=["merchant", "created_at", "id"],
-                name="checkout_split",
-                condition=models.Q(("people__gt", 1)),
-            ),
-        ),
         migrations.AlterModelOptions(name="apicall", options={"verbose_name": "API call"}),
         migrations.AlterModelOptions(
             name="leadtold",

@@ -37,6 +37,7 @@ CREDENTIALS = {
     "checkout.PaymentRequest.claim_digest": DIGEST,
     "checkout.PaymentRequest.token": ENCRYPTED,
     "checkout.PaymentRequest.token_digest": DIGEST,
+    "checkout.ReplacedLink.token_digest": DIGEST,
     "hosted_page.KnownBrowser.token_digest": DIGEST,
     "hosted_page.SignInCode.browser_digest": DIGEST,
     "hosted_page.SignInCode.code_digest": KEYED,
