@@ -283,6 +283,7 @@ PAGES: dict[str, Callable[[Desk, Page], Page]] = {
     ),
     "53 refund, step 1": _refund(1),
     "53 refund, step 2": _refund(2),
+    "52 groups": _path("/portal/groups"),
     "53 refunds": _path("/portal/refunds"),
     "54 balance": _path("/portal/balance"),
     "55 webhooks": _path("/portal/webhooks"),

@@ -49,6 +49,44 @@ def _all_paid_at_the_link(stage: Stage) -> Page:
     return table.come(link)
 
 
+def _sent(stage: Stage) -> Page:
+    """Show the group link of an order whose lead has texted Finn's link."""
+    table = laid(stage)
+    link, line = table.link, table.line(2)
+    line.locator(".group-more > summary").click()
+    form = line.locator("details:has(> form[action*=text-share])")
+    form.locator("summary").click()
+    form.locator("input[name=phone]").fill("07700 900456")
+    form.locator(".button-ink").click()
+    expect(line).to_contain_text("0456")
+    page = table.come(link)
+    expect(page.locator(".group-come")).to_contain_text("That’s me")
+    return page
+
+
+def _replaced(stage: Stage) -> Page:
+    """Show the old link of a share for which the lead has asked again."""
+    table = laid(stage)
+    link = table.own_link(5)
+    table.say_no(5)
+    page = table.look("#said-no")
+    page.click("[data-show=again]")
+    page.click(".face-again .button-ink")
+    expect(table.line(5)).to_have_attribute("data-status", "open")
+    replaced = table.come(link)
+    expect(replaced.locator("h1")).to_have_text("There is a newer link")
+    return replaced
+
+
+def _late_mate(stage: Stage) -> Page:
+    page = laid(stage).look()
+    page.click(".group-add > summary")
+    page.fill("#new-amount", "5000")
+    page.click(".group-add .button-ink")
+    expect(page.locator("#new-amount-error")).to_be_visible()
+    return page
+
+
 def _held_up(stage: Stage) -> Page:
     table = _some_have_come(stage)
     table.look()
@@ -187,16 +225,19 @@ STATES: dict[str, Callable[[Stage], Page]] = {
     "37 group link, some have come": lambda stage: _some_have_come(stage).come(),
     "37 group link, all gone": lambda stage: _some_have_come(stage, TWO).come(),
     "37 group link, all paid": _all_paid_at_the_link,
+    "37 group link, a share was sent": _sent,
     "38 group link, a share taken": lambda stage: laid(stage).take("Finn"),
     "39 QR, held up": _held_up,
     "40 the bill, a mate said no": _said_no,
     "40 the bill, ask again": lambda stage: _question(stage, "again"),
     "40 the bill, keep it": _keep,
+    "40 the bill, a late mate": _late_mate,
     "41 the bill, each kind of row": _each_kind_of_row,
     "41 the bill, all paid": _all_paid,
     "42 refunded, the lead of a split order": _refund_of_lead,
     "42 refunded, a mate": _refund_of_mate,
     "47 no longer asked": _no_longer_asked,
+    "47 a newer link": _replaced,
     "49 disputed, a share": _paused_share,
     "49 disputed, group link": lambda stage: until(_disputed(stage).come(), ".group-free", count=0),
     "49 given back by the bank, the bill": _given_back_bill,
