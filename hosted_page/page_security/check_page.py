@@ -96,6 +96,7 @@ def page_context() -> dict[str, Any]:
         "lead": "",
         "change_split_url": "",
         "decline_action": "",
+        "decline_label": "",
         "pay_label": f"Pay {amount}",
         "held_rows": [],
         "held_note": "",

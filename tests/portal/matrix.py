@@ -38,8 +38,10 @@ ROWS: dict[str, Row] = {
     "portal_requests": Row("GET", ALL),
     "portal_refunds": Row("GET", ALL),
     "portal_refunds_csv": Row("GET", NO_VIEWER),
+    "portal_groups": Row("GET", ALL),
     "portal_balance": Row("GET", ALL),
     "portal_balance_csv": Row("GET", NO_VIEWER),
+    "portal_groups_csv": Row("GET", NO_VIEWER),
     "portal_payout_csv": Row("GET", NO_VIEWER),
     "portal_webhooks": Row("GET", ALL),
     "portal_endpoint": Row(

@@ -17,7 +17,7 @@ from django.test.utils import CaptureQueriesContext
 from uuid_utils.compat import uuid7
 
 from checkout import cancellations, captures, refunds, tasks
-from checkout.models import Checkout, PaymentRequest, Prefill
+from checkout.models import Checkout, PaymentRequest, Prefill, ReplacedLink
 from checkout.proof import proof_runs
 from config.lib import clock
 from config.lib.admin import columns, lists
@@ -184,6 +184,8 @@ def _people(acme: Merchant, shared: Checkout) -> None:
         last_seen=now,
         count=1,
     )
+    replaced = shared.payment_requests.first()
+    ReplacedLink.objects.create(share=replaced, token_digest="0" * 64, replaced_at=clock.now())
     Prefill.objects.create(checkout=shared, phone="+447700900123", name="unspoken")
     SmsDay.objects.create(day=now.date(), merchant=acme, count=1)
     Group.objects.create(name="Support")

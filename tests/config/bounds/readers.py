@@ -273,7 +273,6 @@ PARSED = {
     "config/merchant_api.py": "JSON",
     "portal/accounts/passwords.py": "a password",
     "hosted_page/steps/card.py": "a payer's cookie",
-    "hosted_page/remembered_browsers.py": "a payer's cookie",
     "hosted_page/steps/typed_split.py": "a split's cookie",
     "hosted_page/sms/stopped_numbers.py": "a way to stop",
     "hosted_page/sms/safe_names.py": "a name in a text message",

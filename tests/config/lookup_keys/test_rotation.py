@@ -40,6 +40,7 @@ COLUMNS = {
     "bank_cardtoken.digest": NO_KEY,
     "checkout_customer.phone": REWRITTEN,
     "checkout_grouplink.token_digest": NO_KEY,
+    "checkout_replacedlink.token_digest": NO_KEY,
     "checkout_idempotencykey.request_digest": LOOKED_UP,
     "checkout_paymentrequest.claim_digest": NO_KEY,
     "checkout_paymentrequest.phone": REWRITTEN,

@@ -182,7 +182,7 @@ class TestAShareThatWasPaidByTheGroupLink:
         settle(order)
         let_pass(4500)
         group = words(zoe.client.get(zoe.get("/2")["Location"]))
-        assert "is no longer asking for this" in group and "Share 2" in group and "is paid" not in group
+        assert "This order was refunded" in group and "Share 2" in group and "is paid" not in group
         assert f'href="{zoe.path}/2?sign_in=1"' in group
         code_page = zoe.client.get(zoe.post("/2/phone", phone=FINN)["Location"])
         zoe.post("/2/code", code=shown_code(code_page))

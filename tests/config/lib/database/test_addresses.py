@@ -32,9 +32,15 @@ UNLOGGED = {CardSession, CardToken, CardTry, SignInCode, SmsMessage}
 FORM = "application/x-www-form-urlencoded"
 LISTS = {
     f"portal_{name}"
-    for name in ("home", "checkouts", "refunds", "requests", "balance", "deliveries", "audit")
+    for name in ("home", "checkouts", "groups", "refunds", "requests", "balance", "deliveries", "audit")
 }
-FILES = {"portal_checkouts_csv", "portal_refunds_csv", "portal_balance_csv", "portal_payout_csv"}
+FILES = {
+    "portal_checkouts_csv",
+    "portal_refunds_csv",
+    "portal_balance_csv",
+    "portal_groups_csv",
+    "portal_payout_csv",
+}
 # Tables about identity and permissions: sessions, second factors, users, roles and rights.
 OF_ACCESS = re.compile(
     r'FROM "(django_session|auth_\w+|account_\w+|mfa_\w+|usersessions_\w+|portal_membership|portal_user)"'
