@@ -41,8 +41,6 @@ form
   text: Sign in with a code we text you. No account, no password.
   textbox [required] "Your mobile number" (UK number. For another country, start with + and the country code.)
   text: UK number. For another country, start with + and the country code.
-  checkbox "Remember me here for 30 days" (You need no code next time on this device. Don’t tick this if others use it.)
-  text: You need no code next time on this device. Don’t tick this if others use it.
   button "Text me a code"
 form
   button "Back to Acme Tickets"
@@ -65,6 +63,8 @@ form
   textbox [required] "Enter the 6-digit code" (Works until {time}.)
   text: Works until {time}.
   text: TEST No text was sent. Your code is {code}.
+  checkbox "Remember me here for 30 days" (You need no code next time on this device. Don’t tick this if others use it.)
+  text: You need no code next time on this device. Don’t tick this if others use it.
   button "Continue"
 text: You can ask for a new code in {time}
 form
@@ -215,6 +215,8 @@ region "The bill, by person"
       text: Priya {money}
       group
         summary "Not paid yet More : Priya"
+  group
+    summary "Add a mate"
   text: Adds up {money}
   text: This page updates automatically. Links work until {date}, {time}.
 region "Receipt"
@@ -255,8 +257,6 @@ form
   textbox [required] "Your mobile number" (UK number. For another country, start with + and the country code. \
 We don’t show your number to Lea.)
   text: UK number. For another country, start with + and the country code. We don’t show your number to Lea.
-  checkbox "Remember me here for 30 days" (You need no code next time on this device. Don’t tick this if others use it.)
-  text: You need no code next time on this device. Don’t tick this if others use it.
   button "Text me a code"
 text: Open until {date}, {time}. You are not charged until you pay on a later page.
 form
