@@ -131,7 +131,7 @@ def _show_bill(
         **_frame_context(request, target, found),
         **receipt_context(request, target, found, refused),
         **{"refused": refused.act, "added": refused.added or NOT_ADDED},
-        "asks": request.GET.get("asks", "") if shown.said_no else "",
+        "asks": request.GET.get("asks", ""),
         "box": None if shown.is_given_back else box.box_context(request, target, refused.tick),
     }
     return rendering.render_page(request, target, "bill", context, status=refused.status)

@@ -215,8 +215,8 @@ region "The bill, by person"
       text: Priya {money}
       group
         summary "Not paid yet More : Priya"
-  group
-    summary "Add a mate"
+  text
+    link "Add a mate"
   text: Adds up {money}
   text: This page updates automatically. Links work until {date}, {time}.
 region "Receipt"

@@ -179,7 +179,9 @@ def lose_a_partition(world: World) -> None:
 
 
 def make_partitions(world: World) -> None:
-    world.service.command("shell", "--command", "from webhooks import retention\nretention.create_partitions()")
+    world.service.command(
+        "shell", "--command", "from webhooks import retention\nretention.create_partitions()"
+    )
 
 
 def miss_a_night(world: World) -> None:
