@@ -76,7 +76,7 @@ def _replaced(stage: Stage) -> Page:
     page.click(".face-again .button-ink")
     expect(table.line(5)).to_have_attribute("data-status", "open")
     replaced = table.come(link)
-    expect(replaced.locator("h1")).to_have_text("There is a newer link")
+    expect(replaced.locator("h1")).to_be_visible()
     return replaced
 
 
