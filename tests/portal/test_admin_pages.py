@@ -184,7 +184,7 @@ def _people(acme: Merchant, shared: Checkout) -> None:
         last_seen=now,
         count=1,
     )
-    replaced = shared.payment_requests.first()
+    replaced = shared.payment_requests.earliest("position")
     ReplacedLink.objects.create(share=replaced, token_digest="0" * 64, replaced_at=clock.now())
     Prefill.objects.create(checkout=shared, phone="+447700900123", name="unspoken")
     SmsDay.objects.create(day=now.date(), merchant=acme, count=1)

@@ -69,8 +69,7 @@ COLUMNS = {
 }
 # The call with which config.lib.web.address makes the digests of a caller's networks.
 OF_NETWORKS = "network.caller_digests"
-# Each module that makes a digest, and the purpose of the digest. hosted_page_smsstop.number is half of a
-# digest with the purpose `sms`.
+# Each module that makes a digest, and the digest's purpose. hosted_page_smsstop.number is half of one for `sms`.
 PURPOSES = {
     ("config/lib/web/address.py", "purpose"),
     ("checkout/api/idempotency.py", "'request'"),
