@@ -301,6 +301,7 @@ WRITTEN_BY_US = {
     "checkout/api/detailed_reads.py",
     "config/lib/api/responses.py",
     "portal/backoffice/lists.py",
+    "portal/mail/outbox.py",
     "hosted_page/page_security/daily_check.py",
     "hosted_page/privacy/erasure.py",
     "hosted_page/sms/countries.py",
