@@ -63,13 +63,13 @@ class Situation(StrEnum):
 
 @dataclass(frozen=True)
 class Cell:
-    """What a page says to one viewer in one situation.
+    """The words of a page for one viewer in one situation.
 
     Words can contain names of values in braces, such as "{amount}".
 
     - `state`: the name of the state for the page's template and scripts; "step" for a step of the payment
     - `money`: paragraphs about the money, each of them a sentence or several sentences
-    - `action`: what the viewer can do next on this page, "" if there is nothing to do
+    - `action`: what the viewer can do next on this page, "" if no action is possible
     - `title`: the title of the notice that replaces the paragraphs
     - `note`: a sentence in small print
     - `place`: where the money is: "card", "hold" or "shop"

@@ -1,4 +1,4 @@
-"""What a share's page says above the field for a number: who asks, until when, and how to refuse.
+"""The words of a share's page above the field for a number: the lead, the deadline, and how to refuse.
 
 Rule share.declines.
 """

@@ -120,8 +120,8 @@ def _check_captures() -> None:
 def _check_money(states: Mapping[UUID, str], bank: ScriptedProvider) -> None:
     """Assert that the ledger and the provider agree, and that no money was taken for unpaid checkouts.
 
-    Checkouts with an open capture or refund can differ. So can a held one with an open void: the void is a fence,
-    which proves whether a capture that seemed absent has arrived after all.
+    Checkouts with an open capture or refund can differ. So can a held one with an open fence: a void after a
+    capture that seemed never to have arrived. The void proves whether the capture has arrived after all.
     """
     taken: Counter[UUID] = Counter()
     for payment, checkout in Payment.objects.values_list("pk", "checkout_uuid"):
@@ -131,7 +131,8 @@ def _check_money(states: Mapping[UUID, str], bank: ScriptedProvider) -> None:
     ledger = dict(provider.annotate(balance=Sum("amount")))
     moving = Operation.objects.filter(ended_at=None, kind__in=["capture", "refund"])
     under_way = set(moving.values_list("payment__checkout_uuid", flat=True))
-    fences = Operation.objects.filter(ended_at=None, kind="void", payment__status="authorized")
+    lost = Operation.objects.filter(kind="capture", reason="never_arrived").values("payment")
+    fences = Operation.objects.filter(ended_at=None, kind="void", payment__in=lost)
     fenced = set(fences.values_list("payment__checkout_uuid", flat=True))
     for checkout, state in states.items():
         is_open = checkout in under_way or (state == "authorized" and checkout in fenced)

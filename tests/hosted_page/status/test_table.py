@@ -32,7 +32,7 @@ def plain(text: object) -> str:
 
 
 def shows(page: str, sentence: object) -> bool:
-    """Return whether a page shows a sentence of the table. A name in braces stands for any value."""
+    """Return whether a page shows a sentence of the table. A name in braces matches any value."""
     parts = re.split(r"\{\w+\}", plain(sentence))
     return re.search(".+?".join(re.escape(part) for part in parts), page) is not None
 
@@ -247,7 +247,7 @@ class TestASentShare:
         assert mates.settled(share) == "reimbursed"
         assert "Your share is paid" in words(sent.get("/3"))
 
-    def test_is_paid_by_nobody_else(self, sent: Guest) -> None:
+    def test_is_paid_by_no_other_person(self, sent: Guest) -> None:
         sent.sign_in(3, "07700 900777")
         assert "sent to another number" in plain(words(sent.get("/3")))
         assert sent.get("/3/card")["Location"] == f"{sent.path}/3"
