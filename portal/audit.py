@@ -47,6 +47,7 @@ ACTIONS: dict[str, str] = {
     "note_written": "Wrote a note on a checkout",
     "cancelled": "Cancelled a checkout",
     "test_event_sent": "Sent a test event",
+    "test_order_made": "Made a test order",
     "trial_begun": "Ran a case of the checklist",
     "trial_stopped": "Stopped a case of the checklist",
     "deliveries_closed": "Closed parked deliveries",

@@ -91,6 +91,7 @@ _WORDS: dict[str, Callable[[Facts], str]] = {
     "cancelled": _ORDER,
     "test_event_sent": _EVENT,
     "personal_data_revealed": _EVENT,
+    "test_order_made": _ORDER,
     "trial_begun": _case_words,
     "deliveries_closed": _as_is("{closed} closed"),
     "deliveries_resent": _resent_words,

@@ -74,6 +74,7 @@ portal = [
     path("/keys/<uuid:client_uuid>/revoke", keys.revoke, name="portal_key_revoke"),
     path("/checklist", trials.show_checklist, name="portal_checklist"),
     path("/checklist/run", trials.run, name="portal_run_case"),
+    path("/checklist/order", trials.make_order, name="portal_make_order"),
     path("/checklist/rotate", trials.rotate_and_run, name="portal_rotate_and_run"),
     path("/team", team.show_team, name="portal_team"),
     path("/team/invite", team.invite, name="portal_invite"),

@@ -10,7 +10,6 @@ from django.conf import settings
 from django.db.models import QuerySet
 
 from checkout import creation
-from checkout.creation import Order
 from checkout.models import Checkout
 from checkout.states import Status
 from config.lib import clock, leases, quota, wakeup
@@ -18,7 +17,7 @@ from hosted_page.sandbox import paying
 from payments.cause import Cause
 from payments.models import Merchant
 from portal.models import Trial, User
-from portal.trials import evidence, sandbox_actions, verdicts
+from portal.trials import evidence, made_orders, sandbox_actions, verdicts
 from portal.trials.cases import CASES, Case
 from portal.trials.verdicts import Verdict
 from webhooks import subscriptions
@@ -32,7 +31,6 @@ LEASE, PAUSE = timedelta(seconds=30), timedelta(seconds=1)
 MAX_STEPS = 50  # the maximum number of steps in one run of the pump
 RETENTION = timedelta(days=2)  # how long ended trials are kept; the latest passed trial of each case stays
 RECENT = timedelta(hours=1)
-MADE_PREFIX = "trial-"  # prefix of the merchant_order_id of an order that the sandbox makes
 UNPAID = "The sandbox could not pay the order. Run the case again. If it fails again, write to us."
 
 
@@ -116,7 +114,7 @@ def unpaid_orders(merchant: Merchant) -> QuerySet[Checkout]:
     rows = Checkout.objects.filter(
         merchant=merchant, status=Status.CREATED, created_at__gte=now - RECENT, payable_until__gt=now
     )
-    return rows.exclude(merchant_order_id__startswith=MADE_PREFIX).order_by("-created_at")
+    return rows.exclude(merchant_order_id__startswith=made_orders.MADE_PREFIX).order_by("-created_at")
 
 
 def _delete_old(merchant: Merchant, case: Case, now: datetime) -> None:
@@ -175,9 +173,9 @@ def _pay_order(trial: Trial, case: Case) -> UUID:
     """Make the order and pay it as a customer does, unless that is done already. Return the order's id."""
     made = trial.checkout_uuid
     if made is None:
-        trial.checkout_uuid = made = creation.create(
-            trial.merchant, _order_of_case(trial, case), cause=_cause_of(trial)
-        ).pk
+        order_id = f"{made_orders.MADE_PREFIX}{case.name}-{trial.pk.hex[-8:]}"
+        order = made_orders.build_order(order_id, return_path="/portal/checklist")
+        trial.checkout_uuid = made = creation.create(trial.merchant, order, cause=_cause_of(trial)).pk
         Trial.objects.filter(pk=trial.pk).update(checkout_uuid=made)
     checkout = Checkout.objects.select_related("merchant", "lead").get(pk=made)
     if checkout.status == Status.CREATED:
@@ -196,24 +194,3 @@ def _look_for_verdict(trial: Trial, checkout_uuid: UUID) -> Verdict | None:
 
 def _cause_of(trial: Trial) -> Cause:
     return Cause(f"user:{trial.user_id}", f"trial-{trial.pk}")
-
-
-def _order_of_case(trial: Trial, case: Case) -> Order:
-    page = f"{settings.PORTAL_URL}/portal/checklist"
-    item = {
-        "item_ref": f"trial-{case.name}",
-        "name": "Standing ticket",
-        "quantity": 1,
-        "unit_price": 2250,
-        "currency": "GBP",
-        "category": "ticket",
-        "custom_data": None,
-    }
-    return Order(
-        merchant_order_id=f"{MADE_PREFIX}{case.name}-{trial.pk.hex[-8:]}",
-        total_amount=2250,
-        currency="GBP",
-        return_url=page,
-        cancel_url=page,
-        items=[item],
-    )

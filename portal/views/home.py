@@ -3,10 +3,12 @@
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from config.lib.database import replica
+from config.lib.web import csp
 from payments import money
 from portal import pages
 from portal.access import requires
@@ -28,10 +30,7 @@ def home(request: HttpRequest, membership: Membership) -> HttpResponse:
     """
     waiting = WaitingItems(membership.merchant)
     if not first_day.is_over(membership.merchant):
-        context = {"day": first_day.first_day_of(membership.merchant), "needs": waiting.needs()}
-        return pages.show_page(
-            request, membership, "portal/home_new.html", context, here="portal_home", waiting=waiting
-        )
+        return _show_first_day(request, membership, waiting)
     span = request.GET.get("range", "7d")
     span = span if span in stats.RANGES else "7d"
     with timezone.override(ZoneInfo(membership.merchant.time_zone)):
@@ -39,6 +38,15 @@ def home(request: HttpRequest, membership: Membership) -> HttpResponse:
         context = _charts(picture) | {"needs": waiting.needs(), "switch": SWITCH, "span_words": WORDS[span]}
     template = "portal/_pictures.html" if pages.is_part_requested(request, "pictures") else "portal/home.html"
     return pages.show_page(request, membership, template, context, here="portal_home", waiting=waiting)
+
+
+def _show_first_day(request: HttpRequest, membership: Membership, waiting: WaitingItems) -> HttpResponse:
+    context = {"day": first_day.first_day_of(membership.merchant), "needs": waiting.needs()}
+    page = pages.show_page(
+        request, membership, "portal/home_new.html", context, here="portal_home", waiting=waiting
+    )
+    csp.allow_forms_to(page, settings.CHECKOUT_PAGE_URL)  # the form that makes a test order leads there
+    return page
 
 
 def _charts(picture: stats.Picture) -> dict[str, Any]:

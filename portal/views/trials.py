@@ -1,4 +1,4 @@
-"""The integration checklist: the results of real traffic, and the cases that the sandbox runs.
+"""The integration checklist: the results of real traffic, and the cases and orders that the sandbox makes.
 
 Rules trial.*.
 """
@@ -12,18 +12,21 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 
-from portal import audit, pages
+from payments.operator_stops import AllStopped, MerchantSuspended
+from portal import access, audit, pages
 from portal.access import requires
 from portal.models import Membership
 from portal.orders import search
 from portal.pages import Question
-from portal.trials import checklist_page, trial_runs
+from portal.trials import checklist_page, made_orders, trial_runs
 from portal.trials.cases import CASES, Case
+from portal.trials.made_orders import TooManyOrders
 from portal.trials.trial_runs import CannotBegin, NoEndpoint
 from webhooks import subscriptions
 from webhooks.subscriptions import SubscriptionNotFound
 
 HERE = "portal_checklist"
+HOME = "portal_home"
 OWN_ORDER = "own"  # value of `order` in the URL: the cases pay the merchant's own order
 ROTATE_QUESTION = Question(
     "Integration checklist",
@@ -138,3 +141,22 @@ def _begin_case(request: HttpRequest, membership: Membership, case: Case, order:
 def _show_refusal(request: HttpRequest, refused: CannotBegin) -> HttpResponse:
     pages.report_refusal(request, str(refused))
     return redirect("portal_webhooks" if isinstance(refused, NoEndpoint) else HERE)
+
+
+@requires("change_webhooks", form_of=HOME)
+def make_order(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Make a test order, and send the person to the page on which a customer would pay it."""
+    if not settings.SANDBOX:
+        raise Http404
+    try:
+        with transaction.atomic(durable=True):
+            made = made_orders.make_order(membership.merchant, cause=access.cause(membership))
+            audit.record(request, membership, "test_order_made", order=made.merchant_order_id)
+    except TooManyOrders:
+        most = made_orders.LIMIT.maximum
+        pages.report_refusal(request, f"The limit of {most} test orders an hour is reached. Wait a while.")
+        return redirect(HOME)
+    except (MerchantSuspended, AllStopped):
+        pages.report_refusal(request, "No order was made, because new payments are stopped.")
+        return redirect(HOME)
+    return redirect(made.url)

@@ -14,6 +14,7 @@ from tests.config.local import living
 from tests.journeys import polling, service
 from tests.journeys.merchant import Credentials, Merchant
 from tests.journeys.service import ROOT
+from tests.journeys.watched.person import Person
 
 pytestmark = pytest.mark.journey
 
@@ -23,6 +24,8 @@ KEYS = {
     *("shop_portal_email", "shop_portal_password"),
 }
 MADE = {"merchant_uuid", "client_id", "client_secret", "portal_email", "portal_password"}
+# The cases that need no new secret, and no capture that is late by two minutes of the real clock.
+CASES = ("twice", "retry", "slow", "lost", "refused")
 NOT_COPIED = shutil.ignore_patterns(".*", "tests", "__pycache__")
 
 
@@ -147,6 +150,25 @@ class TestMakeRun:
             assert merchant_of({**again, **made}).create()
             with ended(run):
                 run.make.kill()
+
+    @pytest.mark.long
+    @pytest.mark.rule("trial.order")
+    def test_the_demo_shop_passes_the_cases_of_its_checklist(self, tree: Path) -> None:
+        with make_run(tree) as run:
+            known = run.await_announcement()
+            owner = Person(known["portal_url"].removesuffix("/portal"))
+            owner.log_in(known["shop_portal_email"], known["shop_portal_password"])
+            for name in CASES:
+                owner.open("/portal/checklist")
+                owner.send("/checklist/run", case=name)
+
+            def passed() -> bool:
+                words = owner.open("/portal/checklist")
+                return all(f'id="case-{name}" class="is-done"' in words for name in CASES)
+
+            polling.until(passed, within=150, what=f"the end of {CASES}")
+            with ended(run):
+                run.ctrl_c()
 
     @pytest.mark.long
     def test_ends_all_processes_on_sigterm(self, tree: Path) -> None:

@@ -71,6 +71,7 @@ ROWS: dict[str, Row] = {
     "portal_key_revoke": Row("POST", BUILDERS, is_sensitive=True),
     "portal_checklist": Row("GET", ALL),
     "portal_run_case": Row("POST", BUILDERS, form={"case": "twice"}),
+    "portal_make_order": Row("POST", BUILDERS),
     "portal_rotate_and_run": Row("POST", BUILDERS, is_sensitive=True),
     "portal_team": Row("GET", ALL),
     "portal_invite": Row(

@@ -21,7 +21,7 @@ class Guest(Person):
     """A person with a separate browser. All guests are on the same network."""
 
     def __init__(self, service: Service) -> None:
-        super().__init__(service)
+        super().__init__(service.base_url, service.ca)
         self.statuses: list[int] = []
         self.told = ""  # the last page that said that a share was already taken
 
@@ -54,7 +54,7 @@ class Guest(Person):
 @pytest.fixture
 def link(service: Service, merchant: Merchant) -> str:
     """Return the group link of a captured order of £90.00. Nineteen mates are asked for £4.00 each."""
-    lea, checkout = Person(service), merchant.create()
+    lea, checkout = Person(service.base_url, service.ca), merchant.create()
     lea.open(f"/pay?id={checkout}")
     lea.sign_in("07700 900123")
     names = [f"Mate {number}" for number in range(SHARES)]

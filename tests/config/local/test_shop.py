@@ -95,6 +95,10 @@ class TestWebhook:
         assert customer.service.asked("/cancel") == [{}]
         assert customer.service.asked("/capture") == []
 
+    def test_an_order_of_the_portals_checklist_is_captured(self, customer: Customer) -> None:
+        assert customer.deliver(authorized("trial-twice-0a1b2c3d")) == (200, "done")
+        assert customer.service.asked("/capture") == [{}] and customer.service.asked("/cancel") == []
+
     def test_other_events_cause_no_call(self, customer: Customer) -> None:
         event = {"id": str(uuid4()), "type": "webhook.test", "data": {}}
         assert customer.deliver(json.dumps(event).encode()) == (200, "done")

@@ -7,7 +7,6 @@ from urllib.parse import urljoin, urlsplit
 import requests
 
 from tests.journeys.merchant import PATIENCE
-from tests.journeys.service import Service
 from tests.portal import people
 
 # The port in a page's address. It is removed from the referrer: nginx forwards the host without a port.
@@ -17,10 +16,10 @@ _PORT = re.compile(r"(?<=localhost):\d+")
 class Person:
     """A browser without JavaScript that opens pages and sends their forms."""
 
-    def __init__(self, service: Service) -> None:
-        self._base = service.base_url
+    def __init__(self, base_url: str, ca: str = "") -> None:
+        self._base = base_url
         self._http = requests.Session()
-        self._http.trust_env, self._http.verify = False, service.ca or True
+        self._http.trust_env, self._http.verify = False, ca or True
         self.page = requests.Response()
 
     def open(self, address: str) -> str:

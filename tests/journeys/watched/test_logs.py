@@ -81,7 +81,7 @@ def order(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Order]:
         # Wait for the delivery's log line, because a capture would supersede the delivery.
         order.line(part, **facts)
         merchant.capture(order.uuid)
-        owner = Person(service)
+        owner = Person(service.base_url, service.ca)
         owner.log_in(*merchant.owner)
         owner.set_up_app()
         owner.open(f"/portal/checkouts/{order.uuid}")

@@ -116,7 +116,7 @@ def secrets(world: World) -> dict[str, str]:
 
 def _pay(world: World, merchant: Merchant, uuid: str) -> tuple[dict[str, str], str]:
     """Pay as the lead, and capture; each fails once at first. Return the lead's code and the mate's link."""
-    lead = Person(world.service)
+    lead = Person(world.service.base_url, world.service.ca)
     lead.open(f"/pay?id={uuid}")
     codes = {"lead": lead.sign_in(LEAS)}
     lead.send("/split", split="own", your_name="Lea", name="Finn", amount="20.00")
@@ -133,7 +133,7 @@ def _pay(world: World, merchant: Merchant, uuid: str) -> tuple[dict[str, str], s
 
 def _pay_share(world: World, link: str, codes: dict[str, str]) -> None:
     """Pay as the mate. The request fails, so that the error report contains the mate's link."""
-    mate = Person(world.service)
+    mate = Person(world.service.base_url, world.service.ca)
     mate.open(link)
     codes["mate"] = mate.sign_in(FINNS)
     world.fail_once("before_call.authorize")
@@ -143,7 +143,7 @@ def _pay_share(world: World, link: str, codes: dict[str, str]) -> None:
 
 def _refund(world: World, merchant: Merchant, uuid: str) -> None:
     """Refund as the owner, in the portal. The worker's first try fails."""
-    owner = Person(world.service)
+    owner = Person(world.service.base_url, world.service.ca)
     owner.log_in(*merchant.owner)
     world.fail_once("before_call.refund")
     owner.refund(uuid)

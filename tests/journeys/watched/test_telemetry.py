@@ -77,7 +77,7 @@ def test_everything_that_one_request_triggers_is_one_trace(
     )
     later = {"POST api/merchant/v1/checkouts/<api_uuid:checkout_uuid>/refund", "provider refund look_up"}
     polling.until(lambda: later <= collector.names_in(refunded), within=10, what="what a worker did later")
-    owner = Person(told[1])
+    owner = Person(told[1].base_url, told[1].ca)
     owner.log_in(*merchant.owner)
     owner.open(f"/portal/checkouts/{uuid}")
     pages = {"POST api/merchant/v1/checkouts", "GET portal/checkouts/<uuid:checkout_uuid>"}

@@ -7,9 +7,11 @@ from django.db import connection
 from django.test import Client
 from pytest_django.fixtures import Settings
 
+from checkout.models import Checkout
+from payments import operator_stops
 from payments.models import Merchant
 from portal.models import AuditEntry, Role, Trial
-from portal.trials import verdicts
+from portal.trials import made_orders, verdicts
 from tests import factories
 from tests.conftest import Api
 from tests.portal import stage
@@ -17,7 +19,7 @@ from tests.portal.trials import backend
 from tests.portal.trials.backend import Backend
 from webhooks import subscriptions
 
-PAGE, RUN = "/portal/checklist", "/portal/checklist/run"
+PAGE, RUN, ORDER = "/portal/checklist", "/portal/checklist/run", "/portal/checklist/order"
 
 
 @pytest.fixture(autouse=True)
@@ -210,6 +212,42 @@ class TestRotation:
         settings.SANDBOX = False
         assert [client.get(ROTATE).status_code, client.post(ROTATE).status_code] == [404, 404]
         assert subscription.secrets.count() == 1
+
+
+@pytest.mark.django_db
+@pytest.mark.rule("trial.by_hand")
+class TestMakeOrder:
+    def test_leads_to_the_payment_page_and_is_recorded(self, client: Client, acme: Merchant) -> None:
+        home = client.get("/portal")
+        assert "Make a test order" in home.content.decode()
+        assert "http://127.0.0.1:8000" in home["Content-Security-Policy"], "browsers let the form lead there"
+        answer = client.post(ORDER)
+        made = Checkout.objects.get(merchant=acme)
+        assert answer.headers["Location"] == made.url
+        assert AuditEntry.objects.get(action="test_order_made").facts == {"order": made.merchant_order_id}
+
+    def test_is_not_offered_to_a_person_who_may_not_run_cases(self, acme: Merchant) -> None:
+        support = stage.browser(stage.person(acme, Role.SUPPORT))
+        assert "Make a test order" not in support.get("/portal").content.decode()
+
+    def test_says_why_no_order_is_made(
+        self, client: Client, acme: Merchant, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(made_orders, "LIMIT", made_orders.LIMIT._replace(maximum=1))
+        client.post(ORDER)
+        words = client.post(ORDER, follow=True).content.decode()
+        assert "limit of 1 test orders an hour" in words
+
+    def test_makes_no_order_while_payments_are_stopped(self, client: Client, acme: Merchant) -> None:
+        operator_stops.suspend(acme, reason="Fraud")
+        assert "payments are stopped" in client.post(ORDER, follow=True).content.decode()
+        assert not Checkout.objects.exists() and not AuditEntry.objects.exists()
+
+    @pytest.mark.rule("trial.absent")
+    def test_does_not_exist_in_production(self, client: Client, settings: Settings) -> None:
+        settings.SANDBOX = False
+        assert client.post(ORDER).status_code == 404
+        assert "Make a test order" not in client.get("/portal").content.decode()
 
 
 @pytest.mark.django_db(transaction=True)
