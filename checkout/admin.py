@@ -377,7 +377,7 @@ class PrefillAdmin(ReadOnlyAdmin):
 
 @admin.register(PaymentRequest)
 class PaymentRequestAdmin(MoneyAdmin):
-    """Admin of shares. It never shows the pay link, because anyone who has the link may pay."""
+    """Admin of shares, also of replaced ones. It never shows the pay link, because anyone with it may pay."""
 
     list_display = ("id", "position", "checkout", "amount", "status", "expires_at", "paid_at")
     list_filter = ("status",)
@@ -385,3 +385,7 @@ class PaymentRequestAdmin(MoneyAdmin):
     currency = "checkout.currency"
     panels = (("payments.payment", "subject"), ("payments.operation", "share_uuid"))
     secret = ("token", "token_digest", "name", "phone", "claim_digest", "claim_name")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[PaymentRequest]:
+        rows = PaymentRequest.every.select_related("checkout", "mate", "payment")
+        return rows.order_by(*self.get_ordering(request))

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from checkout import expiry, share_outcomes
+from checkout import expiry, pledges
 from checkout.models import Checkout
 from checkout.states import OperationInProgress, StateConflict, Status, VoidReason
 from payments import open_operations
@@ -42,6 +42,6 @@ def _void_checkout(checkout: Checkout, note: str, now: datetime, cause: Cause) -
     was_held = checkout.status == Status.AUTHORIZED
     reason = VoidReason.MERCHANT_CANCEL
     checkout.move(Status.VOIDED, cause, now, voided_at=now, void_reason=reason, cancel_note=note)
-    share_outcomes.end_drafts([checkout], now)
+    pledges.end_with_orders([checkout], now)
     if was_held:
         expiry.release_holds([checkout], now, cause)

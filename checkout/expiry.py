@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
-from checkout import events, given_up_cards, settling, share_outcomes, states
+from checkout import events, given_up_cards, pledges, settling, states
 from checkout.models import Checkout, ColumnValue
 from checkout.states import Status, VoidReason
 from config.lib import clock, wakeup
@@ -133,7 +133,7 @@ def _end_late(status: str, checkouts: Sequence[Checkout], now: datetime) -> None
         release_holds(checkouts, now, PUMP)
     else:
         Checkout.objects.move(checkouts, Status.EXPIRED, PUMP, deadline, expired_at=deadline)
-    share_outcomes.end_drafts(checkouts, now)
+    pledges.end_with_orders(checkouts, now)
 
 
 def release_holds(checkouts: Sequence[Checkout], now: datetime, cause: Cause) -> None:

@@ -4,14 +4,14 @@ Rules pay.lead, split.shares.
 """
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import transaction
 
-from checkout import authorizations, given_up_cards, settling, split_amounts
+from checkout import authorizations, expiry, given_up_cards, pledges, settling, split_amounts
 from checkout.authorizations import NotPayable, NotTheLead, PaymentResult
 from checkout.models import Checkout, Customer, GroupLink, LeadTold, PaymentRequest
 from checkout.states import OperationInProgress, ShareStatus, Status
@@ -46,6 +46,10 @@ class OwnShare(Exception):
     """
 
 
+class TooLateToCollect(NotPayable):
+    """Too little time is left to get everyone in first (rule pledge.time)."""
+
+
 class Share(NamedTuple):
     """The amount in minor units that a mate is asked for, and the name and number that the lead entered."""
 
@@ -55,7 +59,7 @@ class Share(NamedTuple):
 
 
 def make_lead(checkout_uuid: UUID, customer: Customer) -> None:
-    """Make this person the lead. If another person was the lead, their split is deleted.
+    """Make this person the lead. If another person was the lead, their split and its pledges end.
 
     Raises NotPayable, OperationInProgress.
     """
@@ -66,32 +70,40 @@ def make_lead(checkout_uuid: UUID, customer: Customer) -> None:
 
 
 def split_equally(
-    checkout_uuid: UUID, people: int, *, names: Sequence[str] = (), lead: UUID | None = None
+    checkout_uuid: UUID,
+    people: int,
+    *,
+    names: Sequence[str] = (),
+    lead: UUID | None = None,
+    everyone_first: bool = False,
 ) -> None:
     """Split the cost equally between `people`, including the lead. The lead bears the remainder.
 
     If `people` is 1, the cost is not split. `names` are the names of the first mates, "" for a mate without
-    a name. `lead` is the id of the person who asks for the split. Raises ValueError, NotTheLead, NotPayable,
-    OperationInProgress.
+    a name. `lead` is the id of the person who asks for the split. With `everyone_first`, mates can pledge before
+    the lead pays. Raises ValueError, NotTheLead, NotPayable, TooLateToCollect, OperationInProgress.
     """
     with transaction.atomic(durable=True):
         checkout = _lock_changeable_by(lead, checkout_uuid)
         rule = amount_rule(checkout)
         each = split_amounts.equal_shares(checkout.amount, people, step=rule.step)[1]
         called = [*names, *[""] * people][: people - 1]
-        _write_shares(checkout, [Share(each, name) for name in called], rule)
+        _write_shares(checkout, [Share(each, name) for name in called], rule, everyone_first)
 
 
-def split(checkout_uuid: UUID, shares: Sequence[Share], *, lead: UUID | None = None) -> None:
+def split(
+    checkout_uuid: UUID, shares: Sequence[Share], *, lead: UUID | None = None, everyone_first: bool = False
+) -> None:
     """Split the cost into shares with the given amounts. The lead bears the rest.
 
-    `lead` is the id of the person who asks for the split. Raises split_amounts.SharesExceedAmount, ValueError,
-    NotTheLead, NotPayable, OperationInProgress. Rule split.shares.
+    `lead` is the id of the person who asks for the split. With `everyone_first`, mates can pledge before the
+    lead pays. Raises split_amounts.SharesExceedAmount, ValueError, NotTheLead, NotPayable, TooLateToCollect,
+    OperationInProgress. Rules split.shares, pledge.choice.
     """
     with transaction.atomic(durable=True):
         checkout = _lock_changeable_by(lead, checkout_uuid)
         split_amounts.leads_part(checkout.amount, [share.amount for share in shares])
-        _write_shares(checkout, shares, amount_rule(checkout))
+        _write_shares(checkout, shares, amount_rule(checkout), everyone_first)
 
 
 def amount_rule(checkout: Checkout) -> AmountRule:
@@ -108,24 +120,56 @@ def max_people(checkout: Checkout) -> int:
 
 
 def _reset_split(checkout: Checkout, *, people: int | None, **facts: Any) -> None:
-    """Write how many people share the cost, and delete the shares of an earlier split."""
+    """Write how many people share the cost. The shares of an earlier split are replaced by none."""
     was_split = checkout.has_mates
     write = checkout.touch if was_split or (people or 1) > 1 else checkout.note
     write(people=people, **facts)
     if was_split:
-        checkout.payment_requests.all().delete()
+        _replace_shares(checkout, {})
 
 
-def _write_shares(checkout: Checkout, shares: Sequence[Share], rule: AmountRule) -> None:
+def _write_shares(
+    checkout: Checkout, shares: Sequence[Share], rule: AmountRule, everyone_first: bool
+) -> None:
     """Write the shares. Raises ValueError if cards cannot be charged one of the amounts.
 
     Rule split.minimum.
     """
     if not all(rule.allows(share.amount) for share in shares):
         raise ValueError(f"Each share must be {rule}: cards cannot be charged other amounts.")
-    _reset_split(checkout, people=len(shares) + 1)
+    if everyone_first and not pledges.can_collect(checkout, checkout.locked_at):
+        raise TooLateToCollect(checkout.status)
     if not shares:
+        _reset_split(checkout, people=1)
         return
+    was_split = checkout.has_mates
+    checkout.touch(people=len(shares) + 1)
+    wanted = dict(enumerate(shares, start=2))
+    _create_shares(checkout, _replace_shares(checkout, wanted) if was_split else wanted)
+    if everyone_first or checkout.payment_requests.exclude(status=ShareStatus.DRAFT).exists():
+        pledges.open_links(checkout)
+
+
+def _replace_shares(checkout: Checkout, wanted: Mapping[int, Share]) -> dict[int, Share]:
+    """End the shares that are not wanted, by position. Return the wanted shares that are missing then.
+
+    A share whose link is open stays if the same mate is asked. If only the amount changes, its pledge ends, and
+    its link asks for the new amount (rule pledge.split_changes).
+    """
+    missing = dict(wanted)
+    for row in checkout.payment_requests.all():
+        share = wanted.get(row.position)
+        if row.status == ShareStatus.DRAFT or share is None or share[1:] != (row.name, row.phone):
+            pledges.replace_share(row, checkout.locked_at)
+            continue
+        if share.amount != row.amount:
+            pledges.change_amount(row, share.amount, checkout.locked_at)
+        del missing[row.position]
+    return missing
+
+
+def _create_shares(checkout: Checkout, shares: Mapping[int, Share]) -> None:
+    """Create shares by their positions, and the order's group link."""
     for_all = secrets.token_urlsafe(TOKEN_BYTES)
     group_link = GroupLink(checkout=checkout, token=for_all, token_digest=crypto.digest(for_all))
     # If an earlier split has created a group link, that link is kept.
@@ -139,7 +183,7 @@ def _write_shares(checkout: Checkout, shares: Sequence[Share], rule: AmountRule)
             token_digest=crypto.digest(token),
             **share._asdict(),
         )
-        for position, (share, token) in enumerate(zip(shares, tokens, strict=True), start=2)
+        for (position, share), token in zip(shares.items(), tokens, strict=True)
     )
 
 
@@ -179,6 +223,8 @@ def pay(
 ) -> PaymentResult:
     """Hold the share's amount on a mate's card. The pump captures the amount if it is still wanted.
 
+    Before the lead has paid, the hold is a pledge (rules pledge.*).
+
     If a person has taken the share through the group link, only the browser with their `claim` can pay it
     (rule group.pays). An earlier card can be given up for this one, and `admit` is called, as in
     `authorizations.authorize`. Raises PaymentRequest.DoesNotExist, ShareNotOpen, OwnShare,
@@ -214,14 +260,13 @@ def _payability(share: PaymentRequest, card: CardUse, mate: Customer, now: datet
     expire_if_late(share, now)
     if share.is_kept_from(claim, now):
         return RESERVED
-    if checkout.status != Status.CAPTURED:
+    expiry.expire_if_due(checkout, now)
+    if checkout.status not in (Status.CREATED, Status.CAPTURED):
         return checkout.status if share.status == ShareStatus.OPEN else share.status
     if share.status not in (ShareStatus.OPEN, ShareStatus.PAYING):
         return share.status
-    if disputes.blocking_dispute(checkout.pk) is not None:
-        return "disputed"
-    if not settling.can_refund_to_lead(checkout, share.amount):
-        return ShareStatus.CANCELLED
+    if checkout.status == Status.CAPTURED and (reason := _reason_not_to_charge(share)):
+        return reason
     if mate.pk == checkout.lead_id:
         raise OwnShare
     operator_stops.check(checkout.merchant)
@@ -234,6 +279,14 @@ def _payability(share: PaymentRequest, card: CardUse, mate: Customer, now: datet
     return share.status
 
 
+def _reason_not_to_charge(share: PaymentRequest) -> str:
+    """Return the reason why no mate can pay a share of a captured order now, or "" if a mate can."""
+    if disputes.blocking_dispute(share.checkout_id) is not None:
+        return "disputed"
+    can_refund = settling.can_refund_to_lead(share.checkout, share.amount)
+    return "" if can_refund else ShareStatus.CANCELLED
+
+
 def decline(share_uuid: UUID, claim: str = "") -> PaymentRequest:
     """Decline a share on behalf of its mate, so that the lead bears it.
 
@@ -244,11 +297,12 @@ def decline(share_uuid: UUID, claim: str = "") -> PaymentRequest:
 
 
 def cancel(share_uuid: UUID) -> PaymentRequest:
-    """Cancel an open or declined share on behalf of the lead, who bears it instead.
+    """Cancel an open, declined or pledged share on behalf of the lead, who bears it instead.
 
     Raises ShareNotOpen.
     """
-    return _end_share(share_uuid, ShareStatus.CANCELLED, of=(ShareStatus.OPEN, ShareStatus.DECLINED))
+    of = (ShareStatus.OPEN, ShareStatus.DECLINED, ShareStatus.PLEDGED)
+    return _end_share(share_uuid, ShareStatus.CANCELLED, of=of)
 
 
 def _end_share(
@@ -265,6 +319,8 @@ def _end_share(
             raise ShareNotOpen(RESERVED)
         expire_if_late(share, now)
         if share.status in of:
+            if share.status == ShareStatus.PLEDGED:
+                pledges.end_pledge(share, now)
             share.move(to, ended_at=now)
             if to == ShareStatus.DECLINED:
                 LeadTold.put(checkout, LeadTold.Kind.SAID_NO, now, share)
@@ -321,8 +377,8 @@ def lock_share(share_uuid: UUID) -> tuple[PaymentRequest, Checkout]:
 
     Raises PaymentRequest.DoesNotExist.
     """
-    of_share = PaymentRequest.objects.only("checkout_id").get(pk=share_uuid)
+    of_share = PaymentRequest.every.only("checkout_id").get(pk=share_uuid)
     checkout = Checkout.objects.locked(of_share.checkout_id)
-    share = PaymentRequest.objects.get(pk=share_uuid)
+    share = PaymentRequest.every.get(pk=share_uuid)
     share.checkout = checkout
     return share, checkout

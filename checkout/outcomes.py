@@ -10,7 +10,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 
-from checkout import events, settling, share_outcomes, states
+from checkout import events, pledges, settling, share_outcomes, states
 from checkout.models import Checkout
 from checkout.states import Status, VoidReason
 from config.lib import failpoint
@@ -157,6 +157,7 @@ def _hold_order(checkout: Checkout, operation: Operation, now: datetime) -> None
         authorized_at=now,
         capture_before=now + settings.HOLD,
     )
+    pledges.end_those_of_lead(checkout, now)
     events.emit_authorized(checkout, now)
 
 
@@ -238,7 +239,7 @@ def _lapse_order(checkout: Checkout, now: datetime) -> None:
     at = min(checkout.capture_before or now, now)
     reason = VoidReason.AUTH_EXPIRED if checkout.has_lapsed(now) else VoidReason.MERCHANT_CANCEL
     checkout.move(Status.VOIDED, PUMP, at, voided_at=at, void_reason=reason)
-    share_outcomes.end_drafts([checkout], now)
+    pledges.end_with_orders([checkout], now)
     events.emit_voided([checkout])
 
 

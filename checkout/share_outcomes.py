@@ -4,16 +4,15 @@ Pay links open and end with the order. Operations on mates' cards change the sta
 must be called with the checkout locked.
 """
 
-from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
 from django.conf import settings
 
-from checkout import settling
+from checkout import pledges, settling
 from checkout.models import Checkout, LeadTold, PaymentRequest
 from checkout.settling import FINISH_OPERATIONS
-from checkout.states import SHARE_PAID, ShareStatus, Status
+from checkout.states import PLEDGEABLE, SHARE_PAID, ShareStatus, Status
 from config.lib import wakeup
 from payments import disputes, open_operations, planning
 from payments.cause import PUMP
@@ -24,26 +23,19 @@ Kind, State = Operation.Kind, Operation.State
 
 
 def open_links(checkout: Checkout, at: datetime) -> None:
-    """Open the links of a captured order, so that every mate can pay."""
+    """Open the links of a captured order, so that every mate can pay, and capture the pledges."""
     if checkout.has_mates:
-        drafts = checkout.payment_requests.filter(status=ShareStatus.DRAFT)
         ends_at = at + settings.PAY_LINK_LIFETIME
-        drafts.update(status=ShareStatus.OPEN, expires_at=ends_at)
+        checkout.payment_requests.update(expires_at=ends_at)
+        checkout.payment_requests.filter(status=ShareStatus.DRAFT).update(status=ShareStatus.OPEN)
+        pledges.capture_all(checkout, at)
         LeadTold.put_end(checkout, ends_at)
-
-
-def end_drafts(checkouts: Sequence[Checkout], at: datetime) -> None:
-    """Cancel the draft shares of orders that have ended without a capture."""
-    split = [checkout.pk for checkout in checkouts if checkout.has_mates]
-    if split:
-        drafts = PaymentRequest.objects.filter(checkout__in=split, status=ShareStatus.DRAFT)
-        drafts.update(status=ShareStatus.CANCELLED, ended_at=at)
 
 
 def record_authorization(checkout: Checkout, operation: Operation, now: datetime) -> None:
     """Plan the capture of a share's hold, or a release of the hold if it must not be captured.
 
-    If the card was not held, the share opens again.
+    While the order is not captured, the hold becomes a pledge. If the card was not held, the share opens again.
     """
     share = _share_of(operation.payment)
     if operation.ended_at is None:
@@ -55,6 +47,8 @@ def record_authorization(checkout: Checkout, operation: Operation, now: datetime
         if reason:
             Payment.objects.filter(pk=operation.payment_id, decline_reason="").update(decline_reason=reason)
             give_up_card(checkout, operation.payment, now)
+        elif checkout.status in PLEDGEABLE:
+            pledges.record_pledge(checkout, share, now)
         else:
             planning.plan_operations([operation.payment_id], Kind.CAPTURE, now=now, cause=PUMP)
             wakeup.wake_after_commit(FINISH_OPERATIONS)
@@ -89,17 +83,15 @@ def _reason_unwanted(checkout: Checkout, share: PaymentRequest, payment: Payment
     # While the bank was deciding, the mate can have switched to another card.
     if payment.abandoned_at is not None or share.status != ShareStatus.PAYING:
         return "given_up"
-    if not can_charge_mates(checkout):
+    if not (pledges.is_waiting(checkout) or can_charge_mates(checkout)):
         return "order_ended"
-    lead = checkout.payment
-    is_same = lead is not None and lead.card_fingerprint == payment.card_fingerprint != ""
-    return "same_card" if is_same else ""
+    return "same_card" if pledges.is_leads_card(checkout, payment) else ""
 
 
 def record_capture(checkout: Checkout, operation: Operation, now: datetime) -> None:
     """Mark a captured share as paid and settle the order.
 
-    If the capture failed, the hold is released and the share opens again.
+    If the capture failed, the hold is released and the share opens again. If it was a pledge, the lead is told.
     """
     share = _share_of(operation.payment)
     if operation.ended_at is None or share.payment_id == operation.payment_id:
@@ -116,6 +108,8 @@ def record_capture(checkout: Checkout, operation: Operation, now: datetime) -> N
         settling.settle(checkout, now)
     else:
         give_up_card(checkout, operation.payment, now)
+        if pledges.was_pledged(checkout, operation.payment):
+            LeadTold.put(checkout, LeadTold.Kind.NOT_TAKEN, now, share)
 
 
 def _notify_if_all_paid(checkout: Checkout, now: datetime) -> None:
@@ -147,14 +141,20 @@ def mark_refunded(payment: Payment, now: datetime) -> None:
 def reopen_share(checkout: Checkout, share: PaymentRequest, now: datetime) -> None:
     """Open a share again that no card is paying any more. If the order's links have ended, cancel the share.
 
-    The links end if a dispute is lost, or if others refund the order at the provider. Rules dispute.lost,
-    sync.links.
+    The links end if the order ends, if a dispute is lost, or if others refund the order at the provider. Rules
+    dispute.lost, sync.links.
     """
     if share.status == ShareStatus.PAYING and open_operations.live_payment(share.pk) is None:
         share.move(ShareStatus.OPEN)
-        if disputes.has_lost_dispute(checkout.pk) or settling.is_refunded_by_others(checkout.pk):
+        if _have_links_ended(checkout):
             share.move(ShareStatus.CANCELLED, ended_at=now)
         settling.settle(checkout, now)
+
+
+def _have_links_ended(checkout: Checkout) -> bool:
+    if checkout.status in (Status.VOIDED, Status.EXPIRED):
+        return True
+    return disputes.has_lost_dispute(checkout.pk) or settling.is_refunded_by_others(checkout.pk)
 
 
 def resume_paying(share_uuid: UUID, now: datetime) -> None:
@@ -162,11 +162,11 @@ def resume_paying(share_uuid: UUID, now: datetime) -> None:
 
     A share that is declined or cancelled in the restored database is opened first.
     """
-    share = PaymentRequest.objects.get(pk=share_uuid)
+    share = PaymentRequest.every.get(pk=share_uuid)
     if share.status in (ShareStatus.DECLINED, ShareStatus.CANCELLED):
         ends_at = share.expires_at or now + settings.PAY_LINK_LIFETIME
         share.move(ShareStatus.OPEN, ended_at=None, expires_at=ends_at)
-    if share.status == ShareStatus.OPEN:
+    if share.status in (ShareStatus.OPEN, ShareStatus.PLEDGED):
         share.move(ShareStatus.PAYING)
 
 
@@ -182,4 +182,4 @@ def release_payment(payment: Payment, now: datetime) -> None:
 
 
 def _share_of(payment: Payment) -> PaymentRequest:
-    return PaymentRequest.objects.get(pk=payment.subject)
+    return PaymentRequest.every.get(pk=payment.subject)

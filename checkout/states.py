@@ -53,6 +53,7 @@ class ShareStatus(models.TextChoices):
 
     DRAFT = "draft"
     OPEN = "open"
+    PLEDGED = "pledged"
     PAYING = "paying"
     PAID = "paid"
     REIMBURSED = "reimbursed"
@@ -64,7 +65,7 @@ class ShareStatus(models.TextChoices):
 
 # (from, to): the cause of the move. A trigger in the database allows exactly these pairs.
 ALLOWED_SHARE_MOVES: dict[tuple[ShareStatus, ShareStatus], str] = {
-    (ShareStatus.DRAFT, ShareStatus.OPEN): "the merchant captures",
+    (ShareStatus.DRAFT, ShareStatus.OPEN): "the merchant captures, or the lead gets everyone in first",
     (ShareStatus.DRAFT, ShareStatus.CANCELLED): "the order ends without a capture",
     (ShareStatus.OPEN, ShareStatus.PAYING): "the mate's card is being asked",
     (ShareStatus.OPEN, ShareStatus.DECLINED): "the mate says no",
@@ -75,6 +76,9 @@ ALLOWED_SHARE_MOVES: dict[tuple[ShareStatus, ShareStatus], str] = {
     (ShareStatus.CANCELLED, ShareStatus.OPEN): "the lead asks again",
     (ShareStatus.PAYING, ShareStatus.OPEN): "the mate's card brings nothing",
     (ShareStatus.PAYING, ShareStatus.PAID): "the mate's money is taken",
+    (ShareStatus.PAYING, ShareStatus.PLEDGED): "the mate's card is held, and the lead has not paid yet",
+    (ShareStatus.PLEDGED, ShareStatus.PAYING): "the merchant captures",
+    (ShareStatus.PLEDGED, ShareStatus.OPEN): "the pledge ends",
     (ShareStatus.PAID, ShareStatus.REIMBURSED): "the lead's card has got the share back",
     (ShareStatus.PAID, ShareStatus.REFUNDED): "the order is refunded before the lead got the share",
     (ShareStatus.REIMBURSED, ShareStatus.REFUNDED): "the order is refunded",
@@ -83,7 +87,10 @@ ALLOWED_SHARE_MOVES: dict[tuple[ShareStatus, ShareStatus], str] = {
 }
 
 # Statuses in which a mate is asked, or will be asked, for a share that is not paid yet.
-SHARE_OUTSTANDING = (ShareStatus.DRAFT, ShareStatus.OPEN, ShareStatus.PAYING)
+SHARE_OUTSTANDING = (ShareStatus.DRAFT, ShareStatus.OPEN, ShareStatus.PLEDGED, ShareStatus.PAYING)
+
+# Statuses of an order that can have pledges.
+PLEDGEABLE = (Status.CREATED, Status.AUTHORIZED)
 
 # Statuses of a share that a mate's card has paid. A refunded share is not among them.
 SHARE_PAID = (ShareStatus.PAID, ShareStatus.REIMBURSED)

@@ -18,6 +18,7 @@ from django.db.models.functions import Now
 from checkout import expiry, mate_shares, operation_recovery, settling, states
 from checkout.api.idempotency import KEPT_FOR
 from checkout.customers import prefills
+from checkout.group import pledging
 from checkout.models import CALLS, Checkout, IdempotencyKey, PaymentRequest
 from checkout.proof import ledger_proof, proof_runs
 from checkout.states import ShareStatus, Status
@@ -46,9 +47,12 @@ def expire_due() -> None:
 
     First, it ends checkouts in batches. Then it ends those with a silent bank one by one. If a batch failed,
     it ends all checkouts one by one. After that, it waits for each hold that ends within this tick, so that
-    the hold ends on time and not up to a second late. Rules lapse.void, expiry.end.
+    the hold ends on time and not up to a second late. The pledges of stopped merchants end too. Rules lapse.void,
+    expiry.end, pledge.ends.
     """
     end = time.monotonic() + TICK_SECONDS
+    for merchant_uuid, checkout_uuid in pledging.orders_of_stopped_merchants():
+        _try_on(pledging.end_of_stopped_merchant, checkout_uuid, of=(merchant_uuid, checkout_uuid))
     for status in states.DEADLINES:
         is_done = _try_on(_expire_all, status, end)
         for checkout in _one_by_one(status, is_done):

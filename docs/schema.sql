@@ -223,6 +223,9 @@ BEGIN
         ('cancelled', 'open'),
         ('paying', 'open'),
         ('paying', 'paid'),
+        ('paying', 'pledged'),
+        ('pledged', 'paying'),
+        ('pledged', 'open'),
         ('paid', 'reimbursed'),
         ('paid', 'refunded'),
         ('reimbursed', 'refunded'),
@@ -476,8 +479,10 @@ CREATE TABLE public.checkout_paymentrequest (
     checkout_id uuid NOT NULL,
     mate_id uuid,
     payment_id uuid,
+    replaced_at timestamp with time zone,
     CONSTRAINT a_paid_share_has_a_payment CHECK ((((paid_at IS NOT NULL) AND (payment_id IS NOT NULL) AND ((status)::text = ANY ((ARRAY['paid'::character varying, 'reimbursed'::character varying, 'refunded'::character varying])::text[]))) OR ((NOT ((status)::text = ANY ((ARRAY['paid'::character varying, 'reimbursed'::character varying, 'refunded'::character varying])::text[]))) AND (paid_at IS NULL) AND (payment_id IS NULL)))),
     CONSTRAINT a_pay_link_ends CHECK ((((status)::text = ANY ((ARRAY['draft'::character varying, 'cancelled'::character varying])::text[])) OR (expires_at IS NOT NULL))),
+    CONSTRAINT a_replaced_share_is_cancelled CHECK (((replaced_at IS NULL) OR ((status)::text = 'cancelled'::text))),
     CONSTRAINT a_share_is_of_something CHECK ((amount > 0)),
     CONSTRAINT checkout_paymentrequest_position_check CHECK (("position" >= 0))
 );
@@ -1642,6 +1647,8 @@ CREATE UNIQUE INDEX a_notice_is_told_once ON public.portal_outboundemail USING b
 
 CREATE UNIQUE INDEX a_payment_has_its_own_provider_reference ON public.payments_payment USING btree (provider_reference) WHERE (NOT ((provider_reference)::text = ''::text));
 
+CREATE UNIQUE INDEX a_place_on_a_bill_is_taken_once ON public.checkout_paymentrequest USING btree (checkout_id, "position") WHERE (replaced_at IS NULL);
+
 CREATE UNIQUE INDEX a_refund_ref_is_used_once_per_merchant ON public.checkout_refund USING btree (merchant_id, merchant_refund_ref);
 
 CREATE UNIQUE INDEX a_transaction_posts_once_per_account ON public.payments_posting USING btree (transaction, account);
@@ -1948,6 +1955,8 @@ CREATE INDEX share_asked_of_number ON public.checkout_paymentrequest USING btree
 
 CREATE INDEX share_named ON public.checkout_paymentrequest USING btree (id) WHERE (NOT ((name)::text = ''::text));
 
+CREATE INDEX share_pledged ON public.checkout_paymentrequest USING btree (checkout_id) WHERE ((status)::text = 'pledged'::text);
+
 CREATE INDEX share_take_address ON public.hosted_page_sharetake USING btree (address_digest, created_at);
 
 CREATE INDEX share_take_site ON public.hosted_page_sharetake USING btree (site_digest, created_at) WHERE (NOT ((site_digest)::text = ''::text));
@@ -1961,8 +1970,6 @@ CREATE INDEX sms_open ON public.hosted_page_smsmessage USING btree (ends_at) WHE
 CREATE INDEX sms_range ON public.hosted_page_smsmessage USING btree (range_digest, created_at) WHERE is_counted;
 
 CREATE INDEX sms_site ON public.hosted_page_smsmessage USING btree (site_digest, created_at) WHERE (is_counted AND (NOT ((site_digest)::text = ''::text)));
-
-CREATE UNIQUE INDEX the_people_on_a_bill_are_ordered ON public.checkout_paymentrequest USING btree (checkout_id, "position");
 
 CREATE INDEX trial_due ON public.portal_trial USING btree (next_look_at) WHERE (next_look_at IS NOT NULL);
 

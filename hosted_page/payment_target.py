@@ -337,7 +337,7 @@ def target_at_group_link(token: str, position: int) -> PaymentTarget:
 
 
 def _share_query() -> QuerySet[PaymentRequest]:
-    rows = PaymentRequest.objects.select_related("checkout__merchant", "checkout__lead", "payment")
+    rows = PaymentRequest.every.select_related("checkout__merchant", "checkout__lead", "payment")
     return rows.defer("checkout__lead__phone")
 
 
@@ -346,7 +346,7 @@ _SHOWN_AT_GROUP_LINK = Prepared(
     lambda digest: _shown(Checkout.objects.filter(group_link__token_digest=digest)), str
 )
 _AT_GROUP_LINK = Prepared(
-    lambda digest: _share_query().filter(checkout__group_link__token_digest=digest), str
+    lambda digest: _share_query().filter(checkout__group_link__token_digest=digest, replaced_at=None), str
 )
 _SHARE = Prepared(lambda pk: _share_query().filter(pk=pk), UUID)
 

@@ -43,6 +43,11 @@ def is_stopped(merchant_uuid: UUID) -> bool:
     return not _stopped_merchants().isdisjoint((merchant_uuid, None))
 
 
+def stopped_merchants() -> frozenset[UUID | None]:
+    """Return the merchants whose new business an operator has stopped. None stands for all merchants."""
+    return _stopped_merchants()
+
+
 def stopped_since(merchant_uuid: UUID) -> datetime | None:
     """Return since when an operator has stopped the new business of this merchant, None if it is not stopped."""
     if not is_stopped(merchant_uuid):

@@ -18,10 +18,11 @@ CHALLENGED = "4000002500003155"
 ACCOUNT_CLOSED = "4000000000005126"  # the bank accepts a refund to this card, but it fails later
 
 
-def split(checkout: Checkout, *amounts: int) -> list[PaymentRequest]:
+def split(checkout: Checkout, *amounts: int, everyone_first: bool = False) -> list[PaymentRequest]:
     """Create a share for each amount, and return all shares of the checkout."""
     lead = Checkout.objects.values_list("lead", flat=True).get(pk=checkout.pk)
-    mate_shares.split(checkout.pk, [mate_shares.Share(amount) for amount in amounts], lead=lead)
+    shares = [mate_shares.Share(amount) for amount in amounts]
+    mate_shares.split(checkout.pk, shares, lead=lead, everyone_first=everyone_first)
     return list(checkout.payment_requests.order_by("position"))
 
 

@@ -116,6 +116,11 @@ class SharesOut(Out):
     count = drf.IntegerField(
         min_value=1, max_value=MAX_PEOPLE - 1, help_text="How many mates were asked to pay."
     )
+    pledged_count = drf.IntegerField(
+        min_value=0,
+        max_value=MAX_PEOPLE - 1,
+        help_text="How many of these mates have pledged: a card is held for the share until you capture.",
+    )
     paid_count = drf.IntegerField(
         min_value=0,
         max_value=MAX_PEOPLE - 1,
@@ -127,7 +132,9 @@ class SharesOut(Out):
 
     def to_representation(self, instance: list[dict[str, Any]]) -> dict[str, Any]:
         paid = [share["amount"] for share in instance if share["status"] in states.SHARE_PAID]
-        return {"count": len(instance), "paid_count": len(paid), "paid_amount": sum(paid)}
+        pledged = sum(share["status"] == states.ShareStatus.PLEDGED for share in instance)
+        counts = {"count": len(instance), "pledged_count": pledged, "paid_count": len(paid)}
+        return counts | {"paid_amount": sum(paid)}
 
 
 def _allowed_actions(checkout: Any) -> list[str]:

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from checkout import settling
+from checkout import pledges, settling
 from checkout.mate_shares import TOKEN_BYTES, ShareNotOpen, expire_if_late, lock_share
 from checkout.models import Checkout, PaymentRequest, ReplacedLink
 from checkout.states import ShareStatus, Status
@@ -50,10 +50,12 @@ def ask_again(share_uuid: UUID) -> PaymentRequest:
         share, checkout = lock_share(share_uuid)
         now = clock.now()
         expire_if_late(share, now)
-        if share.status in REOPENABLE_STATUSES and can_mates_pay(checkout):
+        if share.status in REOPENABLE_STATUSES and can_mates_pay(checkout) and share.replaced_at is None:
             token = secrets.token_urlsafe(TOKEN_BYTES)
             ReplacedLink.objects.create(share=share, token_digest=share.token_digest, replaced_at=now)
             ends_at = max(share.expires_at or now, now + MIN_LINK_LIFETIME)
+            if checkout.status == Status.CREATED:
+                ends_at = checkout.payable_until
             link = {"token": token, "token_digest": crypto.digest(token), "expires_at": ends_at}
             share.move(ShareStatus.OPEN, ended_at=None, next_reminder_at=None, **link)
     return _require_open(share)
@@ -80,11 +82,13 @@ def may_reconsider(share: PaymentRequest, now: datetime) -> bool:
 
 
 def can_mates_pay(checkout: Checkout) -> bool:
-    """Return whether mates may pay for this order now.
+    """Return whether mates may pay or pledge for this order now.
 
-    The order must be captured, must have no open or lost dispute, and must not have been refunded at the
-    provider, even in part.
+    If the order is captured, it must have no open or lost dispute, and must not have been refunded at the
+    provider, even in part. If it is unpaid, only shares with open links accept pledges.
     """
+    if checkout.status == Status.CREATED:
+        return pledges.is_waiting(checkout)
     if checkout.status != Status.CAPTURED or disputes.blocking_dispute(checkout.pk) is not None:
         return False
     return not settling.is_refunded_by_others(checkout.pk)

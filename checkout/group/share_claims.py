@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from checkout import mate_shares
+from checkout import mate_shares, pledges
 from checkout.mate_shares import ShareNotOpen
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import OperationInProgress, ShareStatus, Status
@@ -95,7 +95,9 @@ def _refusal_of(share: PaymentRequest) -> ShareNotOpen:
 
 
 def _accepts_payments(checkout: Checkout) -> bool:
-    """Return whether the order's links accept payments now."""
+    """Return whether the order's links accept payments or pledges now."""
+    if checkout.status == Status.CREATED:
+        return pledges.is_waiting(checkout)
     return checkout.status == Status.CAPTURED and disputes.blocking_dispute(checkout.pk) is None
 
 

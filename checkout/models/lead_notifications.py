@@ -27,11 +27,13 @@ class LeadTold(models.Model):
         SAID_NO = "said_no", "a mate said no"
         ALL_PAID = "all_paid", "all mates have paid"
         LINKS_END = "links_end", "the links end in a day"
+        ALL_IN = "all_in", "all mates are in"
+        NOT_TAKEN = "not_taken", "a card was not charged for a pledge"
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     checkout = models.ForeignKey(Checkout, on_delete=models.PROTECT, db_index=False)
     kind = models.CharField(max_length=9, choices=Kind)
-    share_uuid = models.UUIDField(null=True, blank=True, help_text="The share that a mate declined.")
+    share_uuid = models.UUIDField(null=True, blank=True, help_text="The share that the message is about.")
     due_at = models.DateTimeField()
     ended_at = models.DateTimeField(
         null=True, blank=True, help_text="When the message was queued, or was no longer needed."

@@ -16,10 +16,19 @@ from config.lib.crypto import DIGEST_LETTERS, EncryptedTextField, FindableTextFi
 from payments.models import Merchant, Payment
 
 
+class CurrentShares(models.Manager["PaymentRequest"]):
+    """The shares of each order's current split, without those that a newer split has replaced."""
+
+    def get_queryset(self) -> models.QuerySet["PaymentRequest"]:
+        return super().get_queryset().filter(replaced_at=None)
+
+
 class PaymentRequest(models.Model):
     """A mate's share with its pay link (rule share.link).
 
-    `status` changes only under the checkout's lock. A database trigger checks each change.
+    `status` changes only under the checkout's lock. A database trigger checks each change. If a newer split
+    replaces a share whose link was open, the share stays, because a card can be held for it. Only `every`
+    finds such a share.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -59,8 +68,15 @@ class PaymentRequest(models.Model):
         help_text="As the person who claimed the share entered it.",
     )
     claimed_until = models.DateTimeField(null=True, blank=True, help_text="When the claim ends.")
+    replaced_at = models.DateTimeField(
+        null=True, blank=True, help_text="When a newer split replaced the share."
+    )
+
+    objects = CurrentShares()
+    every: ClassVar[models.Manager["PaymentRequest"]] = models.Manager()
 
     class Meta:
+        base_manager_name = "every"
         constraints: ClassVar = [
             models.CheckConstraint(condition=Q(amount__gt=0), name="a_share_is_of_something"),
             models.CheckConstraint(
@@ -76,10 +92,19 @@ class PaymentRequest(models.Model):
                 condition=Q(status__in=["draft", "cancelled"]) | Q(expires_at__isnull=False),
                 name="a_pay_link_ends",
             ),
-            models.UniqueConstraint("checkout", "position", name="the_people_on_a_bill_are_ordered"),
+            models.CheckConstraint(
+                condition=Q(replaced_at=None) | Q(status=ShareStatus.CANCELLED),
+                name="a_replaced_share_is_cancelled",
+            ),
+            models.UniqueConstraint(
+                fields=["checkout", "position"],
+                condition=Q(replaced_at=None),
+                name="a_place_on_a_bill_is_taken_once",
+            ),
         ]
         indexes: ClassVar = [
             models.Index("expires_at", name="pay_link_open", condition=Q(status="open")),
+            models.Index("checkout", name="share_pledged", condition=Q(status="pledged")),
             models.Index(Left("phone", DIGEST_LETTERS), name="share_asked_of_number", condition=~Q(phone="")),
             models.Index("id", name="share_named", condition=~Q(name="")),
         ]
@@ -90,12 +115,12 @@ class PaymentRequest(models.Model):
     def move(self, to: ShareStatus, **facts: Any) -> None:
         """Write a new status and the other fields in `facts`.
 
-        If the share is no longer open or paying, its claim ends. Raises MoveRefused for a move that the table
-        of states does not allow.
+        If the share is no longer open, pledged or paying, its claim ends. Raises MoveRefused for a move that
+        the table of states does not allow.
         """
         states.check_share_move(self.status, to)
         self.status = to
-        if self.claim_digest and to not in (ShareStatus.OPEN, ShareStatus.PAYING):
+        if self.claim_digest and to not in (ShareStatus.OPEN, ShareStatus.PLEDGED, ShareStatus.PAYING):
             facts |= NO_CLAIM | ({"name": self.shown_name} if to == ShareStatus.PAID else {})
         for name, value in facts.items():
             setattr(self, name, value)

@@ -275,7 +275,18 @@ INVARIANTS = (
         WHERE p.status = 'authorized' AND p.kind = 'share' AND NOT EXISTS (
             SELECT 1 FROM payments_operation o JOIN checkout_checkout c ON c.id = p.checkout_uuid
             WHERE o.payment_id = p.id AND o.ended_at IS NULL
-              AND (o.kind = 'void' OR c.status IN ('captured', 'refunding')))""",
+              AND (o.kind = 'void' OR c.status IN ('captured', 'refunding')))
+          AND NOT EXISTS (
+            SELECT 1 FROM checkout_paymentrequest s
+            WHERE s.id = p.subject AND s.status = 'pledged' AND p.abandoned_at IS NULL)""",
+    ),
+    Invariant(
+        kinds.LEDGER_PLEDGE,
+        """
+        SELECT s.checkout_id FROM checkout_paymentrequest s JOIN checkout_checkout c ON c.id = s.checkout_id
+        WHERE s.status = 'pledged' AND (c.status NOT IN ('created', 'authorized') OR NOT EXISTS (
+            SELECT 1 FROM payments_payment p
+            WHERE p.subject = s.id AND p.status = 'authorized' AND p.abandoned_at IS NULL))""",
     ),
     Invariant(
         kinds.LEDGER_AUTHORIZED_EVENT,

@@ -29,7 +29,7 @@ def write_payment(told: PaymentRecord) -> bool:
         return False
     with transaction.atomic(durable=True):
         checkout, now = Checkout.objects.locked(checkout_uuid), clock.now()
-        share = checkout.payment_requests.filter(pk=told.subject or checkout.pk).first()
+        share = PaymentRequest.every.filter(checkout=checkout, pk=told.subject or checkout.pk).first()
         subject = share or checkout
         asked = (checkout.merchant_id, subject.amount, checkout.currency)
         if asked != (told.account, told.amount, told.currency) or told.place not in _accounts_of(
@@ -43,7 +43,7 @@ def write_payment(told: PaymentRecord) -> bool:
 def _checkout_of(subject: UUID | None) -> UUID | None:
     if subject is None:
         return None
-    share = PaymentRequest.objects.filter(pk=subject).only("checkout_id").first()
+    share = PaymentRequest.every.filter(pk=subject).only("checkout_id").first()
     order = share.checkout_id if share else subject
     return order if Checkout.objects.filter(pk=order).exists() else None
 

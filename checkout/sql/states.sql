@@ -1,6 +1,6 @@
 -- The allowed changes of status, as in checkout/states.py.
 
-CREATE FUNCTION checkout_moves() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION checkout_moves() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'INSERT' THEN
         IF NEW.status = 'created' THEN RETURN NEW; END IF;
@@ -20,11 +20,11 @@ BEGIN
     RAISE EXCEPTION 'a checkout never goes from % to %', OLD.status, NEW.status
         USING ERRCODE = 'integrity_constraint_violation';
 END $$;
-CREATE TRIGGER checkout_begins BEFORE INSERT ON checkout_checkout FOR EACH ROW EXECUTE FUNCTION checkout_moves();
-CREATE TRIGGER checkout_moves BEFORE UPDATE OF status ON checkout_checkout
+CREATE OR REPLACE TRIGGER checkout_begins BEFORE INSERT ON checkout_checkout FOR EACH ROW EXECUTE FUNCTION checkout_moves();
+CREATE OR REPLACE TRIGGER checkout_moves BEFORE UPDATE OF status ON checkout_checkout
     FOR EACH ROW WHEN (OLD.status IS DISTINCT FROM NEW.status) EXECUTE FUNCTION checkout_moves();
 
-CREATE FUNCTION share_moves() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION share_moves() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'INSERT' THEN
         IF NEW.status = 'draft' THEN RETURN NEW; END IF;
@@ -43,6 +43,9 @@ BEGIN
         ('cancelled', 'open'),
         ('paying', 'open'),
         ('paying', 'paid'),
+        ('paying', 'pledged'),
+        ('pledged', 'paying'),
+        ('pledged', 'open'),
         ('paid', 'reimbursed'),
         ('paid', 'refunded'),
         ('reimbursed', 'refunded'),
@@ -52,6 +55,6 @@ BEGIN
     RAISE EXCEPTION 'a share never goes from % to %', OLD.status, NEW.status
         USING ERRCODE = 'integrity_constraint_violation';
 END $$;
-CREATE TRIGGER share_begins BEFORE INSERT ON checkout_paymentrequest FOR EACH ROW EXECUTE FUNCTION share_moves();
-CREATE TRIGGER share_moves BEFORE UPDATE OF status ON checkout_paymentrequest
+CREATE OR REPLACE TRIGGER share_begins BEFORE INSERT ON checkout_paymentrequest FOR EACH ROW EXECUTE FUNCTION share_moves();
+CREATE OR REPLACE TRIGGER share_moves BEFORE UPDATE OF status ON checkout_paymentrequest
     FOR EACH ROW WHEN (OLD.status IS DISTINCT FROM NEW.status) EXECUTE FUNCTION share_moves();

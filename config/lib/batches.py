@@ -63,5 +63,5 @@ def update(old: QuerySet[Any], **values: Any) -> int:
 
 def _run_batch(old: QuerySet[Any], rows: int, act: Callable[[QuerySet[Any]], object]) -> int:
     keys = list(old.values_list("pk", flat=True)[:rows])
-    act(old.model._default_manager.filter(pk__in=keys))
+    act(old.model._base_manager.filter(pk__in=keys))
     return len(keys)

@@ -32,6 +32,7 @@ from payments.models import Dispute, Operation
 LOOK_BY_STATUS: dict[str, tuple[str, str, str, str | Promise]] = {
     ShareStatus.DRAFT: ("out", "still", "clock", gettext_lazy("Starts when confirmed")),
     ShareStatus.OPEN: ("out", "still", "dashes", gettext_lazy("Not paid yet")),
+    ShareStatus.PLEDGED: ("taken", "move", "card", pgettext_lazy("a share", "In")),
     ShareStatus.PAYING: ("taken", "move", "ring", gettext_lazy("Paying")),
     ShareStatus.PAID: ("paid", "done", "check", gettext_lazy("Paid")),
     ShareStatus.REIMBURSED: ("paid", "done", "back", gettext_lazy("Back on your card")),

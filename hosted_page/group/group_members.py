@@ -129,12 +129,12 @@ def _person_of_share(
 def _visible_state(share: PaymentRequest, now: datetime) -> str:
     """Return the state of a share that the group may see (rule group.privacy).
 
-    Unless a share is paid, open or being paid, it is shown as the lead's part. The group therefore does not
+    Unless a share is paid, open, pledged or being paid, it is shown as the lead's part. The group therefore does not
     see that a mate declined.
     """
     if share.status in SHARE_PAID:
         return PAID
-    if share.status not in (ShareStatus.OPEN, ShareStatus.PAYING):
+    if share.status not in (ShareStatus.OPEN, ShareStatus.PLEDGED, ShareStatus.PAYING):
         return LEAD
     if share_claims.is_free(share, now):
         return FREE

@@ -41,8 +41,8 @@ class Person:
     def shares(self) -> QuerySet[PaymentRequest]:
         """Shares that the person paid as a mate, or that a lead sent to their number."""
         phone = (self.customer.phone if self.customer else self.phone) or ""
-        asked = PaymentRequest.objects.filter(phone=phone) if phone else PaymentRequest.objects.none()
-        return asked | PaymentRequest.objects.filter(mate=self.customer) if self.customer else asked
+        asked = PaymentRequest.every.filter(phone=phone) if phone else PaymentRequest.every.none()
+        return asked | PaymentRequest.every.filter(mate=self.customer) if self.customer else asked
 
     @property
     def prefills(self) -> QuerySet[Prefill]:
@@ -70,7 +70,7 @@ def of_customer(customer_uuid: UUID) -> Person:
 
 def has_unverified_rows(phone: str) -> bool:
     """Return whether a lead sent a share to this number, or a merchant sent the number."""
-    return any(rows.filter(phone=phone).exists() for rows in (PaymentRequest.objects, Prefill.objects))
+    return any(rows.filter(phone=phone).exists() for rows in (PaymentRequest.every, Prefill.objects))
 
 
 def find_person(*, phone: str = "", email: str = "") -> Person:

@@ -13,6 +13,7 @@ from pathlib import Path
 from django.conf import settings
 from django.db import transaction
 
+from checkout.group import pledging
 from checkout.models import Customer, MerchantCustomer, PaymentRequest, Prefill
 from checkout.states import ShareStatus, Status
 from config.lib import batches, clock, crypto
@@ -57,6 +58,8 @@ def erase(person: Person, *, writes_down: bool = True, unless_since: datetime | 
             person = replace(person, known_as=[*person.known_as, *known_as])
         if reasons := [*_open_reasons(person), *_newer_order_reasons(person, unless_since)]:
             raise StillNeeded(reasons)
+        if person.customer is not None:
+            pledging.end_of_mate(person.customer.pk)
         now = clock.now()
         marks = _marks(person)
         _delete_personal_data(person, now)
@@ -95,7 +98,7 @@ def _numbers_again(marks: dict[str, datetime]) -> Iterator[tuple[str, list[str]]
     A merchant sent these numbers, or a lead entered them for a share.
     """
     sent = Prefill.objects.exclude(phone="").select_related("checkout")
-    asked = PaymentRequest.objects.exclude(phone="").select_related("checkout")
+    asked = PaymentRequest.every.exclude(phone="").select_related("checkout")
     for row in chain[Prefill | PaymentRequest](batches.iterate(sent), batches.iterate(asked)):
         mark, erased_at = _newest_mark(marks, "phone", row.phone)
         if row.checkout.created_at > erased_at or not data_subjects.has_unverified_rows(row.phone):
@@ -122,7 +125,9 @@ def _open_reasons(person: Person) -> Iterator[str]:
         yield f"share {share.pk} of order {share.checkout_id} is {share.status}"
     for dispute in Dispute.objects.filter(checkout_uuid__in=orders, status=Dispute.Status.OPEN):
         yield f"dispute {dispute.pk} of order {dispute.checkout_uuid} is open"
-    for operation in Operation.objects.filter(payment__checkout_uuid__in=orders, ended_at=None):
+    # A release of a hold needs no data of the person.
+    unfinished = Operation.objects.filter(payment__checkout_uuid__in=orders, ended_at=None)
+    for operation in unfinished.exclude(kind=Operation.Kind.VOID):
         yield f"operation {operation.pk} ({operation.kind}) has not ended"
 
 

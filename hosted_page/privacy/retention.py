@@ -44,8 +44,8 @@ def erase_old() -> int:
     )
     erased += sum(_erase_person(Person(None, [row]), before) for row in _limit_time(_old_addresses(before)))
     first = clock.first_id(before)
-    batches.update(PaymentRequest.objects.filter(pk__lt=first).exclude(name=""), name="")
-    batches.update(PaymentRequest.objects.filter(pk__lt=first).exclude(phone=""), phone="")
+    batches.update(PaymentRequest.every.filter(pk__lt=first).exclude(name=""), name="")
+    batches.update(PaymentRequest.every.filter(pk__lt=first).exclude(phone=""), phone="")
     for customer in _limit_time(_with_old_cards(now - MAX_DISPUTE_AGE)):
         _erase_cards(customer, now)
     log.info("people erased", count=erased)
@@ -60,7 +60,7 @@ def _limit_time(rows: QuerySet[M]) -> Iterator[M]:
 
 def _old_customers(before: datetime) -> QuerySet[Customer]:
     led = Checkout.objects.filter(lead=OuterRef("pk"), created_at__gte=before)
-    paid = PaymentRequest.objects.filter(mate=OuterRef("pk"), created_at__gte=before)
+    paid = PaymentRequest.every.filter(mate=OuterRef("pk"), created_at__gte=before)
     known = Customer.objects.filter(erased_at=None, pk__lt=clock.first_id(before), created_at__lt=before)
     return known.exclude(Exists(led)).exclude(Exists(paid))
 
@@ -79,7 +79,7 @@ def _with_old_cards(before: datetime) -> QuerySet[Customer]:
     """
     newer = Exists(Payment.objects.filter(subject=OuterRef("pk"), created_at__gte=before))
     led = Checkout.objects.filter(newer, lead=OuterRef("pk"))
-    paid = PaymentRequest.objects.filter(newer, mate=OuterRef("pk"))
+    paid = PaymentRequest.every.filter(newer, mate=OuterRef("pk"))
     erased = Customer.objects.filter(erased_at__isnull=False, cards_erased_at=None)
     return erased.exclude(Exists(led)).exclude(Exists(paid))
 
@@ -98,7 +98,7 @@ def _erase_person(person: Person, before: datetime) -> bool:
 def _erase_cards(customer: Customer, now: datetime) -> None:
     """Delete the last 4 digits and the fingerprint of all the person's cards."""
     led = Checkout.objects.filter(lead=customer).values("pk")
-    paid = PaymentRequest.objects.filter(mate=customer).values("pk")
+    paid = PaymentRequest.every.filter(mate=customer).values("pk")
     cards = Payment.objects.filter(Q(subject__in=led) | Q(subject__in=paid))
     cards.update(card_last4="", card_fingerprint="")
     Customer.objects.filter(pk=customer.pk).update(cards_erased_at=now)

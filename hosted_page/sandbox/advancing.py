@@ -80,7 +80,7 @@ def _move_all_times(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> No
         subjects = [checkout.pk, *checkout.payment_requests.values_list("pk", flat=True)]
         found: dict[str, Any] = {"checkout": checkout, "checkout_uuid": checkout.pk, "subject__in": subjects}
         for model, of, names in RELATED_TIMES:
-            _move(model._default_manager.filter(**{of: found[of]}), names, by)
+            _move(model._base_manager.filter(**{of: found[of]}), names, by)
         payments = list(Payment.objects.filter(checkout_uuid=checkout.pk).values_list("pk", flat=True))
         operations = Operation.objects.filter(payment__in=payments)
         _move(operations, ("created_at", "first_sent_at", "last_sent_at", "ended_at"), by)

@@ -10,7 +10,7 @@ from rest_framework import serializers as drf
 from checkout import authorizations, mate_shares, operation_recovery, split_amounts
 from checkout.authorizations import NotPayable, PaymentResult
 from checkout.models import Checkout, Customer, PaymentRequest
-from checkout.states import SHARE_PAID, OperationInProgress, ShareStatus
+from checkout.states import SHARE_PAID, OperationInProgress, ShareStatus, Status
 from config.lib.deadline import Deadline
 from hosted_page.steps import codes
 from hosted_page.steps.phone import InvalidPhone, parse_phone
@@ -39,6 +39,8 @@ class CardDeclined(Exception):
 def pay(checkout: Checkout, wanted: dict[str, Any], *, cause: Cause) -> None:
     """Pay an order. `wanted` has `phone`, `card`, `name`, `shares` and `challenge`. Raises CardDeclined."""
     lead = _customer_of_number(wanted["phone"], checkout.merchant)
+    if "shares" in wanted and _has_open_links(checkout):
+        raise drf.ValidationError({"shares": ["The checkout is split already. Leave the shares out."]})
     token = _card_token(checkout.pk, wanted["card"])
     if checkout.lead_id is not None or "shares" in wanted:
         _sign_in(checkout, lead)
@@ -54,11 +56,50 @@ def pay(checkout: Checkout, wanted: dict[str, Any], *, cause: Cause) -> None:
         raise CardDeclined(paid.reason)
 
 
+def split(checkout: Checkout, wanted: dict[str, Any]) -> None:
+    """Split an unpaid order, so that mates can pledge. `wanted` has `phone`, `name` and `shares`.
+
+    Raises NotPayable, OperationInProgress, mate_shares.TooLateToCollect.
+    """
+    lead = _customer_of_number(wanted["phone"], checkout.merchant)
+    if checkout.lead_id != lead.pk:
+        mate_shares.make_lead(checkout.pk, lead)
+    _split_order(checkout, wanted["shares"], lead, everyone_first=True)
+    _save_lead_name(lead, wanted.get("name") or ("" if lead.name else DEFAULT_LEAD_NAME))
+
+
+def _has_open_links(checkout: Checkout) -> bool:
+    return checkout.has_mates and checkout.payment_requests.exclude(status=ShareStatus.DRAFT).exists()
+
+
+def pledge_share(checkout: Checkout, wanted: dict[str, Any], *, cause: Cause) -> PaymentRequest:
+    """Pledge the named share, or the first open one, and wait for the outcome.
+
+    Raises CardDeclined, ShareNotOpen.
+    """
+    if checkout.status != Status.CREATED:
+        raise mate_shares.ShareNotOpen(checkout.status)
+    share = _try_share(checkout, wanted, cause)
+    if share.status != ShareStatus.PLEDGED:
+        raise _decline_of(share)
+    return share
+
+
 def pay_share(checkout: Checkout, wanted: dict[str, Any], *, cause: Cause) -> PaymentRequest:
     """Pay the named share, or the first open one, and wait for the outcome.
 
     Raises CardDeclined, ShareNotOpen.
     """
+    if checkout.status == Status.CREATED:
+        raise mate_shares.ShareNotOpen(checkout.status)
+    share = _try_share(checkout, wanted, cause)
+    if share.status not in SHARE_PAID:
+        raise _decline_of(share)
+    return share
+
+
+def _try_share(checkout: Checkout, wanted: dict[str, Any], cause: Cause) -> PaymentRequest:
+    """Let a mate's card be asked for a share. Return the share once the card has answered."""
     share = _open_share(checkout, wanted.get("payment_request_uuid"))
     card = CardUse(_card_token(share.pk, wanted.get("card") or _card_for_mate(checkout)))
     paid = mate_shares.pay(share.pk, card=card, mate=_mate_customer(checkout), cause=cause)
@@ -66,10 +107,11 @@ def pay_share(checkout: Checkout, wanted: dict[str, Any], *, cause: Cause) -> Pa
         paid = _answer_challenge(share.pk, is_confirmed=True)
     if paid.verdict != Verdict.DECLINED:
         _wait_for_outcome(share)
-    if share.status not in SHARE_PAID:
-        declined = Payment.objects.filter(subject=share.pk).latest("created_at")
-        raise CardDeclined(declined.decline_reason)
     return share
+
+
+def _decline_of(share: PaymentRequest) -> CardDeclined:
+    return CardDeclined(Payment.objects.filter(subject=share.pk).latest("created_at").decline_reason)
 
 
 def _card_for_mate(checkout: Checkout) -> str:
@@ -110,10 +152,13 @@ def _save_lead_name(lead: Customer, name: str) -> None:
         Customer.objects.filter(pk=lead.pk).update(name=cleaned)
 
 
-def _split_order(checkout: Checkout, shares: list[dict[str, Any]], lead: Customer) -> None:
+def _split_order(
+    checkout: Checkout, shares: list[dict[str, Any]], lead: Customer, *, everyone_first: bool = False
+) -> None:
+    wanted = [mate_shares.Share(**share) for share in shares]
     try:
-        split_amounts.leads_part(checkout.amount, [share["amount"] for share in shares])
-        mate_shares.split(checkout.pk, [mate_shares.Share(**share) for share in shares], lead=lead.pk)
+        split_amounts.leads_part(checkout.amount, [share.amount for share in wanted])
+        mate_shares.split(checkout.pk, wanted, lead=lead.pk, everyone_first=everyone_first)
     except split_amounts.SharesExceedAmount as wrong:
         words = f"The shares come to {wrong.excess} more than the amount. Lower one."
         raise drf.ValidationError({"shares": [words]}) from None

@@ -15,6 +15,27 @@ ENDPOINTS: DescribedOperations = {
         takes=views.PayIn,
         codes=("card_declined", "merchant_suspended", "not_payable", "operation_in_progress"),
     ),
+    (views.Split, "POST"): DescribedOperation(
+        "sandbox_split",
+        "Get everyone in first",
+        "Does what a customer does who gets everyone in before paying: signs in with `phone`, gives a `name`, and "
+        "asks mates for `shares`. Mates can then pledge their shares until the checkout is paid or expires. At "
+        "least 10 minutes must be left until then. Sending it again changes the split: a share that stays the "
+        "same keeps its pledge. `sandbox_pay` then takes no `shares`.",
+        {200: DescribedResponse("The checkout with its shares.", responses.SplitCheckoutOut)},
+        takes=views.SplitIn,
+        codes=("not_payable", "operation_in_progress"),
+    ),
+    (views.PledgeShare, "POST"): DescribedOperation(
+        "sandbox_pledge_share",
+        "Pledge a share as a mate",
+        "Does what a mate does at the pay link before the order is paid: signs in, and has a card held for one "
+        "open share. When you capture the checkout, the card is charged. If the checkout ends without a "
+        "capture, the hold is released.",
+        {200: DescribedResponse("The share is pledged.", responses.ShareOut)},
+        takes=views.PayShareIn,
+        codes=("card_declined", "merchant_suspended", "operation_in_progress", "share_not_open"),
+    ),
     (views.PayShare, "POST"): DescribedOperation(
         "sandbox_pay_share",
         "Pay a share as a mate",

@@ -53,12 +53,27 @@ class PayIn(fields.Body):
     )
 
 
-class PayShareIn(fields.Body):
-    """The share that a mate pays, and the card."""
+class SplitIn(fields.Body):
+    """The phone number and the name of a customer who gets everyone in first, and the shares of mates."""
 
-    payment_request_uuid = fields.Uuid(
-        required=False, help_text="The share to pay. Without it, the first open one."
+    phone = fields.Text(default="+447700900123", maximum=40, help_text="The customer's mobile number.")
+    name = fields.Text(
+        required=False,
+        maximum=MAX_SHORT_NAME,
+        help_text="The customer's name, which mates see. It is Lea if you send none and none is known.",
     )
+    shares = fields.List(
+        child=ShareIn(),
+        allow_empty=False,
+        max_length=MAX_PEOPLE - 1,
+        help_text="The shares that mates are asked for. The lead bears the rest.",
+    )
+
+
+class PayShareIn(fields.Body):
+    """The share that a mate pays or pledges, and the card."""
+
+    payment_request_uuid = fields.Uuid(required=False, help_text="The share. Without it, the first open one.")
     card = fields.Text(
         required=False,
         maximum=19,
@@ -109,6 +124,31 @@ class Pay(ApiView):
 
 def _checkout_of_merchant(merchant: Merchant, checkout_uuid: UUID) -> Checkout:
     return Checkout.objects.select_related("merchant", "lead").get(pk=checkout_uuid, merchant=merchant)
+
+
+class Split(ApiView):
+    """Endpoint that splits an order like a customer who gets everyone in first."""
+
+    scopes = {"POST": "checkouts:write"}
+
+    def post(self, request: Request, checkout_uuid: UUID) -> Response:
+        asked = self.body(SplitIn)
+        merchant = caller_of(request).merchant
+        paying.split(_checkout_of_merchant(merchant, checkout_uuid), asked)
+        split = detailed_reads.read_checkout(merchant, checkout_uuid)
+        return Response({"data": responses.SplitCheckoutOut.write(split)})
+
+
+class PledgeShare(ApiView):
+    """Endpoint that pledges a share like a mate at the pay link, before the order is paid."""
+
+    scopes = {"POST": "checkouts:write"}
+
+    def post(self, request: Request, checkout_uuid: UUID) -> Response:
+        asked = self.body(PayShareIn)
+        checkout = _checkout_of_merchant(caller_of(request).merchant, checkout_uuid)
+        share = paying.pledge_share(checkout, asked, cause=cause_of(request))
+        return Response({"data": responses.ShareOut.write(share)})
 
 
 class PayShare(ApiView):

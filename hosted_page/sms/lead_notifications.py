@@ -31,6 +31,11 @@ PAUSE_RETRY_AFTER = timedelta(
     hours=1
 )  # time until the next check of an order that is being refunded or disputed
 Kind = LeadTold.Kind
+# The status of the share that a message is about, while the message is true.
+STATUS_OF_SHARE: dict[str, ShareStatus] = {
+    Kind.SAID_NO: ShareStatus.DECLINED,
+    Kind.NOT_TAKEN: ShareStatus.OPEN,
+}
 
 
 def queue_notifications() -> None:
@@ -117,24 +122,44 @@ def _has_reached_maximum(checkout: Checkout) -> bool:
 
 def _words_of_text(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest]) -> str:
     """Return the text of the message, "" if the notification is no longer true."""
-    about = _shares_in_text(row, shares) if checkout.status == Status.CAPTURED else []
+    about = _shares_in_text(row, shares) if _is_current(row, checkout) else []
     if not about:
         return ""
-    name = ""
-    match row.kind:
-        case Kind.SAID_NO:
-            name = safe_names.safe_name(about[0].name)
-            words = _("{name} said no to {amount} at {shop}. Ask again or cover it: {link}")
-        case Kind.ALL_PAID if len(about) == len(shares):
-            words = _("All your mates have paid their shares at {shop}, {amount} in total: {link}")
-        case Kind.ALL_PAID:
-            words = _("Your mates have paid {amount} at {shop}. No more shares are due: {link}")
-        case _:
-            words = _(
-                "{amount} at {shop} is not paid yet, and the links expire in a day. Remind your mates: {link}"
-            )
+    is_about_one = row.kind in STATUS_OF_SHARE
+    name = safe_names.safe_name(about[0].shown_name) if is_about_one else ""
+    words = _pattern_of_text(row, is_every_share=len(about) == len(shares))
     return _fill_in(words, checkout, about, name) + (
         f"#{link_deadline.ID}" if row.kind == Kind.LINKS_END else ""
+    )
+
+
+def _pattern_of_text(row: LeadTold, *, is_every_share: bool) -> str:
+    """Return the text of the message, with names of values in braces."""
+    match row.kind:
+        case Kind.SAID_NO:
+            return _("{name} said no to {amount} at {shop}. Ask again or cover it: {link}")
+        case Kind.NOT_TAKEN:
+            return _(
+                "The share of {name} at {shop}, {amount}, could not be taken. They can pay again: {link}"
+            )
+        case Kind.ALL_IN:
+            return _("Everyone is in at {shop}, {amount} in total. You can pay now: {link}")
+        case Kind.ALL_PAID if is_every_share:
+            return _("All your mates have paid their shares at {shop}, {amount} in total: {link}")
+        case Kind.ALL_PAID:
+            return _("Your mates have paid {amount} at {shop}. No more shares are due: {link}")
+        case _:
+            return _(
+                "{amount} at {shop} is not paid yet, and the links expire in a day. Remind your mates: {link}"
+            )
+
+
+def _is_current(row: LeadTold, checkout: Checkout) -> bool:
+    """Return whether the order has a status in which the notification can be true."""
+    if row.kind == Kind.ALL_IN:
+        return checkout.status == Status.CREATED
+    return checkout.status == Status.CAPTURED or (
+        row.kind == Kind.SAID_NO and checkout.status == Status.CREATED
     )
 
 
@@ -146,10 +171,12 @@ def _shares_in_text(row: LeadTold, shares: list[PaymentRequest]) -> list[Payment
     """
     if row.kind != Kind.ALL_PAID and disputes.blocking_dispute(row.checkout_id) is not None:
         return []
-    if row.kind == Kind.SAID_NO:
-        return [
-            share for share in shares if share.pk == row.share_uuid and share.status == ShareStatus.DECLINED
-        ]
+    if row.kind in STATUS_OF_SHARE:
+        wanted = STATUS_OF_SHARE[row.kind]
+        return [share for share in shares if share.pk == row.share_uuid and share.status == wanted]
+    if row.kind == Kind.ALL_IN:
+        asked = [share for share in shares if share.status != ShareStatus.CANCELLED]
+        return asked if all(share.status == ShareStatus.PLEDGED for share in asked) else []
     if row.kind == Kind.ALL_PAID:
         asked = [share for share in shares if share.status != ShareStatus.CANCELLED]
         return asked if all(share.status in SHARE_PAID for share in asked) else []
@@ -171,7 +198,7 @@ def is_wanted(message: SmsMessage) -> bool:
     Return False if the same event has happened again, because another message then reports it.
     """
     row = LeadTold.objects.select_related("checkout").filter(pk=message.pk).first()
-    if row is None or row.checkout.status != Status.CAPTURED:
+    if row is None or not _is_current(row, row.checkout):
         return False
     return bool(_shares_in_text(row, current_checkouts.shares_of(row.checkout)))
 

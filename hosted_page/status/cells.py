@@ -39,6 +39,7 @@ class Situation(StrEnum):
     CONFIRM = "the bank asks the payer to confirm"
     CHECKING = "the bank has not answered yet"
     SILENT = "the bank has not answered for a minute"
+    PLEDGED = "a mate’s card is held, and the lead has not paid yet"
     TAKING = "the money of a share is being taken"
     HELD = "the money is held"
     ASKED = "the shop has asked for the money"

@@ -64,6 +64,8 @@ class _ShareView:
                 return self._show(Situation.REFUNDING, Viewer.HOLDER)
             case ShareStatus.OPEN:
                 return self._open_page()
+            case ShareStatus.PLEDGED:
+                return self._pledged_page()
             case ShareStatus.PAYING:
                 return self._paying_page()
             case ShareStatus.PAID | ShareStatus.REIMBURSED | ShareStatus.REFUNDED:
@@ -95,6 +97,14 @@ class _ShareView:
             return Situation.PAID
         is_lost = dispute.status == Dispute.Status.LOST or disputes.has_lost_dispute(self.checkout.pk)
         return Situation.BANK_RETURNED if is_lost else Situation.DISPUTED
+
+    def _pledged_page(self) -> PageStatus:
+        """Return the page of a share that a mate has pledged."""
+        if not self.is_mate:
+            return self._show(Situation.PLEDGED, Viewer.PAY_LINK)
+        live = open_operations.live_payment(self.share.pk)
+        card = summary.card_in_words(live.payment if live else None, is_theirs=True)
+        return page_of(Situation.PLEDGED, Viewer.HOLDER, self._values(Situation.PLEDGED) | {"card": card})
 
     def _paying_page(self) -> PageStatus:
         """Return the page of a share that a card is paying."""

@@ -112,6 +112,22 @@ UNPAID: dict[Situation, Row] = {
         ),
         live_cell("silent", _("The bank has not answered"), title=_("No money has been taken.")),
     ),
+    S.PLEDGED: {
+        V.HOLDER: live_cell(
+            "pledged",
+            _("You’re in for {amount}"),
+            (
+                _("<strong>{amount}</strong> is held on {card}."),
+                _("We take it if {name} pays by <strong>{until}</strong> and {shop} confirms."),
+                _("Otherwise we release it."),
+            ),
+        ),
+        V.PAY_LINK: live_cell(
+            "pledged",
+            _("Someone is in for this share"),
+            _("The amount is held on a card. We take it only if {name} pays."),
+        ),
+    },
     S.TAKING: {
         V.HOLDER: live_cell(
             "checking", _("Paying your share"), _("This takes a moment."), title=DO_NOT_PAY_AGAIN

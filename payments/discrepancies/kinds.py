@@ -346,6 +346,9 @@ LEDGER_REFUND_AND_STATUS = _proof_breach(
 LEDGER_FORGOTTEN_HOLD = _proof_breach(
     "forgotten_hold", "No order needs the hold, and it is not being released or captured"
 )
+LEDGER_PLEDGE = _proof_breach(
+    "pledge", "A share is pledged, but its order does not wait for a payment, or no card is held for it"
+)
 LEDGER_AUTHORIZED_EVENT = _proof_breach(
     "authorized_event", "A hold has no event that announces it, or an order has such an event but no hold"
 )

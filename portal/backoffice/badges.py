@@ -37,6 +37,7 @@ RETURNED = Badge("stop", "back", "Returned")
 SHARE: dict[str, Badge] = {
     ShareStatus.DRAFT: Badge("still", "dashes", "Not asked yet"),
     ShareStatus.OPEN: Badge("held", "clock", "Asked"),
+    ShareStatus.PLEDGED: Badge("move", "card", "Pledged"),
     ShareStatus.PAYING: Badge("move", "ring", "Paying"),
     ShareStatus.PAID: Badge("done", "check", "Paid"),
     ShareStatus.REIMBURSED: Badge("done", "check", "Paid to the lead"),

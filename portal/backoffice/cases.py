@@ -178,7 +178,7 @@ def _purpose_words(operation: Operation | None) -> str:
 
 
 def _share_words(**of: UUID | None) -> str:
-    share = PaymentRequest.objects.filter(**of).first()
+    share = PaymentRequest.every.filter(**of).first()
     if share is None:
         return "a share"
     return f"{share.shown_name}’s share" if share.shown_name else f"share {share.position}"

@@ -80,7 +80,7 @@ def _oldest_of(model: type[Model], column: str, **only: Any) -> Oldest:
     """
 
     def oldest(now: datetime) -> datetime | None:
-        rows = model._default_manager.filter(**only, **{f"{column}__lte": now}).order_by(column)
+        rows = model._base_manager.filter(**only, **{f"{column}__lte": now}).order_by(column)
         return rows.values_list(column, flat=True).first()
 
     return oldest

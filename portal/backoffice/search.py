@@ -103,8 +103,8 @@ def _find_orders(term: str) -> Iterator[tuple[str, Sequence[UUID]]]:
         led = Checkout.objects.filter(lead__in=people).order_by("-created_at")
         yield "lead’s number", list(led.values_list("pk", flat=True)[:MAXIMUM])
         for shares in (
-            PaymentRequest.objects.filter(mate__in=people),
-            PaymentRequest.objects.filter(phone=term),
+            PaymentRequest.every.filter(mate__in=people),
+            PaymentRequest.every.filter(phone=term),
         ):
             yield "mate’s number", list(shares.values_list("checkout", flat=True)[:MAXIMUM])
         return
@@ -138,7 +138,7 @@ def _find_by_uuid(uuid: UUID) -> Iterator[tuple[str, Sequence[UUID]]]:
 
 def _find_by_key(uuid: UUID) -> Iterator[tuple[str, Sequence[UUID]]]:
     for by, model, key, order in KEYS:
-        rows = model._default_manager.filter(**{key: uuid}).order_by()
+        rows = model._base_manager.filter(**{key: uuid}).order_by()
         yield by, [found for found in rows.values_list(order, flat=True) if found is not None]
 
 

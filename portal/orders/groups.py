@@ -79,7 +79,6 @@ def read_figures(merchant: Merchant, currency: str, begin: datetime, end: dateti
         paid_amount=Sum("amount", filter=is_paid),
     )
     opted_in = OptIn.objects.filter(checkout_uuid__in=orders.values("pk"), share_uuid__isnull=False)
-    amounts = orders.annotate(low=Min("payment_requests__amount"), high=Max("payment_requests__amount"))
     return GroupFigures(
         orders=orders.count(),
         asked=sums["asked"],
@@ -87,8 +86,16 @@ def read_figures(merchant: Merchant, currency: str, begin: datetime, end: dateti
         asked_amount=sums["asked_amount"] or 0,
         paid_amount=sums["paid_amount"] or 0,
         opted_in=opted_in.values("share_uuid").distinct().count(),
-        equal=amounts.filter(low=F("high")).count(),
+        equal=_count_equal(orders),
     )
+
+
+def _count_equal(orders: QuerySet[Checkout]) -> int:
+    """Return how many of the orders have shares of one amount."""
+    current = Q(payment_requests__replaced_at=None)
+    low = Min("payment_requests__amount", filter=current)
+    high = Max("payment_requests__amount", filter=current)
+    return orders.annotate(low=low, high=high).filter(low=F("high")).count()
 
 
 def picture_of_shares(merchant: Merchant, picture: Picture) -> Picture:

@@ -1,6 +1,6 @@
 """Orders that the sandbox makes for a merchant: one for each run of a case, and one that a person pays by hand.
 
-Their ids begin with MADE_PREFIX, so that the merchant's server can tell them from its shop's orders.
+Their ids begin with MADE_PREFIX, so that the merchant's server knows which orders are not its shop's.
 """
 
 from datetime import timedelta

@@ -183,7 +183,12 @@ def repeat_all(shop: Shop) -> None:
         refunds = merchant.awaited(uuid, "refunded", within=20)["refunds"]
         assert [refund["merchant_refund_ref"] for refund in refunds] == [ref]
     for uuid in shop.before["reimburse"]:
-        assert merchant.read(uuid)["shares"] == {"count": 1, "paid_count": 1, "paid_amount": 2000}
+        assert merchant.read(uuid)["shares"] == {
+            "count": 1,
+            "pledged_count": 0,
+            "paid_count": 1,
+            "paid_amount": 2000,
+        }
     for uuid in shop.before["pay alone"]:
         answer = merchant.post(f"checkouts/{uuid}/capture", {})
         assert answer.status_code == 409 and answer.json()["error"]["code"] == "not_capturable"

@@ -60,7 +60,7 @@ class NewestRowsFilter(admin.ChoicesFieldListFilter):
 def limit_to_newest(request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
     """Limit a list to the newest rows of its model or, in a list of one merchant, of this merchant."""
     merchant_uuid = _merchant_uuid(request)
-    rows = queryset.model._default_manager.order_by("-pk")
+    rows = queryset.model._base_manager.order_by("-pk")
     if merchant_uuid is not None:
         rows = rows.filter(merchant=merchant_uuid)
     oldest = rows.values_list("pk", flat=True)[NEWEST_SEARCHED : NEWEST_SEARCHED + 1].first()
@@ -96,7 +96,7 @@ class MerchantFilter(admin.SimpleListFilter):
         merchant_uuid = _merchant_uuid(request)
         if merchant_uuid is None:
             return ()
-        merchants = model_admin.model._meta.get_field("merchant").related_model._default_manager
+        merchants = model_admin.model._meta.get_field("merchant").related_model._base_manager
         return [(str(row.pk), str(row)) for row in merchants.filter(pk=merchant_uuid)]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
@@ -136,10 +136,10 @@ def find_exact_matches(
         except ValidationError:
             # The column cannot contain the term. For example, a UUID column cannot contain a word.
             continue
-        rows = model._default_manager.filter(**{path: value})
+        rows = model._base_manager.filter(**{path: value})
         if path.removesuffix("__iexact") in of_each_merchant:
             merchants = model._meta.get_field("merchant").related_model
             # The field is a foreign key, so this is a model, not one of the other types in the stubs.
-            rows = rows.filter(merchant__in=merchants._default_manager.all())  # type: ignore[union-attr]
+            rows = rows.filter(merchant__in=merchants._base_manager.all())  # type: ignore[union-attr]
         found |= set(rows.order_by().values_list("pk", flat=True)[:MAXIMUM])
     return found

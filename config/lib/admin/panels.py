@@ -137,7 +137,7 @@ def other_list_links(
             more = f" ({shown.model._meta.get_field(name).verbose_name})" if len(names) > 1 else ""
             lookups = {f"{name}__exact": row.pk} | _merchant_lookup(row, shown.model)
             if name not in getattr(shown, "uncounted", ()):
-                lists[len(links)] = shown.model._default_manager.filter(**lookups)
+                lists[len(links)] = shown.model._base_manager.filter(**lookups)
             links.append(Link(f"{title}{more}", list_address(label, **lookups)))
     return sorted(_count_links(links, lists) if is_counted and lists else links)
 

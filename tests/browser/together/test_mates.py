@@ -61,7 +61,7 @@ def test_shares_are_asked_for_paid_and_declined(
     for words in ("Said no", "Back on your card", "Amy has not been charged."):
         expect(lea.locator("main")).to_contain_text(words)
     shares = merchant.read(checkout_uuid)["shares"]
-    assert shares == {"count": 2, "paid_count": 1, "paid_amount": 2400}
+    assert shares == {"count": 2, "pledged_count": 0, "paid_count": 1, "paid_amount": 2400}
     service.prove_ledger()
 
 

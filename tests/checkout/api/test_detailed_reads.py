@@ -185,7 +185,12 @@ class TestFields:
         assert mates.settled(first) == "reimbursed"
         mates.pay(second, mates.AMYS)
         mates.pump(unpaid.pk)
-        assert read(api, unpaid)["shares"] == {"count": 3, "paid_count": 2, "paid_amount": 3500}
+        assert read(api, unpaid)["shares"] == {
+            "count": 3,
+            "pledged_count": 0,
+            "paid_count": 2,
+            "paid_amount": 3500,
+        }
 
     @pytest.mark.rule("create.answer")
     def test_of_a_creation_are_those_of_the_specification(self, api: Api) -> None:

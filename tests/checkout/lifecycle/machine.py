@@ -23,7 +23,8 @@ from checkout import (
     tasks,
 )
 from checkout.api import detailed_reads
-from checkout.models import Change, PaymentRequest
+from checkout.group import pledging
+from checkout.models import Change, Checkout, PaymentRequest
 from checkout.syncing import notifications
 from config.lib import clock
 from payments.models import Discrepancy, Inquiry, Merchant, Operation, Payment
@@ -45,6 +46,7 @@ REFUSALS = (
 UNCLEAR = (captures.OutcomeUnknown, captures.ProviderRefused, CallerDied)
 # How many seconds pass in each step after the last event. Abandoned payments are the last to end.
 TO_REST = (11, 4, 15, 60, 60, 650, 650, 3700, 90_000, 700, 700)
+ALL_ACTS = ["pledge", "authorize", "capture"]
 scripts = st.lists(st.sampled_from(Happens), max_size=2)
 
 
@@ -78,7 +80,7 @@ class Lifecycle(RuleBasedStateMachine):
     @rule(
         target=checkouts,
         minutes=st.none() | st.integers(2, 90),
-        acts=st.sampled_from([[], ["authorize"], ["authorize", "capture"]]),
+        acts=st.sampled_from([[], ["pledge"], ["authorize"], ["authorize", "capture"], ALL_ACTS]),
         script=scripts,
         is_refunded=st.booleans(),
         shares=st.sampled_from([[], [9000], [2000, 3000]]),
@@ -95,13 +97,48 @@ class Lifecycle(RuleBasedStateMachine):
         expiry = clock.now() + timedelta(minutes=minutes) if minutes else None
         checkout = factories.checkout(self.merchant, merchant_expires_at=expiry)
         self.states[checkout.pk] = "created"
-        mates.split(checkout, *shares)
+        with contextlib.suppress(mate_shares.TooLateToCollect):
+            mates.split(checkout, *shares, everyone_first="pledge" in acts)
         for act in acts:
             faults = script if act == acts[-1] else []
-            {"authorize": self.authorize, "capture": self.capture}[act](checkout.pk, faults)
+            {"pledge": self.pledge, "authorize": self.authorize, "capture": self.capture}[act](
+                checkout.pk, faults
+            )
         if is_refunded and self.states[checkout.pk] == "captured":
             self.refund(checkout.pk, f"r-{len(self.refs) + 1}")
         return checkout.pk
+
+    @rule(checkout=checkouts, script=scripts)
+    def pledge(self, checkout: UUID, script: list[Happens]) -> None:
+        """Let a mate pledge the first open share of an unpaid order."""
+        rows = PaymentRequest.objects.filter(checkout=checkout, checkout__status="created", status="open")
+        share = rows.order_by("pk").first()
+        if share is None:
+            return
+        self._script(script)
+        card, mate = CardUse(f"tok_{uuid4()}"), factories.CustomerFactory.create()
+        _is_refused(partial(mate_shares.pay, share.pk, card=card, mate=mate, cause=CAUSE))
+        assert {move[1:] for move in self._moves()} <= reference.BY_THEMSELVES
+
+    @rule(which=st.integers(0, 9), is_lead=st.booleans())
+    def end_pledge(self, which: int, is_lead: bool) -> None:
+        """Let a mate withdraw, or the lead keep the share."""
+        rows = list(PaymentRequest.objects.filter(checkout__in=self.states, status="pledged").order_by("pk"))
+        if not rows:
+            return
+        share = rows[which % len(rows)]
+        withdraw = partial(pledging.withdraw, share.pk, mate=share.mate_id or uuid4())
+        is_refused = _is_refused(partial(mate_shares.cancel, share.pk) if is_lead else withdraw)
+        assert not (is_lead and is_refused)
+        assert {move[1:] for move in self._moves()} <= reference.BY_THEMSELVES
+
+    @rule(checkout=checkouts, amounts=st.sampled_from([[], [2000], [2000, 3000], [1000, 1000, 1000]]))
+    def split_again(self, checkout: UUID, amounts: list[int]) -> None:
+        """Let the lead change the split, so that some pledges end."""
+        wanted = [mate_shares.Share(amount) for amount in amounts]
+        lead = Checkout.objects.values_list("lead", flat=True).get(pk=checkout)
+        _is_refused(lambda: mate_shares.split(checkout, wanted, lead=lead, everyone_first=True))
+        assert self._moves() == []
 
     @rule(checkout=checkouts, script=scripts)
     def authorize(self, checkout: UUID, script: list[Happens]) -> None:
@@ -131,7 +168,7 @@ class Lifecycle(RuleBasedStateMachine):
         share = self._opened(which)
         if share is None:
             return
-        is_free = self.states[share.checkout_id] == "captured" and share.status == "open"
+        is_free = self.states[share.checkout_id] in ("created", "captured") and share.status == "open"
         is_late = share.expires_at is None or share.expires_at <= clock.now()
         self._script(script)
         card, mate = CardUse(f"tok_{uuid4()}"), factories.CustomerFactory.create()

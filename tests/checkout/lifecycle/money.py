@@ -67,11 +67,18 @@ class Money(RuleBasedStateMachine):
             connection.run_on_commit = []
             restore_guard._is_open.read_anew()
 
-    @initialize(shares=st.sampled_from([[], [3000], [2000, 3000], [9000]]), card=CARDS)
-    def begin(self, shares: list[int], card: str) -> None:
+    @initialize(
+        shares=st.sampled_from([[], [3000], [2000, 3000], [9000]]),
+        card=CARDS,
+        pledges=st.lists(CARDS, max_size=2),
+    )
+    def begin(self, shares: list[int], card: str, pledges: list[str]) -> None:
         self.bank.begin()
         order = factories.checkout(self.merchant)
-        mates.split(order, *shares)
+        asked = mates.split(order, *shares, everyone_first=bool(pledges))
+        for share, mates_card in zip(asked, pledges, strict=False):
+            mate = factories.CustomerFactory.create()
+            mate_shares.pay(share.pk, card=self._card(mates_card, share.pk), mate=mate, cause=CAUSE)
         lead = factories.CustomerFactory.create()
         authorizations.authorize(order.pk, card=self._card(card, order.pk), lead=lead, cause=CAUSE)
         captures.capture(self.merchant, order.pk, cause=CAUSE)

@@ -143,7 +143,7 @@ def _check_money(states: Mapping[UUID, str], bank: ScriptedProvider) -> None:
 def is_at_rest() -> bool:
     """Return whether no operation is open and every checkout and share has ended."""
     waiting = Checkout.objects.exclude(status__in=AT_REST)
-    owed = PaymentRequest.objects.filter(status__in=["paying", "paid"])
+    owed = PaymentRequest.objects.filter(status__in=["pledged", "paying", "paid"])
     return not (Operation.objects.filter(ended_at=None).exists() or waiting.exists() or owed.exists())
 
 

@@ -85,7 +85,7 @@ class TestShares:
             (2000, "draft"),
             (3000, "draft"),
         ]
-        assert shown["shares"] == {"count": 2, "paid_count": 0, "paid_amount": 0}
+        assert shown["shares"] == {"count": 2, "pledged_count": 0, "paid_count": 0, "paid_amount": 0}
 
     @pytest.mark.parametrize(
         "shares",

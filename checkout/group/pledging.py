@@ -1,0 +1,65 @@
+"""Ends pledges on behalf of a mate, of an operator who stops a merchant, and of a person's erasure.
+
+Rules pledge.withdraw, pledge.ends.
+"""
+
+from uuid import UUID
+
+from django.db import transaction
+
+from checkout import expiry, mate_shares, pledges
+from checkout.mate_shares import ShareNotOpen
+from checkout.models import Checkout, PaymentRequest
+from checkout.states import OperationInProgress, ShareStatus, Status
+from payments import open_operations, operator_stops
+
+BATCH = 200  # maximum number of orders in one run of the pump
+
+
+def withdraw(share_uuid: UUID, *, mate: UUID) -> PaymentRequest:
+    """End a mate's pledge at the mate's request. An open share is returned unchanged.
+
+    Raises ShareNotOpen if the share is no pledge of this mate, and OperationInProgress while the lead's card
+    is being asked or held. Rule pledge.withdraw.
+    """
+    with transaction.atomic(durable=True):
+        share, checkout = mate_shares.lock_share(share_uuid)
+        expiry.expire_if_due(checkout, checkout.locked_at)
+        share.refresh_from_db(fields=["status"])
+        if share.mate_id != mate or share.status not in (ShareStatus.PLEDGED, ShareStatus.OPEN):
+            raise ShareNotOpen(share.status)
+        if checkout.status != Status.CREATED or open_operations.open_operation(checkout.pk) is not None:
+            raise OperationInProgress
+        if share.status == ShareStatus.PLEDGED:
+            pledges.end_pledge(share, checkout.locked_at)
+            checkout.touch()
+    return share
+
+
+def orders_of_stopped_merchants() -> list[tuple[UUID, UUID]]:
+    """Return merchant and id of orders that have pledges although an operator has stopped their merchant."""
+    stopped = operator_stops.stopped_merchants()
+    if not stopped:
+        return []
+    rows = Checkout.objects.filter(payment_requests__status=ShareStatus.PLEDGED)
+    if None not in stopped:
+        rows = rows.filter(merchant__in=stopped)
+    return list(rows.values_list("merchant", "pk").distinct()[:BATCH])
+
+
+def end_of_stopped_merchant(checkout_uuid: UUID) -> None:
+    """End the pledges of an order, unless its merchant is no longer stopped."""
+    with transaction.atomic(durable=True):
+        checkout = Checkout.objects.locked(checkout_uuid)
+        if operator_stops.is_stopped(checkout.merchant_id):
+            pledges.end_all(checkout, checkout.locked_at)
+            checkout.touch()
+
+
+def end_of_mate(customer_uuid: UUID) -> None:
+    """End the pledges of a mate who is being erased. Call it in a transaction."""
+    mine = PaymentRequest.objects.filter(mate=customer_uuid, status=ShareStatus.PLEDGED)
+    for share_uuid in mine.values_list("pk", flat=True):
+        share, checkout = mate_shares.lock_share(share_uuid)
+        if share.status == ShareStatus.PLEDGED and share.mate_id == customer_uuid:
+            pledges.end_pledge(share, checkout.locked_at)

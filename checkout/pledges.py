@@ -1,0 +1,161 @@
+"""Pledges: a mate's card is held for a share before the lead pays (rules pledge.*).
+
+A pledge is a share with the status `pledged`. Its hold is the live payment of the share. Every function must be
+called with the checkouts locked.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from checkout.models import NO_CLAIM, Checkout, LeadTold, PaymentRequest
+from checkout.settling import FINISH_OPERATIONS
+from checkout.states import PLEDGEABLE, ShareStatus, Status
+from config.lib import wakeup
+from payments import open_operations, operator_stops, planning
+from payments.cause import PUMP
+from payments.models import Operation, Payment
+
+MIN_TIME_LEFT = timedelta(
+    minutes=10
+)  # the lead can get everyone in first while at least this much time is left
+NOT_PLEDGED = "pledge_ended"  # decline reason of a hold that is released because its pledge ended
+
+
+def can_collect(checkout: Checkout, now: datetime) -> bool:
+    """Return whether the lead can choose to get everyone in first: the order stays payable for long enough."""
+    return checkout.status == Status.CREATED and checkout.payable_until - now >= MIN_TIME_LEFT
+
+
+def is_waiting(checkout: Checkout) -> bool:
+    """Return whether the order can have pledges: it is unpaid or held, and its merchant is not stopped."""
+    return checkout.status in PLEDGEABLE and not operator_stops.is_stopped(checkout.merchant_id)
+
+
+def open_links(checkout: Checkout) -> None:
+    """Open the links of an unpaid order, so that mates can pledge until the order expires."""
+    drafts = checkout.payment_requests.filter(status=ShareStatus.DRAFT)
+    drafts.update(status=ShareStatus.OPEN, expires_at=checkout.payable_until)
+
+
+def record_pledge(checkout: Checkout, share: PaymentRequest, now: datetime) -> None:
+    """Mark a share as pledged, because the mate's card is held. Tell the lead if everyone is in."""
+    share.move(ShareStatus.PLEDGED)
+    if not checkout.payment_requests.exclude(status=ShareStatus.CANCELLED).exclude(
+        status=ShareStatus.PLEDGED
+    ):
+        LeadTold.put(checkout, LeadTold.Kind.ALL_IN, now)
+
+
+def end_pledge(share: PaymentRequest, now: datetime) -> None:
+    """End a pledge: release its hold, and open the share for others."""
+    live = open_operations.live_payment(share.pk)
+    if live is not None:
+        release_holds([live.payment], now)
+    share.move(ShareStatus.OPEN, **NO_CLAIM)
+
+
+def release_holds(payments: Sequence[Payment], now: datetime) -> None:
+    """Give up the cards of pledges that have ended, and plan the release of their holds."""
+    ids = [payment.pk for payment in payments]
+    Payment.objects.filter(pk__in=ids, decline_reason="").update(decline_reason=NOT_PLEDGED)
+    for payment in payments:
+        open_operations.abandon_payment(payment, now)
+    if planning.plan_release(ids, now=now):
+        wakeup.wake_after_commit(FINISH_OPERATIONS)
+
+
+def end_with_orders(checkouts: Sequence[Checkout], now: datetime) -> None:
+    """Cancel the unpaid shares of orders that have ended without a capture, and release the holds for them.
+
+    A share whose card is being asked is cancelled once the card has answered.
+    """
+    split = [checkout.pk for checkout in checkouts if checkout.has_mates]
+    if not split:
+        return
+    rows = PaymentRequest.objects.filter(checkout__in=split)
+    pledged = list(rows.filter(status=ShareStatus.PLEDGED).values_list("pk", flat=True))
+    if pledged:
+        release_holds(list(Payment.objects.filter(subject__in=pledged, is_live=True)), now)
+        rows.filter(pk__in=pledged).update(status=ShareStatus.OPEN)
+    unpaid = rows.filter(status__in=[ShareStatus.DRAFT, ShareStatus.OPEN])
+    unpaid.update(status=ShareStatus.CANCELLED, ended_at=now, **NO_CLAIM)
+
+
+def end_all(checkout: Checkout, now: datetime) -> None:
+    """End all pledges of an order."""
+    for share in checkout.payment_requests.filter(status=ShareStatus.PLEDGED):
+        end_pledge(share, now)
+
+
+def end_those_of_lead(checkout: Checkout, now: datetime) -> None:
+    """End the pledges of a held order that were made with the lead's own number or card (rule pledge.lead)."""
+    if not checkout.has_mates:
+        return
+    for share in checkout.payment_requests.filter(status=ShareStatus.PLEDGED):
+        live = open_operations.live_payment(share.pk)
+        if share.mate_id == checkout.lead_id or (live and is_leads_card(checkout, live.payment)):
+            end_pledge(share, now)
+
+
+def is_leads_card(checkout: Checkout, payment: Payment) -> bool:
+    """Return whether a mate's payment uses the card with which the lead paid."""
+    lead = checkout.payment
+    return lead is not None and lead.card_fingerprint == payment.card_fingerprint != ""
+
+
+def capture_all(checkout: Checkout, now: datetime) -> None:
+    """Plan the capture of each pledge of an order that has just been captured."""
+    end_those_of_lead(checkout, now)
+    pledged = list(checkout.payment_requests.filter(status=ShareStatus.PLEDGED))
+    for share in pledged:
+        share.move(ShareStatus.PAYING)
+    if pledged:
+        holds = Payment.objects.filter(subject__in=[share.pk for share in pledged], is_live=True)
+        planning.plan_operations(
+            sorted(holds.values_list("pk", flat=True)), Operation.Kind.CAPTURE, now=now, cause=PUMP
+        )
+        wakeup.wake_after_commit(FINISH_OPERATIONS)
+
+
+def was_pledged(checkout: Checkout, payment: Payment) -> bool:
+    """Return whether a share's payment began before the order was captured."""
+    return checkout.captured_at is not None and payment.created_at < checkout.captured_at
+
+
+def replace_share(share: PaymentRequest, now: datetime) -> None:
+    """Take a share out of the current split, because a newer split replaces it.
+
+    A share whose link was never open is deleted. A hold for any other share is released.
+    """
+    if share.status == ShareStatus.DRAFT:
+        share.delete()
+        return
+    _end_payment(share, now)
+    if share.status != ShareStatus.CANCELLED:
+        share.move(ShareStatus.CANCELLED, ended_at=now)
+    share.replaced_at = now
+    share.save(update_fields=["replaced_at"])
+
+
+def change_amount(share: PaymentRequest, amount: int, now: datetime) -> None:
+    """Ask for another amount at the same link. A hold for the earlier amount is released."""
+    _end_payment(share, now)
+    share.amount = amount
+    share.save(update_fields=["amount"])
+
+
+def _end_payment(share: PaymentRequest, now: datetime) -> None:
+    """End the pledge of a share, or the payment with which a mate is about to pledge."""
+    live = open_operations.live_payment(share.pk)
+    if live is not None:
+        _give_up(live.payment, live.open_uuid is not None, now)
+    if share.status in (ShareStatus.PLEDGED, ShareStatus.PAYING):
+        share.move(ShareStatus.OPEN, **NO_CLAIM)
+
+
+def _give_up(payment: Payment, is_asked: bool, now: datetime) -> None:
+    """Give up a card. If the bank is being asked, its hold is released once the bank has answered."""
+    if is_asked:
+        open_operations.abandon_payment(payment, now)
+    else:
+        release_holds([payment], now)
