@@ -18,7 +18,7 @@ from django_htmx.http import HttpResponseClientRedirect
 from checkout import current_checkouts, refunds, settling
 from checkout.customers import prefills
 from checkout.models import Checkout, CheckoutQuerySet, Customer, PaymentRequest, ReplacedLink
-from checkout.states import PAID, SHARE_PAID, ShareStatus, Status
+from checkout.states import PAID, PLEDGEABLE, SHARE_PAID, ShareStatus, Status
 from config.lib import clock, crypto
 from config.lib.prepared import Prepared
 from hosted_page import language, payer
@@ -57,7 +57,12 @@ class PaymentTarget:
         if self.share is None:
             return self.checkout.status == Status.CREATED
         is_open = self.share.status in (ShareStatus.OPEN, ShareStatus.PAYING)
-        return is_open and self.checkout.status == Status.CAPTURED
+        return is_open and self.checkout.status in (Status.CREATED, Status.CAPTURED)
+
+    @property
+    def is_pledge(self) -> bool:
+        """Whether the share's card is only held until the lead has paid."""
+        return self.share is not None and self.checkout.status in PLEDGEABLE
 
     @property
     def may_sign_in(self) -> bool:

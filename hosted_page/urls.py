@@ -47,6 +47,7 @@ OF_MATE: dict[str, View] = {
     "receipt": mate_views.receipt,
     "decline": mate_views.decline,
     "reconsider": mate_views.reconsider,
+    "withdraw": mate_views.withdraw,
 }
 
 

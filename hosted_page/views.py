@@ -21,7 +21,7 @@ from checkout.models import Checkout
 from checkout.states import Status
 from config.lib.web import address
 from hosted_page import brand, payer, rendering
-from hosted_page.group import bill, bill_lines, group_link
+from hosted_page.group import bill, bill_lines, collecting, group_link
 from hosted_page.opt_in import box
 from hosted_page.payment_target import PaymentTarget, for_form, for_page, wants_part
 from hosted_page.status import order_status, receipt_sms
@@ -71,7 +71,9 @@ def show_page(request: HttpRequest, target: PaymentTarget, refused: FormErrors =
         target.checkout, now=current_checkouts.read_at(target.checkout), is_lead=signed_in
     )
     if found is None:
-        return HttpResponseClientRefresh() if wants_part(request) else _next_step(request, target)
+        return _next_step(request, target)
+    if collecting.COLLECTING in request.GET and wants_part(request):
+        return HttpResponseClientRefresh()  # the open page still says that the lead waits for mates
     if not signed_in and sign_in.should_show_sign_in(request, target):
         return sign_in.show_sign_in(request, target)
     response = (
@@ -92,13 +94,19 @@ def _show_to_lead(
     if found.state in ("confirmed", "refund_failed") and target.checkout.has_mates:
         return _show_bill(request, target, found, refused)
     held = bill.bill_of(target.checkout) if found.state == "held" else None
-    if held is not None and held.has_begun:
+    if held is not None and _was_captured(target.checkout, held):
         return HttpResponseClientRefresh() if wants_part(request) else target.go()
     own = _lead_context(request, target, found, refused) | {
         "bill": held,
         **_frame_context(request, target, found),
     }
     return rendering.show_status(request, target, found, own, is_refused=refused != NO_ERRORS)
+
+
+def _was_captured(checkout: Checkout, held: bill.Bill) -> bool:
+    """Return whether the order was captured after it was read. Its links then end later than the time to pay."""
+    ends = (share.expires_at for share in held.shares)
+    return any(end is not None and end > checkout.payable_until for end in ends)
 
 
 def _show_to_others(
@@ -163,6 +171,11 @@ def _next_step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     The steps after the sign-in have their own addresses, so that the browser's Back button works.
     """
     customer_uuid = payer.customer_of(request, target.subject)
+    shares = current_checkouts.shares_of(target.checkout)
+    if customer_uuid == target.checkout.lead_id is not None and collecting.is_collecting(shares):
+        return collecting.show_collecting(request, target, shares)
+    if wants_part(request):
+        return HttpResponseClientRefresh()
     if customer_uuid is None:
         return sign_in.show_sign_in(request, target)
     if customer_uuid != target.checkout.lead_id:

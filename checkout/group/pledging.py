@@ -28,12 +28,17 @@ def withdraw(share_uuid: UUID, *, mate: UUID) -> PaymentRequest:
         share.refresh_from_db(fields=["status"])
         if share.mate_id != mate or share.status not in (ShareStatus.PLEDGED, ShareStatus.OPEN):
             raise ShareNotOpen(share.status)
-        if checkout.status != Status.CREATED or open_operations.open_operation(checkout.pk) is not None:
+        if not may_withdraw(checkout):
             raise OperationInProgress
         if share.status == ShareStatus.PLEDGED:
             pledges.end_pledge(share, checkout.locked_at)
             checkout.touch()
     return share
+
+
+def may_withdraw(checkout: Checkout) -> bool:
+    """Return whether mates can withdraw now: the lead's card is neither being asked nor held."""
+    return checkout.status == Status.CREATED and open_operations.open_operation(checkout.pk) is None
 
 
 def orders_of_stopped_merchants() -> list[tuple[UUID, UUID]]:

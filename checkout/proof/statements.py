@@ -276,9 +276,8 @@ INVARIANTS = (
             SELECT 1 FROM payments_operation o JOIN checkout_checkout c ON c.id = p.checkout_uuid
             WHERE o.payment_id = p.id AND o.ended_at IS NULL
               AND (o.kind = 'void' OR c.status IN ('captured', 'refunding')))
-          AND NOT EXISTS (
-            SELECT 1 FROM checkout_paymentrequest s
-            WHERE s.id = p.subject AND s.status = 'pledged' AND p.abandoned_at IS NULL)""",
+          AND (p.abandoned_at IS NOT NULL OR 'pledged' IS DISTINCT FROM (
+            SELECT s.status FROM checkout_paymentrequest s WHERE s.id = p.subject))""",
     ),
     Invariant(
         kinds.LEDGER_PLEDGE,

@@ -134,11 +134,6 @@ class Bill:
         return all(share.status in SHARE_PAID for share in self.shares)
 
     @property
-    def has_begun(self) -> bool:
-        """Whether the shares have left the draft state, because the order was captured."""
-        return any(line.status not in ("", ShareStatus.DRAFT) for line in self.lines)
-
-    @property
     def badge(self) -> str:
         """Status of the order in words."""
         return _("Everyone has paid") if self.is_settled else _("Confirmed and paid")

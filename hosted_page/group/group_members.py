@@ -15,7 +15,7 @@ from hosted_page import share_bar, summary
 from hosted_page.payment_target import lead_name
 from payments import money
 
-LEAD, PAID, TAKEN, SENT, FREE = "lead", "paid", "taken", "sent", "free"
+LEAD, PAID, PLEDGED, TAKEN, SENT, FREE = "lead", "paid", "pledged", "taken", "sent", "free"
 # The smallest width, in per cent of the bar, that has room for a letter.
 ROOM = 6
 # The mates have the colours 2 to 6, in the order of their shares. The sixth mate has colour 2 again.
@@ -134,7 +134,9 @@ def _visible_state(share: PaymentRequest, now: datetime) -> str:
     """
     if share.status in SHARE_PAID:
         return PAID
-    if share.status not in (ShareStatus.OPEN, ShareStatus.PLEDGED, ShareStatus.PAYING):
+    if share.status == ShareStatus.PLEDGED:
+        return PLEDGED
+    if share.status not in (ShareStatus.OPEN, ShareStatus.PAYING):
         return LEAD
     if share_claims.is_free(share, now):
         return FREE

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_POST, require_safe
 
-from checkout import current_checkouts, mate_shares, refunds, settling
+from checkout import current_checkouts, mate_shares, pledges, refunds, settling
 from checkout.group import share_claims
 from checkout.mate_shares import ShareNotOpen
 from checkout.models import Checkout, PaymentRequest
@@ -133,6 +133,7 @@ def _page_context(group: Group, bill: GroupBill, shares: Sequence[PaymentRequest
         "name": group.name,
         "bill": bill,
         "closed": None if is_open else shown,
+        "is_pledge": situation == Situation.COLLECTING,
         "failed": shown.paragraphs[0] if is_open and shown.paragraphs else "",
         "take_action": group.path("take"),
         "group_path": group.path(),
@@ -160,7 +161,12 @@ def _own_page(request: HttpRequest, group: Group, shares: Sequence[PaymentReques
     if request.GET:
         return ""
     for share in shares:
-        has_paid = share.status in (*SHARE_PAID, ShareStatus.PAYING, ShareStatus.REFUNDED)
+        has_paid = share.status in (
+            *SHARE_PAID,
+            ShareStatus.PLEDGED,
+            ShareStatus.PAYING,
+            ShareStatus.REFUNDED,
+        )
         if has_paid and share.mate_id is not None and payer.customer_of(request, share.pk) == share.mate_id:
             return _share_path(group, share.position)
     return ""
@@ -198,7 +204,7 @@ def _bill_of(request: HttpRequest, group: Group, shares: Sequence[PaymentRequest
 def _situation(group: Group, bill: GroupBill) -> Situation:
     """Return where the order's money is, or why no share can be taken. Rule group.opens."""
     if group.checkout.status != Status.CAPTURED:
-        return SITUATIONS[Status(group.checkout.status)]
+        return Situation.COLLECTING if _collects(group, bill) else SITUATIONS[Status(group.checkout.status)]
     dispute = disputes.blocking_dispute_of_row(group.checkout)
     if dispute is not None:
         is_lost = dispute.status == Dispute.Status.LOST
@@ -213,6 +219,12 @@ def _situation(group: Group, bill: GroupBill) -> Situation:
         return Situation.ALL_PAID
     by_others = settling.is_refunded_by_others(group.checkout.pk)
     return Situation.REFUNDED_OUTSIDE if by_others else Situation.NOT_ASKED
+
+
+def _collects(group: Group, bill: GroupBill) -> bool:
+    """Return whether the order is unpaid and has a share that a mate can pledge."""
+    is_free = bool(bill.of(group_members.FREE) or bill.of(group_members.SENT))
+    return is_free and group.checkout.status == Status.CREATED and pledges.is_waiting(group.checkout)
 
 
 def _page_notice(

@@ -82,6 +82,8 @@ def _render(
         **_summary_during_dispute(target),
         "place_to": _("{name}’s card").format(name=lead_name(target.checkout)),
         "reconsider": _reconsider_context(target),
+        "withdraw_action": target.address("withdraw"),
+        "lead": lead_name(target.checkout),
         "stay": sign_in_extension.notice_on_status_page(request, target),
         "box": box.box_context(request, target, refused.tick) if found.state == "share_paid" else None,
     }

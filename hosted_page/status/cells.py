@@ -35,6 +35,7 @@ class Situation(StrEnum):
     """Where the money of the order is, or the money of the share while a card is paying it."""
 
     UNPAID = "the order is not paid"
+    COLLECTING = "the lead gets everyone in first"
     SUSPENDED = "the shop cannot take payments"
     CONFIRM = "the bank asks the payer to confirm"
     CHECKING = "the bank has not answered yet"

@@ -40,6 +40,7 @@ class PageStatus:
     auto_return: bool = False
     action_url: str = ""
     may_change_card: bool = False
+    may_withdraw: bool | None = None  # None if the page is not of a pledge
     receipt: Receipt | None = None
     refund: RefundBill | None = None
 

@@ -4,6 +4,7 @@ from datetime import datetime
 from uuid import UUID
 
 from checkout import refunds, settling
+from checkout.group import pledging
 from checkout.models import PaymentRequest
 from checkout.settling.cards import Accounts
 from checkout.states import ShareStatus, Status
@@ -60,10 +61,10 @@ class _ShareView:
         match self.share.status:
             case ShareStatus.DRAFT:
                 return self._show(SITUATIONS[Status(self.checkout.status)], Viewer.HOLDER)
-            case ShareStatus.OPEN if self.checkout.status != Status.CAPTURED:
-                return self._show(Situation.REFUNDING, Viewer.HOLDER)
-            case ShareStatus.OPEN:
+            case ShareStatus.OPEN if self.target.is_payable:
                 return self._open_page()
+            case ShareStatus.OPEN:
+                return self._show(SITUATIONS[Status(self.checkout.status)], Viewer.HOLDER)
             case ShareStatus.PLEDGED:
                 return self._pledged_page()
             case ShareStatus.PAYING:
@@ -79,7 +80,8 @@ class _ShareView:
         if disputes.blocking_dispute(self.checkout.pk) is not None:
             return self._show(Situation.DISPUTED, Viewer.HOLDER)
         if operator_stops.is_stopped(self.checkout.merchant_id):
-            return self._show(Situation.SUSPENDED, Viewer.HOLDER)
+            is_paid = self.checkout.status == Status.CAPTURED
+            return self._show(Situation.SUSPENDED if is_paid else Situation.UNPAID, Viewer.HOLDER)
         return None
 
     def _show(self, situation: Situation, viewer: Viewer) -> PageStatus:
@@ -104,7 +106,9 @@ class _ShareView:
             return self._show(Situation.PLEDGED, Viewer.PAY_LINK)
         live = open_operations.live_payment(self.share.pk)
         card = summary.card_in_words(live.payment if live else None, is_theirs=True)
-        return page_of(Situation.PLEDGED, Viewer.HOLDER, self._values(Situation.PLEDGED) | {"card": card})
+        shown = page_of(Situation.PLEDGED, Viewer.HOLDER, self._values(Situation.PLEDGED) | {"card": card})
+        shown.may_withdraw = pledging.may_withdraw(self.checkout)
+        return shown
 
     def _paying_page(self) -> PageStatus:
         """Return the page of a share that a card is paying."""

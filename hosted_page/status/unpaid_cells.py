@@ -36,6 +36,11 @@ def _waiting_row(own: Cell, others: Cell) -> Row:
 
 UNPAID: dict[Situation, Row] = {
     S.UNPAID: {V.LEAD: step(_("Pay by card")), V.ORDER_LINK: step(_("Sign in")), **NOT_OPEN_YET},
+    S.COLLECTING: {
+        V.LEAD: step(_("Pay by card")),
+        V.HOLDER: step(_("Hold my share on my card")),
+        V.GROUP_LINK: step(_("Take a share")),
+    },
     S.SUSPENDED: {
         **dict.fromkeys(
             (V.LEAD, V.ORDER_LINK),
@@ -121,6 +126,7 @@ UNPAID: dict[Situation, Row] = {
                 _("We take it if {name} pays by <strong>{until}</strong> and {shop} confirms."),
                 _("Otherwise we release it."),
             ),
+            action=_("Withdraw"),
         ),
         V.PAY_LINK: live_cell(
             "pledged",

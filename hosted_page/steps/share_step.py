@@ -29,6 +29,7 @@ def share_context(
         "kept": _claim_context(target, share),
         "box": box.box_context(request, target, wrong),
         "failed_refund": _failed_refund_notice(target),
+        "is_pledge": target.is_pledge,
     }
 
 

@@ -6,11 +6,11 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from checkout import mate_shares, split_amounts
+from checkout import current_checkouts, mate_shares, pledges, split_amounts
 from checkout.authorizations import NotPayable, NotTheLead
 from checkout.models import Checkout
 from checkout.states import OperationInProgress
-from hosted_page import payer, prefill, rendering, share_bar
+from hosted_page import payer, prefill, rendering, share_bar, summary
 from hosted_page.payment_target import PaymentTarget, for_target
 from hosted_page.steps import sign_in_extension, typed_split
 from hosted_page.steps.split_form import REDRAW_BUTTONS, ROWS, Row, SplitForm, clean_short_name
@@ -33,9 +33,12 @@ def split(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 def _save_split(request: HttpRequest, target: PaymentTarget, form: SplitForm) -> HttpResponse:
     try:
         form.write()
+    except mate_shares.TooLateToCollect:
+        form.errors["when"] = _("There is too little time left to get everyone in first.")
+        return _show_split(request, target, form)
     except (NotPayable, NotTheLead, OperationInProgress):
         return target.go()
-    response = target.go("card")
+    response = target.go() if form.gets_everyone_in else target.go("card")
     typed_split.drop(request, response)
     return response
 
@@ -74,6 +77,7 @@ def _split_context(request: HttpRequest, target: PaymentTarget, form: SplitForm)
         "stay": sign_in_extension.extension_notice(request, target),
         "action": target.address("split"),
         "form": form,
+        "first_until": _collect_until(checkout),
         "lines": _mate_lines(form),
         "max_people": max(2, mate_shares.max_people(checkout)),
         "equal": _equal_share(checkout, form.people),
@@ -82,6 +86,13 @@ def _split_context(request: HttpRequest, target: PaymentTarget, form: SplitForm)
         "amount": money.display_for_payer(checkout.amount, checkout.currency),
         "minor": _script_values(checkout),
     }
+
+
+def _collect_until(checkout: Checkout) -> str:
+    """Return until when the lead can pay, "" if there is too little time to get everyone in first."""
+    if not pledges.can_collect(checkout, current_checkouts.read_at(checkout)):
+        return ""
+    return summary.short_time(checkout.payable_until, summary.zone_of(checkout))
 
 
 def _excess_amounts(form: SplitForm) -> list[tuple[str, int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from django.http import QueryDict
 from django.utils.formats import number_format
@@ -16,6 +17,7 @@ from checkout.models import Checkout, Customer
 from payments import money
 
 ALL, EQUAL, OWN = "all", "equal", "own"
+FIRST = "first"  # value of `when`: mates pledge before the lead pays
 REDRAW_BUTTONS = frozenset(("add", "names", "show"))  # buttons that only show the form again
 ROWS = 2  # number of mates' lines that are shown at first, for own amounts
 MAX_MATES = split_amounts.MAX_PEOPLE - 1
@@ -67,6 +69,7 @@ class SplitForm:
         self.choice = ALL if ALL in typed.getlist("split") else typed.get("split", "")
         self.typed_people = typed.get("people", "")
         self.your_name = clean_short_name(typed.get("your_name", ""))
+        self.gets_everyone_in = typed.get("when") == FIRST and self.choice != ALL
         self.wants_names = "names" in typed or any(typed.getlist("name"))
         self.errors: dict[str, str] = {}
         names, amounts = typed.getlist("name"), typed.getlist("amount")
@@ -118,15 +121,16 @@ class SplitForm:
     def write(self) -> None:
         """Save the split for the person who was the lead when the order was read.
 
-        Raises NotPayable, NotTheLead, OperationInProgress.
+        Raises NotPayable, NotTheLead, mate_shares.TooLateToCollect, OperationInProgress.
         """
         lead = self.checkout.lead_id
+        how: dict[str, Any] = {"lead": lead, "everyone_first": self.gets_everyone_in}
         if self.choice == OWN:
-            mate_shares.split(self.checkout.pk, self._shares(), lead=lead)
+            mate_shares.split(self.checkout.pk, self._shares(), **how)
         else:
             people = self.people if self.choice == EQUAL else 1
             names = [row.name for row in self.rows]
-            mate_shares.split_equally(self.checkout.pk, people, names=names, lead=lead)
+            mate_shares.split_equally(self.checkout.pk, people, names=names, **how)
         if self.your_name and self.choice != ALL and lead is not None:
             Customer.objects.filter(pk=lead).update(name=self.your_name)
 

@@ -145,6 +145,7 @@ class Story:
         self._refuse_before_capture(paid)
         self._capture_and_refund(paid)
         self._share()
+        self._pledge()
         self._refuse(paid)
         self._cancel()
         self._events(paid)
@@ -197,6 +198,13 @@ class Story:
         self.call("sandbox_advance", "POST", f"/api/sandbox/v1/checkouts/{held}/advance", {"seconds": 60})
         self.call("refund_checkout", "POST", f"checkouts/{held}/refund", refund)
         self.call("read_checkout", "GET", f"checkouts/{held}")
+
+    def _pledge(self) -> None:
+        pledged = self._create()
+        helper = f"/api/sandbox/v1/checkouts/{pledged}"
+        shares = [{"name": "Finn", "amount": 2250}]
+        self.call("sandbox_split", "POST", f"{helper}/split", {"name": "Lea", "shares": shares})
+        self.call("sandbox_pledge_share", "POST", f"{helper}/pledge-share", {"card": "5555555555554444"})
 
     def _share(self) -> None:
         shared = self._create()

@@ -249,6 +249,11 @@ TAMPERINGS = [
         ),
     ),
     Tampering(
+        {"ledger_pledge"},
+        "shared",
+        "UPDATE checkout_paymentrequest SET status = 'pledged' WHERE status = 'open' AND checkout_id = %(checkout)s",
+    ),
+    Tampering(
         {"ledger_authorized_event"},
         "captured",
         "DELETE FROM webhooks_event WHERE checkout_uuid = %(checkout)s",

@@ -1,0 +1,168 @@
+"""The lead's page while mates pledge: who is in, and what the lead would cover by paying now.
+
+Rules pledge.page, pledge.choice.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext, pgettext
+
+from checkout import current_checkouts
+from checkout.models import Checkout, PaymentRequest
+from checkout.states import ShareStatus
+from hosted_page import payer, rendering, summary
+from hosted_page.group import bill_lines, group_link, group_members
+from hosted_page.payment_target import PaymentTarget, wants_part
+from payments import money
+
+COLLECTING = "collecting"  # query parameter of the requests with which the page updates itself
+NOT_IN = (ShareStatus.OPEN, ShareStatus.PAYING)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A mate's share on the lead's page, with the badge that says whether the mate is in."""
+
+    name: str
+    initial: str
+    amount: str
+    person: int
+    look: str
+    tone: str
+    icon: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Parts of the order's amount in minor units: the lead's own, what mates have pledged, and the rest."""
+
+    yours: int
+    pledged: int
+    missing: int
+
+
+def is_collecting(shares: Sequence[PaymentRequest]) -> bool:
+    """Return whether the links of an unpaid order with these shares are open."""
+    return any(share.status != ShareStatus.DRAFT for share in shares)
+
+
+def show_collecting(
+    request: HttpRequest, target: PaymentTarget, shares: Sequence[PaymentRequest]
+) -> HttpResponse:
+    """Show who is in. The page updates itself and keeps the lead signed in."""
+    is_part = wants_part(request)
+    context = _context(target, shares) | {"is_whole": not is_part}
+    response = rendering.render_page(request, target, "_collect" if is_part else "collect", context)
+    payer.prolong(request, response, target.subject)
+    return response
+
+
+def _context(target: PaymentTarget, shares: Sequence[PaymentRequest]) -> dict[str, Any]:
+    checkout, now = target.checkout, current_checkouts.read_at(target.checkout)
+    sums, asked = _sums_of(checkout, shares), [share for share in shares if share.status in _ASKED]
+    count = sum(share.status == ShareStatus.PLEDGED for share in shares)
+    everyone = bool(asked) and count == len(asked)
+    return {
+        "state": f"in-{count}-of-{len(asked)}",
+        "heading": _heading(checkout, sums, count, len(asked)),
+        "sentence": _sentence(checkout, sums, count),
+        "time_left": _time_left(checkout, now),
+        "until": summary.short_time(checkout.payable_until, summary.zone_of(checkout)),
+        "group": group_members.bill_for_claim(checkout, shares, "", now),
+        "sums": _shown_sums(checkout, sums),
+        "lines": [_line(share, checkout, now) for share in shares],
+        "everyone": everyone,
+        "is_first": count > 0,
+        "one_link": group_link.group_link_of(checkout, shares),
+        "poll_url": f"{target.looks_url}&{COLLECTING}=1",
+        "pay_url": target.address("card"),
+        "pay_label": _pay_label(checkout, sums, everyone=everyone),
+        "change_split_url": target.address("split"),
+    }
+
+
+_ASKED = (*NOT_IN, ShareStatus.PLEDGED)
+
+
+def _sums_of(checkout: Checkout, shares: Sequence[PaymentRequest]) -> Sums:
+    pledged = sum(share.amount for share in shares if share.status == ShareStatus.PLEDGED)
+    missing = sum(share.amount for share in shares if share.status in NOT_IN)
+    return Sums(checkout.amount - pledged - missing, pledged, missing)
+
+
+def _heading(checkout: Checkout, sums: Sums, count: int, asked: int) -> str:
+    if count == 0:
+        return _("No one else is in yet")
+    if count < asked:
+        return _("{count} of {asked} mates are in").format(count=count, asked=asked)
+    return _("Everyone’s in. Your share is {amount}").format(amount=_display(checkout, sums.yours))
+
+
+def _sentence(checkout: Checkout, sums: Sums, count: int) -> SafeString:
+    """Return what paying now means for the lead."""
+    if count == 0:
+        return SafeString(
+            _("Share the link. Shares are held on your mates’ cards, and taken only if you pay.")
+        )
+    if sums.missing:
+        words = _("If you pay now, you cover <strong>{amount}</strong> until the others pay.")
+        return format_html(words, amount=_display(checkout, sums.missing))
+    return format_html(
+        _(
+            "Your card is held for the whole <strong>{total}</strong> first. Once {shop} confirms, we take your"
+            " mates’ shares, and <strong>{amount}</strong> goes back to your card."
+        ),
+        total=_display(checkout, checkout.amount),
+        shop=checkout.merchant.name,
+        amount=_display(checkout, sums.pledged),
+    )
+
+
+def _time_left(checkout: Checkout, now: datetime) -> str:
+    minutes = max(0, math.ceil((checkout.payable_until - now).total_seconds() / 60))
+    return ngettext("{count} minute left", "{count} minutes left", minutes).format(count=minutes)
+
+
+def _shown_sums(checkout: Checkout, sums: Sums) -> list[dict[str, str]]:
+    rows = (
+        ("mine", _("Yours"), sums.yours),
+        ("pledged", pgettext("a share", "In"), sums.pledged),
+        ("out", _("Not in yet"), sums.missing),
+    )
+    return [
+        {"look": look, "label": label, "amount": _display(checkout, amount)} for look, label, amount in rows
+    ]
+
+
+def _pay_label(checkout: Checkout, sums: Sums, *, everyone: bool) -> str:
+    if everyone:
+        return _("Pay {amount}, everyone’s in").format(amount=_display(checkout, checkout.amount))
+    if not sums.missing:
+        return _("Pay {amount}").format(amount=_display(checkout, checkout.amount))
+    return _("Pay anyway: you’d cover {amount}").format(amount=_display(checkout, sums.missing))
+
+
+def _line(share: PaymentRequest, checkout: Checkout, now: datetime) -> Line:
+    look, tone, icon, words = bill_lines.LOOK_BY_STATUS[share.status]
+    if share.status == ShareStatus.OPEN:
+        is_claimed = share.is_kept(now)
+        look, tone, icon, words = (
+            bill_lines.CLAIMED_LOOK if is_claimed else ("out", "still", "dashes", _("Not in yet"))
+        )
+    name = share.shown_name or group_members.share_name(share)
+    initial = share.shown_name[:1].upper() or str(share.position)
+    tint, amount = group_members.colour_number(share), _display(checkout, share.amount)
+    return Line(name, initial, amount, tint, look, tone, icon, str(words))
+
+
+def _display(checkout: Checkout, amount: int) -> str:
+    return money.display_for_payer(amount, checkout.currency)

@@ -1,0 +1,201 @@
+"""Everyone in first, on the pages: the lead chooses it, mates pledge, and the lead sees who is in."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from checkout import authorizations, captures, pledges
+from checkout.models import Checkout, PaymentRequest
+from config.lib import clock
+from payments import operator_stops
+from payments.models import Operation
+from payments.provider import CardUse
+from payments.providers.sandbox import bank
+from tests import mates
+from tests.factories import CAUSE
+from tests.hosted_page.browsers import FINN, Mate, Payer, words
+from tests.hosted_page.group.test_group_page import Guest
+from tests.hosted_page.status.test_table import plain
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted")]
+SPLIT: dict[str, Any] = {"split": "own", "name": ["Finn", ""], "amount": ["20", "30"], "your_name": "Lea"}
+LIVE = {"HX-Request": "true"}
+
+
+def share(order: Checkout, position: int) -> PaymentRequest:
+    return order.payment_requests.get(position=position)
+
+
+@pytest.fixture
+def lead(unpaid: Checkout) -> Payer:
+    """Return the browser of Lea, who gets Finn and one more mate in first."""
+    made = Payer(unpaid)
+    made.sign_in()
+    assert "Get everyone in first" in words(made.get("/split"))
+    answer = made.client.post(f"/pay/split?id={unpaid.pk}", SPLIT | {"when": "first"})
+    assert answer["Location"] == f"/pay?id={unpaid.pk}"
+    return made
+
+
+@pytest.fixture
+def finn(lead: Payer) -> Mate:
+    """Return the browser of Finn, who has pledged."""
+    made = Mate(share(lead.checkout, 2))
+    made.pay()
+    assert made.status() == "pledged"
+    return made
+
+
+@pytest.mark.rule("pledge.page")
+class TestTheLead:
+    def test_sees_who_is_in_and_what_paying_now_means(self, lead: Payer) -> None:
+        page = plain(words(lead.get()))
+        assert "No one else is in yet" in page and "Pay anyway: you’d cover £50.00" in page
+        Mate(share(lead.checkout, 2)).pay()
+        page = plain(words(lead.get()))
+        assert "1 of 2 mates are in" in page and "Pay anyway: you’d cover £30.00" in page
+        assert "If you pay now, you cover £30.00" in page
+        amy = Mate(share(lead.checkout, 3))
+        amy.sign_in("07700 900457")
+        amy.give_card()
+        page = plain(words(lead.get()))
+        assert "Everyone’s in. Your share is £40.00" in page and "Pay £90.00, everyone’s in" in page
+        assert "£50.00 goes back to your card" in page and "60 minutes left" in page
+
+    def test_gets_only_the_changing_parts_while_the_page_is_open(self, lead: Payer, finn: Mate) -> None:
+        part = words(lead.client.get(f"/pay?id={lead.checkout.pk}&auto=1&collecting=1", headers=LIVE))
+        assert "1 of 2 mates are in" in part and 'hx-swap-oob="true"' in part and "<main" not in part
+
+    def test_is_led_on_when_the_order_has_ended_meanwhile(self, lead: Payer) -> None:
+        Checkout.objects.filter(pk=lead.checkout.pk).update(payable_until=clock.now())
+        answer = lead.client.get(f"/pay?id={lead.checkout.pk}&collecting=1", headers=LIVE)
+        assert answer["HX-Refresh"] == "true" and not answer.content
+
+    @pytest.mark.rule("pledge.choice")
+    def test_can_pay_first_and_collect_later(self, unpaid: Checkout) -> None:
+        made = Payer(unpaid)
+        made.sign_in()
+        answer = made.client.post(f"/pay/split?id={unpaid.pk}", SPLIT | {"when": "later"})
+        assert answer["Location"] == f"/pay/card?id={unpaid.pk}"
+        assert set(unpaid.payment_requests.values_list("status", flat=True)) == {"draft"}
+
+    @pytest.mark.rule("pledge.time")
+    def test_is_not_offered_the_choice_shortly_before_the_end(self, unpaid: Checkout) -> None:
+        made = Payer(unpaid)
+        made.sign_in()
+        until = clock.now() + pledges.MIN_TIME_LEFT - timedelta(seconds=5)
+        Checkout.objects.filter(pk=unpaid.pk).update(payable_until=until)
+        assert "Get everyone in first" not in words(made.get("/split"))
+        answer = made.client.post(f"/pay/split?id={unpaid.pk}", SPLIT | {"when": "first"})
+        assert answer.status_code == 422 and "too little time left" in words(answer)
+
+    def test_pays_and_each_pledge_is_charged(self, lead: Payer, finn: Mate) -> None:
+        bank_page = lead.get("/card")["Location"]
+        card = {"number": "4242424242424242", "expiry": "08 / 49", "code": "123"}
+        back = lead.client.post(bank_page, card)
+        assert "Held, not taken yet" in words(lead.client.get(back["Location"], follow=True))
+        captures.capture(lead.checkout.merchant, lead.checkout.pk, cause=CAUSE)
+        assert mates.settled(finn.share) == "reimbursed"
+        assert mates.borne(lead.checkout) == {"4242": 7000, "4444": 2000}
+
+
+@pytest.mark.rule("pledge.held")
+class TestAMate:
+    def test_reads_what_happens_to_the_card(self, lead: Payer) -> None:
+        made = Mate(share(lead.checkout, 2))
+        page = plain(words(made.get()))
+        assert "Are you in for £20.00?" in page and "No one has paid yet" in page
+        assert "You are not charged on this page or the next." in page
+        made.sign_in()
+        card = plain(words(made.client.get(made.get("/card")["Location"])))
+        assert "Your bank holds £20.00 on your card" in card and "I’m in for £20.00" in card
+        assert "goes back to" not in card, "the lead has not paid"
+
+    def test_sees_the_pledge(self, finn: Mate) -> None:
+        page = plain(words(finn.get()))
+        assert "You’re in for £20.00" in page and "£20.00 is held on your Mastercard ending 4444." in page
+        assert "Yes, withdraw" in page and "charged you" not in page
+        stranger = plain(words(Mate(finn.share).get()))
+        assert "Someone is in for this share" in stranger and "4444" not in stranger
+
+    @pytest.mark.rule("pledge.withdraw")
+    def test_can_withdraw(self, finn: Mate) -> None:
+        answer = finn.post("/withdraw")
+        assert answer["Location"] == finn.path and finn.status() == "open"
+        assert "Are you in for £20.00?" in plain(words(finn.get())) or finn.get().status_code == 303
+        assert Operation.objects.filter(payment__subject=finn.share.pk, kind="void").exists()
+
+    @pytest.mark.rule("pledge.withdraw")
+    def test_cannot_withdraw_while_the_lead_pays(self, lead: Payer, finn: Mate) -> None:
+        card = CardUse(bank.tokenise(subject=lead.checkout.pk, number="4242424242424242"))
+        lead.checkout.refresh_from_db()
+        authorizations.authorize(lead.checkout.pk, card=card, lead=lead.checkout.lead, cause=CAUSE)
+        page = plain(words(finn.get()))
+        assert "Lea is paying right now. You can no longer withdraw." in page and "Yes, withdraw" not in page
+        finn.post("/withdraw")
+        assert finn.status() == "pledged"
+
+    def test_another_person_cannot_withdraw(self, finn: Mate) -> None:
+        Mate(finn.share).post("/withdraw")
+        assert finn.status() == "pledged"
+
+    def test_reads_that_the_shop_takes_no_payments_now(self, lead: Payer) -> None:
+        operator_stops.suspend(lead.checkout.merchant, reason="test")
+        page = plain(words(Mate(share(lead.checkout, 2)).get()))
+        assert "Not open yet" in page and "You have not been charged." in page
+
+    @pytest.mark.parametrize("end", ["decline", "keep"])
+    def test_who_is_not_asked_any_more_reads_so_at_every_moment(self, lead: Payer, end: str) -> None:
+        made = Mate(share(lead.checkout, 2))
+        if end == "decline":
+            made.post("/decline")
+        else:
+            PaymentRequest.objects.filter(pk=made.share.pk).update(status="cancelled", ended_at=clock.now())
+        for _ in range(2):
+            assert "You have not been charged." in plain(words(made.get()))
+            card = CardUse(bank.tokenise(subject=lead.checkout.pk, number="4242424242424242"))
+            lead.checkout.refresh_from_db()
+            if lead.checkout.status == "created":
+                authorizations.authorize(lead.checkout.pk, card=card, lead=lead.checkout.lead, cause=CAUSE)
+
+
+class TestTheGroupLink:
+    def test_asks_who_is_in(self, lead: Payer, finn: Mate) -> None:
+        page = plain(words(Guest(lead.checkout).get()))
+        assert "Lea is asking who’s in. Which share is yours?" in page and "Finn" in page
+        assert "paid." not in page and "has the whole" not in page
+
+    def test_leads_to_a_pledge(self, lead: Payer) -> None:
+        guest = Guest(lead.checkout)
+        guest.take(3, name="Sam")
+        made = Mate(share(lead.checkout, 3))
+        made.client, made.path = guest.client, f"{guest.path}/3"
+        made.pay(mates.AMYS)
+        assert made.status() == "pledged"
+        assert guest.client.get(guest.path)["Location"] == f"{guest.path}/3"
+        made.post("/withdraw")
+        assert made.status() == "open" and not share(lead.checkout, 3).claim_digest
+
+    def test_is_closed_while_the_lead_pays(self, lead: Payer, finn: Mate) -> None:
+        card = CardUse(bank.tokenise(subject=lead.checkout.pk, number="4242424242424242"))
+        lead.checkout.refresh_from_db()
+        authorizations.authorize(lead.checkout.pk, card=card, lead=lead.checkout.lead, cause=CAUSE)
+        assert "Not open yet" in plain(words(Guest(lead.checkout).get()))
+
+
+@pytest.mark.rule("pledge.split_changes")
+def test_a_link_asks_for_the_new_amount_after_the_split_has_changed(lead: Payer, finn: Mate) -> None:
+    changed = SPLIT | {"amount": ["25", "30"], "when": "first"}
+    lead.client.post(f"/pay/split?id={lead.checkout.pk}", changed)
+    assert finn.status() == "open" and finn.share.amount == 2500
+    assert "Are you in for £25.00?" in plain(words(Mate(finn.share).get()))
+
+
+@pytest.mark.rule("pledge.ends")
+def test_another_lead_ends_the_pledges_and_the_old_link_says_so(lead: Payer, finn: Mate) -> None:
+    other = Payer(lead.checkout)
+    other.sign_in(FINN.replace("456", "457"))
+    assert finn.status() == "cancelled" or PaymentRequest.every.get(pk=finn.share.pk).status == "cancelled"
+    page = plain(words(Mate(finn.share).get()))
+    assert "You have not been charged." in page
