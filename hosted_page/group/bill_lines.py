@@ -32,7 +32,7 @@ from payments.models import Dispute, Operation
 LOOK_BY_STATUS: dict[str, tuple[str, str, str, str | Promise]] = {
     ShareStatus.DRAFT: ("out", "still", "clock", gettext_lazy("Starts when confirmed")),
     ShareStatus.OPEN: ("out", "still", "dashes", gettext_lazy("Not paid yet")),
-    ShareStatus.PLEDGED: ("taken", "move", "card", pgettext_lazy("a share", "In")),
+    ShareStatus.PLEDGED: ("pledged", "move", "card", pgettext_lazy("a share", "In")),
     ShareStatus.PAYING: ("taken", "move", "ring", gettext_lazy("Paying")),
     ShareStatus.PAID: ("paid", "done", "check", gettext_lazy("Paid")),
     ShareStatus.REIMBURSED: ("paid", "done", "back", gettext_lazy("Back on your card")),
@@ -55,6 +55,7 @@ LOOK_AFTER_LOST_DISPUTE: dict[str, tuple[str, str, str, str | Promise]] = {
 RETURNED_LOOK: tuple[str, str, str | Promise] = ("move", "back", gettext_lazy("Sent back"))
 CLAIMED_LOOK = ("taken", "move", "ring", pgettext_lazy("a share", "Taken"))  # claimed through the group link
 ICON_ON_BAR: dict[str, str] = {
+    ShareStatus.PLEDGED: "card",
     ShareStatus.PAYING: "ring",
     ShareStatus.PAID: "check",
     ShareStatus.REIMBURSED: "check",
