@@ -4,7 +4,7 @@ from django.http import HttpResponse
 from django.urls import URLPattern, path
 
 from hosted_page import language, views
-from hosted_page.group import bill_views, group_page, mate_views
+from hosted_page.group import bill_views, group_page, mate_views, pledge_views
 from hosted_page.logo import views as logo
 from hosted_page.opt_in import link
 from hosted_page.page_security import check_page, reports
@@ -47,7 +47,7 @@ OF_MATE: dict[str, View] = {
     "receipt": mate_views.receipt,
     "decline": mate_views.decline,
     "reconsider": mate_views.reconsider,
-    "withdraw": mate_views.withdraw,
+    "withdraw": pledge_views.withdraw,
 }
 
 

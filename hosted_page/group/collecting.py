@@ -21,9 +21,12 @@ from checkout.states import ShareStatus
 from hosted_page import payer, rendering, summary
 from hosted_page.group import bill_lines, group_link, group_members
 from hosted_page.payment_target import PaymentTarget, wants_part
+from hosted_page.status.cells import Situation, Viewer
+from hosted_page.status.table import cell_of
 from payments import money
 
 COLLECTING = "collecting"  # query parameter of the requests with which the page updates itself
+CELL = cell_of(Situation.COLLECTING, Viewer.LEAD)  # the words while some mates are in and others are not
 NOT_IN = (ShareStatus.OPEN, ShareStatus.PAYING)
 
 
@@ -103,7 +106,7 @@ def _heading(checkout: Checkout, sums: Sums, count: int, asked: int) -> str:
     if count == 0:
         return _("No one else is in yet")
     if count < asked:
-        return _("{count} of {asked} mates are in").format(count=count, asked=asked)
+        return str(CELL.headline).format(count=count, asked=asked)
     return _("Everyone’s in. Your share is {amount}").format(amount=_display(checkout, sums.yours))
 
 
@@ -114,8 +117,7 @@ def _sentence(checkout: Checkout, sums: Sums, count: int) -> SafeString:
             _("Share the link. Shares are held on your mates’ cards, and taken only if you pay.")
         )
     if sums.missing:
-        words = _("If you pay now, you cover <strong>{amount}</strong> until the others pay.")
-        return format_html(words, amount=_display(checkout, sums.missing))
+        return CELL.paragraphs({"amount": _display(checkout, sums.missing)})[0]
     return format_html(
         _(
             "Your card is held for the whole <strong>{total}</strong> first. Once {shop} confirms, we take your"

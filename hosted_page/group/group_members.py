@@ -45,6 +45,11 @@ class Person:
     until: str = ""
 
     @property
+    def icon(self) -> str:
+        """Icon of a share that is paid, pledged or taken."""
+        return {PAID: "check", PLEDGED: "card"}.get(self.state, "ring")
+
+    @property
     def has_room(self) -> bool:
         """Whether the person's part of the bar has room for a letter."""
         return float(self.width) >= ROOM

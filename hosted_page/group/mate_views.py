@@ -7,10 +7,9 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
 from checkout import mate_shares
-from checkout.group import pledging, share_changes, share_claims
+from checkout.group import share_changes, share_claims
 from checkout.mate_shares import ShareNotOpen
 from checkout.models import GroupLink, PaymentRequest
-from checkout.states import OperationInProgress
 from config.lib.web import address, qr_codes
 from hosted_page import payer, views
 from hosted_page.group import group_page, mate_page
@@ -79,17 +78,6 @@ def _leave_share(target: PaymentTarget, share: PaymentRequest, claim: str) -> Ht
     link: GroupLink | None = getattr(target.checkout, "group_link", None)
     token = target.group or (link.token if link else "")
     return group_page.redirect_to_group(token, left=share.position) if token else target.go()
-
-
-@for_form
-def withdraw(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """End the pledge of the mate who is signed in. The page then shows the share's state."""
-    mate = payer.customer_of(request, target.subject)
-    # If the pledge has ended, or the lead is paying, the page shows the current state.
-    with contextlib.suppress(ShareNotOpen, OperationInProgress):
-        if mate is not None:
-            pledging.withdraw(target.subject, mate=mate)
-    return group_page.redirect_to_group(target.group) if target.group else target.go()
 
 
 @for_form

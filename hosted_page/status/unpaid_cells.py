@@ -37,7 +37,12 @@ def _waiting_row(own: Cell, others: Cell) -> Row:
 UNPAID: dict[Situation, Row] = {
     S.UNPAID: {V.LEAD: step(_("Pay by card")), V.ORDER_LINK: step(_("Sign in")), **NOT_OPEN_YET},
     S.COLLECTING: {
-        V.LEAD: step(_("Pay by card")),
+        V.LEAD: live_cell(
+            "collecting",
+            _("{count} of {asked} mates are in"),
+            _("If you pay now, you cover <strong>{amount}</strong> until the others pay."),
+            action=_("Change who pays"),
+        ),
         V.HOLDER: step(_("Hold my share on my card")),
         V.GROUP_LINK: step(_("Take a share")),
     },

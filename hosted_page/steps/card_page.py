@@ -43,7 +43,7 @@ def page_context(target: PaymentTarget, person: Customer | None = None) -> dict[
         "pay_label": (_("I’m in for {amount}") if target.is_pledge else _("Pay {amount}")).format(
             amount=amount
         ),
-        "pledge": _pledge_context(target),
+        "pledge": share_step.pledge_context(target),
         "held_rows": held_rows,
         "held_note": _("If a mate never pays, you cover their share.") if held_rows else "",
         "language": get_language(),  # language of this page, and of the provider's texts on it
@@ -53,13 +53,6 @@ def page_context(target: PaymentTarget, person: Customer | None = None) -> dict[
         "notice": _decline_notice(target.subject, person),
         "leads_to": [target.checkout.cancel_url, settings.CHECKOUT_PAGE_URL],
     }
-
-
-def _pledge_context(target: PaymentTarget) -> dict[str, str] | None:
-    """Return until when the lead can pay, None unless the share's card is only held until then."""
-    if target.share is None or not target.is_pledge:
-        return None
-    return {"until": summary.day_with_time(target.share.expires_at, target.checkout)}
 
 
 def _held_rows(checkout: Checkout, amount: str) -> list[dict[str, str]]:

@@ -33,6 +33,13 @@ def share_context(
     }
 
 
+def pledge_context(target: PaymentTarget) -> dict[str, str] | None:
+    """Return until when the lead can pay, None unless the share's card is only held until then."""
+    if target.share is None or not target.is_pledge:
+        return None
+    return {"until": summary.day_with_time(target.share.expires_at, target.checkout)}
+
+
 def _failed_refund_notice(target: PaymentTarget) -> str:
     """Return the notice that a refund of the order has failed, "" if there is none."""
     if not refunds.has_failed(target.checkout):

@@ -16,7 +16,7 @@ from tests import mates
 from tests.factories import CAUSE
 from tests.hosted_page.browsers import FINN, Mate, Payer, words
 from tests.hosted_page.group.test_group_page import Guest
-from tests.hosted_page.status.test_table import plain
+from tests.hosted_page.status.reading import plain
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted")]
 SPLIT: dict[str, Any] = {"split": "own", "name": ["Finn", ""], "amount": ["20", "30"], "your_name": "Lea"}

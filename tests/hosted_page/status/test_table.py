@@ -1,84 +1,40 @@
-"""Each viewer of an order sees the words of the table in each situation (rule page.viewer)."""
-
-import html
-import re
-from collections.abc import Callable
-from dataclasses import dataclass
+"""What each viewer of an order sees: failed refunds, suspended shops, replaced links, late mates (rule page.viewer)."""
 
 import pytest
-from django.utils.html import strip_tags
 
-from checkout import captures, mate_shares, refunds
+from checkout import captures, refunds
 from checkout.models import Checkout, PaymentRequest
-from config.lib import clock
 from hosted_page.models import SmsMessage
-from hosted_page.status.cells import Situation, Viewer
-from hosted_page.status.table import TABLE
+from hosted_page.status.cells import Viewer
 from payments import operator_stops
 from payments.providers.sandbox import fault_injection
 from tests import mates
 from tests.factories import CAUSE
 from tests.hosted_page.browsers import Mate, Payer, words
 from tests.hosted_page.group.test_group_page import Guest
-from tests.outside import dispute, refund_outside, settle
+from tests.hosted_page.status.party import Party
+from tests.hosted_page.status.reading import plain
+from tests.outside import dispute, settle
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted")]
-S, V = Situation, Viewer
+V = Viewer
 
 
-def plain(text: object) -> str:
-    """Return the words of a page or of a cell: without tags, and with single spaces."""
-    return re.sub(r"\s+", " ", html.unescape(strip_tags(str(text)))).strip()
-
-
-def shows(page: str, sentence: object) -> bool:
-    """Return whether a page shows a sentence of the table. A name in braces matches any value."""
-    parts = re.split(r"\{\w+\}", plain(sentence))
-    return re.search(".+?".join(re.escape(part) for part in parts), page) is not None
-
-
-@dataclass
-class Group:
-    """A split order with a mate for each way to look at it, and their browsers."""
-
-    order: Checkout
-    lead: Payer
-    finn: Mate
-
-    def share(self, position: int) -> PaymentRequest:
-        return self.order.payment_requests.get(position=position)
+class Group(Party):
+    """A captured order. Finn's share is reimbursed, Amy is asked, and the others are not any more."""
 
     def page(self, viewer: Viewer) -> str:
-        browsers: dict[Viewer, Callable[[], str]] = {
-            V.PAID: lambda: words(self.finn.get()),
-            V.PAY_LINK: lambda: words(Mate(self.finn.share).get()),
-            V.HOLDER: lambda: words(Mate(self.share(3)).get()),
-            V.REFUSED: lambda: words(Mate(self.share(4)).get()),
-            V.FORMER: lambda: words(Mate(self.share(5)).get()),
-            V.LATE: lambda: words(Mate(self.share(6)).get()),
-            V.GROUP_LINK: lambda: words(Guest(self.order).get()),
-        }
-        return plain(browsers[viewer]())
-
-
-MATES = (V.PAID, V.PAY_LINK, V.HOLDER, V.REFUSED, V.FORMER, V.LATE, V.GROUP_LINK)
+        """Return the words of this viewer's page, in English."""
+        return plain(words(self.view(viewer).read("en-gb")))
 
 
 @pytest.fixture
 def group(unpaid: Checkout) -> Group:
-    """Return an order that Lea has paid. Finn paid his share, Amy is asked, and three others are not any more."""
-    lead = Payer(unpaid)
-    names = ["Finn", "Amy", "Bob", "Cat", "Dan"]
-    lead.pay(split="own", name=names, amount=["20", "10", "10", "10", "10"], your_name="Lea")
-    order = captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
-    made = Group(order, lead, Mate(order.payment_requests.get(position=2)))
-    made.finn.pay()
-    assert mates.settled(made.finn.share) == "reimbursed"
-    mate_shares.decline(made.share(4).pk)
-    mate_shares.cancel(made.share(5).pk)
-    PaymentRequest.objects.filter(pk=made.share(6).pk).update(expires_at=clock.now())
-    mate_shares.expire(made.share(6).pk)
-    order.refresh_from_db()
+    made = Group(unpaid)
+    made.capture()
+    made.reimburse()
+    made.end_shares()
+    made.order.refresh_from_db()
     return made
 
 
@@ -92,34 +48,6 @@ def fail_refund(group: Group) -> None:
 def refund(group: Group) -> None:
     refunds.accept(group.order.merchant, group.order.pk, ref="r-1", cause=CAUSE)
     settle(group.order)
-
-
-def review(group: Group) -> None:
-    dispute(group.order.payment, 1000)
-
-
-HAPPENINGS: dict[Situation, Callable[[Group], object]] = {
-    S.REIMBURSED: lambda group: None,
-    S.DISPUTED: review,
-    S.REFUNDED_OUTSIDE: lambda group: refund_outside(group.order.payment, 500),
-    S.REFUNDING: lambda group: refunds.accept(group.order.merchant, group.order.pk, ref="r-1", cause=CAUSE),
-    S.REFUND_FAILED: fail_refund,
-    S.REFUNDED: refund,
-}
-
-
-@pytest.mark.rule("page.viewer")
-@pytest.mark.parametrize("situation", HAPPENINGS)
-def test_each_mate_reads_the_words_of_the_table(group: Group, situation: Situation) -> None:
-    HAPPENINGS[situation](group)
-    group.order.refresh_from_db()
-    row = TABLE[S.PAID] | TABLE[S.REIMBURSED] | TABLE[situation]
-    for viewer in MATES:
-        if row[viewer].state != "step":
-            page = group.page(viewer)
-            for paragraph in row[viewer].money:
-                for sentence in paragraph if isinstance(paragraph, tuple) else (paragraph,):
-                    assert shows(page, sentence), (situation, viewer, str(sentence), page)
 
 
 @pytest.mark.rule("page.viewer")

@@ -1,0 +1,23 @@
+"""The view with which a mate withdraws a pledge (rule pledge.withdraw)."""
+
+import contextlib
+
+from django.http import HttpRequest, HttpResponse
+
+from checkout.group import pledging
+from checkout.mate_shares import ShareNotOpen
+from checkout.states import OperationInProgress
+from hosted_page import payer
+from hosted_page.group import group_page
+from hosted_page.payment_target import PaymentTarget, for_form
+
+
+@for_form
+def withdraw(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+    """End the pledge of the mate who is signed in. The page then shows the share's state."""
+    mate = payer.customer_of(request, target.subject)
+    # If the pledge has ended, or the lead is paying, the page shows the current state.
+    with contextlib.suppress(ShareNotOpen, OperationInProgress):
+        if mate is not None:
+            pledging.withdraw(target.subject, mate=mate)
+    return group_page.redirect_to_group(target.group) if target.group else target.go()
