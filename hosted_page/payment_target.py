@@ -68,9 +68,14 @@ class PaymentTarget:
     def may_sign_in(self) -> bool:
         """Whether sign-in codes are sent for this target.
 
-        While the target can be paid, anyone can get a code. After the payment, only its payer can.
+        While the target can be paid, or is pledged, anyone can get a code. After the payment, only its payer can.
         """
-        return self.is_payable or self.is_of_payer_alone
+        return self.is_payable or self.is_of_payer_alone or self.is_pledged
+
+    @property
+    def is_pledged(self) -> bool:
+        """Whether a mate's card is held for the share. That mate can sign in again, for example to withdraw."""
+        return self.share is not None and self.share.status == ShareStatus.PLEDGED
 
     @property
     def is_of_payer_alone(self) -> bool:
@@ -92,6 +97,11 @@ class PaymentTarget:
     def is_paid_by(self, customer_uuid: UUID | None) -> bool:
         """Return whether this person paid the target."""
         return customer_uuid is not None and customer_uuid == self.paid_by_uuid
+
+    def is_known_to(self, customer_uuid: UUID | None) -> bool:
+        """Return whether this person has paid the target or pledged the share."""
+        has_pledged = self.is_pledged and self.share is not None and customer_uuid == self.share.mate_id
+        return self.is_paid_by(customer_uuid) or has_pledged
 
     def payer_of(self, request: HttpRequest) -> UUID | None:
         """Return the id of the signed-in person if they may pay, otherwise None.
@@ -158,7 +168,8 @@ class PaymentTarget:
         if is_mate or payer.claim_of(request) == self.share.claim_digest != "":
             return True
         was_in = self.is_paid_by(payer.timed_out_customer(request, self.subject))
-        return was_in or (self.is_of_payer_alone and self._is_to_sign_in(request))
+        is_of_one_person = self.is_of_payer_alone or self.is_pledged
+        return was_in or (is_of_one_person and self._is_to_sign_in(request))
 
     def _is_to_sign_in(self, request: HttpRequest) -> bool:
         """Return whether the request is for the sign-in page or one of its forms."""

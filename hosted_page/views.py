@@ -70,10 +70,8 @@ def show_page(request: HttpRequest, target: PaymentTarget, refused: FormErrors =
     found = order_status.order_status_of(
         target.checkout, now=current_checkouts.read_at(target.checkout), is_lead=signed_in
     )
-    if found is None:
-        return _next_step(request, target)
-    if collecting.COLLECTING in request.GET and wants_part(request):
-        return HttpResponseClientRefresh()  # the open page still says that the lead waits for mates
+    if found is None or collecting.is_update(request):
+        return _next_step(request, target) if found is None else HttpResponseClientRefresh()
     if not signed_in and sign_in.should_show_sign_in(request, target):
         return sign_in.show_sign_in(request, target)
     response = (

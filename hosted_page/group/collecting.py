@@ -58,6 +58,11 @@ def is_collecting(shares: Sequence[PaymentRequest]) -> bool:
     return any(share.status != ShareStatus.DRAFT for share in shares)
 
 
+def is_update(request: HttpRequest) -> bool:
+    """Return whether an open page that says that the lead waits for mates asks for its changing parts."""
+    return COLLECTING in request.GET and wants_part(request)
+
+
 def show_collecting(
     request: HttpRequest, target: PaymentTarget, shares: Sequence[PaymentRequest]
 ) -> HttpResponse:

@@ -137,6 +137,7 @@ def _page_context(group: Group, bill: GroupBill, shares: Sequence[PaymentRequest
         "failed": shown.paragraphs[0] if is_open and shown.paragraphs else "",
         "take_action": group.path("take"),
         "group_path": group.path(),
+        "sign_in": SIGN_IN,
         "mine_url": _share_path(group, bill.mine.position) if bill.mine else "",
         "until": _last_link_end(group, shares) if is_open else "",
         "order": _order_summary(group, bill, situation, is_open=is_open),

@@ -35,7 +35,7 @@ def show_page(request: HttpRequest, target: PaymentTarget, refused: FormErrors =
     found = _claimed_by_other_status(request, target, now)
     found = found or share_status.share_status_of(target, customer_uuid, now)
     if found is not None:
-        if not target.is_paid_by(customer_uuid) and sign_in.should_show_sign_in(request, target):
+        if not target.is_known_to(customer_uuid) and sign_in.should_show_sign_in(request, target):
             return sign_in.show_sign_in(request, target)
         return _render(request, target, found, refused)
     return HttpResponseClientRefresh() if wants_part(request) else _next_step(request, target, refused)
@@ -81,13 +81,11 @@ def _render(
         **views.receipt_context(request, target, found, refused),
         **_summary_during_dispute(target),
         "place_to": _("{name}’s card").format(name=lead_name(target.checkout)),
-        "reconsider": _reconsider_context(target),
-        "withdraw_action": target.address("withdraw"),
-        "lead": lead_name(target.checkout),
+        **_changes_of_mind(target),
         "stay": sign_in_extension.notice_on_status_page(request, target),
         "box": box.box_context(request, target, refused.tick) if found.state == "share_paid" else None,
     }
-    if not target.is_paid_by(payer.customer_of(request, target.subject)):
+    if not target.is_known_to(payer.customer_of(request, target.subject)):
         own |= sign_in.sign_in_link(request, target)
     response = rendering.show_status(request, target, found, own, is_refused=refused != NO_ERRORS)
     return sign_in_extension.prolong(request, response, target)
@@ -102,6 +100,15 @@ def _summary_during_dispute(target: PaymentTarget) -> dict[str, Any]:
     if target.checkout.status != Status.CAPTURED or not disputes.blocking_dispute(target.checkout.pk):
         return {}
     return {"order": replace(summary.summary_of(target), total_label=_("Total"))}
+
+
+def _changes_of_mind(target: PaymentTarget) -> dict[str, Any]:
+    """Return the context of the forms with which a mate reopens a declined share, or withdraws a pledge."""
+    return {
+        "reconsider": _reconsider_context(target),
+        "withdraw_action": target.address("withdraw"),
+        "lead": lead_name(target.checkout),
+    }
 
 
 def _reconsider_context(target: PaymentTarget) -> dict[str, Any] | None:

@@ -137,7 +137,9 @@ def should_show_sign_in(request: HttpRequest, target: PaymentTarget) -> bool:
 
 
 def sign_in_link(request: HttpRequest, target: PaymentTarget) -> dict[str, str]:
-    """Return the sign-in link and its words, for the public page of a paid order or share."""
+    """Return the sign-in link and its words, for the public page of a paid order, or of a paid or pledged share."""
+    if target.is_pledged:
+        return {"sign_in_url": target.way_back(), "sign_in_words": _("That’s me")}
     if not target.is_of_payer_alone:
         return {"sign_in_url": "", "sign_in_words": ""}
     words = _("Did you pay this? Sign in to see your receipt")

@@ -8,13 +8,14 @@ import pytest
 from checkout import authorizations, captures, pledges
 from checkout.models import Checkout, PaymentRequest
 from config.lib import clock
+from hosted_page.models import SmsMessage
 from payments import operator_stops
 from payments.models import Operation
 from payments.provider import CardUse
 from payments.providers.sandbox import bank
 from tests import mates
 from tests.factories import CAUSE
-from tests.hosted_page.browsers import FINN, Mate, Payer, words
+from tests.hosted_page.browsers import FINN, Mate, Payer, shown_code, words
 from tests.hosted_page.group.test_group_page import Guest
 from tests.hosted_page.status.reading import plain
 
@@ -176,6 +177,21 @@ class TestTheGroupLink:
         assert guest.client.get(guest.path)["Location"] == f"{guest.path}/3"
         made.post("/withdraw")
         assert made.status() == "open" and not share(lead.checkout, 3).claim_digest
+
+    def test_recognises_a_mate_who_comes_back_with_another_browser(self, lead: Payer) -> None:
+        guest = Guest(lead.checkout)
+        guest.take(3, name="Sam")
+        made = Mate(share(lead.checkout, 3))
+        made.client, made.path = guest.client, f"{guest.path}/3"
+        made.pay(mates.AMYS)
+        assert "That’s me" in words(Guest(lead.checkout).get())
+        SmsMessage.objects.all().delete()  # otherwise the number has to wait for its next code
+        again = Mate(share(lead.checkout, 3))
+        again.path = made.path
+        assert again.get()["Location"].endswith("taken=3") and again.get("?sign_in=1").status_code == 200
+        again.post("/phone", phone=FINN)
+        again.post("/code", code=shown_code(again.get("?sign_in=1")))
+        assert "You’re in for £30.00" in plain(words(again.get()))
 
     def test_is_closed_while_the_lead_pays(self, lead: Payer, finn: Mate) -> None:
         card = CardUse(bank.tokenise(subject=lead.checkout.pk, number="4242424242424242"))
