@@ -160,8 +160,8 @@ def _pay_label(checkout: Checkout, sums: Sums, *, everyone: bool) -> str:
 
 def _line(share: PaymentRequest, checkout: Checkout, now: datetime) -> Line:
     look, tone, icon, words = bill_lines.LOOK_BY_STATUS[share.status]
-    if share.status == ShareStatus.OPEN:
-        is_claimed = share.is_kept(now)
+    if share.status in NOT_IN:
+        is_claimed = share.status == ShareStatus.PAYING or share.is_kept(now)
         look, tone, icon, words = (
             bill_lines.CLAIMED_LOOK if is_claimed else ("out", "still", "dashes", _("Not in yet"))
         )

@@ -98,6 +98,7 @@ def page_context() -> dict[str, Any]:
         "decline_action": "",
         "decline_label": "",
         "pay_label": f"Pay {amount}",
+        "pledge": None,
         "held_rows": [],
         "held_note": "",
         "language": settings.LANGUAGE_CODE,

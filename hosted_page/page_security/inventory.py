@@ -23,6 +23,7 @@ PAGES = {
     "hosted_page/share.html": "A mate's share",
     "hosted_page/group.html": "Group link",
     "hosted_page/group_qr.html": "QR code of the group link",
+    "hosted_page/collect.html": "Who is in, before the lead pays",
     "hosted_page/bill.html": "Group bill",
     "hosted_page/status.html": "Status and receipt",
     "hosted_page/message.html": "Message",
@@ -97,14 +98,14 @@ SCRIPTS = (
     PageScript(
         HTMX,
         "htmx, a copy in the package django-htmx",
-        "Replaces the changing part of the status page.",
-        ("hosted_page/status.html",),
+        "Replaces the changing parts of the page.",
+        ("hosted_page/status.html", "hosted_page/collect.html"),
     ),
     PageScript(
         "js/status.js",
         OUR_OWNER,
         "Counts down the hold, reads changes aloud, and sends the browser back to the shop.",
-        ("hosted_page/status.html",),
+        ("hosted_page/status.html", "hosted_page/collect.html"),
     ),
     PageScript(
         "js/bill.js",
@@ -115,8 +116,8 @@ SCRIPTS = (
     PageScript(
         "js/links.js",
         OUR_OWNER,
-        "Shares or copies the pay links of the group bill.",
-        ("hosted_page/bill.html",),
+        "Shares or copies the links to mates' shares.",
+        ("hosted_page/bill.html", "hosted_page/collect.html"),
     ),
     PageScript(
         "js/table.js",

@@ -24,7 +24,7 @@ from payments.models import Merchant
 from payments.providers.stripe.adapter import StripeProvider
 from tests import factories
 from tests.factories import CAUSE
-from tests.hosted_page.browsers import ASKS, Mate, Payer
+from tests.hosted_page.browsers import ASKS, Mate, Payer, words
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("card_page.inventory")]
 FRAME = "hosted_page/frame.html"
@@ -177,6 +177,13 @@ def walk_elsewhere(merchant: Merchant, lea: Payer) -> None:
     )
 
 
+def wait_for_mates(lea: Payer) -> None:
+    lea.sign_in("07700 900888")
+    split = {"split": "equal", "people": "2", "your_name": "Lea", "when": "first"}
+    lea.client.post(f"/pay/split?id={lea.checkout.pk}", split)
+    assert "No one else is in yet" in words(lea.get())
+
+
 def at_stripe(lea: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
     lea.sign_in("07700 900777")
     lea.post("/split", split="all")
@@ -191,6 +198,7 @@ def test_rendered_pages_load_the_scripts_of_the_table(
     walk_of_lead(lea)
     walk_of_group(lea)
     walk_elsewhere(acme, lea)
+    wait_for_mates(Payer(factories.checkout(acme)))
     at_stripe(Payer(factories.checkout(acme)), monkeypatch)
     pages = {name: found for name, found in rendered.items() if name in inventory.PAGES}
     assert set(pages) == set(inventory.PAGES)
