@@ -10,6 +10,7 @@ from django.core.management import CommandError, call_command
 from django.db import IntegrityError, connection, transaction
 from pytest_django.fixtures import Settings
 
+from checkout import mate_shares
 from checkout.models import Checkout, Customer, MerchantCustomer, PaymentRequest, Prefill
 from checkout.proof import ledger_proof
 from config.lib import clock, crypto
@@ -62,6 +63,17 @@ class TestErasing:
             [list(model.objects.values()) for model in (Customer, OptIn, PaymentRequest, SmsMessage)]
         )
         assert PHONE not in everything and EMAIL not in everything and "Lea" not in everything
+
+    @pytest.mark.rule("pledge.ends")
+    def test_ends_the_pledges_of_a_mate(self, unpaid: Checkout) -> None:
+        mate = CustomerFactory.create(phone=PHONE)
+        mate_shares.make_lead(unpaid.pk, CustomerFactory.create())
+        (share,) = mates.split(unpaid, 2000, everyone_first=True)
+        mates.pay(share, mate=mate)
+        erasure.erase(data_subjects.of_customer(mate.pk))
+        share.refresh_from_db()
+        assert share.status == "open" and mates.settled(share) == "open"
+        assert Payment.objects.get().status == "voided"
 
     def test_keeps_payments_and_the_ledger(self, order: Checkout) -> None:
         before = list(Posting.objects.order_by("pk").values())
