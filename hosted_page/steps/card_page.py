@@ -2,7 +2,6 @@
 
 from dataclasses import asdict
 from typing import Any
-from uuid import UUID
 
 from django.conf import settings
 from django.utils.translation import get_language, gettext_lazy
@@ -50,7 +49,7 @@ def page_context(target: PaymentTarget, person: Customer | None = None) -> dict[
         "languages": language.other_languages(),
         "here": target.address("card"),  # after a change of language, the whole page is opened again
         **dict.fromkeys(("stay", "leave")),  # defaults for a browser in which no one is signed in
-        "notice": _decline_notice(target.subject, person),
+        "notice": _decline_notice(target, person),
         "leads_to": [target.checkout.cancel_url, settings.CHECKOUT_PAGE_URL],
     }
 
@@ -75,13 +74,13 @@ def _held_rows(checkout: Checkout, amount: str) -> list[dict[str, str]]:
     ]
 
 
-def _decline_notice(subject: UUID, person: Customer | None = None) -> dict[str, str] | None:
-    """Return the notice about the last card, if it was declined.
+def _decline_notice(target: PaymentTarget, person: Customer | None = None) -> dict[str, str] | None:
+    """Return the notice about the last card, if it was declined. All declines of a pledge read alike.
 
     The notice shows the card's digits only to the person who used the card, who might not be the person who
     is paying now.
     """
-    last = Payment.objects.filter(subject=subject).order_by("-created_at").first()
+    last = Payment.objects.filter(subject=target.subject).order_by("-created_at").first()
     if last is None or not last.decline_reason or last.decline_reason in declines.HIDDEN_REASONS:
         return None
     what_next = (
@@ -89,7 +88,7 @@ def _decline_notice(subject: UUID, person: Customer | None = None) -> dict[str, 
         if last.decline_reason in declines.RETRIABLE_REASONS
         else _("Try another card.")
     )
-    title = DECLINES.get(last.decline_reason, DECLINED)
+    title = DECLINED if target.is_pledge else DECLINES.get(last.decline_reason, DECLINED)
     safe = _("No money was taken.")
     is_theirs = person is not None and bool(last.card_last4) and declines.was_tried_by(person, last)
     card = summary.card_name(last) if is_theirs else ""

@@ -22,10 +22,13 @@ from payments.models import Payment
 # After a decline for one of these reasons, the same card can still work.
 RETRIABLE_REASONS = {"challenge_failed", "challenge_expired", "never_arrived"}
 # These reasons mean that the bank did not refuse the card. The page does not show them.
-HIDDEN_REASONS = {"another_card", "given_up", "order_ended"}
+HIDDEN_REASONS = {"another_card", "given_up", "order_ended", "pledge_ended"}
 PER_ORDER = Limit(5, timedelta(hours=1))
 PER_PHONE = Limit(10, timedelta(days=1))
 PER_ADDRESS = Limit(30, timedelta(hours=1))
+# Before the lead has paid, a card is only held, so testing cards would cost nothing (rule pledge.cards).
+PER_PLEDGE = Limit(3, timedelta(days=1))
+PER_PHONE_OF_PLEDGE = Limit(5, timedelta(days=1))
 RETENTION = timedelta(days=2)  # how long a try is kept; longer than the period of any limit
 
 
@@ -76,9 +79,11 @@ def delete_old() -> None:
 class _CountedTry(NamedTuple):
     """A card token, its order or share, and the digests by which the try is counted.
 
-    New rows store the first digest of each list.
+    New rows store the first digest of each list. `limits` maps the name of each limit in the statement to the
+    limit, in the order of the statement's columns.
     """
 
+    limits: dict[str, Limit]
     subject: UUID
     token: str
     phones: list[str]
@@ -89,14 +94,15 @@ class _CountedTry(NamedTuple):
 def _counted_try(target: PaymentTarget, person: Customer, token: str, address: str) -> _CountedTry:
     found = network.caller_digests("card address", address)
     phones = number_digests(person.phone or "")
-    return _CountedTry(target.subject, token, phones, found["address_digest"], found["site_digest"])
+    limits = _limits(is_pledge=target.is_pledge)
+    return _CountedTry(limits, target.subject, token, phones, found["address_digest"], found["site_digest"])
 
 
 def _run_limit_check(statement: str, given: _CountedTry) -> None:
     """Run a statement that checks the limits. Raises TooManyDeclines if no further card can be tried now."""
     now, *deciding = queries.row(statement, _statement_parameters(given))
     of_order, of_phone, of_address, of_site = (
-        at and at + limit.within for at, limit in zip(deciding, _limits().values(), strict=True)
+        at and at + limit.within for at, limit in zip(deciding, given.limits.values(), strict=True)
     )
     if of_order is not None:
         raise TooManyOfOrder(of_order, now)
@@ -104,9 +110,11 @@ def _run_limit_check(statement: str, given: _CountedTry) -> None:
         raise TooManyDeclines(until, now)
 
 
-def _limits() -> dict[str, Limit]:
-    """Map the name of each limit in the statement to the limit, in the order of the statement's columns."""
-    return {"order": PER_ORDER, "phone": PER_PHONE, "address": PER_ADDRESS, "site": PER_ADDRESS.of_site()}
+def _limits(*, is_pledge: bool) -> dict[str, Limit]:
+    of_address = {"address": PER_ADDRESS, "site": PER_ADDRESS.of_site()}
+    if is_pledge:
+        return {"order": PER_PLEDGE, "phone": PER_PHONE_OF_PLEDGE} | of_address
+    return {"order": PER_ORDER, "phone": PER_PHONE} | of_address
 
 
 def _statement_parameters(given: _CountedTry) -> dict[str, Any]:
@@ -123,6 +131,6 @@ def _statement_parameters(given: _CountedTry) -> dict[str, Any]:
         **quota.parameters("address", given.addresses),
         **quota.parameters("site", given.sites),
         "no_refusal": [*HIDDEN_REASONS, *RETRIABLE_REASONS],
-        **{f"{name}_within": limit.within for name, limit in _limits().items()},
-        **{f"{name}_before": limit.maximum - 1 for name, limit in _limits().items()},
+        **{f"{name}_within": limit.within for name, limit in given.limits.items()},
+        **{f"{name}_before": limit.maximum - 1 for name, limit in given.limits.items()},
     }

@@ -1,5 +1,6 @@
 """Everyone in first, on the pages: the lead chooses it, mates pledge, and the lead sees who is in."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -119,6 +120,17 @@ class TestAMate:
         assert "Yes, withdraw" in page and "charged you" not in page
         stranger = plain(words(Mate(finn.share).get()))
         assert "Someone is in for this share" in stranger and "4444" not in stranger
+
+    @pytest.mark.rule("pledge.cards")
+    def test_can_try_three_cards_and_all_declines_read_alike(self, lead: Payer) -> None:
+        made = Mate(share(lead.checkout, 2))
+        made.sign_in()
+        for number in ("4000000000009995", "4000000000000069", "4000000000000002"):
+            made.give_card(number)
+            page = words(made.client.get(made.path + "/card", follow=True))
+            notice = re.findall(r'<p class="notice-title">(.*?)</p>', page)
+            assert notice in (["Your bank declined this card."], []), notice
+        assert "declined" in plain(page) and 'name="number"' not in page and made.status() == "open"
 
     @pytest.mark.rule("pledge.withdraw")
     def test_can_withdraw(self, finn: Mate) -> None:

@@ -64,11 +64,11 @@ class TestTheChoice:
     def test_is_not_all_mine_when_enter_is_pressed_in_a_field(self, lea: Payer) -> None:
         """If the lead presses Enter in a field, the form does not send "All mine".
 
-        A browser then activates the first button of the form. This button must therefore have no name.
+        A browser then activates the first button of the form, which gets everyone in first.
         """
         form = words(lea.get("/split")).partition('<form class="split"')[2]
         first = re.findall(r"<button[^>]*>", form)[0]
-        assert "name=" not in first and "aria-hidden" in first
+        assert 'name="when" value="first"' in first and "aria-hidden" in first
 
     @pytest.mark.rule("split.name")
     def test_to_share_requires_the_leads_name(self, lea: Payer) -> None:
