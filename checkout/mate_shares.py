@@ -25,6 +25,8 @@ from payments.provider import AmountRule, CardUse
 TOKEN_BYTES = 16
 # Value of ShareNotOpen.status for a share that is reserved for the person who took it through the group link.
 RESERVED = "kept"
+# Value of ShareNotOpen.status for a share whose amount is not what the mate has agreed to.
+CHANGED = "changed"
 
 
 class ShareNotOpen(Exception):
@@ -154,18 +156,44 @@ def _replace_shares(checkout: Checkout, wanted: Mapping[int, Share]) -> dict[int
     """End the shares that are not wanted, by position. Return the wanted shares that are missing then.
 
     A share whose link is open stays if the same mate is asked. If only the amount changes, its pledge ends, and
-    its link asks for the new amount (rule pledge.split_changes).
+    its link asks for the new amount (rule pledge.split_changes). A mate who refused is asked again.
     """
-    missing = dict(wanted)
-    for row in checkout.payment_requests.all():
-        share = wanted.get(row.position)
-        if row.status == ShareStatus.DRAFT or share is None or share[1:] != (row.name, row.phone):
+    rows = list(checkout.payment_requests.order_by("position"))
+    kept = _match_shares([row for row in rows if row.status != ShareStatus.DRAFT], wanted)
+    for row in rows:
+        if row not in kept.values():
             pledges.replace_share(row, checkout.locked_at)
-            continue
-        if share.amount != row.amount:
-            pledges.change_amount(row, share.amount, checkout.locked_at)
-        del missing[row.position]
-    return missing
+    _move_to_positions({position: row for position, row in kept.items() if row.position != position})
+    for position, row in kept.items():
+        if wanted[position].amount != row.amount:
+            pledges.change_amount(row, wanted[position].amount, checkout.locked_at)
+        if row.status in (ShareStatus.DECLINED, ShareStatus.CANCELLED):
+            row.move(ShareStatus.OPEN, ended_at=None, expires_at=checkout.payable_until)
+    return {position: share for position, share in wanted.items() if position not in kept}
+
+
+def _match_shares(rows: Sequence[PaymentRequest], wanted: Mapping[int, Share]) -> dict[int, PaymentRequest]:
+    """Return the share that stays for each wanted position.
+
+    A share with a name or number stays with its mate. A share without them stays at its position.
+    """
+    left, kept = list(rows), dict[int, PaymentRequest]()
+    for position, share in sorted(wanted.items(), key=lambda item: not any(item[1][1:])):
+        same = [row for row in left if (row.name, row.phone) == share[1:]]
+        here = [row for row in same if row.position == position]
+        found = here or (same if any(share[1:]) else [])
+        if found:
+            kept[position] = found[0]
+            left.remove(found[0])
+    return kept
+
+
+def _move_to_positions(rows: Mapping[int, PaymentRequest]) -> None:
+    """Move shares to other positions. Positions are unique, so all of them first move out of the way."""
+    for offset in (split_amounts.MAX_PEOPLE, 0):
+        for position, row in rows.items():
+            row.position = position + offset
+            row.save(update_fields=["position"])
 
 
 def _create_shares(checkout: Checkout, shares: Mapping[int, Share]) -> None:
@@ -218,12 +246,14 @@ def pay(
     card: CardUse,
     mate: Customer,
     cause: Cause,
+    amount: int | None = None,
     claim: str = "",
     admit: Callable[[], None] = lambda: None,
 ) -> PaymentResult:
     """Hold the share's amount on a mate's card. The pump captures the amount if it is still wanted.
 
-    Before the lead has paid, the hold is a pledge (rules pledge.*).
+    Before the lead has paid, the hold is a pledge (rules pledge.*). `amount` is what the mate has agreed to, in
+    minor units. If the share is for another amount now, ShareNotOpen is raised.
 
     If a person has taken the share through the group link, only the browser with their `claim` can pay it
     (rule group.pays). An earlier card can be given up for this one, and `admit` is called, as in
@@ -236,6 +266,8 @@ def pay(
         with transaction.atomic(durable=True):
             (share, checkout), now = lock_share(share_uuid), clock.now()
             status = _payability(share, card, mate, now, claim)
+            if amount not in (None, share.amount):
+                status = CHANGED
             if status == ShareStatus.OPEN:
                 slot.take()
                 admit()
@@ -324,6 +356,8 @@ def _end_share(
             share.move(to, ended_at=now)
             if to == ShareStatus.DECLINED:
                 LeadTold.put(checkout, LeadTold.Kind.SAID_NO, now, share)
+            if checkout.status == Status.CREATED:
+                pledges.tell_if_all_in(checkout, now)
     if share.status != to:
         raise ShareNotOpen(share.status)
     return share

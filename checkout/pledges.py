@@ -40,14 +40,22 @@ def open_links(checkout: Checkout) -> None:
 def record_pledge(checkout: Checkout, share: PaymentRequest, now: datetime) -> None:
     """Mark a share as pledged, because the mate's card is held. Tell the lead if everyone is in."""
     share.move(ShareStatus.PLEDGED)
-    if not checkout.payment_requests.exclude(status=ShareStatus.CANCELLED).exclude(
-        status=ShareStatus.PLEDGED
-    ):
+    tell_if_all_in(checkout, now)
+
+
+def tell_if_all_in(checkout: Checkout, now: datetime) -> None:
+    """Queue the text that everyone is in, once for each order (rule pledge.lead_told)."""
+    shares = checkout.payment_requests.all()
+    is_missing = any(share.status in (ShareStatus.OPEN, ShareStatus.PAYING) for share in shares)
+    if is_missing or not any(share.status == ShareStatus.PLEDGED for share in shares):
+        return
+    if not LeadTold.objects.filter(checkout=checkout, kind=LeadTold.Kind.ALL_IN).exists():
         LeadTold.put(checkout, LeadTold.Kind.ALL_IN, now)
 
 
 def end_pledge(share: PaymentRequest, now: datetime) -> None:
     """End a pledge: release its hold, and open the share for others."""
+    share.checkout.touch()
     live = open_operations.live_payment(share.pk)
     if live is not None:
         release_holds([live.payment], now)
@@ -88,12 +96,16 @@ def end_all(checkout: Checkout, now: datetime) -> None:
 
 
 def end_those_of_lead(checkout: Checkout, now: datetime) -> None:
-    """End the pledges of a held order that were made with the lead's own number or card (rule pledge.lead)."""
+    """End the pledges of a held order that were made with the lead's own number or card (rule pledge.lead).
+
+    A pledge without a hold ends too. A restore can leave one.
+    """
     if not checkout.has_mates:
         return
     for share in checkout.payment_requests.filter(status=ShareStatus.PLEDGED):
         live = open_operations.live_payment(share.pk)
-        if share.mate_id == checkout.lead_id or (live and is_leads_card(checkout, live.payment)):
+        is_theirs = share.mate_id == checkout.lead_id or (live and is_leads_card(checkout, live.payment))
+        if live is None or is_theirs:
             end_pledge(share, now)
 
 

@@ -126,9 +126,12 @@ def give_up_card(checkout: Checkout, payment: Payment, now: datetime) -> None:
 
 
 def record_void(checkout: Checkout, operation: Operation, now: datetime) -> None:
-    """Open a share again once its hold is released."""
+    """Open a share again once its hold is released. A pledge whose hold is lost after a restore ends."""
     if operation.state == State.SUCCEEDED:
-        reopen_share(checkout, _share_of(operation.payment), now)
+        share = _share_of(operation.payment)
+        if share.status == ShareStatus.PLEDGED and open_operations.live_payment(share.pk) is None:
+            pledges.end_pledge(share, now)
+        reopen_share(checkout, share, now)
 
 
 def mark_refunded(payment: Payment, now: datetime) -> None:
@@ -182,4 +185,4 @@ def release_payment(payment: Payment, now: datetime) -> None:
 
 
 def _share_of(payment: Payment) -> PaymentRequest:
-    return PaymentRequest.every.get(pk=payment.subject)
+    return PaymentRequest.every.select_related("checkout").get(pk=payment.subject)

@@ -336,9 +336,9 @@ def target_at_link(token: str) -> PaymentTarget:
 
 
 def order_at_group_link(token: str) -> Checkout:
-    """Return the split order of a group link. Raises Http404 if the service never made the link."""
+    """Return the order of a group link. It can be split no more. Raises Http404 if the service never made the link."""
     checkout = _SHOWN_AT_GROUP_LINK.first(crypto.digest(token))
-    if checkout is None or not checkout.has_mates:
+    if checkout is None:
         raise Http404
     return checkout
 

@@ -11,7 +11,7 @@ from checkout import mate_shares, split_amounts
 from checkout.group.share_changes import MAX_NAME, can_mates_pay
 from checkout.mate_shares import TOKEN_BYTES, ShareNotOpen
 from checkout.models import Checkout, PaymentRequest
-from checkout.states import ShareStatus
+from checkout.states import ShareStatus, Status
 from config.lib import crypto
 
 
@@ -35,7 +35,8 @@ def can_add(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime)
     if not 0 < len(shares) < split_amounts.MAX_PEOPLE - 1 or end is None or end <= now:
         return False
     smallest = mate_shares.amount_rule(checkout).minimum
-    return own_part(checkout, shares) >= smallest and can_mates_pay(checkout)
+    is_captured = checkout.status == Status.CAPTURED
+    return is_captured and own_part(checkout, shares) >= smallest and can_mates_pay(checkout)
 
 
 def add_mate(checkout_uuid: UUID, *, name: str, amount: int) -> PaymentRequest:

@@ -32,7 +32,6 @@ def withdraw(share_uuid: UUID, *, mate: UUID) -> PaymentRequest:
             raise OperationInProgress
         if share.status == ShareStatus.PLEDGED:
             pledges.end_pledge(share, checkout.locked_at)
-            checkout.touch()
     return share
 
 
@@ -58,13 +57,12 @@ def end_of_stopped_merchant(checkout_uuid: UUID) -> None:
         checkout = Checkout.objects.locked(checkout_uuid)
         if operator_stops.is_stopped(checkout.merchant_id):
             pledges.end_all(checkout, checkout.locked_at)
-            checkout.touch()
 
 
 def end_of_mate(customer_uuid: UUID) -> None:
     """End the pledges of a mate who is being erased. Call it in a transaction."""
     mine = PaymentRequest.objects.filter(mate=customer_uuid, status=ShareStatus.PLEDGED)
-    for share_uuid in mine.values_list("pk", flat=True):
+    for share_uuid in mine.order_by("checkout").values_list("pk", flat=True):
         share, checkout = mate_shares.lock_share(share_uuid)
         if share.status == ShareStatus.PLEDGED and share.mate_id == customer_uuid:
             pledges.end_pledge(share, checkout.locked_at)

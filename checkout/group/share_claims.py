@@ -106,7 +106,8 @@ def _end_claims(checkout: Checkout, claim: str) -> None:
 
     Raises OperationInProgress if a card is paying one of them.
     """
-    for other in checkout.payment_requests.filter(claim_digest=claim):
+    claimed = checkout.payment_requests.filter(claim_digest=claim)
+    for other in claimed.exclude(status=ShareStatus.PLEDGED):
         if other.status == ShareStatus.PAYING:
             raise OperationInProgress
         other.claim("")

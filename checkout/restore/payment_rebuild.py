@@ -30,6 +30,8 @@ def write_payment(told: PaymentRecord) -> bool:
     with transaction.atomic(durable=True):
         checkout, now = Checkout.objects.locked(checkout_uuid), clock.now()
         share = PaymentRequest.every.filter(checkout=checkout, pk=told.subject or checkout.pk).first()
+        if share is not None:
+            _restore_amount(checkout, share, told.amount)
         subject = share or checkout
         asked = (checkout.merchant_id, subject.amount, checkout.currency)
         if asked != (told.account, told.amount, told.currency) or told.place not in _accounts_of(
@@ -38,6 +40,18 @@ def write_payment(told: PaymentRecord) -> bool:
             return False
         _write_payment(checkout, share, told, now)
     return True
+
+
+def _restore_amount(checkout: Checkout, share: PaymentRequest, amount: int) -> None:
+    """Write the amount that an unpaid share had before the restore, if it fits the order.
+
+    Until the order is paid, the lead can change the amount of a share, and the restore can have lost the change.
+    """
+    others = PaymentRequest.objects.filter(checkout=checkout).exclude(pk=share.pk)
+    left = checkout.amount - sum(others.values_list("amount", flat=True))
+    if share.payment_id is None and 0 < amount <= left:
+        share.amount = amount
+        share.save(update_fields=["amount"])
 
 
 def _checkout_of(subject: UUID | None) -> UUID | None:

@@ -81,16 +81,32 @@ GroupView = Callable[[HttpRequest, Group], HttpResponse]
 def for_group(view: GroupView) -> Callable[..., HttpResponse]:
     """Decorate a view so that it receives the split order of a group link.
 
-    The view raises Http404 if the link is unknown, or if its order has no mates.
+    The view raises Http404 if the link is unknown. If the cost is no longer split, the page says that no share
+    is left.
     """
 
     @wraps(view)
     def found(request: HttpRequest, token: str) -> HttpResponse:
         checkout = order_at_group_link(token)
         bind_log_context(checkout)
-        return view(request, Group(checkout, token))
+        group = Group(checkout, token)
+        return view(request, group) if checkout.has_mates else _show_ended(request, group)
 
     return found
+
+
+def _show_ended(request: HttpRequest, group: Group) -> HttpResponse:
+    ended = page_of(Situation.ALL_PAID, Viewer.GROUP_LINK, {})
+    target = PaymentTarget(group.checkout)
+    return rendering.render_message(
+        request,
+        target,
+        ended.heading,
+        ended.paragraphs[0],
+        is_share=True,
+        cancel_url_path="",
+        here=group.path(),
+    )
 
 
 def redirect_to_group(token: str, **query: int) -> HttpResponseRedirect:
@@ -204,8 +220,10 @@ def _bill_of(request: HttpRequest, group: Group, shares: Sequence[PaymentRequest
 
 def _situation(group: Group, bill: GroupBill) -> Situation:
     """Return where the order's money is, or why no share can be taken. Rule group.opens."""
+    if group.checkout.status == Status.CREATED:
+        return _unpaid_situation(group, bill)
     if group.checkout.status != Status.CAPTURED:
-        return Situation.COLLECTING if _collects(group, bill) else SITUATIONS[Status(group.checkout.status)]
+        return SITUATIONS[Status(group.checkout.status)]
     dispute = disputes.blocking_dispute_of_row(group.checkout)
     if dispute is not None:
         is_lost = dispute.status == Dispute.Status.LOST
@@ -222,10 +240,18 @@ def _situation(group: Group, bill: GroupBill) -> Situation:
     return Situation.REFUNDED_OUTSIDE if by_others else Situation.NOT_ASKED
 
 
-def _collects(group: Group, bill: GroupBill) -> bool:
-    """Return whether the order is unpaid and has a share that a mate can pledge."""
-    is_free = bool(bill.of(group_members.FREE) or bill.of(group_members.SENT))
-    return is_free and group.checkout.status == Status.CREATED and pledges.is_waiting(group.checkout)
+def _unpaid_situation(group: Group, bill: GroupBill) -> Situation:
+    """Return whether a share of an unpaid order can be pledged now, or why not."""
+    states = {person.state for person in bill.people}
+    if states.isdisjoint(
+        {group_members.FREE, group_members.SENT, group_members.TAKEN, group_members.PLEDGED}
+    ):
+        return Situation.UNPAID
+    if not pledges.is_waiting(group.checkout):
+        return Situation.STOPPED
+    if not states.isdisjoint({group_members.FREE, group_members.SENT}):
+        return Situation.COLLECTING
+    return Situation.ALL_TAKEN if group_members.TAKEN in states else Situation.ALL_IN
 
 
 def _page_notice(
@@ -363,9 +389,10 @@ def qr_page(request: HttpRequest, group: Group) -> HttpResponse:
 
 def _can_still_be_taken(group: Group, bill: GroupBill) -> bool:
     """Return whether a share can still be taken: one is free, or is claimed and might become free again."""
-    is_open = (
+    is_paid = (
         group.checkout.status == Status.CAPTURED and disputes.blocking_dispute_of_row(group.checkout) is None
     )
+    is_open = is_paid or (group.checkout.status == Status.CREATED and pledges.is_waiting(group.checkout))
     return is_open and any(
         bill.of(state) for state in (group_members.FREE, group_members.TAKEN, group_members.SENT)
     )

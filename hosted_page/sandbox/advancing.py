@@ -35,7 +35,15 @@ RELATED_TIMES: tuple[tuple[type[Model], str, tuple[str, ...]], ...] = (
     (
         PaymentRequest,
         "checkout",
-        ("created_at", "expires_at", "paid_at", "ended_at", "next_reminder_at", "claimed_until"),
+        (
+            "created_at",
+            "expires_at",
+            "paid_at",
+            "ended_at",
+            "next_reminder_at",
+            "claimed_until",
+            "replaced_at",
+        ),
     ),
     (GroupLink, "checkout", ("created_at",)),
     (Refund, "checkout", ("created_at", "settled_at")),
@@ -77,7 +85,8 @@ def _move_all_times(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> No
         _move(Checkout.objects.filter(pk=checkout.pk), CHECKOUT_TIMES, by)
         checkout.touch()
         _move_history(checkout, seconds)
-        subjects = [checkout.pk, *checkout.payment_requests.values_list("pk", flat=True)]
+        shares = PaymentRequest.every.filter(checkout=checkout)
+        subjects = [checkout.pk, *shares.values_list("pk", flat=True)]
         found: dict[str, Any] = {"checkout": checkout, "checkout_uuid": checkout.pk, "subject__in": subjects}
         for model, of, names in RELATED_TIMES:
             _move(model._base_manager.filter(**{of: found[of]}), names, by)

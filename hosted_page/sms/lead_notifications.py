@@ -14,7 +14,7 @@ from uuid_utils.compat import uuid7
 
 from checkout import current_checkouts
 from checkout.models import Checkout, LeadTold, PaymentRequest
-from checkout.states import SHARE_PAID, ShareStatus, Status
+from checkout.states import SHARE_OUTSTANDING, SHARE_PAID, ShareStatus, Status
 from config.lib import clock, quota
 from hosted_page import link_deadline
 from hosted_page.models import SmsMessage
@@ -175,7 +175,7 @@ def _shares_in_text(row: LeadTold, shares: list[PaymentRequest]) -> list[Payment
         wanted = STATUS_OF_SHARE[row.kind]
         return [share for share in shares if share.pk == row.share_uuid and share.status == wanted]
     if row.kind == Kind.ALL_IN:
-        asked = [share for share in shares if share.status != ShareStatus.CANCELLED]
+        asked = [share for share in shares if share.status in SHARE_OUTSTANDING]
         return asked if all(share.status == ShareStatus.PLEDGED for share in asked) else []
     if row.kind == Kind.ALL_PAID:
         asked = [share for share in shares if share.status != ShareStatus.CANCELLED]

@@ -81,7 +81,7 @@ class _ShareView:
             return self._show(Situation.DISPUTED, Viewer.HOLDER)
         if operator_stops.is_stopped(self.checkout.merchant_id):
             is_paid = self.checkout.status == Status.CAPTURED
-            return self._show(Situation.SUSPENDED if is_paid else Situation.UNPAID, Viewer.HOLDER)
+            return self._show(Situation.SUSPENDED if is_paid else Situation.STOPPED, Viewer.HOLDER)
         return None
 
     def _show(self, situation: Situation, viewer: Viewer) -> PageStatus:
@@ -112,6 +112,8 @@ class _ShareView:
 
     def _paying_page(self) -> PageStatus:
         """Return the page of a share that a card is paying."""
+        if self.checkout.status in (Status.VOIDED, Status.EXPIRED):
+            return self._show(self._situation_of_order(), Viewer.FORMER)
         viewer = Viewer.HOLDER if self.is_mate else Viewer.PAY_LINK
         self.operation = open_operations.open_operation(self.share.pk)
         if self.operation is None or self.operation.kind != Operation.Kind.AUTHORIZE:

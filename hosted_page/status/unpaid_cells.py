@@ -77,6 +77,10 @@ UNPAID: dict[Situation, Row] = {
             "suspended", CANNOT_TAKE, _("{name} has paid for the order, and covers the shares for now.")
         ),
     },
+    S.STOPPED: dict.fromkeys(
+        (V.HOLDER, V.GROUP_LINK), live_cell("suspended", CANNOT_TAKE, NOT_CHARGED_STRONG)
+    ),
+    S.ALL_IN: {V.GROUP_LINK: live_cell("paused", _("Everyone’s in"), _("No share is free now."))},
     S.CONFIRM: {
         V.LEAD: live_cell(
             "confirm",

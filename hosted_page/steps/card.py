@@ -68,10 +68,10 @@ def show_card_step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 def _card_page(request: HttpRequest, target: PaymentTarget, person: Customer) -> HttpResponse:
     """Show a card page, or redirect to it.
 
-    The card page returns to an address that is valid only for this target and this person. Raises Busy,
-    ProviderUnreachable.
+    The card page returns to an address that is valid only for this target, this person and this amount. Raises
+    Busy, ProviderUnreachable.
     """
-    bound = signing.dumps([target.subject.hex, str(person.pk)], salt="card")
+    bound = signing.dumps([target.subject.hex, str(person.pk), target.amount], salt="card")
     back = target.absolute("paid")
     return_url = f"{back}{'&' if '?' in back else '?'}{urlencode({'bound': bound})}"
     notice = sign_in_extension.extension_notice(request, target)
@@ -91,7 +91,7 @@ def _card_page(request: HttpRequest, target: PaymentTarget, person: Customer) ->
 def paid(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Pay with the card token that the provider returned. A token works once, for this target and person."""
     customer_uuid, bound = target.payer_of(request), _bound_target(request)
-    if customer_uuid is None or bound != [target.subject.hex, str(customer_uuid)]:
+    if customer_uuid is None or bound != [target.subject.hex, str(customer_uuid), target.amount]:
         return target.go()
     use = CardUse(_card_token(request), return_url=target.absolute("confirmed"))
     person: Any = _payer_query(target.subject, use.token, customer_uuid).get()
@@ -103,7 +103,8 @@ def paid(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
         return _show_not_tried(request, target, refusal)
     if paid.verdict == Verdict.NEEDS_ACTION:
         return HttpResponseRedirect(paid.action_url, status=303)
-    return target.go()
+    has_declined = paid.verdict == Verdict.DECLINED and target.share is None
+    return target.go("card" if has_declined and target.checkout.has_mates else "")
 
 
 def _payer_query(subject: UUID, token: str, customer_uuid: UUID) -> QuerySet[Customer, Any]:
@@ -116,7 +117,7 @@ def _payer_query(subject: UUID, token: str, customer_uuid: UUID) -> QuerySet[Cus
 
 
 def _bound_target(request: HttpRequest) -> object:
-    """Return the target and the person for which the card page was opened.
+    """Return the target, the person and the amount for which the card page was opened.
 
     Raises Http404 if the service did not open the page.
     """
@@ -171,7 +172,15 @@ def _pay_target(
             language=get_language() or "",
             admit=admit,
         )
-    return mate_shares.pay(target.share.pk, card=use, mate=person, cause=cause, claim=claim, admit=admit)
+    return mate_shares.pay(
+        target.share.pk,
+        amount=target.amount,
+        card=use,
+        mate=person,
+        cause=cause,
+        claim=claim,
+        admit=admit,
+    )
 
 
 def show_busy(request: HttpRequest, target: PaymentTarget) -> HttpResponse:

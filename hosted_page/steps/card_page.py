@@ -8,6 +8,7 @@ from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
 
 from checkout.models import Checkout, Customer
+from checkout.states import SHARE_OUTSTANDING
 from hosted_page import language, summary
 from hosted_page.payment_target import PaymentTarget, lead_name
 from hosted_page.steps import declines, share_step
@@ -57,7 +58,8 @@ def page_context(target: PaymentTarget, person: Customer | None = None) -> dict[
 def _held_rows(checkout: Checkout, amount: str) -> list[dict[str, str]]:
     if not checkout.has_mates:
         return []
-    shares = list(checkout.payment_requests.values_list("amount", flat=True))
+    asked = checkout.payment_requests.filter(status__in=SHARE_OUTSTANDING)
+    shares = list(asked.values_list("amount", flat=True))
     label = (
         _("Goes back when your mate pays") if len(shares) == 1 else _("Goes back as your {count} mates pay")
     )

@@ -88,7 +88,7 @@ def _lock_target(target: PaymentTarget) -> tuple[PaymentTarget, datetime]:
     Raises NothingToSignInFor.
     """
     checkout = Checkout.objects.locked(target.checkout.pk)
-    share = PaymentRequest.objects.get(pk=target.share.pk) if target.share else None
+    share = PaymentRequest.every.get(pk=target.share.pk) if target.share else None
     now = checkout.locked_at
     expiry.expire_if_due(checkout, now)
     if share is not None:

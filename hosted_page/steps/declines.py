@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from checkout.models import Customer
+from checkout.models import Customer, PaymentRequest
+from checkout.states import PLEDGEABLE
 from config.lib import batches, clock, crypto, quota
 from config.lib.database import queries
 from config.lib.quota import Limit
@@ -57,7 +58,21 @@ def count_card_try(target: PaymentTarget, person: Customer, token: str, address:
     """
     given = _counted_try(target, person, token, address)
     quota.lock_digests("card", *given.phones, *given.addresses, *given.sites)
+    if target.is_pledge:
+        _check_pledge_limits(given)
     _run_limit_check(statements.compose_card_limits(len(given.phones), counts_card=True), given)
+
+
+def _check_pledge_limits(given: "_CountedTry") -> None:
+    """Raise TooManyDeclines if too many cards were held or tried for pledges within a day, even good ones."""
+    now = clock.now()
+    of_share = CardTry.objects.filter(subject=given.subject)
+    if until := quota.locked_until(of_share, PER_PLEDGE, now):
+        raise TooManyOfOrder(until, now)
+    pledged = PaymentRequest.every.filter(checkout__status__in=PLEDGEABLE).values("pk")
+    of_phone = CardTry.objects.filter(phone_digest__in=given.phones, subject__in=pledged)
+    if until := quota.locked_until(of_phone, PER_PHONE_OF_PLEDGE, now):
+        raise TooManyDeclines(until, now)
 
 
 def was_tried_by(person: Customer, payment: Payment) -> bool:

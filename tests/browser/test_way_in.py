@@ -104,6 +104,8 @@ def test_a_lead_who_splits_must_enter_a_name_first(order: Order, open_page: Call
     expect(page.locator("[name=name]:visible")).to_have_count(8)
     page.fill("#name-9", "Zoe")
     page.keyboard.press("Enter")
+    heading(page, "No one else is in yet")
+    page.click("#pay-now")
     expect(page.locator(".held-rows")).to_contain_text("Goes back as your 8 mates pay")
 
 

@@ -271,7 +271,58 @@ class TestWithdrawing:
 
 
 @pytest.mark.rule("pledge.lead_told")
-def test_the_lead_is_told_once_everyone_is_in(pledged: Pledged) -> None:
-    assert not LeadTold.objects.exists()
-    pledged.pledge(pledged.amy, mates.AMYS)
-    assert LeadTold.objects.get().kind == "all_in"
+class TestTellingTheLead:
+    def test_once_that_everyone_is_in(self, pledged: Pledged) -> None:
+        assert not LeadTold.objects.exists()
+        pledged.pledge(pledged.amy, mates.AMYS)
+        told = LeadTold.objects.get()
+        assert told.kind == "all_in"
+        pledging.withdraw(pledged.finn.pk, mate=pledged.mate.pk)
+        pledged.pledge(pledged.finn)
+        assert LeadTold.objects.get().pk == told.pk, "one mate cannot use up the lead's texts"
+
+    def test_when_the_last_missing_mate_refuses(self, pledged: Pledged) -> None:
+        mate_shares.decline(pledged.amy.pk)
+        assert set(LeadTold.objects.values_list("kind", flat=True)) == {"said_no", "all_in"}
+
+
+@pytest.mark.rule("pledge.split_changes")
+class TestAChangedSplit:
+    def test_keeps_the_pledge_of_a_mate_whose_place_changes(self, pledged: Pledged) -> None:
+        pledged.pledge(pledged.amy, mates.AMYS)
+        pledged.split(Share(2000, "Amy"))
+        assert (pledged.status(pledged.finn), pledged.status(pledged.amy)) == ("cancelled", "pledged")
+        assert pledged.order.payment_requests.get() == pledged.amy
+
+    def test_swaps_places(self, pledged: Pledged) -> None:
+        pledged.split(Share(2000, "Amy"), Share(2000, "Finn"))
+        rows = pledged.order.payment_requests.order_by("position")
+        assert list(rows) == [pledged.amy, pledged.finn] and pledged.status(pledged.finn) == "pledged"
+
+    def test_asks_a_mate_again_who_refused(self, pledged: Pledged) -> None:
+        mate_shares.decline(pledged.amy.pk)
+        pledged.split(Share(2000, "Finn"), Share(2500, "Amy"))
+        assert pledged.status(pledged.amy) == "open"
+
+    def test_never_charges_another_amount_than_the_mate_agreed_to(self, pledged: Pledged) -> None:
+        pledged.split(Share(2000, "Finn"), Share(6000, "Amy"))
+        card = CardUse(bank.tokenise(subject=pledged.amy.pk, number=mates.AMYS))
+        with pytest.raises(ShareNotOpen, match="changed"):
+            mate_shares.pay(pledged.amy.pk, amount=2000, card=card, mate=pledged.mate, cause=CAUSE)
+        assert pledged.held_for(pledged.amy) == []
+
+    def test_is_a_change_that_lists_show(self, pledged: Pledged) -> None:
+        before = pledged.read().updated_at
+        mate_shares.cancel(pledged.finn.pk)
+        assert pledged.read().updated_at > before
+
+
+def test_a_second_share_leaves_the_pledge_its_name(pledged: Pledged) -> None:
+    pledged.split(Share(2000, "Finn"), Share(2000), Share(1000))
+    sam, other = pledged.order.payment_requests.filter(name="").order_by("position")
+    share_claims.claim_share(sam.pk, claim="a" * 64, name="Sam")
+    card = CardUse(bank.tokenise(subject=sam.pk, number=mates.AMYS))
+    mate_shares.pay(sam.pk, card=card, mate=pledged.mate, cause=CAUSE, claim="a" * 64)
+    share_claims.claim_share(other.pk, claim="a" * 64, name="Zoe")
+    sam.refresh_from_db()
+    assert (sam.status, sam.shown_name) == ("pledged", "Sam")

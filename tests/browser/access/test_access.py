@@ -106,9 +106,13 @@ form
         textbox "Amount of share 3"
     button "Add a mate"
     status [live=polite]: Adds up {money} of {money}
+      heading 2 "When do you pay?"
+    button "Get everyone in first"
+    text: Each mate’s share is held on their own card. You pay when you’re ready, by {time} at the latest. \
+Once Acme Tickets confirms, we take your mates’ shares. If you don’t pay, every hold is released.
+    button "Pay now, collect later"
     text: The whole {money} is held on your card today. \
 When a mate pays, their share goes back to your card. If a mate never pays, you cover their share.
-    button "Continue to payment"
 form
   button "Back to Acme Tickets"
 form

@@ -1,7 +1,7 @@
 """Every page of the table of pages, in a browser: English and German, at the width of a phone and of a desktop.
 
 The pages are rendered first, because Django's ORM refuses to work while Playwright's event loop runs. The browser
-then gets them, and all style sheets and scripts, from the test instead of from a server.
+then gets them and their files from the test instead of from a server.
 """
 
 import mimetypes
@@ -30,27 +30,29 @@ from tests.hosted_page.status.situations import BUILDERS, Scene
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted"), pytest.mark.long]
 LANGUAGES = ("en-gb", "de")
-SHEET = re.compile(r'href="(/brand/[^"]+\.css[^"]*)"')
+# The addresses of the merchant's style sheet and of the QR codes, which the service makes.
+MADE = re.compile(r'(?:href|src)="(/(?:brand|pay)/[^"]+\.(?:css|svg)[^"]*)"')
 
 
 @dataclass(frozen=True)
 class Rendered:
-    """A page as the service sends it, and the style sheets with the merchant's colour."""
+    """A page as the service sends it, and the files that the service makes for it, with their types."""
 
     name: str
     url: str
     html: str
     headers: Mapping[str, str]
-    sheets: Mapping[str, str]
+    made: Mapping[str, tuple[bytes, str]]
 
 
 def render(name: str, view: View, language: str) -> Rendered:
     answer = view.read(language)
     html = answer.content.decode()
-    sheets = {path: Client().get(path).content.decode() for path in SHEET.findall(html)}
+    files = {path: Client().get(path) for path in MADE.findall(html)}
+    made = {path: (file.content, file["Content-Type"]) for path, file in files.items()}
     url = f"{settings.BASE_URL}{answer.wsgi_request.get_full_path()}"
     headers = {name: answer[name] for name in ("Content-Type", HEADER)}
-    return Rendered(f"{name}, {language}", url, html, headers, sheets)
+    return Rendered(f"{name}, {language}", url, html, headers, made)
 
 
 def render_all(scene: Scene) -> Iterator[Rendered]:
@@ -74,8 +76,9 @@ def serve(rendered: Rendered) -> Callable[[Route], None]:
         )
         if route.request.is_navigation_request() and route.request.url == rendered.url:
             route.fulfill(body=rendered.html, headers=dict(rendered.headers))
-        elif path in rendered.sheets:
-            route.fulfill(body=rendered.sheets[path], content_type="text/css")
+        elif path in rendered.made:
+            body, kind = rendered.made[path]
+            route.fulfill(body=body, content_type=kind)
         elif file:
             kind = mimetypes.guess_type(file)[0] or "application/octet-stream"
             route.fulfill(body=Path(file).read_bytes(), content_type=kind)

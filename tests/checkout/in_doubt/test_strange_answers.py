@@ -17,6 +17,7 @@ from checkout import cancellations, captures, refunds, states
 from checkout.models import Checkout
 from checkout.syncing import notifications, sync
 from config.lib import clock
+from hosted_page.payment_target import PaymentTarget
 from hosted_page.steps import card_page
 from payments import provider
 from payments.models import Discrepancy, Movement, Operation, Payment
@@ -167,7 +168,7 @@ class TestADecline:
             "other",
             "other",
         )
-        notice = card_page._decline_notice(unpaid.pk)
+        notice = card_page._decline_notice(PaymentTarget(unpaid))
         assert notice is not None and notice["title"] == "Your bank declined this card."
 
     def test_with_an_internal_reason_of_ours_is_recorded_as_other(

@@ -7,7 +7,8 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from checkout import captures, mate_shares, refunds
-from checkout.group import share_changes
+from checkout.group import pledging, share_changes
+from checkout.mate_shares import Share
 from checkout.models import Checkout, PaymentRequest, Refund
 from checkout.remedies import sending
 from checkout.restore import repair
@@ -15,6 +16,7 @@ from config.lib import clock
 from payments.models import Discrepancy, Operation
 from payments.providers.sandbox.models import Call
 from tests import mates, outside
+from tests.checkout.test_pledges import Pledged
 from tests.factories import CAUSE
 from tests.outages import break_down, pass_time
 from tests.outside import balances, come_back, reimburse, returned, settle
@@ -272,3 +274,35 @@ def test_a_reimbursement_that_was_sent_again_begins_no_refund(
     assert (anew(unpaid).status, balances(unpaid)) == ("captured", {"provider": 9000, "merchant": -9000})
     assert not Discrepancy.objects.filter(kind="refund_returned", closed_at=None).exists()
     nothing_moves_later(unpaid)
+
+
+@pytest.mark.rule("pledge.ends")
+class TestAPledge:
+    def test_that_had_ended_does_not_come_back(self, unpaid: Checkout, began: datetime) -> None:
+        pledged = Pledged(unpaid)
+        backup = Backup()
+        pledging.withdraw(pledged.finn.pk, mate=pledged.mate.pk)
+        mates.pump(unpaid.pk, 3)
+        backup.restore()
+        assert pledged.status(pledged.finn) == "pledged"
+        repaired(began)
+        assert pledged.status(pledged.finn) == "open"
+        pledged.capture()
+        assert mates.settled(pledged.finn) == "open"
+        mates.give_back(unpaid)
+        for _ in range(3):
+            mates.pump(unpaid.pk, 3)
+        assert pledged.read().status == "refunded"
+
+    def test_for_a_changed_amount_is_charged_once(self, unpaid: Checkout, began: datetime) -> None:
+        pledged = Pledged(unpaid)
+        backup = Backup()
+        pledged.split(Share(3000, "Finn"), Share(2000, "Amy"))
+        pledged.pledge(pledged.finn)
+        pledged.capture()
+        assert mates.settled(pledged.finn) == "reimbursed"
+        backup.restore()
+        repaired(began)
+        mates.pump(unpaid.pk, 5)
+        assert pledged.status(pledged.finn) in ("paid", "reimbursed")
+        assert mates.borne(unpaid) == {"4242": 6000, "4444": 3000}

@@ -132,6 +132,20 @@ class TestAMate:
             assert notice in (["Your bank declined this card."], []), notice
         assert "declined" in plain(page) and 'name="number"' not in page and made.status() == "open"
 
+    @pytest.mark.rule("pledge.cards")
+    def test_can_use_three_cards_even_if_they_are_good(self, finn: Mate) -> None:
+        for _ in range(2):
+            finn.post("/withdraw")
+            finn.give_card()
+            assert finn.status() == "pledged"
+        finn.post("/withdraw")
+        assert "Your bank declined" not in plain(words(finn.client.get(finn.path + "/card", follow=True)))
+        finn.client.post(
+            finn.get("/card")["Location"], {"number": mates.FINNS, "expiry": "08 / 49", "code": "123"}
+        )
+        finn.give_card()
+        assert finn.status() == "open"
+
     @pytest.mark.rule("pledge.withdraw")
     def test_can_withdraw(self, finn: Mate) -> None:
         answer = finn.post("/withdraw")
@@ -156,7 +170,8 @@ class TestAMate:
     def test_reads_that_the_shop_takes_no_payments_now(self, lead: Payer) -> None:
         operator_stops.suspend(lead.checkout.merchant, reason="test")
         page = plain(words(Mate(share(lead.checkout, 2)).get()))
-        assert "Not open yet" in page and "You have not been charged." in page
+        assert "can’t take payments right now" in page and "You have not been charged." in page
+        assert "has paid" not in page
 
     @pytest.mark.parametrize("end", ["decline", "keep"])
     def test_who_is_not_asked_any_more_reads_so_at_every_moment(self, lead: Payer, end: str) -> None:
@@ -205,11 +220,42 @@ class TestTheGroupLink:
         again.post("/code", code=shown_code(again.get("?sign_in=1")))
         assert "You’re in for £30.00" in plain(words(again.get()))
 
+    def test_can_be_shown_as_a_qr_code(self, lead: Payer) -> None:
+        guest = Guest(lead.checkout)
+        assert guest.client.get(f"{guest.path}/qr").status_code == 200
+
+    def test_says_that_no_share_is_free_once_everyone_is_in(self, lead: Payer, finn: Mate) -> None:
+        guest = Guest(lead.checkout)
+        guest.take(3, name="Sam")
+        assert "No share is free now" in plain(words(Guest(lead.checkout).get()))
+        PaymentRequest.objects.filter(pk=share(lead.checkout, 3).pk).update(
+            status="cancelled", ended_at=clock.now()
+        )
+        assert "Everyone’s in" in plain(words(Guest(lead.checkout).get()))
+
+    def test_stays_known_after_the_lead_has_changed(self, lead: Payer) -> None:
+        guest = Guest(lead.checkout)
+        Payer(lead.checkout).sign_in("07700 900457")
+        answer = guest.get()
+        assert answer.status_code == 200 and "No shares left to pay" in plain(words(answer))
+
     def test_is_closed_while_the_lead_pays(self, lead: Payer, finn: Mate) -> None:
         card = CardUse(bank.tokenise(subject=lead.checkout.pk, number="4242424242424242"))
         lead.checkout.refresh_from_db()
         authorizations.authorize(lead.checkout.pk, card=card, lead=lead.checkout.lead, cause=CAUSE)
         assert "Not open yet" in plain(words(Guest(lead.checkout).get()))
+
+
+@pytest.mark.rule("pledge.split_changes")
+def test_an_open_card_page_never_charges_another_amount(lead: Payer) -> None:
+    made = Mate(share(lead.checkout, 2))
+    made.sign_in()
+    page = made.get("/card")["Location"]
+    assert "£20.00" in words(made.client.get(page))
+    lead.client.post(f"/pay/split?id={lead.checkout.pk}", SPLIT | {"amount": ["60", "30"], "when": "first"})
+    back = made.client.post(page, {"number": mates.FINNS, "expiry": "08 / 49", "code": "123"})
+    made.client.get(back["Location"])
+    assert made.status() == "open" and not Operation.objects.exists()
 
 
 @pytest.mark.rule("pledge.split_changes")

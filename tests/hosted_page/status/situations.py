@@ -96,6 +96,20 @@ def _collecting(order: Checkout) -> Scene:
     return Scene(party.views(V.LEAD, V.HOLDER, V.GROUP_LINK))
 
 
+def _stopped(order: Checkout) -> Scene:
+    party = _collecting_party(order)
+    operator_stops.suspend(order.merchant, reason="test")
+    return Scene(party.views(V.HOLDER, V.GROUP_LINK))
+
+
+def _all_in(order: Checkout) -> Scene:
+    party = _collecting_party(order)
+    Mate(party.share(2)).pay()
+    for position in (3, 6):
+        mate_shares.cancel(party.share(position).pk)
+    return Scene(party.views(V.GROUP_LINK))
+
+
 def _pledged(order: Checkout) -> Scene:
     party = _collecting_party(order)
     finn = Mate(party.share(2))
@@ -294,6 +308,8 @@ BUILDERS: dict[Situation, Callable[[Checkout], Scene]] = {
     S.UNPAID: _unpaid,
     S.COLLECTING: _collecting,
     S.PLEDGED: _pledged,
+    S.STOPPED: _stopped,
+    S.ALL_IN: _all_in,
     S.SUSPENDED: _suspended,
     S.CONFIRM: _confirm,
     S.CHECKING: _checking,
