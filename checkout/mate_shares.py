@@ -3,26 +3,24 @@
 Rules pay.lead, split.shares.
 """
 
-import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import transaction
 
-from checkout import authorizations, expiry, given_up_cards, pledges, settling, split_amounts
+from checkout import authorizations, expiry, given_up_cards, pledges, settling, share_rows, split_amounts
 from checkout.authorizations import NotPayable, NotTheLead, PaymentResult
-from checkout.models import Checkout, Customer, GroupLink, LeadTold, PaymentRequest
+from checkout.models import Checkout, Customer, LeadTold, PaymentRequest
 from checkout.states import OperationInProgress, ShareStatus, Status
-from config.lib import clock, crypto
+from config.lib import clock
 from config.lib.bulkhead import Slot
 from payments import disputes, open_operations, operations, operator_stops, safe_answers
 from payments.cause import Cause
 from payments.models import Operation, Payment
 from payments.provider import AmountRule, CardUse
 
-TOKEN_BYTES = 16
 # Value of ShareNotOpen.status for a share that is reserved for the person who took it through the group link.
 RESERVED = "kept"
 # Value of ShareNotOpen.status for a share whose amount is not what the mate has agreed to.
@@ -127,7 +125,7 @@ def _reset_split(checkout: Checkout, *, people: int | None, **facts: Any) -> Non
     write = checkout.touch if was_split or (people or 1) > 1 else checkout.note
     write(people=people, **facts)
     if was_split:
-        _replace_shares(checkout, {})
+        share_rows.replace_shares(checkout, {})
 
 
 def _write_shares(
@@ -147,72 +145,10 @@ def _write_shares(
     was_split = checkout.has_mates
     checkout.touch(people=len(shares) + 1)
     wanted = dict(enumerate(shares, start=2))
-    _create_shares(checkout, _replace_shares(checkout, wanted) if was_split else wanted)
+    missing = share_rows.replace_shares(checkout, wanted) if was_split else wanted
+    share_rows.create_shares(checkout, missing)
     if everyone_first or checkout.payment_requests.exclude(status=ShareStatus.DRAFT).exists():
         pledges.open_links(checkout)
-
-
-def _replace_shares(checkout: Checkout, wanted: Mapping[int, Share]) -> dict[int, Share]:
-    """End the shares that are not wanted, by position. Return the wanted shares that are missing then.
-
-    A share whose link is open stays if the same mate is asked. If only the amount changes, its pledge ends, and
-    its link asks for the new amount (rule pledge.split_changes). A mate who refused is asked again.
-    """
-    rows = list(checkout.payment_requests.order_by("position"))
-    kept = _match_shares([row for row in rows if row.status != ShareStatus.DRAFT], wanted)
-    for row in rows:
-        if row not in kept.values():
-            pledges.replace_share(row, checkout.locked_at)
-    _move_to_positions({position: row for position, row in kept.items() if row.position != position})
-    for position, row in kept.items():
-        if wanted[position].amount != row.amount:
-            pledges.change_amount(row, wanted[position].amount, checkout.locked_at)
-        if row.status in (ShareStatus.DECLINED, ShareStatus.CANCELLED):
-            row.move(ShareStatus.OPEN, ended_at=None, expires_at=checkout.payable_until)
-    return {position: share for position, share in wanted.items() if position not in kept}
-
-
-def _match_shares(rows: Sequence[PaymentRequest], wanted: Mapping[int, Share]) -> dict[int, PaymentRequest]:
-    """Return the share that stays for each wanted position.
-
-    A share with a name or number stays with its mate. A share without them stays at its position.
-    """
-    left, kept = list(rows), dict[int, PaymentRequest]()
-    for position, share in sorted(wanted.items(), key=lambda item: not any(item[1][1:])):
-        same = [row for row in left if (row.name, row.phone) == share[1:]]
-        here = [row for row in same if row.position == position]
-        found = here or (same if any(share[1:]) else [])
-        if found:
-            kept[position] = found[0]
-            left.remove(found[0])
-    return kept
-
-
-def _move_to_positions(rows: Mapping[int, PaymentRequest]) -> None:
-    """Move shares to other positions. Positions are unique, so all of them first move out of the way."""
-    for offset in (split_amounts.MAX_PEOPLE, 0):
-        for position, row in rows.items():
-            row.position = position + offset
-            row.save(update_fields=["position"])
-
-
-def _create_shares(checkout: Checkout, shares: Mapping[int, Share]) -> None:
-    """Create shares by their positions, and the order's group link."""
-    for_all = secrets.token_urlsafe(TOKEN_BYTES)
-    group_link = GroupLink(checkout=checkout, token=for_all, token_digest=crypto.digest(for_all))
-    # If an earlier split has created a group link, that link is kept.
-    GroupLink.objects.bulk_create([group_link], ignore_conflicts=True)
-    tokens = [secrets.token_urlsafe(TOKEN_BYTES) for _ in shares]
-    PaymentRequest.objects.bulk_create(
-        PaymentRequest(
-            checkout=checkout,
-            position=position,
-            token=token,
-            token_digest=crypto.digest(token),
-            **share._asdict(),
-        )
-        for (position, share), token in zip(shares.items(), tokens, strict=True)
-    )
 
 
 def _lock_changeable(checkout_uuid: UUID) -> Checkout:
@@ -264,15 +200,12 @@ def pay(
 
     def begin(slot: Slot) -> Operation:
         with transaction.atomic(durable=True):
-            (share, checkout), now = lock_share(share_uuid), clock.now()
-            status = _payability(share, card, mate, now, claim)
-            if amount not in (None, share.amount):
-                status = CHANGED
+            share, _ = lock_share(share_uuid)
+            status = _payability(share, card, mate, claim, amount)
             if status == ShareStatus.OPEN:
                 slot.take()
                 admit()
-                payment = authorizations.new_payment(checkout, card, Payment.Kind.SHARE, of=share)
-                operation = operations.begin(payment, Operation.Kind.AUTHORIZE, now=now, cause=cause)
+                operation = _begin_authorization(share, card, cause)
                 share.begin_to_pay(mate, claim)
         if status != ShareStatus.OPEN:
             raise ShareNotOpen(status)
@@ -281,17 +214,24 @@ def pay(
     return authorizations.hold(begin)
 
 
-def _payability(share: PaymentRequest, card: CardUse, mate: Customer, now: datetime, claim: str) -> str:
+def _begin_authorization(share: PaymentRequest, card: CardUse, cause: Cause) -> Operation:
+    payment = authorizations.new_payment(share.checkout, card, Payment.Kind.SHARE, of=share)
+    return operations.begin(payment, Operation.Kind.AUTHORIZE, now=clock.now(), cause=cause)
+
+
+def _payability(share: PaymentRequest, card: CardUse, mate: Customer, claim: str, amount: int | None) -> str:
     """Return `open` if the share can be paid now, else the reason why it cannot.
 
     If another card is already paying the share, it can be given up for this card. Raises OwnShare,
     OperationInProgress, operator_stops.MerchantSuspended, operator_stops.AllStopped. Rules share.one_card,
     group.pays.
     """
-    checkout = share.checkout
+    checkout, now = share.checkout, clock.now()
     expire_if_late(share, now)
     if share.is_kept_from(claim, now):
         return RESERVED
+    if amount not in (None, share.amount):
+        return CHANGED
     expiry.expire_if_due(checkout, now)
     if checkout.status not in (Status.CREATED, Status.CAPTURED):
         return checkout.status if share.status == ShareStatus.OPEN else share.status

@@ -9,8 +9,9 @@ from django.db import transaction
 
 from checkout import mate_shares, split_amounts
 from checkout.group.share_changes import MAX_NAME, can_mates_pay
-from checkout.mate_shares import TOKEN_BYTES, ShareNotOpen
+from checkout.mate_shares import ShareNotOpen
 from checkout.models import Checkout, PaymentRequest
+from checkout.share_rows import TOKEN_BYTES
 from checkout.states import ShareStatus, Status
 from config.lib import crypto
 

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_POST, require_safe
 
-from checkout import current_checkouts, mate_shares, pledges, refunds, settling
+from checkout import current_checkouts, mate_shares, pledges
 from checkout.group import share_claims
 from checkout.mate_shares import ShareNotOpen
 from checkout.models import Checkout, PaymentRequest
@@ -20,7 +20,7 @@ from checkout.states import SHARE_PAID, OperationInProgress, ShareStatus, Status
 from config.lib import crypto
 from config.lib.web import address, qr_codes
 from hosted_page import payer, rendering, summary, waiting_times
-from hosted_page.group import group_members, share_claim_limits
+from hosted_page.group import group_members, group_situation, share_claim_limits
 from hosted_page.group.group_members import GroupBill, Person
 from hosted_page.payment_target import (
     SIGN_IN,
@@ -34,10 +34,8 @@ from hosted_page.payment_target import (
 )
 from hosted_page.status.cells import Situation, Viewer
 from hosted_page.status.order_status import page_of
-from hosted_page.status.share_status import SITUATIONS
 from hosted_page.steps.split_form import clean_name
-from payments import disputes, operator_stops
-from payments.models import Dispute
+from payments import disputes
 
 MAX_NAME = 30
 
@@ -142,7 +140,7 @@ def _render_page(request: HttpRequest, group: Group, refused: TakeRefusal = NO_R
 
 def _page_context(group: Group, bill: GroupBill, shares: Sequence[PaymentRequest]) -> dict[str, Any]:
     """Return the context of the group page without its notice."""
-    situation = _situation(group, bill)
+    situation = group_situation.situation_of(group.checkout, bill)
     shown = page_of(situation, Viewer.GROUP_LINK, {"shop": group.checkout.merchant.name, "name": group.name})
     is_open = shown.state == "step"
     return {
@@ -216,42 +214,6 @@ def _current_shares(group: Group) -> list[PaymentRequest]:
 def _bill_of(request: HttpRequest, group: Group, shares: Sequence[PaymentRequest]) -> GroupBill:
     now = current_checkouts.read_at(group.checkout)
     return group_members.bill_for_claim(group.checkout, shares, payer.claim_of(request), now)
-
-
-def _situation(group: Group, bill: GroupBill) -> Situation:
-    """Return where the order's money is, or why no share can be taken. Rule group.opens."""
-    if group.checkout.status == Status.CREATED:
-        return _unpaid_situation(group, bill)
-    if group.checkout.status != Status.CAPTURED:
-        return SITUATIONS[Status(group.checkout.status)]
-    dispute = disputes.blocking_dispute_of_row(group.checkout)
-    if dispute is not None:
-        is_lost = dispute.status == Dispute.Status.LOST
-        return Situation.BANK_RETURNED if is_lost else Situation.DISPUTED
-    if bill.of(group_members.FREE) or bill.of(group_members.SENT):
-        if operator_stops.is_stopped(group.checkout.merchant_id):
-            return Situation.SUSPENDED
-        return Situation.REFUND_FAILED if refunds.has_failed(group.checkout) else Situation.PAID
-    if bill.of(group_members.TAKEN):
-        return Situation.ALL_TAKEN
-    if bill.of(group_members.PAID):
-        return Situation.ALL_PAID
-    by_others = settling.is_refunded_by_others(group.checkout.pk)
-    return Situation.REFUNDED_OUTSIDE if by_others else Situation.NOT_ASKED
-
-
-def _unpaid_situation(group: Group, bill: GroupBill) -> Situation:
-    """Return whether a share of an unpaid order can be pledged now, or why not."""
-    states = {person.state for person in bill.people}
-    if states.isdisjoint(
-        {group_members.FREE, group_members.SENT, group_members.TAKEN, group_members.PLEDGED}
-    ):
-        return Situation.UNPAID
-    if not pledges.is_waiting(group.checkout):
-        return Situation.STOPPED
-    if not states.isdisjoint({group_members.FREE, group_members.SENT}):
-        return Situation.COLLECTING
-    return Situation.ALL_TAKEN if group_members.TAKEN in states else Situation.ALL_IN
 
 
 def _page_notice(

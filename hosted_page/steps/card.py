@@ -101,9 +101,15 @@ def paid(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
         paid = _pay_target(target, use, person, address.caller_address(request), payer.claim_of(request))
     except (TooManyDeclines, *NOT_TRIED_ERRORS) as refusal:
         return _show_not_tried(request, target, refusal)
+    return _go_on(target, paid)
+
+
+def _go_on(target: PaymentTarget, paid: PaymentResult) -> HttpResponse:
+    """Redirect to the bank's question, or to the page that shows how the payment ended."""
     if paid.verdict == Verdict.NEEDS_ACTION:
         return HttpResponseRedirect(paid.action_url, status=303)
     has_declined = paid.verdict == Verdict.DECLINED and target.share is None
+    # Otherwise, the lead of a split order would see who is in, and not that the card was declined.
     return target.go("card" if has_declined and target.checkout.has_mates else "")
 
 

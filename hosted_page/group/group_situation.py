@@ -1,0 +1,47 @@
+"""Where the money of a split order is, for a person with only the group link (rule group.opens)."""
+
+from checkout import pledges, refunds, settling
+from checkout.models import Checkout
+from checkout.states import Status
+from hosted_page.group import group_members
+from hosted_page.group.group_members import GroupBill
+from hosted_page.status.cells import Situation
+from hosted_page.status.share_status import SITUATIONS
+from payments import disputes, operator_stops
+from payments.models import Dispute
+
+
+def situation_of(checkout: Checkout, bill: GroupBill) -> Situation:
+    """Return where the order's money is, or why no share can be taken. Rule group.opens."""
+    if checkout.status == Status.CREATED:
+        return _unpaid_situation(checkout, bill)
+    if checkout.status != Status.CAPTURED:
+        return SITUATIONS[Status(checkout.status)]
+    dispute = disputes.blocking_dispute_of_row(checkout)
+    if dispute is not None:
+        is_lost = dispute.status == Dispute.Status.LOST
+        return Situation.BANK_RETURNED if is_lost else Situation.DISPUTED
+    if bill.of(group_members.FREE) or bill.of(group_members.SENT):
+        if operator_stops.is_stopped(checkout.merchant_id):
+            return Situation.SUSPENDED
+        return Situation.REFUND_FAILED if refunds.has_failed(checkout) else Situation.PAID
+    if bill.of(group_members.TAKEN):
+        return Situation.ALL_TAKEN
+    if bill.of(group_members.PAID):
+        return Situation.ALL_PAID
+    by_others = settling.is_refunded_by_others(checkout.pk)
+    return Situation.REFUNDED_OUTSIDE if by_others else Situation.NOT_ASKED
+
+
+def _unpaid_situation(checkout: Checkout, bill: GroupBill) -> Situation:
+    """Return whether a share of an unpaid order can be pledged now, or why not."""
+    states = {person.state for person in bill.people}
+    if states.isdisjoint(
+        {group_members.FREE, group_members.SENT, group_members.TAKEN, group_members.PLEDGED}
+    ):
+        return Situation.UNPAID
+    if not pledges.is_waiting(checkout):
+        return Situation.STOPPED
+    if not states.isdisjoint({group_members.FREE, group_members.SENT}):
+        return Situation.COLLECTING
+    return Situation.ALL_TAKEN if group_members.TAKEN in states else Situation.ALL_IN
