@@ -264,6 +264,7 @@ SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not LOCAL
 SECURE_REFERRER_POLICY = "same-origin"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not LOCAL
 CSRF_COOKIE_HTTPONLY = True
+CSRF_FAILURE_VIEW = "config.lib.web.error_pages.show_old_page"
 # Browsers accept a cookie with this prefix only from this host and only over https. Rule secret.cookies.
 COOKIE_PREFIX = "" if LOCAL else "__Host-"
 SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = f"{COOKIE_PREFIX}sessionid", f"{COOKIE_PREFIX}csrftoken"

@@ -259,12 +259,18 @@ def _not_claimed_notice(group: Group, bill: GroupBill, share: Person) -> dict[st
         # shop may know it.
         title = _("Share {number}").format(number=share.position)
         return {"tone": "still", "icon": "check", "title": title, "words": words}
+    if share.state == group_members.LEAD:
+        title = _("{name} is no longer asking for this").format(name=group.name)
+        charged = _("You have not been charged.")
+        return {"tone": "still", "icon": "check", "title": title, "words": charged}
     return _taken_notice(group, bill, share) if share.state == group_members.TAKEN else None
 
 
 def _taken_notice(group: Group, bill: GroupBill, share: Person) -> dict[str, str]:
-    # If no share is free, another part of the page says when one can become free.
-    is_any_free = bill.of(group_members.FREE)
+    # If no share can be taken, another part of the page says why.
+    situation = group_situation.situation_of(group.checkout, bill)
+    is_open = situation in (Situation.PAID, Situation.REFUND_FAILED, Situation.COLLECTING)
+    is_any_free = is_open and bool(bill.of(group_members.FREE))
     words = _("Take another, or ask {name}.").format(name=group.name) if is_any_free else ""
     title = _("{share} was just taken").format(share=share.of_whom)
     return {"tone": "move", "icon": "ring", "title": title, "words": words}

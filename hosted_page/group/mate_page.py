@@ -31,7 +31,8 @@ def show_page(request: HttpRequest, target: PaymentTarget, refused: FormErrors =
     target = _expire_if_due(target, now)
     customer_uuid = payer.customer_of(request, target.subject)
     if target.replaced:
-        return _show_replaced(request, target, customer_uuid)
+        is_part = wants_part(request)
+        return HttpResponseClientRefresh() if is_part else _show_replaced(request, target, customer_uuid)
     found = _claimed_by_other_status(request, target, now)
     found = found or share_status.share_status_of(target, customer_uuid, now)
     if found is not None:

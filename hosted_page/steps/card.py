@@ -16,7 +16,7 @@ from checkout import authorizations, given_up_cards, mate_shares, operation_reco
 from checkout.authorizations import NotPayable, NotTheLead, PaymentResult
 from checkout.mate_shares import OwnShare, ShareNotOpen
 from checkout.models import Customer
-from checkout.states import OperationInProgress
+from checkout.states import OperationInProgress, ShareStatus
 from config.lib import connection_release
 from config.lib.bulkhead import Busy
 from config.lib.web import address, request_id
@@ -92,7 +92,7 @@ def paid(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Pay with the card token that the provider returned. A token works once, for this target and person."""
     customer_uuid, bound = target.payer_of(request), _bound_target(request)
     if customer_uuid is None or bound != [target.subject.hex, str(customer_uuid), target.amount]:
-        return target.go()
+        return _refuse_signed_out(request, target)
     use = CardUse(_card_token(request), return_url=target.absolute("confirmed"))
     person: Any = _payer_query(target.subject, use.token, customer_uuid).get()
     if person.has_tried:
@@ -122,13 +122,31 @@ def _payer_query(subject: UUID, token: str, customer_uuid: UUID) -> QuerySet[Cus
     return Customer.objects.filter(pk=customer_uuid).annotate(has_tried=Exists(tried))
 
 
+def _refuse_signed_out(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+    """Say that the card was not used, if this browser no longer shows who has typed it.
+
+    Otherwise, redirect to the page with the current state, which says that the sign-in has ended.
+    """
+    is_known = payer.customer_of(request, target.subject) or payer.timed_out_customer(request, target.subject)
+    is_open = target.is_payable and (target.share is None or target.share.status == ShareStatus.OPEN)
+    if is_known or not is_open:
+        return target.go()
+    link = {"href": target.address(), "label": _("Sign in again")}
+    heading, words = _("You are signed out"), _("You have not been charged.")
+    return rendering.render_message(request, target, heading, words, link=link, status=403)
+
+
 def _bound_target(request: HttpRequest) -> object:
     """Return the target, the person and the amount for which the card page was opened.
+
+    Return None if that was too long ago.
 
     Raises Http404 if the service did not open the page.
     """
     try:
         return signing.loads(request.GET.get("bound", ""), salt="card", max_age=payer.LIFE * 4)
+    except signing.SignatureExpired:
+        return None
     except signing.BadSignature:
         raise Http404 from None
 
@@ -204,7 +222,7 @@ def show_busy(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 @for_return
 def confirmed(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Receive the payer after the bank's challenge, and ask the bank at once for the outcome."""
-    if target.payer_of(request):
+    if payer.customer_of(request, target.subject):
         operation_recovery.finish_for_payer(target.subject)
     return target.go()
 

@@ -255,7 +255,7 @@ def resend(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Send a new code to the same number."""
     waiting = codes.waiting_code(target.subject, payer.browser_of(request))
     if waiting is None:
-        return target.go()
+        return _show_code_ended(request, target)
     # An error must not show the number in the form again, because no one is signed in on the page.
     return send_code(
         request, target, waiting.phone, partial(_offer_code, request, target, prefill.offered_number(target))
@@ -267,10 +267,12 @@ def send_code(
 ) -> HttpResponse:
     """Send a code, and redirect to the page that asks for it.
 
-    If no code can be sent, show the error and ask for the last code that was sent to this number. If there is
-    no such code, call `ask`, which shows the `error` and asks for a number.
+    A person who is signed in with this number needs no code, and continues. If no code can be sent, show the
+    error and ask for the last code that was sent to this number. If there is no such code, call `ask`, which
+    shows the `error` and asks for a number.
     """
-    if not target.may_sign_in:
+    signed_in = payer.customer_of(request, target.subject)
+    if not target.may_sign_in or (signed_in is not None and target.person(signed_in).phone == number):
         return target.go()
     try:
         return _show_code_form(request, target, number)
@@ -287,6 +289,8 @@ def _show_code_form(request: HttpRequest, target: PaymentTarget, number: str) ->
     sent = codes.send_code(target, number, browser, address.caller_address(request))
     response = target.go() if target.is_payable else target.go_with(SIGN_IN)
     payer.store_awaited_code(response, browser, sent.shown_code)
+    if payer.customer_of(request, target.subject) is not None:
+        payer.sign_out(request, response, target.subject)  # the next page asks for the code of another number
     return response
 
 
@@ -350,7 +354,7 @@ def _verify_code(request: HttpRequest, target: PaymentTarget) -> codes.EnteredCo
     entered = "".join(str(int(sign)) for sign in request.POST.get("code", "") if sign.isdecimal())
     waiting = codes.waiting_code(target.subject, payer.browser_of(request))
     if waiting is None:
-        return target.go()
+        return _show_code_ended(request, target)
     if len(entered) != 6:
         return _show_code(request, target, waiting, error=_("The code has 6 digits."))
     try:
@@ -358,8 +362,15 @@ def _verify_code(request: HttpRequest, target: PaymentTarget) -> codes.EnteredCo
     except codes.WrongCode as wrong:
         return _show_code(request, target, waiting, error=_tries_left(wrong.tries_left))
     except codes.CodeEnded:
-        ended = _("That code no longer works. Ask for a new one.")
-        return _offer_code(request, target, prefill.offered_number(target), ended)
+        return _show_code_ended(request, target)
+
+
+def _show_code_ended(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+    """Say that the code no longer works, and ask for a number. A person who is signed in continues instead."""
+    if not target.may_sign_in or payer.customer_of(request, target.subject) is not None:
+        return target.go()
+    ended = _("That code no longer works. Ask for a new one.")
+    return _offer_code(request, target, prefill.offered_number(target), ended)
 
 
 def _tries_left(count: int) -> str:

@@ -10,7 +10,7 @@ from checkout import current_checkouts, mate_shares, pledges, split_amounts
 from checkout.authorizations import NotPayable, NotTheLead
 from checkout.models import Checkout
 from checkout.states import OperationInProgress
-from hosted_page import payer, prefill, rendering, share_bar, summary
+from hosted_page import payer, prefill, rendering, share_bar, summary, views
 from hosted_page.payment_target import PaymentTarget, for_target
 from hosted_page.steps import sign_in_extension, typed_split
 from hosted_page.steps.split_form import REDRAW_BUTTONS, ROWS, Row, SplitForm, clean_short_name
@@ -44,10 +44,16 @@ def _save_split(request: HttpRequest, target: PaymentTarget, form: SplitForm) ->
 
 
 def _redirect_signed_out(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Redirect to the sign-in. If the lead's sign-in has ended, keep the values that the lead typed."""
+    """Redirect to the sign-in. If the lead's sign-in has ended, keep the values that the lead typed.
+
+    If this browser no longer shows who has typed them, say that they are not saved.
+    """
     response, person = target.go(), payer.timed_out_customer(request, target.subject)
+    is_known = person is not None or payer.customer_of(request, target.subject) is not None
     if request.method == "POST" and person is not None and person == target.checkout.lead_id:
         typed_split.store_values(request, response, target.checkout)
+    elif request.method == "POST" and target.is_payable and not is_known:
+        return views.show_signed_out(request, target)
     return response
 
 

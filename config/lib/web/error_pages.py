@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 
-from config.lib.web import request_id
+from config.lib.web import paths, request_id
 from config.lib.web.paths import PAYER_PREFIXES
 
 RETRY_SECONDS = 5
@@ -32,6 +32,11 @@ def show_refusal(request: HttpRequest, exception: PermissionDenied) -> HttpRespo
     """Return the page for a refused action. It names the roles that may do it, or the chosen merchant."""
     facts = {name: getattr(exception, name, "") for name in ("who_may", "other_merchant")}
     return render(request, "403.html", facts, status=403)
+
+
+def show_old_page(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """Return the page for a form without a valid CSRF token. It links to the payer's page that has the form."""
+    return render(request, "403_csrf.html", {"page_url": paths.payer_page(request)}, status=403)
 
 
 def show_unreadable_form(request: HttpRequest, status: int) -> HttpResponse:
