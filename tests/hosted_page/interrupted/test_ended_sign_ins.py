@@ -1,4 +1,4 @@
-"""A sign-in ends while a page is open. The next form says so, nothing is charged, and the person can go on."""
+"""A sign-in ends while a page is open. The next form says so, no card is charged, and the person can go on."""
 
 import time
 from collections.abc import Callable
