@@ -92,7 +92,7 @@ class TestACopyOfTheCookie:
     def test_is_useless_after_a_sign_in_by_another_person(self, signed_in: Payer) -> None:
         copy = copied(signed_in)
         signed_in.post("/phone", phone=FINN)
-        assert is_in(copy), "a code that was asked for ends no sign-in"
+        assert not is_in(copy), "who asks for the code of another number gives up the sign-in"
         signed_in.post("/code", code=code_for(signed_in))
         assert not is_in(copy) and is_in(signed_in)
         assert PayerSignIn.objects.get().customer_uuid == Customer.objects.get(phone="+447700900456").pk
