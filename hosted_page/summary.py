@@ -202,18 +202,18 @@ def full_time(at: datetime, zone: ZoneInfo) -> SafeString:
     return _format_time(at, zone, "d MMMM y, HH:mm:ss")
 
 
-def full_date(at: datetime, zone: ZoneInfo) -> str:
-    """Return a full date with its time, to be shown next to `zone_words`.
+def full_date(at: datetime, zone: ZoneInfo) -> SafeString:
+    """Return a full date with its time as HTML, to be shown next to `zone_words`.
 
-    A browser can break the line only between the date and the time.
+    A browser breaks the line only between the date and the time, unless the date is longer than the line.
     """
     day, time = _format_in_language(at.astimezone(zone), "d MMMM y, HH:mm:ss").rsplit(" ", 1)
-    return day.replace(" ", "\N{NO-BREAK SPACE}") + f" {time}"
+    return format_html('<span class="together">{}</span> {}', day, time)
 
 
-def full_date_with_zone(at: datetime, zone: ZoneInfo) -> str:
-    """Return a full date with its time and zone, such as "21 November 2026, 19:05:02, London time"."""
-    return _add_zone(full_date(at, zone), at.astimezone(zone), zone)
+def full_date_with_zone(at: datetime, zone: ZoneInfo) -> SafeString:
+    """Return a full date with its time and zone as HTML, such as "21 November 2026, 19:05:02, London time"."""
+    return format_html(_add_zone("{}", at.astimezone(zone), zone), full_date(at, zone))
 
 
 def zone_words(at: datetime, zone: ZoneInfo) -> str:

@@ -1,6 +1,7 @@
 """Charts as SVG, without script or inline style.
 
-Horizontal positions are in percent, vertical positions in pixels.
+Horizontal positions are in percent, vertical positions in pixels. The template writes the vertical positions
+in multiples of the font size, so that a chart has room for larger text.
 """
 
 import math
@@ -21,6 +22,7 @@ HALF = 46  # pixels of the area above the middle line, and of the area below it
 LONGEST = 120.0  # seconds of a hold
 SHORTEST = 0.3
 MARKS = ((0.3, "≤ 0.3 s"), (1, "1 s"), (3, "3 s"), (10, "10 s"), (30, "30 s"), (120, "2 min"))
+EXTRA_MARKS = (1, 10, 30)  # seconds
 
 
 @dataclass(frozen=True)
@@ -36,13 +38,17 @@ class Bar:
 
 @dataclass(frozen=True)
 class Label:
-    """A text at a position. `anchor` says whether the text starts, ends or is centred there."""
+    """A text at a position. `anchor` says whether the text starts, ends or is centred there.
+
+    A label with `is_extra` is hidden if the chart has no room for it, because it is narrow or its text is large.
+    """
 
     x: float
     y: float
     words: str
     anchor: str = "middle"
     kind: str = ""
+    is_extra: bool = False
 
 
 @dataclass(frozen=True)
@@ -94,7 +100,8 @@ def outcomes(picture: Picture) -> Chart:
         bars += (stack := _stack(slot, place * width, width, maximum))
         if slot.total and (len(slots) <= 10 or slot is highest):
             x = _round(place * width + width / 2)
-            labels.append(Label(x, _round(stack[-1].y - 6), f"{slot.total:,}", _anchor(x), "strong"))
+            top = _round(stack[-1].y - 6)
+            labels.append(Label(x, top, f"{slot.total:,}", _anchor(x), "strong", slot is not highest))
     total = sum(slot.total for slot in slots)
     return Chart(
         bars=bars,
@@ -144,8 +151,7 @@ def volume(picture: Picture) -> Chart:
     dots = []
     if maximum:
         x, y = places[amounts.index(maximum)]
-        anchor = "start" if x < 15 else "end" if x > 85 else "middle"
-        dots.append(Label(_round(x), _round(y), money.display(maximum, picture.currency), anchor))
+        dots.append(Label(_round(x), _round(y), money.display(maximum, picture.currency), _side(x)))
     return Chart(
         labels=_labels_below(picture, LINE_TOP + HEIGHT + 18),
         lines=list(_grid_lines(ceiling, picture.currency)) if maximum else [],
@@ -181,10 +187,10 @@ def holds(picture: Picture) -> Chart:
         ],
         labels=[
             *labels,
-            Label(_scale(median), 32, f"median {span(median)}", _anchor(_scale(median)), "strong"),
-            Label(_scale(p95), 74, f"95 % in {span(p95)}", _anchor(_scale(p95))),
+            Label(_scale(median), 32, f"median {span(median)}", _side(_scale(median)), "strong"),
+            Label(_scale(p95), 74, f"95 % in {span(p95)}", _side(_scale(p95))),
         ],
-        dots=[Label(_scale(median), 48, f"median {span(median)}", _anchor(_scale(median)))],
+        dots=[Label(_scale(median), 48, f"median {span(median)}")],
         heading=heading,
         rows=[("Half of them within", span(median)), ("95 % within", span(p95)), ("99 % within", span(p99))],
         is_empty=False,
@@ -199,7 +205,7 @@ def _scale_labels() -> list[Label]:
     """
     (_, shortest), *longer = MARKS
     return [Label(0, 98, shortest, "start")] + [
-        Label(_scale(at), 98, words, _anchor(_scale(at))) for at, words in longer
+        Label(_scale(at), 98, words, _anchor(_scale(at)), is_extra=at in EXTRA_MARKS) for at, words in longer
     ]
 
 
@@ -260,6 +266,11 @@ def _anchor(x: float) -> str:
     return "start" if x < 12 else "end" if x > 88 else "middle"
 
 
+def _side(x: float) -> str:
+    """Return the anchor of a long label: it extends to the side that has more room."""
+    return "start" if x < 34 else "end" if x > 66 else "middle"
+
+
 def _round_up(maximum: int) -> int:
     """Return a round number that is at least the maximum, and half of which is also round."""
     if maximum <= 0:
@@ -272,19 +283,20 @@ def _labels_below(picture: Picture, y: float) -> list[Label]:
     """Return the labels under a chart, each centred under its slot.
 
     For 7 days every day has a label, for 30 days every seventh day, and for 24 hours every sixth hour. The
-    last slot always has a label: "now" or "today". For 30 days and 24 hours, it ends at the right edge.
+    last slot always has a label: "now" or "today". For 30 days and 24 hours, it ends at the right edge. Every
+    second label before it is extra.
     """
     every, words = {"24h": (6, "H:i"), "7d": (1, "D"), "30d": (7, "j M")}[picture.range]
     last = "now" if picture.range == "24h" else "today"
     width = 100 / len(picture.slots)
-    shown = []
-    for place, slot in list(enumerate(picture.slots))[::-every][::-1]:
+    shown: list[Label] = []
+    for place, slot in list(enumerate(picture.slots))[::-every]:
         is_last = place == len(picture.slots) - 1
         named = last if is_last else date_format(slot.begin, words)
         at_end = is_last and every > 1
         x, anchor = (100.0, "end") if at_end else (_round(place * width + width / 2), "middle")
-        shown.append(Label(x, y, named, anchor))
-    return shown
+        shown.append(Label(x, y, named, anchor, is_extra=len(shown) % 2 == 1))
+    return shown[::-1]
 
 
 def _table(picture: Picture, cells: Callable[[Slot], list[str]]) -> list[tuple[str, ...]]:

@@ -21,6 +21,7 @@ _NAME = re.compile(r"\b([a-z]+\.)([a-z_]+\b:?)")
 _SLASH = re.compile(r"(?<=\w)/(?=\w)")
 
 HOLD_ENDS = 120  # seconds from a hold to its lapse; up to this time, `offset` shows tenths of a second
+FONT_SIZE = 12  # pixels; the size of a chart's text, unless the reader chooses larger text
 FITS_A_LINE = 24  # characters of an id that fit in a line
 
 register = template.Library()
@@ -86,6 +87,12 @@ def span(seconds: float) -> str:
 def seconds(milliseconds: Any) -> str:
     """Write milliseconds as a duration, such as "340 ms" or "1.2 s"."""
     return "" if milliseconds in (None, "") else span(milliseconds / 1000)
+
+
+@register.filter
+def letters(pixels: float) -> str:
+    """Write a vertical position in a chart as a multiple of its font size, so that it grows with the text."""
+    return f"{round(pixels / FONT_SIZE, 3):g}em"
 
 
 @register.filter

@@ -3,7 +3,7 @@
 import os
 import shutil
 
-from playwright.sync_api import Browser, Playwright
+from playwright.sync_api import Browser, BrowserType, Playwright
 
 QUIET = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
@@ -16,8 +16,13 @@ def start(playwright: Playwright, *more: str) -> Browser:
 
     If no browser is installed, fail and say how to install one.
     """
+    return launch(playwright.chromium, *more)
+
+
+def launch(kind: BrowserType, *more: str) -> Browser:
+    """Start another browser of this kind, like `start`."""
     found = os.environ.get("CHROMIUM") or shutil.which("chromium-headless-shell")
     assert found, (
         "The browser tests need Debian's chromium-headless-shell, or CHROMIUM set to a browser of yours."
     )
-    return playwright.chromium.launch(executable_path=found, args=[*QUIET.split(), *more])
+    return kind.launch(executable_path=found, args=[*QUIET.split(), *more])

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.gallery import FINNS, Stage, at, give_card
+from tests.browser.gallery import ASKS, FINNS, Stage, at, give_card
 from tests.browser.order import Order
 from tests.browser.test_buying import GOOD, bears, heading, pay
 from tests.journeys.service import Service
@@ -82,6 +82,34 @@ def test_back_leads_to_the_previous_step_and_changes_there_take_effect(
     expect(page.locator("#number")).to_have_count(0)
     heading(page, "Held, not taken yet")
     assert order.charges() == ["held"]
+
+
+@pytest.mark.long
+def test_back_after_each_step_shows_a_page_from_which_the_payer_goes_on(
+    order: Order, open_page: Callable[..., Page]
+) -> None:
+    page = open_page()
+    page.goto(order.url)
+    page.fill("#phone", "07700 900510")
+    page.click("button.button-main")
+    heading(page, "Enter the 6-digit code")
+    page.go_back()
+    page.goto(order.url)
+    heading(page, "Enter the 6-digit code")  # the code that was sent can still be entered
+    enter_code(page)
+    heading(page, "Who’s in on this?")
+    page.go_back()
+    heading(page, "Who’s in on this?")
+    page.click(".all-mine")
+    page.wait_for_selector("#number")
+    give_card(page, ASKS)
+    page.wait_for_selector("[name=answer]")
+    page.go_back()
+    give_card(page, GOOD)  # the card page is shown again, and takes another card instead
+    heading(page, "Held, not taken yet")
+    page.go_back()
+    heading(page, "Held, not taken yet")
+    assert order.charges().count("held") == 1
 
 
 @pytest.mark.long

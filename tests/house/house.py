@@ -245,7 +245,7 @@ def _of_template(name: str, text: str) -> Iterator[str]:
 
 def _of_sizes(name: str, text: str) -> Iterator[str]:
     for number, line in enumerate(text.splitlines(), start=1):
-        if _SIZE.search(line) and not line.startswith("@media"):
+        if _SIZE.search(line) and not line.startswith(("@media", "@container")):
             yield f"{name}:{number} has a size of its own: {line.strip()} Take one of tokens.css."
 
 

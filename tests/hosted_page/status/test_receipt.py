@@ -16,6 +16,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("page.receipt")]
 def receipt(page: str) -> list[str]:
     """Return the texts of a page's receipt, in the order in which the page shows them."""
     part = page.partition('class="part receipt"')[2].partition("</section>")[0]
+    part = re.sub(r'<span class="together">([^<]*,)</span>', r"\1", part)  # a date that does not break
     return [text.strip() for text in re.findall(r">([^<>]+)<", part) if text.strip()]
 
 
@@ -27,7 +28,7 @@ def test_a_receipt_names_shop_item_time_card_and_total(lea: Payer) -> None:
     item = lea.checkout.bill[0]
     title = f"{item.quantity} × {item.name}" if item.quantity > 1 else item.name
     assert said[:7] == ["Receipt", "Paid to", "Acme Tickets", "For", title, "Order A-20417", "When"]
-    assert re.fullmatch(r"\d{1,2}\xa0\w+\xa020\d\d, \d\d:\d\d:\d\d", said[7])
+    assert re.fullmatch(r"\d{1,2} \w+ 20\d\d, \d\d:\d\d:\d\d", said[7])
     assert said[8] == "London time (GMT)" or said[8] == "London time (BST)"
     assert said[9:] == [
         *("With", "Visa ending 4242", "Paid", "£90.00", "Print"),
