@@ -56,7 +56,7 @@ class TestAPhoneNumber:
     def test_is_looked_up_in_an_index(self) -> None:
         for rows, index in (
             (Customer.objects.filter(phone=LEA), "one_customer_a_number"),
-            (PaymentRequest.objects.filter(phone=LEA), "share_asked_of_number"),
+            (PaymentRequest.every.filter(phone=LEA), "share_asked_of_number"),
         ):
             with transaction.atomic(), connection.cursor() as cursor:
                 cursor.execute("SET LOCAL enable_seqscan = off")
