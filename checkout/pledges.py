@@ -15,9 +15,8 @@ from payments import open_operations, operator_stops, planning
 from payments.cause import PUMP
 from payments.models import Operation, Payment
 
-MIN_TIME_LEFT = timedelta(
-    minutes=10
-)  # the lead can get everyone in first while at least this much time is left
+# The lead can get everyone in first while at least this much time is left.
+MIN_TIME_LEFT = timedelta(minutes=10)
 NOT_PLEDGED = "pledge_ended"  # decline reason of a hold that is released because its pledge ended
 
 

@@ -70,8 +70,8 @@ def _is_decided(payment: Payment) -> bool:
 def can_charge_mates(checkout: Checkout) -> bool:
     """Return whether mates' cards may still be charged for the order.
 
-    They may not if the order is not captured, if a dispute is open or lost, or if others refunded some of it
-    at the provider.
+    They cannot be charged if the order is not captured, if a dispute is open or lost, or if others refunded
+    some of it at the provider.
     """
     if checkout.status != Status.CAPTURED or disputes.blocking_dispute(checkout.pk) is not None:
         return False
@@ -79,7 +79,7 @@ def can_charge_mates(checkout: Checkout) -> bool:
 
 
 def _reason_unwanted(checkout: Checkout, share: PaymentRequest, payment: Payment) -> str:
-    """Return the reason why the held money must not be captured, or "" if it may be captured."""
+    """Return the reason why the held money must not be captured, or "" if it can be captured."""
     # While the bank was deciding, the mate can have switched to another card.
     if payment.abandoned_at is not None or share.status != ShareStatus.PAYING:
         return "given_up"
@@ -91,7 +91,7 @@ def _reason_unwanted(checkout: Checkout, share: PaymentRequest, payment: Payment
 def record_capture(checkout: Checkout, operation: Operation, now: datetime) -> None:
     """Mark a captured share as paid and settle the order.
 
-    If the capture failed, the hold is released and the share opens again. If it was a pledge, the lead is told.
+    If the capture failed, the hold is released and the share opens again. If it was a pledge, the lead gets a text.
     """
     share = _share_of(operation.payment)
     if operation.ended_at is None or share.payment_id == operation.payment_id:

@@ -28,7 +28,7 @@ NOT_SAVED = "This was not saved. Your order has not changed."
 NOT_CHARGED = "You have not been charged."
 SAVED = "You have not been charged, and your split is saved."
 CODE_ENDED = "That code no longer works. Ask for a new one."
-# What the page says after the form of a step was sent, by how the sign-in has ended.
+# The words of the page after the form of a step was sent, by how the sign-in has ended.
 SAID = {
     "code": {NEW: CODE_ENDED},
     "split": {IDLE: SAVED, HOUR: NOT_SAVED, OUT: NOT_SAVED, NEW: NOT_SAVED},
