@@ -5,14 +5,24 @@ Rules pay.lead, split.shares.
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
 
-from checkout import authorizations, expiry, given_up_cards, pledges, settling, share_rows, split_amounts
+from checkout import (
+    authorizations,
+    expiry,
+    given_up_cards,
+    item_amounts,
+    pledges,
+    settling,
+    share_rows,
+    split_amounts,
+)
 from checkout.authorizations import NotPayable, NotTheLead, PaymentResult
 from checkout.models import Checkout, Customer, LeadTold, PaymentRequest
+from checkout.share_rows import Share
 from checkout.states import OperationInProgress, ShareStatus, Status
 from config.lib import clock
 from config.lib.bulkhead import Slot
@@ -48,14 +58,6 @@ class OwnShare(Exception):
 
 class TooLateToCollect(NotPayable):
     """Too little time is left to get everyone in first (rule pledge.time)."""
-
-
-class Share(NamedTuple):
-    """The amount in minor units that a mate is asked for, and the name and number that the lead entered."""
-
-    amount: int
-    name: str = ""
-    phone: str = ""
 
 
 def make_lead(checkout_uuid: UUID, customer: Customer) -> None:
@@ -106,6 +108,35 @@ def split(
         _write_shares(checkout, shares, amount_rule(checkout), everyone_first)
 
 
+def split_by_item(
+    checkout_uuid: UUID,
+    mates: Sequence[tuple[str, Sequence[int]]],
+    free: Sequence[int],
+    *,
+    lead: UUID | None = None,
+    everyone_first: bool = False,
+) -> None:
+    """Split the cost by the units of the order's lines. The lead has the units that are not listed here.
+
+    `mates` are each mate's name and units of each line. `free` are the units that mates take at the group
+    link. `lead` and `everyone_first` are as in `split`. Raises ValueError, NotTheLead, NotPayable,
+    TooLateToCollect, OperationInProgress. Rules split.by_item, split.free_units.
+    """
+    with transaction.atomic(durable=True):
+        checkout = _lock_changeable_by(lead, checkout_uuid)
+        rule = amount_rule(checkout)
+        item_amounts.check_units(checkout.bill, [*(units for _name, units in mates), free])
+        asked = [(name, units) for name, units in [*mates, ("", free)] if any(units)]
+        costs = [item_amounts.cost_of(checkout.bill, units, step=rule.step) for _name, units in asked]
+        shares = [
+            Share(cost.amount, name, units=tuple(units))
+            for (name, units), cost in zip(asked, costs, strict=True)
+            if cost.amount > 0
+        ]
+        split_amounts.leads_part(checkout.amount, [share.amount for share in shares])
+        _write_shares(checkout, shares, rule, everyone_first)
+
+
 def amount_rule(checkout: Checkout) -> AmountRule:
     """Return the rule for the amounts that a mate can be asked for.
 
@@ -133,9 +164,9 @@ def _write_shares(
 ) -> None:
     """Write the shares. Raises ValueError if cards cannot be charged one of the amounts.
 
-    Rule split.minimum.
+    Free units can have any amount, because a mate takes some or all of them. Rule split.minimum.
     """
-    if not all(rule.allows(share.amount) for share in shares):
+    if not all(rule.allows(share.amount) for share in shares if share.has_mate or not share.units):
         raise ValueError(f"Each share must be {rule}: cards cannot be charged other amounts.")
     if everyone_first and not pledges.can_collect(checkout, checkout.locked_at):
         raise TooLateToCollect(checkout.status)

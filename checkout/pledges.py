@@ -148,11 +148,11 @@ def replace_share(share: PaymentRequest, now: datetime) -> None:
     share.save(update_fields=["replaced_at"])
 
 
-def change_amount(share: PaymentRequest, amount: int, now: datetime) -> None:
-    """Ask for another amount at the same link. A hold for the earlier amount is released."""
+def change_share(share: PaymentRequest, amount: int, units: Sequence[int], now: datetime) -> None:
+    """Ask for another amount, or for other units, at the same link. An earlier hold is released."""
     _end_payment(share, now)
-    share.amount = amount
-    share.save(update_fields=["amount"])
+    share.amount, share.units = amount, list(units)
+    share.save(update_fields=["amount", "units"])
 
 
 def _end_payment(share: PaymentRequest, now: datetime) -> None:

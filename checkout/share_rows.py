@@ -5,6 +5,7 @@ Every function must be called with the checkout locked. Rules split.shares, pled
 
 import secrets
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from checkout import pledges, split_amounts
 from checkout.models import Checkout, GroupLink, PaymentRequest
@@ -12,14 +13,31 @@ from checkout.states import ShareStatus
 from config.lib import crypto
 
 TOKEN_BYTES = 16
-Wanted = tuple[int, str, str]  # the amount in minor units, and the name and number that the lead entered
 
 
-def replace_shares(checkout: Checkout, wanted: Mapping[int, Wanted]) -> dict[int, Wanted]:
+class Share(NamedTuple):
+    """What a mate is asked for: the amount in minor units, and the name and number that the lead entered.
+
+    `units` are the units of each line of the order, if the cost is split by item.
+    """
+
+    amount: int
+    name: str = ""
+    phone: str = ""
+    units: tuple[int, ...] = ()
+
+    @property
+    def has_mate(self) -> bool:
+        """Whether the lead entered a name or number. Units of a share without them are free."""
+        return bool(self.name or self.phone)
+
+
+def replace_shares(checkout: Checkout, wanted: Mapping[int, Share]) -> dict[int, Share]:
     """End the shares that are not wanted, by position. Return the wanted shares that are missing then.
 
-    A share whose link is open stays if the same mate is asked. If only the amount changes, its pledge ends, and
-    its link asks for the new amount (rule pledge.split_changes). A mate who refused is asked again.
+    A share whose link is open stays if the same mate is asked. If only the amount or the units change, its
+    pledge ends, and its link asks for the new ones (rule pledge.split_changes). A mate who refused is asked
+    again.
     """
     rows = list(checkout.payment_requests.order_by("position"))
     kept = _match_shares([row for row in rows if row.status != ShareStatus.DRAFT], wanted)
@@ -28,23 +46,24 @@ def replace_shares(checkout: Checkout, wanted: Mapping[int, Wanted]) -> dict[int
             pledges.replace_share(row, checkout.locked_at)
     _move_to_positions({position: row for position, row in kept.items() if row.position != position})
     for position, row in kept.items():
-        if wanted[position][0] != row.amount:
-            pledges.change_amount(row, wanted[position][0], checkout.locked_at)
+        share = wanted[position]
+        if (share.amount, list(share.units)) != (row.amount, row.units):
+            pledges.change_share(row, share.amount, share.units, checkout.locked_at)
         if row.status in (ShareStatus.DECLINED, ShareStatus.CANCELLED):
             row.move(ShareStatus.OPEN, ended_at=None, expires_at=checkout.payable_until)
     return {position: share for position, share in wanted.items() if position not in kept}
 
 
-def _match_shares(rows: Sequence[PaymentRequest], wanted: Mapping[int, Wanted]) -> dict[int, PaymentRequest]:
+def _match_shares(rows: Sequence[PaymentRequest], wanted: Mapping[int, Share]) -> dict[int, PaymentRequest]:
     """Return the share that stays for each wanted position.
 
     A share with a name or number stays with its mate. A share without them stays at its position.
     """
     left, kept = list(rows), dict[int, PaymentRequest]()
-    for position, share in sorted(wanted.items(), key=lambda item: not any(item[1][1:])):
-        same = [row for row in left if (row.name, row.phone) == share[1:]]
+    for position, share in sorted(wanted.items(), key=lambda item: not item[1].has_mate):
+        same = [row for row in left if row.phone == share.phone and share.name in (row.name, row.shown_name)]
         here = [row for row in same if row.position == position]
-        found = here or (same if any(share[1:]) else [])
+        found = here or (same if share.has_mate else [])
         if found:
             kept[position] = found[0]
             left.remove(found[0])
@@ -59,7 +78,7 @@ def _move_to_positions(rows: Mapping[int, PaymentRequest]) -> None:
             row.save(update_fields=["position"])
 
 
-def create_shares(checkout: Checkout, shares: Mapping[int, Wanted]) -> None:
+def create_shares(checkout: Checkout, shares: Mapping[int, Share]) -> None:
     """Create shares by their positions, and the order's group link."""
     for_all = secrets.token_urlsafe(TOKEN_BYTES)
     group_link = GroupLink(checkout=checkout, token=for_all, token_digest=crypto.digest(for_all))
@@ -72,9 +91,10 @@ def create_shares(checkout: Checkout, shares: Mapping[int, Wanted]) -> None:
             position=position,
             token=token,
             token_digest=crypto.digest(token),
-            amount=amount,
-            name=name,
-            phone=phone,
+            amount=share.amount,
+            units=list(share.units),
+            name=share.name,
+            phone=share.phone,
         )
-        for (position, (amount, name, phone)), token in zip(shares.items(), tokens, strict=True)
+        for (position, share), token in zip(shares.items(), tokens, strict=True)
     )

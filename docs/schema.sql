@@ -480,6 +480,7 @@ CREATE TABLE public.checkout_paymentrequest (
     mate_id uuid,
     payment_id uuid,
     replaced_at timestamp with time zone,
+    units integer[] DEFAULT '{}'::integer[] NOT NULL,
     CONSTRAINT a_paid_share_has_a_payment CHECK ((((paid_at IS NOT NULL) AND (payment_id IS NOT NULL) AND ((status)::text = ANY ((ARRAY['paid'::character varying, 'reimbursed'::character varying, 'refunded'::character varying])::text[]))) OR ((NOT ((status)::text = ANY ((ARRAY['paid'::character varying, 'reimbursed'::character varying, 'refunded'::character varying])::text[]))) AND (paid_at IS NULL) AND (payment_id IS NULL)))),
     CONSTRAINT a_pay_link_ends CHECK ((((status)::text = ANY ((ARRAY['draft'::character varying, 'cancelled'::character varying])::text[])) OR (expires_at IS NOT NULL))),
     CONSTRAINT a_replaced_share_is_cancelled CHECK (((replaced_at IS NULL) OR ((status)::text = 'cancelled'::text))),

@@ -4,6 +4,7 @@ from uuid import UUID
 
 from checkout import authorizations, mate_shares, operation_recovery, refunds
 from checkout.models import Checkout, Customer, PaymentRequest, Refund
+from checkout.share_rows import Share
 from payments import operation_queue
 from payments.models import Operation, Payment
 from payments.provider import CardUse
@@ -21,17 +22,18 @@ ACCOUNT_CLOSED = "4000000000005126"  # the bank accepts a refund to this card, b
 def split(checkout: Checkout, *amounts: int, everyone_first: bool = False) -> list[PaymentRequest]:
     """Create a share for each amount, and return all shares of the checkout."""
     lead = Checkout.objects.values_list("lead", flat=True).get(pk=checkout.pk)
-    shares = [mate_shares.Share(amount) for amount in amounts]
+    shares = [Share(amount) for amount in amounts]
     mate_shares.split(checkout.pk, shares, lead=lead, everyone_first=everyone_first)
     return list(checkout.payment_requests.order_by("position"))
 
 
 def pay(
-    share: PaymentRequest, card: str = FINNS, mate: Customer | None = None
+    share: PaymentRequest, card: str = FINNS, mate: Customer | None = None, claim: str = ""
 ) -> authorizations.PaymentResult:
     """Pay a share with a mate's card, and do not run the pump afterwards."""
-    token = bank.tokenise(subject=share.pk, number=card)
-    return mate_shares.pay(share.pk, card=CardUse(token), mate=mate or CustomerFactory.create(), cause=CAUSE)
+    used = CardUse(bank.tokenise(subject=share.pk, number=card))
+    payer = mate or CustomerFactory.create()
+    return mate_shares.pay(share.pk, card=used, mate=payer, cause=CAUSE, claim=claim)
 
 
 def pump(checkout_uuid: UUID, rounds: int = 1) -> None:

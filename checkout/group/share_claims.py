@@ -56,12 +56,12 @@ def claim_share(
         mate_shares.expire_if_late(share, now)
         if share.is_kept(now) and share.claim_digest == claim:
             return share
-        if not _accepts_payments(checkout) or not is_free(share, now):
+        if not accepts_payments(checkout) or not is_free(share, now):
             raise _refusal_of(share)
         if not (share.name or name):
             raise NameMissing
         admit()
-        _end_claims(checkout, claim)
+        end_claims(checkout, claim)
         until = now + (SIGNED_IN if is_signed_in else AT_FIRST)
         share.claim(claim, name="" if share.name else name, until=until)
         return share
@@ -77,7 +77,7 @@ def extend_claim(share_uuid: UUID, *, claim: str) -> None:
         share, checkout = mate_shares.lock_share(share_uuid)
         if share.status == ShareStatus.PAYING and share.claim_digest == claim:
             return
-        if share.status != ShareStatus.OPEN or share.claim_digest != claim or not _accepts_payments(checkout):
+        if share.status != ShareStatus.OPEN or share.claim_digest != claim or not accepts_payments(checkout):
             raise _refusal_of(share)
         share.claim(claim, name=share.claim_name, until=clock.now() + SIGNED_IN)
 
@@ -94,14 +94,14 @@ def _refusal_of(share: PaymentRequest) -> ShareNotOpen:
     return ShareNotOpen(mate_shares.RESERVED if share.status == ShareStatus.OPEN else share.status)
 
 
-def _accepts_payments(checkout: Checkout) -> bool:
+def accepts_payments(checkout: Checkout) -> bool:
     """Return whether the order's links accept payments or pledges now."""
     if checkout.status == Status.CREATED:
         return pledges.is_waiting(checkout)
     return checkout.status == Status.CAPTURED and disputes.blocking_dispute(checkout.pk) is None
 
 
-def _end_claims(checkout: Checkout, claim: str) -> None:
+def end_claims(checkout: Checkout, claim: str) -> None:
     """Release all shares of the order that this browser has claimed.
 
     Raises OperationInProgress if a card is paying one of them.

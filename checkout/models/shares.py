@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Any, ClassVar
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Left
@@ -37,6 +38,14 @@ class PaymentRequest(models.Model):
         help_text="The person's place on the bill. The lead is the first."
     )
     amount = models.BigIntegerField(help_text="Minor units")
+    units = ArrayField(
+        models.PositiveIntegerField(),
+        blank=True,
+        default=list,
+        db_default=[],
+        size=100,
+        help_text="How many units of each line the share pays for. Empty if it is not split by item.",
+    )
     name = models.CharField(max_length=60, blank=True, help_text="As the lead entered it.")
     phone = FindableTextField(blank=True, help_text="E.164, as the lead entered it.")
     status = models.CharField(max_length=10, choices=ShareStatus, default=ShareStatus.DRAFT)
@@ -152,6 +161,14 @@ class PaymentRequest(models.Model):
     def is_kept_from(self, claim: str, now: datetime) -> bool:
         """Return whether the share is reserved for another browser than the one with this claim."""
         return self.is_kept(now) and self.claim_digest != claim
+
+    def has_free_units(self, now: datetime) -> bool:
+        """Return whether the units of this share are free, so that mates can take some of them.
+
+        Units are free if no mate has a name on the share and no one has claimed it. Rule split.free_units.
+        """
+        is_unpaid = self.status in (ShareStatus.DRAFT, ShareStatus.OPEN)
+        return bool(self.units) and is_unpaid and not self.is_addressed and not self.is_kept(now)
 
     @property
     def is_addressed(self) -> bool:

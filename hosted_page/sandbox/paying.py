@@ -10,6 +10,7 @@ from rest_framework import serializers as drf
 from checkout import authorizations, mate_shares, operation_recovery, split_amounts
 from checkout.authorizations import NotPayable, PaymentResult
 from checkout.models import Checkout, Customer, PaymentRequest
+from checkout.share_rows import Share
 from checkout.states import SHARE_PAID, OperationInProgress, ShareStatus, Status
 from config.lib.deadline import Deadline
 from hosted_page.steps import codes
@@ -155,7 +156,7 @@ def _save_lead_name(lead: Customer, name: str) -> None:
 def _split_order(
     checkout: Checkout, shares: list[dict[str, Any]], lead: Customer, *, everyone_first: bool = False
 ) -> None:
-    wanted = [mate_shares.Share(**share) for share in shares]
+    wanted = [Share(**share) for share in shares]
     try:
         split_amounts.leads_part(checkout.amount, [share.amount for share in wanted])
         mate_shares.split(checkout.pk, wanted, lead=lead.pk, everyone_first=everyone_first)

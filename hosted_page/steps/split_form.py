@@ -12,8 +12,8 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
 from checkout import current_checkouts, mate_shares, split_amounts
-from checkout.mate_shares import Share
 from checkout.models import Checkout, Customer
+from checkout.share_rows import Share
 from payments import money
 
 ALL, EQUAL, OWN = "all", "equal", "own"

@@ -8,6 +8,7 @@ from django.db import connection
 
 from checkout import authorizations, cancellations, expiry, mate_shares, split_amounts, tasks
 from checkout.models import Checkout, Customer, PaymentRequest
+from checkout.share_rows import Share
 from checkout.states import Status
 from config.lib import clock
 from payments.models import Merchant
@@ -160,10 +161,10 @@ class TestTheLead:
         first, second = CustomerFactory.create(), CustomerFactory.create()
         for lead in (first, second):
             mate_shares.make_lead(unpaid.pk, lead)
-        mate_shares.split(unpaid.pk, [mate_shares.Share(1000)], lead=second.pk)
+        mate_shares.split(unpaid.pk, [Share(1000)], lead=second.pk)
         for lead_uuid in (first.pk, None):
             with nothing_moves(), pytest.raises(authorizations.NotTheLead):
-                mate_shares.split(unpaid.pk, [mate_shares.Share(2000)], lead=lead_uuid)
+                mate_shares.split(unpaid.pk, [Share(2000)], lead=lead_uuid)
             with nothing_moves(), pytest.raises(authorizations.NotTheLead):
                 mate_shares.split_equally(unpaid.pk, 1, lead=lead_uuid)
         assert [share.amount for share in unpaid.payment_requests.all()] == [1000]

@@ -8,9 +8,10 @@ import pytest
 
 from checkout import authorizations, cancellations, captures, expiry, mate_shares, pledges, refunds, tasks
 from checkout.group import pledging, share_claims
-from checkout.mate_shares import OwnShare, Share, ShareNotOpen
+from checkout.mate_shares import OwnShare, ShareNotOpen
 from checkout.models import Checkout, Customer, LeadTold, PaymentRequest
 from checkout.proof import ledger_proof
+from checkout.share_rows import Share
 from checkout.states import OperationInProgress
 from config.lib import clock
 from payments import operator_stops

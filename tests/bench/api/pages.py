@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from checkout import authorizations, captures, creation, current_checkouts, mate_shares
 from checkout.creation import Order
 from checkout.models import Checkout, Customer
+from checkout.share_rows import Share
 from config.lib import clock
 from hosted_page import payer
 from hosted_page.group import bill
@@ -75,7 +76,7 @@ def _checkout(backend: Backend, lead: Customer, step: str) -> Checkout:
     made = _order(backend)
     mate_shares.make_lead(made.pk, lead)
     if step != "split":
-        asked = [mate_shares.Share(2000, "Finn"), mate_shares.Share(3000), mate_shares.Share(1000)]
+        asked = [Share(2000, "Finn"), Share(3000), Share(1000)]
         mate_shares.split(made.pk, asked, lead=lead.pk)
         token = bank.tokenise(subject=made.pk, number="4242424242424242")
         authorizations.authorize(made.pk, card=CardUse(token), lead=lead, cause=CAUSE)

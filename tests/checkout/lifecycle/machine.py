@@ -25,6 +25,7 @@ from checkout import (
 from checkout.api import detailed_reads
 from checkout.group import pledging
 from checkout.models import Change, Checkout, PaymentRequest
+from checkout.share_rows import Share
 from checkout.syncing import notifications
 from config.lib import clock
 from payments.models import Discrepancy, Inquiry, Merchant, Operation, Payment
@@ -135,7 +136,7 @@ class Lifecycle(RuleBasedStateMachine):
     @rule(checkout=checkouts, amounts=st.sampled_from([[], [2000], [2000, 3000], [1000, 1000, 1000]]))
     def split_again(self, checkout: UUID, amounts: list[int]) -> None:
         """Let the lead change the split, so that some pledges end."""
-        wanted = [mate_shares.Share(amount) for amount in amounts]
+        wanted = [Share(amount) for amount in amounts]
         lead = Checkout.objects.values_list("lead", flat=True).get(pk=checkout)
         _is_refused(lambda: mate_shares.split(checkout, wanted, lead=lead, everyone_first=True))
         assert self._moves() == []

@@ -8,10 +8,10 @@ from pytest_django.fixtures import Settings
 
 from checkout import captures, mate_shares, refunds
 from checkout.group import pledging, share_changes
-from checkout.mate_shares import Share
 from checkout.models import Checkout, PaymentRequest, Refund
 from checkout.remedies import sending
 from checkout.restore import repair
+from checkout.share_rows import Share
 from config.lib import clock
 from payments.models import Discrepancy, Operation
 from payments.providers.sandbox.models import Call

@@ -5,6 +5,7 @@ import pytest
 
 from checkout import mate_shares
 from checkout.models import Checkout
+from checkout.share_rows import Share
 from hosted_page.steps.split_form import SplitForm
 from payments import money
 from payments.models import Merchant
@@ -214,7 +215,7 @@ class TestMinimumCardCharge:
 
     def test_is_also_checked_outside_the_form(self, unpaid: Checkout) -> None:
         with pytest.raises(ValueError, match="30 to 99999999"):
-            mate_shares.split(unpaid.pk, [mate_shares.Share(29)])
+            mate_shares.split(unpaid.pk, [Share(29)])
         Checkout.objects.update(amount=59)
         with pytest.raises(ValueError, match="30 to 99999999"):
             mate_shares.split_equally(unpaid.pk, 2)
@@ -227,7 +228,7 @@ def test_a_share_above_the_maximum_of_a_card_is_refused(
 ) -> None:
     monkeypatch.setattr(SandboxProvider, "amount_rule", lambda _, currency: AmountRule(maximum=4499))
     with pytest.raises(ValueError, match="1 to 4499"):
-        mate_shares.split(unpaid.pk, [mate_shares.Share(4500)])
+        mate_shares.split(unpaid.pk, [Share(4500)])
     with pytest.raises(ValueError, match="1 to 4499"):
         mate_shares.split_equally(unpaid.pk, 2)
     mate_shares.split_equally(unpaid.pk, 3)
@@ -281,7 +282,7 @@ class TestCardChargeSteps:
 
     def test_are_also_checked_outside_the_form(self, unpaid: Checkout) -> None:
         with pytest.raises(ValueError, match="a multiple of 100"):
-            mate_shares.split(unpaid.pk, [mate_shares.Share(250)])
+            mate_shares.split(unpaid.pk, [Share(250)])
         assert shares(unpaid) == []
 
 

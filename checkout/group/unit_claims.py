@@ -1,0 +1,118 @@
+"""A mate takes some of the free units of an order that is split by item. Rules split.free_units, group.*."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from django.db import transaction
+
+from checkout import item_amounts, mate_shares, pledges, share_rows, split_amounts
+from checkout.group import share_claims
+from checkout.mate_shares import ShareNotOpen
+from checkout.models import Checkout, PaymentRequest
+from checkout.share_rows import Share
+from checkout.states import ShareStatus
+
+
+class UnitsTaken(Exception):
+    """Other people have taken some of the units."""
+
+
+class NoPlaceLeft(Exception):
+    """The order has the maximum number of people, so the next person must take all units that are left."""
+
+
+class TooSmall(ValueError):
+    """A card cannot be charged the amount of the units. `missing` is what is missing, in minor units."""
+
+    def __init__(self, missing: int) -> None:
+        super().__init__(f"{missing} more is needed.")
+        self.missing = missing
+
+
+def free_units(shares: Sequence[PaymentRequest], now: datetime) -> list[int]:
+    """Return how many units of each line mates can take now, [] if the order is not split by item."""
+    free = [share.units for share in shares if share.has_free_units(now)]
+    width = max((len(share.units) for share in shares), default=0)
+    return item_amounts.add_units([0] * width, *free)
+
+
+def take_units(
+    checkout_uuid: UUID,
+    units: Sequence[int],
+    *,
+    claim: str,
+    name: str,
+    admit: Callable[[], None] = lambda: None,
+) -> PaymentRequest:
+    """Make a share of these units of each line, and reserve it for a browser for three minutes.
+
+    `claim` is the digest of the browser. Any other share that it has claimed is released first. `name` is the
+    person's name. `admit` is called as in `share_claims.claim_share`. Raises ShareNotOpen if no one can take
+    a share now, UnitsTaken, NoPlaceLeft, TooSmall, share_claims.NameMissing, OperationInProgress.
+    """
+    with transaction.atomic(durable=True):
+        checkout = Checkout.objects.locked(checkout_uuid)
+        now = checkout.locked_at
+        if not share_claims.accepts_payments(checkout):
+            raise ShareNotOpen(checkout.status)
+        if not name:
+            raise share_claims.NameMissing
+        share_claims.end_claims(checkout, claim)
+        free = _free_shares(checkout, now)
+        left = _left_over(free, units)
+        share = _divide(checkout, free, units, left)
+        admit()
+        share.claim(claim, name=name, until=now + share_claims.AT_FIRST)
+    return share
+
+
+def _free_shares(checkout: Checkout, now: datetime) -> list[PaymentRequest]:
+    rows = list(checkout.payment_requests.filter(status=ShareStatus.OPEN).order_by("position"))
+    for row in rows:
+        row.checkout = checkout
+        mate_shares.expire_if_late(row, now)
+    return [row for row in rows if row.status == ShareStatus.OPEN and row.has_free_units(now)]
+
+
+def _left_over(free: Sequence[PaymentRequest], units: Sequence[int]) -> list[int]:
+    """Return the units of each line that stay free. Raises UnitsTaken."""
+    available = item_amounts.add_units(*(share.units for share in free)) if free else []
+    if len(units) != len(available) or not any(units):
+        raise UnitsTaken
+    left = [most - taken for most, taken in zip(available, units, strict=True)]
+    if min(left) < 0 or min(units) < 0:
+        raise UnitsTaken
+    return left
+
+
+def _divide(
+    checkout: Checkout, free: Sequence[PaymentRequest], units: Sequence[int], left: Sequence[int]
+) -> PaymentRequest:
+    """Divide the free shares into one with `units` and one with the units that are left. Return the first."""
+    rule, now = mate_shares.amount_rule(checkout), checkout.locked_at
+    taken = item_amounts.cost_of(checkout.bill, units, step=rule.step).amount
+    if not rule.allows(taken):
+        raise TooSmall(rule.minimum - taken)
+    rest = item_amounts.cost_of(checkout.bill, left, step=rule.step).amount
+    share, others = free[0], list(free[1:])
+    pledges.change_share(share, taken, units, now)
+    if rest and others:
+        pledges.change_share(others.pop(0), rest, left, now)
+    elif rest:
+        _add_free_share(checkout, share, Share(rest, units=tuple(left)))
+    for other in others:
+        pledges.replace_share(other, now)
+    checkout.touch(people=checkout.payment_requests.count() + 1)
+    return share
+
+
+def _add_free_share(checkout: Checkout, beside: PaymentRequest, share: Share) -> None:
+    """Add a share at the first free position. Its link ends when the link of the share `beside` it ends."""
+    used = set(checkout.payment_requests.values_list("position", flat=True))
+    position = min(set(range(2, split_amounts.MAX_PEOPLE + 1)) - used, default=None)
+    if position is None:
+        raise NoPlaceLeft
+    share_rows.create_shares(checkout, {position: share})
+    row = checkout.payment_requests.get(position=position)
+    row.move(ShareStatus.OPEN, expires_at=beside.expires_at)

@@ -1,0 +1,71 @@
+"""Arithmetic that splits a cost by item, in minor units. No function has side effects. Rule split.by_item.
+
+`units` has one entry for each line of the order: how many of the line's units somebody has.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from checkout.models import Item
+
+# Categories of lines that nobody takes: each person bears a part in proportion to their units.
+SHARED = frozenset(("fee", "shipping", "tax", "discount"))
+
+
+class Cost(NamedTuple):
+    """What somebody bears, in minor units: their units, and their part of the shared lines."""
+
+    goods: int
+    extras: int
+
+    @property
+    def amount(self) -> int:
+        """Return the whole amount."""
+        return self.goods + self.extras
+
+
+def is_shared(line: Item) -> bool:
+    """Return whether a line is a fee, shipping, a tax or a discount."""
+    return line.category in SHARED
+
+
+def can_split(lines: Sequence[Item]) -> bool:
+    """Return whether an order can be split by item: the lines that people take cost something."""
+    return _goods(lines) > 0
+
+
+def quantities(lines: Sequence[Item]) -> list[int]:
+    """Return how many units of each line people can take: none of a shared line or of one that is free."""
+    return [0 if is_shared(line) or line.unit_price <= 0 else line.quantity for line in lines]
+
+
+def check_units(lines: Sequence[Item], people: Sequence[Sequence[int]]) -> None:
+    """Raise ValueError unless these people together have at most the units that can be taken."""
+    if not can_split(lines):
+        raise ValueError("This order has no lines to take.")
+    available = quantities(lines)
+    if any(len(units) != len(available) or min(units) < 0 for units in people):
+        raise ValueError("Each person needs a number of units for each line.")
+    if any(taken > most for taken, most in zip(add_units(*people), available, strict=True)):
+        raise ValueError("More units are taken than the order has.")
+
+
+def cost_of(lines: Sequence[Item], units: Sequence[int], *, step: int) -> Cost:
+    """Return what the person with these units bears, rounded down to a multiple of `step`.
+
+    The order must be one that `can_split` allows. The amounts of all people together are at most the order's,
+    and the lead bears the rest.
+    """
+    goods = sum(count * line.unit_price for count, line in zip(units, lines, strict=True))
+    shared = sum(line.quantity * line.unit_price for line in lines if is_shared(line))
+    amount = (goods + shared * goods // _goods(lines)) // step * step
+    return Cost(goods, amount - goods)
+
+
+def add_units(*parts: Sequence[int]) -> list[int]:
+    """Return how many units of each line these people have together."""
+    return [sum(counts) for counts in zip(*parts, strict=True)]
+
+
+def _goods(lines: Sequence[Item]) -> int:
+    return sum(line.quantity * line.unit_price for line in lines if not is_shared(line))

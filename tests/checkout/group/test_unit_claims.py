@@ -1,0 +1,222 @@
+"""Mates take units of an order that is split by item."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import connection
+
+from checkout import captures, mate_shares, pledges
+from checkout.group import share_claims, unit_claims
+from checkout.mate_shares import ShareNotOpen
+from checkout.models import Checkout, LeadTold, PaymentRequest
+from checkout.proof import ledger_proof
+from config.lib import clock
+from payments.models import Merchant
+from payments.provider import AmountRule
+from payments.providers.sandbox.adapter import SandboxProvider
+from tests import factories, mates
+from tests.factories import CAUSE, CustomerFactory
+
+pytestmark = pytest.mark.django_db
+ZOE, ADE = "z" * 64, "a" * 64
+ITEMS = [
+    factories.item(),
+    factories.item(item_ref="shirt", name="Tour T-shirt", quantity=2, unit_price=1800, category="other"),
+    factories.item(item_ref="fee", name="Booking fee", quantity=1, unit_price=700, category="fee"),
+]
+
+
+@pytest.fixture
+def by_item(acme: Merchant) -> Checkout:
+    """Return an unpaid order of £133.00: four tickets, two T-shirts and a fee. Finn has a ticket; 3 and 2 are free."""
+    order = factories.checkout(acme, items=ITEMS, total_amount=13_300)
+    lead = CustomerFactory.create()
+    mate_shares.make_lead(order.pk, lead)
+    mate_shares.split_by_item(order.pk, [("Finn", [1, 0, 0])], [2, 2, 0], lead=lead.pk, everyone_first=True)
+    return order
+
+
+@pytest.fixture
+def at_least(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let cards be charged £0.30 or more."""
+    monkeypatch.setattr(SandboxProvider, "amount_rule", lambda _, currency: AmountRule(minimum=30))
+
+
+@pytest.fixture(autouse=True)
+def _proven(db: None) -> Iterator[None]:
+    yield
+    assert ledger_proof.find_breaches() == []
+
+
+def take(order: Checkout, *units: int, claim: str = ZOE, name: str = "Zoe") -> PaymentRequest:
+    return unit_claims.take_units(order.pk, units, claim=claim, name=name)
+
+
+def bill(order: Checkout) -> list[tuple[str, int, list[int]]]:
+    """Return the name, amount and units of each share."""
+    return [
+        (share.shown_name, share.amount, share.units) for share in order.payment_requests.order_by("position")
+    ]
+
+
+def free(order: Checkout) -> list[int]:
+    return unit_claims.free_units(list(order.payment_requests.all()), clock.now())
+
+
+@pytest.mark.rule("split.by_item")
+class TestSplit:
+    def test_leaves_the_other_units_and_the_rest_to_the_lead(self, by_item: Checkout) -> None:
+        assert bill(by_item) == [("Finn", 2375, [1, 0, 0]), ("", 8550, [2, 2, 0])]
+        by_item.refresh_from_db()
+        assert by_item.people == 3
+
+    def test_keeps_the_pledge_of_a_mate_whose_units_stay(self, by_item: Checkout) -> None:
+        finn = by_item.payment_requests.get(name="Finn")
+        mates.pay(finn)
+        split = [("Finn", [1, 0, 0]), ("Priya", [0, 1, 0])]
+        mate_shares.split_by_item(by_item.pk, split, [1, 1, 0], lead=Checkout.objects.get().lead_id)
+        finn.refresh_from_db()
+        assert finn.status == "pledged"
+        assert [row[0] for row in bill(by_item)] == ["Finn", "Priya", ""]
+
+    @pytest.mark.rule("pledge.split_changes")
+    def test_ends_the_pledge_of_a_mate_whose_units_change(self, by_item: Checkout) -> None:
+        finn = by_item.payment_requests.get(name="Finn")
+        mates.pay(finn)
+        mate_shares.split_by_item(
+            by_item.pk, [("Finn", [1, 1, 0])], [2, 1, 0], lead=Checkout.objects.get().lead_id
+        )
+        finn.refresh_from_db()
+        assert (finn.status, finn.units) == ("open", [1, 1, 0])
+
+    def test_of_more_units_than_the_order_has_writes_nothing(self, by_item: Checkout) -> None:
+        before = bill(by_item)
+        with pytest.raises(ValueError, match="More units"):
+            mate_shares.split_by_item(
+                by_item.pk, [("Finn", [4, 0, 0])], [1, 0, 0], lead=Checkout.objects.get().lead_id
+            )
+        assert bill(by_item) == before
+
+    @pytest.mark.rule("split.minimum")
+    def test_asks_no_mate_for_less_than_a_card_can_be_charged(self, acme: Merchant, at_least: None) -> None:
+        cheap = factories.checkout(
+            acme, items=[factories.item(quantity=100, unit_price=10)], total_amount=1000
+        )
+        with pytest.raises(ValueError, match="Each share"):
+            mate_shares.split_by_item(cheap.pk, [("Finn", [2])], [0])
+
+
+@pytest.mark.rule("split.free_units")
+class TestTake:
+    def test_divides_the_free_units(self, by_item: Checkout) -> None:
+        share = take(by_item, 1, 1, 0)
+        assert (share.shown_name, share.amount, share.claim_digest) == ("Zoe", 4275, ZOE)
+        assert bill(by_item) == [
+            ("Finn", 2375, [1, 0, 0]),
+            ("Zoe", 4275, [1, 1, 0]),
+            ("", 4275, [1, 1, 0]),
+        ]
+        assert free(by_item) == [1, 1, 0]
+
+    def test_of_all_units_leaves_none(self, by_item: Checkout) -> None:
+        take(by_item, 2, 2, 0)
+        assert free(by_item) == [0, 0, 0]
+        assert Checkout.objects.get().people == 3
+
+    @pytest.mark.parametrize("units", [(3, 0, 0), (0, 0, 1), (0, 0, 0), (-1, 2, 0), (1, 0), ()])
+    def test_of_units_that_are_not_free_changes_nothing(
+        self, by_item: Checkout, units: Sequence[int]
+    ) -> None:
+        before = bill(by_item)
+        with pytest.raises(unit_claims.UnitsTaken):
+            take(by_item, *units)
+        assert bill(by_item) == before
+
+    def test_needs_a_name(self, by_item: Checkout) -> None:
+        with pytest.raises(share_claims.NameMissing):
+            take(by_item, 1, 0, 0, name="")
+
+    @pytest.mark.rule("group.one_share")
+    def test_releases_what_the_same_browser_had_taken(self, by_item: Checkout) -> None:
+        take(by_item, 2, 0, 0)
+        take(by_item, 0, 1, 0)
+        assert free(by_item) == [2, 1, 0]
+        assert len(bill(by_item)) == 3
+
+    @pytest.mark.rule("group.kept")
+    def test_takes_units_that_somebody_left(self, by_item: Checkout) -> None:
+        left = take(by_item, 2, 1, 0)
+        share_claims.release_claim(left.pk, claim=ZOE)
+        assert free(by_item) == [2, 2, 0]
+        take(by_item, 2, 2, 0, claim=ADE, name="Ade")
+        assert bill(by_item) == [("Finn", 2375, [1, 0, 0]), ("Ade", 8550, [2, 2, 0])]
+
+    def test_again_and_again_creates_no_further_shares(self, by_item: Checkout) -> None:
+        for units in ((1, 0, 0), (0, 1, 0), (2, 1, 0), (1, 2, 0)) * 3:
+            share = take(by_item, *units)
+            share_claims.release_claim(share.pk, claim=ZOE)
+        assert len(bill(by_item)) == 3
+        assert PaymentRequest.every.count() <= 3 + 12
+
+    @pytest.mark.rule("split.minimum")
+    def test_below_the_minimum_says_what_is_missing(self, acme: Merchant, at_least: None) -> None:
+        cheap = factories.checkout(
+            acme, items=[factories.item(quantity=100, unit_price=10)], total_amount=1000
+        )
+        mate_shares.split_by_item(cheap.pk, [], [100], everyone_first=True)
+        with pytest.raises(unit_claims.TooSmall) as refused:
+            take(cheap, 2)
+        assert refused.value.missing == 10
+
+    def test_by_the_last_of_twenty_people_must_be_of_all_units_that_are_left(self, acme: Merchant) -> None:
+        order = factories.checkout(acme, items=[factories.item(quantity=30, unit_price=300)])
+        mate_shares.split_by_item(
+            order.pk, [(f"Mate {number}", [1]) for number in range(18)], [10], everyone_first=True
+        )
+        with pytest.raises(unit_claims.NoPlaceLeft):
+            take(order, 9)
+        assert take(order, 10).amount == 3000
+
+    def test_of_a_captured_order(self, by_item: Checkout, pay: Callable[..., Checkout]) -> None:
+        captures.capture(by_item.merchant, pay(by_item).pk, cause=CAUSE)
+        share = take(by_item, 1, 1, 0)
+        mates.pay(share, claim=ZOE)
+        assert mates.settled(share) == "reimbursed"
+        rest = by_item.payment_requests.get(status="open", name="")
+        assert (rest.units, rest.expires_at) == ([1, 1, 0], share.expires_at)
+
+    def test_of_an_order_whose_shop_is_stopped_is_refused(self, by_item: Checkout) -> None:
+        factories.stop(by_item.merchant)
+        with pytest.raises(ShareNotOpen):
+            take(by_item, 1, 0, 0)
+
+
+@pytest.mark.rule("pledge.lead_told")
+def test_everyone_is_in_only_once_the_free_units_are_taken(by_item: Checkout) -> None:
+    mates.pay(by_item.payment_requests.get(name="Finn"))
+    assert not LeadTold.objects.exists()
+    share = take(by_item, 2, 2, 0)
+    mates.pay(share, mates.AMYS, claim=ZOE)
+    assert LeadTold.objects.get().kind == LeadTold.Kind.ALL_IN
+    assert pledges.is_waiting(Checkout.objects.get())
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.rule("split.free_units")
+def test_of_a_hundred_people_two_get_the_two_units(acme: Merchant) -> None:
+    order = factories.checkout(acme, items=[factories.item(quantity=3, unit_price=3000)])
+    mate_shares.split_by_item(order.pk, [], [2], everyone_first=True)
+
+    def race(number: int) -> bool:
+        try:
+            take(order, 1, claim=f"{number:064}", name=f"Mate {number}")
+        except (unit_claims.UnitsTaken, ShareNotOpen):
+            return False
+        finally:
+            connection.close()
+        return True
+
+    with ThreadPoolExecutor(16) as pool:
+        assert sum(pool.map(race, range(100))) == 2
+    assert [(amount, units) for _name, amount, units in bill(order)] == [(3000, [1]), (3000, [1])]
