@@ -10,19 +10,11 @@ from uuid import UUID
 
 from django.db import transaction
 
-from checkout import (
-    authorizations,
-    expiry,
-    given_up_cards,
-    item_amounts,
-    pledges,
-    settling,
-    share_rows,
-    split_amounts,
-)
+from checkout import authorizations, expiry, given_up_cards, pledges, settling
 from checkout.authorizations import NotPayable, NotTheLead, PaymentResult
 from checkout.models import Checkout, Customer, LeadTold, PaymentRequest
-from checkout.share_rows import Share
+from checkout.split import item_amounts, share_rows, split_amounts
+from checkout.split.share_rows import Share
 from checkout.states import OperationInProgress, ShareStatus, Status
 from config.lib import clock
 from config.lib.bulkhead import Slot

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from checkout.models import Checkout, Item
 from checkout.states import Status
 from config.lib import clock
-from hosted_page import brand
+from hosted_page import brand, share_items
 from hosted_page.logo import storage
 from hosted_page.payment_target import PaymentTarget, lead_name
 from payments import money
@@ -54,6 +54,7 @@ class Summary:
     title: str
     subtitle: str
     lines: list[Line]
+    mine: list[share_items.ItemRow]
     total_label: str
     total: str
     support_url: str
@@ -67,6 +68,7 @@ def summary_of(target: PaymentTarget) -> Summary:
     checkout = target.checkout
     merchant, items = checkout.merchant, checkout.bill
     name = lead_name(checkout)
+    units = target.share.units if target.share else []
     return Summary(
         merchant_name=merchant.name,
         merchant_initial=merchant.name[:1].upper(),
@@ -75,9 +77,10 @@ def summary_of(target: PaymentTarget) -> Summary:
         order_id=checkout.merchant_order_id,
         order_label=_("{name}’s order").format(name=name) if target.share else _("Order"),
         due=money.display_for_payer(target.amount, checkout.currency),
-        title=title(checkout),
+        title=share_items.in_words(checkout, units) or title(checkout),
         subtitle=_item_date(items[0], zone_of(checkout)),
         lines=[line(item, checkout.currency) for item in items],
+        mine=share_items.rows_of(checkout, units) if units else [],
         total_label=total_label(checkout) if target.share else _("Total"),
         total=money.display_for_payer(checkout.amount, checkout.currency),
         support_url=merchant.support_url,

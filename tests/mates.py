@@ -4,7 +4,7 @@ from uuid import UUID
 
 from checkout import authorizations, mate_shares, operation_recovery, refunds
 from checkout.models import Checkout, Customer, PaymentRequest, Refund
-from checkout.share_rows import Share
+from checkout.split.share_rows import Share
 from payments import operation_queue
 from payments.models import Operation, Payment
 from payments.provider import CardUse

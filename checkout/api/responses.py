@@ -18,7 +18,7 @@ from checkout.api.common_fields import (
 )
 from checkout.api.serializers import CATEGORY, CUSTOM_DATA, MAXIMUM, Category, CustomData, ItemIn, Metadata
 from checkout.models import Refund
-from checkout.split_amounts import MAX_PEOPLE
+from checkout.split.split_amounts import MAX_PEOPLE
 from checkout.states import PAID, Status
 from config.lib.api import fields
 from config.lib.api.responses import Computed, Constant, OpenChoice, Out, Time

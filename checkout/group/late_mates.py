@@ -7,11 +7,12 @@ from uuid import UUID
 
 from django.db import transaction
 
-from checkout import mate_shares, split_amounts
+from checkout import mate_shares
 from checkout.group.share_changes import MAX_NAME, can_mates_pay
 from checkout.mate_shares import ShareNotOpen
 from checkout.models import Checkout, PaymentRequest
-from checkout.share_rows import TOKEN_BYTES
+from checkout.split import split_amounts
+from checkout.split.share_rows import TOKEN_BYTES
 from checkout.states import ShareStatus, Status
 from config.lib import crypto
 

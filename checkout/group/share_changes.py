@@ -12,7 +12,7 @@ from django.db import transaction
 from checkout import pledges, settling
 from checkout.mate_shares import ShareNotOpen, expire_if_late, lock_share
 from checkout.models import Checkout, PaymentRequest, ReplacedLink
-from checkout.share_rows import TOKEN_BYTES
+from checkout.split.share_rows import TOKEN_BYTES
 from checkout.states import ShareStatus, Status
 from config.lib import clock, crypto
 from payments import disputes

@@ -6,11 +6,12 @@ from uuid import UUID
 
 from django.db import transaction
 
-from checkout import item_amounts, mate_shares, pledges, share_rows, split_amounts
+from checkout import mate_shares, pledges
 from checkout.group import share_claims
 from checkout.mate_shares import ShareNotOpen
 from checkout.models import Checkout, PaymentRequest
-from checkout.share_rows import Share
+from checkout.split import item_amounts, share_rows, split_amounts
+from checkout.split.share_rows import Share
 from checkout.states import ShareStatus
 
 

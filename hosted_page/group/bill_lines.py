@@ -20,6 +20,7 @@ from checkout.settling.cards import NOT_CARRIED_OUT, REFUSED, Accounts
 from checkout.states import SHARE_PAID, ShareStatus
 from config.lib import clock
 from hosted_page import summary
+from hosted_page.group import group_members
 from hosted_page.group.dispute_returns import ReturnedMoney
 from hosted_page.models import SmsMessage
 from hosted_page.payment_target import PaymentTarget
@@ -61,7 +62,6 @@ ICON_ON_BAR: dict[str, str] = {
     ShareStatus.REIMBURSED: "check",
     ShareStatus.DECLINED: "cross",
 }
-COLOURS = 5  # number of colours for mates; the sixth mate has the first mate's colour
 
 
 @dataclass(frozen=True)
@@ -104,6 +104,7 @@ class Line:
     """One person's line on the bill.
 
     - `person`: the number of the person's colour
+    - `items`: the units of the share in words, "" if the cost is not split by item
     - `spoken`: the sentence that a screen reader says when the line changes to this state
     - `seen`: a text that changes whenever the line's content changes
     - `url`: the pay link, "" if the share cannot be paid now
@@ -124,6 +125,7 @@ class Line:
     initial: str
     amount: str
     person: int
+    items: str = ""
     status: str = ""
     look: str = "mine"
     tone: str = ""
@@ -221,7 +223,7 @@ class Line:
 
 def name_of(share: PaymentRequest) -> str:
     """Return the name of a share as the lead sees it: the mate's name, or else its number on the bill."""
-    return share.shown_name or _("Share {number}").format(number=share.position)
+    return share.shown_name or group_members.share_name(share)
 
 
 def lines_of(
@@ -297,9 +299,8 @@ def _share_line(
     return Line(
         id=str(share.pk),
         name=name,
-        initial=share.shown_name[:1].upper() or str(share.position),
         amount=amount,
-        person=2 + (share.position - 2) % COLOURS,
+        **group_members.look_of_person(checkout, share),
         status=share.status,
         look=look,
         tone=tone,
@@ -307,7 +308,7 @@ def _share_line(
         words=words,
         hint=_claim_hint(checkout, share) if kept_until else _hint_of_line(checkout, share, back),
         spoken=_describe_aloud(share.status, name, amount),
-        seen=f"{share.status} {share.token_digest[:8]} {share.next_reminder_at} {name} {kept_until}",
+        seen=f"{share.status} {share.token_digest[:8]} {share.next_reminder_at} {name} {kept_until} {amount}",
         typed_name=share.name,
         may_change=share_changes.may_reconsider(share, now),
         wrong=wrong if wrong and wrong.share_id == str(share.pk) else None,

@@ -18,9 +18,9 @@ from django.utils.translation import ngettext, pgettext
 from checkout import current_checkouts
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import ShareStatus
-from hosted_page import payer, rendering, summary
+from hosted_page import payer, rendering, share_items, summary
 from hosted_page.group import bill_lines, group_link, group_members
-from hosted_page.payment_target import PaymentTarget, wants_part
+from hosted_page.payment_target import PaymentTarget, lead_name, wants_part
 from hosted_page.status.cells import Situation, Viewer
 from hosted_page.status.table import cell_of
 from payments import money
@@ -32,7 +32,7 @@ NOT_IN = (ShareStatus.OPEN, ShareStatus.PAYING)
 
 @dataclass(frozen=True)
 class Line:
-    """A mate's share on the lead's page, with the badge that says whether the mate is in."""
+    """A person's line on the lead's page. The badge of a mate's line says whether the mate is in."""
 
     name: str
     initial: str
@@ -42,6 +42,7 @@ class Line:
     tone: str
     icon: str
     words: str
+    items: str
 
 
 @dataclass(frozen=True)
@@ -76,9 +77,11 @@ def show_collecting(
 
 def _context(target: PaymentTarget, shares: Sequence[PaymentRequest]) -> dict[str, Any]:
     checkout, now = target.checkout, current_checkouts.read_at(target.checkout)
-    sums, asked = _sums_of(checkout, shares), [share for share in shares if share.status in _ASKED]
+    sums = _sums_of(checkout, shares)
+    # Nobody knows how many mates will take the free units.
+    asked = [share for share in shares if share.status in _ASKED and not share.has_free_units(now)]
     count = sum(share.status == ShareStatus.PLEDGED for share in shares)
-    everyone = bool(asked) and count == len(asked)
+    everyone = count > 0 and not sums.missing
     return {
         "state": f"in-{count}-of-{len(asked)}",
         "heading": _heading(checkout, sums, count, len(asked)),
@@ -87,7 +90,8 @@ def _context(target: PaymentTarget, shares: Sequence[PaymentRequest]) -> dict[st
         "until": summary.short_time(checkout.payable_until, summary.zone_of(checkout)),
         "group": group_members.bill_for_claim(checkout, shares, "", now),
         "sums": _shown_sums(checkout, sums),
-        "lines": [_line(share, checkout, now) for share in shares],
+        "lines": [_leads_line(checkout, sums), *(_line(share, checkout, now) for share in shares)],
+        "total": _display(checkout, checkout.amount),
         "everyone": everyone,
         "is_first": count > 0,
         "one_link": group_link.group_link_of(checkout, shares),
@@ -158,6 +162,11 @@ def _pay_label(checkout: Checkout, sums: Sums, *, everyone: bool) -> str:
     return _("Pay anyway: you’d cover {amount}").format(amount=_display(checkout, sums.missing))
 
 
+def _leads_line(checkout: Checkout, sums: Sums) -> Line:
+    name, amount = lead_name(checkout), _display(checkout, sums.yours)
+    return Line(name, name[:1].upper(), amount, 1, "mine", "", "", _("You"), "")
+
+
 def _line(share: PaymentRequest, checkout: Checkout, now: datetime) -> Line:
     look, tone, icon, words = bill_lines.LOOK_BY_STATUS[share.status]
     if share.status in NOT_IN:
@@ -166,9 +175,10 @@ def _line(share: PaymentRequest, checkout: Checkout, now: datetime) -> Line:
             bill_lines.CLAIMED_LOOK if is_claimed else ("out", "still", "dashes", _("Not in yet"))
         )
     name = share.shown_name or group_members.share_name(share)
-    initial = share.shown_name[:1].upper() or str(share.position)
+    initial = group_members.share_mark(share)
     tint, amount = group_members.colour_number(share), _display(checkout, share.amount)
-    return Line(name, initial, amount, tint, look, tone, icon, str(words))
+    items = share_items.in_words(checkout, share.units)
+    return Line(name, initial, amount, tint, look, tone, icon, str(words), items)
 
 
 def _display(checkout: Checkout, amount: int) -> str:

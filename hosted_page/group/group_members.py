@@ -3,15 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from checkout import mate_shares, split_amounts
+from checkout import mate_shares
 from checkout.group import share_claims
 from checkout.models import Checkout, PaymentRequest
+from checkout.split import split_amounts
 from checkout.states import SHARE_PAID, ShareStatus
-from hosted_page import share_bar, summary
+from hosted_page import share_bar, share_items, summary
 from hosted_page.payment_target import lead_name
 from payments import money
 
@@ -28,6 +30,8 @@ class Person:
 
     - `left`, `width`: position and width of the person's part of the bar, in per cent
     - `is_named`: the lead gave the share a name
+    - `items`: the units of the share in words, "" if the cost is not split by item
+    - `is_units`: the units are free, so that mates can take some of them
     - `was_paid`: the share was paid at some time, even if it was refunded later. Its payer has a receipt.
     """
 
@@ -43,6 +47,8 @@ class Person:
     is_mine: bool = False
     was_paid: bool = False
     until: str = ""
+    items: str = ""
+    is_units: bool = False
 
     @property
     def icon(self) -> str:
@@ -105,9 +111,8 @@ def bill_for_claim(
     ]
     drawn = zip(people, share_bar.places([own, *asked]), strict=True)
     people = [replace(person, left=f"{x:.3f}", width=f"{width:.3f}") for person, (x, width) in drawn]
-    return GroupBill(
-        people, money.display_for_payer(asked[0], checkout.currency) if len(set(asked)) == 1 else ""
-    )
+    are_alike = len(set(asked)) == 1 and not any(share.units for share in shares)
+    return GroupBill(people, money.display_for_payer(asked[0], checkout.currency) if are_alike else "")
 
 
 def _person_of_share(
@@ -120,7 +125,7 @@ def _person_of_share(
     return Person(
         position=share.position,
         name=name or share_name(share, checkout if is_equal and state == FREE else None),
-        initial=name[:1].upper() or str(share.position),
+        initial=name[:1].upper() or share_mark(share),
         amount=money.display_for_payer(share.amount, checkout.currency),
         state=state,
         tint=1 if is_leads else colour_number(share),
@@ -128,6 +133,8 @@ def _person_of_share(
         is_mine=is_mine,
         was_paid=share.status in (*SHARE_PAID, ShareStatus.REFUNDED),
         until=claim_end(share, checkout) if is_mine else "",
+        items=share_items.in_words(checkout, share.units),
+        is_units=share.has_free_units(now),
     )
 
 
@@ -160,14 +167,32 @@ def share_name(share: PaymentRequest, equal: Checkout | None = None) -> str:
 
     If the order `equal` is given, return instead that this is one of the order's equal shares.
     """
+    if share.units:
+        return _("Free units")
     if equal is not None:
         return _("One of {count} equal shares").format(count=equal.people)
     return _("Share {number}").format(number=share.position)
 
 
+def share_mark(share: PaymentRequest) -> str:
+    """Return the letter or number in a share's circle: free units have their number, others their position."""
+    return share.shown_name[:1].upper() or str(sum(share.units) or share.position)
+
+
 def colour_number(share: PaymentRequest) -> int:
-    """Return the number of a mate's colour, which is the same in every browser."""
+    """Return the number of a mate's colour, the same in every browser. Free units have the colour 0."""
+    if share.units and not share.shown_name:
+        return 0
     return (share.position - 2) % MATES_TINTS + 2
+
+
+def look_of_person(checkout: Checkout, share: PaymentRequest) -> dict[str, Any]:
+    """Return the values of a line's fields that say who has the share, and what it is for."""
+    return {
+        "initial": share_mark(share),
+        "items": share_items.in_words(checkout, share.units),
+        "person": colour_number(share),
+    }
 
 
 def claim_end(share: PaymentRequest, checkout: Checkout) -> SafeString:

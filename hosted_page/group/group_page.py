@@ -1,7 +1,7 @@
 """The group page: the free shares, the form to take one, and the group link as a QR code. Rules group.*."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial, wraps
 from typing import Any
 
@@ -13,21 +13,22 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_POST, require_safe
 
 from checkout import current_checkouts, mate_shares, pledges
-from checkout.group import share_claims
+from checkout.group import share_claims, unit_claims
 from checkout.mate_shares import ShareNotOpen
-from checkout.models import Checkout, PaymentRequest
+from checkout.models import PaymentRequest
 from checkout.states import SHARE_PAID, OperationInProgress, ShareStatus, Status
 from config.lib import crypto
 from config.lib.web import address, qr_codes
 from hosted_page import payer, rendering, summary, waiting_times
-from hosted_page.group import group_members, group_situation, share_claim_limits
-from hosted_page.group.group_members import GroupBill, Person
+from hosted_page.group import free_items, group_members, group_situation, share_claim_limits
+from hosted_page.group.group_members import GroupBill
+from hosted_page.group.group_notices import page_notice, parse_number
+from hosted_page.group.group_order import NO_REFUSAL, Group, TakeRefusal
 from hosted_page.payment_target import (
     SIGN_IN,
     PaymentTarget,
     absolute,
     bind_log_context,
-    lead_name,
     order_at_group_link,
     redirect_page,
     wants_part,
@@ -40,39 +41,6 @@ from payments import disputes
 MAX_NAME = 30
 
 
-@dataclass(frozen=True)
-class Group:
-    """A split order and the token of its group link."""
-
-    checkout: Checkout
-    token: str
-
-    @property
-    def name(self) -> str:
-        """Name of the lead."""
-        return lead_name(self.checkout)
-
-    def path(self, step: str = "") -> str:
-        """Return the path of the group page, or of one of its steps."""
-        return reverse(f"group{'_' if step else ''}{step}", args=[self.token])
-
-
-@dataclass(frozen=True)
-class TakeRefusal:
-    """The reason why a share was not taken.
-
-    `kind` is "taken" (the share is not free), "name" (a name is missing) or "limit" (the network has taken
-    too many shares). `position` is the share's position. `typed` is the name that the person typed.
-    """
-
-    kind: str = ""
-    position: int = 0
-    typed: str = ""
-    words: str = ""
-    status: int = 200
-
-
-NO_REFUSAL = TakeRefusal()
 GroupView = Callable[[HttpRequest, Group], HttpResponse]
 
 
@@ -131,10 +99,12 @@ def _render_page(request: HttpRequest, group: Group, refused: TakeRefusal = NO_R
     if own:
         return HttpResponseRedirect(own, status=303)
     bill = _bill_of(request, group, shares)
-    context = _page_context(group, bill, shares) | {
-        "refused": refused,
-        "notice": _page_notice(request, group, bill, refused),
-    }
+    context = _page_context(group, bill, shares)
+    is_open = context["closed"] is None
+    items = free_items.context(group.checkout, shares, refused.units) if is_open else None
+    lost = free_items.lost_notice(items) if refused.kind == "taken" and refused.units else None
+    notice = lost or page_notice(request, group, bill, refused)
+    context |= {"refused": refused, "notice": notice, "items": items}
     return _render_template(request, group, "group", context, status=refused.status)
 
 
@@ -152,7 +122,7 @@ def _page_context(group: Group, bill: GroupBill, shares: Sequence[PaymentRequest
         "take_action": group.path("take"),
         "group_path": group.path(),
         "sign_in": SIGN_IN,
-        "mine_url": _share_path(group, bill.mine.position) if bill.mine else "",
+        "mine_url": group.share_path(bill.mine.position) if bill.mine else "",
         "until": _last_link_end(group, shares) if is_open else "",
         "order": _order_summary(group, bill, situation, is_open=is_open),
     }
@@ -183,7 +153,7 @@ def _own_page(request: HttpRequest, group: Group, shares: Sequence[PaymentReques
             ShareStatus.REFUNDED,
         )
         if has_paid and share.mate_id is not None and payer.customer_of(request, share.pk) == share.mate_id:
-            return _share_path(group, share.position)
+            return group.share_path(share.position)
     return ""
 
 
@@ -216,92 +186,53 @@ def _bill_of(request: HttpRequest, group: Group, shares: Sequence[PaymentRequest
     return group_members.bill_for_claim(group.checkout, shares, payer.claim_of(request), now)
 
 
-def _page_notice(
-    request: HttpRequest, group: Group, bill: GroupBill, refused: TakeRefusal
-) -> dict[str, str] | None:
-    """Return the notice at the top of the page, None if there is none.
-
-    The notice says one of four things: the network has taken too many shares, another person has taken or
-    paid the requested share, a share was released, or this person refused a share.
-    """
-    if refused.kind == "limit":
-        return {"tone": "stop", "icon": "alert", "title": _("No more shares for now"), "words": refused.words}
-    asked = {name: bill.at(_parse_number(request.GET.get(name, ""))) for name in ("taken", "left", "no")}
-    tried = bill.at(refused.position) if refused.kind == "taken" else None
-    if tried is not None and tried.state != group_members.FREE and not tried.is_mine:
-        return _taken_notice(group, bill, tried)
-    if asked["taken"] is not None and not asked["taken"].is_mine:
-        return _not_claimed_notice(group, bill, asked["taken"])
-    if asked["left"] is not None and asked["left"].state == group_members.FREE:
-        title = _("You have not been charged")
-        words = _("{share} is free again.").format(share=asked["left"].of_whom)
-        return {"tone": "still", "icon": "check", "title": title, "words": words}
-    if asked["no"] is not None and asked["no"].state == group_members.LEAD:
-        words = _("You have not been charged. {name} can see that you said no.").format(name=group.name)
-        return {"tone": "still", "icon": "check", "title": _("You said no"), "words": words}
-    return None
-
-
-def _not_claimed_notice(group: Group, bill: GroupBill, share: Person) -> dict[str, str] | None:
-    """Return the notice for a person who was redirected here because they have not claimed the share.
-
-    The person might have paid the share in a browser that no longer remembers it, so the notice of a paid
-    share offers a sign-in.
-    """
-    if share.was_paid:
-        sign_in = f"{_share_path(group, share.position)}?{SIGN_IN}=1"
-        asks = _("Did you pay this? Sign in to see your receipt")
-        words = format_html('<a class="link" href="{}">{}</a>', sign_in, asks)
-        if share.state == group_members.PAID:
-            title = _("{share} is paid").format(share=share.of_whom)
-            return {"tone": "done", "icon": "check", "title": title, "words": words}
-        # The share was paid and then refunded. The title does not say this, because only the payer and the
-        # shop may know it.
-        title = _("Share {number}").format(number=share.position)
-        return {"tone": "still", "icon": "check", "title": title, "words": words}
-    if share.state == group_members.LEAD:
-        title = _("{name} is no longer asking for this").format(name=group.name)
-        charged = _("You have not been charged.")
-        return {"tone": "still", "icon": "check", "title": title, "words": charged}
-    return _taken_notice(group, bill, share) if share.state == group_members.TAKEN else None
-
-
-def _taken_notice(group: Group, bill: GroupBill, share: Person) -> dict[str, str]:
-    # If no share can be taken, another part of the page says why.
-    situation = group_situation.situation_of(group.checkout, bill)
-    is_open = situation in (Situation.PAID, Situation.REFUND_FAILED, Situation.COLLECTING)
-    is_any_free = is_open and bool(bill.of(group_members.FREE))
-    words = _("Take another, or ask {name}.").format(name=group.name) if is_any_free else ""
-    title = _("{share} was just taken").format(share=share.of_whom)
-    return {"tone": "move", "icon": "ring", "title": title, "words": words}
-
-
-def _parse_number(text: str) -> int:
-    return int(text) if text.isdecimal() and len(text) < 3 else 0
-
-
 def _last_link_end(group: Group, shares: Sequence[PaymentRequest]) -> str:
     ends = [share.expires_at for share in shares if share.status == ShareStatus.OPEN]
     return summary.day_with_time(max((end for end in ends if end), default=None), group.checkout)
-
-
-def _share_path(group: Group, position: int) -> str:
-    return reverse("group_share", args=[group.token, position])
 
 
 @require_POST
 @for_group
 def take_share(request: HttpRequest, group: Group) -> HttpResponse:
     """Take a free share for this browser and redirect to the share's page, or show why it was not taken."""
-    position = _parse_number(request.POST.get("share", ""))
+    position = parse_number(request.POST.get("share", ""))
     name = clean_name(request.POST.get("name", ""))[:MAX_NAME].strip()
     browser = payer.browser_of(request)
-    refused = _take_share(request, group, position, name, browser)
+    if "items" in request.POST:
+        position, refused = _take_units(request, group, name, browser)
+    else:
+        refused = _take_share(request, group, position, name, browser)
     if refused is not None:
         return _render_page(request, group, refused)
-    response = HttpResponseRedirect(_share_path(group, position), status=303)
+    response = HttpResponseRedirect(group.share_path(position), status=303)
     payer.name_browser(response, browser)
     return response
+
+
+def _take_units(
+    request: HttpRequest, group: Group, name: str, browser: str
+) -> tuple[int, TakeRefusal | None]:
+    """Take free units. Return the position of their share, or the reason if they were refused."""
+    checkout, units = group.checkout, free_items.chosen_units(request.POST, group.checkout)
+    refused = TakeRefusal(typed=name, units=tuple(units))
+    if "show" in request.POST:
+        return 0, replace(refused, kind="show")
+    try:
+        admit = partial(share_claim_limits.count_claim, address.caller_address(request))
+        share = free_items.take(checkout, units, claim=crypto.digest(browser), name=name, admit=admit)
+    except free_items.ItemsNotTaken as reason:
+        return 0, replace(refused, kind=reason.kind, title=reason.title, words=reason.words, status=422)
+    except share_claim_limits.TooManyClaims as many:
+        return 0, _over_limit(many, 0, name)
+    except (ShareNotOpen, OperationInProgress, unit_claims.UnitsTaken):
+        return 0, replace(refused, kind="taken", status=409)
+    return share.position, None
+
+
+def _over_limit(many: share_claim_limits.TooManyClaims, position: int, name: str) -> TakeRefusal:
+    when = waiting_times.time_until(many.until, many.now)
+    words = _("Too many shares were taken from your network. Try again {when}.").format(when=when)
+    return TakeRefusal("limit", position, name, words, status=429)
 
 
 def _take_share(
@@ -324,9 +255,7 @@ def _take_share(
     except share_claims.NameMissing:
         return TakeRefusal("name", position, words=_("Enter your name."), status=422)
     except share_claim_limits.TooManyClaims as many:
-        when = waiting_times.time_until(many.until, many.now)
-        words = _("Too many shares were taken from your network. Try again {when}.").format(when=when)
-        return TakeRefusal("limit", position, name, words, status=429)
+        return _over_limit(many, position, name)
     except (ShareNotOpen, OperationInProgress):
         return TakeRefusal("taken", position, name, status=409)
     return None

@@ -124,7 +124,7 @@ def _reconsider_context(target: PaymentTarget) -> dict[str, Any] | None:
     return {
         "action": target.address("reconsider"),
         "name": lead_name(checkout),
-        "initial": share.shown_name[:1].upper() or str(share.position),
+        "initial": group_members.share_mark(share),
         "tint": group_members.colour_number(share),
         "until": summary.day_with_time(share.expires_at, checkout),
     }

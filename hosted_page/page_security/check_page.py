@@ -136,6 +136,7 @@ def _sample_order(amount: str) -> Summary:
         title="Daily check",
         subtitle="",
         lines=[Line("Daily check", "", amount)],
+        mine=[],
         total_label="Total",
         total=amount,
         **dict.fromkeys(("support_url", "terms_url", "privacy_url", "shop_url"), ""),

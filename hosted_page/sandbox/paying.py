@@ -7,10 +7,11 @@ from uuid import UUID
 
 from rest_framework import serializers as drf
 
-from checkout import authorizations, mate_shares, operation_recovery, split_amounts
+from checkout import authorizations, mate_shares, operation_recovery
 from checkout.authorizations import NotPayable, PaymentResult
 from checkout.models import Checkout, Customer, PaymentRequest
-from checkout.share_rows import Share
+from checkout.split import split_amounts
+from checkout.split.share_rows import Share
 from checkout.states import SHARE_PAID, OperationInProgress, ShareStatus, Status
 from config.lib.deadline import Deadline
 from hosted_page.steps import codes

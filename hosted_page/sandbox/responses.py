@@ -8,7 +8,7 @@ from rest_framework import serializers as drf
 from checkout.api.common_fields import AMOUNT
 from checkout.api.responses import CheckoutOut
 from checkout.models import PaymentRequest
-from checkout.split_amounts import MAX_PEOPLE
+from checkout.split.split_amounts import MAX_PEOPLE
 from checkout.states import ShareStatus, Status
 from config.lib.api import fields
 from config.lib.api.responses import Computed, OpenChoice, Out

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from checkout.api import detailed_reads
 from checkout.api.responses import CheckoutOut
 from checkout.models import Checkout, PaymentRequest
-from checkout.split_amounts import MAX_PEOPLE
+from checkout.split.split_amounts import MAX_PEOPLE
 from config.lib.api import fields
 from config.lib.api.view import ApiView
 from hosted_page.models import OptIn

@@ -59,7 +59,7 @@ def _claim_context(target: PaymentTarget, share: PaymentRequest) -> dict[str, An
         return None
     return {
         "name": share.shown_name or group_members.share_name(share),
-        "initial": share.shown_name[:1].upper() or str(share.position),
+        "initial": group_members.share_mark(share),
         "tint": group_members.colour_number(share),
         "until": group_members.claim_end(share, target.checkout),
         "release_action": target.address("release"),

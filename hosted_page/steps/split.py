@@ -6,9 +6,10 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from checkout import current_checkouts, mate_shares, pledges, split_amounts
+from checkout import current_checkouts, mate_shares, pledges
 from checkout.authorizations import NotPayable, NotTheLead
 from checkout.models import Checkout
+from checkout.split import item_amounts, split_amounts
 from checkout.states import OperationInProgress
 from hosted_page import payer, prefill, rendering, share_bar, summary, views
 from hosted_page.payment_target import PaymentTarget, for_target
@@ -88,6 +89,7 @@ def _split_context(request: HttpRequest, target: PaymentTarget, form: SplitForm)
         "max_people": max(2, mate_shares.max_people(checkout)),
         "equal": _equal_share(checkout, form.people),
         "own": _own_amounts(form),
+        "by_item": _item_amounts(form),
         "bar": share_bar.parts(form.bears or _excess_amounts(form)),
         "amount": money.display_for_payer(checkout.amount, checkout.currency),
         "minor": _script_values(checkout),
@@ -121,9 +123,17 @@ def _script_values(checkout: Checkout) -> dict[str, Any]:
 def _mate_lines(form: SplitForm) -> list[dict[str, Any]]:
     """Return the mates' lines for both ways to split: equally (`is_equal`) and by own amounts (`is_own`)."""
     equal, own = min(form.people, split_amounts.MAX_PEOPLE) - 1, max(ROWS, len(form.rows))
+    costs = dict(enumerate(form.items.costs, start=2))
     rows = form.rows + [Row(position) for position in range(len(form.rows) + 2, max(equal, own) + 2)]
     return [
-        {"row": row, "is_equal": row.position <= equal + 1, "is_own": row.position <= own + 1} for row in rows
+        {
+            "row": row,
+            "is_equal": row.position <= equal + 1,
+            "is_own": row.position <= own + 1,
+            "is_item": row.position <= form.item_mates + 1,
+            "cost": money.display_for_payer(costs.get(row.position, 0), form.checkout.currency),
+        }
+        for row in rows
     ]
 
 
@@ -149,6 +159,20 @@ def _remainder_in_words(amount: int, currency: str) -> str:
     """Return a remainder in everyday words, such as "2p"."""
     is_pence = currency == "GBP" and amount < 100
     return _("{count}p").format(count=amount) if is_pence else money.display_for_payer(amount, currency)
+
+
+def _item_amounts(form: SplitForm) -> dict[str, Any]:
+    """Return what the lead and the free units bear in a split by item."""
+    items, currency = form.items, form.checkout.currency
+    return {
+        "yours": money.display_for_payer(max(0, items.leads_cost), currency),
+        "more": _("{amount} more").format(amount=_remainder_in_words(items.remainder, currency))
+        if items.remainder > 0
+        else "",
+        "free": sum(items.free),
+        "free_cost": money.display_for_payer(items.free_cost, currency),
+        **item_amounts.sums(form.checkout.bill)._asdict(),
+    }
 
 
 def _own_amounts(form: SplitForm) -> dict[str, Any]:

@@ -11,14 +11,16 @@ from django.http import QueryDict
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
-from checkout import current_checkouts, mate_shares, split_amounts
-from checkout.models import Checkout, Customer
-from checkout.share_rows import Share
+from checkout import current_checkouts, mate_shares
+from checkout.models import Checkout, Customer, PaymentRequest
+from checkout.split import item_amounts, split_amounts
+from checkout.split.share_rows import Share
+from hosted_page.steps.item_split import ASSIGN, ItemSplit
 from payments import money
 
-ALL, EQUAL, OWN = "all", "equal", "own"
+ALL, EQUAL, OWN, BY_ITEM = "all", "equal", "own", "item"
 FIRST = "first"  # value of `when`: mates pledge before the lead pays
-REDRAW_BUTTONS = frozenset(("add", "names", "show"))  # buttons that only show the form again
+REDRAW_BUTTONS = frozenset(("add", "names", "show", ASSIGN))  # buttons that only show the form again
 ROWS = 2  # number of mates' lines that are shown at first, for own amounts
 MAX_MATES = split_amounts.MAX_PEOPLE - 1
 MAX_NAME = 60
@@ -58,7 +60,7 @@ class Row:
 
 
 class SplitForm:
-    """The split: all mine, equally between 2 and 20 people, or an amount for each mate.
+    """The split: all mine, equally between 2 and 20 people, an amount for each mate, or by item.
 
     Values stay as they were typed. "All mine" is a button, and pressing it overrides the other choices. Rule
     split.name.
@@ -74,6 +76,8 @@ class SplitForm:
         self.errors: dict[str, str] = {}
         names, amounts = typed.getlist("name"), typed.getlist("amount")
         self.rows = _rows_to_show(names, amounts, more="add" in typed)
+        self.adds_mate = "add" in typed
+        self.items = ItemSplit.typed(typed, checkout, len(self.rows) + 1)
         self.has_too_many = any(text.strip() for text in [*names[MAX_MATES:], *amounts[MAX_MATES:]])
 
     @classmethod
@@ -84,9 +88,11 @@ class SplitForm:
         form.choice = ALL if not shares else EQUAL
         form.typed_people = str(max(2, checkout.people or 2))
         form.your_name = clean_short_name(checkout.lead.name) if checkout.lead else ""
-        if shares and [share.amount for share in shares] != _equal_amounts(checkout):
+        if any(share.units for share in shares):
+            form._read_items(shares)
+        elif shares and [share.amount for share in shares] != _equal_amounts(checkout):
             form.choice = OWN
-        if shares:
+        if shares and form.choice != BY_ITEM:
             form.rows = [
                 Row(
                     share.position,
@@ -95,8 +101,26 @@ class SplitForm:
                 )
                 for share in shares
             ]
+            form.items = ItemSplit.empty(checkout, len(form.rows) + 1)
         form.wants_names = any(row.name for row in form.rows)
         return form
+
+    def _read_items(self, shares: Sequence[PaymentRequest]) -> None:
+        """Show a saved split by item: a row for each mate, and the free units."""
+        now = current_checkouts.read_at(self.checkout)
+        mates = [share for share in shares if share.units and not share.has_free_units(now)]
+        free = item_amounts.add_units(
+            *(share.units for share in shares if share.has_free_units(now)), [0] * len(self.checkout.bill)
+        )
+        self.choice = BY_ITEM
+        self.rows = [Row(at, share.shown_name) for at, share in enumerate(mates, start=2)]
+        self.items = ItemSplit.saved(self.checkout, [share.units for share in mates], free)
+
+    @property
+    def item_mates(self) -> int:
+        """Number of mates' lines to show in a split by item: all lines that are used, and one if asked."""
+        used = [row.position - 1 for row in self.rows if row.name or any(self.items.units[row.position - 1])]
+        return min(MAX_MATES, max(used, default=0) + (1 if self.adds_mate else 0))
 
     @property
     def people(self) -> int:
@@ -108,12 +132,14 @@ class SplitForm:
 
     def is_valid(self) -> bool:
         """Return whether the form is valid. Store the errors in `errors` and in the rows."""
-        if self.choice in (EQUAL, OWN) and not self.your_name:
+        if self.choice in (EQUAL, OWN, BY_ITEM) and not self.your_name:
             self.errors["your_name"] = _("Enter your name.")
         if self.choice == EQUAL:
             self._check_people()
         elif self.choice == OWN:
             self._check_rows()
+        elif self.choice == BY_ITEM:
+            self._check_items()
         elif self.choice != ALL:
             self.errors["split"] = _("Choose who pays.")
         return not self.errors
@@ -127,6 +153,9 @@ class SplitForm:
         how: dict[str, Any] = {"lead": lead, "everyone_first": self.gets_everyone_in}
         if self.choice == OWN:
             mate_shares.split(self.checkout.pk, self._shares(), **how)
+        elif self.choice == BY_ITEM:
+            mates = [(row.name, self.items.units[row.position - 1]) for row in self.rows if row.name]
+            mate_shares.split_by_item(self.checkout.pk, mates, self.items.free, **how)
         else:
             people = self.people if self.choice == EQUAL else 1
             names = [row.name for row in self.rows]
@@ -145,6 +174,10 @@ class SplitForm:
             asked = [(row.initial, self.asked.get(row.position, 0)) for row in self.rows]
             left = self.checkout.amount - sum(amount for _initial, amount in asked)
             return [(you, left), *asked] if left >= 0 else []
+        if self.choice == BY_ITEM:
+            costs = zip(self.rows, self.items.costs, strict=False)
+            mates = [(row.initial, cost) for row, cost in costs]
+            return [(you, max(0, self.items.leads_cost)), *mates, (_("Free"), self.items.free_cost)]
         people = min(self.people, mate_shares.max_people(self.checkout))
         step = mate_shares.amount_rule(self.checkout).step
         yours, each = split_amounts.equal_shares(self.checkout.amount, people, step=step)
@@ -162,6 +195,12 @@ class SplitForm:
             self.errors["people"] = _("This order is too small to share equally.")
         elif not 2 <= (self._typed_people() or 0) <= maximum:
             self.errors["people"] = _("Choose between 2 and {maximum} people.").format(maximum=maximum)
+
+    def _check_items(self) -> None:
+        found = self.items.check([row.name for row in self.rows])
+        self.rows = [replace(row, error=found.get(row.position - 2, "")) for row in self.rows]
+        if self.items.errors or found:
+            self.errors["rows"] = " ".join(self.items.errors) or _("Check who has what.")
 
     def _check_rows(self) -> None:
         amounts = dict(self._amounts())

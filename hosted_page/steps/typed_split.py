@@ -10,12 +10,13 @@ from cryptography.fernet import InvalidToken
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.utils.translation import ngettext
 
-from checkout import split_amounts
 from checkout.models import Checkout
+from checkout.split import split_amounts
 from config.lib import crypto
 from hosted_page import payer, share_bar
 from hosted_page.payment_target import PaymentTarget
-from hosted_page.steps.split_form import EQUAL, OWN, SplitForm
+from hosted_page.steps.item_split import UNITS
+from hosted_page.steps.split_form import BY_ITEM, EQUAL, OWN, SplitForm
 from payments import money
 
 TYPED = "typed"
@@ -26,9 +27,10 @@ MAX_LETTERS = 120  # characters per field
 
 def store_values(request: HttpRequest, response: HttpResponse, checkout: Checkout) -> None:
     """Store the typed values in the browser of the lead whose sign-in has ended."""
+    units = [UNITS.format(line=number) for number in range(len(checkout.bill))]
     lists = {
         name: [text[:MAX_LETTERS] for text in request.POST.getlist(name)[: split_amounts.MAX_PEOPLE]]
-        for name in FIELDS
+        for name in (*FIELDS, *(name for name in units if name in request.POST))
     }
     plain = json.dumps([checkout.pk.hex, str(checkout.lead_id), lists], ensure_ascii=False)
     if len(sealed := crypto.encrypt(plain)) <= LONGEST:
@@ -69,11 +71,11 @@ def returned_split(request: HttpRequest, target: PaymentTarget) -> dict[str, Any
         return None
     typed = typed_values(request, target.checkout)
     form = SplitForm(typed, target.checkout) if typed else SplitForm.of(target.checkout)
-    bears = form.bears if form.choice in (EQUAL, OWN) else []
+    bears = form.bears if form.choice in (EQUAL, OWN, BY_ITEM) else []
     if len(bears) < 2:
         return None
     currency = target.checkout.currency
-    people = sum(1 for _, amount in bears if amount)
+    people = sum(1 for _, amount in (bears[:-1] if form.choice == BY_ITEM else bears) if amount)
     words = ngettext("{count} person", "{count} people", people).format(count=people)
     each = money.display_for_payer(bears[1][1], currency) if form.choice == EQUAL else ""
     return {

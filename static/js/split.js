@@ -23,6 +23,8 @@ const addMate = panel.querySelector("[data-add]");
 const rows = () => [...panel.querySelectorAll("[data-row]")];
 const one = (name) => panel.querySelector(`[data-${name}]`);
 const isOwn = () => document.getElementById("split-own").checked;
+const byItem = panel.querySelector("[data-items]");
+const isByItem = () => byItem !== null && document.getElementById("split-item").checked;
 
 function say(element, text) {
   if (element.textContent !== text) element.textContent = text;
@@ -90,6 +92,35 @@ function showOwn() {
   return [left, ...asked];
 }
 
+// By item: units and a part of the shared lines, rounded down as in checkout/split/item_amounts.py. Returns the amounts of
+// the lead, the mates and the free units.
+function showItems() {
+  const lines = [...byItem.querySelectorAll("[data-line]")].map((line) => {
+    const inputs = [...line.querySelectorAll("input")];
+    const counts = inputs.map((input) => input.value).join(" ").split(" ").map((text) => Number(text) || 0);
+    const free = Math.max(0, Number(line.dataset.quantity) - counts.reduce((sum, count) => sum + count, 0));
+    if (inputs[0].type === "number") inputs.forEach((input, index) => { input.max = counts[index] + free; });
+    const shown = line.querySelector("[data-line-free]");
+    if (shown) say(shown, String(free));
+    return { price: Number(line.dataset.price), counts, free };
+  });
+  const goodsOf = (count) => lines.reduce((sum, line) => sum + line.price * (count(line) || 0), 0);
+  const { goods, shared } = byItem.dataset;
+  const cost = (sum) => Math.floor((sum + Math.floor((Number(shared) * sum) / Number(goods))) / unit) * unit;
+  const mates = rows().map((_, index) => cost(goodsOf((line) => line.counts[index + 1])));
+  const free = cost(goodsOf((line) => line.free));
+  const left = total - free - mates.reduce((sum, amount) => sum + amount, 0);
+  const more = left - cost(goodsOf((line) => line.counts[0]));
+  rows().forEach((row, index) => say(row.querySelector("[data-item-cost]"), shown(mates[index])));
+  say(one("item-yours"), shown(Math.max(left, 0)));
+  say(one("item-note"), more > 0 ? words.more.replace("{amount}", few(more)) : "");
+  const units = lines.reduce((sum, line) => sum + line.free, 0);
+  one("free-units").hidden = units === 0;
+  say(one("free-count"), String(units));
+  say(one("free-cost"), shown(free));
+  return [left, ...mates, free];
+}
+
 // From equal shares to own amounts: each begins with the equal share, so that only what differs is typed.
 function beginWithEqual() {
   const count = people.validity.valid ? Number(people.value) : 0;
@@ -125,7 +156,8 @@ function draw(amounts) {
   const smallest = Math.min(...borne);
   const tooNarrow = Math.min(NARROWEST, equal) - smallest;
   const nearer = tooNarrow > 0 ? tooNarrow / (equal - smallest) : 0;
-  const letters = [...panel.querySelectorAll(".sharers .monogram")].map((monogram) => monogram.textContent);
+  const letters = [...panel.querySelectorAll(".sharers [data-row] .monogram, .sharers > :first-child .monogram")].map((monogram) => monogram.textContent);
+  if (isByItem()) letters[amounts.length - 1] = words.free;
   const model = bar.querySelector("svg");
   bar.toggleAttribute("hidden", !amounts.length);
   if (!amounts.length) return;
@@ -150,7 +182,9 @@ function show() {
   });
   const equal = showEqual();
   const own = showOwn();
-  draw(isOwn() ? own : equal);
+  const items = byItem ? showItems() : [];
+  bar.classList.toggle("share-bar-free", isByItem());
+  draw(isByItem() ? items : isOwn() ? own : equal);
   tell(own[0]);
 }
 

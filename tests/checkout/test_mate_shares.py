@@ -6,9 +6,10 @@ from datetime import datetime, timedelta
 import pytest
 from django.db import connection
 
-from checkout import authorizations, cancellations, expiry, mate_shares, split_amounts, tasks
+from checkout import authorizations, cancellations, expiry, mate_shares, tasks
 from checkout.models import Checkout, Customer, PaymentRequest
-from checkout.share_rows import Share
+from checkout.split import split_amounts
+from checkout.split.share_rows import Share
 from checkout.states import Status
 from config.lib import clock
 from payments.models import Merchant

@@ -11,7 +11,7 @@ from checkout.group import pledging, share_claims
 from checkout.mate_shares import OwnShare, ShareNotOpen
 from checkout.models import Checkout, Customer, LeadTold, PaymentRequest
 from checkout.proof import ledger_proof
-from checkout.share_rows import Share
+from checkout.split.share_rows import Share
 from checkout.states import OperationInProgress
 from config.lib import clock
 from payments import operator_stops

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from checkout import split_amounts
 from checkout.group import share_claims
+from checkout.split import split_amounts
 from config.lib.quota import Limit
 from hosted_page import remembered_browsers
 from hosted_page.group import share_claim_limits

@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from checkout import authorizations, captures, creation, current_checkouts, mate_shares
 from checkout.creation import Order
 from checkout.models import Checkout, Customer
-from checkout.share_rows import Share
+from checkout.split.share_rows import Share
 from config.lib import clock
 from hosted_page import payer
 from hosted_page.group import bill

@@ -25,7 +25,7 @@ from checkout import (
 from checkout.api import detailed_reads
 from checkout.group import pledging
 from checkout.models import Change, Checkout, PaymentRequest
-from checkout.share_rows import Share
+from checkout.split.share_rows import Share
 from checkout.syncing import notifications
 from config.lib import clock
 from payments.models import Discrepancy, Inquiry, Merchant, Operation, Payment

@@ -11,7 +11,7 @@ from checkout.group import pledging, share_changes
 from checkout.models import Checkout, PaymentRequest, Refund
 from checkout.remedies import sending
 from checkout.restore import repair
-from checkout.share_rows import Share
+from checkout.split.share_rows import Share
 from config.lib import clock
 from payments.models import Discrepancy, Operation
 from payments.providers.sandbox.models import Call

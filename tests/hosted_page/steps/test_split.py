@@ -5,7 +5,7 @@ import pytest
 
 from checkout import mate_shares
 from checkout.models import Checkout
-from checkout.share_rows import Share
+from checkout.split.share_rows import Share
 from hosted_page.steps.split_form import SplitForm
 from payments import money
 from payments.models import Merchant

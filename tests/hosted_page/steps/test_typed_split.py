@@ -94,6 +94,14 @@ class TestTypedSplit:
         assert lea.client.post(f"/pay/split?id={lea.checkout.pk}", TYPED).status_code == 303
         assert not lea.client.cookies["payer_typed"].value
 
+    def test_keeps_the_units_of_a_split_by_item(self, lea: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
+        typed = {"split": "item", "your_name": "Lea", "name": ["Finn", ""], "units-0": "1 2 0"}
+        page = words(send_too_late(lea, monkeypatch, **typed))
+        assert "2 people" in page and "£22.50</strong> for you" in page
+        lea.client.cookies.pop(f"payer_{lea.checkout.pk.hex}")
+        lea.sign_in()
+        assert 'name="units-0" value="1 2 0"' in words(lea.get("/split"))
+
     def test_is_not_shown_to_another_person(self, lea: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
         send_too_late(lea, monkeypatch)
         lea.client.cookies.pop(f"payer_{lea.checkout.pk.hex}")

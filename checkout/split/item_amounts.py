@@ -24,6 +24,19 @@ class Cost(NamedTuple):
         return self.goods + self.extras
 
 
+class Sums(NamedTuple):
+    """What the lines of an order cost, in minor units: those that people take, and the shared lines."""
+
+    goods: int
+    shared: int
+
+
+def sums(lines: Sequence[Item]) -> Sums:
+    """Return what the lines cost that people take, and what the shared lines cost, with their signs."""
+    shared = sum(line.quantity * line.unit_price for line in lines if is_shared(line))
+    return Sums(sum(line.quantity * line.unit_price for line in lines) - shared, shared)
+
+
 def is_shared(line: Item) -> bool:
     """Return whether a line is a fee, shipping, a tax or a discount."""
     return line.category in SHARED
@@ -31,7 +44,7 @@ def is_shared(line: Item) -> bool:
 
 def can_split(lines: Sequence[Item]) -> bool:
     """Return whether an order can be split by item: the lines that people take cost something."""
-    return _goods(lines) > 0
+    return sums(lines).goods > 0
 
 
 def quantities(lines: Sequence[Item]) -> list[int]:
@@ -57,15 +70,11 @@ def cost_of(lines: Sequence[Item], units: Sequence[int], *, step: int) -> Cost:
     and the lead bears the rest.
     """
     goods = sum(count * line.unit_price for count, line in zip(units, lines, strict=True))
-    shared = sum(line.quantity * line.unit_price for line in lines if is_shared(line))
-    amount = (goods + shared * goods // _goods(lines)) // step * step
+    whole = sums(lines)
+    amount = (goods + whole.shared * goods // whole.goods) // step * step
     return Cost(goods, amount - goods)
 
 
 def add_units(*parts: Sequence[int]) -> list[int]:
     """Return how many units of each line these people have together."""
     return [sum(counts) for counts in zip(*parts, strict=True)]
-
-
-def _goods(lines: Sequence[Item]) -> int:
-    return sum(line.quantity * line.unit_price for line in lines if not is_shared(line))

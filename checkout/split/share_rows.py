@@ -7,8 +7,9 @@ import secrets
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from checkout import pledges, split_amounts
+from checkout import pledges
 from checkout.models import Checkout, GroupLink, PaymentRequest
+from checkout.split import split_amounts
 from checkout.states import ShareStatus
 from config.lib import crypto
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkout import item_amounts
 from checkout.models import Item
+from checkout.split import item_amounts
 
 STEPS = {"JPY": 1, "GBP": 1, "ISK": 100, "KWD": 10}  # currencies with 0, 2 and 3 decimals, and their steps
 

@@ -1,0 +1,1 @@
+"""How a cost is split: the arithmetic of shares, and the rows of a split."""

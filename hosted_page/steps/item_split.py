@@ -1,0 +1,197 @@
+"""The part of the split form that shares the cost by item: who has which units. Rule split.by_item.
+
+A line's field is sent once with all numbers ("1 0 2"), or once for each person: the lead first, then the mates.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import QueryDict
+from django.utils.functional import cached_property
+from django.utils.translation import gettext as _
+
+from checkout import mate_shares
+from checkout.models import Checkout
+from checkout.split import item_amounts
+from payments import money
+
+ASSIGN = "assign"  # button that shows the numbers of one line
+UNITS = "units-{line}"
+_NUMBERS = re.compile(r"[0-9]{1,5}( [0-9]{1,5}){0,19}")
+
+
+@dataclass(frozen=True)
+class LineOfUnits:
+    """A line of the order with the units of each person, the lead first, and the units that are free."""
+
+    number: int
+    name: str
+    unit: str
+    total: str
+    price: int
+    quantity: int
+    counts: list[int]
+    is_open: bool
+
+    @property
+    def field(self) -> str:
+        """Name of the line's field."""
+        return UNITS.format(line=self.number)
+
+    @property
+    def free(self) -> int:
+        """Number of units that no one has, at least 0."""
+        return max(0, self.quantity - sum(self.counts))
+
+    @property
+    def sent(self) -> str:
+        """All numbers of the line, as its hidden field sends them."""
+        return " ".join(map(str, self.counts))
+
+
+class ItemSplit:
+    """The units of each person as they were typed or saved: `units[person][line]`, the lead first."""
+
+    def __init__(self, checkout: Checkout, units: list[list[int]], *, opened: int = -1) -> None:
+        self.checkout, self.units, self.opened = checkout, units, opened
+        self.errors: list[str] = []
+        self.illegible: set[int] = set()
+
+    @classmethod
+    def empty(cls, checkout: Checkout, people: int) -> "ItemSplit":
+        """Return a split in which these people have no units yet."""
+        return cls(checkout, [[0] * len(checkout.bill) for _person in range(people)])
+
+    @classmethod
+    def typed(cls, typed: QueryDict, checkout: Checkout, people: int) -> "ItemSplit":
+        """Return what was typed for this number of people. Text that is not a number counts as 0."""
+        lines = range(len(checkout.bill))
+        columns = [_parse(typed.getlist(UNITS.format(line=number)), people) for number in lines]
+        number = typed.get(ASSIGN, "")
+        opened = int(number) if number.isdecimal() and len(number) < 4 else -1
+        legible = [column or [0] * people for column in columns]
+        split = cls(checkout, [list(row) for row in zip(*legible, strict=True)], opened=opened)
+        split.illegible = {number for number, column in enumerate(columns) if column is None}
+        return split
+
+    @classmethod
+    def saved(cls, checkout: Checkout, mates: Sequence[Sequence[int]], free: Sequence[int]) -> "ItemSplit":
+        """Return the saved split: the mates' units and the free units. The lead has the others."""
+        most = item_amounts.quantities(checkout.bill)
+        taken = item_amounts.add_units(*mates, free)
+        return cls(
+            checkout,
+            [[quantity - count for quantity, count in zip(most, taken, strict=True)], *map(list, mates)],
+        )
+
+    @cached_property
+    def is_offered(self) -> bool:
+        """Whether the order has lines that people can take."""
+        return item_amounts.can_split(self.checkout.bill)
+
+    @cached_property
+    def lines(self) -> list[LineOfUnits]:
+        """The lines that people can take."""
+        most, currency = item_amounts.quantities(self.checkout.bill), self.checkout.currency
+        return [
+            LineOfUnits(
+                number=number,
+                name=item.name,
+                unit=money.display_for_payer(item.unit_price, currency),
+                total=money.display_for_payer(item.unit_price * item.quantity, currency),
+                price=item.unit_price,
+                quantity=item.quantity,
+                counts=[person[number] for person in self.units],
+                is_open=number == self.opened,
+            )
+            for number, item in enumerate(self.checkout.bill)
+            if most[number]
+        ]
+
+    @property
+    def free(self) -> list[int]:
+        """Units of each line that no one has, at least 0."""
+        most = item_amounts.quantities(self.checkout.bill)
+        taken = item_amounts.add_units(*self.units)
+        return [max(0, quantity - count) for quantity, count in zip(most, taken, strict=True)]
+
+    @cached_property
+    def costs(self) -> list[int]:
+        """What each mate's units cost with their part of the shared lines, in minor units."""
+        return [self._amount(units) for units in self.units[1:]]
+
+    @cached_property
+    def free_cost(self) -> int:
+        """What the free units cost."""
+        return self._amount(self.free)
+
+    @property
+    def leads_cost(self) -> int:
+        """What is left for the lead. Negative if more units were typed than the order has."""
+        return self.checkout.amount - sum(self.costs) - self.free_cost
+
+    @property
+    def remainder(self) -> int:
+        """By how much the lead's amount exceeds the cost of the lead's own units."""
+        return self.leads_cost - self._amount(self.units[0]) if self.is_offered else 0
+
+    @property
+    def shared(self) -> list[dict[str, Any]]:
+        """The lines that no one takes, with their names and prices."""
+        currency = self.checkout.currency
+        return [
+            {"name": item.name, "price": money.display_for_payer(item.quantity * item.unit_price, currency)}
+            for item in self.checkout.bill
+            if item_amounts.is_shared(item) and item.unit_price
+        ]
+
+    def check(self, names: Sequence[str]) -> dict[int, str]:
+        """Check the units of the lead and of the mates with these names.
+
+        Store the errors about lines in `errors`. Return the errors about mates, by their number from 0.
+        """
+        if not self.is_offered:
+            self.errors.append(_("This order cannot be shared by item."))
+            return {}
+        for line in self.lines:
+            if line.number in self.illegible:
+                self.errors.append(_("{item}: enter whole numbers.").format(item=line.name))
+            if sum(line.counts) > line.quantity:
+                words = _("{item}: the order has {count}. Reduce someone’s number.")
+                self.errors.append(words.format(item=line.name, count=line.quantity))
+        found = {number: self._mate_error(number, name) for number, name in enumerate(names)}
+        if not self.errors and not any(any(units) for units in [*self.units[1:], self.free]):
+            self.errors.append(_("Leave an item free for your mates, or tap “All mine”."))
+        return {number: words for number, words in found.items() if words}
+
+    def _mate_error(self, number: int, name: str) -> str:
+        has_units = any(self.units[number + 1])
+        if has_units and not name:
+            return _("Enter a name.")
+        if name and not has_units:
+            return _("Give {name} an item, or remove the name.").format(name=name)
+        rule, amount = mate_shares.amount_rule(self.checkout), self.costs[number]
+        if has_units and amount < rule.minimum:
+            currency = self.checkout.currency
+            words = _("{missing} more is needed. A card can be charged {minimum} or more.")
+            return words.format(
+                missing=money.display_for_payer(rule.minimum - amount, currency),
+                minimum=money.display_for_payer(rule.minimum, currency),
+            )
+        return ""
+
+    def _amount(self, units: Sequence[int]) -> int:
+        if not self.is_offered:
+            return 0
+        step = mate_shares.amount_rule(self.checkout).step
+        return item_amounts.cost_of(self.checkout.bill, units, step=step).amount
+
+
+def _parse(sent: Sequence[str], people: int) -> list[int] | None:
+    """Return the number of each person from a line's fields, None if a field has another text."""
+    text = " ".join(part.strip() or "0" for part in sent[:20]) or "0"
+    if not _NUMBERS.fullmatch(text):
+        return None
+    return ([int(number) for number in text.split(" ")] + [0] * people)[:people]

@@ -1,0 +1,61 @@
+"""The rows of a split: which shares stay when the lead splits again, and which are replaced."""
+
+import pytest
+
+from checkout import mate_shares
+from checkout.models import Checkout, PaymentRequest
+from checkout.split.share_rows import Share
+from tests.factories import CustomerFactory
+
+pytestmark = pytest.mark.django_db
+
+
+class Split:
+    """An unpaid order whose links are open."""
+
+    def __init__(self, order: Checkout) -> None:
+        self.order, self.lead = order, CustomerFactory.create()
+        mate_shares.make_lead(order.pk, self.lead)
+
+    def write(self, *shares: Share) -> dict[str, PaymentRequest]:
+        """Split the order, and return the shares by name, "" for the last one without a name."""
+        mate_shares.split(self.order.pk, shares, lead=self.lead.pk, everyone_first=True)
+        return {share.shown_name: share for share in self.order.payment_requests.order_by("position")}
+
+
+@pytest.fixture
+def split(unpaid: Checkout) -> Split:
+    return Split(unpaid)
+
+
+@pytest.mark.rule("pledge.split_changes")
+class TestAnotherSplit:
+    def test_keeps_the_link_of_a_mate_who_is_asked_again_at_another_place(self, split: Split) -> None:
+        before = split.write(Share(1000, "Finn"), Share(2000, "Amy"))
+        after = split.write(Share(2000, "Amy"), Share(1000, "Finn"))
+        assert {name: share.pk for name, share in after.items()} == {
+            name: share.pk for name, share in before.items()
+        }
+        assert (after["Amy"].position, after["Finn"].position) == (2, 3)
+
+    def test_knows_a_mate_by_the_name_that_they_entered_at_the_link(self, split: Split) -> None:
+        (share,) = split.write(Share(1000)).values()
+        share.claim("z" * 64, name="Zoe", until=split.order.payable_until)
+        after = split.write(Share(2000, "Amy"), Share(1000, "Zoe"))
+        assert after["Zoe"].pk == share.pk and after["Zoe"].claim_digest == "z" * 64
+
+    def test_asks_for_another_amount_at_the_same_link(self, split: Split) -> None:
+        before = split.write(Share(1000, "Finn"))
+        after = split.write(Share(1500, "Finn"))
+        assert (after["Finn"].pk, after["Finn"].amount) == (before["Finn"].pk, 1500)
+
+    def test_replaces_a_share_of_a_mate_who_is_no_longer_asked(self, split: Split) -> None:
+        before = split.write(Share(1000, "Finn"))
+        split.write(Share(1000, "Amy"))
+        gone = PaymentRequest.every.get(pk=before["Finn"].pk)
+        assert gone.status == "cancelled" and gone.replaced_at is not None
+
+    def test_leaves_nothing_of_shares_whose_links_were_never_open(self, split: Split) -> None:
+        mate_shares.split(split.order.pk, [Share(1000, "Finn")], lead=split.lead.pk)
+        mate_shares.split(split.order.pk, [Share(1000, "Amy")], lead=split.lead.pk)
+        assert [share.name for share in PaymentRequest.every.all()] == ["Amy"]
