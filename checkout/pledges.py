@@ -6,6 +6,7 @@ called with the checkouts locked.
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from checkout.models import NO_CLAIM, Checkout, LeadTold, PaymentRequest
 from checkout.settling import FINISH_OPERATIONS
@@ -17,7 +18,8 @@ from payments.models import Operation, Payment
 
 # The lead can get everyone in first while at least this much time is left.
 MIN_TIME_LEFT = timedelta(minutes=10)
-NOT_PLEDGED = "pledge_ended"  # decline reason of a hold that is released because its pledge ended
+# Decline reasons of a hold that is released because its pledge ended
+NOT_PLEDGED, WITHDRAWN, SAME_CARD = "pledge_ended", "withdrawn", "same_card"
 
 
 def can_collect(checkout: Checkout, now: datetime) -> bool:
@@ -52,19 +54,19 @@ def tell_if_all_in(checkout: Checkout, now: datetime) -> None:
         LeadTold.put(checkout, LeadTold.Kind.ALL_IN, now)
 
 
-def end_pledge(share: PaymentRequest, now: datetime) -> None:
-    """End a pledge: release its hold, and open the share for others."""
+def end_pledge(share: PaymentRequest, now: datetime, reason: str = NOT_PLEDGED) -> None:
+    """End a pledge: release its hold, and open the share for others. `reason` is written on the hold."""
     share.checkout.touch()
     live = open_operations.live_payment(share.pk)
     if live is not None:
-        release_holds([live.payment], now)
+        release_holds([live.payment], now, reason)
     share.move(ShareStatus.OPEN, **NO_CLAIM)
 
 
-def release_holds(payments: Sequence[Payment], now: datetime) -> None:
+def release_holds(payments: Sequence[Payment], now: datetime, reason: str = NOT_PLEDGED) -> None:
     """Give up the cards of pledges that have ended, and plan the release of their holds."""
     ids = [payment.pk for payment in payments]
-    Payment.objects.filter(pk__in=ids, decline_reason="").update(decline_reason=NOT_PLEDGED)
+    Payment.objects.filter(pk__in=ids, decline_reason="").update(decline_reason=reason)
     for payment in payments:
         open_operations.abandon_payment(payment, now)
     if planning.plan_release(ids, now=now):
@@ -105,7 +107,7 @@ def end_those_of_lead(checkout: Checkout, now: datetime) -> None:
         live = open_operations.live_payment(share.pk)
         is_theirs = share.mate_id == checkout.lead_id or (live and is_leads_card(checkout, live.payment))
         if live is None or is_theirs:
-            end_pledge(share, now)
+            end_pledge(share, now, SAME_CARD)
 
 
 def is_leads_card(checkout: Checkout, payment: Payment) -> bool:
@@ -126,6 +128,13 @@ def capture_all(checkout: Checkout, now: datetime) -> None:
             sorted(holds.values_list("pk", flat=True)), Operation.Kind.CAPTURE, now=now, cause=PUMP
         )
         wakeup.wake_after_commit(FINISH_OPERATIONS)
+
+
+def ended_hold(share: PaymentRequest, mate_uuid: UUID | None) -> Payment | None:
+    """Return the last payment of this mate for a share if it was a pledge that has ended, else None."""
+    last = Payment.objects.filter(subject=share.pk).order_by("-created_at").first()
+    is_ended = last is not None and last.decline_reason in (NOT_PLEDGED, WITHDRAWN)
+    return last if is_ended and mate_uuid is not None and share.mate_id == mate_uuid else None
 
 
 def was_pledged(checkout: Checkout, payment: Payment) -> bool:

@@ -344,12 +344,19 @@ def order_at_group_link(token: str) -> Checkout:
 
 
 def target_at_group_link(token: str, position: int) -> PaymentTarget:
-    """Return the share at this position of a group link's order. Raises Http404 if there is no such share."""
-    shares = _AT_GROUP_LINK.all(crypto.digest(token))
-    for share in shares:
+    """Return the share at this position of a group link's order, or else the last one that was replaced there.
+
+    Raises Http404 if there was never such a share.
+    """
+    digest = crypto.digest(token)
+    for share in _AT_GROUP_LINK.all(digest):
         if share.position == position:
             return PaymentTarget(share.checkout, share, token)
-    raise Http404
+    at_link = _share_query().filter(checkout__group_link__token_digest=digest, position=position)
+    replaced = at_link.order_by("-replaced_at").first()
+    if replaced is None:
+        raise Http404
+    return PaymentTarget(replaced.checkout, replaced, token)
 
 
 def _share_query() -> QuerySet[PaymentRequest]:

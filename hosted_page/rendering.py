@@ -95,7 +95,7 @@ def show_status(
         "poll_url": target.address(),
         "change_card_action": target.address("another_card") if found.may_change_card else "",
         **dict.fromkeys(("place_to", "return_url_path", "sign_in_url"), ""),
-        **dict.fromkeys(("bill", "box", "receipt_sms", "reconsider", "stay")),
+        **dict.fromkeys(("bill", "box", "paid", "receipt_sms", "reconsider", "stay")),
     }
     name = "_status" if wants_part(request) else "status"
     return render_page(request, target, name, context | own, status=422 if is_refused else 200)

@@ -146,8 +146,8 @@ def _show_bill(
 def receipt_context(
     request: HttpRequest, target: PaymentTarget, found: order_status.PageStatus, refused: FormErrors
 ) -> dict[str, Any]:
-    """Return the receipt, and the offer to text its link. A page that reloads itself makes no such offer."""
-    is_offered = found.receipt is not None and not found.live
+    """Return the receipt, and the offer to text its link, unless the payment's outcome can still change."""
+    is_offered = found.receipt is not None and (not found.live or found.state == "share_paid")
     text = receipt_sms.receipt_offer(request, target, refused.receipt) if is_offered else None
     return {"receipt": found.receipt, "refund": found.refund, "receipt_sms": text}
 

@@ -3,6 +3,8 @@
 Rules pledge.withdraw, pledge.ends.
 """
 
+from collections.abc import Sequence
+from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
@@ -12,6 +14,7 @@ from checkout.mate_shares import ShareNotOpen
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import OperationInProgress, ShareStatus, Status
 from payments import open_operations, operator_stops
+from payments.models import Operation
 
 BATCH = 200  # maximum number of orders in one run of the pump
 
@@ -31,13 +34,25 @@ def withdraw(share_uuid: UUID, *, mate: UUID) -> PaymentRequest:
         if not may_withdraw(checkout):
             raise OperationInProgress
         if share.status == ShareStatus.PLEDGED:
-            pledges.end_pledge(share, checkout.locked_at)
+            pledges.end_pledge(share, checkout.locked_at, pledges.WITHDRAWN)
     return share
 
 
 def may_withdraw(checkout: Checkout) -> bool:
     """Return whether mates can withdraw now: the lead's card is neither being asked nor held."""
     return checkout.status == Status.CREATED and open_operations.open_operation(checkout.pk) is None
+
+
+def withdrawn_at(share_uuids: Sequence[UUID]) -> dict[UUID, datetime]:
+    """Return when the mates of these shares withdrew, for those whose last pledge was withdrawn."""
+    if not share_uuids:
+        return {}
+    voids = Operation.objects.filter(payment__subject__in=share_uuids, kind=Operation.Kind.VOID)
+    rows = voids.order_by("created_at").values_list(
+        "payment__subject", "created_at", "payment__decline_reason"
+    )
+    last = {share_uuid: (at, reason) for share_uuid, at, reason in rows}
+    return {share_uuid: at for share_uuid, (at, reason) in last.items() if reason == pledges.WITHDRAWN}
 
 
 def orders_of_stopped_merchants() -> list[tuple[UUID, UUID]]:

@@ -251,7 +251,7 @@ def _offers_and_reports(
 ) -> dict[str, str]:
     """Return the fields about the end of the links, a late mate, and a refund that has failed."""
     return {
-        "until": "" if disputed else _end_of_links(checkout, shares),
+        "until": "" if disputed or checkout.status != Status.CAPTURED else _end_of_links(checkout, shares),
         "may_add": _amount_for_late_mate(checkout, shares, now),
         "failed_refund": "" if disputed else _failed_refund_sentence(checkout),
     }

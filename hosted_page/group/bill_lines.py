@@ -17,7 +17,7 @@ from checkout.group import share_changes
 from checkout.models import Checkout, PaymentRequest
 from checkout.settling import amounts_owed
 from checkout.settling.cards import NOT_CARRIED_OUT, REFUSED, Accounts
-from checkout.states import SHARE_PAID, ShareStatus
+from checkout.states import SHARE_PAID, ShareStatus, Status
 from config.lib import clock
 from hosted_page import summary
 from hosted_page.group import group_members
@@ -221,11 +221,6 @@ class Line:
         return line
 
 
-def name_of(share: PaymentRequest) -> str:
-    """Return the name of a share as the lead sees it: the mate's name, or else its number on the bill."""
-    return share.shown_name or group_members.share_name(share)
-
-
 def lines_of(
     checkout: Checkout,
     shares: Sequence[PaymentRequest],
@@ -294,8 +289,8 @@ def _share_line(
     checkout: Checkout, share: PaymentRequest, now: datetime, back: Operation | None, wrong: SmsError | None
 ) -> Line:
     kept_until = share.claimed_until if share.status == ShareStatus.OPEN and share.is_kept(now) else None
-    name, amount = name_of(share), money.display_for_payer(share.amount, checkout.currency)
-    look, tone, icon, words = CLAIMED_LOOK if kept_until else LOOK_BY_STATUS[share.status]
+    name, amount = group_members.name_of(share), money.display_for_payer(share.amount, checkout.currency)
+    look, tone, icon, words = CLAIMED_LOOK if kept_until else _look(checkout, share)
     return Line(
         id=str(share.pk),
         name=name,
@@ -314,6 +309,12 @@ def _share_line(
         wrong=wrong if wrong and wrong.share_id == str(share.pk) else None,
         **(_link_fields(checkout, share) if share.status == ShareStatus.OPEN else {}),
     )
+
+
+def _look(checkout: Checkout, share: PaymentRequest) -> tuple[str, str, str, str | Promise]:
+    """Return the look of a share's line. While the shop is checking the order, no open link accepts a payment."""
+    is_waiting = share.status == ShareStatus.OPEN and checkout.status == Status.AUTHORIZED
+    return LOOK_BY_STATUS[ShareStatus.DRAFT if is_waiting else share.status]
 
 
 def _link_fields(checkout: Checkout, share: PaymentRequest) -> dict[str, Any]:

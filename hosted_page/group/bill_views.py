@@ -18,7 +18,7 @@ from checkout.states import ShareStatus, Status
 from config.lib.prepared import Prepared
 from config.lib.web import address
 from hosted_page import link_deadline, payer, rendering, views
-from hosted_page.group import bill, bill_lines
+from hosted_page.group import bill, bill_lines, group_members
 from hosted_page.payment_target import PaymentTarget, for_form, for_target
 from hosted_page.sms import invitations, limits
 from hosted_page.steps import sign_in
@@ -101,7 +101,9 @@ def _share_action(act: Callable[[HttpRequest, PaymentRequest], object]) -> Calla
             act(request, share)
         except ShareNotOpen as refused:
             return views.show_page(
-                request, target, FormErrors(act=_refusal_sentence(refused.status, bill_lines.name_of(share)))
+                request,
+                target,
+                FormErrors(act=_refusal_sentence(refused.status, group_members.name_of(share))),
             )
         return target.go_to(f"share-{share.pk}")
 
@@ -199,7 +201,7 @@ def _remind(request: HttpRequest, target: PaymentTarget) -> str:
     for share in target.checkout.payment_requests.order_by("position"):
         wrong = _send_link(request, target, share, "") if str(share.pk) in offered else None
         if wrong is not None:
-            refused.append(f"{bill_lines.name_of(share)}: {wrong.error}")
+            refused.append(f"{group_members.name_of(share)}: {wrong.error}")
     return " ".join(refused)
 
 

@@ -5,7 +5,7 @@ Rules pledge.page, pledge.choice.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
 from checkout import current_checkouts
+from checkout.group import pledging
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import ShareStatus
 from hosted_page import payer, rendering, share_items, summary
@@ -43,6 +44,7 @@ class Line:
     icon: str
     words: str
     items: str
+    hint: str = ""
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ def _context(target: PaymentTarget, shares: Sequence[PaymentRequest]) -> dict[st
         "until": summary.short_time(checkout.payable_until, summary.zone_of(checkout)),
         "group": group_members.bill_for_claim(checkout, shares, "", now),
         "sums": _shown_sums(checkout, sums),
-        "lines": [_leads_line(checkout, sums), *(_line(share, checkout, now) for share in shares)],
+        "lines": [_leads_line(checkout, sums), *_lines(checkout, shares, now)],
         "total": _display(checkout, checkout.amount),
         "everyone": everyone,
         "is_first": count > 0,
@@ -115,7 +117,8 @@ def _heading(checkout: Checkout, sums: Sums, count: int, asked: int) -> str:
     if count == 0:
         return _("No one else is in yet")
     if count < asked:
-        return str(CELL.headline).format(count=count, asked=asked)
+        words = _("{count} of {asked} mates is in") if count == 1 else str(CELL.headline)
+        return words.format(count=count, asked=asked)
     return _("Everyone’s in. Your share is {amount}").format(amount=_display(checkout, sums.yours))
 
 
@@ -165,6 +168,18 @@ def _pay_label(checkout: Checkout, sums: Sums, *, everyone: bool) -> str:
 def _leads_line(checkout: Checkout, sums: Sums) -> Line:
     name, amount = lead_name(checkout), _display(checkout, sums.yours)
     return Line(name, name[:1].upper(), amount, 1, "mine", "", "", _("You"), "")
+
+
+def _lines(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime) -> list[Line]:
+    left = pledging.withdrawn_at(
+        [share.pk for share in shares if share.status == ShareStatus.OPEN and share.mate_id]
+    )
+    zone = summary.zone_of(checkout)
+    hints = {
+        share_uuid: _("left at {time}").format(time=summary.short_time(at, zone))
+        for share_uuid, at in left.items()
+    }
+    return [replace(_line(share, checkout, now), hint=hints.get(share.pk, "")) for share in shares]
 
 
 def _line(share: PaymentRequest, checkout: Checkout, now: datetime) -> Line:

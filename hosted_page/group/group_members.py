@@ -174,6 +174,11 @@ def share_name(share: PaymentRequest, equal: Checkout | None = None) -> str:
     return _("Share {number}").format(number=share.position)
 
 
+def name_of(share: PaymentRequest) -> str:
+    """Return the name of a share as the lead sees it: the mate's name, or else what to call it without one."""
+    return share.shown_name or share_name(share)
+
+
 def share_mark(share: PaymentRequest) -> str:
     """Return the letter or number in a share's circle: free units have their number, others their position."""
     return share.shown_name[:1].upper() or str(sum(share.units) or share.position)

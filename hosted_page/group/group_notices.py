@@ -4,6 +4,10 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
+from checkout import pledges
+from checkout.models import PaymentRequest
+from checkout.states import ShareStatus, Status
+from hosted_page import ended_pledges, payer
 from hosted_page.group import group_members, group_situation
 from hosted_page.group.group_members import GroupBill, Person
 from hosted_page.group.group_order import Group, TakeRefusal
@@ -16,19 +20,25 @@ def page_notice(
 ) -> dict[str, str] | None:
     """Return the notice at the top of the page, None if there is none.
 
-    The notice says one of four things: the network has taken too many shares, another person has taken or
-    paid the requested share, a share was released, or this person refused a share.
+    It says why no share was taken, or what this person has just done: released, refused or withdrew a share. To
+    a mate whose pledge has ended because the lead changed the split, it says that the hold is released.
     """
-    if refused.kind == "limit":
-        return {"tone": "stop", "icon": "alert", "title": _("No more shares for now"), "words": refused.words}
-    if refused.kind == "items":
-        return {"tone": "stop", "icon": "alert", "title": refused.title, "words": refused.words}
-    asked = {name: bill.at(parse_number(request.GET.get(name, ""))) for name in ("taken", "left", "no")}
     tried = bill.at(refused.position) if refused.kind == "taken" else None
+    if refused.kind in ("limit", "items"):
+        title = refused.title or _("No more shares for now")
+        return {"tone": "stop", "icon": "alert", "title": title, "words": refused.words}
+    if tried is not None and tried.state == group_members.LEAD:
+        return _not_asked_notice(group, bill)
     if tried is not None and tried.state != group_members.FREE and not tried.is_mine:
         return _taken_notice(group, bill, tried)
+    return _own_notice(request, group, bill)
+
+
+def _own_notice(request: HttpRequest, group: Group, bill: GroupBill) -> dict[str, str] | None:
+    """Return the notice about what this person has just done, or about their pledge that has ended."""
+    asked = {name: bill.at(parse_number(request.GET.get(name, ""))) for name in ("taken", "left", "no")}
     if asked["taken"] is not None and not asked["taken"].is_mine:
-        return _not_claimed_notice(group, bill, asked["taken"])
+        return _ended_pledge_notice(request, group) or _not_claimed_notice(group, bill, asked["taken"])
     if asked["left"] is not None and asked["left"].state == group_members.FREE:
         title = _("You have not been charged")
         words = _("{share} is free again.").format(share=asked["left"].of_whom)
@@ -36,7 +46,7 @@ def page_notice(
     if asked["no"] is not None and asked["no"].state == group_members.LEAD:
         words = _("You have not been charged. {name} can see that you said no.").format(name=group.name)
         return {"tone": "still", "icon": "check", "title": _("You said no"), "words": words}
-    return None
+    return _ended_pledge_notice(request, group)
 
 
 def _not_claimed_notice(group: Group, bill: GroupBill, share: Person) -> dict[str, str] | None:
@@ -57,17 +67,40 @@ def _not_claimed_notice(group: Group, bill: GroupBill, share: Person) -> dict[st
         title = _("Share {number}").format(number=share.position)
         return {"tone": "still", "icon": "check", "title": title, "words": words}
     if share.state == group_members.LEAD:
-        title = _("{name} is no longer asking for this").format(name=group.name)
-        charged = _("You have not been charged.")
-        return {"tone": "still", "icon": "check", "title": title, "words": charged}
+        return _not_asked_notice(group, bill)
     return _taken_notice(group, bill, share) if share.state == group_members.TAKEN else None
+
+
+def _not_asked_notice(group: Group, bill: GroupBill) -> dict[str, str] | None:
+    """Return the notice about a share that the lead covers, None if the page says that no share can be taken."""
+    if not _is_open(group, bill):
+        return None
+    title = _("{name} is no longer asking for this").format(name=group.name)
+    return {"tone": "still", "icon": "check", "title": title, "words": _("You have not been charged.")}
+
+
+def _ended_pledge_notice(request: HttpRequest, group: Group) -> dict[str, str] | None:
+    """Return the notice for a mate of an unpaid order whose pledge has ended, None for anyone else."""
+    if group.checkout.status != Status.CREATED:
+        return None
+    pledged = PaymentRequest.every.filter(checkout=group.checkout, mate__isnull=False)
+    for share in pledged.exclude(status__in=(ShareStatus.PLEDGED, ShareStatus.PAYING)):
+        mate = payer.customer_of(request, share.pk)
+        hold = pledges.ended_hold(share, mate) if mate is not None else None
+        if hold is not None:
+            words = ended_pledges.words_of(group.checkout, share, hold)
+            return {"tone": "move", "icon": "edit", **words}
+    return None
+
+
+def _is_open(group: Group, bill: GroupBill) -> bool:
+    situation = group_situation.situation_of(group.checkout, bill)
+    return situation in (Situation.PAID, Situation.REFUND_FAILED, Situation.COLLECTING)
 
 
 def _taken_notice(group: Group, bill: GroupBill, share: Person) -> dict[str, str]:
     # If no share can be taken, another part of the page says why.
-    situation = group_situation.situation_of(group.checkout, bill)
-    is_open = situation in (Situation.PAID, Situation.REFUND_FAILED, Situation.COLLECTING)
-    is_any_free = is_open and bool(bill.of(group_members.FREE))
+    is_any_free = _is_open(group, bill) and bool(bill.of(group_members.FREE))
     words = _("Take another, or ask {name}.").format(name=group.name) if is_any_free else ""
     title = _("{share} was just taken").format(share=share.of_whom)
     return {"tone": "move", "icon": "ring", "title": title, "words": words}

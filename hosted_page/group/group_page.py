@@ -62,11 +62,10 @@ def for_group(view: GroupView) -> Callable[..., HttpResponse]:
 
 
 def _show_ended(request: HttpRequest, group: Group) -> HttpResponse:
-    ended = page_of(Situation.ALL_PAID, Viewer.GROUP_LINK, {})
-    target = PaymentTarget(group.checkout)
+    ended = page_of(Situation.NOT_ASKED, Viewer.GROUP_LINK, {"name": group.name})
     return rendering.render_message(
         request,
-        target,
+        PaymentTarget(group.checkout),
         ended.heading,
         ended.paragraphs[0],
         is_share=True,

@@ -7,14 +7,16 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django_htmx.http import HttpResponseClientRefresh
 
-from checkout import mate_shares
+from checkout import current_checkouts, mate_shares
 from checkout.group import share_changes
-from checkout.states import ShareStatus, Status
+from checkout.states import SHARE_PAID, ShareStatus, Status
 from config.lib import clock
 from hosted_page import payer, rendering, summary, views
 from hosted_page.group import group_members
+from hosted_page.group.group_members import Person
 from hosted_page.opt_in import box
 from hosted_page.payment_target import SIGN_IN, PaymentTarget, lead_name, wants_part
 from hosted_page.status import share_status
@@ -79,9 +81,9 @@ def _render(
     request: HttpRequest, target: PaymentTarget, found: PageStatus, refused: FormErrors
 ) -> HttpResponse:
     own: dict[str, Any] = {
+        **_mates_context(target, found),
         **views.receipt_context(request, target, found, refused),
         **_summary_during_dispute(target),
-        "place_to": _("{name}’s card").format(name=lead_name(target.checkout)),
         **_changes_of_mind(target),
         "stay": sign_in_extension.notice_on_status_page(request, target),
         "box": box.box_context(request, target, refused.tick) if found.state == "share_paid" else None,
@@ -90,6 +92,40 @@ def _render(
         own |= sign_in.sign_in_link(request, target)
     response = rendering.show_status(request, target, found, own, is_refused=refused != NO_ERRORS)
     return sign_in_extension.prolong(request, response, target)
+
+
+def _mates_context(target: PaymentTarget, found: PageStatus) -> dict[str, Any]:
+    """Return the context about the other mates for a mate who has paid. The page is live until all have paid."""
+    if found.state != "share_paid" or not found.is_own:
+        return {}
+    paid = _group_of_payer(target)
+    return {"paid": paid, "live": paid["is_live"]}
+
+
+def _group_of_payer(target: PaymentTarget) -> dict[str, Any]:
+    """Return which of the mates have paid, for a mate who has paid. It names no one but the lead."""
+    shares = current_checkouts.shares_of(target.checkout)
+    bill = group_members.bill_for_claim(target.checkout, shares, "", clock.now())
+    count = sum(share.status in SHARE_PAID for share in shares)
+    words = ngettext("{count} of {asked} mates has paid", "{count} of {asked} mates have paid", count)
+    everyone = _("Everyone has paid") if len(shares) > 1 else ""
+    is_waiting = any(share.status in (ShareStatus.OPEN, ShareStatus.PAYING) for share in shares)
+    is_back = target.share is not None and target.share.status == ShareStatus.REIMBURSED
+    return {
+        "at": summary.day_with_time(target.share.paid_at if target.share else None, target.checkout),
+        "heading": everyone if count == len(shares) else words.format(count=count, asked=len(shares)),
+        "bill": replace(bill, people=[_without_name(person, target) for person in bill.people]),
+        "is_live": is_waiting or not is_back,
+        "is_settled": count == len(shares) and is_back,
+    }
+
+
+def _without_name(person: Person, target: PaymentTarget) -> Person:
+    """Return a person of the bar, with a name only for the lead and for the mate who looks at it."""
+    if person.position == 1:
+        return replace(person, initial=person.name[:8])
+    is_own = target.share is not None and person.position == target.share.position
+    return replace(person, initial=_("You") if is_own else "")
 
 
 def _summary_during_dispute(target: PaymentTarget) -> dict[str, Any]:
@@ -104,8 +140,9 @@ def _summary_during_dispute(target: PaymentTarget) -> dict[str, Any]:
 
 
 def _changes_of_mind(target: PaymentTarget) -> dict[str, Any]:
-    """Return the context of the forms with which a mate reopens a declined share, or withdraws a pledge."""
+    """Return whose card gets the share, and the forms to reopen a declined share or to withdraw a pledge."""
     return {
+        "place_to": _("{name}’s card").format(name=lead_name(target.checkout)),
         "reconsider": _reconsider_context(target),
         "withdraw_action": target.address("withdraw"),
         "lead": lead_name(target.checkout),

@@ -15,9 +15,11 @@ from hosted_page.payment_target import PaymentTarget, for_form
 @for_form
 def withdraw(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """End the pledge of the mate who is signed in. The page then shows the share's state."""
-    mate = payer.customer_of(request, target.subject)
+    mate, share = payer.customer_of(request, target.subject), target.share
     # If the pledge has ended, or the lead is paying, the page shows the current state.
     with contextlib.suppress(ShareNotOpen, OperationInProgress):
-        if mate is not None:
-            pledging.withdraw(target.subject, mate=mate)
-    return group_page.redirect_to_group(target.group) if target.group else target.go()
+        if mate is not None and share is not None:
+            pledging.withdraw(share.pk, mate=mate)
+            if target.group:
+                return group_page.redirect_to_group(target.group)
+    return target.go()

@@ -43,6 +43,7 @@ class Situation(StrEnum):
     CHECKING = "the bank has not answered yet"
     SILENT = "the bank has not answered for a minute"
     PLEDGED = "a mate’s card is held, and the lead has not paid yet"
+    PLEDGE_CHECKED = "a mate’s card is held, and the shop is checking the order"
     TAKING = "the money of a share is being taken"
     HELD = "the money is held"
     ASKED = "the shop has asked for the money"

@@ -41,6 +41,7 @@ class PageStatus:
     action_url: str = ""
     may_change_card: bool = False
     may_withdraw: bool | None = None  # None if the page is not of a pledge
+    is_own: bool = True  # the page is for the person whose card it is about
     receipt: Receipt | None = None
     refund: RefundBill | None = None
 
@@ -57,6 +58,7 @@ def page_of(situation: Situation, viewer: Viewer, values: dict[str, str]) -> Pag
         title=str(cell.title),
         note=str(cell.note),
         live=cell.is_live,
+        is_own=viewer not in (Viewer.ORDER_LINK, Viewer.PAY_LINK),
     )
 
 

@@ -8,7 +8,6 @@ from hosted_page.status.shared_cells import (
     ASK_SHOP,
     BACK_TO_SHOP,
     BANK_RETURNED,
-    CLOSE_PAGE,
     COVERED,
     GOES_BACK,
     NO_LONGER_ASKED,
@@ -26,7 +25,9 @@ from hosted_page.status.shared_cells import (
 
 S, V = Situation, Viewer
 
-MATE_PAID = _("Your share is paid")
+YOU_PAID = _("You paid {amount}")
+TAKEN = _("<strong>{amount}</strong> was taken from {card}.")
+SETTLED_UP = _("You’ve settled up with {name}.")
 PAID: dict[Situation, Row] = {
     S.PAID: {
         V.LEAD: cell(
@@ -43,14 +44,7 @@ PAID: dict[Situation, Row] = {
             place="shop",
             action=SIGN_IN,
         ),
-        V.PAID: cell(
-            "share_paid",
-            MATE_PAID,
-            _("<strong>{amount}</strong> was taken from {card}. It goes back to {name}’s card."),
-            CLOSE_PAGE,
-            place="shop",
-            is_on_its_way=True,
-        ),
+        V.PAID: live_cell("share_paid", YOU_PAID, (TAKEN, _("It goes back to {name}’s card."), SETTLED_UP)),
         V.PAY_LINK: cell(
             "share_paid",
             SHARE_IS_PAID,
@@ -64,13 +58,7 @@ PAID: dict[Situation, Row] = {
         **COVERED,
     },
     S.REIMBURSED: {
-        V.PAID: cell(
-            "share_paid",
-            MATE_PAID,
-            _("<strong>{amount}</strong> was taken from {card}. It is back on {name}’s card."),
-            CLOSE_PAGE,
-            place="shop",
-        ),
+        V.PAID: live_cell("share_paid", YOU_PAID, (TAKEN, _("It is back on {name}’s card."), SETTLED_UP)),
         V.PAY_LINK: cell(
             "share_paid",
             SHARE_IS_PAID,
@@ -136,6 +124,9 @@ RETURNED: dict[Situation, Row] = {
     },
     S.REFUNDING: NOT_COVERED
     | {
+        V.FORMER: closed(
+            _("{shop} is refunding this order"), NOT_CHARGED, _("You don’t need to pay your share.")
+        ),
         V.LEAD: live_cell(
             "refunding",
             GOES_BACK,
@@ -187,6 +178,7 @@ RETURNED: dict[Situation, Row] = {
     },
     S.REFUNDED: NOT_COVERED
     | {
+        V.FORMER: closed(_("This order was refunded"), NOT_CHARGED, _("You don’t need to pay your share.")),
         V.LEAD: cell(
             "refunded",
             _("Refunded"),
@@ -223,6 +215,7 @@ RETURNED: dict[Situation, Row] = {
             ),
         ),
         **NOT_COVERED,
+        V.FORMER: closed(_("This order was refunded"), NOT_CHARGED, _("You don’t need to pay your share.")),
         V.GROUP_LINK: closed(_("This order was refunded"), NOTHING_MORE),
     },
 }

@@ -3,7 +3,11 @@
 from datetime import datetime
 from uuid import UUID
 
-from checkout import refunds, settling
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from checkout import pledges, refunds, settling
 from checkout.group import pledging
 from checkout.models import PaymentRequest
 from checkout.settling.cards import Accounts
@@ -71,9 +75,10 @@ class _ShareView:
                 return self._paying_page()
             case ShareStatus.PAID | ShareStatus.REIMBURSED | ShareStatus.REFUNDED:
                 return self._paid_page()
-        return self._show(
-            self._situation_of_order(), VIEWERS.get(ShareStatus(self.share.status), Viewer.FORMER)
-        )
+        viewer = VIEWERS.get(ShareStatus(self.share.status), Viewer.FORMER)
+        shown = self._show(self._situation_of_order(), viewer)
+        shown.paragraphs += self._released_hold()
+        return shown
 
     def _open_page(self) -> PageStatus | None:
         """Return the page of an open share that cannot be paid now, None if it can be paid."""
@@ -102,11 +107,13 @@ class _ShareView:
 
     def _pledged_page(self) -> PageStatus:
         """Return the page of a share that a mate has pledged."""
+        is_held = self.checkout.status == Status.AUTHORIZED
+        situation = Situation.PLEDGE_CHECKED if is_held else Situation.PLEDGED
         if not self.is_mate:
-            return self._show(Situation.PLEDGED, Viewer.PAY_LINK)
+            return self._show(situation, Viewer.PAY_LINK)
         live = open_operations.live_payment(self.share.pk)
         card = summary.card_in_words(live.payment if live else None, is_theirs=True)
-        shown = page_of(Situation.PLEDGED, Viewer.HOLDER, self._values(Situation.PLEDGED) | {"card": card})
+        shown = page_of(situation, Viewer.HOLDER, self._values(situation) | {"card": card})
         shown.may_withdraw = pledging.may_withdraw(self.checkout)
         return shown
 
@@ -134,6 +141,8 @@ class _ShareView:
         if situation in (Situation.REFUNDING, Situation.REFUNDED):
             show_refund(shown, refund.bill_of_mate(self.checkout, self.share))
         paid_at = self.share.paid_at or self.share.created_at
+        if shown.state == "share_paid":
+            shown.paragraphs += self._after_pledge()
         shown.receipt = receipt.of_share(self.target, paid_at, self.share.payment)
         return shown
 
@@ -164,6 +173,24 @@ class _ShareView:
         is_owed = self.accounts is not None and self.accounts.owed_to_lead(self.share) > 0
         is_there = self.share.status == ShareStatus.REIMBURSED and not is_owed
         return Situation.REIMBURSED if is_there else Situation.PAID
+
+    def _after_pledge(self) -> list[SafeString]:
+        """Return a sentence on when the lead paid, if the mate's card was held before. Otherwise, return []."""
+        payment, paid_at = self.share.payment, self.checkout.authorized_at
+        if payment is None or paid_at is None or not pledges.was_pledged(self.checkout, payment):
+            return []
+        words = _("{name} paid at {time}. The hold on your card then became this payment.")
+        time = summary.short_time(paid_at, summary.zone_of(self.checkout))
+        return [format_html(words, name=lead_name(self.checkout), time=time)]
+
+    def _released_hold(self) -> list[SafeString]:
+        """Return a sentence about the hold of this mate's pledge that has ended, [] if there is none."""
+        hold = pledges.ended_hold(self.share, self.share.mate_id) if self.is_mate else None
+        if hold is None:
+            return []
+        words = _("The hold of {amount} on {card} is released. Your bank shows this within a few days.")
+        amount = money.display_for_payer(hold.amount, self.checkout.currency)
+        return [format_html(words, amount=amount, card=summary.card_in_words(hold, is_theirs=True))]
 
     def _values(self, situation: Situation) -> dict[str, str]:
         """Return the values for the words of the page."""

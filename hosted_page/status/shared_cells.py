@@ -8,6 +8,7 @@ V = Viewer
 Row = dict[Viewer, Cell]
 
 NOT_CHARGED = _("You have not been charged.")
+YOU_ARE_NOT_CHARGED = _("You have not been charged")
 NOT_CHARGED_STRONG = _("<strong>You have not been charged.</strong>")
 CANNOT_TAKE = _("{shop} can’t take payments right now")
 NO_NEED = _("You have not been charged. You don’t need to do anything else.")
@@ -62,4 +63,16 @@ NOT_OPEN = live_cell(
 # Before the capture, no link expires.
 _NOT_ASKED: Row = {V.REFUSED: NOT_COVERED[V.REFUSED], V.FORMER: NOT_COVERED[V.FORMER]}
 NOT_OPEN_YET: Row = {V.HOLDER: NOT_OPEN, V.GROUP_LINK: NOT_OPEN} | _NOT_ASKED
-ENDED: Row = _NOT_ASKED | {V.GROUP_LINK: closed(NO_LONGER_ASKED, NOTHING_MORE)}
+NO_ONE_CHARGED = _("No one has been charged.")
+DID_NOT_PAY = _("{name} did not pay in time, so the order has expired.")
+NOT_COMPLETED = _("{shop} did not complete the order, and took no money.")
+EXPIRED: Row = {
+    V.REFUSED: NOT_COVERED[V.REFUSED],
+    V.FORMER: closed(YOU_ARE_NOT_CHARGED, DID_NOT_PAY),
+    V.GROUP_LINK: closed(_("This order has expired"), _("{name} did not pay in time."), NO_ONE_CHARGED),
+}
+ENDED: Row = {
+    V.REFUSED: NOT_COVERED[V.REFUSED],
+    V.FORMER: closed(YOU_ARE_NOT_CHARGED, NOT_COMPLETED),
+    V.GROUP_LINK: closed(_("This order has ended"), NOT_COMPLETED),
+}

@@ -12,6 +12,7 @@ from hosted_page.status.shared_cells import (
     CANNOT_TAKE,
     DO_NOT_PAY_AGAIN,
     ENDED,
+    EXPIRED,
     NO_MONEY_YET,
     NOT_CHARGED_STRONG,
     NOT_OPEN_YET,
@@ -143,6 +144,21 @@ UNPAID: dict[Situation, Row] = {
             _("The amount is held on a card. We take it only if {name} pays."),
         ),
     },
+    S.PLEDGE_CHECKED: {
+        V.HOLDER: live_cell(
+            "pledged",
+            _("You’re in for {amount}"),
+            (
+                _("{name} has paid. We take <strong>{amount}</strong> from {card} once {shop} confirms."),
+                _("Otherwise we release it."),
+            ),
+        ),
+        V.PAY_LINK: live_cell(
+            "pledged",
+            _("Someone is in for this share"),
+            _("The amount is held on a card. We take it only if {shop} confirms."),
+        ),
+    },
     S.TAKING: {
         V.HOLDER: live_cell(
             "checking", _("Paying your share"), _("This takes a moment."), title=DO_NOT_PAY_AGAIN
@@ -223,5 +239,5 @@ UNPAID: dict[Situation, Row] = {
             action=BACK_TO_SHOP,
         ),
     )
-    | ENDED,
+    | EXPIRED,
 }

@@ -160,13 +160,10 @@ def _card_token(request: HttpRequest) -> str:
 def _show_not_tried(request: HttpRequest, target: PaymentTarget, refusal: Exception) -> HttpResponse:
     match refusal:
         case TooManyDeclines():
-            return _refuse_attempts(request, target, refusal)
+            # The card's token is not in the next page's address, so a reload of that page pays nothing.
+            return target.go("card")
         case Busy():
             return show_busy(request, target)
-        case MerchantSuspended() | AllStopped():
-            return rendering.render_message(
-                request, target, _("This shop is not taking payments now"), _("You have not been charged.")
-            )
         case _:
             return target.go()  # the page shows the current state
 

@@ -7,9 +7,10 @@ from django.conf import settings
 from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
 
+from checkout import pledges
 from checkout.models import Checkout, Customer
-from checkout.states import SHARE_OUTSTANDING
-from hosted_page import language, summary
+from checkout.states import SHARE_OUTSTANDING, ShareStatus
+from hosted_page import ended_pledges, language, summary
 from hosted_page.payment_target import PaymentTarget, lead_name
 from hosted_page.steps import declines, share_step
 from payments import money
@@ -45,7 +46,7 @@ def page_context(target: PaymentTarget, person: Customer | None = None) -> dict[
         ),
         "pledge": share_step.pledge_context(target),
         "held_rows": held_rows,
-        "held_note": _("If a mate never pays, you cover their share.") if held_rows else "",
+        "held_note": _held_note(target.checkout) if held_rows else "",
         "language": get_language(),  # language of this page, and of the provider's texts on it
         "languages": language.other_languages(),
         "here": target.address("card"),  # after a change of language, the whole page is opened again
@@ -59,30 +60,50 @@ def _held_rows(checkout: Checkout, amount: str) -> list[dict[str, str]]:
     if not checkout.has_mates:
         return []
     asked = checkout.payment_requests.filter(status__in=SHARE_OUTSTANDING)
-    shares = list(asked.values_list("amount", flat=True))
-    label = (
-        _("Goes back when your mate pays") if len(shares) == 1 else _("Goes back as your {count} mates pay")
-    )
+    shares = list(asked.values_list("status", "amount"))
+    held = [part for status, part in shares if status == ShareStatus.PLEDGED]
+    due = [part for status, part in shares if status != ShareStatus.PLEDGED]
+    label = _("Goes back when your mate pays") if len(due) == 1 else _("Goes back as your {count} mates pay")
+    own = checkout.amount - sum(held) - sum(due)
     return [
         {"label": _("Held on your card now"), "amount": amount},
-        {
-            "label": label.format(count=len(shares)),
-            "amount": money.display_for_payer(sum(shares), checkout.currency),
-        },
-        {
-            "label": _("Your own share"),
-            "amount": money.display_for_payer(checkout.amount - sum(shares), checkout.currency),
-        },
+        *_amount_rows(
+            _("Goes back once {shop} confirms").format(shop=checkout.merchant.name), held, checkout
+        ),
+        *_amount_rows(label.format(count=len(due)), due, checkout),
+        {"label": _("Your own share"), "amount": money.display_for_payer(own, checkout.currency)},
     ]
 
 
+def _held_note(checkout: Checkout) -> str:
+    """Return what the lead bears if a mate does not pay."""
+    if checkout.payment_requests.filter(status__in=(ShareStatus.DRAFT, ShareStatus.OPEN)).exists():
+        return _("If a mate never pays, you cover their share.")
+    return _(
+        "In the rare case that a bank takes a hold back, you cover that share until your mate pays another way."
+    )
+
+
+def _amount_rows(label: str, parts: list[int], checkout: Checkout) -> list[dict[str, str]]:
+    """Return a row with the sum of these amounts, no row if there are none."""
+    return (
+        [{"label": label, "amount": money.display_for_payer(sum(parts), checkout.currency)}] if parts else []
+    )
+
+
 def _decline_notice(target: PaymentTarget, person: Customer | None = None) -> dict[str, str] | None:
-    """Return the notice about the last card, if it was declined. All declines of a pledge read alike.
+    """Return the notice about the last card, if it was declined or its pledge has ended.
+
+    All declines of a pledge read alike.
 
     The notice shows the card's digits only to the person who used the card, who might not be the person who
     is paying now.
     """
     last = Payment.objects.filter(subject=target.subject).order_by("-created_at").first()
+    hold = pledges.ended_hold(target.share, person.pk) if target.share and person else None
+    if target.share and hold is not None and target.is_pledge:
+        said = ended_pledges.words_of(target.checkout, target.share, hold)
+        return {"tone": "move", "icon": "edit", "title": said["title"], "card": "", "text": said["words"]}
     if last is None or not last.decline_reason or last.decline_reason in declines.HIDDEN_REASONS:
         return None
     what_next = (

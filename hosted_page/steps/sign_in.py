@@ -117,7 +117,7 @@ def _phone_page(
     There are three pages: for a payer who returns, for a payer of a share, and for a payer of the order.
     """
     if target.is_of_payer_alone:
-        heading = _("See your mates’ links") if _has_links(target) else _("See your receipt")
+        heading = _("See your bill") if _has_links(target) else _("See your receipt")
         return "returning", {"heading": heading, "phone_hint": phone_hint(target.checkout.merchant)}
     if target.share is not None:
         hint = {"phone_hint": phone_hint(target.checkout.merchant)}
@@ -146,7 +146,7 @@ def sign_in_link(request: HttpRequest, target: PaymentTarget) -> dict[str, str]:
     if _signed_out_notice(request, target) is not None:
         words = _("You are signed out. Sign in to see your receipt")
     elif _has_links(target):
-        words = _("Did you pay this? Sign in to see your mates’ links")
+        words = _("Did you pay this? Sign in to see your bill")
     return {"sign_in_url": target.way_back(), "sign_in_words": words}
 
 
@@ -279,7 +279,8 @@ def send_code(
     except codes.NothingToSignInFor:
         return target.go()  # the page shows the current state
     except (MerchantSuspended, AllStopped):
-        return _show_shop_stopped(request, target)
+        # Before the payment, the page says that the shop cannot take payments.
+        return _show_shop_stopped(request, target) if target.is_of_payer_alone else target.go()
     except TooManySmsMessages as refused:
         return _show_last_code(request, target, number, str(refused)) or ask(error=refused)
 

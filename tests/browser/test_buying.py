@@ -44,7 +44,7 @@ def pay(page: Page, number: str, look: Visit = nothing) -> None:
     page.click("#card-form button:has-text('Pay £')")
 
 
-def heading(page: Page, text: str) -> None:
+def heading(page: Page, text: str | re.Pattern[str]) -> None:
     expect(page.locator("h1")).to_have_text(text, timeout=10_000)
 
 

@@ -65,7 +65,7 @@ def test_a_tap_keeps_the_bill_live_and_the_end_of_the_sign_in_is_shown_without_o
     expect(lea.locator(".group-line:has-text('Finn') .badge")).to_have_text("Said no")
     order.sign_in_grows_older(lea, 15 * 60 + 1)
     lea.clock.fast_forward("06:00")
-    heading(lea, "See your mates’ links")
+    heading(lea, "See your bill")
     expect(lea.locator("[role=alert]")).to_contain_text("You are signed out")
     expect(lea.locator("main")).not_to_contain_text("Did you pay this?")
     accessible(lea)
@@ -86,7 +86,7 @@ def test_an_open_menu_stays_open_when_the_sign_in_ends(
     expect(lea.locator(".stay p")).to_have_text("You are signed out")
     expect(lea.locator(".group-line:has-text('Finn') > details")).to_have_attribute("open", "")
     lea.click(".stay >> text=Sign in again")
-    heading(lea, "See your mates’ links")
+    heading(lea, "See your bill")
 
 
 @pytest.mark.rule("sign_in.said")

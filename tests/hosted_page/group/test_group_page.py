@@ -16,6 +16,7 @@ from hosted_page.models import ShareTake
 from hosted_page.payment_target import PaymentTarget, absolute
 from tests import mates
 from tests.hosted_page.browsers import FINN, Payer, shown_code, words
+from tests.hosted_page.status.reading import plain
 
 pytestmark = pytest.mark.django_db
 
@@ -227,7 +228,7 @@ class TestPayingByTheGroupLink:
         zoe.take(2)
         assert zoe.pay(2)["Location"] == f"{zoe.path}/2"
         assert mates.settled(share(2)) == "reimbursed"
-        assert "Your share is paid" in words(zoe.get("/2"))
+        assert "You paid £20.00" in plain(words(zoe.get("/2")))
 
     @pytest.mark.rule("group.pays")
     @pytest.mark.parametrize("step", ["", "/card", "/paid", "/confirmed"])

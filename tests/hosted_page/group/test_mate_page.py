@@ -89,7 +89,8 @@ class TestPaying:
         card = finn.get("/card")["Location"]
         stop(order.merchant)
         back = finn.client.post(card, {"number": mates.FINNS, "expiry": "08 / 49", "code": "123"})
-        assert "is not taking payments now" in words(finn.client.get(back["Location"]))
+        assert finn.client.get(back["Location"])["Location"] == finn.path
+        assert "can’t take payments right now" in words(finn.get())
         assert finn.status() == "open"
 
 

@@ -10,19 +10,19 @@ from tests.hosted_page.interrupted.visits import POLL, STEPS, bring, heading, is
 from tests.hosted_page.status.reading import plain
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted"), pytest.mark.rule("page.viewer")]
-STOPPED = "This shop is not taking payments now"
 SUSPENDED = "Acme Tickets can’t take payments right now"
 CODE, HELD = "Enter the 6-digit code", "Held, not taken yet"
 CANCELLED, EXPIRED = "This order was cancelled", "This order has expired"
 ELSEWHERE, GROUP = "Someone else has taken over", "Lea paid. Which share is yours?"
 NO_MORE, NEWER, NOTHING = "Lea is no longer asking for this", "There is a newer link", "Nothing to pay now"
 SPLIT, PAYING = "Who’s in on this?", "Paying your share"
+REFUNDED = "This order was refunded"
 BACK, SHARE_BACK = "£90.00 goes back to your card", "£20.00 goes back to your card"
 # The heading after the form of a step was sent, by link, change and step.
 ORDER = {
     "cancelled": {"phone": CANCELLED, "code": CANCELLED, "split": CANCELLED, "card": CANCELLED},
     "expired": {"phone": EXPIRED, "code": EXPIRED, "split": EXPIRED, "card": EXPIRED, "question": HELD},
-    "suspended": {"phone": STOPPED, "code": SPLIT, "split": SUSPENDED, "card": STOPPED, "question": HELD},
+    "suspended": {"phone": SUSPENDED, "code": SPLIT, "split": SUSPENDED, "card": SUSPENDED, "question": HELD},
     "signed in elsewhere": {"phone": CODE, "code": SPLIT, "split": ELSEWHERE, "card": ELSEWHERE},
     "paid elsewhere": {"phone": HELD, "code": HELD, "split": HELD, "card": HELD},
     "captured": {"held": "You’re covering £90.00 for now"},
@@ -44,8 +44,8 @@ SHARE = {
     "paid": {"phone": CODE, "code": "This share is paid", "card": "This share is paid"},
     "disputed": {"phone": NOTHING, "code": NOTHING, "card": NOTHING, "question": NOTHING},
     "refunding": {"phone": NOTHING, "code": NOTHING, "card": NOTHING, "paid": SHARE_BACK},
-    "refunded": {"phone": NO_MORE, "code": NO_MORE, "card": NO_MORE, "paid": SHARE_BACK},
-    "suspended": {"phone": STOPPED, "code": SUSPENDED, "card": STOPPED, "question": PAYING},
+    "refunded": {"phone": REFUNDED, "code": REFUNDED, "card": REFUNDED, "paid": SHARE_BACK},
+    "suspended": {"phone": SUSPENDED, "code": SUSPENDED, "card": SUSPENDED, "question": PAYING},
 }
 AT_GROUP_LINK = {
     "cancelled": {"phone": GROUP, "code": GROUP, "card": GROUP},
@@ -56,8 +56,8 @@ AT_GROUP_LINK = {
     "paid": {"phone": CODE, "code": GROUP, "card": GROUP},
     "disputed": {"phone": NOTHING, "code": NOTHING, "card": NOTHING, "question": NOTHING},
     "refunding": {"phone": NOTHING, "code": NOTHING, "card": NOTHING, "paid": SHARE_BACK},
-    "refunded": {"code": "This order was refunded", "card": "This order was refunded", "paid": SHARE_BACK},
-    "suspended": {"phone": STOPPED, "code": SUSPENDED, "card": STOPPED, "question": PAYING},
+    "refunded": {"code": REFUNDED, "card": REFUNDED, "paid": SHARE_BACK},
+    "suspended": {"phone": SUSPENDED, "code": SUSPENDED, "card": SUSPENDED, "question": PAYING},
 }
 SAID = {"order": ORDER, "share": SHARE, "group": AT_GROUP_LINK}
 CASES = [(link, change, step) for link, table in SAID.items() for change in table for step in table[change]]

@@ -69,6 +69,10 @@ class Party:
     def hold(self) -> None:
         """Get everyone in first, and hold the amount on Lea's card."""
         self.collect()
+        self.pay_by_card()
+
+    def pay_by_card(self) -> None:
+        """Hold the amount on Lea's card."""
         card = {"number": "4242424242424242", "expiry": "08 / 49", "code": "123"}
         back = self.lead.client.post(self.lead.get("/card")["Location"], card)
         self.lead.client.get(back["Location"])

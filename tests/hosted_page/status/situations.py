@@ -93,6 +93,7 @@ def _collecting_party(order: Checkout) -> Party:
 def _collecting(order: Checkout) -> Scene:
     party = _collecting_party(order)
     Mate(party.share(2)).pay()
+    mates.pay(party.share(6), mates.AMYS)
     return Scene(party.views(V.LEAD, V.HOLDER, V.GROUP_LINK))
 
 
@@ -114,6 +115,14 @@ def _pledged(order: Checkout) -> Scene:
     party = _collecting_party(order)
     finn = Mate(party.share(2))
     finn.pay()
+    return Scene({V.HOLDER: at_share(finn), V.PAY_LINK: party.view(V.PAY_LINK)})
+
+
+def _pledge_checked(order: Checkout) -> Scene:
+    party = _collecting_party(order)
+    finn = Mate(party.share(2))
+    finn.pay()
+    party.pay_by_card()
     return Scene({V.HOLDER: at_share(finn), V.PAY_LINK: party.view(V.PAY_LINK)})
 
 
@@ -308,6 +317,7 @@ BUILDERS: dict[Situation, Callable[[Checkout], Scene]] = {
     S.UNPAID: _unpaid,
     S.COLLECTING: _collecting,
     S.PLEDGED: _pledged,
+    S.PLEDGE_CHECKED: _pledge_checked,
     S.STOPPED: _stopped,
     S.ALL_IN: _all_in,
     S.SUSPENDED: _suspended,

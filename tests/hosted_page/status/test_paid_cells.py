@@ -25,5 +25,5 @@ def test_words_fit_the_person_who_reads_them(situation: Situation) -> None:
         if viewer in (Viewer.LEAD, Viewer.PAID):
             assert "not been charged" not in words
         if viewer in (Viewer.ORDER_LINK, Viewer.PAY_LINK, Viewer.GROUP_LINK):
-            assert "our money" not in words and "Your share is paid" not in words and "your card" not in words
+            assert "our money" not in words and "You paid" not in words and "your card" not in words
         assert {name for _, name, _, _ in string.Formatter().parse(words) if name} <= KNOWN

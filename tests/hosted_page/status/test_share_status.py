@@ -12,6 +12,7 @@ from payments.providers.sandbox import client
 from tests import mates
 from tests.factories import CAUSE
 from tests.hosted_page.browsers import FINN, Mate, Payer, words
+from tests.hosted_page.status.reading import plain
 
 pytestmark = pytest.mark.django_db
 
@@ -26,12 +27,30 @@ class TestTheLink:
         assert finn.pay().status_code == 303
         assert "Paying your share" in words(finn.get()) or finn.status() == "paid"
         mates.pump(order.pk)
-        page = words(finn.get())
-        assert "Your share is paid" in page and "Mastercard ending 4444" in page
-        assert "It goes back to Lea’s card." in page and "places-shop tone-move" in page
+        page = plain(words(finn.get()))
+        assert "You paid £20.00" in page and "Mastercard ending 4444" in page
+        assert "It goes back to Lea’s card." in page
         assert mates.settled(finn.share) == "reimbursed"
+        assert "It is back on Lea’s card." in plain(words(finn.get()))
+
+    def test_shows_who_else_has_paid_until_all_have(self, finn: Mate, amy: PaymentRequest) -> None:
+        finn.pay()
+        mates.settled(finn.share)
         page = words(finn.get())
-        assert "It is back on Lea’s card." in page and "places-shop tone-done" in page
+        assert "1 of 2 mates has paid" in page and "hx-get" in page and "Amy" not in page
+        mates.pay(amy, mates.AMYS)
+        mates.settled(amy)
+        page = words(finn.get())
+        assert "Everyone has paid" in page and "The bill is settled." in page and "hx-get" not in page
+
+    def test_does_not_say_that_everyone_has_paid_if_the_lead_covers_a_share(
+        self, finn: Mate, amy: PaymentRequest
+    ) -> None:
+        mate_shares.cancel(amy.pk)
+        finn.pay()
+        mates.settled(finn.share)
+        page = words(finn.get())
+        assert "1 of 2 mates has paid" in page and "hx-get" not in page
 
     def test_shows_no_card_to_another_browser(self, finn: Mate, order: Checkout) -> None:
         finn.pay()
@@ -98,7 +117,7 @@ class TestTheLink:
         refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
         assert "Nothing to pay now" in words(finn.get())
         assert mates.settled(finn.share) == "cancelled"
-        assert "Lea is no longer asking for this" in words(finn.get())
+        assert "This order was refunded" in words(finn.get())
 
     def test_pauses_while_a_card_of_the_order_is_disputed(self, finn: Mate, order: Checkout) -> None:
         assert order.payment_id is not None

@@ -126,7 +126,7 @@ class TestASuspendedShop:
         for viewer in (V.HOLDER, V.GROUP_LINK):
             page = group.page(viewer)
             assert "Acme Tickets can’t take payments right now" in page and "for now" in page
-        assert "Your share is paid" in group.page(V.PAID)
+        assert "You paid £" in group.page(V.PAID)
 
 
 @pytest.mark.rule("share.replaced")
@@ -173,7 +173,7 @@ class TestASentShare:
         sent.pay(3, mates.AMYS)
         share = PaymentRequest.objects.get(position=3)
         assert mates.settled(share) == "reimbursed"
-        assert "Your share is paid" in words(sent.get("/3"))
+        assert "You paid £" in words(sent.get("/3"))
 
     def test_is_paid_by_no_other_person(self, sent: Guest) -> None:
         sent.sign_in(3, "07700 900777")

@@ -40,7 +40,7 @@ class TestDeclinedCards:
         opened_before = lea.client.post(
             bank, {"number": "4242424242424242", "expiry": "08 / 49", "code": "123"}
         )
-        assert lea.client.get(opened_before["Location"]).status_code == 429
+        assert lea.client.get(opened_before["Location"], follow=True).status_code == 429
         assert Checkout.objects.get(pk=lea.checkout.pk).status == "created"
         Payment.objects.update(created_at=timezone.now() - timedelta(hours=1, minutes=1))
         assert self.try_card(lea, "4242424242424242").status_code == 303

@@ -85,7 +85,9 @@ class TestAPhone:
         opened = patient.get("/card")["Location"]
         for number in range(3):
             give(new(at=f"192.0.2.{number}"), DECLINED)
-        assert send(patient, opened, GOOD).status_code == 429
+        refused = send(patient, opened, GOOD)
+        assert "card_token" not in refused["Location"]
+        assert patient.client.get(refused["Location"]).status_code == 429
         assert not Payment.objects.filter(subject=patient.checkout.pk).exists()
 
     def test_of_another_person_is_not_refused(self, new: Callable[..., Payer]) -> None:

@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("sign_in.said")]
 WARNS = re.compile(r'data-stay="(\d+)"')
 REFRESHES = re.compile(r'http-equiv="refresh" content="\d+; url=([^"]+)"')
 POLLS = {"HX-Request": "true"}
-PHONE_STEP = "See your mates’ links"
+PHONE_STEP = "See your bill"
 STRANGER = "Did you pay this?"
 Pass = Callable[[int], None]
 

@@ -1,0 +1,31 @@
+"""What a mate reads after their pledge has ended: why, and that the hold on their card is released.
+
+Rules pledge.ends, pledge.withdraw.
+"""
+
+from django.utils.translation import gettext as _
+
+from checkout import pledges
+from checkout.models import Checkout, PaymentRequest
+from hosted_page.payment_target import lead_name
+from payments import money
+from payments.models import Payment
+
+
+def words_of(checkout: Checkout, share: PaymentRequest, hold: Payment) -> dict[str, str]:
+    """Return the title and the words of the notice for the mate whose `hold` for a share has ended."""
+    was, now = (money.display_for_payer(amount, checkout.currency) for amount in (hold.amount, share.amount))
+    no_longer_in = _("You are no longer in.")
+    released = _("You have not been charged. The hold of {amount} on your card is released.").format(
+        amount=was
+    )
+    if hold.decline_reason == pledges.WITHDRAWN:
+        return {"title": _("You have withdrawn"), "words": released}
+    if share.replaced_at is not None:
+        title = _("{name} changed the split").format(name=lead_name(checkout))
+        return {"title": title, "words": f"{no_longer_in} {released}"}
+    if was == now:
+        return {"title": _("You are no longer in"), "words": released}
+    title = _("{name} changed your share").format(name=lead_name(checkout))
+    changed = _("It was {was} and is now {now}.").format(was=was, now=now)
+    return {"title": title, "words": f"{changed} {no_longer_in} {released}"}

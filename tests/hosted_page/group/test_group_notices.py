@@ -1,0 +1,115 @@
+"""The notices of the group page, and what a mate reads after a pledge has ended."""
+
+from typing import Any
+
+import pytest
+
+from checkout import cancellations, captures
+from checkout.models import Checkout
+from tests import factories
+from tests.factories import CAUSE
+from tests.hosted_page.browsers import Payer, words
+from tests.hosted_page.group.test_group_page import Guest
+from tests.hosted_page.status.reading import plain
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted")]
+SPLIT: dict[str, Any] = {"split": "own", "name": ["Finn", ""], "amount": ["20", "30"], "your_name": "Lea"}
+RELEASED = "The hold of £20.00 on your card is released."
+LIVE = {"HX-Request": "true"}
+
+
+@pytest.fixture
+def lead(unpaid: Checkout) -> Payer:
+    """Return the browser of Lea, who gets Finn (£20.00) and one more mate (£30.00) in first."""
+    made = Payer(unpaid)
+    made.sign_in()
+    split(made, **SPLIT)
+    return made
+
+
+def split(lead: Payer, **fields: Any) -> None:
+    lead.client.post(f"/pay/split?id={lead.checkout.pk}", SPLIT | {"when": "first"} | fields)
+
+
+@pytest.fixture
+def finn(lead: Payer) -> Guest:
+    """Return the browser of Finn, who came through the group link and has pledged."""
+    made = Guest(lead.checkout)
+    made.take(2)
+    made.pay(2)
+    assert "You’re in for £20.00" in plain(words(made.get("/2")))
+    return made
+
+
+@pytest.mark.rule("pledge.ends")
+class TestAMateWhosePledgeHasEnded:
+    @pytest.mark.rule("pledge.withdraw")
+    def test_reads_after_withdrawing_that_the_hold_is_released(self, finn: Guest, lead: Payer) -> None:
+        page = plain(words(finn.client.post(f"{finn.path}/2/withdraw", follow=True)))
+        assert "You have withdrawn" in page and RELEASED in page
+        assert "left at" in plain(words(lead.get()))
+
+    def test_reads_that_the_lead_has_changed_the_amount(self, finn: Guest, lead: Payer) -> None:
+        split(lead, amount=["25", "30"])
+        page = plain(words(finn.get()))
+        assert "Lea changed your share" in page and RELEASED in page
+        assert "It was £20.00 and is now £25.00." in page
+
+    def test_reads_that_the_lead_has_replaced_the_share(self, finn: Guest, lead: Payer) -> None:
+        split(lead, name=["Bo", ""])
+        page = plain(words(finn.client.get(f"{finn.path}/2", follow=True)))
+        assert "Lea changed the split" in page and RELEASED in page
+
+    def test_reads_it_at_a_place_that_is_no_longer_on_the_bill(self, finn: Guest, lead: Payer) -> None:
+        split(lead, split="all")
+        open_page = finn.client.get(f"{finn.path}/2", headers=LIVE)
+        assert open_page.status_code == 200
+        page = plain(words(finn.get("/2")))
+        assert "Lea is no longer asking for this" in page
+        assert "The hold of £20.00 on your Mastercard ending 4444 is released." in page
+
+    def test_at_such_a_place_a_stranger_learns_nothing(self, finn: Guest, lead: Payer) -> None:
+        split(lead, split="all")
+        stranger = Guest(lead.checkout)
+        assert "£20.00" not in words(stranger.client.get(f"{stranger.path}/2", follow=True))
+
+    def test_reads_why_the_order_ended(self, finn: Guest, lead: Payer) -> None:
+        factories.make_late(Checkout.objects.get())
+        lead.get()
+        page = plain(words(finn.get("/2")))
+        assert "You have not been charged" in page
+        assert "Lea did not pay in time, so the order has expired." in page
+        assert "The hold of £20.00 on your Mastercard ending 4444 is released." in page
+
+    def test_reads_that_the_shop_did_not_complete_the_order(self, finn: Guest, lead: Payer) -> None:
+        cancellations.cancel(lead.checkout.merchant, lead.checkout.pk, cause=CAUSE)
+        page = plain(words(finn.get("/2")))
+        assert "Acme Tickets did not complete the order, and took no money." in page
+        assert "is no longer asking" not in page
+
+
+@pytest.mark.rule("group.opens")
+class TestAnOpenPageOfAnOrderThatHasEnded:
+    @pytest.fixture
+    def ended(self, lead: Payer) -> Guest:
+        guest = Guest(lead.checkout)
+        cancellations.cancel(lead.checkout.merchant, lead.checkout.pk, cause=CAUSE)
+        return guest
+
+    def test_says_only_that_the_order_has_ended(self, ended: Guest) -> None:
+        page = plain(words(ended.take(2)))
+        assert "This order has ended" in page and "was just taken" not in page
+        assert "is no longer asking" not in page
+
+
+@pytest.mark.rule("pledge.lead")
+def test_a_mate_reads_that_the_lead_paid_with_the_same_card(finn: Guest, lead: Payer) -> None:
+    bank = lead.get("/card")["Location"]
+    card = {"number": "5555555555554444", "expiry": "08 / 49", "code": "123"}
+    lead.client.get(lead.client.post(bank, card)["Location"])
+    captures.capture(lead.checkout.merchant, lead.checkout.pk, cause=CAUSE)
+    share = lead.checkout.payment_requests.get(position=2)
+    assert share.status == "open"
+    finn.take(2)
+    page = words(finn.client.get(finn.get("/2/card")["Location"]))
+    assert "This card has already paid the whole order." in plain(page)

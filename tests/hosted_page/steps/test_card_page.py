@@ -1,0 +1,61 @@
+"""The words around the card fields: what is held, and what goes back to the lead."""
+
+from typing import Any
+
+import pytest
+
+from checkout.models import Checkout
+from payments.models import Payment
+from tests.factories import stop
+from tests.hosted_page.browsers import Mate, Payer, words
+from tests.hosted_page.status.reading import plain
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted")]
+SPLIT: dict[str, Any] = {"split": "own", "name": ["Finn", "Amy"], "amount": ["20", "30"], "your_name": "Lea"}
+CARD = {"number": "4242424242424242", "expiry": "08 / 49", "code": "123"}
+
+
+@pytest.fixture
+def lead(unpaid: Checkout) -> Payer:
+    """Return the browser of Lea, who gets Finn (£20.00) and Amy (£30.00) in first."""
+    made = Payer(unpaid)
+    made.sign_in()
+    made.client.post(f"/pay/split?id={unpaid.pk}", SPLIT | {"when": "first"})
+    return made
+
+
+def card_page(lead: Payer) -> str:
+    return plain(words(lead.client.get(lead.get("/card")["Location"])))
+
+
+@pytest.mark.rule("pledge.page")
+class TestTheLeadsRows:
+    def test_separate_what_is_pledged_from_what_is_still_due(self, lead: Payer) -> None:
+        Mate(lead.checkout.payment_requests.get(position=2)).pay()
+        page = card_page(lead)
+        assert "Goes back once Acme Tickets confirms£20.00" in page
+        assert "Goes back when your mate pays£30.00" in page
+        assert "If a mate never pays, you cover their share." in page
+
+    def test_do_not_say_that_a_mate_might_not_pay_once_all_are_in(self, lead: Payer) -> None:
+        for share in lead.checkout.payment_requests.all():
+            phone = f"07700 90045{share.position}"
+            mate = Mate(share)
+            mate.sign_in(phone)
+            mate.give_card("5555555555554444" if share.position == 2 else "378282246310005")
+        page = card_page(lead)
+        assert "Goes back once Acme Tickets confirms£50.00" in page and "never pays" not in page
+
+
+@pytest.mark.rule("pay.token_once")
+class TestACardThatWasRefused:
+    def test_is_not_used_by_a_reload_after_the_shop_is_open_again(self, lead: Payer) -> None:
+        page = lead.get("/card")["Location"]
+        stop(lead.checkout.merchant)
+        back = lead.client.post(page, CARD)["Location"]
+        refused = lead.client.get(back)
+        assert refused.status_code == 303 and "card_token" not in refused["Location"]
+        assert "can’t take payments right now" in words(lead.client.get(refused["Location"]))
+        stop(lead.checkout.merchant, is_stopped=False)
+        lead.client.get(refused["Location"])
+        assert not Payment.objects.exists()
