@@ -132,9 +132,12 @@ def capture_all(checkout: Checkout, now: datetime) -> None:
 
 def ended_hold(share: PaymentRequest, mate_uuid: UUID | None) -> Payment | None:
     """Return the last payment of this mate for a share if it was a pledge that has ended, else None."""
+    if mate_uuid is None or share.mate_id != mate_uuid:
+        return None
     last = Payment.objects.filter(subject=share.pk).order_by("-created_at").first()
-    is_ended = last is not None and last.decline_reason in (NOT_PLEDGED, WITHDRAWN)
-    return last if is_ended and mate_uuid is not None and share.mate_id == mate_uuid else None
+    reasons = (NOT_PLEDGED, WITHDRAWN, SAME_CARD)
+    is_hold = last is not None and last.status != Payment.Status.DECLINED
+    return last if last is not None and is_hold and last.decline_reason in reasons else None
 
 
 def was_pledged(checkout: Checkout, payment: Payment) -> bool:

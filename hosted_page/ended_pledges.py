@@ -21,6 +21,10 @@ def words_of(checkout: Checkout, share: PaymentRequest, hold: Payment) -> dict[s
     )
     if hold.decline_reason == pledges.WITHDRAWN:
         return {"title": _("You have withdrawn"), "words": released}
+    if hold.decline_reason == pledges.SAME_CARD:
+        title = _("{name} paid with the same card").format(name=lead_name(checkout))
+        another = _("Use another card for your share.")
+        return {"title": title, "words": f"{released} {another}"}
     if share.replaced_at is not None:
         title = _("{name} changed the split").format(name=lead_name(checkout))
         return {"title": title, "words": f"{no_longer_in} {released}"}

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from config.lib.web import csp
+from config.lib.web import csp, french
 from hosted_page import language, payer, summary
 from hosted_page.payment_target import PaymentTarget, wants_part
 from hosted_page.status.order_status import PageStatus
@@ -28,8 +28,14 @@ def render_page(
         "cancel_url_path": target.address("cancel") if target.share is None else "",
         "leave": sign_out_button(request, target),
     }
-    response = render(request, f"hosted_page/{name}.html", every_page | context, status=status)
+    response = _render(request, f"hosted_page/{name}.html", every_page | context, status)
     csp.allow_forms_to(response, *_form_targets(target))
+    return response
+
+
+def _render(request: HttpRequest, name: str, context: dict[str, Any], status: int = 200) -> HttpResponse:
+    response = render(request, name, context, status=status)
+    french.elide_page(response)
     return response
 
 
@@ -76,7 +82,7 @@ def render_card_page(
 
     `ends_of_forms` are the addresses to which the forms of the page may redirect.
     """
-    response = render(request, page.template, around | page.context)
+    response = _render(request, page.template, around | page.context)
     csp.allow_forms_to(response, *ends_of_forms)
     csp.allow(response, page.allows)
     return response

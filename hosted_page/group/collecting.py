@@ -86,7 +86,7 @@ def _context(target: PaymentTarget, shares: Sequence[PaymentRequest]) -> dict[st
     everyone = count > 0 and not sums.missing
     return {
         "state": f"in-{count}-of-{len(asked)}",
-        "heading": _heading(checkout, sums, count, len(asked)),
+        "heading": _heading(checkout, sums, count, len(asked), everyone=everyone),
         "sentence": _sentence(checkout, sums, count),
         "time_left": _time_left(checkout, now),
         "until": summary.short_time(checkout.payable_until, summary.zone_of(checkout)),
@@ -113,10 +113,10 @@ def _sums_of(checkout: Checkout, shares: Sequence[PaymentRequest]) -> Sums:
     return Sums(checkout.amount - pledged - missing, pledged, missing)
 
 
-def _heading(checkout: Checkout, sums: Sums, count: int, asked: int) -> str:
+def _heading(checkout: Checkout, sums: Sums, count: int, asked: int, *, everyone: bool) -> str:
     if count == 0:
         return _("No one else is in yet")
-    if count < asked:
+    if not everyone:
         words = _("{count} of {asked} mates is in") if count == 1 else str(CELL.headline)
         return words.format(count=count, asked=asked)
     return _("Everyone’s in. Your share is {amount}").format(amount=_display(checkout, sums.yours))
@@ -171,12 +171,10 @@ def _leads_line(checkout: Checkout, sums: Sums) -> Line:
 
 
 def _lines(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime) -> list[Line]:
-    left = pledging.withdrawn_at(
-        [share.pk for share in shares if share.status == ShareStatus.OPEN and share.mate_id]
-    )
+    left = pledging.withdrawn_at([row.pk for row in shares if row.status == ShareStatus.OPEN and row.mate_id])
     zone = summary.zone_of(checkout)
     hints = {
-        share_uuid: _("left at {time}").format(time=summary.short_time(at, zone))
+        share_uuid: format_html(_("left at {time}"), time=summary.short_time(at, zone))
         for share_uuid, at in left.items()
     }
     return [replace(_line(share, checkout, now), hint=hints.get(share.pk, "")) for share in shares]

@@ -33,7 +33,7 @@ def group_link_of(checkout: Checkout, shares: Sequence[PaymentRequest]) -> Share
         return None
     amounts = {share.amount for share in shares}
     words = _("{name} · {title} · take your share")
-    if len(amounts) == 1:
+    if len(amounts) == 1 and not any(share.units for share in shares):
         words = _("{name} · {title} · {amount} each")
     url = absolute(reverse("group", args=[link.token]))
     return SharedGroupLink(

@@ -104,16 +104,19 @@ def _mates_context(target: PaymentTarget, found: PageStatus) -> dict[str, Any]:
 
 def _group_of_payer(target: PaymentTarget) -> dict[str, Any]:
     """Return which of the mates have paid, for a mate who has paid. It names no one but the lead."""
-    shares = current_checkouts.shares_of(target.checkout)
-    bill = group_members.bill_for_claim(target.checkout, shares, "", clock.now())
+    shares, now = current_checkouts.shares_of(target.checkout), clock.now()
+    bill = group_members.bill_for_claim(target.checkout, shares, "", now)
+    asked = [share for share in shares if not share.has_free_units(now)]
     count = sum(share.status in SHARE_PAID for share in shares)
     words = ngettext("{count} of {asked} mates has paid", "{count} of {asked} mates have paid", count)
+    if len(asked) < len(shares):  # nobody knows how many mates will take the free units
+        words = ngettext("{count} mate has paid", "{count} mates have paid", count)
     everyone = _("Everyone has paid") if len(shares) > 1 else ""
     is_waiting = any(share.status in (ShareStatus.OPEN, ShareStatus.PAYING) for share in shares)
     is_back = target.share is not None and target.share.status == ShareStatus.REIMBURSED
     return {
         "at": summary.day_with_time(target.share.paid_at if target.share else None, target.checkout),
-        "heading": everyone if count == len(shares) else words.format(count=count, asked=len(shares)),
+        "heading": everyone if count == len(shares) else words.format(count=count, asked=len(asked)),
         "bill": replace(bill, people=[_without_name(person, target) for person in bill.people]),
         "is_live": is_waiting or not is_back,
         "is_settled": count == len(shares) and is_back,

@@ -68,7 +68,9 @@ class _ShareView:
             case ShareStatus.OPEN if self.target.is_payable:
                 return self._open_page()
             case ShareStatus.OPEN:
-                return self._show(SITUATIONS[Status(self.checkout.status)], Viewer.HOLDER)
+                shown = self._show(SITUATIONS[Status(self.checkout.status)], Viewer.HOLDER)
+                shown.paragraphs += self._released_hold()
+                return shown
             case ShareStatus.PLEDGED:
                 return self._pledged_page()
             case ShareStatus.PAYING:

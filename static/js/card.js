@@ -88,6 +88,16 @@ for (const code of document.querySelectorAll(".test-cards dt code")) {
   code.replaceWith(button);
 }
 
+// The first test card pays. Another one is a tap in their list.
+const useTestCard = document.getElementById("use-test-card");
+if (useTestCard) {
+  useTestCard.hidden = false;
+  useTestCard.addEventListener("click", () => {
+    fillIn(document.querySelector(".test-cards dt code").textContent);
+    pay.focus();
+  });
+}
+
 form.noValidate = true; // all that is wrong is said at once, and a browser says one thing at a time
 for (const name of Object.keys(CHECKS)) {
   form.elements[name].addEventListener("input", () => unmark(name));
