@@ -16,13 +16,19 @@ from tests.browser.brand import states as branded
 from tests.browser.desk import NEEDS_SCRIPT, PAGES, Desk
 from tests.browser.gallery import Stage
 from tests.browser.office import Office
-from tests.browser.together import pledge_states, returning, states, texts
+from tests.browser.together import item_states, pledge_states, returning, states, texts
 from tests.journeys.service import Service
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
 
 STATES = (
-    gallery.STATES | branded.STATES | texts.STATES | states.STATES | pledge_states.STATES | returning.STATES
+    gallery.STATES
+    | branded.STATES
+    | texts.STATES
+    | states.STATES
+    | pledge_states.STATES
+    | item_states.STATES
+    | returning.STATES
 )
 FOLDER = Path(".local") / "screenshots"
 SHOTS = ((320, "light"), (375, "light"), (375, "dark"), (1280, "light"), (1280, "dark"), (1920, "light"))

@@ -243,7 +243,7 @@ region "Hear from Acme Tickets?"
   heading 2 "Hear from Acme Tickets?"
   form
     checkbox "Acme Tickets may send me offers by e‑mail and text. I can stop any time."
-    text: You don’t need this to pay.
+    text: This is optional.
 status [live=polite]
 form
   button "Leave"
@@ -269,7 +269,7 @@ region "Hear from Acme Tickets?"
   heading 2 "Hear from Acme Tickets?"
   form
     checkbox "Acme Tickets may send me offers by e‑mail and text. I can stop any time."
-    text: You don’t need this to pay.
+    text: This is optional.
 """,
     "group": """
 text: Acme Tickets Lea’s order {order}

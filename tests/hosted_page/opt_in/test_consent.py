@@ -74,7 +74,7 @@ class TestALink:
         page = Client().get(path)
         assert "Hear from" in words(page) and 'name="opt_in" value="yes"' in words(page)
         assert " checked" not in words(page)
-        assert "You don’t need this to pay" not in words(page)
+        assert "This is optional." not in words(page)
         assert words(page).index("Tick the box to get offers") < words(page).index('type="checkbox"')
         saved = Client().post(path, TICKED)
         assert (saved.status_code, saved["Location"]) == (303, f"{path}?saved=1")
