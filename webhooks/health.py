@@ -15,7 +15,7 @@ from django.db.models import Min, OuterRef, Subquery
 
 from config.lib import clock
 from config.lib.database import queries
-from webhooks import retries, statements
+from webhooks import resending, retries, statements
 from webhooks.models import Delivery, Endpoint, Subscription
 
 HEALTH_PERIOD = timedelta(hours=24)
@@ -50,10 +50,10 @@ class AttemptResult(NamedTuple):
 class Health:
     """The health of an endpoint over the last 24 hours: its attempts, due deliveries and parked deliveries.
 
-    Deliveries that a person has closed are not counted (rule resend.closed). Only the latest 1,000 attempts
-    and at most 1,000 parked deliveries are counted. `success_rate` is from 0 to 1. If there are no attempts,
-    `success_rate` and the durations are None. `working_since` is the time of the first success after the last
-    failure. It is None if no counted attempt has failed.
+    Parked deliveries that a person has closed (rule resend.closed) and those of test events are not counted.
+    Only the latest 1,000 attempts and at most 1,000 parked deliveries are counted. `success_rate` is from 0
+    to 1. If there are no attempts, `success_rate` and the durations are None. `working_since` is the time of
+    the first success after the last failure. It is None if no counted attempt has failed.
     """
 
     attempts: int
@@ -140,8 +140,8 @@ def oldest_due_of_all(now: datetime, *, is_urgent: bool) -> datetime | None:
 
 
 def _count_parked(subscription: Subscription, since: datetime) -> int:
-    rows = Delivery.objects.filter(merchant_id=subscription.merchant_id, subscription=subscription)
-    return rows.filter(status=Delivery.Status.PARKED, closed_at=None, ended_at__gte=since)[:LATEST].count()
+    rows = resending.parked_deliveries(subscription.merchant, since).filter(subscription=subscription)
+    return rows[:LATEST].count()
 
 
 def _oldest_due_at(subscription: Subscription, now: datetime) -> datetime | None:

@@ -138,11 +138,13 @@ def resend_parked(
 def parked_deliveries(
     merchant: Merchant, since: datetime | None = None, until: datetime | None = None
 ) -> QuerySet[Delivery]:
-    """Return the merchant's parked deliveries that are not closed.
+    """Return the merchant's parked deliveries that are not closed, without test events.
 
-    With `since` or `until`, return only those that were parked in that time.
+    The person who sends a test event sees its answer, so no one has to be notified of it. With `since` or
+    `until`, return only the deliveries that were parked in that time.
     """
     rows = Delivery.objects.filter(merchant=merchant, status=Delivery.Status.PARKED, closed_at=None)
+    rows = rows.exclude(event_type=EventType.TEST)
     rows = rows.filter(ended_at__gte=since) if since else rows
     return rows.filter(ended_at__lte=until) if until else rows
 

@@ -19,7 +19,7 @@ from payments.discrepancies import kinds
 from payments.models import Discrepancy, Merchant, Operation, Switch
 from portal.backoffice import ages, cases, queues
 from portal.backoffice.queues import LATE, LATE_AFTER, LATE_MEANS, Queue
-from webhooks.models import Delivery, Endpoint
+from webhooks.models import Delivery, Endpoint, EventType
 
 MAX_LISTED = 50
 STATE_TEXTS = {
@@ -179,10 +179,11 @@ def _failing_endpoints(now: datetime) -> list[tuple[Endpoint, str]]:
 
 
 def _parked_today(now: datetime) -> int:
-    """Count the deliveries that were parked today and are not closed.
+    """Count the deliveries that were parked today and are not closed, without test events.
 
     The query filters by all merchants, so that it can use an index that begins with the merchant.
     """
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     rows = Delivery.objects.filter(status=Delivery.Status.PARKED, closed_at=None, ended_at__gte=midnight)
+    rows = rows.exclude(event_type=EventType.TEST)
     return rows.filter(merchant__in=Merchant.objects.all())[:MAXIMUM].count()

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, QuerySet
 from django.db.models.functions import Now
 from django.utils.functional import cached_property
 
@@ -18,7 +18,7 @@ from payments.models import Dispute, Merchant
 from portal.orders import reasons
 from portal.templatetags.portal import when
 from webhooks import resending
-from webhooks.models import Delivery, Endpoint, EventType
+from webhooks.models import Delivery, Endpoint
 
 MAXIMUM = 1000  # a larger number of rows is shown as "more than 1,000"
 LOOK_BACK = timedelta(days=7)
@@ -39,18 +39,10 @@ class MerchantTask:
 def parked_deliveries(merchant: Merchant) -> QuerySet[Delivery]:
     """Return the deliveries that were parked in the last seven days and that the merchant can still act on.
 
-    Deliveries that a person closed are left out, and those whose hold has ended. A test event is left out if
-    the endpoint has accepted a later one.
+    Deliveries that a person closed are left out, and those whose hold has ended, and test events.
     """
     rows = resending.parked_deliveries(merchant).filter(ended_at__gte=Now() - LOOK_BACK)
-    accepted_later = Delivery.objects.filter(
-        merchant=merchant,
-        event_type=EventType.TEST,
-        status=Delivery.Status.DELIVERED,
-        pk__gt=OuterRef("pk"),
-    )
-    rows = rows.exclude(resending.HOLD_IS_OVER)
-    return rows.exclude(Q(event_type=EventType.TEST) & Exists(accepted_later))
+    return rows.exclude(resending.HOLD_IS_OVER)
 
 
 def failed_refunds(**of: Any) -> QuerySet[Refund]:

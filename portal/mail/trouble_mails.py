@@ -18,7 +18,7 @@ from portal.dashboard import merchant_tasks
 from portal.mail import outbox
 from portal.models import OutboundEmail
 from portal.orders import reasons
-from webhooks.models import Delivery, Endpoint
+from webhooks.models import Delivery, Endpoint, EventType
 
 FAILING_FOR = timedelta(hours=1)  # how long an endpoint must fail before the owners get a mail
 LOOK_BACK = timedelta(hours=1)  # how far each run looks back; runs are a minute apart, unless no worker is up
@@ -49,7 +49,7 @@ def _queue_failing_endpoints(now: datetime) -> None:
 def _queue_parked_deliveries(now: datetime) -> None:
     parked = Delivery.objects.filter(
         status=Delivery.Status.PARKED, closed_at=None, ended_at__gte=now - LOOK_BACK
-    )
+    ).exclude(event_type=EventType.TEST)
     _queue_daily_mails(now, "deliveries_parked", parked.values("merchant"))
 
 

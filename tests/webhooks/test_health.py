@@ -134,6 +134,13 @@ class TestHealth:
         )
         assert health.read_health(acme).parked == counted
 
+    @pytest.mark.rule("event.test")
+    def test_does_not_count_parked_test_events(self, acme: Subscription) -> None:
+        emit(acme)
+        ended = {"status": "parked", "next_attempt_at": None, "ended_at": clock.now()}
+        Delivery.objects.update(event_type="webhook.test", **ended)
+        assert health.read_health(acme).parked == 0
+
     def test_covers_one_day(self, acme: Subscription) -> None:
         answer(acme, (500, 5))
         Attempt.objects.update(started_at=clock.now() - timedelta(hours=25))

@@ -107,6 +107,12 @@ class TestPage:
         Delivery.objects.filter(pk=parked.pk).update(closed_at=now)
         assert overview_figures.read_board().parked == 0
 
+    @pytest.mark.rule("event.test")
+    def test_does_not_count_parked_test_events(self) -> None:
+        ended = {"status": "parked", "next_attempt_at": None, "ended_at": clock.now()}
+        Delivery.objects.filter(pk=emit(subscribe()).pk).update(event_type="webhook.test", **ended)
+        assert overview_figures.read_board().parked == 0
+
     @pytest.mark.parametrize("is_superuser", [True, False])
     def test_asks_at_most_twenty_statements(
         self, client: Client, unclear: Operation, is_superuser: bool

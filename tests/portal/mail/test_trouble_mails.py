@@ -63,6 +63,15 @@ def test_reports_deliveries_parked_after_the_mail_on_the_next_day(owner: Members
     assert look_and_send() == [], "of none twice"
 
 
+@pytest.mark.rule("event.test")
+def test_does_not_count_a_parked_test_event(owner: Membership) -> None:
+    Delivery.objects.filter(pk=stage.parked(owner.merchant).pk).update(event_type="webhook.test")
+    assert look_and_send() == []
+    stage.parked(owner.merchant)
+    (sent,) = look_and_send()
+    assert "1 delivery is parked" in sent.body
+
+
 def test_reports_everything_in_one_mail_after_the_mail_server_was_away(
     owner: Membership, monkeypatch: pytest.MonkeyPatch
 ) -> None:
