@@ -93,7 +93,7 @@ def delivery_details(
         curl="" if is_masked or event.body_deleted_at else _curl_command(url, delivery, chosen),
         order=orders.filter(pk=event.checkout_uuid).first() if event.checkout_uuid else None,
         can_resend=event.body_deleted_at is None and not _is_under_way(delivery),
-        is_live=not reveal and _is_live(delivery, chosen),
+        is_live=not reveal and is_live(delivery) and _is_latest(delivery, chosen),
         is_over=announces_ended_hold(delivery),
         is_useful=delivery.status != Delivery.Status.DELIVERED and not announces_ended_hold(delivery),
     )
@@ -113,14 +113,16 @@ def announces_ended_hold(delivery: Delivery) -> bool:
     return is_late or event.superseded_at is not None
 
 
-def _is_live(delivery: Delivery, chosen: Attempt | None) -> bool:
+def is_live(delivery: Delivery) -> bool:
+    """Return whether an attempt of the delivery is running or about to begin."""
     if delivery.status != Delivery.Status.PENDING or delivery.next_attempt_at is None:
         return False
+    return delivery.lease_token is not None or delivery.next_attempt_at <= timezone.now() + LIVE_WITHIN
+
+
+def _is_latest(delivery: Delivery, chosen: Attempt | None) -> bool:
     # The chosen attempt can have begun after the delivery was read; then its number is higher than the count.
-    is_latest = chosen is None or chosen.number >= delivery.attempt_count
-    return is_latest and (
-        delivery.lease_token is not None or delivery.next_attempt_at <= timezone.now() + LIVE_WITHIN
-    )
+    return chosen is None or chosen.number >= delivery.attempt_count
 
 
 def _indent_json(body: bytes) -> str:

@@ -65,6 +65,7 @@ def _list_context(
         "none_says": search.empty_text(asked),
         "rows": lines,
         "can_tick": any(line["can_tick"] for line in lines),
+        "is_live": any(log.is_live(line["delivery"]) for line in lines),
         "has_endpoint": partial(_has_endpoint, merchant),  # called only if the log is empty
         "hopeless": hopeless,
         "too_late": search.newest_too_late(merchant) if hopeless == 1 else None,

@@ -138,7 +138,8 @@ function sayWhatOpens() {
 let isPressed = false;
 addEventListener("pointerdown", () => (isPressed = true));
 for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => (isPressed = false));
-const IN_USE = ".ask, details[open], [aria-disabled=true], .htmx-request:not([data-updates])";
+const IN_USE =
+  ".ask, details[open], .table-tick :checked, [data-opens][aria-expanded=true], [aria-disabled=true], .htmx-request:not([data-updates])";
 for (const moment of ["htmx:beforeRequest", "htmx:beforeSwap"]) {
   document.addEventListener(moment, (event) => {
     if (!event.detail.requestConfig.elt.matches("[data-updates]")) return;

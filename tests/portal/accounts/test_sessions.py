@@ -166,7 +166,7 @@ class TestAPageThatUpdatesItself:
         ]
         asking = [tag for page in pages for tag in re.findall(r"<\w+[^>]*?every \d+m?s[^>]*", page)]
         anew = [tag for page in pages for tag in re.findall(r'<meta http-equiv="refresh"[^>]*', page)]
-        assert len(asking) == 6 and all("X-Live" in tag for tag in asking), asking
+        assert len(asking) == 7 and all("X-Live" in tag for tag in asking), asking
         assert len(anew) == 3 and all("looks=1" in tag for tag in anew), anew
 
 

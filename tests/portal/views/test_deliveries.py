@@ -162,6 +162,33 @@ class TestResend:
         assert delivery.status == "pending" and delivery.resent_by.startswith("user:")
         assert done["Location"].startswith(f"/portal/deliveries/{delivery.pk}")
 
+    def test_updates_the_badge_with_the_answer(self, client: Client, acme: Merchant) -> None:
+        saved(acme)
+        delivery = stage.parked(acme)
+        sent = client.post("/portal/deliveries/resend", {"which": "one", "delivery": str(delivery.pk)})
+        opened = client.get(sent["Location"]).content.decode()
+        assert 'id="delivery-state"' in opened and "hx-swap-oob" not in opened
+        stage.deliver(acme, 200)
+        part = {"HX-Request": "true", "HX-Target": "opened"}
+        answered = client.get(f"/portal/deliveries/{delivery.pk}", headers=part).content.decode()
+        state = answered.partition('id="delivery-state"')[2]
+        assert "hx-swap-oob" in state and "Delivered</span>" in state
+        in_list = client.get(f"/portal/deliveries/{delivery.pk}", headers=part | {"HX-Target": "opened-1"})
+        assert "delivery-state" not in in_list.content.decode(), "a list has no such badge"
+
+    def test_updates_the_list_until_the_answers_are_in(self, client: Client, acme: Merchant) -> None:
+        saved(acme)
+        stage.parked(acme)
+        outbox.emit(acme, EventType.VOIDED, {}, at=clock.now())
+        stage.deliver(acme, 500)
+        assert "every 2s" not in client.get("/portal/deliveries").content.decode()
+        client.post("/portal/deliveries/resend", {"which": "parked", "since": "2020-01-01T00:00:00Z"})
+        Delivery.objects.update(next_attempt_at=clock.now())
+        assert "every 2s" in client.get("/portal/deliveries").content.decode()
+        stage.deliver(acme, 200)
+        stage.deliver(acme, 200)
+        assert "every 2s" not in client.get("/portal/deliveries").content.decode()
+
     def test_of_an_ended_hold_asks_first(self, client: Client, acme: Merchant) -> None:
         saved(acme)
         captured = stage.captured(acme)
