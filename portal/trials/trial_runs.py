@@ -14,6 +14,7 @@ from checkout.models import Checkout
 from checkout.states import Status
 from config.lib import clock, leases, quota, wakeup
 from hosted_page.sandbox import paying
+from payments import operator_stops
 from payments.cause import Cause
 from payments.models import Merchant
 from portal.models import Trial, User
@@ -56,6 +57,8 @@ def begin(merchant: Merchant, case: Case, user: User, order: UUID | None = None)
 
     Rules trial.one, trial.bounds.
     """
+    if operator_stops.is_stopped(merchant.pk):
+        raise CannotBegin("Payments are stopped, so no case can run.")
     _check_endpoint(merchant, case)
     quota.lock(f"trials:{merchant.pk}")
     now = clock.now()

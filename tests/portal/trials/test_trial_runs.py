@@ -4,6 +4,7 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from checkout.models import Checkout
+from payments import operator_stops
 from payments.models import Merchant
 from portal.models import Trial
 from portal.trials import sandbox_actions, trial_runs, verdicts
@@ -31,6 +32,14 @@ class TestBegin:
         factories.subscribe(acme, url=stage.URL, event_types=["checkout.voided"])
         with pytest.raises(NoEndpoint, match=r"does not get checkout\.authorized"):
             trial_runs.begin(acme, CASES["twice"], owner)
+
+    @pytest.mark.rule("trial.bounds")
+    def test_is_refused_while_payments_are_stopped(self, acme: Merchant) -> None:
+        stage.saved(acme)
+        operator_stops.suspend(acme, reason="test")
+        with pytest.raises(CannotBegin, match="Payments are stopped, so no case can run"):
+            trial_runs.begin(acme, CASES["twice"], stage.person(acme, "owner").user)
+        assert not Trial.objects.exists()
 
     @pytest.mark.rule("trial.one")
     def test_starts_each_case_once_at_a_time(self, acme: Merchant) -> None:
