@@ -1,18 +1,15 @@
-"""The admin of payments: merchants, operators' stops, payments, operations, the ledger, disputes."""
+"""The admin of payments: payments, operations, the ledger, disputes."""
 
 from typing import Any
 
-from django.conf import settings
-from django.contrib import admin, messages
-from django.db import models
-from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+from django.contrib import admin
+from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils.module_loading import import_string
-from django.utils.text import capfirst
 
-from config.lib.admin import columns, confirmation, lists
-from config.lib.admin.readonly import ChangesForm, OperatorAdmin, ReadOnlyAdmin
-from payments import money, operator_stops
+from config.lib.admin import columns
+from config.lib.admin.readonly import ReadOnlyAdmin
+from payments import money
+from payments.merchants import admin as merchants_admin
 from payments.models import (
     BalanceEntry,
     DatabaseMark,
@@ -31,150 +28,9 @@ from payments.models import (
     Switch,
 )
 from payments.money_columns import MoneyAdmin
-from payments.settings_form import SettingsForm
 
-SUSPEND = confirmation.Question(
-    title="Suspend merchants",
-    text="Within five seconds, they can no longer create orders, be paid or capture. Holds lapse and are released."
-    " Reads, cancels and refunds still work, and operations in doubt are finished.",
-    label="Reason",
-    button="Yes, suspend",
-    one="Suspend {}?",
-    of_one=lambda merchant: {
-        "text": f"Within five seconds, {merchant} can no longer create orders, be paid or capture. Holds lapse and are"
-        " released. Reads, cancels and refunds still work, and operations in doubt are finished.",
-        "button": "Yes, suspend it",
-    },
-)
-RESUME = confirmation.Question(
-    title="Resume merchants",
-    text="Within five seconds, they can create orders, be paid and capture again, unless all merchants are suspended.",
-    label="Reason",
-    button="Yes, resume",
-    one="Resume {}?",
-    of_one=lambda merchant: {
-        "text": f"Within five seconds, {merchant} can create orders, be paid and capture again, unless all merchants"
-        " are suspended.",
-        "button": "Yes, resume it",
-    },
-)
-SUSPENSION = lists.state_filter({"open": Q(is_suspended=False), "suspended": Q(is_suspended=True)})
-
-
-class MerchantForm(ChangesForm, SettingsForm):
-    """The settings that an operator may change, with the same checks as in the merchant's portal.
-
-    Rule operator.settings.
-    """
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        for name, field in self.fields.items():
-            column: Any = Merchant._meta.get_field(name)
-            field.label, field.help_text = capfirst(column.verbose_name), column.help_text
-
-
-def _stops_of_row() -> QuerySet[Switch]:
-    """Return a subquery for the active stops of the merchant in the outer query's row."""
-    return Switch.objects.filter(merchant=OuterRef("pk"), is_stopped=True)
-
-
-@admin.register(Merchant)
-class MerchantAdmin(OperatorAdmin):
-    """Merchants. They are suspended and never deleted, so that the history of their money stays."""
-
-    form = MerchantForm
-    actions = ("suspend", "resume")
-    listed_as = "Suspended first, then by name"
-    searched_by = "Name or uuid"
-    search_help_text = "Enter any part of the name or uuid."
-    is_small = True
-    list_display = ("name", "id", "country", "created_at")
-    list_filter = (SUSPENSION, "country", "opt_in_enabled")
-    search_fields = ("name", "id")
-    readonly_fields = ("id", "created_at")
-    formfield_overrides = {models.URLField: {"assume_scheme": "https"}}
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        stopped = _stops_of_row()
-        rows: QuerySet[Any] = (
-            super()
-            .get_queryset(request)
-            .annotate(
-                is_suspended=Exists(stopped),
-                stop_reason=Subquery(stopped.values("reason")[:1]),
-                are_all_stopped=Exists(Switch.objects.filter(merchant=None, is_stopped=True)),
-            )
-        )
-        return rows
-
-    def get_ordering(self, request: HttpRequest) -> Any:
-        """Return the order: suspended merchants first, then by name."""
-        return (Exists(_stops_of_row()).desc(), "name", "pk")
-
-    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        own = {"id", "brand_version", "logo_version", "logo_width"}
-        return ["id", *(field.name for field in self.opts.fields if field.name not in own)]
-
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Return the read-only fields. Only superusers may change a merchant's account at the provider."""
-        is_superuser = getattr(request.user, "is_superuser", False)
-        return self.readonly_fields if is_superuser else (*self.readonly_fields, "provider_account")
-
-    def offers(self, action: str, row: Any) -> bool:
-        return action == ("resume" if row.is_suspended else "suspend")
-
-    def save_model(self, request: HttpRequest, obj: Merchant, form: Any, change: bool) -> None:
-        """Save the merchant. If the colour changes, the merchant's style sheet gets a new address."""
-        if change and "brand_colour" in form.changed_data:
-            obj.brand_version += 1
-        super().save_model(request, obj, form, change)
-        if change and form.changed_data:
-            import_string(settings.OPERATORS_RECORDED_BY)(request, obj, form.changed_data)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_suspend_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm("payments.change_switch")
-
-    @admin.action(description="Suspend", permissions=["suspend"])
-    @confirmation.requires_confirmation(SUSPEND)
-    def suspend(self, request: HttpRequest, rows: QuerySet[Merchant], reason: str) -> None:
-        for merchant in rows:
-            switch = operator_stops.suspend(merchant, reason=reason)
-            self._show_result(request, merchant, switch, f"Suspended: {reason}", "was suspended already.")
-
-    @admin.action(description="Resume", permissions=["suspend"])
-    @confirmation.requires_confirmation(RESUME)
-    def resume(self, request: HttpRequest, rows: QuerySet[Merchant], reason: str) -> None:
-        for merchant in rows:
-            switch = operator_stops.resume(merchant, reason=reason)
-            self._show_result(request, merchant, switch, f"Resumed: {reason}", "was not suspended.")
-
-    def _show_result(
-        self, request: HttpRequest, merchant: Merchant, switch: Switch | None, done: str, otherwise: str
-    ) -> None:
-        if switch is None:
-            self.message_user(request, f"{merchant} {otherwise}", messages.WARNING)
-            return
-        self.log_change(request, merchant, done)
-        self.log_change(request, switch, done)
-        self.message_user(request, f"{merchant} is {'suspended' if switch.is_stopped else 'open again'}.")
-
-
-@admin.register(Switch)
-class SwitchAdmin(OperatorAdmin):
-    """Operators' stops of merchants. Django's admin log records each change."""
-
-    is_small = True
-    list_display = ("__str__", "is_stopped", "merchant", "reason", "changed_at")
-    list_filter = ("is_stopped",)
-    search_fields = ("merchant__name", "reason")
-    autocomplete_fields = ("merchant",)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
+admin.site.register(Merchant, merchants_admin.MerchantAdmin)
+admin.site.register(Switch, merchants_admin.SwitchAdmin)
 
 
 @admin.register(Payment)

@@ -9,6 +9,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Min, Q
 
+from config.lib import quota
 from config.lib.process.cached_reads import CachedRead
 from payments import restore_guard
 from payments.models import Merchant, Switch
@@ -59,22 +60,25 @@ def stopped_since(merchant_uuid: UUID) -> datetime | None:
     return found
 
 
-def suspend(merchant: Merchant, *, reason: str) -> Switch | None:
-    """Stop a merchant's new business. Return the switch, or None if the merchant was already stopped."""
+def suspend(merchant: Merchant | None, *, reason: str) -> Switch | None:
+    """Stop the new business of a merchant, or of all merchants if `merchant` is None.
+
+    Return the switch, or None if the switch was already set.
+    """
     return _set_switch(merchant, is_stopped=True, reason=reason)
 
 
-def resume(merchant: Merchant, *, reason: str) -> Switch | None:
-    """Lift a merchant's stop. Return the switch, or None if the merchant was not stopped.
+def resume(merchant: Merchant | None, *, reason: str) -> Switch | None:
+    """Lift the stop of a merchant, or the stop of all merchants if `merchant` is None.
 
-    A stop of all merchants stays in force.
+    Each of the two stops stays in force without the other. Return the switch, or None if it was not set.
     """
     return _set_switch(merchant, is_stopped=False, reason=reason)
 
 
-def _set_switch(merchant: Merchant, *, is_stopped: bool, reason: str) -> Switch | None:
+def _set_switch(merchant: Merchant | None, *, is_stopped: bool, reason: str) -> Switch | None:
     with transaction.atomic(durable=True):
-        Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
+        quota.lock("switches")
         switch = Switch.objects.filter(merchant=merchant).first() or Switch(
             merchant=merchant, is_stopped=False
         )

@@ -54,6 +54,8 @@ ACTIONS: dict[str, str] = {
     "deliveries_resent": "Sent deliveries again",
     "settings_changed": "Changed the settings",
     "opt_in_wording_written": "Wrote a new opt-in wording",
+    "payments_stopped": "Stopped payments",
+    "payments_resumed": "Resumed payments",
     "exported": "Exported a file",
     "logged_in": "Logged in",
     "password_changed": "Changed their password",

@@ -24,6 +24,14 @@ def record_settings(request: HttpRequest, merchant: Merchant, changed: list[str]
     audit.record_operator_action(request, merchant, "settings_changed", fields=changed)
 
 
+def record_stop(request: HttpRequest, merchant: Merchant, *, is_stopped: bool) -> None:
+    """Record that an operator stopped a merchant's payments, or let them work again.
+
+    `trouble_mails` informs the owners.
+    """
+    audit.record_operator_action(request, merchant, "payments_stopped" if is_stopped else "payments_resumed")
+
+
 def record_role(request: HttpRequest, membership: Membership, *, before: str) -> None:
     """Record that an operator gave a person a role. `before` is the previous role, or "" for a new person.
 

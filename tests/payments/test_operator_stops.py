@@ -6,7 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.contrib.admin.models import ADDITION, CHANGE, LogEntry
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission
 from django.test import Client
 
 from checkout import captures, tasks
@@ -15,8 +16,10 @@ from config.lib.process import cached_reads
 from payments import operator_stops
 from payments.models import Merchant, Operation, Switch
 from payments.providers.sandbox import fault_injection
+from portal.models import AuditEntry, User
 from tests import factories
 from tests.conftest import Api
+from tests.portal import people
 from tests.refusals import nothing_moves, refused
 
 pytestmark = pytest.mark.django_db
@@ -155,27 +158,53 @@ class TestWhenItIsEffective:
 
 
 class TestTheAdmin:
-    def test_keeps_who_changed_a_switch_and_what(self, operator: Client, api: Api, acme: Merchant) -> None:
-        path = "/admin/payments/switch"
-        form = {"merchant": str(acme.pk), "reason": "Fraud", "is_stopped": "on"}
-        assert operator.post(f"{path}/add/", form).status_code == 302
+    ADD = "/admin/payments/switch/add/"
+
+    @pytest.mark.rule("operator.stop")
+    def test_stops_all_merchants_only_after_a_confirmation(
+        self, operator: Client, api: Api, acme: Merchant
+    ) -> None:
+        for asked in (
+            operator.get(self.ADD),
+            operator.post(self.ADD, {"is_stopped": "on", "reason": "Fraud"}),
+        ):
+            page = asked.content.decode()
+            assert "<h1>Stop all merchants?</h1>" in page and "no merchant can create orders" in page
+            assert not Switch.objects.exists()
+        done = operator.post(self.ADD, {"confirmed": "1", "words": "Fraud"}, follow=True).content.decode()
+        assert "All merchants are stopped." in done and "Stop all merchants\n  </a>" in done
+        refused(api.post("checkouts", factories.order()), 503, "service_unavailable")
         switch = Switch.objects.get()
-        operator_stops.reread_stops()
-        refused(api.post("checkouts", factories.order()), 403, "merchant_suspended")
-        form.pop("is_stopped")
-        assert operator.post(f"{path}/{switch.pk}/change/", form | {"reason": "Clear"}).status_code == 302
-        operator_stops.reread_stops()
+        again = operator.post(self.ADD, {"confirmed": "1", "words": "Again"}, follow=True).content.decode()
+        assert "All merchants were stopped already." in again
+        lift = {"action": "lift", "_selected_action": str(switch.pk)}
+        asked = operator.post("/admin/payments/switch/", lift)
+        assert "<h1>Lift these stops?</h1>" in asked.content.decode()
+        operator.post("/admin/payments/switch/", lift | {"confirmed": "1", "words": "Clear"})
         assert api.post("checkouts", factories.order()).status_code == 201
-        kept = LogEntry.objects.order_by("id")
-        assert [(entry.action_flag, entry.object_id) for entry in kept] == [
-            (ADDITION, str(switch.pk)),
-            (CHANGE, str(switch.pk)),
-        ]
+        kept = LogEntry.objects.filter(object_id=str(switch.pk)).order_by("id")
+        assert [entry.change_message for entry in kept] == ["Suspended: Fraud", "Resumed: Clear"]
         assert {str(entry.user) for entry in kept} == {"operator@example.com"}
-        assert "Is stopped" in kept[1].change_message or "is_stopped" in kept[1].change_message
+
+    def test_lifts_the_stop_of_one_merchant(self, operator: Client, api: Api, acme: Merchant) -> None:
+        switch = operator_stops.suspend(acme, reason="Fraud")
+        assert switch is not None
+        page = operator.get(f"/admin/payments/switch/{switch.pk}/change/").content.decode()
+        assert ">Lift the stop</button>" in page and 'name="is_stopped"' not in page
+        chosen = {"action": "lift", "_selected_action": str(switch.pk), "confirmed": "1", "words": "Clear"}
+        operator.post("/admin/payments/switch/", chosen)
+        assert api.post("checkouts", factories.order()).status_code == 201
+        assert AuditEntry.objects.get().action == "payments_resumed"
+
+    def test_refuses_operators_without_the_permission(self, client: Client, acme: Merchant) -> None:
+        person = User.objects.create_user("looker@example.com", is_staff=True)
+        person.user_permissions.set(Permission.objects.filter(codename="view_switch"))
+        people.operate(client, person)
+        assert client.get(self.ADD).status_code == 403
+        assert client.post(self.ADD, {"confirmed": "1", "words": "x"}).status_code == 403
+        assert not Switch.objects.exists()
 
     def test_requires_a_login_to_set_a_switch(self, acme: Merchant) -> None:
-        form = {"merchant": "", "reason": "Mischief", "is_stopped": "on"}
-        answer = Client().post("/admin/payments/switch/add/", form)
+        answer = Client().post(self.ADD, {"confirmed": "1", "words": "Mischief"})
         assert answer.status_code == 302 and "login" in answer["Location"]
         assert not Switch.objects.exists()

@@ -141,6 +141,17 @@ class TestChange:
         assert entries(acme) == [("second_factor_deleted", "Our support")]
         assert (["dev@acme.example"], "A second factor was removed") in mailed()
 
+    def test_of_a_stop_is_in_the_merchants_audit_log(
+        self, operator: Client, acme: Merchant, owner: Membership
+    ) -> None:
+        for action in ("suspend", "resume"):
+            chosen = {"action": action, "_selected_action": str(acme.pk), "confirmed": "1", "words": "Fraud?"}
+            operator.post("/admin/payments/merchant/", chosen)
+        assert entries(acme) == [("payments_stopped", "Our support"), ("payments_resumed", "Our support")]
+        page = stage.browser(owner).get("/portal/audit").content.decode()
+        assert "Stopped payments" in page and "Resumed payments" in page
+        assert "Fraud?" not in page, "the reason is a note for operators"
+
     def test_of_a_merchants_settings_is_recorded_and_mailed(
         self, operator: Client, acme: Merchant, owner: Membership
     ) -> None:

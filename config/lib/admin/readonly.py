@@ -63,6 +63,7 @@ class OperatorAdmin(admin.ModelAdmin):
     view_on_site = False  # no row has a page outside the admin, even if a library's model says so
 
     searched_by = ""  # the label of the search field, if it needs one
+    adds_by = ""  # the label of the button that adds a row, if it needs one
     listed_as = "Newest first"  # the list's order
     is_small = False  # the table has so few rows that a search or a filter may read them all
     secret: tuple[str, ...] = ()

@@ -50,7 +50,7 @@ class TestEveryChange:
             "/admin/payments/discrepancy/": chosen("close", Discrepancy.objects.get().pk, **confirmed),
             "/admin/webhooks/subscription/": chosen("resend_parked", subscription.pk),
             f"{MERCHANTS}{acme.pk}/change/": {"name": "Another"},
-            "/admin/payments/switch/add/": {"is_stopped": "on", "reason": "x"},
+            "/admin/payments/switch/add/": confirmed,
             f"/admin/portal/user/{olga.pk}/delete/": {"post": "yes"},
             "/admin/operations/run": {"pump": "checkout.tasks.expire_due"},
         }

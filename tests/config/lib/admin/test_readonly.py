@@ -31,7 +31,6 @@ class TestAdmin:
         }
         assert writable == {
             "MerchantAdmin",
-            "SwitchAdmin",
             "UserAdmin",
             "MembershipAdmin",
             "GroupAdmin",

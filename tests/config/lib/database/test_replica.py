@@ -207,9 +207,7 @@ class TestOwnWrites:
         people.operate(client)
         standby.catch_up()
         standby.pause()
-        switched = client.post(
-            "/admin/payments/switch/add/", {"merchant": str(acme.pk), "is_stopped": "on", "reason": "Fraud?"}
-        )
+        switched = client.post("/admin/payments/switch/add/", {"confirmed": "1", "words": "Fraud?"})
         assert switched.status_code == 302
         with counted() as by:
             assert "Fraud?" in client.get("/admin/operations/").content.decode()

@@ -1,0 +1,1 @@
+"""The formats of dates and times where a page names none, such as in the operators' admin."""

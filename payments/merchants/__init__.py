@@ -1,0 +1,1 @@
+"""The admin pages of merchants and of operators' stops."""

@@ -1,0 +1,238 @@
+"""The admin of merchants, of their stops, and of the stop of all merchants.
+
+Rules operator.stop, operator.settings, operator.recorded.
+"""
+
+from importlib import import_module
+from typing import Any
+
+from django.conf import settings
+from django.contrib import admin, messages
+from django.contrib.admin.models import LogEntry
+from django.core.exceptions import PermissionDenied
+from django.db import models
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.text import capfirst
+
+from config.lib.admin import columns, confirmation, lists
+from config.lib.admin.readonly import ChangesForm, OperatorAdmin, ReadOnlyAdmin
+from payments import operator_stops
+from payments.models import Merchant, Switch
+from payments.settings_form import SettingsForm
+
+SUSPEND = confirmation.Question(
+    title="Suspend merchants",
+    text="Within five seconds, they can no longer create orders, be paid or capture. Holds lapse and are released."
+    " Reads, cancels and refunds still work, and operations in doubt are finished.",
+    label="Reason",
+    button="Yes, suspend",
+    one="Suspend {}?",
+    of_one=lambda merchant: {
+        "text": f"Within five seconds, {merchant} can no longer create orders, be paid or capture. Holds lapse and are"
+        " released. Reads, cancels and refunds still work, and operations in doubt are finished.",
+        "button": "Yes, suspend it",
+    },
+)
+RESUME = confirmation.Question(
+    title="Resume merchants",
+    text="Within five seconds, they can create orders, be paid and capture again, unless all merchants are suspended.",
+    label="Reason",
+    button="Yes, resume",
+    one="Resume {}?",
+    of_one=lambda merchant: {
+        "text": f"Within five seconds, {merchant} can create orders, be paid and capture again, unless all merchants"
+        " are suspended.",
+        "button": "Yes, resume it",
+    },
+)
+STOP_ALL = confirmation.Question(
+    title="Stop all merchants",
+    text="Within five seconds, no merchant can create orders, be paid or capture. Holds lapse and are released."
+    " Reads, cancels and refunds still work, and operations in doubt are finished.",
+    label="Reason",
+    button="Yes, stop all merchants",
+)
+LIFT = confirmation.Question(
+    title="Lift these stops",
+    text="Within five seconds, these merchants can create orders, be paid and capture again, unless another stop"
+    " still applies to them.",
+    label="Reason",
+    button="Yes, lift the stops",
+)
+SUSPENSION = lists.state_filter({"open": Q(is_suspended=False), "suspended": Q(is_suspended=True)})
+
+
+def _recorder() -> Any:
+    """Return the module of a higher layer that records operators' changes in the merchant's audit log."""
+    return import_module(settings.OPERATORS_RECORDED_BY)
+
+
+class MerchantForm(ChangesForm, SettingsForm):
+    """The settings that an operator may change, with the same checks as in the merchant's portal.
+
+    Rule operator.settings.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name, field in self.fields.items():
+            column: Any = Merchant._meta.get_field(name)
+            field.label, field.help_text = capfirst(column.verbose_name), column.help_text
+
+
+def _stops_of_row() -> QuerySet[Switch]:
+    """Return a subquery for the active stops of the merchant in the outer query's row."""
+    return Switch.objects.filter(merchant=OuterRef("pk"), is_stopped=True)
+
+
+def _stop_in_words(switch: Switch) -> str:
+    """Return a sentence about a stop: who or all, since when, by whom and why."""
+    logged = LogEntry.objects.filter(object_id=str(switch.pk)).order_by("-action_time").first()
+    who = "Suspended" if switch.merchant_id else "All merchants are suspended"
+    by = f" by {logged.user}" if logged else ""
+    since = columns.time_column("changed_at", "")(switch)
+    return f"{who} since {since}{by}: {switch.reason}."
+
+
+class MerchantAdmin(OperatorAdmin):
+    """Merchants. They are suspended and never deleted, so that the history of their money stays."""
+
+    form = MerchantForm
+    actions = ("suspend", "resume")
+    listed_as = "Suspended first, then by name"
+    searched_by = "Name or uuid"
+    search_help_text = "Enter any part of the name or uuid."
+    is_small = True
+    list_display = ("name", "id", "country", "created_at")
+    list_filter = (SUSPENSION, "country", "opt_in_enabled")
+    search_fields = ("name", "id")
+    readonly_fields = ("state", "id", "created_at")
+    formfield_overrides = {models.URLField: {"assume_scheme": "https"}}
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        stopped = _stops_of_row()
+        rows: QuerySet[Any] = (
+            super()
+            .get_queryset(request)
+            .annotate(
+                is_suspended=Exists(stopped),
+                stop_reason=Subquery(stopped.values("reason")[:1]),
+                are_all_stopped=Exists(Switch.objects.filter(merchant=None, is_stopped=True)),
+            )
+        )
+        return rows
+
+    def get_ordering(self, request: HttpRequest) -> Any:
+        """Return the order: suspended merchants first, then by name."""
+        return (Exists(_stops_of_row()).desc(), "name", "pk")
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Return the fields. A merchant that is not saved yet has no state, id or time."""
+        own = {"id", "created_at", "brand_version", "logo_version", "logo_width"}
+        changed = [field.name for field in self.opts.fields if field.name not in own]
+        return ["state", "id", *changed, "created_at"] if obj else changed
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Return the read-only fields. Only superusers may change a merchant's account at the provider."""
+        is_superuser = getattr(request.user, "is_superuser", False)
+        return self.readonly_fields if is_superuser else (*self.readonly_fields, "provider_account")
+
+    @admin.display(description="state")
+    def state(self, merchant: Merchant) -> str:
+        """Return whether the merchant is open or, for each stop, since when, by whom and why it is suspended."""
+        stops = Switch.objects.filter(Q(merchant=merchant) | Q(merchant=None), is_stopped=True)
+        return " ".join(map(_stop_in_words, stops.order_by("changed_at"))) or "Open"
+
+    def offers(self, action: str, row: Any) -> bool:
+        return action == ("resume" if row.is_suspended else "suspend")
+
+    def save_model(self, request: HttpRequest, obj: Merchant, form: Any, change: bool) -> None:
+        """Save the merchant. If the colour changes, the merchant's style sheet gets a new address."""
+        if change and "brand_colour" in form.changed_data:
+            obj.brand_version += 1
+        super().save_model(request, obj, form, change)
+        if change and form.changed_data:
+            _recorder().record_settings(request, obj, form.changed_data)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_suspend_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("payments.change_switch")
+
+    @admin.action(description="Suspend", permissions=["suspend"])
+    @confirmation.requires_confirmation(SUSPEND)
+    def suspend(self, request: HttpRequest, rows: QuerySet[Merchant], reason: str) -> None:
+        for merchant in rows:
+            switch = operator_stops.suspend(merchant, reason=reason)
+            record_switch(self, request, switch, reason)
+            self._show_result(request, merchant, switch, "was suspended already.")
+
+    @admin.action(description="Resume", permissions=["suspend"])
+    @confirmation.requires_confirmation(RESUME)
+    def resume(self, request: HttpRequest, rows: QuerySet[Merchant], reason: str) -> None:
+        for merchant in rows:
+            switch = operator_stops.resume(merchant, reason=reason)
+            record_switch(self, request, switch, reason)
+            self._show_result(request, merchant, switch, "was not suspended.")
+
+    def _show_result(
+        self, request: HttpRequest, merchant: Merchant, switch: Switch | None, otherwise: str
+    ) -> None:
+        if switch is None:
+            self.message_user(request, f"{merchant} {otherwise}", messages.WARNING)
+            return
+        self.message_user(request, f"{merchant} is {'suspended' if switch.is_stopped else 'open again'}.")
+
+
+def record_switch(shown: OperatorAdmin, request: HttpRequest, switch: Switch | None, reason: str) -> None:
+    """Record a changed switch in the admin's log, and in the audit log of its merchant. None is not recorded."""
+    if switch is None:
+        return
+    done = f"{'Suspended' if switch.is_stopped else 'Resumed'}: {reason}"
+    shown.log_change(request, switch, done)
+    if switch.merchant is not None:
+        shown.log_change(request, switch.merchant, done)
+        _recorder().record_stop(request, switch.merchant, is_stopped=switch.is_stopped)
+
+
+class SwitchAdmin(ReadOnlyAdmin):
+    """Operators' stops. A merchant is stopped on its own page, and all merchants only by `add_view`."""
+
+    is_small = True
+    adds_by = "Stop all merchants"
+    actions = ("lift",)
+    list_display = ("__str__", "merchant", "reason", "changed_at")
+    list_filter = (lists.state_filter({"stopped": Q(is_stopped=True), "open": Q(is_stopped=False)}),)
+    search_fields = ("merchant__name", "reason")
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("payments.change_switch")
+
+    has_lift_permission = has_add_permission
+
+    def offers(self, action: str, row: Switch) -> bool:
+        return row.is_stopped
+
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+        """Ask whether to stop all merchants, and stop them once the operator has confirmed."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        asked = self._stop_all(request, Switch.objects.none())
+        return asked or HttpResponseRedirect(columns.list_address("payments.switch"))
+
+    @confirmation.requires_confirmation(STOP_ALL)
+    def _stop_all(self, request: HttpRequest, rows: QuerySet[Switch], reason: str) -> None:
+        switch = operator_stops.suspend(None, reason=reason)
+        record_switch(self, request, switch, reason)
+        done = "All merchants are stopped." if switch else "All merchants were stopped already."
+        self.message_user(request, done, messages.SUCCESS if switch else messages.WARNING)
+
+    @admin.action(description="Lift the stop", permissions=["lift"])
+    @confirmation.requires_confirmation(LIFT)
+    def lift(self, request: HttpRequest, rows: QuerySet[Switch], reason: str) -> None:
+        for row in rows:
+            switch = operator_stops.resume(row.merchant, reason=reason)
+            record_switch(self, request, switch, reason)
+            self.message_user(request, f"{row.merchant or 'All merchants'}: the stop is lifted.")
