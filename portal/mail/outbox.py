@@ -42,6 +42,7 @@ SUBJECTS = {
     "refund_failed": "{merchant}: a refund failed",
     "holds_lost": "{merchant}: holds lapsed before a capture",
     "suspended": "{merchant}: payments are stopped",
+    "resumed": "{merchant}: payments work again",
     "dispute_opened": "{merchant}: a customer disputes {amount}",
     "dispute_decided": "{merchant}: the dispute over {amount} is {status}",
 }
@@ -194,8 +195,8 @@ def _mail_context(email: OutboundEmail, merchant: Merchant) -> dict[str, Any]:
         if count := DAILY[email.kind](merchant).count():
             return {"count": count}
         raise NoLongerNeeded
-    if email.kind == "suspended":
-        if not operator_stops.is_stopped(merchant.pk):
+    if email.kind in ("suspended", "resumed"):
+        if operator_stops.is_stopped(merchant.pk) != (email.kind == "suspended"):
             raise NoLongerNeeded
         return {"since": datetime.fromisoformat(email.facts["since"])}
     if email.kind in ("dispute_opened", "dispute_decided"):

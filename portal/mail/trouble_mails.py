@@ -1,5 +1,5 @@
 """Mails to owners about problems: failing endpoints, parked deliveries, failed refunds, lost holds, disputes,
-suspensions.
+stops of payments.
 
 Rule portal.mails.
 """
@@ -31,7 +31,7 @@ def queue_trouble_mails(now: datetime) -> None:
     _queue_failed_refunds(now)
     _queue_lost_holds(now)
     _queue_dispute_mails(now)
-    _queue_suspensions(now)
+    _queue_stops(now)
 
 
 def _queue_failing_endpoints(now: datetime) -> None:
@@ -115,10 +115,18 @@ def _queue_dispute_mails(now: datetime) -> None:
         outbox.queue_once(dispute.payment.merchant, "dispute_decided", key=key)
 
 
-def _queue_suspensions(now: datetime) -> None:
-    """Queue a mail to each merchant that an operator has suspended."""
-    stops = Switch.objects.filter(is_stopped=True, merchant__isnull=False, changed_at__gte=now - LOOK_BACK)
-    for switch in stops.select_related("merchant"):
-        if switch.merchant is not None:
-            since = clock.iso(switch.changed_at)
-            outbox.queue_once(switch.merchant, "suspended", key=f"{switch.pk}:{since}", since=since)
+def _queue_stops(now: datetime) -> None:
+    """Queue a mail to each merchant that an operator has suspended, or has resumed after such a mail."""
+    changed = Switch.objects.filter(merchant__isnull=False, changed_at__gte=now - LOOK_BACK)
+    for switch in changed.select_related("merchant"):
+        merchant, since = switch.merchant, clock.iso(switch.changed_at)
+        if merchant is not None and (switch.is_stopped or _was_told_of_stop(merchant)):
+            kind = "suspended" if switch.is_stopped else "resumed"
+            outbox.queue_once(merchant, kind, key=f"{switch.pk}:{since}", since=since)
+
+
+def _was_told_of_stop(merchant: Merchant) -> bool:
+    """Return whether the latest mail about a stop, or the end of one, says that payments are stopped."""
+    sent = OutboundEmail.objects.filter(merchant=merchant, kind__in=("suspended", "resumed"))
+    latest = sent.filter(sent_at__isnull=False).order_by("-sent_at").first()
+    return latest is not None and latest.kind == "suspended"

@@ -216,7 +216,20 @@ def test_reports_a_suspension_while_it_lasts(owner: Membership) -> None:
     assert "payments are stopped" in sent.subject and "have been stopped since" in sent.body
     assert look_and_send() == []
     operator_stops.resume(owner.merchant, reason="test")
+    (sent,) = look_and_send()
+    assert "payments work again" in sent.subject and "have worked again since" in sent.body
     operator_stops.suspend(owner.merchant, reason="again")
     trouble_mails.queue_trouble_mails(clock.now())
     operator_stops.resume(owner.merchant, reason="test")
     assert look_and_send() == [], "it is over before the mail is sent"
+
+
+def test_does_not_report_that_payments_work_while_all_are_stopped(owner: Membership) -> None:
+    operator_stops.suspend(owner.merchant, reason="test")
+    assert len(look_and_send()) == 1
+    operator_stops.suspend(None, reason="test")
+    operator_stops.resume(owner.merchant, reason="test")
+    assert look_and_send() == []
+    operator_stops.resume(None, reason="test")
+    (sent,) = look_and_send()
+    assert "payments work again" in sent.subject
