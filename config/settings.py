@@ -394,7 +394,7 @@ SANDBOX_PORTAL_URL = env.optional("SANDBOX_PORTAL_URL")
 
 OAUTH2_PROVIDER_APPLICATION_MODEL = "portal.ApiClient"
 KEYS_RECORDED_BY = "portal.audit.record_key_action"  # this function records what an API key has changed
-OPERATORS_RECORDED_BY = "portal.operator_changes"  # the module that records operators' changes to a merchant
+OPERATORS_RECORDED_BY = "portal.operator_changes"  # the module for operators' changes to a merchant
 # This function decides whether personal data may be sent to an endpoint that an API key has set.
 KEYS_APPROVED_BY = "portal.keys.may_approve_endpoint"
 SCOPES = {

@@ -30,7 +30,7 @@ def facts_in_words(entry: AuditEntry) -> str:
 
 
 def _role_words(facts: Facts) -> str:
-    return Role(facts["role"]).label.lower()
+    return Role(facts["role"]).in_words
 
 
 def _endpoint_words(facts: Facts) -> str:

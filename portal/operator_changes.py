@@ -1,19 +1,20 @@
-"""Records operators' changes to a merchant and its people in the merchant's audit log, and mails about them.
+"""Operators' changes to a merchant and its people: recorded in the merchant's audit log, and reported by mail.
 
 Rule operator.recorded.
 """
 
-from typing import Any
+from typing import Any, cast
 
 from allauth.mfa.models import Authenticator
 from django.conf import settings
 from django.core.mail import EmailMessage
+from django.db import transaction
 from django.http import HttpRequest
 
 from payments.models import Merchant
 from portal import audit, lost_rights, team
 from portal.mail import outbox
-from portal.models import Membership, User
+from portal.models import Membership, Role, User
 
 EMAIL_CHANGED = "email_changed_by_operator"
 FACTOR_REMOVED = "factor_removed_by_operator"
@@ -30,6 +31,18 @@ def record_stop(request: HttpRequest, merchant: Merchant, *, is_stopped: bool) -
     `trouble_mails` informs the owners.
     """
     audit.record_operator_action(request, merchant, "payments_stopped" if is_stopped else "payments_resumed")
+
+
+def invite_owner(request: HttpRequest, merchant: Merchant, email: str) -> str:
+    """Invite an owner of a merchant, and record it. Return why this is refused, or "" if it is done."""
+    try:
+        with transaction.atomic(durable=True):
+            team.invite_owner(merchant, email, operator=cast("User", request.user))
+            facts = {"email": email, "role": Role.OWNER}
+            audit.record_operator_action(request, merchant, "person_invited", **facts)
+    except team.TeamRefused as refused:
+        return str(refused)
+    return ""
 
 
 def record_role(request: HttpRequest, membership: Membership, *, before: str) -> None:

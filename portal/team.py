@@ -31,23 +31,33 @@ class TeamRefused(Exception):
 
 def invite(by: Membership, email: str, role: Role) -> Invitation:
     """Create an invitation and queue its mail. Raises TeamRefused, NotAllowed."""
-    token = secrets.token_urlsafe(32)
     with transaction.atomic(savepoint=True):
         merchant = _lock_merchant(by.merchant)
         access.recheck(by, "change_team")
         _check_owner(by, role)
-        _check_open_invitations(merchant, email)
-        _check_daily_limits(merchant, email)
-        invitation = Invitation.objects.create(
-            merchant=merchant,
-            email=email,
-            role=role,
-            token_digest=crypto.digest(token),
-            invited_by=by.user,
-            expires_at=clock.now() + LIFETIME,
-        )
-        sealed = crypto.encrypt(reverse("portal_join", args=[token]))
-        outbox.queue_once(merchant, "invitation", key=str(invitation.pk), link=sealed)
+        return _create_invitation(merchant, email, role, by.user)
+
+
+def invite_owner(merchant: Merchant, email: str, *, operator: User) -> Invitation:
+    """Create an operator's invitation of an owner, and queue its mail. Raises TeamRefused."""
+    with transaction.atomic(savepoint=True):
+        return _create_invitation(_lock_merchant(merchant), email, Role.OWNER, operator)
+
+
+def _create_invitation(merchant: Merchant, email: str, role: Role, user: User) -> Invitation:
+    _check_open_invitations(merchant, email)
+    _check_daily_limits(merchant, email)
+    token = secrets.token_urlsafe(32)
+    invitation = Invitation.objects.create(
+        merchant=merchant,
+        email=email,
+        role=role,
+        token_digest=crypto.digest(token),
+        invited_by=user,
+        expires_at=clock.now() + LIFETIME,
+    )
+    sealed = crypto.encrypt(reverse("portal_join", args=[token]))
+    outbox.queue_once(merchant, "invitation", key=str(invitation.pk), link=sealed)
     return invitation
 
 

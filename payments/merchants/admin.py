@@ -9,7 +9,8 @@ from typing import Any
 from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.admin.models import LogEntry
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.validators import validate_email
 from django.db import models
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -60,6 +61,14 @@ LIFT = confirmation.Question(
     label="Reason",
     button="Yes, lift the stops",
 )
+INVITE = confirmation.Question(
+    title="Invite an owner",
+    text="We send an invitation to this address. The link works for seven days. An owner can change everything of the"
+    " merchant in the portal, and can invite others.",
+    label="Owner’s e-mail",
+    button="Send the invitation",
+    one="Invite an owner of {}?",
+)
 SUSPENSION = lists.state_filter({"open": Q(is_suspended=False), "suspended": Q(is_suspended=True)})
 
 
@@ -86,6 +95,14 @@ def _stops_of_row() -> QuerySet[Switch]:
     return Switch.objects.filter(merchant=OuterRef("pk"), is_stopped=True)
 
 
+def _is_email(text: str) -> bool:
+    try:
+        validate_email(text)
+    except ValidationError:
+        return False
+    return True
+
+
 def _stop_in_words(switch: Switch) -> str:
     """Return a sentence about a stop: who or all, since when, by whom and why."""
     logged = LogEntry.objects.filter(object_id=str(switch.pk)).order_by("-action_time").first()
@@ -99,7 +116,7 @@ class MerchantAdmin(OperatorAdmin):
     """Merchants. They are suspended and never deleted, so that the history of their money stays."""
 
     form = MerchantForm
-    actions = ("suspend", "resume")
+    actions = ("suspend", "resume", "invite_owner")
     listed_as = "Suspended first, then by name"
     searched_by = "Name or uuid"
     search_help_text = "Enter any part of the name or uuid."
@@ -145,7 +162,7 @@ class MerchantAdmin(OperatorAdmin):
         return " ".join(map(_stop_in_words, stops.order_by("changed_at"))) or "Open"
 
     def offers(self, action: str, row: Any) -> bool:
-        return action == ("resume" if row.is_suspended else "suspend")
+        return action in ("invite_owner", "resume" if row.is_suspended else "suspend")
 
     def save_model(self, request: HttpRequest, obj: Merchant, form: Any, change: bool) -> None:
         """Save the merchant. If the colour changes, the merchant's style sheet gets a new address."""
@@ -157,6 +174,28 @@ class MerchantAdmin(OperatorAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
+
+    def response_add(
+        self, request: HttpRequest, obj: Merchant, post_url_continue: Any = None
+    ) -> HttpResponse:
+        self.message_user(request, f"{obj} is added. Next: invite its owner.", messages.SUCCESS)
+        return HttpResponseRedirect(columns.page_address("payments.merchant", obj.pk))
+
+    def has_invite_permission(self, request: HttpRequest) -> bool:
+        """Return whether the operator may give people roles: only superusers may."""
+        return bool(getattr(request.user, "is_superuser", False))
+
+    @admin.action(description="Invite an owner", permissions=["invite"])
+    @confirmation.requires_confirmation(INVITE)
+    def invite_owner(self, request: HttpRequest, rows: QuerySet[Merchant], email: str) -> None:
+        for merchant in rows:
+            refusal = "This is not an e-mail address." if not _is_email(email) else ""
+            refusal = refusal or _recorder().invite_owner(request, merchant, email)
+            if refusal:
+                self.message_user(request, f"{merchant}: {refusal}", messages.ERROR)
+                continue
+            self.log_change(request, merchant, f"Invited {email} as an owner.")
+            self.message_user(request, f"{merchant}: {email} is invited as an owner.", messages.SUCCESS)
 
     def has_suspend_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("payments.change_switch")

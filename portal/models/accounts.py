@@ -86,6 +86,12 @@ class Role(models.TextChoices):
     SUPPORT = "support"
     VIEWER = "viewer"
 
+    @property
+    def in_words(self) -> str:
+        """The role with its article, such as "an owner"."""
+        articles = {Role.OWNER: "an ", Role.ADMIN: "an ", Role.SUPPORT: ""}
+        return f"{articles.get(self, 'a ')}{self.value}"
+
 
 class Membership(models.Model):
     """A person's membership of a merchant, with a role."""
@@ -130,6 +136,17 @@ class Invitation(models.Model):
 
     def __str__(self) -> str:
         return f"{self.email}\N{NO-BREAK SPACE}· {self.role}"
+
+    @property
+    def role_in_words(self) -> str:
+        """The offered role with its article."""
+        return Role(self.role).in_words
+
+    @property
+    def inviter(self) -> str:
+        """Who invites, for the invited person: a member of the team by their e-mail, an operator as our support."""
+        is_member = Membership.objects.filter(merchant=self.merchant_id, user=self.invited_by_id).exists()
+        return self.invited_by.email if is_member else "Our support"
 
 
 class LoginAttempt(models.Model):

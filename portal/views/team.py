@@ -132,7 +132,7 @@ def change_role(request: HttpRequest, membership: Membership, membership_uuid: U
     except team.TeamRefused as refused:
         pages.report_refusal(request, str(refused))
     else:
-        messages.success(request, f"{member.user.email} is {member.get_role_display().lower()} now.")
+        messages.success(request, f"{member.user.email} is {Role(member.role).in_words} now.")
     return redirect("portal_team")
 
 

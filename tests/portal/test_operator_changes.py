@@ -1,6 +1,7 @@
 """Operators' changes to a merchant and its people: who may make them, what is recorded, who gets a mail."""
 
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from allauth.mfa.models import Authenticator
@@ -10,7 +11,7 @@ from django.test import Client
 
 from payments.models import Merchant
 from portal import keys
-from portal.models import AuditEntry, Membership, Role, User
+from portal.models import AuditEntry, Invitation, Membership, Role, User
 from tests.portal import people, stage
 
 pytestmark = pytest.mark.django_db
@@ -59,6 +60,9 @@ class TestDelegate:
         mine = User.objects.get(email="delegate@service.example")
         form = {"user": str(mine.pk), "merchant": str(acme.pk), "role": "owner"}
         assert delegate.post("/admin/portal/membership/add/", form).status_code == 403
+        invite = {"action": "invite_owner", "_selected_action": str(acme.pk), "confirmed": "1"}
+        delegate.post("/admin/payments/merchant/", invite | {"words": "mine@evil.example"})
+        assert not Invitation.objects.exists()
         path = f"/admin/portal/membership/{owner.pk}"
         assert delegate.post(f"{path}/change/", {"role": "viewer"}).status_code == 403
         assert delegate.post(f"{path}/delete/", {"post": "yes"}).status_code == 403
@@ -88,6 +92,28 @@ class TestChange:
         assert entries(acme) == [("role_changed", "Our support")]
         assert LogEntry.objects.filter(content_type__model="membership").count() == 1
         assert mailed() == [(["lea@acme.example"], "Acme Tickets: changed a person’s role")]
+
+    def test_that_invites_the_first_owner_sends_the_teams_invitation(
+        self, operator: Client, acme: Merchant
+    ) -> None:
+        chosen = {"action": "invite_owner", "_selected_action": str(acme.pk), "confirmed": "1"}
+        merchants = "/admin/payments/merchant/"
+        page = operator.post(merchants, chosen | {"words": "mara"}, follow=True).content.decode()
+        assert "This is not an e-mail address." in page and people.mails() == []
+        page = operator.post(merchants, chosen | {"words": "mara@acme.example"}, follow=True).content.decode()
+        assert "mara@acme.example is invited as an owner." in page
+        (sent,) = people.mails()
+        assert sent.to == ["mara@acme.example"]
+        assert "Our support invites you to join Acme Tickets as an owner." in sent.body
+        assert "operator@example.com" not in sent.body and "If you did not ask" not in sent.body
+        assert entries(acme) == [("person_invited", "Our support")]
+        link = next(line for line in sent.body.splitlines() if "/join/" in line)
+        joined, path = Client(), urlsplit(link).path
+        assert "Our support invites you to join as an owner." in joined.get(path).content.decode()
+        joined.post(path, {"password": people.PASSWORD})
+        assert Membership.objects.get(merchant=acme).role == Role.OWNER
+        again = operator.post(merchants, chosen | {"words": "mara@acme.example"}, follow=True)
+        assert "in the team already" in again.content.decode()
 
     def test_to_a_lower_role_lists_the_persons_keys(
         self, operator: Client, acme: Merchant, owner: Membership

@@ -58,7 +58,7 @@ class TestInvitation:
         outbox.send_due()
         (sent,) = [sent for sent in mail.outbox if sent.to == ["dora@acme.example"]]
         assert sent.subject == "TEST · Join Your bank log in at evilcox or"
-        assert " invites you to join Your bank log in at evilcox or as viewer." in sent.body
+        assert " invites you to join Your bank log in at evilcox or as a viewer." in sent.body
 
     def test_of_a_person_with_an_account_asks_them_to_log_in(self, client: Client, rival: Merchant) -> None:
         dora = stage.person(rival, Role.OWNER, "dora@acme.example")
