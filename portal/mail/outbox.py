@@ -24,6 +24,7 @@ from config.lib.leases import Queue
 from hosted_page.sms import safe_names
 from payments import money, operator_stops
 from payments.models import Dispute, Merchant
+from portal import audit_words
 from portal.dashboard import merchant_tasks
 from portal.models import AuditEntry, Invitation, Membership, OutboundEmail, Role
 
@@ -38,9 +39,9 @@ SUBJECTS = {
     "keys_of_person": "{merchant}: API keys that {person} still knows",
     "invitation": "Join {shop}",
     "endpoint_failing": "{merchant}: your webhook endpoint has failed for an hour",
-    "deliveries_parked": "{merchant}: deliveries are parked",
+    "deliveries_parked": "{merchant}: {happened}",
     "refund_failed": "{merchant}: a refund failed",
-    "holds_lost": "{merchant}: holds lapsed before a capture",
+    "holds_lost": "{merchant}: {happened}",
     "suspended": "{merchant}: payments are stopped",
     "resumed": "{merchant}: payments work again",
     "dispute_opened": "{merchant}: a customer disputes {amount}",
@@ -50,6 +51,11 @@ SUBJECTS = {
 DAILY: dict[str, Callable[[Merchant], QuerySet[Any]]] = {
     "deliveries_parked": merchant_tasks.parked_deliveries,
     "holds_lost": merchant_tasks.lost_holds,
+}
+# For each daily kind, the subject's words about one row and about several.
+HAPPENED = {
+    "deliveries_parked": ("a delivery is parked", "deliveries are parked"),
+    "holds_lost": ("a hold lapsed before a capture", "holds lapsed before a capture"),
 }
 # For each daily kind, the condition that a row appeared after a given time. A lapsed hold appears when the
 # service records its end as a change, which can be later than its `voided_at`.
@@ -181,19 +187,14 @@ def _recipients_of(email: OutboundEmail) -> list[str]:
 def _mail_context(email: OutboundEmail, merchant: Merchant) -> dict[str, Any]:
     if email.kind == "sensitive_change":
         entry = AuditEntry.objects.select_related("user", "client").get(pk=email.facts["entry"])
-        return {
-            "entry": entry,
-            "what": email.facts["what"].lower(),
-            "words": email.facts["what"],
-            "needs_approval": entry.facts.get("is_approved") is False,
-        }
+        return _change_facts(entry, email.facts["what"])
     if email.kind == "invitation":
         invitation = Invitation.objects.select_related("invited_by").get(pk=email.key)
         link = settings.PORTAL_URL + crypto.decrypt(email.facts["link"])
         return {"invitation": invitation, "link": link, "shop": safe_names.safe_shop_name(merchant)}
     if email.kind in DAILY:
         if count := DAILY[email.kind](merchant).count():
-            return {"count": count}
+            return {"count": count, "happened": HAPPENED[email.kind][count > 1]}
         raise NoLongerNeeded
     if email.kind in ("suspended", "resumed"):
         if operator_stops.is_stopped(merchant.pk) != (email.kind == "suspended"):
@@ -203,6 +204,16 @@ def _mail_context(email: OutboundEmail, merchant: Merchant) -> dict[str, Any]:
         dispute_uuid, _, _ = email.key.partition(":")
         return _dispute_facts(Dispute.objects.select_related("payment").get(pk=dispute_uuid), email.kind)
     return dict(email.facts)
+
+
+def _change_facts(entry: AuditEntry, text: str) -> dict[str, Any]:
+    """Return the facts of a mail about a sensitive change. A text about settings names them already."""
+    return {
+        "entry": entry,
+        "what": text[:1].lower() + text[1:],
+        "facts": "" if entry.action == "settings_changed" else audit_words.facts_in_words(entry),
+        "needs_approval": entry.facts.get("is_approved") is False,
+    }
 
 
 def _dispute_facts(dispute: Dispute, kind: str) -> dict[str, Any]:

@@ -52,7 +52,8 @@ class TestChange:
             + ["rotated the signing secret"] * 2
             + ["removed the webhook endpoint"]
         )
-        assert "Key “Key”: " in mail.outbox[0].body and "revoke that key" in mail.outbox[0].body
+        assert f"Key “Key” changed the webhook endpoint: {ENDPOINT['url']}, " in mail.outbox[0].body
+        assert "revoke that key" in mail.outbox[0].body
 
     def test_shows_no_secret(self, calls: Api) -> None:
         secrets = [

@@ -91,7 +91,12 @@ class TestChange:
         assert operator.post("/admin/portal/membership/add/", form).status_code == 302
         assert entries(acme) == [("role_changed", "Our support")]
         assert LogEntry.objects.filter(content_type__model="membership").count() == 1
-        assert mailed() == [(["lea@acme.example"], "Acme Tickets: changed a person’s role")]
+        (sent,) = people.mails()
+        assert sent.to == ["lea@acme.example"] and sent.subject.endswith(
+            "Acme Tickets: changed a person’s role"
+        )
+        assert sent.body.startswith("Our support changed a person’s role: mo@acme.example is an admin.\n")
+        assert "From:" not in sent.body
 
     def test_that_invites_the_first_owner_sends_the_teams_invitation(
         self, operator: Client, acme: Merchant

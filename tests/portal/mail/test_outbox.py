@@ -105,8 +105,8 @@ class TestSending:
         outbox.send_due()
         (sent,) = mail.outbox
         assert sent.subject == "TEST · Acme Tickets: rotated the signing secret"
-        assert "lea@acme.example: Rotated the signing secret." in sent.body
-        assert "203.0.113.7" in sent.body and "req_" in sent.body and "whsec_" not in sent.body
+        assert "lea@acme.example rotated the signing secret." in sent.body
+        assert "From: 203.0.113.7" in sent.body and "req_" in sent.body and "whsec_" not in sent.body
 
     def test_is_dropped_if_its_cause_is_resolved(self, owner: Membership) -> None:
         delivery = stage.parked(owner.merchant)

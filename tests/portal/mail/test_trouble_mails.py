@@ -44,6 +44,7 @@ def test_reports_parked_deliveries_once_a_day(owner: Membership) -> None:
     stage.parked(owner.merchant)
     (sent,) = look_and_send()
     assert "1 delivery is parked" in sent.body and "/portal/deliveries?outcome=parked" in sent.body
+    assert sent.subject.endswith(": a delivery is parked")
     stage.parked(owner.merchant)
     assert look_and_send() == []
     OutboundEmail.objects.update(key="yesterday")
