@@ -224,7 +224,7 @@ def _sent_headers(delivery: Delivery, attempt: Attempt) -> list[str]:
     signed = delivery.subscription.secrets.filter(created_at__lte=attempt.started_at).filter(
         Q(expires_at=None) | Q(expires_at__gt=attempt.started_at)
     )
-    signatures = ",".join(["v1=…"] * max(1, signed.count()))
+    count = max(1, signed.count())
     return [
         "Content-Type: application/json",
         f"User-Agent: {headers.USER_AGENT}",
@@ -232,7 +232,10 @@ def _sent_headers(delivery: Delivery, attempt: Attempt) -> list[str]:
         f"X-Service-Event-Type: {delivery.event.type}",
         f"X-Service-Delivery-Attempt: {attempt.number}",
         f"X-Service-Timestamp: {at}",
-        f"X-Service-Signature: t={at},{signatures}",
+        f"X-Service-Signature: t={at},{','.join(['v1=…'] * count)}",
+        f"webhook-id: {delivery.event_id}",
+        f"webhook-timestamp: {at}",
+        f"webhook-signature: {' '.join(['v1,…'] * count)}",
     ]
 
 

@@ -14,7 +14,7 @@ from portal.models import Role
 from tests import factories
 from tests.portal import stage
 from tests.portal.stage import saved
-from webhooks import delivery, outbox, signing, subscriptions
+from webhooks import delivery, headers, outbox, signing, subscriptions
 from webhooks.models import Delivery, EventType, SigningSecret
 
 pytestmark = pytest.mark.django_db
@@ -68,10 +68,22 @@ class TestLog:
         subscriptions.rotate(acme)
         outbox.emit(acme, EventType.VOIDED, {}, at=clock.now())
         twice = stage.deliver(acme, 500)
-        for sent, signatures in ((once, "v1=…"), (twice, "v1=…,v1=…")):
+        for sent, signatures, standard in ((once, "v1=…", "v1,…"), (twice, "v1=…,v1=…", "v1,… v1,…")):
             found = Delivery.objects.select_related("event", "subscription").get(pk=sent.pk)
-            *_, signed = log.delivery_details(acme, found).request_lines
-            assert signed.partition(",")[2] == signatures
+            lines = dict(line.split(": ", 1) for line in log.delivery_details(acme, found).request_lines)
+            assert lines["X-Service-Signature"].partition(",")[2] == signatures
+            assert lines["webhook-signature"] == standard
+            assert lines["webhook-id"] == str(found.event_id)
+            assert lines["webhook-timestamp"] == lines["X-Service-Timestamp"]
+
+    def test_shows_every_header_that_was_sent(self, acme: Merchant) -> None:
+        saved(acme)
+        outbox.emit(acme, EventType.VOIDED, {}, at=clock.now())
+        (claimed,) = delivery.claim(slots=1, general_slots=1)
+        sent = headers.signed_headers(claimed, b"{}")
+        found = Delivery.objects.select_related("event", "subscription").get(pk=claimed.delivery_id)
+        shown = [line.partition(":")[0] for line in log.delivery_details(acme, found).request_lines]
+        assert shown == [name for name in sent if name != "traceparent"]
 
     def test_lists_every_planned_attempt(self, acme: Merchant) -> None:
         saved(acme)
