@@ -1,14 +1,15 @@
-"""The menu as a separate page, the switch between a person's merchants, and the portal's 404 page."""
+"""The menu as a separate page, the switch between a person's merchants, and the 404 page of signed-in people."""
 
 from urllib.parse import urlsplit
 
+from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import Resolver404, resolve, reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.defaults import page_not_found
 
-from config.lib.web.error_pages import PORTAL
+from config.lib.web.error_pages import OPERATORS, PORTAL
 from portal import access, pages
 from portal.access import requires
 from portal.models import Membership
@@ -57,7 +58,9 @@ def _is_page(path: str) -> bool:
 
 
 def show_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Return the page for an unknown URL. Signed-in people see it in the portal's frame."""
+    """Return the page for an unknown URL. Signed-in people see it in the portal's or the operators' frame."""
+    if request.path.startswith(OPERATORS) and admin.site.has_permission(request):
+        return render(request, "operators/missing.html", {"title": "No page at this address"}, status=404)
     membership = _membership_of(request)
     if membership is None:
         return page_not_found(request, exception)

@@ -15,6 +15,7 @@ from config.lib.web.paths import PAYER_PREFIXES
 
 RETRY_SECONDS = 5
 PORTAL = "/portal"
+OPERATORS = "/admin/"
 
 
 def template_context(request: HttpRequest) -> dict[str, Any]:
@@ -25,6 +26,7 @@ def template_context(request: HttpRequest) -> dict[str, Any]:
         "request_id": request_id.current_id(),
         "is_payers": request.path.startswith(PAYER_PREFIXES),
         "is_portals": request.path.startswith(PORTAL),
+        "is_operators": request.path.startswith(OPERATORS),
     }
 
 

@@ -7,7 +7,7 @@ from django.test import Client
 from checkout.models import Checkout
 from config.lib.admin.panels import Link
 from payments.discrepancies import kinds, reporting
-from payments.models import Operation
+from payments.models import Merchant, Operation
 from portal.backoffice import frame, overview_figures
 from portal.models import User
 from tests import factories
@@ -92,3 +92,28 @@ def test_links_are_ordered_by_topic_as_on_the_overview() -> None:
         ("Webhooks", ["Events"]),
         ("Other", ["Bills"]),
     ]
+
+
+@pytest.mark.parametrize("path", ["/admin/nowhere/", "/admin/payments/nothing/", "/admin/operations/ask/x"])
+def test_an_unknown_page_is_shown_in_the_frame(operator: Client, path: str) -> None:
+    answer = operator.get(path)
+    page = answer.content.decode()
+    assert answer.status_code == 404 and "<h1>No page at this address</h1>" in page
+    assert 'id="side-nav"' in page and "Go to the overview" in page and "message or shop" not in page
+
+
+def test_an_unknown_page_shows_no_menu_to_people_who_are_not_operators(
+    client: Client, acme: Merchant
+) -> None:
+    people.join(acme)
+    people.log_in(client)
+    answer = client.get("/admin/nowhere/")
+    assert "side-nav" not in answer.content.decode()
+
+
+def test_a_refusal_names_whom_an_operator_can_ask(client: Client) -> None:
+    people.operate(client, User.objects.create_user("x@example.com", is_staff=True))
+    page = client.get("/admin/portal/invitation/").content.decode()
+    assert (
+        "Your account cannot do this. Ask an administrator." in page and "owner of your account" not in page
+    )
