@@ -79,11 +79,12 @@ def _missing_attempt_reason(checkout: Checkout, voided_at: datetime, ended: str)
     """Return why a hold ended for which no attempt to notify the merchant is found, as a sentence."""
     if (checkout.authorized_at or voided_at) < retention.events_kept_since():
         return f"No capture came, so {ended}. The log of that time is no longer kept."
-    if lookup.deliveries_of(list(lookup.events_about(checkout.pk).values_list("pk", flat=True))).exists():
+    events = lookup.events_about(checkout.pk).filter(type=EventType.AUTHORIZED).values_list("pk", flat=True)
+    if lookup.deliveries_of(list(events)).exists():
         return f"We had not sent checkout.authorized yet, and no capture came, so {ended}."
     return (
-        "You had no webhook endpoint, and no capture came, so "
-        f"{ended}. Set an endpoint that takes checkout.authorized."
+        "You had no endpoint for checkout.authorized when the hold began, so we did not send it. "
+        f"No capture came, so {ended}."
     )
 
 

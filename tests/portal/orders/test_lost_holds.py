@@ -15,6 +15,7 @@ from tests.conftest import Api
 from tests.factories import CAUSE
 from tests.portal import stage
 from tests.portal.orders.conftest import lapse
+from webhooks import lookup
 from webhooks.models import EVENTS
 
 pytestmark = pytest.mark.django_db
@@ -41,11 +42,19 @@ class TestWhyVoided:
 
     def test_without_an_endpoint(self, held: Checkout) -> None:
         lapse(held)
-        assert why(held).startswith("You had no webhook endpoint")
+        assert why(held).startswith(
+            "You had no endpoint for checkout.authorized when the hold began, so we did"
+        )
+
+    def test_of_an_endpoint_that_was_saved_after_the_hold_began(self, held: Checkout) -> None:
+        stage.saved(held.merchant)
+        lapse(held)
+        assert lookup.events_about(held.pk).filter(type="checkout.voided").exists()
+        assert why(held).startswith("You had no endpoint for checkout.authorized when the hold began")
 
     @pytest.mark.parametrize(
         ("kept", "words"),
-        [(2, "The log of that time is no longer kept."), (4, "You had no webhook endpoint")],
+        [(2, "The log of that time is no longer kept."), (4, "You had no endpoint for checkout.authorized")],
     )
     def test_with_deleted_events_says_so(self, held: Checkout, kept: int, words: str) -> None:
         lapse(held)
