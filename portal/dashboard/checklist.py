@@ -17,6 +17,7 @@ from config.lib.database import partitions, queries
 from payments.models import Merchant
 from portal import statements
 from portal.models import ApiClient
+from portal.trials.made_orders import MADE_PREFIX
 from webhooks.models import Attempt, Delivery, EventType, SigningSecret
 
 LATEST = 5000  # the number of latest attempts that are searched
@@ -157,12 +158,13 @@ def _token_at(merchant: Merchant) -> datetime | None:
 
 
 def _made_at(merchant: Merchant) -> datetime | None:
-    """Return when the oldest order was made, according to its id.
+    """Return when the oldest order was made with a key, according to its id.
 
-    The id still has the true time after the sandbox has moved the order into the past.
+    The id still has the true time after the sandbox has moved the order into the past. Orders that the
+    sandbox makes do not count.
     """
-    rows = Checkout.objects.filter(merchant=merchant).order_by("created_at", "pk")
-    oldest = rows.values_list("pk", flat=True).first()
+    rows = Checkout.objects.filter(merchant=merchant).exclude(merchant_order_id__startswith=MADE_PREFIX)
+    oldest = rows.order_by("created_at", "pk").values_list("pk", flat=True).first()
     return clock.time_of_id(oldest) if oldest else None
 
 

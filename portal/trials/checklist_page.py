@@ -32,7 +32,8 @@ TIMES_WORDS = ("", " twice", " three times", " four times", " five times", " aga
 class CaseStatus:
     """A case with its latest trial and its latest passed trial.
 
-    `is_done` is also true if real traffic has shown the case.
+    `is_done` says whether the latest run that has ended has passed. If no run has ended, it says whether real
+    traffic has shown the case.
     """
 
     case: Case
@@ -151,9 +152,10 @@ def checklist_counts(merchant: Merchant) -> Progress:
     steps = checklist.checklist_of(merchant, is_paid=False)
     if not settings.SANDBOX:
         return Progress(steps, [])
-    done = {step.name for step in steps if step.is_done}
-    done |= set(Trial.objects.filter(merchant=merchant, has_passed=True).values_list("case", flat=True))
-    cases = [CaseStatus(case, None, None, name in done) for name, case in CASES.items()]
+    ended = Trial.objects.filter(merchant=merchant, ended_at__isnull=False).order_by("case", "-created_at")
+    results = dict(ended.distinct("case").values_list("case", "has_passed"))
+    shown = {step.name for step in steps if step.is_done}
+    cases = [CaseStatus(case, None, None, results.get(name, name in shown)) for name, case in CASES.items()]
     return Progress([step for step in steps if step.name not in CASES], cases)
 
 
@@ -162,9 +164,10 @@ def _shown_cases(merchant: Merchant, ticked: Mapping[str, datetime | None]) -> l
     newest = sorted(rows.distinct("case", "has_passed"), key=attrgetter("created_at"))
     latest = {trial.case: trial for trial in newest}
     passed = {trial.case: trial for trial in newest if trial.has_passed}
+    results = {trial.case: bool(trial.has_passed) for trial in newest if trial.ended_at}
     return [
         CaseStatus(
-            case, latest.get(name), passed.get(name), name in passed or name in ticked, ticked.get(name)
+            case, latest.get(name), passed.get(name), results.get(name, name in ticked), ticked.get(name)
         )
         for name, case in CASES.items()
     ]

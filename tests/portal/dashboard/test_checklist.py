@@ -16,6 +16,7 @@ from config.lib import clock
 from payments.models import Merchant
 from portal.dashboard import checklist
 from portal.models import Role
+from portal.trials import made_orders
 from portal.trials.cases import CASES
 from tests import factories, mates
 from tests.conftest import Api
@@ -50,6 +51,14 @@ class TestChecklist:
         Checkout.objects.filter(pk=made.pk).update(created_at=made.created_at - timedelta(hours=1))
         at = checklist.checklist_of(acme)[1].at
         assert at is not None and abs(at - made.created_at) < timedelta(seconds=5)
+
+    def test_an_order_that_the_portal_made_ticks_no_step(self, acme: Merchant, api: Api) -> None:
+        made_orders.make_order(acme, cause=factories.CAUSE)
+        token, made = checklist.checklist_of(acme)[:2]
+        assert token.at == AccessToken.objects.get().created, "not the time of the portal's order"
+        assert token.is_done and not made.is_done
+        api.post("checkouts", factories.order())
+        assert checklist.checklist_of(acme)[1].is_done
 
     def test_keeps_the_times_of_its_steps_in_order(self, acme: Merchant, api: Api) -> None:
         uuid = api.post("checkouts", factories.order()).json()["data"]["checkout_uuid"]

@@ -7,7 +7,7 @@ from pytest_django.fixtures import Settings
 
 from checkout.models import Checkout
 from payments.models import Merchant
-from portal.models import Trial
+from portal.models import Role, Trial
 from portal.trials import checklist_page, trial_runs
 from portal.trials.cases import CASES
 from tests import factories
@@ -91,11 +91,36 @@ class TestProgress:
         Checkout.objects.update(capture_before=held.authorized_at)
         assert checklist_page.checklist_with_cases(acme).cases[0].capture_by is None
 
-    def test_a_passed_case_that_fails_later_stays_passed(self, acme: Merchant) -> None:
+    def test_a_case_whose_latest_run_failed_is_not_done_until_it_passes(self, acme: Merchant) -> None:
+        def done() -> list[str]:
+            counted = checklist_page.checklist_counts(acme).cases
+            shown = checklist_page.checklist_with_cases(acme).cases
+            names = [one.case.name for one in shown if one.is_done]
+            assert names == [one.case.name for one in counted if one.is_done], "home counts the same"
+            return names
+
         end(backend.begin(acme, "twice"), has_passed=True)
-        end(backend.begin(acme, "twice"), has_passed=False)
-        (one,) = [one for one in checklist_page.checklist_with_cases(acme).cases if one.case.name == "twice"]
-        assert one.is_done and one.has_failed and one.passed is not None and not one.is_running
+        assert done() == ["twice"]
+        again = backend.begin(acme, "twice")
+        assert done() == ["twice"], "while it runs again"
+        end(again, has_passed=False)
+        assert done() == []
+        one = checklist_page.checklist_with_cases(acme).cases[0]
+        assert one.has_failed and one.passed is not None, "its earlier evidence stays"
+        end(backend.begin(acme, "twice"), has_passed=True)
+        assert done() == ["twice"]
+
+    def test_a_failed_run_counts_more_than_real_traffic(self, acme: Merchant) -> None:
+        stage.saved(acme)
+        subscriptions.rotate(acme)
+        testing.send_test_event(acme)
+        stage.deliver(acme, 200)
+        end(backend.begin(acme, "rotate"), has_passed=False)
+        (one,) = [one for one in checklist_page.checklist_with_cases(acme).cases if one.case.name == "rotate"]
+        assert one.ticked_at and not one.is_done
+        assert "rotate" not in [x.case.name for x in checklist_page.checklist_counts(acme).cases if x.is_done]
+        page = stage.browser(stage.person(acme, Role.OWNER)).get("/portal/checklist").content.decode()
+        assert "Not passed" in page and ">Shown by your traffic," not in page
 
     def test_real_traffic_ticks_a_case_too(self, acme: Merchant) -> None:
         stage.saved(acme)
