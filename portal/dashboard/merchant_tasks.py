@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Exists, F, OuterRef, QuerySet
+from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, When
 from django.db.models.functions import Now
 from django.utils.functional import cached_property
 
@@ -15,7 +15,8 @@ from checkout.models import Checkout, Refund
 from checkout.states import Status, VoidReason
 from payments import money
 from payments.models import Dispute, Merchant
-from portal.orders import reasons
+from portal.orders import disputed, reasons
+from portal.orders.entries import card_of
 from portal.templatetags.portal import when
 from webhooks import resending
 from webhooks.models import Delivery, Endpoint
@@ -64,9 +65,13 @@ def lost_holds(merchant: Merchant) -> QuerySet[Checkout]:
 
 
 def open_disputes(merchant: Merchant) -> QuerySet[Dispute]:
-    """Return the merchant's open disputes, the one with the earliest deadline for evidence first."""
+    """Return the merchant's open disputes, the one with the next deadline for evidence first.
+
+    Disputes whose deadline has passed are last.
+    """
     rows = Dispute.objects.filter(payment__merchant=merchant, status=Dispute.Status.OPEN)
-    return rows.order_by(F("respond_by").asc(nulls_last=True), "pk")
+    is_late = Case(When(respond_by__lte=Now(), then=1), default=0)
+    return rows.order_by(is_late, F("respond_by").asc(nulls_last=True), "pk")
 
 
 class WaitingItems:
@@ -163,30 +168,30 @@ def _delivery_task(waiting: int, endpoint: Endpoint | None) -> MerchantTask | No
 def _dispute_task(undecided: Sequence[Dispute]) -> MerchantTask | None:
     if not undecided:
         return None
-    first = undecided[0]
-    amount = money.display(first.amount, first.payment.currency)
-    title = f"A customer disputes {amount}"
-    if len(undecided) > 1:
-        title = f"{_number_words(len(undecided))} payments are disputed"
-    wanted = f"Send your evidence to {settings.SUPPORT_EMAIL}"
-    if first.is_overdue:
-        wanted = (
-            f"Evidence was due {when(first.respond_by)}. Ask {settings.SUPPORT_EMAIL} if it can still be sent"
-        )
-    elif first.respond_by:
-        wanted += f" before {when(first.respond_by)}"
-    text = f"The bank has taken the money back and keeps it until the dispute is decided. {wanted}."
-    button = "See it" if len(undecided) == 1 else "See the most urgent"
-    return MerchantTask("alert", "stop", title, text, f"/portal/checkouts/{first.checkout_uuid}", button)
+    first, address = undecided[0], f"/portal/checkouts/{undecided[0].checkout_uuid}"
+    amounts = _sums_words([(row.amount, row.payment.currency) for row in undecided])
+    if len(undecided) == 1:
+        title = f"A {disputed.payer_of(first.payment)} disputes {amounts} ({card_of(first.payment)})"
+        text = "The bank has taken the money back and keeps it until the dispute is decided."
+        return MerchantTask("alert", "stop", title, f"{text} {_evidence_sentence(first)}", address, "See it")
+    title = f"{_number_words(len(undecided))} payments are disputed: {amounts}"
+    text = "The banks have taken the money back and keep it until the disputes are decided."
+    text = f"{text} The most urgent: {_evidence_sentence(first)}"
+    return MerchantTask("alert", "stop", title, text, address, "See the most urgent")
+
+
+def _evidence_sentence(row: Dispute) -> str:
+    """Return a sentence about where to send the evidence of a dispute, and by when."""
+    support = settings.SUPPORT_EMAIL
+    if row.is_overdue:
+        return f"Evidence was due {when(row.respond_by)}. Ask {support} if it can still be sent."
+    return f"Send your evidence to {support}{f' by {when(row.respond_by)}' if row.respond_by else ''}."
 
 
 def _hold_task(lost: Sequence[tuple[int, str]]) -> MerchantTask | None:
     if not lost:
         return None
-    by_currency: Counter[str] = Counter()
-    for amount, currency in lost:
-        by_currency[currency] += amount
-    amounts = ", ".join(money.display(amount, currency) for currency, amount in sorted(by_currency.items()))
+    amounts = _sums_words(lost)
     one = len(lost) == 1
     title = (
         "1 hold lapsed before a capture"
@@ -197,6 +202,14 @@ def _hold_task(lost: Sequence[tuple[int, str]]) -> MerchantTask | None:
     if one:
         text = f"{amounts} was released. No money was taken from the customer."
     return MerchantTask("clock", "held", title, text, "/portal/checkouts?state=lapsed", "See why")
+
+
+def _sums_words(amounts: Sequence[tuple[int, str]]) -> str:
+    """Return the sum of each currency of these amounts (minor units) in words."""
+    by_currency: Counter[str] = Counter()
+    for amount, currency in amounts:
+        by_currency[currency] += amount
+    return ", ".join(money.display(amount, currency) for currency, amount in sorted(by_currency.items()))
 
 
 def _number_words(found: int) -> str:

@@ -27,6 +27,8 @@ from payments.models import Dispute, Merchant
 from portal import audit_words
 from portal.dashboard import merchant_tasks
 from portal.models import AuditEntry, Invitation, Membership, OutboundEmail, Role
+from portal.orders import disputed
+from portal.orders.entries import card_of
 
 log = structlog.get_logger("portal.mail.outbox")
 LEASE = timedelta(minutes=2)  # longer than we wait for any mail server
@@ -44,7 +46,7 @@ SUBJECTS = {
     "holds_lost": "{merchant}: {happened}",
     "suspended": "{merchant}: payments are stopped",
     "resumed": "{merchant}: payments work again",
-    "dispute_opened": "{merchant}: a customer disputes {amount}",
+    "dispute_opened": "{merchant}: a {payer} disputes {amount}",
     "dispute_decided": "{merchant}: the dispute over {amount} is {status}",
 }
 # The kinds of mail that a merchant gets at most once a day. The mail says how many of these rows there are.
@@ -228,6 +230,9 @@ def _dispute_facts(dispute: Dispute, kind: str) -> dict[str, Any]:
         "amount": money.display(dispute.amount, checkout.currency),
         "order": checkout.merchant_order_id,
         "checkout": checkout.pk,
+        "payer": disputed.payer_of(dispute.payment),
+        "card": card_of(dispute.payment),
+        "reference": dispute.reference,
         "status": dispute.status,
         "is_refundable": checkout.status == Status.CAPTURED
         and refunds.dispute_blocking_refund(checkout) is None,

@@ -13,7 +13,7 @@ from checkout.models import Checkout
 from checkout.states import Status
 from payments import money
 from payments.models import Booking, Dispute, Movement, Operation, Payment, Posting
-from portal.orders import reasons
+from portal.orders import disputed, reasons
 from portal.orders.entries import REFUND_FAILED, Entry, Window, card_of
 from portal.orders.order import Order
 
@@ -121,8 +121,8 @@ def _dispute_entries(order: Order, dispute: Dispute, posted: Posted) -> Iterator
             at_once[row.recorded_at] += posted[row.pk]
         else:
             yield _posting_entry(row.recorded_at, _later_movement_title(row), posted[row.pk], **facts)
-    opened, first = f"The customer disputes {amount}", at_once[dispute.created_at]
     # The entry has the colour of something that waits, because the dispute waits for an answer.
+    opened, first = disputed.dispute_title(dispute), at_once[dispute.created_at]
     entry = _posting_entry(dispute.created_at, opened, first, DISPUTE_TEXT, **facts)
     yield replace(entry, tone="held", icon="alert")
     if dispute.closed_at is not None:
@@ -137,10 +137,11 @@ def _dispute_entries(order: Order, dispute: Dispute, posted: Posted) -> Iterator
 
 
 def _later_movement_title(row: Movement) -> str:
+    bank = f"The {disputed.payer_of(row.payment)}’s bank"
     amount = money.display(abs(row.amount), row.payment.currency)
     if row.kind == Kind.DISPUTE_REINSTATED:
-        return f"The customer’s bank gave {amount} back to you"
-    return f"The customer’s bank took {amount} back"
+        return f"{bank} gave {amount} back to you"
+    return f"{bank} took {amount} back"
 
 
 def _booking_entry(checkout: Checkout, booking: Booking, lines: Sequence[Posting]) -> Entry:

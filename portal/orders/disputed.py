@@ -1,4 +1,4 @@
-"""A dispute as the merchant sees it: the customer's words, the deadline for an answer, and its status."""
+"""A dispute as the merchant sees it: the payer's words, the deadline for an answer, and its status."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,11 +9,12 @@ from checkout.models import Checkout
 from checkout.states import Status
 from config.lib import clock
 from payments import money
-from payments.models import Dispute
+from payments.models import Dispute, Payment
 from portal import badges
 from portal.badges import Badge
+from portal.orders.entries import card_of
 
-# For each reason that the provider names, what the customer said to the bank, in the customer's words.
+# For each reason that the provider names, what the payer said to the bank, in the payer's words.
 REASON_SENTENCES = {
     "product_not_received": "I did not get what I paid for.",
     "product_unacceptable": "What I got is not what I paid for.",
@@ -24,9 +25,9 @@ REASON_SENTENCES = {
     "subscription_canceled": "I had cancelled before.",
 }
 MONEY_PLACES = {
-    Dispute.Status.OPEN: "At the customer’s bank, until it decides",
+    Dispute.Status.OPEN: "At the {payer}’s bank, until it decides",
     Dispute.Status.WON: "With you",
-    Dispute.Status.LOST: "Back with the customer",
+    Dispute.Status.LOST: "Back with the {payer}",
 }
 ORDER_BADGES = {
     Dispute.Status.OPEN: Badge("held", "alert", "Disputed"),
@@ -35,15 +36,28 @@ ORDER_BADGES = {
 }
 
 
-def reason_in_words(reason: str) -> str:
+def payer_of(payment: Payment) -> str:
+    """Return who made a payment: "mate" if it paid a share, else "customer"."""
+    return "mate" if payment.kind == Payment.Kind.SHARE else "customer"
+
+
+def dispute_title(row: Dispute) -> str:
+    """Return who disputes which amount, for the order's page."""
+    who = "A mate" if payer_of(row.payment) == "mate" else "The customer"
+    return f"{who} disputes {money.display(row.amount, row.payment.currency)}"
+
+
+def reason_in_words(row: Dispute) -> str:
     """Return a dispute's reason as a sentence. It quotes the bank's word if the reason is not in REASON_SENTENCES."""
-    if reason in REASON_SENTENCES:
-        return f"The customer’s reason: “{REASON_SENTENCES[reason]}”"
-    return f"The customer’s bank calls it “{reason.replace('_', ' ')}”."
+    payer = payer_of(row.payment)
+    if row.reason in REASON_SENTENCES:
+        return f"The {payer}’s reason: “{REASON_SENTENCES[row.reason]}”"
+    return f"The {payer}’s bank calls it “{row.reason.replace('_', ' ')}”."
 
 
 def dispute_context(row: Dispute) -> dict[str, Any]:
-    """Return a dispute's template context. It does not say whether the card is the lead's or a mate's."""
+    """Return a dispute's template context. It does not name the mate who disputes a share."""
+    payer = payer_of(row.payment)
     send_by = row.respond_by if row.respond_by and row.respond_by > clock.now() else None
     left = (timezone.localdate(send_by) - timezone.localdate()).days if send_by else None
     return {
@@ -51,8 +65,11 @@ def dispute_context(row: Dispute) -> dict[str, Any]:
         "badge": badges.DISPUTE[row.status],
         "on_the_order": ORDER_BADGES[Dispute.Status(row.status)],
         "amount": money.display(row.amount, row.payment.currency),
-        "told": reason_in_words(row.reason),
-        "where": MONEY_PLACES[Dispute.Status(row.status)],
+        "payer": payer,
+        "title": dispute_title(row),
+        "card": card_of(row.payment),
+        "told": reason_in_words(row),
+        "where": MONEY_PLACES[Dispute.Status(row.status)].format(payer=payer),
         "send_by": send_by,
         "days_left": left or None,
     }

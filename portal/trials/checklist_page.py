@@ -153,7 +153,9 @@ def checklist_counts(merchant: Merchant) -> Progress:
     if not settings.SANDBOX:
         return Progress(steps, [])
     ended = Trial.objects.filter(merchant=merchant, ended_at__isnull=False).order_by("case", "-created_at")
-    results = dict(ended.distinct("case").values_list("case", "has_passed"))
+    results = {
+        trial.case: bool(trial.has_passed) for trial in ended.distinct("case").only("case", "has_passed")
+    }
     shown = {step.name for step in steps if step.is_done}
     cases = [CaseStatus(case, None, None, results.get(name, name in shown)) for name, case in CASES.items()]
     return Progress([step for step in steps if step.name not in CASES], cases)

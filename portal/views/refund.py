@@ -12,7 +12,7 @@ from checkout import refunds
 from checkout.models import Checkout, Refund
 from checkout.refunds import NotRefundable, RefundRefConflict
 from checkout.settling import cards
-from checkout.states import OperationInProgress, ShareStatus
+from checkout.states import OperationInProgress, ShareStatus, Status
 from config.lib import locks
 from payments import money
 from payments.models import Dispute, Merchant, Operation, Payment
@@ -24,9 +24,8 @@ from portal.orders import detail, order, timeline
 MAX_REASON = 500
 BUSY = "The bank is busy with this order. Try again in a moment."
 DISPUTED: dict[str, str] = {
-    Dispute.Status.OPEN: "The customer disputes this order: their bank has taken the money back. It cannot be"
-    " refunded as well.",
-    Dispute.Status.LOST: "The customer has the money back from their bank. No refund is possible.",
+    Dispute.Status.OPEN: "A disputed order can’t be refunded until the bank has decided.",
+    Dispute.Status.LOST: "The bank has given the money back after a dispute. No refund is possible.",
 }
 
 
@@ -48,7 +47,7 @@ def refund(request: HttpRequest, membership: Membership, checkout_uuid: UUID) ->
         return _refund_order(request, membership, read.checkout, asked)
     shown = detail.order_context(read)
     if not shown["can_refund"]:
-        pages.report_refusal(request, _state_refusal(read.checkout.status))
+        pages.report_refusal(request, _state_refusal(read.checkout))
         return redirect("portal_checkout", checkout_uuid)
     context = shown | _step_context(read.checkout, form, asked) | {"story": timeline.timeline_page(read)}
     return pages.show_page(request, membership, "portal/checkout.html", context, here="portal_checkouts")
@@ -85,10 +84,8 @@ def _refusal_sentence(refusal: Exception, merchant: Merchant, checkout_uuid: UUI
     """Return why the order was not refunded. Raise a database error again, unless a row was locked."""
     if isinstance(refusal, OperationalError) and not locks.is_locked(refusal):
         raise refusal
-    if isinstance(refusal, NotRefundable):
-        return _state_refusal(refusal.status) if refusal.dispute is None else DISPUTED[refusal.dispute.status]
-    if isinstance(refusal, RefundRefConflict):
-        return _state_refusal(order.read_order(merchant, checkout_uuid).checkout.status)
+    if isinstance(refusal, NotRefundable | RefundRefConflict):
+        return _state_refusal(order.read_order(merchant, checkout_uuid).checkout)
     return BUSY
 
 
@@ -105,13 +102,17 @@ def _record_refund(request: HttpRequest, membership: Membership, refund: Refund,
         audit.record(request, membership, "refund", checkout=str(checkout.pk), order=order_id, ref=ref)
 
 
-def _state_refusal(status: str) -> str:
+def _state_refusal(checkout: Checkout) -> str:
+    """Return why the order cannot be refunded in its current state."""
+    if checkout.status == Status.CAPTURED:
+        dispute = refunds.dispute_blocking_refund(checkout)
+        return DISPUTED[dispute.status] if dispute else BUSY
     reasons = {
         "refunding": "A refund of this order is already on its way. No second refund was started.",
         "refunded": "This order has already been refunded. No second refund was started.",
         "authorized": "This order is only held: cancel it instead. No money has been taken.",
     }
-    return reasons.get(status, "Only a captured order can be refunded.")
+    return reasons.get(checkout.status, "Only a captured order can be refunded.")
 
 
 def _amounts_by_card(checkout: Checkout) -> list[dict[str, str]]:

@@ -10,13 +10,14 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from checkout import captures
-from checkout.models import Checkout
+from checkout.models import Checkout, PaymentRequest
 from config.lib import clock
+from payments import money
 from payments.models import Dispute, Merchant
 from portal.dashboard.merchant_tasks import WaitingItems
 from portal.models import Role
 from portal.templatetags.portal import when
-from tests import factories
+from tests import factories, mates
 from tests.factories import CAUSE
 from tests.outside import decide, dispute
 from tests.portal import stage
@@ -65,8 +66,8 @@ class TestNeeds:
         due = clock.now() + timedelta(days=12)
         Dispute.objects.update(respond_by=due)
         page = client.get("/portal").content.decode()
-        assert "A customer disputes £90.00" in page
-        assert f"Send your evidence to help@checkout.example before {shown(due)}" in page
+        assert "A customer disputes £90.00 (Visa ending 4242)" in page
+        assert f"Send your evidence to help@checkout.example by {shown(due)}" in page
         assert f'href="/portal/checkouts/{captured.pk}"' in page
         page = client.get(f"/portal/checkouts/{captured.pk}").content.decode()
         assert f'href="mailto:help@checkout.example?subject=Dispute%20{captured.merchant_order_id}"' in page
@@ -92,11 +93,26 @@ class TestNeeds:
         self, acme: Merchant, captured: Checkout, pay: Callable[..., Checkout]
     ) -> None:
         other = captures.capture(acme, pay(factories.checkout(acme)).pk, cause=CAUSE)
-        dispute(captured.payment)
+        late, due = clock.now() - timedelta(days=1), clock.now() + timedelta(days=3)
+        Dispute.objects.filter(pk=dispute(captured.payment).pk).update(respond_by=late)
         urgent = dispute(other.payment)
-        Dispute.objects.filter(pk=urgent.pk).update(respond_by=clock.now())
+        Dispute.objects.filter(pk=urgent.pk).update(respond_by=due)
         (need,) = WaitingItems(acme).needs()
-        assert need.title == "2 payments are disputed" and need.address.endswith(str(other.pk))
+        assert need.title == "2 payments are disputed: £180.00" and need.address.endswith(str(other.pk))
+        assert f" by {shown(due)}." in need.text and "Evidence was due" not in need.text
+
+    @pytest.mark.rule("dispute.told")
+    @pytest.mark.usefixtures("posted")
+    def test_of_a_mates_dispute_name_the_mates_card(
+        self, acme: Merchant, order: Checkout, shares: list[PaymentRequest]
+    ) -> None:
+        mates.pay(shares[0], card="5555555555554444")
+        mates.settled(shares[0])
+        shares[0].refresh_from_db()
+        dispute(shares[0].payment)
+        (need,) = WaitingItems(acme).needs()
+        amount = money.display(shares[0].amount, order.currency)
+        assert need.title == f"A mate disputes {amount} (Mastercard ending 4444)"
 
 
 class TestParkedDeliveries:

@@ -12,7 +12,7 @@ from pytest_django.fixtures import Settings
 from checkout import refunds
 from checkout.models import Change, Checkout, PaymentRequest, Refund
 from config.lib import clock
-from payments import operator_stops
+from payments import money, operator_stops
 from payments.models import Dispute
 from portal.mail import trouble_mails
 from portal.models import Membership, OutboundEmail
@@ -163,7 +163,8 @@ def test_reports_a_dispute_with_remedy_and_deadline(
     Dispute.objects.update(respond_by=datetime(2026, 12, 4, 18, tzinfo=UTC))
     (sent,) = look_and_send()
     assert sent.to == ["lea@acme.example"] and sent.subject.endswith("a customer disputes £90.00")
-    assert "Send your evidence to help@checkout.example before 4 Dec" in sent.body
+    assert "Send your evidence to help@checkout.example by 4 Dec" in sent.body
+    assert f"with the reference {found.reference}:" in sent.body and "ending 4242" in sent.body
     assert captured.merchant_order_id in sent.body and f"/portal/checkouts/{captured.pk}" in sent.body
     assert look_and_send() == []
     decide(found, is_won=False)
@@ -202,9 +203,14 @@ def test_says_after_a_mates_lost_dispute_that_the_rest_can_be_refunded(
     mates.pay(shares[0])
     mates.settled(shares[0])
     shares[0].refresh_from_db()
-    decide(dispute(shares[0].payment), is_won=False)
+    found = dispute(shares[0].payment)
     (sent,) = look_and_send()
-    assert "The customer keeps the money.\nYou can still refund the rest of the order." in sent.body
+    amount = money.display(shares[0].amount, order.currency)
+    assert sent.subject.endswith(f"a mate disputes {amount}")
+    assert f"A mate disputes {amount} of order {order.merchant_order_id} (" in sent.body
+    decide(found, is_won=False)
+    (sent,) = look_and_send()
+    assert "The mate keeps the money.\nYou can still refund the rest of the order." in sent.body
 
 
 def test_sends_no_mail_without_a_problem(owner: Membership, captured: Checkout) -> None:

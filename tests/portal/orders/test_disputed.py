@@ -7,11 +7,13 @@ import pytest
 from django.utils import timezone
 from django.utils.formats import date_format
 
-from checkout.models import Checkout
+from checkout.models import Checkout, PaymentRequest
 from config.lib import clock
-from payments.models import Dispute
+from payments import money
+from payments.models import Dispute, Payment
 from portal.models import Role
 from portal.orders import disputed
+from tests import mates
 from tests.outside import decide, dispute
 from tests.portal import stage
 
@@ -19,8 +21,10 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted")]
 
 
 @pytest.mark.parametrize("reason", [*disputed.REASON_SENTENCES, "bank_cannot_process", ""])
-def test_each_dispute_reason_is_shown_as_a_sentence(reason: str) -> None:
-    said = disputed.reason_in_words(reason)
+@pytest.mark.parametrize("kind", ["order", "share"])
+def test_each_dispute_reason_is_shown_as_a_sentence(reason: str, kind: str) -> None:
+    said = disputed.reason_in_words(Dispute(reason=reason, payment=Payment(kind=kind)))
+    assert said.startswith("The customer’s " if kind == "order" else "The mate’s ")
     assert said[0].isupper() and said.rstrip("”").endswith(".") and "_" not in said
 
 
@@ -72,3 +76,26 @@ def test_the_page_shows_the_banks_deadline_alone(
         "with its day"
     )
     assert "The bank’s deadline" not in words, "one date everywhere"
+
+
+@pytest.mark.rule("dispute.told")
+def test_the_page_of_a_mates_dispute_names_the_mate_and_their_card(
+    order: Checkout, shares: list[PaymentRequest]
+) -> None:
+    mates.pay(shares[0], card="5555555555554444")
+    mates.settled(shares[0])
+    shares[0].refresh_from_db()
+    found = dispute(shares[0].payment)
+    Dispute.objects.update(reason="fraudulent")
+    client = stage.browser(stage.person(order.merchant, Role.OWNER))
+    words = re.sub(r"\s+", " ", client.get(f"/portal/checkouts/{order.pk}").content.decode())
+    title = f"A mate disputes {money.display(shares[0].amount, 'GBP')}"
+    assert f"{title} (Mastercard ending 4444)." in words
+    assert "The mate’s reason: “I did not make this payment.”" in words
+    copied = re.sub(r"<[^>]+>", "", words[words.index("<pre") : words.index("</pre>")])
+    assert title in copied and "4444" in copied and found.reference in copied and "fraudulent" not in copied
+    assert "A mate’s Mastercard ending 4444" in words, "in the facts of the dispute"
+    assert "customer disputes" not in words and "customer’s reason" not in words
+    assert "If the mate is right, accept it" in words
+    decide(found, is_won=False)
+    assert "The mate keeps " in client.get(f"/portal/checkouts/{order.pk}").content.decode()

@@ -127,13 +127,18 @@ class TestRefund:
         assert "Disputed" in words and "accept it" in words and "Don’t refund it as well" in words
         assert "The bank keeps it until the dispute is decided" in words and "Posted: ." not in words
         assert f"{page}/refund" not in words, "no refund is offered"
+        disputed = "A disputed order can’t be refunded until the bank has decided."
+        opened = client.get(address(captured), follow=True).content.decode()
+        assert disputed in opened and "Only a captured order" not in opened
         refused = client.post(address(captured), facts, follow=True).content.decode()
-        assert "The customer disputes this order" in refused and not Refund.objects.exists()
+        assert disputed in refused and not Refund.objects.exists()
         bank_client.call_bank("decide", payment=captured.payment_id, is_won=False)
         Inquiry.objects.update(due_at=captured.captured_at)
         tasks.answer_inquiries()
         lost = client.get(page).content.decode()
         assert "The customer keeps £90.00" in lost and "The dispute over £90.00 is lost" in lost
+        opened = client.get(address(captured), follow=True).content.decode()
+        assert "The bank has given the money back after a dispute. No refund is possible." in opened
 
     @pytest.mark.rule("dispute.lost")
     @pytest.mark.usefixtures("posted")
@@ -163,7 +168,7 @@ class TestRefund:
         decide(dispute(captured.payment), is_won=False)
         facts = {"step": "refund", "ref": f"portal_{uuid4()}"}
         said = client.post(address(captured), facts, follow=True).content.decode()
-        assert "The customer has the money back from their bank." in said and not Refund.objects.exists()
+        assert "The bank has given the money back after a dispute." in said and not Refund.objects.exists()
 
     def test_shows_its_progress_until_it_is_settled(self, client: Client, captured: Checkout) -> None:
         refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
