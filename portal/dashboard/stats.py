@@ -83,6 +83,11 @@ class Picture:
     slots: list[Slot]
 
 
+def range_begin(merchant: Merchant, span: str) -> datetime:
+    """Return the begin of a range that ends now, in the merchant's time zone."""
+    return _slot_starts(clock.now().astimezone(ZoneInfo(merchant.time_zone)), *RANGES[span])[0]
+
+
 def read_stats(merchant: Merchant, span: str, currency: str = "") -> Picture:
     """Return the figures of a range, in the given currency or in the most used currency.
 

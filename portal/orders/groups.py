@@ -8,17 +8,32 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Aggregate, Count, DurationField, ExpressionWrapper, F, Max, Min, Q, QuerySet, Sum
+from django.db.models import (
+    Aggregate,
+    Count,
+    DurationField,
+    Exists,
+    ExpressionWrapper,
+    F,
+    Max,
+    Min,
+    OuterRef,
+    Q,
+    QuerySet,
+    Sum,
+)
 from django.db.models.functions import Trunc
 
 from checkout.models import Checkout, PaymentRequest
-from checkout.states import SHARE_OUTSTANDING, Status
+from checkout.states import PAID, SHARE_OUTSTANDING, SHARE_PAID, Status
 from config.lib import clock
 from hosted_page.models import OptIn
-from payments.models import Merchant
+from payments import disputes
+from payments.models import Dispute, Merchant
 from portal import badges
 from portal.badges import Badge
 from portal.dashboard.stats import Picture, Slot
+from portal.orders.disputed import ORDER_BADGES
 
 LOOK_BACK = timedelta(days=90)  # the shares from which the times until the payment are counted
 STEPS = {
@@ -30,6 +45,9 @@ STEPS = {
 ALL_PAID = Badge("done", "check", "All paid")
 COLLECTING = Badge("move", "ring", "Collecting")
 LINKS_ENDED = Badge("void", "clock", "Links ended")
+
+
+IS_SPLIT = Q(people__gt=1)
 
 
 class Median(Aggregate):
@@ -44,13 +62,14 @@ class Median(Aggregate):
 class GroupFigures:
     """The figures of a period. Amounts are in minor units of one currency.
 
-    - `orders`: captured orders that were split
+    - `captured`, `orders`: captured orders, and those of them that were split
     - `asked`, `paid`: shares that mates were asked for, and those that were paid
-    - `asked_amount`, `paid_amount`: the sums of these shares
+    - `asked_amount`, `paid_amount`: the sums of these shares, for `paid_amount` without refunded shares
     - `opted_in`: mates who ticked the marketing box
     - `equal`: orders that were split equally
     """
 
+    captured: int
     orders: int
     asked: int
     paid: int
@@ -62,25 +81,27 @@ class GroupFigures:
 
 def split_orders(merchant: Merchant) -> QuerySet[Checkout]:
     """Return the merchant's orders that were split with mates."""
-    return Checkout.objects.filter(merchant=merchant, people__gt=1)
+    return Checkout.objects.filter(IS_SPLIT, merchant=merchant)
 
 
 def read_figures(merchant: Merchant, currency: str, begin: datetime, end: datetime) -> GroupFigures:
     """Return the figures of the orders that were created in a period, in one currency."""
-    orders = split_orders(merchant).filter(
-        currency=currency, created_at__gte=begin, created_at__lt=end, captured_at__isnull=False
+    captured = Checkout.objects.filter(
+        merchant=merchant, currency=currency, created_at__gte=begin, created_at__lt=end, status__in=PAID
     )
+    orders = captured.filter(IS_SPLIT)
     is_paid = Q(paid_at__isnull=False)
     shares = PaymentRequest.objects.filter(checkout__in=orders)
     sums: dict[str, Any] = shares.aggregate(
         asked=Count("pk"),
         paid=Count("pk", filter=is_paid),
         asked_amount=Sum("amount"),
-        paid_amount=Sum("amount", filter=is_paid),
+        paid_amount=Sum("amount", filter=Q(status__in=SHARE_PAID)),
     )
     opted_in = OptIn.objects.filter(checkout_uuid__in=orders.values("pk"), share_uuid__isnull=False)
     return GroupFigures(
-        orders=orders.count(),
+        # One statement counts both, so that no order is only in one of them.
+        **captured.aggregate(captured=Count("pk"), orders=Count("pk", filter=IS_SPLIT)),
         asked=sums["asked"],
         paid=sums["paid"],
         asked_amount=sums["asked_amount"] or 0,
@@ -143,14 +164,27 @@ def wait_words(wait: timedelta) -> str:
     return f"{minutes} min" if minutes else f"{seconds} s"
 
 
+def with_open_dispute(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
+    """Return the orders with the annotation that `badge_of` needs."""
+    return rows.annotate(has_open_dispute=Exists(disputes.open_disputes_of(OuterRef("pk"))))
+
+
 def badge_of(checkout: Checkout, shares: Sequence[PaymentRequest]) -> Badge:
-    """Return the state of the group of a split order."""
+    """Return the state of the group of a split order from a query `with_open_dispute`."""
     if checkout.status != Status.CAPTURED:
         return badges.of_checkout(checkout)
+    read: Any = checkout
+    if read.has_open_dispute:
+        return ORDER_BADGES[Dispute.Status.OPEN]
     if all(share.paid_at is not None for share in shares):
         return ALL_PAID
     is_open = any(share.status in SHARE_OUTSTANDING for share in shares)
     return COLLECTING if is_open else LINKS_ENDED
+
+
+def amount_from_mates(shares: Sequence[PaymentRequest]) -> int:
+    """Return the sum of the shares that mates have paid, without refunded shares, in minor units."""
+    return sum(share.amount for share in shares if share.status in SHARE_PAID)
 
 
 def all_paid_after(checkout: Checkout, shares: Sequence[PaymentRequest]) -> timedelta | None:

@@ -32,33 +32,40 @@ HEADING = (
 
 
 class Period(forms.Form):
-    """The period of the figures. The list below them shows all split orders."""
+    """The period of the figures, of the list below them, and of its CSV file."""
 
     range = forms.ChoiceField(required=False, choices=SWITCH)
+
+    @property
+    def chosen(self) -> str:
+        """The chosen period, or seven days if none or an unknown one is chosen."""
+        return (self.is_valid() and self.cleaned_data["range"]) or "7d"
 
 
 @requires("view")
 @replica.readable
 def list_groups(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Show the figures of a period, and the split orders, newest first."""
+    """Show the figures and the split orders of a period, newest first."""
     merchant, form = membership.merchant, Period(request.GET or None)
-    chosen = request.GET.get("range", "7d")
-    context = partial(_list_context, merchant, chosen if chosen in stats.RANGES else "7d")
-    return lists.show_list(request, membership, Listing("groups", form, _rows(merchant), context))
+    context = partial(_list_context, merchant, form.chosen)
+    return lists.show_list(request, membership, Listing("groups", form, _rows(merchant, form), context))
 
 
 @requires("export")
 def export_groups(request: HttpRequest, membership: Membership) -> HttpResponseBase:
-    """Return the split orders as a CSV file."""
-    source = files.Source(_rows(membership.merchant), _file_lines)
+    """Return the split orders of a period as a CSV file."""
+    form = Period(request.GET or None)
+    source = files.Source(_rows(membership.merchant, form), _file_lines)
     answer = files.csv_response(membership, f"groups-{clock.now():%Y-%m-%d}.csv", HEADING, source)
-    audit.record(request, membership, "exported", file="groups", filters={})
+    audit.record(request, membership, "exported", file="groups", filters={"range": form.chosen})
     return answer
 
 
-def _rows(merchant: Merchant) -> QuerySet[Checkout]:
+def _rows(merchant: Merchant, form: Period) -> QuerySet[Checkout]:
     shares = Prefetch("payment_requests", PaymentRequest.objects.order_by("position"))
-    return groups.split_orders(merchant).prefetch_related(shares)
+    begin = stats.range_begin(merchant, form.chosen)
+    rows = groups.split_orders(merchant).filter(created_at__gte=begin)
+    return groups.with_open_dispute(rows).prefetch_related(shares)
 
 
 def _list_context(merchant: Merchant, chosen: str, found: Sequence[Checkout]) -> dict[str, Any]:
@@ -84,13 +91,13 @@ def _list_context(merchant: Merchant, chosen: str, found: Sequence[Checkout]) ->
 
 
 def _list_figures(picture: stats.Picture, now: GroupFigures, before: GroupFigures) -> list[dict[str, str]]:
-    captured, was = picture.now.captured_count, _percent(before.paid, before.asked)
-    rate = _percent(now.paid, now.asked)
+    rate, was = _percent(now.paid, now.asked), _percent(before.paid, before.asked)
+    share_split = _percent(now.orders, now.captured)
     return [
         {
             "name": "Orders split",
             "value": f"{now.orders:,}",
-            "note": f"of {captured:,}" + (f", {share}" if (share := _percent(now.orders, captured)) else ""),
+            "note": f"of {now.captured:,} captured" + (f", {share_split}" if share_split else ""),
         },
         {
             "name": "Mates paid",
@@ -130,14 +137,16 @@ def _percent(part: int, whole: int) -> str:
 
 def _list_row(checkout: Checkout) -> dict[str, Any]:
     shares = list(checkout.payment_requests.all())
-    paid = [share.amount for share in shares if share.paid_at is not None]
+    paid = sum(share.paid_at is not None for share in shares)
     after = groups.all_paid_after(checkout, shares)
     return {
         "checkout": checkout,
         "amount": money.display(checkout.amount, checkout.currency),
         "badge": groups.badge_of(checkout, shares),
-        "mates": f"{len(paid)} of {len(shares)}",
-        "from_mates": money.display(sum(paid), checkout.currency) if checkout.captured_at else "",
+        "mates": f"{paid} of {len(shares)}",
+        "from_mates": money.display(groups.amount_from_mates(shares), checkout.currency)
+        if checkout.captured_at
+        else "",
         "after": groups.wait_words(after) if after is not None else "",
     }
 
@@ -145,7 +154,6 @@ def _list_row(checkout: Checkout) -> dict[str, Any]:
 def _file_lines(found: list[Checkout]) -> Iterator[list[Any]]:
     for checkout in found:
         shares = list(checkout.payment_requests.all())
-        paid = [share.amount for share in shares if share.paid_at is not None]
         after = groups.all_paid_after(checkout, shares)
         yield [
             checkout.merchant_order_id,
@@ -155,8 +163,8 @@ def _file_lines(found: list[Checkout]) -> Iterator[list[Any]]:
             money.plain_amount(checkout.amount, checkout.currency),
             checkout.currency,
             len(shares),
-            len(paid),
-            money.plain_amount(sum(paid), checkout.currency),
+            sum(share.paid_at is not None for share in shares),
+            money.plain_amount(groups.amount_from_mates(shares), checkout.currency),
             clock.iso(checkout.created_at),
             round(after.total_seconds()) if after is not None else "",
         ]

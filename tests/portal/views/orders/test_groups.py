@@ -9,13 +9,14 @@ import pytest
 from django.db.models import F
 from django.test import Client
 
-from checkout import captures
+from checkout import captures, refunds
 from checkout.models import Checkout, PaymentRequest
 from config.lib import clock
 from portal.models import Role
 from tests import mates
 from tests.factories import CAUSE, MerchantFactory
 from tests.hosted_page.browsers import Mate, Payer
+from tests.outside import dispute
 from tests.portal import stage
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("portal.groups")]
@@ -54,7 +55,7 @@ def test_shows_counts_and_sums_and_no_person(owner: Client, order: Checkout, fin
     finn.pay()
     assert mates.settled(finn.share) == "reimbursed"
     page = text(owner.get("/portal/groups"))
-    assert "Orders split 1 " in page and "Mates paid 1 of 2 50 %" in page
+    assert "Orders split 1 of 1 captured, 100 %" in page and "Mates paid 1 of 2 50 %" in page
     assert "Came in from mates £20.00 of £50.00 asked" in page
     assert "Equally 0" in page and "Different amounts 1 100 %" in page
     assert "Collecting" in page and "2 shares: 1 paid." in owner.get("/portal/groups").content.decode()
@@ -86,12 +87,36 @@ def test_shows_how_fast_ended_shares_were_paid(owner: Client, order: Checkout, f
 def test_gives_the_list_as_a_file(owner: Client, order: Checkout, finn: Mate) -> None:
     finn.pay()
     assert mates.settled(finn.share) == "reimbursed"
+    Checkout.objects.update(created_at=clock.now() - timedelta(days=6))
     answer = owner.get("/portal/groups.csv")
     rows = list(csv.DictReader(io.StringIO(b"".join(answer).decode("utf-8-sig"))))
     assert [(row["mates"], row["mates_paid"], row["from_mates"]) for row in rows] == [("2", "1", "20.00")]
+    assert b"".join(owner.get("/portal/groups.csv?range=24h")).count(b"\n") == 1, "only the heading"
+    shown = owner.get("/portal/groups?range=24h").content.decode()
+    assert "/portal/groups.csv?range=24h" in shown and order.merchant_order_id not in shown
+    assert order.merchant_order_id in owner.get("/portal/groups?range=30d").content.decode()
+
+
+def test_leaves_out_money_that_was_refunded(owner: Client, order: Checkout, finn: Mate) -> None:
+    finn.pay()
+    assert mates.settled(finn.share) == "reimbursed"
+    refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
+    assert mates.settled(finn.share) == "refunded"
+    page = text(owner.get("/portal/groups"))
+    assert "Came in from mates £0.00 of £50.00 asked" in page and "Mates paid 1 of 2" in page
+    rows = csv.DictReader(io.StringIO(b"".join(owner.get("/portal/groups.csv")).decode("utf-8-sig")))
+    assert [row["from_mates"] for row in rows] == ["0.00"]
+
+
+@pytest.mark.usefixtures("posted")
+def test_of_a_disputed_order_does_not_say_that_it_collects(owner: Client, order: Checkout) -> None:
+    assert "Collecting" in text(owner.get("/portal/groups"))
+    dispute(order.payment)
+    page = text(owner.get("/portal/groups"))
+    assert "Disputed" in page and "Collecting" not in page
 
 
 def test_belongs_to_its_merchant(order: Checkout) -> None:
     stranger = stage.browser(stage.person(MerchantFactory.create(), Role.OWNER))
     page = text(stranger.get("/portal/groups"))
-    assert "No split orders yet" in page and order.merchant_order_id not in page
+    assert "No split orders in this period" in page and order.merchant_order_id not in page
