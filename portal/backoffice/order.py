@@ -41,7 +41,7 @@ UNKNOWN: dict[str, str] = {
 OTHER_PLACES: dict[str, str] = {
     Operation.Kind.CAPTURE: "Or the merchant has the money: the bank has not answered yet."
 }
-PLACES = {Status.AUTHORIZED: "hold", Status.CAPTURED: "shop", Status.REFUNDING: "shop"}
+PLACES = {Status.AUTHORIZED: "hold", Status.CAPTURED: "shop"}
 TIMES = {
     "created_at": "Made",
     "authorized_at": "Held",

@@ -1,13 +1,11 @@
 """The template context of a checkout's page: where the money is, the items, the shares and the refunds."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Sum
 
 from checkout import current_checkouts, refunds
-from checkout.models import Checkout, PaymentRequest, Refund
+from checkout.models import Checkout, Refund
 from checkout.states import ShareStatus, Status
 from hosted_page import summary
 from payments import money
@@ -16,6 +14,8 @@ from portal import badges
 from portal.orders import disputed, endpoint_advice, outside_actions, reasons
 from portal.orders.order import Order
 
+# States of an operation that the bank has not confirmed to have received.
+NOT_RECEIVED = (Operation.State.PLANNED, *Operation.OPEN)
 MAX_REFUNDS = 50  # the newest refunds are shown; the timeline has all of them
 
 
@@ -48,8 +48,9 @@ def order_context(order: Order) -> dict[str, Any]:
 
 
 def _bank_context(order: Order) -> dict[str, Any]:
-    """Return the disputes, the actions outside the service, and the address for support."""
+    """Return the disputes, the actions outside the service, the bank's receipt of a refund, and our address."""
     return {
+        "has_bank_refund": _has_bank_refund(order.checkout),
         "disputes": [disputed.dispute_context(row) for row in order.disputes],
         "outside": outside_actions.open_actions(order),
         "outside_left": outside_actions.outside_refund_sums(order),
@@ -65,6 +66,17 @@ def _is_money_elsewhere(order: Order, came_back: int) -> bool:
     has_come_back = bool(came_back) and order.checkout.status == Status.REFUNDED
     is_settled = order.accounts is not None and any(card.settled for card in order.accounts.cards.values())
     return has_come_back or is_settled or bool(outside_actions.outside_refund_sums(order))
+
+
+def _has_bank_refund(checkout: Checkout) -> bool:
+    """Return whether the bank has received each part of a refund that is on its way."""
+    if checkout.status != Status.REFUNDING:
+        return False
+    parts = Operation.objects.filter(
+        payment__checkout_uuid=checkout.pk, purpose=Operation.Purpose.REFUND_PART
+    )
+    states = set(parts.values_list("state", flat=True))
+    return bool(states) and states.isdisjoint(NOT_RECEIVED)
 
 
 def _returned_amount(order: Order) -> int:
@@ -108,10 +120,10 @@ def _hold_left(checkout: Checkout) -> dict[str, Any] | None:
 
 
 def _place_of_money(checkout: Checkout) -> str:
-    """Return where the money is: "hold", "shop" or "card", or "" if no money has moved."""
+    """Return where the money is or is going: "hold", "shop" or "card", or "" if no money has moved."""
     if checkout.status == Status.AUTHORIZED:
         return "hold"
-    if checkout.status in (Status.CAPTURED, Status.REFUNDING):
+    if checkout.status == Status.CAPTURED:
         return "shop"
     return "card" if checkout.authorized_at else ""
 
@@ -126,7 +138,7 @@ def _split_sums(order: Order) -> dict[str, Any] | None:
     checkout, shares = order.checkout, order.shares
     paid = [share for share in shares if share.paid_at is not None]
     back = sum(share.amount for share in shares if share.status == ShareStatus.REIMBURSED)
-    back += _reimbursed_before_refund(shares)
+    back += sum(order.reimbursed_before_refund.values())
     asked = sum(share.amount for share in shares)
     return {
         "count": len(shares),
@@ -134,18 +146,6 @@ def _split_sums(order: Order) -> dict[str, Any] | None:
         "asked_amount": money.display(asked, checkout.currency),
         "back_amount": money.display(back, checkout.currency),
     }
-
-
-def _reimbursed_before_refund(shares: Sequence[PaymentRequest]) -> int:
-    """Return the amount that the lead's card had got for shares that were refunded later."""
-    refunded = [share.pk for share in shares if share.status == ShareStatus.REFUNDED]
-    if not refunded:
-        return 0
-    given = Operation.objects.filter(
-        share_uuid__in=refunded, purpose=Operation.Purpose.REIMBURSEMENT, state=Operation.State.SUCCEEDED
-    )
-    amount: int | None = given.aggregate(sum=Sum("amount"))["sum"]
-    return amount or 0
 
 
 def _refund_fields(checkout: Checkout, refund: Refund) -> dict[str, Any]:

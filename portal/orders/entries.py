@@ -85,8 +85,7 @@ def state_entries(order: Order, changes: Sequence[Change], *, has_create: bool) 
     The creation is left out if an entry of an API call reports it (`has_create`).
     """
     for change in changes:
-        is_latest = change is changes[-1] and change.to == order.checkout.status
-        title, tone, icon, text = _state_entry_words(order, change, is_latest=is_latest)
+        title, tone, icon, text = _state_entry_words(order, change)
         if change.to == Status.CREATED and has_create:
             continue
         is_named = change.to in WITH_ACTOR and not change.actor.startswith("pump")
@@ -117,7 +116,7 @@ def _public_actor(actor: str) -> str:
     return actor if actor.startswith("client:") else actor.partition(":")[0]
 
 
-def _state_entry_words(order: Order, change: Change, *, is_latest: bool) -> tuple[str, str, str, str]:
+def _state_entry_words(order: Order, change: Change) -> tuple[str, str, str, str]:
     """Return title, tone, icon and text of a change of state."""
     checkout = order.checkout
     amount = money.display(checkout.amount, checkout.currency)
@@ -138,8 +137,7 @@ def _state_entry_words(order: Order, change: Change, *, is_latest: bool) -> tupl
     if change.to == Status.EXPIRED:
         return "Expired", "void", "clock", "It was not paid in time."
     if change.to == Status.REFUNDING:
-        goes = "goes" if is_latest else "was to go"
-        return "Refund accepted", "move", "ring", f"{amount} {goes} back to {_refund_destination(order)}."
+        return "Refund accepted", "move", "ring", f"{amount} to {_refund_destination(order)}."
     if change.to == Status.REFUNDED:
         return "Refunded", "still", "back", f"{amount} is back on {_refund_destination(order)}."
     return "Checkout created", "still", "dashes", ""
@@ -233,17 +231,22 @@ def split_entries(order: Order) -> Iterator[Entry]:
         tone="still",
         icon="dashes",
         title="Customer split the cost",
-        text=f"1 lead and {mates}. They see names. You see only counts.",
+        text=f"1 lead and {mates}. They see each other’s names. You see only numbers.",
         facts={"mates": len(shares)},
     )
     for share in shares:
         if share.paid_at:
-            yield _share_paid_entry(share, share.paid_at, checkout.currency)
+            has_reached = share.pk in order.reimbursed_before_refund
+            yield _share_paid_entry(share, share.paid_at, checkout.currency, has_reached=has_reached)
 
 
-def _share_paid_entry(share: PaymentRequest, at: datetime, currency: str) -> Entry:
+def _share_paid_entry(share: PaymentRequest, at: datetime, currency: str, *, has_reached: bool) -> Entry:
     # This entry does not say that the share was refunded, because a later entry reports that.
-    goes = "was meant for" if share.status == ShareStatus.REFUNDED else "goes back to"
+    goes = "goes back to"
+    if share.status == ShareStatus.REIMBURSED or has_reached:
+        goes = "went back to"
+    elif share.status == ShareStatus.REFUNDED:
+        goes = "was not passed on to"
     return Entry(
         at=at,
         kind="split",

@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import OuterRef, TextField
+from django.db.models import OuterRef, Sum, TextField
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, JSONObject
 from django.http import Http404
@@ -14,10 +14,11 @@ from django.utils.functional import cached_property
 from checkout import current_checkouts, settling
 from checkout.models import Checkout, PaymentRequest
 from checkout.settling.cards import Accounts
+from checkout.states import ShareStatus
 from config.lib.prepared import Prepared
 from payments import open_operations
 from payments.discrepancies import kinds
-from payments.models import Booking, Discrepancy, Dispute, Merchant, Movement, Posting
+from payments.models import Booking, Discrepancy, Dispute, Merchant, Movement, Operation, Posting
 from portal.models import CheckoutNote
 from webhooks import lookup
 from webhooks.models import Delivery
@@ -82,6 +83,19 @@ class Order:
     def shares(self) -> list[PaymentRequest]:
         """The shares that the mates were asked for; an empty list if there are no mates."""
         return list(PaymentRequest.objects.filter(checkout=self.checkout)) if self.checkout.has_mates else []
+
+    @cached_property
+    def reimbursed_before_refund(self) -> dict[UUID, int]:
+        """The amount that the lead's card had got for each share that was refunded later, by the share's id."""
+        refunded = [share.pk for share in self.shares if share.status == ShareStatus.REFUNDED]
+        if not refunded:
+            return {}
+        given = Operation.objects.filter(
+            share_uuid__in=refunded,
+            purpose=Operation.Purpose.REIMBURSEMENT,
+            state=Operation.State.SUCCEEDED,
+        )
+        return dict(given.values_list("share_uuid").annotate(Sum("amount")))
 
     @cached_property
     def disputes(self) -> list[Dispute]:

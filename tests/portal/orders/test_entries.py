@@ -9,11 +9,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from checkout import captures, refunds
-from checkout.models import ApiCall, Checkout
+from checkout.models import ApiCall, Checkout, PaymentRequest
 from config.lib import clock
 from payments.models import Merchant
 from portal.models import Role
 from portal.orders import order, timeline
+from portal.orders.order import read_order
 from tests import factories, mates
 from tests.conftest import Api
 from tests.factories import CAUSE
@@ -58,7 +59,7 @@ class TestTimeline:
         assert "You had until" in held.text and "You have until" not in held.text
         told_all = timeline.as_json(order.read_order(told, checkout.pk))["timeline"]
         assert any(one["text"].endswith("By key “Key”.") for one in told_all)
-        assert "£90.00 goes back to Visa ending 4242." in [entry.text for entry in story.entries]
+        assert "£90.00 to Visa ending 4242." in [entry.text for entry in story.entries]
         assert captured.since_hold is not None and captured.since_hold > timedelta()
 
     @pytest.mark.rule("portal.timeline")
@@ -72,11 +73,37 @@ class TestTimeline:
         words = stage.browser(stage.person(acme, Role.OWNER)).get(f"/portal/checkouts/{unpaid.pk}")
         text = words.content.decode()
         assert "1 lead and 2 mates" in text and "A mate paid £20.00" in text
-        assert "It goes back to the lead’s card." in text and "It went back" not in text, "that is told once"
+        assert "It went back to the lead’s card." in text and "It goes back" not in text
         assert "The bank gave £20.00 back" in text
         assert "The bank took" not in text and "the lead −" not in text, "told once, and no ledger but theirs"
         assert "Finn" not in text and "7700900777" not in text
         assert "1 of 2" in text
+
+    def test_of_a_refunded_split_order_says_where_the_money_went(
+        self, order: Checkout, shares: list[PaymentRequest]
+    ) -> None:
+        def text() -> str:
+            story = timeline.timeline_page(read_order(order.merchant, order.pk))
+            return " ".join(entry.text for entry in story.entries)
+
+        mates.pay(shares[0])
+        assert mates.settled(shares[0]) == "reimbursed"
+        refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
+        assert mates.settled(shares[0]) == "refunded"
+        assert "It went back to the lead’s card." in text() and "meant for" not in text()
+        assert "£90.00 to the cards that paid." in text() and "was to go" not in text()
+
+    def test_of_a_share_refunded_before_the_lead_got_it_says_so(
+        self, order: Checkout, shares: list[PaymentRequest]
+    ) -> None:
+        mates.pay(shares[0])
+        while PaymentRequest.objects.get(pk=shares[0].pk).status == "paying":
+            mates.pump(order.pk)
+        story = timeline.timeline_page(read_order(order.merchant, order.pk))
+        assert "It goes back to the lead’s card." in " ".join(entry.text for entry in story.entries)
+        PaymentRequest.objects.filter(pk=shares[0].pk).update(status="refunded")
+        story = timeline.timeline_page(read_order(order.merchant, order.pk))
+        assert "It was not passed on to the lead’s card." in " ".join(entry.text for entry in story.entries)
 
     def test_shows_the_latest_reads_as_a_separate_entry(self, acme: Merchant, captured: Checkout) -> None:
         ApiCall.objects.create(

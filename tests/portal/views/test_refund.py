@@ -173,8 +173,12 @@ class TestRefund:
     def test_shows_its_progress_until_it_is_settled(self, client: Client, captured: Checkout) -> None:
         refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
         page = f"/portal/checkouts/{captured.pk}"
-        assert "The refund is on its way" in client.get(page).content.decode()
+        planned = client.get(page).content.decode()
+        assert "The refund is on its way" in planned and "The bank has not confirmed it yet." in planned
+        assert "places-card" in planned and "The refund is on its way back." in planned
         tasks.finish_operations()
+        sent = client.get(page).content.decode()
+        assert "The bank has received it." in sent and "The refund is on its way back." in sent
         Operation.objects.filter(state="pending").update(next_attempt_at="2020-01-01T00:00Z")
         tasks.finish_operations()
         words = client.get(page).content.decode()
