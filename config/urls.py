@@ -77,6 +77,7 @@ urlpatterns = [
     path("provider/notifications", notifications.receive, name="provider_notifications"),
     path("", include("hosted_page.urls")),
     path("", include("portal.urls")),
+    path("portal/", RedirectView.as_view(pattern_name="portal_home")),
     path("admin", RedirectView.as_view(url="/admin/", permanent=False)),
     path("admin/", admin.site.admin_view(operators.overview)),
     path("admin/find", admin.site.admin_view(operators.show_search), name="admin_find"),

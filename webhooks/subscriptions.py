@@ -135,6 +135,12 @@ def read_subscription(merchant: Merchant) -> Subscription:
     return subscription
 
 
+def has_subscribed(merchant: Merchant, event_type: EventType) -> bool:
+    """Return whether the merchant has an endpoint that gets events of this type."""
+    rows = Subscription.objects.filter(merchant=merchant, ended_at=None)
+    return rows.filter(event_types__overlap=["*", event_type.value]).exists()
+
+
 def end(merchant: Merchant) -> None:
     """End the subscription and park its waiting deliveries; raises SubscriptionNotFound."""
     with transaction.atomic(savepoint=True):

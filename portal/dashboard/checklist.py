@@ -48,6 +48,11 @@ class Step:
     button: str
 
     @property
+    def is_done_at_webhooks(self) -> bool:
+        """Return whether the step is done on the page of the webhooks, which not every role may change."""
+        return self.address.startswith("/portal/webhooks")
+
+    @property
     def read_at(self) -> str:
         """Return the address of the step's documentation."""
         return f"{DOCS}#{DOC_ANCHORS[self.name]}"

@@ -155,7 +155,7 @@ def _delivery_task(waiting: int, endpoint: Endpoint | None) -> MerchantTask | No
     answer = (endpoint.last_error or "no answer") if endpoint else ""
     if not waiting:
         title = f"Your endpoint has been failing since {since}"
-        text = f"Its last answer: {answer}. Fix it. Deliveries are retried automatically."
+        text = f"Its last answer: {answer}. Deliveries that are not parked are retried automatically."
         return MerchantTask("alert", "stop", title, text, "/portal/deliveries", "See the answers")
     title = "1 delivery is parked" if waiting == 1 else f"{_number_words(waiting)} deliveries are parked"
     it = "it" if waiting == 1 else "them"

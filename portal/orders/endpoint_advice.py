@@ -29,8 +29,8 @@ def advice_for(order: Order) -> Advice | None:
     by_api = f"capture the order through the API by {time_of(checkout.capture_before)}"
     if not told:
         return Advice(
-            "Your server gets no event for this hold",
-            _with_api_remedy("No endpoint was saved when the hold began.", by_api),
+            "Your server gets no checkout.authorized for this hold",
+            _with_api_remedy("You had no endpoint for it when the hold began.", by_api),
         )
     failing = told[0]
     if failing.status == Delivery.Status.DELIVERED or not failing.attempt_count or failing.lease_token:
@@ -43,10 +43,8 @@ def _failing_advice(delivery: Delivery, by_api: str) -> Advice:
     next_at = delivery.next_attempt_at
     if next_at is None or not upcoming_entries.will_be_sent(delivery):
         return Advice(
-            "The last attempt has failed",
-            _with_api_remedy(
-                f"Your endpoint failed {_times_words(made)} and gets no further event for this hold.", by_api
-            ),
+            "checkout.authorized is not sent again",
+            _with_api_remedy(f"Your endpoint failed {_times_words(made)}.", by_api),
         )
     is_last = made + 1 >= retries.SCHEDULES[delivery.event_type].attempts
     which = "last" if is_last else "next"

@@ -95,11 +95,11 @@ def stop(merchant: Merchant, case: Case) -> bool:
 
 def _check_endpoint(merchant: Merchant, case: Case) -> None:
     try:
-        wanted = subscriptions.read_subscription(merchant).event_types
+        subscriptions.read_subscription(merchant)
     except subscriptions.SubscriptionNotFound:
         raise NoEndpoint("Save an endpoint first: the sandbox sends your server real events.") from None
     for event_type in (EventType.AUTHORIZED, case.needs):
-        if not {"*", event_type.value} & set(wanted):
+        if not subscriptions.has_subscribed(merchant, event_type):
             raise NoEndpoint(
                 f"Your endpoint does not get {event_type}. Tick this event under Webhooks first."
             )

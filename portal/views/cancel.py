@@ -20,6 +20,8 @@ from portal import access, audit, pages
 from portal.access import requires
 from portal.models import AuditEntry, Membership
 from portal.orders import detail, order, timeline
+from webhooks import subscriptions
+from webhooks.models import EventType
 
 MAX_REASON = 255
 CLOCK_TOLERANCE = timedelta(minutes=5)  # maximum difference between the database's clock and ours
@@ -51,11 +53,20 @@ def cancel(request: HttpRequest, membership: Membership, checkout_uuid: UUID) ->
     if not shown["can_cancel"]:
         pages.report_refusal(request, _state_refusal(read.checkout))
         return _go_back(request, checkout_uuid)
-    asked = {"cancels": True, "reason": form.data.get("reason", ""), "errors": pages.errors(form)}
+    asked = _question_context(form, membership)
     if pages.is_part_requested(request, "question"):
         return pages.show_page(request, membership, "portal/_cancel.html", shown | asked)
     context = shown | asked | {"story": timeline.timeline_page(read)}
     return pages.show_page(request, membership, "portal/checkout.html", context, here="portal_checkouts")
+
+
+def _question_context(form: CancelForm, membership: Membership) -> dict[str, Any]:
+    return {
+        "cancels": True,
+        "reason": form.data.get("reason", ""),
+        "errors": pages.errors(form),
+        "sends_voided": subscriptions.has_subscribed(membership.merchant, EventType.VOIDED),
+    }
 
 
 def _go_back(request: HttpRequest, checkout_uuid: UUID) -> HttpResponse:

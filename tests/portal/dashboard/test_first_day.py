@@ -38,6 +38,16 @@ class TestHome:
         words = client.get("/portal").content.decode()
         assert "Take your first payment" not in words and "<h1>Home</h1>" in words
 
+    def test_offers_no_step_that_the_role_may_not_take(
+        self, client: Client, acme: Merchant, api: Api
+    ) -> None:
+        api.post("checkouts", factories.order())
+        viewer = stage.browser(stage.person(acme, Role.VIEWER))
+        for page in ("/portal", "/portal/checklist"):
+            assert ">Send one<" in client.get(page).content.decode()
+            words = viewer.get(page).content.decode()
+            assert ">Send one<" not in words and "Owners, admins and developers can do this." in words
+
     def test_shows_the_merchants_open_tasks_too(self, client: Client, acme: Merchant) -> None:
         stage.parked(acme) if factories.subscribe(acme, url=stage.URL) else None
         words = client.get("/portal").content.decode()

@@ -21,7 +21,7 @@ from tests import factories, mates
 from tests.factories import CAUSE
 from tests.outside import decide, dispute
 from tests.portal import stage
-from webhooks.models import Delivery, Event
+from webhooks.models import Delivery, Endpoint, Event
 
 pytestmark = pytest.mark.django_db
 
@@ -113,6 +113,13 @@ class TestNeeds:
         (need,) = WaitingItems(acme).needs()
         amount = money.display(shares[0].amount, order.currency)
         assert need.title == f"A mate disputes {amount} (Mastercard ending 4444)"
+
+
+def test_a_failing_endpoint_promises_no_retry_of_parked_deliveries(acme: Merchant) -> None:
+    endpoint = stage.saved(acme)
+    Endpoint.objects.create(subscription=endpoint, failing_since=clock.now(), last_error="HTTP 400")
+    (need,) = WaitingItems(acme).needs()
+    assert "HTTP 400. Deliveries that are not parked are retried automatically." in need.text
 
 
 class TestParkedDeliveries:

@@ -75,9 +75,13 @@ class TestList:
         self, client: Client, acme: Merchant
     ) -> None:
         assert b"Add your endpoint" in client.get("/portal/deliveries").content
+        viewer = stage.browser(stage.person(acme, Role.VIEWER))
+        shown = viewer.get("/portal/deliveries").content
+        assert b"Owners, admins and developers can add one." in shown and b"Add your endpoint" not in shown
         saved(acme)
         page = client.get("/portal/deliveries")
         assert b"Send test event" in page.content and b"Add your endpoint" not in page.content
+        assert b"Send test event" not in viewer.get("/portal/deliveries").content
 
 
 @pytest.mark.parametrize(("number", "note"), [(1, ""), (2, "not tried again: the hold ended")])

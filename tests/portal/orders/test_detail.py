@@ -3,11 +3,13 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
+from checkout import cancellations, captures
 from checkout.models import Checkout
 from config.lib import clock
 from payments.models import Merchant
 from portal.models import Role
-from tests import factories
+from tests import factories, mates
+from tests.factories import CAUSE
 from tests.outages import leave_in_doubt
 from tests.portal import stage
 from webhooks.models import Delivery
@@ -53,11 +55,24 @@ class TestHeldPage:
         Delivery.objects.update(next_attempt_at=clock.now())
         stage.deliver(acme, 500)
         words = client.get(page_of(held)).content.decode()
-        assert "The last attempt has failed" in words and "Your endpoint failed 4 times" in words
+        assert "checkout.authorized is not sent again" in words and "Your endpoint failed 4 times." in words
         assert "Capture the order through the API by" in words
 
     def test_says_that_no_server_is_notified(self, client: Client, held: Checkout) -> None:
-        assert "Your server gets no event for this hold" in client.get(page_of(held)).content.decode()
+        words = client.get(page_of(held)).content.decode()
+        assert "Your server gets no checkout.authorized for this hold" in words
+
+    @pytest.mark.parametrize(("status", "is_due"), [("captured", True), ("voided", False)])
+    def test_of_a_split_that_ended_without_a_capture_owes_the_lead_nothing(
+        self, client: Client, acme: Merchant, unpaid: Checkout, status: str, *, is_due: bool
+    ) -> None:
+        mates.split(unpaid, 2000, 3000)
+        stage.hold(unpaid)
+        end = captures.capture if status == "captured" else cancellations.cancel
+        end(acme, unpaid.pk, cause=CAUSE)
+        words = client.get(page_of(unpaid)).content.decode()
+        assert "Mates paid" in words and ("To the lead" in words) == is_due
+        assert ("Hold ended" in words) != is_due
 
 
 @pytest.mark.rule("cancel.portal", "read.actions")

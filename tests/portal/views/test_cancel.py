@@ -52,6 +52,12 @@ class TestCancel:
         held.refresh_from_db()
         assert held.status == "authorized"
 
+    def test_names_the_event_only_if_the_server_gets_it(self, client: Client, held: Checkout) -> None:
+        factories.subscribe(held.merchant, url=stage.URL, event_types=["checkout.authorized"])
+        assert "checkout.voided" not in client.get(f"{page_of(held)}/cancel").content.decode()
+        factories.subscribe(held.merchant, url=stage.URL, event_types=["*"])
+        assert "checkout.voided with the reason" in client.get(f"{page_of(held)}/cancel").content.decode()
+
     def test_releases_the_hold_once_and_tells_the_server(
         self, client: Client, helper: Membership, held: Checkout
     ) -> None:

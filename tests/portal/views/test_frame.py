@@ -87,3 +87,7 @@ def test_every_page_says_that_an_operator_has_stopped_payments(
     page = client.get(path).content.decode()
     assert "Payments have been stopped since" in page and "merchant_suspended" in page
     assert str(acme.pk) in page
+
+
+def test_the_address_of_the_portal_with_a_slash_leads_home(client: Client) -> None:
+    assert client.get("/portal/", follow=True).redirect_chain == [("/portal", 302)]

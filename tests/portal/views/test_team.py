@@ -150,6 +150,15 @@ def test_only_an_owner_can_appoint_an_owner(client: Client) -> None:
     assert re.findall(r">(yes|no)<", row) == ["yes", *["no"] * (len(Role) - 1)]
 
 
+def test_only_a_person_who_may_change_the_team_is_told_how_to_replace_the_owner(
+    client: Client, acme: Merchant
+) -> None:
+    assert "You are the only owner." in client.get("/portal/team").content.decode()
+    for role, is_told in ((Role.ADMIN, True), (Role.SUPPORT, False)):
+        page = stage.browser(stage.person(acme, role)).get("/portal/team").content.decode()
+        assert ("make someone else an owner first" in " ".join(page.split())) == is_told
+
+
 def test_every_right_has_a_description(client: Client) -> None:
     assert list(WORDS) == list(access.ROLES_BY_ACTION)
     shown = client.get("/portal/team").content.decode()
