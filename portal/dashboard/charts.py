@@ -237,7 +237,7 @@ def _answer_sentence(picture: Picture) -> str:
     median, p95 = picture.now.answer(0.5), picture.now.answer(0.95)
     if median is None or p95 is None:
         return "No deliveries."
-    return f"Half of your endpoint’s answers came in {span(median)}, 95\N{NO-BREAK SPACE}% in {span(p95)}."
+    return f"Half of your endpoint’s answers came in {span(median)}, 95% in {span(p95)}."
 
 
 def days_words(picture: Picture) -> str:
@@ -250,10 +250,10 @@ def days_words(picture: Picture) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Return a share as text, such as "98.5 %". It is "100 %" only if the share is exactly 1."""
+    """Return a share as text, such as "98.5%". It is "100%" only if the share is exactly 1."""
     if share is None:
         return "–"
-    return "100 %" if share == 1 else f"{min(share * 100, 99.9):.1f} %"
+    return "100%" if share == 1 else f"{min(share * 100, 99.9):.1f}%"
 
 
 def _scale(seconds: float) -> float:

@@ -105,8 +105,8 @@ def checklist_of(merchant: Merchant, *, is_paid: bool | None = None) -> list[Ste
         Step(
             "capture",
             "Capture in time",
-            "On checkout.authorized, your server captures within two minutes. It fulfils the order after the"
-            " answer 200.",
+            "On checkout.authorized, your server captures within two minutes. It fulfils the order once we"
+            " have answered 200.",
             captured_at,
             is_paid,
             f"{DOCS}#receivers",

@@ -166,7 +166,7 @@ def _call_lines(seen: TrialEvidence) -> Iterator[Line]:
         page = f"{reverse('portal_requests')}?{urlencode({'q': call.request_id})}"
         code = f" {call.error_code}" if call.error_code else ""
         did = "read the order" if _verb_of_call(call) == "read" else f"called {_verb_of_call(call)}"
-        words = f"Your server {did}, answered {call.status}{code}"
+        words = f"Your server {did}; we answered {call.status}{code}"
         yield _evidence_line(call.created_at, words, "stop" if call.status >= 500 else "", page)
 
 

@@ -181,7 +181,7 @@ def _resend_many(request: HttpRequest, membership: Membership, chosen: list[UUID
         elif chosen:
             resent = resending.resend_selected(merchant, chosen, cause=cause, although_over=confirmed)
         else:
-            raise NothingChosen("Tick the deliveries to send again first.")
+            raise NothingChosen("First tick the deliveries that you want to send again.")
         audit.record(request, membership, "deliveries_resent", sent=resent.sent, left_out=resent.left_out)
     return resent
 

@@ -87,7 +87,7 @@ def _accept_invitation(request: HttpRequest, token: str, person: User) -> Member
 
 def _go_to_merchant(request: HttpRequest, membership: Membership) -> HttpResponse:
     request.session[access.CHOSEN_MERCHANT_KEY] = str(membership.merchant_id)
-    messages.success(request, f"Welcome. You act for {membership.merchant.name} now.")
+    messages.success(request, f"Welcome to {membership.merchant.name}.")
     return redirect("portal_home")
 
 

@@ -132,7 +132,7 @@ def _ways(now: GroupFigures) -> list[dict[str, str]]:
 
 
 def _percent(part: int, whole: int) -> str:
-    return f"{round(100 * part / whole)} %" if whole else ""
+    return f"{round(100 * part / whole)}%" if whole else ""
 
 
 def _list_row(checkout: Checkout) -> dict[str, Any]:

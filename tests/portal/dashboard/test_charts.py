@@ -69,7 +69,7 @@ class TestCharts:
 
     def test_never_round_up_to_a_hundred_percent(self) -> None:
         assert (charts.percent(0.99999), charts.percent(1.0), charts.percent(None)) == (
-            "99.9 %",
-            "100 %",
+            "99.9%",
+            "100%",
             "–",
         )

@@ -27,7 +27,7 @@ def page_of(checkout: Checkout) -> str:
 class TestHeldPage:
     def test_counts_down_and_explains_what_happens_next(self, client: Client, held: Checkout) -> None:
         words = client.get(page_of(held)).content.decode()
-        assert "Time to capture" in words and "You have until" in words
+        assert "Time to capture" in words and ">left, until " in words and "You have until" in words
         assert "The hold ends automatically, unless your server captures first" in words
         assert 'max="120"' in words
 

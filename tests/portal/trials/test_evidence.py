@@ -34,7 +34,7 @@ class TestLines:
         trial_runs.take_step(trial)
         api.post(f"checkouts/{trial.checkout_uuid}/capture", {"amount": 1})
         (line,) = [line for line in shown(trial) if "capture" in line.words]
-        assert line.words == "Your server called capture, answered 422 partial_capture_not_supported"
+        assert line.words == "Your server called capture; we answered 422 partial_capture_not_supported"
         assert line.href.startswith("/portal/requests?q=")
 
     def test_show_the_error_of_an_attempt(self, acme: Merchant) -> None:

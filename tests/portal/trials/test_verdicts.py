@@ -65,7 +65,7 @@ class TestTwice:
         told = words(trial)
         assert told[0].endswith("paid with the card ending 4242, and held")
         assert "checkout.authorized, attempt 2, answered 200 in 340\N{NO-BREAK SPACE}ms" in told
-        assert "Your server called capture, answered 200" in told and "Captured" in told
+        assert "Your server called capture; we answered 200" in told and "Captured" in told
         assert all(
             line["href"].startswith("/portal/") and line["at"].endswith("Z") for line in trial.evidence
         )
@@ -224,7 +224,7 @@ class TestLapse:
         checkout = order_of(trial)
         assert (checkout.status, checkout.void_reason) == ("voided", "auth_expired")
         told = words(trial)
-        assert "Your server called capture, answered 409 not_capturable" in told
+        assert "Your server called capture; we answered 409 not_capturable" in told
         assert (
             "checkout.authorized, kept back by the sandbox, answered 200 in 340\N{NO-BREAK SPACE}ms" in told
         )
@@ -309,7 +309,7 @@ class TestRefund:
         trial = self.walk(api, look, monkeypatch)
         assert trial.has_passed, (trial.reason, trial.evidence)
         told = words(trial)
-        assert "The sandbox began a refund" in told and "Your server read the order, answered 200" in told
+        assert "The sandbox began a refund" in told and "Your server read the order; we answered 200" in told
         assert "The bank refused the refund: the order is captured again" in told
 
     def test_fails_if_the_server_never_reads_the_order(
@@ -342,8 +342,8 @@ class TestDoubt:
         trial = backend.walk(acme, "lost", Backend(api), meanwhile)
         assert trial.has_passed, (trial.reason, trial.evidence)
         told = words(trial)
-        assert "Your server called capture, answered 504 outcome_unknown" in told
-        assert "Your server read the order, answered 200" in told
+        assert "Your server called capture; we answered 504 outcome_unknown" in told
+        assert "Your server read the order; we answered 200" in told
 
     def test_fails_if_the_server_does_not_read_the_order(
         self, acme: Merchant, api: Api, monkeypatch: pytest.MonkeyPatch

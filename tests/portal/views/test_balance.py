@@ -64,7 +64,9 @@ class TestBalance:
         found = dispute(kept.payment)
         page = client.get("/portal/balance").content.decode()
         assert BALANCE in page and 'In dispute: <strong class="amount">£90.00' in page
-        assert "Taken by a dispute" in page and page.count("Disputed</span>") == 2, "beside its movements"
+        assert "Taken back in a dispute" in page and page.count("Disputed</span>") == 2, (
+            "beside its movements"
+        )
         decide(found, is_won=False)
         page = client.get("/portal/balance").content.decode()
         assert "isputed" not in page and "In dispute" not in page and BALANCE in page

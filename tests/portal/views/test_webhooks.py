@@ -89,7 +89,7 @@ class TestHealth:
             delivery.record_results([delivery.Result(*lease, http_status, error, 340)])
         page = client.get("/portal/webhooks").content.decode()
         for words in (
-            "50.0 %",
+            "50.0%",
             "1 of 2",
             "340\N{NO-BREAK SPACE}ms",
             "Last answered 2xx",
