@@ -65,6 +65,7 @@ def _sample_order(merchant: Merchant, name: str, colour: str) -> Summary:
         title=LINES[0][0],
         subtitle="",
         lines=[_sample_line(*line) for line in LINES],
+        mine=[],
         total_label="Total",
         total=total,
         **links,
