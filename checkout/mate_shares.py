@@ -80,7 +80,7 @@ def split_equally(
     with transaction.atomic(durable=True):
         checkout = _lock_changeable_by(lead, checkout_uuid)
         rule = amount_rule(checkout)
-        each = split_amounts.equal_shares(checkout.amount, people, step=rule.step)[1]
+        each = equal_share(checkout, people)
         called = [*names, *[""] * people][: people - 1]
         _write_shares(checkout, [Share(each, name) for name in called], rule, everyone_first)
 
@@ -135,6 +135,11 @@ def amount_rule(checkout: Checkout) -> AmountRule:
     A mate can be asked only for an amount that a card can be charged. Rule split.minimum.
     """
     return safe_answers.amount_rule(checkout.currency)
+
+
+def equal_share(checkout: Checkout, people: int) -> int:
+    """Return what each mate bears if `people` share a checkout equally, in minor units."""
+    return split_amounts.equal_shares(checkout.amount, people, step=amount_rule(checkout).step)[1]
 
 
 def max_people(checkout: Checkout) -> int:

@@ -11,7 +11,6 @@ from django.utils.translation import gettext as _
 from checkout import mate_shares
 from checkout.group import share_claims
 from checkout.models import Checkout, PaymentRequest
-from checkout.split import split_amounts
 from checkout.states import SHARE_PAID, ShareStatus
 from hosted_page import share_bar, share_items, summary
 from hosted_page.payment_target import lead_name
@@ -158,8 +157,7 @@ def _visible_state(share: PaymentRequest, now: datetime) -> str:
 
 def _is_split_equally(checkout: Checkout, asked: Sequence[int]) -> bool:
     """Return whether the cost is split equally."""
-    step = mate_shares.amount_rule(checkout).step
-    return set(asked) == {split_amounts.equal_shares(checkout.amount, len(asked) + 1, step=step)[1]}
+    return set(asked) == {mate_shares.equal_share(checkout, len(asked) + 1)}
 
 
 def share_name(share: PaymentRequest, equal: Checkout | None = None) -> str:

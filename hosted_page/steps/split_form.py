@@ -273,6 +273,5 @@ def _rows_to_show(names: Sequence[str], amounts: Sequence[str], *, more: bool) -
 
 
 def _equal_amounts(checkout: Checkout) -> list[int]:
-    step = mate_shares.amount_rule(checkout).step
-    each = split_amounts.equal_shares(checkout.amount, checkout.people or 1, step=step)[1]
+    each = mate_shares.equal_share(checkout, checkout.people or 1)
     return [each] * ((checkout.people or 1) - 1)

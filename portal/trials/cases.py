@@ -23,6 +23,7 @@ class Case(NamedTuple):
     takes_first: bool = False
     # The event that the merchant's endpoint must get, in addition to checkout.authorized.
     needs: EventType = EventType.AUTHORIZED
+    has_pledge: bool = False  # whether a mate's card is held for half of the order before the customer pays
     begin_at: str = ""  # the URL name of the page that asks before the case begins, or ""
 
 
@@ -87,6 +88,14 @@ _TABLE = (
         "your capture, then a read of the order, or the capture again",
         "then read the order, or capture again",
         card="4000000000006975",
+    ),
+    Case(
+        "pledged",
+        "Capture an order with everyone in first",
+        "The sandbox splits the order, and a mate’s card is held before the customer pays. Your server gets the same "
+        "event as for any order. Capture once: the mate’s card is then charged, and you get the whole amount.",
+        "your capture",
+        has_pledge=True,
     ),
 )
 CASES = {case.name: case for case in _TABLE}

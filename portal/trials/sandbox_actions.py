@@ -117,4 +117,5 @@ _ACTS: dict[str, Callable[[TrialEvidence], bool]] = {
     "rotate": _do_nothing,
     "refused": _begin_refund,
     "lost": _do_nothing,
+    "pledged": _do_nothing,
 }

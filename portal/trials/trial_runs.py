@@ -9,9 +9,9 @@ import structlog
 from django.conf import settings
 from django.db.models import QuerySet
 
-from checkout import creation
+from checkout import creation, mate_shares
 from checkout.models import Checkout
-from checkout.states import Status
+from checkout.states import ShareStatus, Status
 from config.lib import clock, leases, quota, wakeup
 from hosted_page.sandbox import paying
 from payments import operator_stops
@@ -26,7 +26,7 @@ from webhooks.models import EventType
 
 log = structlog.get_logger("portal.trials")
 RUN_TRIALS = "portal.tasks.run_trials"
-PAYER = "+447700900123"
+PAYER, MATE = "+447700900123", "Finn"
 LIMIT = quota.Limit(30, timedelta(hours=1))  # trials per merchant
 LEASE, PAUSE = timedelta(seconds=30), timedelta(seconds=1)
 MAX_STEPS = 50  # the maximum number of steps in one run of the pump
@@ -182,9 +182,21 @@ def _pay_order(trial: Trial, case: Case) -> UUID:
         Trial.objects.filter(pk=trial.pk).update(checkout_uuid=made)
     checkout = Checkout.objects.select_related("merchant", "lead").get(pk=made)
     if checkout.status == Status.CREATED:
+        if case.has_pledge:
+            _get_mate_in(checkout, trial)
         with sandbox_actions.hold_first_attempts(case):
             paying.pay(checkout, {"phone": PAYER, "card": case.card}, cause=_cause_of(trial))
     return made
+
+
+def _get_mate_in(checkout: Checkout, trial: Trial) -> None:
+    """Split the order with one mate, whose card is held, unless that is done already."""
+    if not checkout.has_mates:
+        half = mate_shares.equal_share(checkout, 2)
+        paying.split(checkout, {"phone": PAYER, "shares": [{"amount": half, "name": MATE}]})
+        checkout.refresh_from_db()
+    if not checkout.payment_requests.filter(status=ShareStatus.PLEDGED).exists():
+        paying.pledge_share(checkout, {}, cause=_cause_of(trial))
 
 
 def _look_for_verdict(trial: Trial, checkout_uuid: UUID) -> Verdict | None:

@@ -213,6 +213,13 @@ def _judge_lost(seen: TrialEvidence) -> Verdict | None:
     return Verdict(False, f"{what} Repeat the capture, or read the order.")
 
 
+def _judge_pledged(seen: TrialEvidence) -> Verdict | None:
+    if gone := _no_capture_verdict(seen):
+        return gone
+    captured_at = seen.checkout.captured_at
+    return _judge_single_capture(seen, since=captured_at) if captured_at else None
+
+
 _CASES: dict[str, Callable[[TrialEvidence], Verdict | None]] = {
     "twice": _judge_twice,
     "retry": _judge_retry,
@@ -221,4 +228,5 @@ _CASES: dict[str, Callable[[TrialEvidence], Verdict | None]] = {
     "rotate": _judge_rotation,
     "refused": _judge_refused,
     "lost": _judge_lost,
+    "pledged": _judge_pledged,
 }

@@ -25,7 +25,7 @@ KEYS = {
 }
 MADE = {"merchant_uuid", "client_id", "client_secret", "portal_email", "portal_password"}
 # The cases that need no new secret, and no capture that is late by two minutes of the real clock.
-CASES = ("twice", "retry", "slow", "lost", "refused")
+CASES = ("twice", "retry", "slow", "lost", "refused", "pledged")
 NOT_COPIED = shutil.ignore_patterns(".*", "tests", "__pycache__")
 
 

@@ -13,7 +13,7 @@ from tests.journeys.service import Service
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
 
-CASES = ("twice", "retry", "slow", "lapse", "refused", "lost")
+CASES = ("twice", "retry", "slow", "lapse", "refused", "lost", "pledged")
 WITHIN = 60_000
 
 
