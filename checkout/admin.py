@@ -264,11 +264,11 @@ class RefundAdmin(MoneyAdmin):
     list_display = (
         "merchant_refund_ref",
         "merchant",
-        "checkout",
         "status",
         "amount",
         "created_at",
         "settled_at",
+        "checkout",
     )
     list_filter = ("status",)
     search_fields = ("id", "merchant_refund_ref", "checkout")

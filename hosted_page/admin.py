@@ -19,6 +19,14 @@ from hosted_page.models import (
     SmsStop,
 )
 
+# The purposes of the texts whose kind is not plain enough.
+PURPOSES: dict[str, str] = {
+    SmsMessage.Kind.CODE: "Sign-in code",
+    SmsMessage.Kind.RETURN: "Code for a returning payer",
+    SmsMessage.Kind.LEAD: "News for the lead",
+    SmsMessage.Kind.RECEIPT: "Receipt link",
+}
+
 
 class PhoneAdmin(ReadOnlyAdmin):
     """Admin that shows only the last four digits of a phone number."""
@@ -54,22 +62,26 @@ class KnownBrowserAdmin(PhoneAdmin):
 @admin.register(SmsMessage)
 class SmsMessageAdmin(PhoneAdmin, UnloggedAdmin):
     unindexed = ("merchant",)
+    # The columns that do not fit a narrow window are the last ones.
     list_display = (
-        "id",
-        "kind",
+        "purpose",
         "merchant",
         "number",
-        "checkout_uuid",
         "created_at",
         "sent_at",
-        "ended_at",
         "receipt",
         "refusal",
+        "ended_at",
+        "checkout_uuid",
     )
     list_filter = ("kind", "receipt")
     search_fields = ("id", "checkout_uuid")
     references = {"checkout_uuid": "checkout.checkout"}
     secret = ("phone", "body", "phone_digest", "range_digest", "address_digest", "site_digest")
+
+    @admin.display(description="kind")
+    def purpose(self, row: SmsMessage) -> str:
+        return PURPOSES.get(row.kind, row.get_kind_display())
 
 
 @admin.register(SmsDay)

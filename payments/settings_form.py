@@ -71,7 +71,7 @@ class AppearanceForm(forms.Form):
     name = forms.CharField(max_length=120, error_messages={"required": "Write the name that customers know."})
     brand_colour = forms.RegexField(
         r"^#[0-9A-Fa-f]{6}\Z",
-        error_messages={"invalid": "Write a colour as # and six digits, such as #A61C59."},
+        error_messages={"invalid": "Enter a colour as # and six hexadecimal digits, such as #A61C59."},
     )
 
 
@@ -90,8 +90,8 @@ class SettingsForm(AppearanceForm):
         min_value=MIN_MINUTES,
         max_value=MAX_MINUTES,
         error_messages={
-            "min_value": "Write 15 to 1,440 minutes: 1,440 are a day.",
-            "max_value": "Write 15 to 1,440 minutes: 1,440 are a day.",
+            "min_value": "Enter 15 to 1,440 minutes (1,440 is a day).",
+            "max_value": "Enter 15 to 1,440 minutes (1,440 is a day).",
             "invalid": "Write whole minutes, such as 60.",
         },
     )
@@ -100,13 +100,13 @@ class SettingsForm(AppearanceForm):
     def clean_country(self) -> str:
         country = str(self.cleaned_data["country"]).upper()
         if country not in phonenumbers.SUPPORTED_REGIONS:
-            raise forms.ValidationError("Choose a country by its two letters, such as GB.")
+            raise forms.ValidationError("Enter a country by its two letters, such as GB.")
         return country
 
     def clean_time_zone(self) -> str:
         zone = str(self.cleaned_data["time_zone"])
         if zone not in clock.zone_names():
-            raise forms.ValidationError("Choose a time zone by its name, such as Europe/London.")
+            raise forms.ValidationError("Enter a time zone by its name, such as Europe/London.")
         ZoneInfo(zone)
         return zone
 

@@ -79,10 +79,13 @@ class UserAdmin(PermissionsAdmin):
     list_display = ("email", "is_staff", "is_active", "disabled_for_disuse_at", "date_joined", "last_login")
     list_filter = ("is_staff", "is_active")
     search_fields = ("email",)
-    exclude = ("password",)
+    fields = ("email", "is_active", *RIGHTS)
     readonly_fields = ("last_login", "date_joined", "disuse_warned_at", "disabled_for_disuse_at")
     filter_horizontal = ("groups", "user_permissions")
     panels = (("portal.membership", "user"),)
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return self.fields if obj is None else (*self.fields, *self.readonly_fields)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         if _may_do_everything(request):

@@ -72,6 +72,26 @@ INVITE = confirmation.Question(
 SUSPENSION = lists.state_filter({"open": Q(is_suspended=False), "suspended": Q(is_suspended=True)})
 
 
+# The labels and help texts of settings in the form, where those of the column are not plain enough.
+LABELS = {
+    "support_url": "Help page",
+    "terms_url": "Terms page",
+    "privacy_url": "Privacy page",
+    "shop_url": "Shop’s address",
+    "opt_in_enabled": "Ask for marketing consent",
+    "unpaid_minutes": "Minutes to pay",
+}
+HELP_TEXTS = {
+    "country": "Two letters, such as GB. The country of phone numbers without a country code.",
+    "brand_colour": "# and six hexadecimal digits, such as #1F4596.",
+    "shop_url": "Where payers go if their order has no cancel URL. If empty, they stay on the page.",
+    "time_zone": "The time zone of the portal, such as Europe/London.",
+    "provider_account": "The provider account of the merchant’s future payments. If empty, the service’s own.",
+    "return_hosts": "Hosts to which customers can be sent back, one on each line. If empty, any host.",
+    "unpaid_minutes": "How many minutes an order can wait for payment. If empty, the service’s default.",
+}
+
+
 def _recorder() -> Any:
     """Return the module of a higher layer that records operators' changes in the merchant's audit log."""
     return import_module(settings.OPERATORS_RECORDED_BY)
@@ -87,7 +107,9 @@ class MerchantForm(ChangesForm, SettingsForm):
         super().__init__(*args, **kwargs)
         for name, field in self.fields.items():
             column: Any = Merchant._meta.get_field(name)
-            field.label, field.help_text = capfirst(column.verbose_name), column.help_text
+            field.label = LABELS.get(name, capfirst(column.verbose_name))
+            field.help_text = HELP_TEXTS.get(name, column.help_text)
+            field.initial = column.get_default() if column.has_default() else None
 
 
 def _stops_of_row() -> QuerySet[Switch]:

@@ -186,3 +186,9 @@ def guesses(model: type[Model]) -> list[str]:
         elif field.related_model is Customer and isinstance(field, Field):
             found.append(f"{field.name}__phone__startswith")
     return found
+
+
+def test_adding_a_person_begins_with_the_email(operator: Client) -> None:
+    page = operator.get(f"{USERS}add/").content.decode()
+    assert page.index('name="email"') < page.index('name="is_superuser"') < page.index('name="groups"')
+    assert "field-date_joined" not in page

@@ -23,6 +23,7 @@ from portal.models import User
 from tests import factories
 from tests.conftest import Api
 from tests.operator_actions import Act, acting, log_of, looker
+from tests.portal import stage
 from tests.refusals import refused
 from tests.waiting import wait_for, waiting_for_locks
 
@@ -265,3 +266,20 @@ class TestSites:
         assert typed(client.get(page))["return_hosts"] == "shop.example\nmerchant.example"
         there = dict.fromkeys(("return_url", "cancel_url"), "https://shop.example/back")
         assert api.post("checkouts", factories.order(**there)).status_code == 201
+
+
+class TestAdding:
+    ADD = f"{MERCHANTS}add/"
+
+    def test_fills_in_the_defaults_and_explains_the_fields(self, operator: Client) -> None:
+        page = operator.get(self.ADD).content.decode()
+        for value in ("GB", "#1F4596", "Europe/London"):
+            assert f'value="{value}"' in page
+        assert "Help page" in page and "Two letters, such as GB." in page and "Null" not in page
+        assert "field-id" not in page and "field-state" not in page, "a merchant that is not saved has none"
+
+    def test_says_what_to_do_next(self, operator: Client) -> None:
+        form = stage.FORM | {"name": "Harbour Kitchen"}
+        page = operator.post(self.ADD, form, follow=True).content.decode()
+        assert "Harbour Kitchen is added. Next: invite its owner." in page
+        assert ">Invite an owner</button>" in page

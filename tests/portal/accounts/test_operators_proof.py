@@ -120,7 +120,7 @@ class TestProof:
         address = f"{MERCHANTS}{acme.pk}/change/"
         asked = client.post(address, {"name": "Acme", "country": "uk"})
         page = client.post(asked["Location"], {"password": people.PASSWORD}).content.decode()
-        assert "Choose a country by its two letters" in page and f'action="{address}"' in page
+        assert "Enter a country by its two letters" in page and f'action="{address}"' in page
 
 
 class TestSecondFactor:
