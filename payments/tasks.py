@@ -68,7 +68,7 @@ def _discrepancies_to_mail(now: datetime) -> Sequence[Discrepancy]:
 
 def _send_mail(rows: Sequence[Discrepancy]) -> bool:
     noun = "discrepancy needs" if len(rows) == 1 else "discrepancies need"
-    subject = f"{settings.ENVIRONMENT}: {len(rows)} {noun} a person"
+    subject = f"{settings.ENVIRONMENT}: {len(rows)} {noun} your attention"
     try:
         EmailMessage(subject, _write_mail(rows), to=settings.OPERATORS).send()
     except OSError as error:

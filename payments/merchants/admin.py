@@ -140,8 +140,8 @@ class MerchantAdmin(OperatorAdmin):
     form = MerchantForm
     actions = ("suspend", "resume", "invite_owner")
     listed_as = "Suspended first, then by name"
-    searched_by = "Name or uuid"
-    search_help_text = "Enter any part of the name or uuid."
+    searched_by = "Name or UUID"
+    search_help_text = "Part of the name or of the UUID."
     is_small = True
     list_display = ("name", "id", "country", "created_at")
     list_filter = (SUSPENSION, "country", "opt_in_enabled")

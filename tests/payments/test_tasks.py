@@ -54,7 +54,7 @@ class TestTheMail:
         (sent,) = mail.outbox
         left = Discrepancy.objects.get()
         assert (sent.to, sent.from_email) == (operators, settings.DEFAULT_FROM_EMAIL)
-        assert sent.subject == "local: 1 discrepancy needs a person"
+        assert sent.subject == "local: 1 discrepancy needs your attention"
         for told in (
             f"{kinds.MISSING_THERE.sentence}\n",
             "kind:     missing_there\n",
@@ -82,7 +82,7 @@ class TestTheMail:
             reporting.report(kind, None, merchant=acme)
         tasks.mail_discrepancies()
         (sent,) = mail.outbox
-        assert sent.subject == "local: 3 discrepancies need a person"
+        assert sent.subject == "local: 3 discrepancies need your attention"
         assert sent.body.count("see:") == 3 and "prove_ledger" in sent.body
 
     def test_lists_a_maximum_and_counts_the_rest(

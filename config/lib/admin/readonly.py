@@ -134,8 +134,9 @@ class OperatorAdmin(admin.ModelAdmin):
             path.removesuffix("__iexact").replace("__", " ").replace("_", " ") for path in self.search_fields
         ]
         if names and not self.search_help_text:
-            how = "Any part" if self.is_small else "The whole"
-            found.search_help_text = f"{how} of its {', or its '.join(names)}."
+            first, then = ("Part of the", ", or of the ") if self.is_small else ("The full", ", or the full ")
+            words = then.join(names).replace("uuid", "UUID").replace("email", "e-mail")
+            found.search_help_text = f"{first} {words}."
         return found
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:

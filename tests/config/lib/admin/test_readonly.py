@@ -54,3 +54,12 @@ class TestAdmin:
         assert captured.payment.card_token not in shown
         shown = client.get(f"/admin/checkout/customer/{captured.lead.pk}/change/").content.decode()
         assert captured.lead.phone not in shown
+
+    def test_says_what_a_search_finds(self) -> None:
+        client = Client()
+        people.operate(client)
+        memberships = client.get("/admin/portal/membership/").content.decode()
+        assert "Part of the user e-mail, or of the merchant name." in memberships
+        assert "<title>TEST · Memberships · Merchant Checkout · Operators</title>" in memberships
+        deliveries = client.get("/admin/webhooks/delivery/").content.decode()
+        assert "The full id, or the full event, or the full event checkout UUID." in deliveries
