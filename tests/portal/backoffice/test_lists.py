@@ -249,8 +249,9 @@ class TestMerchants:
         assert "<span>Resume" not in page, "nobody is suspended"
         operator_stops.suspend(rival, reason="Tickets that do not exist")
         page = shown(operator, MERCHANTS)
-        assert 'name="index" value="1"><span>Resume' in page and page.count('data-fits="1"') == 1
-        form = {"action": ["suspend", "resume"], "index": "1"}
+        assert 'name="index" value="1"><span>Resume' in page and page.count('data-fits="1 2"') == 1
+        assert 'name="index" value="2"><span>Invite an owner' in page and page.count('data-fits="0 2"') == 1
+        form = {"action": ["suspend", "resume", "invite_owner"], "index": "1"}
         answer = operator.post(MERCHANTS, form, follow=True)
         assert "Items must be selected" in answer.content.decode()
         asked = operator.post(MERCHANTS, form | {"_selected_action": str(acme.pk)})
