@@ -72,6 +72,18 @@ SCRIPTS = (
         ("hosted_page/split.html",),
     ),
     PageScript(
+        "js/units.js",
+        OUR_OWNER,
+        "Adds the buttons to a number of items.",
+        ("hosted_page/split.html", "hosted_page/group.html"),
+    ),
+    PageScript(
+        "js/group_items.js",
+        OUR_OWNER,
+        "Shows what the chosen items cost.",
+        ("hosted_page/group.html",),
+    ),
+    PageScript(
         "js/session.js",
         OUR_OWNER,
         "Warns the payer before the sign-in ends, and extends it when the payer asks for that.",

@@ -30,6 +30,7 @@ from config.lib.web import address, bodies, origins
 from config.lib.web.cookies import CookieMiddleware
 from config.urls import ApiUuid
 from hosted_page import payer, summary
+from hosted_page.group import free_items
 from hosted_page.opt_in import consent, link
 from hosted_page.page_security import check_page, reports
 from hosted_page.sms import safe_names, stopped_numbers
@@ -157,10 +158,13 @@ def _parts(text: str) -> None:
 
 
 def _split(text: str) -> None:
-    typed = QueryDict(mutable=True)
-    for choice in ("equal", "own"):
+    typed, order = QueryDict(mutable=True), Checkout(amount=9000, currency="GBP")
+    vars(order)["lines"] = [["ref", "Ticket", 4, 2250, "GBP", "ticket", None]]
+    for choice in ("equal", "own", "item"):
         typed.update({"split": choice, "people": text, "your_name": text, "name": text, "amount": text})
-        SplitForm(typed, Checkout(amount=9000, currency="GBP")).is_valid()
+        typed.update({"units-0": text})
+        SplitForm(typed, order).is_valid()
+    free_items.chosen_units(typed, order)
 
 
 def _answer(text: str) -> None:
