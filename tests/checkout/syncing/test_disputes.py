@@ -202,7 +202,7 @@ def test_a_lost_dispute_is_shown_in_the_portal(captured: Checkout) -> None:
     """Both the list of movements and the timeline of the checkout show the dispute."""
     decide(dispute(captured.payment), is_won=False)
     client = stage.browser(stage.person(captured.merchant, Role.OWNER))
-    assert "by a dispute" in " ".join(strip_tags(client.get("/portal/balance").content.decode()).split())
+    assert "in a dispute" in " ".join(strip_tags(client.get("/portal/balance").content.decode()).split())
     page = client.get(f"/portal/checkouts/{captured.pk}").content.decode()
     assert "The dispute over £90.00 is lost" in strip_tags(page)
 

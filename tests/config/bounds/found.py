@@ -15,7 +15,7 @@ from django.urls import URLPattern, get_resolver
 from rest_framework import serializers
 
 from config.lib.api.fields import List
-from payments import admin as merchants_admin
+from payments.merchants import admin as merchants_admin
 from portal.accounts import login_forms, passkey_forms
 from tests.config import addresses
 

@@ -25,6 +25,7 @@ from payments.providers.stripe.adapter import StripeProvider
 from tests import factories
 from tests.factories import CAUSE
 from tests.hosted_page.browsers import ASKS, Mate, Payer, words
+from tests.hosted_page.group.test_group_page import Guest
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("card_page.inventory")]
 FRAME = "hosted_page/frame.html"
@@ -184,6 +185,13 @@ def wait_for_mates(lea: Payer) -> None:
     assert "No one else is in yet" in words(lea.get())
 
 
+def take_items(lea: Payer) -> None:
+    lea.sign_in("07700 900889")
+    split = {"split": "item", "your_name": "Lea", "name": "", "units-0": "1", "when": "first"}
+    lea.client.post(f"/pay/split?id={lea.checkout.pk}", split)
+    assert "Which items are yours?" in words(Guest(lea.checkout).get())
+
+
 def at_stripe(lea: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
     lea.sign_in("07700 900777")
     lea.post("/split", split="all")
@@ -199,6 +207,7 @@ def test_rendered_pages_load_the_scripts_of_the_table(
     walk_of_group(lea)
     walk_elsewhere(acme, lea)
     wait_for_mates(Payer(factories.checkout(acme)))
+    take_items(Payer(factories.checkout(acme)))
     at_stripe(Payer(factories.checkout(acme)), monkeypatch)
     pages = {name: found for name, found in rendered.items() if name in inventory.PAGES}
     assert set(pages) == set(inventory.PAGES)
