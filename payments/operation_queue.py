@@ -45,16 +45,16 @@ def retry_delay(operation: Operation, state: State, now: datetime) -> timedelta:
     if operation.kind == Kind.AUTHORIZE and age < IN_DOUBT_TOO_LONG:
         return timedelta(seconds=2 if age < MAX_PAYER_WAIT else 10)
     if operation.kind == Kind.REFUND and state == State.PENDING:
-        return _doubled_delay(tries // 4, 600)
+        return doubled_delay(tries // 4, 600)
     if operation.kind == Kind.VOID:
-        return _doubled_delay(tries // 4, 60)
+        return doubled_delay(tries // 4, 60)
     # short waits for a capture, because a hold must not outlive its deadline for long
-    return _doubled_delay(tries - 1, 10 if operation.kind == Kind.CAPTURE else 60)
+    return doubled_delay(tries - 1, 10 if operation.kind == Kind.CAPTURE else 60)
 
 
-def _doubled_delay(times: int, longest: int) -> timedelta:
+def doubled_delay(times: int, longest: int) -> timedelta:
     """Return one second doubled `times` times, at most `longest` seconds."""
-    return timedelta(seconds=min(2.0 ** min(max(times, 0), 10), longest))
+    return timedelta(seconds=min(2.0 ** min(times, 10), longest))
 
 
 def make_due(operation: Operation) -> None:

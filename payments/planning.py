@@ -150,7 +150,7 @@ def replace_under_new_key(operation: Operation, *, now: datetime, at: datetime |
     the checkout locked.
     """
     times = replaced_operations(operation).count()
-    later = now + timedelta(seconds=min(2 ** min(times, 10), 600)) if times else now
+    later = now + operation_queue.doubled_delay(times, 600) if times else now
     end_for_new_key(operation, now=now)
     copied = (
         *("payment_id", "kind", "purpose", "amount", "refund_uuid", "share_uuid", "resends_id"),

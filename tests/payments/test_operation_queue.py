@@ -1,13 +1,13 @@
 """When an operation is due, and which process leases it."""
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from django.conf import settings
-from django.db import connection
+from django.db import connection, transaction
 
 from checkout import cancellations, captures, operation_recovery
 from checkout.models import Checkout, PaymentRequest
@@ -50,6 +50,68 @@ class TestClaimDue:
 
         monkeypatch.setattr(rows, "filter", overtaken)
         assert operation_queue.claim(limit=20) == []
+
+    def test_leases_an_operation_for_ten_seconds(self, held: Checkout) -> None:
+        cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
+        before = clock.now()
+        (void,) = operation_queue.claim(limit=1)
+        assert void.next_attempt_at is not None
+        assert before <= void.next_attempt_at - timedelta(seconds=10) <= clock.now()
+
+    def test_is_refused_within_a_transaction_that_could_roll_the_lease_back(self, db: None) -> None:
+        with transaction.atomic(), pytest.raises(RuntimeError, match="durable"):
+            operation_queue.claim(limit=1)
+
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+DAY, MINUTE, MICROSECOND = timedelta(days=1), timedelta(minutes=1), timedelta(microseconds=1)
+
+
+class TestALease:
+    @pytest.mark.parametrize(
+        ("token", "seconds_left", "is_leased"),
+        [(uuid4(), 1, True), (uuid4(), 0, False), (uuid4(), None, False), (None, 1, False)],
+    )
+    def test_ends_when_the_operation_is_due(
+        self, token: UUID | None, seconds_left: int | None, is_leased: bool
+    ) -> None:
+        due_at = None if seconds_left is None else NOW + timedelta(seconds=seconds_left)
+        operation = Operation(lease_token=token, next_attempt_at=due_at)
+        assert operation_queue.is_leased(operation, NOW) == is_leased
+
+
+@pytest.mark.parametrize(
+    ("kind", "state", "attempts", "age", "seconds"),
+    [
+        ("authorize", "needs_action", 99, 15 * MINUTE - MICROSECOND, 5),
+        ("authorize", "needs_action", 99, 15 * MINUTE, 60),
+        ("authorize", "unknown", 99, MINUTE - MICROSECOND, 2),
+        ("authorize", "unknown", 99, MINUTE, 10),
+        ("authorize", "unknown", 99, DAY - MICROSECOND, 10),
+        ("authorize", "unknown", 99, DAY, 60),
+        *(("refund", "pending", attempts, MINUTE, 1) for attempts in (1, 2, 3)),
+        *(("refund", "pending", attempts, MINUTE, 2) for attempts in (4, 7)),
+        ("refund", "pending", 36, MINUTE, 512),
+        ("refund", "pending", 40, MINUTE, 600),
+        ("refund", "unknown", 1, MINUTE, 1),
+        ("refund", "unknown", 4, MINUTE, 8),
+        ("refund", "unknown", 7, MINUTE, 60),
+        *(("void", state, 3, MINUTE, 1) for state in ("pending", "unknown")),
+        *(("void", state, 4, MINUTE, 2) for state in ("pending", "unknown")),
+        ("void", "unknown", 20, MINUTE, 32),
+        ("void", "unknown", 24, MINUTE, 60),
+        *(("capture", state, 1, MINUTE, 1) for state in ("pending", "unknown")),
+        *(("capture", state, 4, MINUTE, 8) for state in ("pending", "unknown")),
+        ("capture", "unknown", 5, MINUTE, 10),
+        ("capture", "unknown", 5000, MINUTE, 10),
+    ],
+)
+def test_delay_before_the_next_attempt(
+    kind: str, state: str, attempts: int, age: timedelta, seconds: int
+) -> None:
+    operation = Operation(kind=kind, attempts=attempts, created_at=NOW - age)
+    delay = operation_queue.retry_delay(operation, Operation.State(state), NOW)
+    assert delay == timedelta(seconds=seconds)
 
 
 @pytest.mark.usefixtures("impatient", "proven")

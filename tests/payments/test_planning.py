@@ -122,6 +122,13 @@ class TestAKey:
         told = Discrepancy.objects.get(kind="in_doubt_for_a_day")
         assert (told.subject, told.operation_id) == (refund.pk, new.pk)
 
+    def test_is_counted_as_sent_again_if_its_calls_span_more_than_one_lease(self) -> None:
+        first = clock.now()
+        single = first + operation_queue.LEASE + timedelta(milliseconds=10)
+        for last, is_again in ((None, False), (single, False), (single + timedelta(microseconds=1), True)):
+            operation = Operation(first_sent_at=first, last_sent_at=last)
+            assert planning.was_sent_again(operation) == is_again
+
     def test_that_was_replaced_and_succeeds_is_reported(self, refund: Operation) -> None:
         planning.replace_under_new_key(refund, now=clock.now())
         refund.refresh_from_db()

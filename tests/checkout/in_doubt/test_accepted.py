@@ -86,7 +86,7 @@ class TestACapture:
         pass_time(operation, minutes=9)
         pump()
         assert not Discrepancy.objects.exists()
-        pass_time(operation, minutes=2)
+        pass_time(operation, minutes=1)
         pump()
         pump()
         found = Discrepancy.objects.get()
