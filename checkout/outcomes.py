@@ -249,7 +249,7 @@ def _plan_void_again(refused: Operation, now: datetime) -> None:
     Rule lapse.release.
     """
     voids = refused.payment.operations.filter(kind=Kind.VOID)
-    if voids.filter(ended_at=None).exists() or now - refused.payment.created_at > MAX_HOLD_LIFETIME:
+    if voids.filter(ended_at=None).exists() or _is_released_by_bank(refused.payment, now):
         return
     times = voids.count()
     later = now + min(VOID_RETRY_DELAY * 4 ** min(times - 1, 7), MAX_VOID_RETRY_DELAY)
@@ -258,6 +258,11 @@ def _plan_void_again(refused: Operation, now: datetime) -> None:
         reporting.report_operation(
             refused, kinds.VOID_REFUSED, subject=refused.payment_id, reason=refused.reason
         )
+
+
+def _is_released_by_bank(payment: Payment, now: datetime) -> bool:
+    """Return whether the payment is so old that its bank has released the hold automatically."""
+    return now - payment.created_at > MAX_HOLD_LIFETIME
 
 
 def renew_fence(checkout_uuid: UUID, fence_uuid: UUID, *, reason: str, is_proven: bool) -> None:
@@ -275,7 +280,7 @@ def renew_fence(checkout_uuid: UUID, fence_uuid: UUID, *, reason: str, is_proven
         times = fence.payment.operations.filter(kind=Kind.VOID).count()
         if times >= REPORT_AFTER_REFUSALS:
             reporting.report_operation(fence, kinds.VOID_REFUSED, subject=fence.payment_id, reason=reason)
-        is_over = now - fence.payment.created_at > MAX_HOLD_LIFETIME
+        is_over = _is_released_by_bank(fence.payment, now)
         if is_over:
             operations.save_outcome(fence, Outcome(Verdict.FAILED, reason=reason), now=now, lease=None)
         else:

@@ -1,20 +1,23 @@
 """How the provider's responses change an order: clear, unclear and late responses."""
 
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.db.models import QuerySet
 
-from checkout import cancellations, captures, refunds, states, tasks
-from checkout.models import Checkout
+from checkout import cancellations, captures, outcomes, refunds, states, tasks
+from checkout.models import Checkout, PaymentRequest
 from checkout.proof import ledger_proof
 from config.lib import clock
 from payments import operation_queue, planning
+from payments.discrepancies import kinds, reporting
 from payments.models import Discrepancy, Operation, Payment
 from payments.provider import Outcome, Verdict
 from payments.providers.sandbox import fault_injection
-from tests import factories
+from tests import factories, mates
 from tests.conftest import Api
 from tests.factories import CAUSE, make_late
 from tests.outages import InDoubt, leave_in_doubt, pass_time, pump
@@ -155,6 +158,51 @@ class TestACapture:
         held.refresh_from_db()
         assert held.status == "authorized"
 
+    @pytest.mark.rule("doubt.capture_after")
+    def test_whose_fence_is_refused_after_eight_days_lapses_although_nothing_is_proven(
+        self, held: Checkout, bank_answers: Answer
+    ) -> None:
+        """Banks have released the hold automatically by then, so no fence is planned again."""
+        leave_in_doubt(held)
+        make_late(held)
+        bank_answers("void", Outcome(Verdict.FAILED, reason="try_later"))
+        Payment.objects.update(created_at=clock.now() - timedelta(days=8))
+        pump()
+        held.refresh_from_db()
+        fence = Operation.objects.get(kind="void")
+        assert (held.status, fence.state, fence.reason) == ("voided", "failed", "try_later")
+
+    def test_whose_fence_is_refused_repeatedly_is_fenced_at_growing_intervals(
+        self, held: Checkout, bank_answers: Answer
+    ) -> None:
+        """Each interval is ten seconds longer, up to a minute, and never shorter than that of a new key."""
+        leave_in_doubt(held)
+        make_late(held)
+        bank_answers("void", Outcome(Verdict.FAILED, reason="try_later"))
+        waits, reports = [], []
+        for _ in range(8):
+            pump()
+            fence = Operation.objects.get(kind="void", ended_at=None)
+            assert fence.next_attempt_at is not None
+            waits.append((fence.next_attempt_at - fence.created_at).total_seconds())
+            reports.append(Discrepancy.objects.filter(kind="void_refused").count())
+        assert waits == [10, 20, 30, 40, 50, 60, 64, 128]
+        assert reports == [0, 0, 1, 1, 1, 1, 1, 1]
+
+    @pytest.mark.rule("doubt.capture_after")
+    @pytest.mark.parametrize(("seconds_left", "wait"), [(11, 10), (4, 4), (0, 10), (-1, 10)])
+    def test_in_doubt_is_looked_up_at_its_deadline_at_the_latest(
+        self, held: Checkout, seconds_left: int, wait: int
+    ) -> None:
+        """After the deadline, the usual interval of ten seconds applies."""
+        leave_in_doubt(held)
+        Operation.objects.update(attempts=20)
+        now, capture = clock.now(), Operation.objects.select_related("payment").get(kind="capture")
+        held.capture_before = now + timedelta(seconds=seconds_left)
+        assert outcomes.conclude_operation(held, capture, Outcome(Verdict.UNKNOWN), now=now)
+        capture.refresh_from_db()
+        assert capture.next_attempt_at == now + timedelta(seconds=wait)
+
     def test_in_doubt_keeps_the_lease_of_another_process(self, held: Checkout) -> None:
         mine, theirs = leave_in_doubt(held), uuid4()
         Operation.objects.filter(pk=mine.pk).update(lease_token=theirs)
@@ -169,3 +217,62 @@ class TestACapture:
         tasks.finish_operations()
         assert Operation.objects.get(kind="refund").state == "unknown"
         refused(api.post(f"checkouts/{captured.pk}/capture"), 409, "not_capturable")
+
+
+@pytest.mark.rule("lapse.release")
+class TestARelease:
+    """The release of a hold that the merchant has cancelled."""
+
+    def test_that_is_refused_repeatedly_is_sent_again_at_growing_intervals(self, held: Checkout) -> None:
+        cancelled = cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
+        waits = []
+        for _ in range(8):
+            before = clock.now()
+            void = refuse_release(cancelled, now=before).get(ended_at=None)
+            assert void.next_attempt_at is not None
+            waits.append((void.next_attempt_at - before).total_seconds())
+        assert waits == [10, 40, 160, 640, 2560, 10_240, 21_600, 21_600]
+
+    @pytest.mark.parametrize(("late_by", "planned"), [(timedelta(0), 1), (timedelta(microseconds=1), 0)])
+    def test_that_is_refused_is_sent_again_for_eight_days(
+        self, held: Checkout, late_by: timedelta, planned: int
+    ) -> None:
+        cancelled = cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
+        now = Payment.objects.get().created_at + timedelta(days=8) + late_by
+        assert refuse_release(cancelled, now=now).filter(ended_at=None).count() == planned
+
+
+def refuse_release(checkout: Checkout, *, now: datetime) -> QuerySet[Operation]:
+    """Record that the provider refuses the planned void at `now`, and return a query for all voids."""
+    voids = Operation.objects.filter(kind="void").select_related("payment")
+    refusal = Outcome(Verdict.FAILED, reason="try_later")
+    assert outcomes.conclude_operation(checkout, voids.get(ended_at=None), refusal, now=now)
+    return voids
+
+
+class TestARefund:
+    @pytest.mark.rule("money.settled")
+    @pytest.mark.parametrize(
+        ("verdict", "is_closed"),
+        [(Verdict.SUCCEEDED, True), (Verdict.FAILED, False), (Verdict.PENDING, False)],
+    )
+    def test_closes_the_reports_about_its_card_only_if_it_succeeds(
+        self, captured: Checkout, verdict: Verdict, is_closed: bool
+    ) -> None:
+        refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+        refund = Operation.objects.select_related("payment").get(kind="refund")
+        reporting.report(kinds.REFUND_PART_FAILED, refund.payment_id)
+        factories.record(refund, Outcome(verdict))
+        closed_at, note = Discrepancy.objects.values_list("closed_at", "note").get(kind="refund_part_failed")
+        assert (closed_at is not None, note) == (is_closed, "The card has got it." if is_closed else "")
+
+    def test_to_a_mates_card_marks_the_share_as_refunded(
+        self, order: Checkout, shares: list[PaymentRequest]
+    ) -> None:
+        mates.pay(shares[0])
+        assert mates.settled(shares[0]) == "reimbursed"
+        mates.give_back(order)
+        part = Operation.objects.select_related("payment").get(payment__subject=shares[0].pk, kind="refund")
+        factories.record(part, Outcome(Verdict.SUCCEEDED))
+        shares[0].refresh_from_db()
+        assert shares[0].status == "refunded"
