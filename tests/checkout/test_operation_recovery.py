@@ -7,7 +7,8 @@ import pytest
 
 from checkout import cancellations, operation_recovery, tasks
 from checkout.models import Checkout
-from payments import operations
+from config.lib.bulkhead import Bulkhead
+from payments import bulkheads, operations
 from payments.models import Operation
 from payments.provider import Outcome, Verdict
 from payments.providers.sandbox import fault_injection
@@ -59,9 +60,10 @@ class TestCapture:
         self, unpaid: Checkout, in_doubt: InDoubt, calls: list[Any]
     ) -> None:
         operation = in_doubt("capture", times=3)
+        calls.clear()
         for _ in range(3):
             pump()
-        assert [call for call in calls if call[0] == "capture"] == [("capture", operation.pk)] * 4
+        assert calls == [("capture", operation.pk)] * 3
         assert seen(unpaid) == ("captured",) * 3
         assert Call.objects.filter(kind="capture").count() == 1
 
@@ -83,6 +85,21 @@ class TestCapture:
         assert [verb for verb, _ in calls[2:]] == (["void"] if end == "voided" else [])
         assert seen(unpaid) == (end,) * 3
         assert events() == ["checkout.authorized", *["checkout.voided"] * (end == "voided")]
+
+    @pytest.mark.rule("doubt.refusal")
+    def test_refused_as_already_captured_stays_unknown_if_the_look_up_does_not_find_it(
+        self, in_doubt: InDoubt, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Someone captured the payment, perhaps the first call of this capture, so it has not failed."""
+        operation = in_doubt("capture")
+        answers = {
+            "capture": Outcome(Verdict.FAILED, reason="already_captured"),
+            "look_up": Outcome(Verdict.NOT_FOUND),
+        }
+        monkeypatch.setattr(fault_injection, "call_with_faults", lambda verb, _: answers[verb])
+        pump()
+        operation.refresh_from_db()
+        assert (operation.state, operation.ended_at) == ("unknown", None)
 
     def test_a_fence_in_doubt_keeps_it_open(self, api: Api, unpaid: Checkout, in_doubt: InDoubt) -> None:
         in_doubt("capture")
@@ -139,6 +156,28 @@ class TestCapture:
         assert after == before | {"updated_at": after["updated_at"]}
         assert seen(held) == ("authorized", "authorized", "held") and factories.balances(held.pk) == {}
         assert api.post(f"checkouts/{held.pk}/capture").status_code == 200
+
+
+class TestAPayerWhoReturnsFromTheBank:
+    """A payer who returns from the bank's page does not have to wait for the pump."""
+
+    def test_sees_the_outcome_of_the_open_operation(self, unpaid: Checkout, in_doubt: InDoubt) -> None:
+        in_doubt("authorize", "done_then_reset")
+        operation_recovery.finish_for_payer(unpaid.pk)
+        assert seen(unpaid) == ("authorized", "authorized", "held")
+
+    def test_causes_no_call_if_no_operation_is_open(self, held: Checkout, calls: list[Any]) -> None:
+        operation_recovery.finish_for_payer(held.pk)
+        assert calls == []
+
+    def test_causes_no_call_if_no_slot_is_free(
+        self, unpaid: Checkout, in_doubt: InDoubt, calls: list[Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        in_doubt("authorize", "done_then_reset")
+        calls.clear()
+        monkeypatch.setattr(bulkheads, "PAYERS", Bulkhead(0))
+        operation_recovery.finish_for_payer(unpaid.pk)
+        assert calls == []
 
 
 @pytest.mark.rule("doubt.refusal")

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -19,19 +20,19 @@ from payments.provider import CardUse, Outcome, Verdict
 from payments.providers.sandbox import bank
 from payments.providers.sandbox.models import Call, Charge
 from tests import factories, mates
-from tests.factories import CAUSE, CustomerFactory
-from tests.outages import break_down, pass_time, pump
+from tests.factories import CAUSE, CustomerFactory, make_late
+from tests.outages import break_down, leave_in_doubt, pass_time, pump
 
 pytestmark = pytest.mark.django_db
 Kind = Operation.Kind
-Meanwhile = Callable[[Callable[[], None]], None]
+Meanwhile = Callable[[Callable[[], object]], None]
 
 
 @pytest.fixture
 def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
     """Return a function that makes the next look-up call `happens` and then return "not found"."""
 
-    def asleep(happens: Callable[[], None]) -> None:
+    def asleep(happens: Callable[[], object]) -> None:
         real = operations.look_up
 
         def look_up(operation: Operation, **rest: Any) -> Outcome:
@@ -120,6 +121,18 @@ class TestAnOrder:
         pump()
         held.refresh_from_db()
         assert held.status == "captured"
+
+    @pytest.mark.rule("doubt.pending")
+    def test_whose_capture_was_accepted_while_a_process_slept_is_not_fenced(
+        self, held: Checkout, meanwhile: Meanwhile
+    ) -> None:
+        capture = leave_in_doubt(held)
+        make_late(held)
+        asleep = claimed(capture)
+        meanwhile(partial(factories.record, asleep, Outcome(Verdict.PENDING)))
+        operation_recovery.finish_operation(asleep)
+        assert Operation.objects.get(kind="capture").state == "pending"
+        assert not Operation.objects.filter(kind="void").exists()
 
     def test_gets_no_call_from_a_process_that_slept_past_its_lease(self, silent: Operation) -> None:
         asleep = claimed(silent)
