@@ -41,7 +41,8 @@ class TestACaptureThatWasLost:
         assert anew(held).status == "captured"
         again = captures.capture(held.merchant, held.pk, cause=CAUSE)
         assert again.status == "captured" and "checkout.voided" not in told(held)
-        assert Operation.objects.filter(payment=held.payment, kind="capture").count() == 1
+        capture = Operation.objects.get(payment=held.payment, kind="capture")
+        assert (capture.state, capture.attempts) == ("succeeded", 2)
         nothing_moves_later(held)
 
     def test_is_restored_together_with_its_hold_and_payment(

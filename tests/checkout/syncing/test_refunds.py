@@ -3,15 +3,18 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
+from uuid import uuid4
 
 import pytest
 
-from checkout.models import Checkout
+from checkout.models import Checkout, Refund
 from checkout.syncing import sync
+from config.lib import clock
 from payments import provider
 from payments.inquiring import reconciliation
 from payments.models import Discrepancy, Movement, Operation, Payment
-from payments.provider import Books, Verdict
+from payments.provider import Books, RefundRecord, Verdict
 from payments.providers.sandbox import client
 from tests import mates, outside
 
@@ -61,14 +64,16 @@ def test_our_refund_that_settles_and_returns_between_two_reads_has_failed(
     assert Movement.objects.exclude(kind="captured").count() == 0 and kinds() == []
 
 
-def test_a_dashboard_refund_is_recorded_while_it_is_pending(captured: Checkout) -> None:
-    reference = outside.refund_outside(captured.payment, 4000, is_pending=True)
+@pytest.mark.parametrize("amount", [1, 4000])
+def test_a_dashboard_refund_is_recorded_while_it_is_pending(captured: Checkout, amount: int) -> None:
+    reference = outside.refund_outside(captured.payment, amount, is_pending=True)
     theirs = Operation.objects.get(purpose="outside")
-    assert (theirs.state, theirs.amount, theirs.next_attempt_at) == ("pending", 4000, None)
+    assert (theirs.state, theirs.amount, theirs.next_attempt_at) == ("pending", amount, None)
+    assert theirs.attempts == 1
     assert Movement.objects.filter(kind="refunded").count() == 0
     client.call_bank("end_refund", payment=captured.payment_id, reference=reference)
     outside.hear()
-    assert Movement.objects.get(kind="refunded").amount == -4000
+    assert Movement.objects.get(kind="refunded").amount == -amount
     assert not read(captured)
 
 
@@ -78,6 +83,37 @@ def test_a_dashboard_refund_that_never_settles_leaves_no_movement(captured: Chec
     outside.hear()
     assert Operation.objects.get(purpose="outside").state == "failed"
     assert Movement.objects.filter(kind="refunded").count() == 0
+
+
+@pytest.mark.parametrize("facts", [{"verdict": Verdict.FAILED}, {"amount": 0}])
+def test_a_dashboard_refund_that_moved_no_money_is_not_recorded(
+    captured: Checkout, monkeypatch: pytest.MonkeyPatch, facts: dict[str, Any]
+) -> None:
+    say(monkeypatch, replace(books_of(captured), refunds=[replace(dashboard_refund(), **facts)]))
+    assert not read(captured)
+    assert not Operation.objects.filter(kind="refund").exists()
+
+
+def test_a_dashboard_refund_of_a_payment_without_a_recorded_capture_is_not_recorded(
+    held: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say(monkeypatch, replace(books_of(held), refunds=[dashboard_refund()]))
+    assert not read(held)
+    assert not Operation.objects.filter(kind="refund").exists()
+
+
+def test_a_dashboard_refund_with_copied_metadata_of_ours_counts_as_made_by_others(
+    captured: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only in a restored database can such a refund be one of ours."""
+    copied = replace(dashboard_refund(), operation=uuid4(), refund=uuid4())
+    say(monkeypatch, replace(books_of(captured), refunds=[copied]))
+    assert read(captured)
+    assert Operation.objects.get(kind="refund").purpose == "outside" and not Refund.objects.exists()
+
+
+def dashboard_refund() -> RefundRecord:
+    return RefundRecord("theirs", 4000, "GBP", Verdict.SUCCEEDED, clock.now())
 
 
 def test_a_second_refund_that_names_our_operation_is_not_recorded_as_ours(
