@@ -19,4 +19,25 @@ EQUIVALENT: tuple[Equivalent, ...] = (
         'return rows.order_by("-status", "created_at")[:2]',
         "Every caller takes the first row, or asks only whether there is one.",
     ),
+    Equivalent(
+        "payments/operation_queue.py",
+        "return timedelta(seconds=min(2.0 ** min(times, 10), longest))",
+        "return timedelta(seconds=min(2.0 ** min(times, 11), longest))",
+        "No caller passes a longest delay of more than 600 seconds, and 2 ** 10 seconds is already longer.",
+    ),
+    Equivalent(
+        "checkout/operation_recovery.py",
+        "for operation in operation_queue.claim(limit=1, operation_uuid=operation_uuid):",
+        "for operation in operation_queue.claim(limit= 2, operation_uuid=operation_uuid):",
+        "The id of an operation selects at most one row.",
+    ),
+    *(
+        Equivalent(
+            "checkout/outcomes.py",
+            "later = now + min(VOID_RETRY_DELAY * 4 ** min(times - 1, 7), MAX_VOID_RETRY_DELAY)",
+            f"later = now + min(VOID_RETRY_DELAY * 4 ** min(times - 1, {power}), MAX_VOID_RETRY_DELAY)",
+            "From the seventh refusal, the delay is longer than its maximum with any of these powers.",
+        )
+        for power in (6, 8)
+    ),
 )
