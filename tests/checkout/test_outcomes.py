@@ -224,13 +224,16 @@ class TestARelease:
     """The release of a hold that the merchant has cancelled."""
 
     def test_that_is_refused_repeatedly_is_sent_again_at_growing_intervals(self, held: Checkout) -> None:
+        """It is reported from the third refusal."""
         cancelled = cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
-        waits = []
+        waits, reports = [], []
         for _ in range(8):
             before = clock.now()
             void = refuse_release(cancelled, now=before).get(ended_at=None)
             assert void.next_attempt_at is not None
             waits.append((void.next_attempt_at - before).total_seconds())
+            reports.append(Discrepancy.objects.filter(kind="void_refused").count())
+        assert reports == [0, 0, 1, 1, 1, 1, 1, 1]
         assert waits == [10, 40, 160, 640, 2560, 10_240, 21_600, 21_600]
 
     @pytest.mark.parametrize(("late_by", "planned"), [(timedelta(0), 1), (timedelta(microseconds=1), 0)])
