@@ -16,7 +16,7 @@ EQUIVALENT: tuple[Equivalent, ...] = (
     Equivalent(
         "payments/disputes.py",
         'return rows.order_by("-status", "created_at")[:1]',
-        'return rows.order_by("-status", "created_at")[:2]',
+        'return rows.order_by("-status", "created_at")[: 2]',
         "Every caller takes the first row, or asks only whether there is one.",
     ),
     Equivalent(
