@@ -145,7 +145,8 @@ class TestTheCode:
 
     def test_is_not_sent_while_the_merchant_is_stopped(self, acme: Merchant, lea: Payer) -> None:
         factories.stop(acme)
-        assert "is not taking payments now" in words(lea.post("/prefilled"))
+        assert lea.post("/prefilled").status_code == 303
+        assert "can’t take payments right now" in words(lea.get())
         assert not SmsMessage.objects.exists()
 
     @pytest.mark.parametrize("status", ["authorized", "captured", "voided", "expired"])
