@@ -321,7 +321,7 @@ CACHES = {"default": {"BACKEND": "django.core.cache.backends.db.DatabaseCache", 
 USE_TZ = True
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en-gb"
-FORMAT_MODULE_PATH = "config.locale"
+FORMAT_MODULE_PATH = "config.formats"
 LANGUAGES = [
     *[("en-gb", "English"), ("de", "Deutsch"), ("es", "Español")],
     *[("fr", "Français"), ("it", "Italiano"), ("nl", "Nederlands")],

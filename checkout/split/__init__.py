@@ -1,1 +1,1 @@
-"""How a cost is split: the arithmetic of shares, and the rows of a split."""
+"""How a cost is split: the arithmetic of shares and of items, and the rows of a split."""

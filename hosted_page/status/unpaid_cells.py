@@ -35,6 +35,25 @@ def _waiting_row(own: Cell, others: Cell) -> Row:
     }
 
 
+HELD_ON_CARD = _("<strong>{amount}</strong> is set aside on {card}. {shop} is checking the order.")
+HELD = live_cell(
+    "held",
+    _("Held, not taken yet"),
+    _("<strong>{amount}</strong> is set aside on {card}. {shop} is checking your order."),
+    place="hold",
+)
+RELEASED = cell(
+    "released",
+    _("Released. Nothing was taken."),
+    ("{why}", _("<strong>{amount}</strong> is no longer held on {card}.")),
+    (ORDER_ENDED, "{again}"),
+    action=BACK_TO_SHOP,
+    note=_("Your bank may still show it for a few days. It is not a charge, and it disappears on its own."),
+    place="card",
+)
+NOT_OWN_NOTE = _(
+    "The bank may still show it for a few days. It is not a charge, and it disappears on its own."
+)
 UNPAID: dict[Situation, Row] = {
     S.UNPAID: {V.LEAD: step(_("Pay by card")), V.ORDER_LINK: step(_("Sign in")), **NOT_OPEN_YET},
     S.COLLECTING: {
@@ -167,16 +186,7 @@ UNPAID: dict[Situation, Row] = {
             "checking", _("Someone is paying this"), _("This takes a moment."), title=DO_NOT_PAY_AGAIN
         ),
     },
-    S.HELD: dict.fromkeys(
-        (V.LEAD, V.ORDER_LINK),
-        live_cell(
-            "held",
-            _("Held, not taken yet"),
-            _("<strong>{amount}</strong> is set aside on {card}. {shop} is checking your order."),
-            place="hold",
-        ),
-    )
-    | NOT_OPEN_YET,
+    S.HELD: {V.LEAD: HELD, V.ORDER_LINK: replace(HELD, money=(HELD_ON_CARD,))} | NOT_OPEN_YET,
     S.ASKED: dict.fromkeys(
         (V.LEAD, V.ORDER_LINK),
         live_cell(
@@ -214,21 +224,7 @@ UNPAID: dict[Situation, Row] = {
         ),
     )
     | ENDED,
-    S.RELEASED: dict.fromkeys(
-        (V.LEAD, V.ORDER_LINK),
-        cell(
-            "released",
-            _("Released. Nothing was taken."),
-            ("{why}", _("<strong>{amount}</strong> is no longer held on {card}.")),
-            (ORDER_ENDED, "{again}"),
-            action=BACK_TO_SHOP,
-            note=_(
-                "Your bank may still show it for a few days. It is not a charge, and it disappears on its own."
-            ),
-            place="card",
-        ),
-    )
-    | ENDED,
+    S.RELEASED: {V.LEAD: RELEASED, V.ORDER_LINK: replace(RELEASED, note=NOT_OWN_NOTE)} | ENDED,
     S.EXPIRED: dict.fromkeys(
         (V.LEAD, V.ORDER_LINK),
         cell(

@@ -45,8 +45,8 @@ class TestLookingUpNow:
         capture = Operation.objects.get(kind="capture")
         with nothing_moves():
             assert operator.post(f"{PAGE}{capture.pk}/look-up").status_code == 303
+            assert "Not done." in operator.get(PAGE).content.decode()
             assert operator.post(f"{PAGE}{uuid4()}/look-up").status_code == 404
-        assert "Not done." in operator.get(PAGE).content.decode()
 
     def test_requires_the_permission_and_a_post(self, client: Client, unclear: Operation) -> None:
         person = User.objects.create_user("looker@example.com", is_staff=True)

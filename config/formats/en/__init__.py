@@ -1,0 +1,1 @@
+"""English: a clock with 24 hours, as on all pages."""
