@@ -29,6 +29,10 @@ RESERVED = "kept"
 CHANGED = "changed"
 
 
+# The amount in minor units that a mate has agreed to pay, and the units of each line.
+Agreed = tuple[int, list[int]]
+
+
 class ShareNotOpen(Exception):
     """The share cannot be paid, taken, declined or cancelled now.
 
@@ -111,7 +115,8 @@ def split_by_item(
     """Split the cost by the units of the order's lines. The lead has the units that are not listed here.
 
     `mates` are each mate's name and units of each line. `free` are the units that mates take at the group
-    link. `lead` and `everyone_first` are as in `split`. Raises ValueError, NotTheLead, NotPayable,
+    link. If a card cannot be charged for all of them, the lead bears them. `lead` and `everyone_first` are as in
+    `split`. Raises ValueError, NotTheLead, NotPayable,
     TooLateToCollect, OperationInProgress. Rules split.by_item, split.free_units.
     """
     with transaction.atomic(durable=True):
@@ -123,7 +128,7 @@ def split_by_item(
         shares = [
             Share(cost.amount, name, units=tuple(units))
             for (name, units), cost in zip(asked, costs, strict=True)
-            if cost.amount > 0
+            if name or rule.allows(cost.amount)
         ]
         split_amounts.leads_part(checkout.amount, [share.amount for share in shares])
         _write_shares(checkout, shares, rule, everyone_first)
@@ -161,9 +166,9 @@ def _write_shares(
 ) -> None:
     """Write the shares. Raises ValueError if cards cannot be charged one of the amounts.
 
-    Free units can have any amount, because a mate takes some or all of them. Rule split.minimum.
+    Rule split.minimum.
     """
-    if not all(rule.allows(share.amount) for share in shares if share.has_mate or not share.units):
+    if not all(rule.allows(share.amount) for share in shares):
         raise ValueError(f"Each share must be {rule}: cards cannot be charged other amounts.")
     if everyone_first and not pledges.can_collect(checkout, checkout.locked_at):
         raise TooLateToCollect(checkout.status)
@@ -210,14 +215,14 @@ def pay(
     card: CardUse,
     mate: Customer,
     cause: Cause,
-    amount: int | None = None,
+    agreed: Agreed | None = None,
     claim: str = "",
     admit: Callable[[], None] = lambda: None,
 ) -> PaymentResult:
     """Hold the share's amount on a mate's card. The pump captures the amount if it is still wanted.
 
-    Before the lead has paid, the hold is a pledge (rules pledge.*). `amount` is what the mate has agreed to, in
-    minor units. If the share is for another amount now, ShareNotOpen is raised.
+    Before the lead has paid, the hold is a pledge (rules pledge.*). `agreed` is what the mate has agreed to pay for. If
+    the share is for another amount or other units now, ShareNotOpen is raised.
 
     If a person has taken the share through the group link, only the browser with their `claim` can pay it
     (rule group.pays). An earlier card can be given up for this one, and `admit` is called, as in
@@ -229,7 +234,7 @@ def pay(
     def begin(slot: Slot) -> Operation:
         with transaction.atomic(durable=True):
             share, _ = lock_share(share_uuid)
-            status = _payability(share, card, mate, claim, amount)
+            status = _payability(share, card, mate, claim, agreed)
             if status == ShareStatus.OPEN:
                 slot.take()
                 admit()
@@ -247,7 +252,9 @@ def _begin_authorization(share: PaymentRequest, card: CardUse, cause: Cause) -> 
     return operations.begin(payment, Operation.Kind.AUTHORIZE, now=clock.now(), cause=cause)
 
 
-def _payability(share: PaymentRequest, card: CardUse, mate: Customer, claim: str, amount: int | None) -> str:
+def _payability(
+    share: PaymentRequest, card: CardUse, mate: Customer, claim: str, agreed: Agreed | None
+) -> str:
     """Return `open` if the share can be paid now, else the reason why it cannot.
 
     If another card is already paying the share, it can be given up for this card. Raises OwnShare,
@@ -256,10 +263,8 @@ def _payability(share: PaymentRequest, card: CardUse, mate: Customer, claim: str
     """
     checkout, now = share.checkout, clock.now()
     expire_if_late(share, now)
-    if share.is_kept_from(claim, now):
-        return RESERVED
-    if amount not in (None, share.amount):
-        return CHANGED
+    if reason := _disagreement(share, claim, agreed, now):
+        return reason
     expiry.expire_if_due(checkout, now)
     if checkout.status not in (Status.CREATED, Status.CAPTURED):
         return checkout.status if share.status == ShareStatus.OPEN else share.status
@@ -277,6 +282,13 @@ def _payability(share: PaymentRequest, card: CardUse, mate: Customer, claim: str
     if share.status != ShareStatus.OPEN or open_operations.live_payment(share.pk) is not None:
         raise OperationInProgress
     return share.status
+
+
+def _disagreement(share: PaymentRequest, claim: str, agreed: Agreed | None, now: datetime) -> str:
+    """Return why this mate has not agreed to the share as it is now, "" if the mate has."""
+    if share.is_kept_from(claim, now):
+        return RESERVED
+    return CHANGED if agreed not in (None, (share.amount, share.units)) else ""
 
 
 def _reason_not_to_charge(share: PaymentRequest) -> str:

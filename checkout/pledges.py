@@ -60,7 +60,10 @@ def end_pledge(share: PaymentRequest, now: datetime, reason: str = NOT_PLEDGED) 
     live = open_operations.live_payment(share.pk)
     if live is not None:
         release_holds([live.payment], now, reason)
-    share.move(ShareStatus.OPEN, **NO_CLAIM)
+    # A mate who has withdrawn keeps their name until another person takes the share.
+    share.move(
+        ShareStatus.OPEN, **NO_CLAIM | ({"claim_name": share.claim_name} if reason == WITHDRAWN else {})
+    )
 
 
 def release_holds(payments: Sequence[Payment], now: datetime, reason: str = NOT_PLEDGED) -> None:
@@ -161,10 +164,15 @@ def replace_share(share: PaymentRequest, now: datetime) -> None:
 
 
 def change_share(share: PaymentRequest, amount: int, units: Sequence[int], now: datetime) -> None:
-    """Ask for another amount, or for other units, at the same link. An earlier hold is released."""
+    """Ask for another amount, or for other units, at the same link.
+
+    An earlier hold is released, and a claim ends, because nobody has agreed to the new amount.
+    """
     _end_payment(share, now)
     share.amount, share.units = amount, list(units)
     share.save(update_fields=["amount", "units"])
+    if share.claim_digest:
+        share.claim("")
 
 
 def _end_payment(share: PaymentRequest, now: datetime) -> None:

@@ -56,9 +56,10 @@ def add_mate(checkout_uuid: UUID, *, name: str, amount: int) -> PaymentRequest:
             raise AmountNotAllowed
         checkout.touch(people=len(shares) + 2)
         token = secrets.token_urlsafe(TOKEN_BYTES)
+        used = {share.position for share in shares}
         share = PaymentRequest.objects.create(
             checkout=checkout,
-            position=shares[-1].position + 1,
+            position=min(set(range(2, split_amounts.MAX_PEOPLE + 1)) - used),
             amount=amount,
             name=name[:MAX_NAME],
             token=token,

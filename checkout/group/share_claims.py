@@ -56,7 +56,8 @@ def claim_share(
         mate_shares.expire_if_late(share, now)
         if share.is_kept(now) and share.claim_digest == claim:
             return share
-        if not accepts_payments(checkout) or not is_free(share, now):
+        # Free units are taken with `unit_claims.take_units`, also all of them.
+        if not accepts_payments(checkout) or not is_free(share, now) or share.has_free_units(now):
             raise _refusal_of(share)
         if not (share.name or name):
             raise NameMissing

@@ -13,6 +13,7 @@ from checkout.models import Checkout, PaymentRequest
 from checkout.split import item_amounts, share_rows, split_amounts
 from checkout.split.share_rows import Share
 from checkout.states import ShareStatus
+from payments.models import Payment
 
 
 class UnitsTaken(Exception):
@@ -73,7 +74,9 @@ def _free_shares(checkout: Checkout, now: datetime) -> list[PaymentRequest]:
     for row in rows:
         row.checkout = checkout
         mate_shares.expire_if_late(row, now)
-    return [row for row in rows if row.status == ShareStatus.OPEN and row.has_free_units(now)]
+    free = [row for row in rows if row.status == ShareStatus.OPEN and row.has_free_units(now)]
+    # The first one stays free. It is one that no mate has had, if there is one.
+    return sorted(free, key=lambda row: (row.mate_id is not None, row.claim_name != "", row.position))
 
 
 def _left_over(free: Sequence[PaymentRequest], units: Sequence[int]) -> list[int]:
@@ -90,30 +93,52 @@ def _left_over(free: Sequence[PaymentRequest], units: Sequence[int]) -> list[int
 def _divide(
     checkout: Checkout, free: Sequence[PaymentRequest], units: Sequence[int], left: Sequence[int]
 ) -> PaymentRequest:
-    """Divide the free shares into one with `units` and one with the units that are left. Return the first."""
+    """Divide the free shares into one with `units` and one with the units that are left. Return the first.
+
+    The first free share keeps the units that are left, with its link, so that an open page of the lead about
+    it is never about a mate's share. If a card cannot be charged for what is left, the lead bears it.
+    """
     rule, now = mate_shares.amount_rule(checkout), checkout.locked_at
     taken = item_amounts.cost_of(checkout.bill, units, step=rule.step).amount
     if not rule.allows(taken):
         raise TooSmall(rule.minimum - taken)
     rest = item_amounts.cost_of(checkout.bill, left, step=rule.step).amount
-    share, others = free[0], list(free[1:])
-    pledges.change_share(share, taken, units, now)
-    if rest and others:
-        pledges.change_share(others.pop(0), rest, left, now)
-    elif rest:
-        _add_free_share(checkout, share, Share(rest, units=tuple(left)))
-    for other in others:
-        pledges.replace_share(other, now)
+    for other in free[1:]:
+        _drop(other, now)
+    share = free[0]
+    if rule.allows(rest):
+        share = _add_share(checkout, free[0], Share(taken, units=tuple(units)))
+        _give(free[0], rest, left, now)
+    else:
+        _give(share, taken, units, now)
     checkout.touch(people=checkout.payment_requests.count() + 1)
     return share
 
 
-def _add_free_share(checkout: Checkout, beside: PaymentRequest, share: Share) -> None:
-    """Add a share at the first free position. Its link ends when the link of the share `beside` it ends."""
+def _give(share: PaymentRequest, amount: int, units: Sequence[int], now: datetime) -> None:
+    """Let a free share pay for other units. It forgets the mate who had it before."""
+    pledges.change_share(share, amount, units, now)
+    share.mate = None
+    share.save(update_fields=["mate"])
+
+
+def _drop(share: PaymentRequest, now: datetime) -> None:
+    """Delete a free share. If a card was used for it, keep it as a replaced share without a mate."""
+    if not Payment.objects.filter(subject=share.pk).exists() and not share.replaced_links.exists():
+        share.delete()
+        return
+    pledges.replace_share(share, now)
+    share.mate = None
+    share.save(update_fields=["mate"])
+
+
+def _add_share(checkout: Checkout, free: PaymentRequest, share: Share) -> PaymentRequest:
+    """Add a share at the first free position. Its link ends when the link of the `free` share ends."""
     used = set(checkout.payment_requests.values_list("position", flat=True))
-    position = min(set(range(2, split_amounts.MAX_PEOPLE + 1)) - used, default=None)
-    if position is None:
+    if len(used) >= split_amounts.MAX_PEOPLE - 1:
         raise NoPlaceLeft
+    position = min(set(range(2, split_amounts.MAX_PEOPLE + 1)) - used)
     share_rows.create_shares(checkout, {position: share})
-    row = checkout.payment_requests.get(position=position)
-    row.move(ShareStatus.OPEN, expires_at=beside.expires_at)
+    row: PaymentRequest = checkout.payment_requests.get(position=position)
+    row.move(ShareStatus.OPEN, expires_at=free.expires_at)
+    return row

@@ -5,6 +5,7 @@ Every function must be called with the checkout locked. Rules split.shares, pled
 
 import secrets
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import NamedTuple
 
 from checkout import pledges
@@ -41,13 +42,16 @@ def replace_shares(checkout: Checkout, wanted: Mapping[int, Share]) -> dict[int,
     again.
     """
     rows = list(checkout.payment_requests.order_by("position"))
-    kept = _match_shares([row for row in rows if row.status != ShareStatus.DRAFT], wanted)
+    kept = _match_shares([row for row in rows if row.status != ShareStatus.DRAFT], wanted, checkout.locked_at)
     for row in rows:
         if row not in kept.values():
             pledges.replace_share(row, checkout.locked_at)
     _move_to_positions({position: row for position, row in kept.items() if row.position != position})
     for position, row in kept.items():
         share = wanted[position]
+        if share.name != row.name:
+            row.name = share.name
+            row.save(update_fields=["name"])
         if (share.amount, list(share.units)) != (row.amount, row.units):
             pledges.change_share(row, share.amount, share.units, checkout.locked_at)
         if row.status in (ShareStatus.DECLINED, ShareStatus.CANCELLED):
@@ -55,20 +59,34 @@ def replace_shares(checkout: Checkout, wanted: Mapping[int, Share]) -> dict[int,
     return {position: share for position, share in wanted.items() if position not in kept}
 
 
-def _match_shares(rows: Sequence[PaymentRequest], wanted: Mapping[int, Share]) -> dict[int, PaymentRequest]:
+def _match_shares(
+    rows: Sequence[PaymentRequest], wanted: Mapping[int, Share], now: datetime
+) -> dict[int, PaymentRequest]:
     """Return the share that stays for each wanted position.
 
     A share with a name or number stays with its mate. A share without them stays at its position.
     """
     left, kept = list(rows), dict[int, PaymentRequest]()
     for position, share in sorted(wanted.items(), key=lambda item: not item[1].has_mate):
-        same = [row for row in left if row.phone == share.phone and share.name in (row.name, row.shown_name)]
+        same = [row for row in left if _asks(row, share, now)]
+        alike = [row for row in same if (row.amount, row.units) == (share.amount, list(share.units))]
         here = [row for row in same if row.position == position]
-        found = here or (same if share.has_mate else [])
+        found = [row for row in alike if row in here] or (alike if share.has_mate else []) or here
+        found = found or (same if share.has_mate else [])
         if found:
             kept[position] = found[0]
             left.remove(found[0])
     return kept
+
+
+def _asks(row: PaymentRequest, share: Share, now: datetime) -> bool:
+    """Return whether a row asks the mate of a wanted share, by the lead's name for the mate or the mate's own."""
+    if row.phone != share.phone:
+        return False
+    is_taken = row.status in (ShareStatus.PLEDGED, ShareStatus.PAYING) or row.is_kept(now)
+    if share.units and not share.has_mate:
+        return not row.name and not is_taken
+    return share.name == row.name or (is_taken and share.name == row.shown_name)
 
 
 def _move_to_positions(rows: Mapping[int, PaymentRequest]) -> None:

@@ -68,10 +68,10 @@ def show_card_step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 def _card_page(request: HttpRequest, target: PaymentTarget, person: Customer) -> HttpResponse:
     """Show a card page, or redirect to it.
 
-    The card page returns to an address that is valid only for this target, this person and this amount. Raises
-    Busy, ProviderUnreachable.
+    The card page returns to an address that is valid only for this target, this person, this amount and these
+    units. Raises Busy, ProviderUnreachable.
     """
-    bound = signing.dumps([target.subject.hex, str(person.pk), target.amount], salt="card")
+    bound = signing.dumps(_bound_values(target, person.pk), salt="card")
     back = target.absolute("paid")
     return_url = f"{back}{'&' if '?' in back else '?'}{urlencode({'bound': bound})}"
     notice = sign_in_extension.extension_notice(request, target)
@@ -87,11 +87,17 @@ def _card_page(request: HttpRequest, target: PaymentTarget, person: Customer) ->
     return rendering.show_card_page(request, target, page, around)
 
 
+def _bound_values(target: PaymentTarget, person_uuid: UUID) -> list[Any]:
+    """Return the values to which a card page is bound: the target, the person, the amount and the units."""
+    units = target.share.units if target.share else []
+    return [target.subject.hex, str(person_uuid), target.amount, *units]
+
+
 @for_return
 def paid(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Pay with the card token that the provider returned. A token works once, for this target and person."""
     customer_uuid, bound = target.payer_of(request), _bound_target(request)
-    if customer_uuid is None or bound != [target.subject.hex, str(customer_uuid), target.amount]:
+    if customer_uuid is None or bound != _bound_values(target, customer_uuid):
         return _refuse_signed_out(request, target)
     use = CardUse(_card_token(request), return_url=target.absolute("confirmed"))
     person: Any = _payer_query(target.subject, use.token, customer_uuid).get()
@@ -195,7 +201,7 @@ def _pay_target(
         )
     return mate_shares.pay(
         target.share.pk,
-        amount=target.amount,
+        agreed=(target.amount, target.share.units),
         card=use,
         mate=person,
         cause=cause,

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from checkout import mate_shares
 from checkout.models import Checkout
-from checkout.split import item_amounts
+from checkout.split import item_amounts, split_amounts
 from payments import money
 
 ASSIGN = "assign"  # button that shows the numbers of one line
@@ -68,7 +68,11 @@ class ItemSplit:
     def typed(cls, typed: QueryDict, checkout: Checkout, people: int) -> "ItemSplit":
         """Return what was typed for this number of people. Text that is not a number counts as 0."""
         lines = range(len(checkout.bill))
-        columns = [_parse(typed.getlist(UNITS.format(line=number)), people) for number in lines]
+        most = item_amounts.quantities(checkout.bill)
+        columns = [
+            _parse(typed.getlist(UNITS.format(line=number)) if most[number] else [], people)
+            for number in lines
+        ]
         number = typed.get(ASSIGN, "")
         opened = int(number) if number.isdecimal() and len(number) < 4 else -1
         legible = [column or [0] * people for column in columns]
@@ -162,6 +166,13 @@ class ItemSplit:
                 words = _("{item}: the order has {count}. Reduce someone’s number.")
                 self.errors.append(words.format(item=line.name, count=line.quantity))
         found = {number: self._mate_error(number, name) for number, name in enumerate(names)}
+        if sum(map(bool, names)) + any(self.free) > split_amounts.MAX_PEOPLE - 1:
+            self.errors.append(_("There are too many people. Leave no item free, or remove a mate."))
+        rule = mate_shares.amount_rule(self.checkout)
+        if not self.errors and any(self.free) and not rule.allows(self.free_cost):
+            self.errors.append(
+                _("The free items cost too little for a card. Assign them, or leave more free.")
+            )
         if not self.errors and not any(any(units) for units in [*self.units[1:], self.free]):
             self.errors.append(_("Leave an item free for your mates, or tap “All mine”."))
         return {number: words for number, words in found.items() if words}

@@ -199,7 +199,9 @@ class SplitForm:
     def _check_items(self) -> None:
         found = self.items.check([row.name for row in self.rows])
         self.rows = [replace(row, error=found.get(row.position - 2, "")) for row in self.rows]
-        if self.items.errors or found:
+        if self.has_too_many:
+            self.errors["rows"] = _too_many_words()
+        elif self.items.errors or found:
             self.errors["rows"] = " ".join(self.items.errors) or _("Check who has what.")
 
     def _check_rows(self) -> None:
@@ -209,9 +211,7 @@ class SplitForm:
             for row in self.rows
         ]
         if self.has_too_many:
-            self.errors["rows"] = _(
-                "At most {maximum} mates can share the cost. The others were left out. Check the amounts."
-            ).format(maximum=MAX_MATES)
+            self.errors["rows"] = _too_many_words()
         elif not amounts:
             self.errors["rows"] = _("Enter an amount for at least one mate, or tap “All mine”.")
             self._blame(self.rows[0].position)
@@ -254,6 +254,11 @@ class SplitForm:
     def _shares(self) -> list[Share]:
         names: Mapping[int, str] = {row.position: row.name for row in self.rows}
         return [Share(amount, names[position]) for position, amount in self._amounts() if amount]
+
+
+def _too_many_words() -> str:
+    words = _("At most {maximum} mates can share the cost. The others were left out. Check the amounts.")
+    return words.format(maximum=MAX_MATES)
 
 
 def _rows_to_show(names: Sequence[str], amounts: Sequence[str], *, more: bool) -> list[Row]:

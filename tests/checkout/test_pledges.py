@@ -309,7 +309,7 @@ class TestAChangedSplit:
         pledged.split(Share(2000, "Finn"), Share(6000, "Amy"))
         card = CardUse(bank.tokenise(subject=pledged.amy.pk, number=mates.AMYS))
         with pytest.raises(ShareNotOpen, match="changed"):
-            mate_shares.pay(pledged.amy.pk, amount=2000, card=card, mate=pledged.mate, cause=CAUSE)
+            mate_shares.pay(pledged.amy.pk, agreed=(2000, []), card=card, mate=pledged.mate, cause=CAUSE)
         assert pledged.held_for(pledged.amy) == []
 
     def test_is_a_change_that_lists_show(self, pledged: Pledged) -> None:

@@ -7,13 +7,14 @@ import pytest
 from django.db import connection
 
 from checkout import captures, mate_shares, pledges
-from checkout.group import share_claims, unit_claims
+from checkout.group import pledging, share_claims, unit_claims
 from checkout.mate_shares import ShareNotOpen
 from checkout.models import Checkout, LeadTold, PaymentRequest
 from checkout.proof import ledger_proof
 from config.lib import clock
 from payments.models import Merchant
-from payments.provider import AmountRule
+from payments.provider import AmountRule, CardUse
+from payments.providers.sandbox import bank
 from payments.providers.sandbox.adapter import SandboxProvider
 from tests import factories, mates
 from tests.factories import CAUSE, CustomerFactory
@@ -90,6 +91,35 @@ class TestSplit:
         finn.refresh_from_db()
         assert (finn.status, finn.units) == ("open", [1, 1, 0])
 
+    def test_gives_a_mate_with_a_claim_no_other_units(self, by_item: Checkout) -> None:
+        take(by_item, 1, 0, 0)
+        lead = Checkout.objects.get().lead_id
+        mate_shares.split_by_item(by_item.pk, [("Finn", [1, 0, 0])], [2, 2, 0], lead=lead)
+        assert bill(by_item) == [("Finn", 2375, [1, 0, 0]), ("", 8550, [2, 2, 0])]
+
+    def test_keeps_the_second_of_two_mates_of_one_name(self, by_item: Checkout) -> None:
+        lead = Checkout.objects.get().lead_id
+        split = [("Zoe", [1, 0, 0]), ("Zoe", [0, 1, 0])]
+        mate_shares.split_by_item(by_item.pk, split, [1, 1, 0], lead=lead, everyone_first=True)
+        second = by_item.payment_requests.get(units=[0, 1, 0])
+        mates.pay(second)
+        mate_shares.split_by_item(by_item.pk, split[1:], [2, 1, 0], lead=lead)
+        second.refresh_from_db()
+        assert second.status == "pledged"
+
+    @pytest.mark.rule("pledge.split_changes")
+    def test_never_holds_a_card_for_other_units_than_the_mate_agreed_to(self, by_item: Checkout) -> None:
+        share = take(by_item, 1, 0, 0)
+        with pytest.raises(ShareNotOpen, match="changed"):
+            mate_shares.pay(
+                share.pk,
+                agreed=(share.amount, [0, 1, 0]),
+                card=CardUse(bank.tokenise(subject=share.pk, number=mates.FINNS)),
+                mate=CustomerFactory.create(),
+                cause=CAUSE,
+                claim=ZOE,
+            )
+
     def test_of_more_units_than_the_order_has_writes_nothing(self, by_item: Checkout) -> None:
         before = bill(by_item)
         with pytest.raises(ValueError, match="More units"):
@@ -114,8 +144,8 @@ class TestTake:
         assert (share.shown_name, share.amount, share.claim_digest) == ("Zoe", 4275, ZOE)
         assert bill(by_item) == [
             ("Finn", 2375, [1, 0, 0]),
-            ("Zoe", 4275, [1, 1, 0]),
             ("", 4275, [1, 1, 0]),
+            ("Zoe", 4275, [1, 1, 0]),
         ]
         assert free(by_item) == [1, 1, 0]
 
@@ -153,11 +183,46 @@ class TestTake:
         assert bill(by_item) == [("Finn", 2375, [1, 0, 0]), ("Ade", 8550, [2, 2, 0])]
 
     def test_again_and_again_creates_no_further_shares(self, by_item: Checkout) -> None:
-        for units in ((1, 0, 0), (0, 1, 0), (2, 1, 0), (1, 2, 0)) * 3:
+        for units in ((1, 0, 0), (2, 2, 0), (0, 1, 0), (2, 1, 0)) * 3:
             share = take(by_item, *units)
             share_claims.release_claim(share.pk, claim=ZOE)
-        assert len(bill(by_item)) == 3
-        assert PaymentRequest.every.count() <= 3 + 12
+        assert PaymentRequest.every.count() <= 3
+
+    def test_leaves_the_free_share_with_its_link_to_the_lead(self, by_item: Checkout) -> None:
+        before = by_item.payment_requests.get(name="")
+        share = take(by_item, 1, 0, 0)
+        before.refresh_from_db()
+        assert share.pk != before.pk and (before.units, before.claim_digest) == ([1, 2, 0], "")
+
+    def test_gives_no_units_to_a_mate_whose_claim_has_ended(self, by_item: Checkout) -> None:
+        zoes = take(by_item, 1, 0, 0)
+        PaymentRequest.objects.filter(pk=zoes.pk).update(claimed_until=clock.now())
+        take(by_item, 0, 1, 0, claim=ADE, name="Ade")
+        assert [row for row in bill(by_item) if row[0] == "Zoe"] == []
+        with pytest.raises((ShareNotOpen, PaymentRequest.DoesNotExist)):
+            share_claims.extend_claim(zoes.pk, claim=ZOE)
+
+    def test_are_not_taken_as_a_whole_share(self, by_item: Checkout) -> None:
+        with pytest.raises(ShareNotOpen):
+            share_claims.claim_share(by_item.payment_requests.get(name="").pk, claim=ADE, name="Ade")
+
+    @pytest.mark.rule("split.minimum")
+    def test_leaves_to_the_lead_what_is_too_little_for_a_card(self, acme: Merchant, at_least: None) -> None:
+        line = factories.item(quantity=100, unit_price=10)
+        cheap = factories.checkout(acme, items=[line], total_amount=1000)
+        mate_shares.split_by_item(cheap.pk, [], [5], everyone_first=True)
+        assert take(cheap, 3).amount == 30
+        assert free(cheap) == [0]
+
+    @pytest.mark.rule("pledge.withdraw")
+    def test_a_mate_who_withdrew_and_pays_again_keeps_their_name(self, by_item: Checkout) -> None:
+        zoe, share = CustomerFactory.create(), take(by_item, 1, 0, 0)
+        mates.pay(share, mate=zoe, claim=ZOE)
+        pledging.withdraw(share.pk, mate=zoe.pk)
+        assert free(by_item) == [2, 2, 0]
+        mates.pay(PaymentRequest.objects.get(pk=share.pk), mates.AMYS, zoe)
+        assert ("Zoe", 2375, [1, 0, 0]) in bill(by_item)
+        assert free(by_item) == [1, 2, 0]
 
     @pytest.mark.rule("split.minimum")
     def test_below_the_minimum_says_what_is_missing(self, acme: Merchant, at_least: None) -> None:

@@ -108,6 +108,7 @@ class TestSaving:
             ({0: "4", 1: "2"}, [""], "Leave an item free for your mates"),
             ({0: "-1 1"}, ["Finn"], "Standing ticket: enter whole numbers."),
             ({0: "one"}, [""], "Standing ticket: enter whole numbers."),
+            ({0: "0 1"}, ["Finn"] + [""] * 18 + ["Amy"], "At most 19 mates can share the cost."),
         ],
     )
     def test_of_what_does_not_fit_says_why_and_saves_nothing(
@@ -116,6 +117,17 @@ class TestSaving:
         refused = split(lea, units, *names)
         assert refused.status_code == 422 and why in words(refused)
         assert shares(lea.checkout) == []
+
+    def test_with_nineteen_mates_leaves_nothing_free(self, acme: Merchant) -> None:
+        lea = Payer(factories.checkout(acme, items=[factories.item(quantity=20, unit_price=450)]))
+        lea.sign_in()
+        names = [f"Mate {number}" for number in range(19)]
+        refused = split(lea, {0: " ".join(["0", *["1"] * 19])}, *names)
+        assert refused.status_code == 422 and "There are too many people." in words(refused)
+
+    def test_ignores_units_of_a_fee(self, lea: Payer) -> None:
+        assert split(lea, {0: "1 1", 2: "0 1"}, "Finn").status_code == 303
+        assert shares(lea.checkout)[0] == ("Finn", 2375, [1, 0, 0])
 
     @pytest.mark.rule("split.minimum")
     def test_below_the_minimum_says_what_is_missing(
