@@ -4,14 +4,14 @@ The tests let mates, merchants, staff, banks and operators act in different orde
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
+from django.db import transaction
+from pytest_django.fixtures import Settings
 
-from checkout import captures, mate_shares, refunds
+from checkout import captures, mate_shares, refunds, settling
 from checkout.models import Checkout, PaymentRequest, Refund
 from checkout.remedies import sending, settling_outside
-from checkout.settling import cards
 from config.lib import clock
 from payments.models import Booking, Discrepancy, Movement, Operation, Payment
 from payments.providers.sandbox import client, fault_injection
@@ -35,6 +35,12 @@ def settle_all(order: Checkout) -> Checkout:
     return Checkout.objects.select_related("payment").get(pk=order.pk)
 
 
+def settle_again(order: Checkout) -> None:
+    """Run `settle` although no fact has changed. This must not change anything."""
+    with transaction.atomic():
+        settling.settle(Checkout.objects.locked(order.pk), clock.now())
+
+
 def refund(order: Checkout, ref: str = "r-1") -> Checkout:
     refunds.accept(order.merchant, order.pk, ref=ref, cause=CAUSE)
     return settle_all(order)
@@ -53,8 +59,9 @@ class TestACapturedOrder:
         assert outside.balances(unpaid) == {"provider": 9000, "merchant": -9000}
 
     @pytest.mark.rule("sync.outside")
-    def test_refunds_what_a_dashboard_refund_has_left(self, captured: Checkout) -> None:
-        outside.refund_outside(captured.payment, 4000)
+    @pytest.mark.parametrize("amount", [4000, 8999])
+    def test_refunds_what_a_dashboard_refund_has_left(self, captured: Checkout, amount: int) -> None:
+        outside.refund_outside(captured.payment, amount)
         captured.refresh_from_db()
         assert (captured.status, planned()) == ("captured", [])
         assert refund(captured).status == "refunded"
@@ -128,164 +135,46 @@ class TestACapturedOrder:
         assert not Discrepancy.objects.filter(kind="card_got_too_much").exists()
 
     @pytest.mark.rule("sync.outside")
-    def test_reports_an_amount_owed_to_a_lead_whose_card_is_fully_refunded(
-        self, unpaid: Checkout, shared: PaymentRequest
+    @pytest.mark.parametrize(("amount", "taken"), [(9000, []), (8999, [1]), (6001, [2999])])
+    def test_reports_an_amount_owed_to_a_lead_whose_card_cannot_take_it(
+        self, unpaid: Checkout, shared: PaymentRequest, amount: int, taken: list[int]
     ) -> None:
         unpaid.refresh_from_db()
-        outside.refund_outside(unpaid.payment, 9000)
-        assert planned() == []
-        assert Discrepancy.objects.filter(kind="owed_beyond_card", closed_at=None).count() == 1
+        outside.refund_outside(unpaid.payment, amount)
+        assert [planned_amount for _, planned_amount in planned()] == taken
+        report = Discrepancy.objects.get(kind="owed_beyond_card", closed_at=None)
+        assert report.facts["amount"] == 3000 - sum(taken)
         assert refund(unpaid).status == "refunded"
         assert mates.borne(unpaid) == {"4242": 0, "4444": 0}
         assert outside.balances(unpaid) == {}
         assert Discrepancy.objects.filter(kind="owed_beyond_card", closed_at=None).count() == 0
 
-
-class TestADispute:
-    @pytest.mark.rule("dispute.waits")
-    def test_withdraws_planned_refunds_and_plans_them_again_when_it_is_won(
+    @pytest.mark.rule("sync.outside", "reimburse.lead")
+    def test_reimburses_the_lead_after_the_dashboard_refund_that_filled_the_card_is_returned(
         self, unpaid: Checkout, shared: PaymentRequest
     ) -> None:
         unpaid.refresh_from_db()
-        found = outside.dispute(unpaid.payment)
-        assert planned() == []
-        outside.decide(found, is_won=True)
-        assert planned() == [("4242", 3000)]
-
-    @pytest.mark.rule("dispute.lost")
-    def test_that_the_lead_wins_covers_the_shares_that_mates_have_paid(
-        self, unpaid: Checkout, shared: PaymentRequest
-    ) -> None:
-        unpaid.refresh_from_db()
-        outside.decide(outside.dispute(unpaid.payment), is_won=False)
-        shared.refresh_from_db()
-        assert (shared.status, planned()) == ("reimbursed", [])
-        assert outside.balances(unpaid) == {"provider": 3000, "merchant": -3000}
-        assert refund(unpaid).status == "refunded", "a refund gives each card what it still bears"
-        assert mates.borne(unpaid)["4444"] == 0
-
-    @pytest.mark.rule("dispute.lost")
-    def test_that_is_won_on_appeal_makes_the_share_due_to_the_lead_again(
-        self, unpaid: Checkout, shared: PaymentRequest
-    ) -> None:
-        unpaid.refresh_from_db()
-        found = outside.dispute(unpaid.payment)
-        outside.decide(found, is_won=False)
-        outside.decide(found, is_won=True)
-        shared.refresh_from_db()
-        assert (shared.status, planned()) == ("paid", [("4242", 3000)])
-        settle_all(unpaid)
-        shared.refresh_from_db()
-        assert shared.status == "reimbursed"
-        assert outside.balances(unpaid) == {"provider": 9000, "merchant": -9000}
-
-    @pytest.mark.rule("dispute.lost")
-    def test_of_a_mate_that_is_won_on_appeal_makes_the_share_paid_again(
-        self, unpaid: Checkout, shared: PaymentRequest
-    ) -> None:
-        found = outside.dispute(shared.payment)
-        outside.decide(found, is_won=False)
-        outside.decide(found, is_won=True)
-        shared.refresh_from_db()
-        assert (shared.status, shared.ended_at, planned()) == ("paid", None, [("4242", 3000)])
-        settle_all(unpaid)
-        shared.refresh_from_db()
-        assert shared.status == "reimbursed"
-        assert outside.balances(unpaid) == {"provider": 9000, "merchant": -9000}
-
-    @pytest.mark.rule("dispute.lost")
-    def test_that_a_mate_wins_leaves_nothing_of_the_share_for_the_lead(
-        self, unpaid: Checkout, shared: PaymentRequest
-    ) -> None:
-        outside.decide(outside.dispute(shared.payment), is_won=False)
-        shared.refresh_from_db()
-        assert (shared.status, planned()) == ("refunded", [])
-        unpaid.refresh_from_db()
-        assert cards.read_accounts(unpaid, is_locked=False).leads_target == 9000
-        assert outside.balances(unpaid) == {"provider": 9000, "merchant": -9000}
-
-    @pytest.mark.rule("dispute.lost")
-    def test_that_the_lead_wins_closes_the_debt_of_returned_refunds(
-        self, unpaid: Checkout, pay: Callable[..., Checkout]
-    ) -> None:
-        outside.reimburse(unpaid, pay)
-        assert refund(unpaid).status == "refunded"
-        outside.come_back()
-        assert outside.balances(unpaid)["lead"] == -3000
-        found = outside.dispute(unpaid.payment)
-        outside.decide(found, is_won=False)
-        assert outside.balances(unpaid) == {}
-        assert not Discrepancy.objects.filter(kind="refund_returned", closed_at=None).exists()
-        outside.decide(found, is_won=True)
-        assert outside.balances(unpaid)["lead"] == -3000
-
-    @pytest.mark.rule("dispute.lost")
-    def test_that_a_mate_wins_closes_the_report_of_an_amount_owed_beyond_the_card(
-        self, unpaid: Checkout, shared: PaymentRequest
-    ) -> None:
-        unpaid.refresh_from_db()
-        outside.refund_outside(unpaid.payment, 9000)
+        reference = outside.refund_outside(unpaid.payment, 9000)
         reports = Discrepancy.objects.filter(kind="owed_beyond_card", closed_at=None)
         assert reports.count() == 1
-        outside.decide(outside.dispute(shared.payment), is_won=False)
+        Call.objects.filter(pk=reference).update(returns_at=clock.now())
+        outside.come_back()
+        assert mates.settled(shared) == "reimbursed"
         assert not reports.exists()
 
-    @pytest.mark.rule("dispute.booked")
-    def test_whose_money_moves_after_its_decision_settles_the_order_at_that_time(
-        self, captured: Checkout, monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.rule("reimburse.lead")
+    def test_plans_the_reimbursement_of_one_share_while_that_of_another_is_pending(
+        self, unpaid: Checkout, links: list[PaymentRequest], settings: Settings
     ) -> None:
-        """The books show the decision first, and later the line that returns the money."""
-        refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
-        found = outside.dispute(captured.payment)
-        client.call_bank("decide", payment=captured.payment_id, is_won=True)
-        books = client.call_bank("movements", payment=captured.payment_id)
-        early = replace(books, disputes=[replace(books.disputes[0], lines=books.disputes[0].lines[:1])])
-        with monkeypatch.context() as before:
-            before.setitem(client.BANK_CALLS, "movements", lambda **_: early)
-            outside.ask_about(captured.payment)
-        found.refresh_from_db()
-        assert (found.status, planned()) == ("won", [])
-        outside.ask_about(captured.payment)
-        assert planned() == [("4242", 9000)]
-
-    @pytest.mark.rule("dispute.lost")
-    def test_that_the_lead_loses_on_appeal_after_the_refund_owes_the_lead_no_share(
-        self, unpaid: Checkout, shared: PaymentRequest
-    ) -> None:
-        unpaid.refresh_from_db()
-        found = outside.dispute(unpaid.payment)
-        outside.decide(found, is_won=False)
-        assert refund(unpaid).status == "refunded"
-        outside.decide(found, is_won=True)
-        settle_all(unpaid)
-        assert outside.balances(unpaid) == {}
-        assert not Discrepancy.objects.filter(kind="owed_beyond_card", closed_at=None).exists()
-
-    @pytest.mark.rule("dispute.lost")
-    def test_that_is_lost_during_a_refund_completes_the_refund(self, captured: Checkout) -> None:
-        refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
-        found = outside.dispute(captured.payment)
-        captured.refresh_from_db()
-        assert (captured.status, planned()) == ("refunding", [])
-        outside.decide(found, is_won=False)
-        assert settle_all(captured).status == "refunded"
-        assert outside.balances(captured) == {}
-
-    @pytest.mark.rule("dispute.no_refund")
-    def test_that_took_the_whole_amount_prevents_a_refund(self, captured: Checkout) -> None:
-        outside.decide(outside.dispute(captured.payment), is_won=False)
-        with pytest.raises(refunds.NotRefundable):
-            refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
-
-    @pytest.mark.rule("dispute.lost")
-    def test_of_a_part_of_the_amount_allows_a_refund_of_the_rest(self, captured: Checkout) -> None:
-        assert captured.payment_id is not None
-        client.call_bank("dispute", payment=captured.payment_id, amount=2000)
-        outside.hear()
-        client.call_bank("decide", payment=captured.payment_id, is_won=False)
-        outside.hear()
-        refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
-        assert planned() == [("4242", 7000)]
+        settings.SANDBOX_REFUND_SECONDS = 3600
+        mates.pay(links[0])
+        mates.pump(unpaid.pk, rounds=2)
+        assert Operation.objects.get(kind="refund").state == "pending"
+        mates.pay(links[1], mates.AMYS)
+        for capture in Operation.objects.filter(payment__subject=links[1].pk, ended_at=None):
+            mates.finish(capture)
+        reimbursement = Operation.objects.get(kind="refund", state="planned")
+        assert (reimbursement.share_uuid, reimbursement.amount) == (links[1].pk, 2000)
 
 
 class TestARefundedOrder:
@@ -319,20 +208,25 @@ class TestAReturnedRefund:
         assert (planned(), Refund.objects.get().status) == ([], "failed")
         Call.objects.update(returns_at=None)
         sending.send_again(back.pk, cause=CAUSE)
-        assert planned() == [("7726", 9000)]
+        settle_again(refunded)
+        assert planned() == [("7726", 9000)], "an operator has planned it"
         settle_all(refunded)
         Call.objects.update(returns_at=None)
         assert (Refund.objects.get().status, mates.borne(refunded)) == ("settled", {"7726": 0})
         assert Discrepancy.objects.filter(closed_at=None).count() == 0
 
     @pytest.mark.rule("refund.returned")
-    def test_that_staff_refunded_in_part_is_sent_again_for_the_rest(self, refunded: Checkout) -> None:
+    @pytest.mark.parametrize("amount", [4000, 8999])
+    def test_that_staff_refunded_in_part_is_sent_again_for_the_rest(
+        self, refunded: Checkout, amount: int
+    ) -> None:
         outside.come_back()
-        outside.refund_outside(refunded.payment, 4000)
+        outside.refund_outside(refunded.payment, amount)
+        assert Discrepancy.objects.filter(kind="refund_returned", closed_at=None).count() == 1
         back = outside.returned(refunded)
         Call.objects.update(returns_at=None)
         sending.send_again(back.pk, cause=CAUSE)
-        assert planned() == [("7726", 5000)]
+        assert planned() == [("7726", 9000 - amount)]
 
     @pytest.mark.rule("refund.returned", "operator.once")
     def test_can_be_settled_outside_and_the_booking_can_be_reversed(self, refunded: Checkout) -> None:
@@ -344,6 +238,15 @@ class TestAReturnedRefund:
         settling_outside.reverse_booking(booking.pk, note="It never arrived", cause=CAUSE)
         assert Refund.objects.get().status == "failed"
         assert sum(row.amount for row in Booking.objects.all()) == 0
+
+    @pytest.mark.rule("operator.once")
+    def test_that_was_settled_outside_and_refunded_by_staff_too_is_reported(self, refunded: Checkout) -> None:
+        """The refund of the staff counts as soon as the bank has accepted it."""
+        outside.come_back()
+        settling_outside.settle_outside(outside.returned(refunded).pk, note="In cash", cause=CAUSE)
+        outside.refund_outside(refunded.payment, 4000, is_pending=True)
+        report = Discrepancy.objects.get(kind="card_got_too_much")
+        assert (report.subject, report.facts["amount"]) == (refunded.payment_id, 4000)
 
 
 @pytest.mark.rule("money.balanced")
