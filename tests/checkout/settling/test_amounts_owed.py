@@ -81,6 +81,27 @@ class TestAPlannedRefund:
             assert not want.is_met_by(Operation(**facts)), differs
 
 
+@pytest.mark.rule("reimburse.retry", "refund.goes_on")
+@pytest.mark.parametrize(
+    ("state", "age", "delay"),
+    [
+        ("failed", timedelta(0), timedelta(hours=1)),
+        ("declined", timedelta(0), timedelta(hours=1)),
+        ("failed", timedelta(days=3, seconds=-1), timedelta(0)),
+        ("failed", timedelta(days=3), None),
+        ("succeeded", timedelta(0), timedelta(0)),
+        ("succeeded", timedelta(days=3), timedelta(0)),
+    ],
+)
+def test_amount_is_sent_an_hour_after_a_refused_attempt_and_for_three_days(
+    state: str, age: timedelta, delay: timedelta | None
+) -> None:
+    now = clock.now()
+    last = Operation(state=state, created_at=now - age, ended_at=now - age)
+    at = amounts_owed._send_time(cards.Part([last]), now, timedelta(hours=1), now)
+    assert at == (None if delay is None else now + delay)
+
+
 def test_refund_whose_sending_a_restore_has_lost_is_tried_again_after_the_usual_gap() -> None:
     """The provider's books say that the refund was refused, but in the restored row it was never sent."""
     ended_at = clock.now()

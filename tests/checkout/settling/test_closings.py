@@ -157,7 +157,8 @@ class TestWhatAnOperatorDoes:
         mates.pump(refunded.pk)
         with transaction.atomic():
             settling.settle(Checkout.objects.locked(refunded.pk), clock.now())
-        assert Refund.objects.get().status == "failed"
+        refund = Refund.objects.get()
+        assert (refund.status, refund.failure_reason) == ("failed", "refused")
         assert Discrepancy.objects.filter(kind="refund_returned", closed_at=None).count() == 1
 
     def test_sends_a_returned_refund_again_once(self, refunded: Checkout, api: Api) -> None:
@@ -242,14 +243,17 @@ class TestAmountOwedToTheLead:
         assert {row.status for row in PaymentRequest.objects.all()} == {"reimbursed"}
         assert balances(unpaid) == {"provider": 5000, "merchant": -5000}, "what the mates have borne is left"
 
+    @pytest.mark.parametrize(
+        ("disputed", "expected"), [(0, ["refunded", "reimbursed"]), (1, ["reimbursed", "refunded"])]
+    )
     def test_is_reduced_by_a_share_that_the_mate_won_in_a_dispute(
-        self, unpaid: Checkout, links: list[PaymentRequest]
+        self, unpaid: Checkout, links: list[PaymentRequest], disputed: int, expected: list[str]
     ) -> None:
         self.paid(unpaid, links)
-        links[0].refresh_from_db()
-        decide(dispute(links[0].payment), is_won=False)
+        links[disputed].refresh_from_db()
+        decide(dispute(links[disputed].payment), is_won=False)
         mates.pump(unpaid.pk, rounds=3)
-        assert statuses() == ["refunded", "reimbursed"]
+        assert statuses() == expected
         assert balances(unpaid) == {"provider": 9000, "merchant": -9000}
 
     @pytest.mark.rule("dispute.lost")

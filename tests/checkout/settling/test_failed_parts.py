@@ -5,11 +5,15 @@ from datetime import timedelta
 
 import pytest
 from django.db.models import F
+from pytest_django.fixtures import Settings
 
 from checkout import captures, refunds
 from checkout.models import Checkout, PaymentRequest, Refund
 from checkout.proof import ledger_proof
+from checkout.remedies import sending
+from config.lib import clock
 from payments.models import Discrepancy, Operation, Payment
+from payments.providers.sandbox.models import Call
 from tests import mates, outside
 from tests.checkout.settling.test_settle import planned, refund, settle_all
 from tests.factories import CAUSE
@@ -46,12 +50,37 @@ class TestAFailure:
         share_paid_by_closed_card(unpaid, pay)
         refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
         outside.settle(unpaid)
-        assert [amount for _, amount in planned()] == [3000]
+        failed, again = Operation.objects.filter(payment__card_last4="5126", kind="refund").order_by("pk")
+        assert (again.state, again.amount) == ("planned", 3000)
+        assert failed.ended_at and again.next_attempt_at == failed.ended_at + timedelta(hours=1)
         Operation.objects.filter(purpose="refund_part").update(created_at=F("created_at") - timedelta(days=4))
         outside.settle(unpaid)
         unpaid.refresh_from_db()
         assert (unpaid.status, planned()) == ("refunding", [])
         assert Discrepancy.objects.filter(kind="refund_part_failed", closed_at=None).count() == 1
+
+    @pytest.mark.rule("refund.failed")
+    def test_of_every_part_fails_no_refund_while_an_operator_has_planned_a_part_again(
+        self, unpaid: Checkout, pay: Callable[..., Checkout], settings: Settings
+    ) -> None:
+        share = share_paid_by_closed_card(unpaid, pay)
+        settings.SANDBOX_REFUND_SECONDS = 3600
+        refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
+        mates.pump(unpaid.pk)
+        parts = Operation.objects.filter(purpose="refund_part")
+        mates_part = parts.get(payment__subject=share.pk)
+        self.refuse(mates_part)
+        sending.send_again(mates_part.pk, cause=CAUSE)
+        self.refuse(parts.get(payment__subject=unpaid.pk))
+        assert (Refund.objects.get().status, planned()) == ("pending", [("5126", 3000)])
+
+    def refuse(self, part: Operation) -> None:
+        """Let the bank refuse a pending part, and let the pump look up only this part."""
+        Call.objects.filter(reference=part.pk).update(fails_with="refused", settles_at=clock.now())
+        Operation.objects.filter(pk=part.pk).update(next_attempt_at=mates.LONG_AGO)
+        mates.finish(part)
+        part.refresh_from_db()
+        assert part.state == "failed"
 
     @pytest.mark.rule("refund.goes_on", "dispute.lost")
     def test_after_an_appeal_is_reported_until_the_card_has_the_money(
