@@ -5,8 +5,8 @@ card is owed its part of the refund.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 from uuid import UUID
 
 from django.conf import settings
@@ -25,8 +25,7 @@ REFUNDED_AGAIN_AFTER = timedelta(hours=1)  # time between a failed part of a ref
 TRIED_FOR = timedelta(days=3)  # after this time, attempts stop, and an operator decides
 
 
-@dataclass(frozen=True)
-class AmountOwed:
+class AmountOwed(NamedTuple):
     """An amount that a card is owed. It is sent at `at`. If `at` is None, only an operator can send it."""
 
     key: PartKey
@@ -49,9 +48,8 @@ class AmountOwed:
         return last is not None and last.state in REFUSED
 
     @property
-    def is_open(self) -> bool:
-        """Whether the amount will be sent automatically, or an attempt has not ended yet."""
-        return self.at is not None or any(row.ended_at is None for row in self.part.attempts)
+    def has_open_attempt(self) -> bool:
+        return any(row.ended_at is None for row in self.part.attempts)
 
 
 def find_amounts_owed(accounts: Accounts, now: datetime) -> list[AmountOwed]:
@@ -84,8 +82,9 @@ def find_reimbursements(accounts: Accounts, now: datetime) -> list[AmountOwed]:
 
 
 def _iterate_reimbursements(accounts: Accounts, now: datetime) -> Iterator[AmountOwed]:
-    lead = accounts.lead
-    left = lead.owed(accounts.leads_target) if lead else 0
+    if accounts.lead is None:
+        return
+    left = accounts.lead.owed(accounts.target(accounts.lead))
     for share in accounts.shares:
         key, part = accounts.reimbursement(share)
         owed = accounts.owed_to_lead(share) - part.sent - part.outstanding

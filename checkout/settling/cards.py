@@ -156,22 +156,18 @@ class Accounts:
         """Return how much of a paid share the lead has not received and is still owed."""
         return share.amount - self.reimbursement(share)[1].given - self.closed(share)
 
-    @property
-    def leads_target(self) -> int:
-        """Amount that the lead's card should bear while the order is captured.
-
-        It is the order's amount minus what the mates paid and what others refunded.
-        """
-        of_mates = sum(share.amount - self.closed(share, share.payment_id) for share in self.shares)
-        return self.checkout.amount - of_mates - (self.lead.outside if self.lead else 0)
-
     def target(self, card: Card) -> int:
-        """Return the amount that a card should bear. It is 0 once the order is being refunded."""
+        """Return the amount that a card should bear. It is 0 once the order is being refunded.
+
+        While the order is captured, the lead bears what the mates have not paid. The merchant bears what
+        others refunded.
+        """
         if self.checkout.status != Status.CAPTURED:
             return 0
-        if card is self.lead:
-            return self.leads_target
-        return card.payment.amount - card.outside
+        if card is not self.lead:
+            return card.payment.amount - card.outside
+        of_mates = sum(share.amount - self.closed(share, share.payment_id) for share in self.shares)
+        return self.checkout.amount - of_mates - card.outside
 
     def of_refund(self, refund_uuid: UUID) -> dict[PartKey, Part]:
         return {key: part for key, part in self.parts.items() if key.refund_uuid == refund_uuid}
@@ -210,11 +206,7 @@ _BOOKINGS = Prepared(lambda pk: Booking.objects.filter(checkout_uuid=pk).select_
 def _paid_shares(checkout: Checkout, cards: dict[UUID, Card]) -> list[PaymentRequest]:
     if not checkout.has_mates:
         return []
-    return [
-        row
-        for row in checkout.payment_requests.order_by("position")
-        if row.payment_id and row.payment_id in cards
-    ]
+    return [row for row in checkout.payment_requests.order_by("position") if row.payment_id in cards]
 
 
 def part_key_of(operation: Operation) -> PartKey | None:

@@ -108,7 +108,7 @@ def _reverse_closings(accounts: Accounts, card: Card, limit: int, now: datetime)
     standing = [
         row
         for row in accounts.bookings
-        if row.kind == Booking.Kind.CLOSING and row.payment_id == card.payment.pk and row.amount > 0
+        if row.kind == Booking.Kind.CLOSING and row.payment_id == card.payment.pk and row.reverses_id is None
     ]
     for row in sorted(standing, key=lambda row: row.created_at, reverse=True):
         if row.pk not in reversed_ones and _closed_amount_on(accounts, card) > limit:
@@ -140,11 +140,11 @@ def report_returned_refunds(accounts: Accounts, now: datetime, *, is_disputed: b
         _report_returned(part, now)
     for refund_uuid in {key.refund_uuid for key in returned if key.refund_uuid}:
         parts = accounts.of_refund(refund_uuid).values()
-        back = [part for part in parts if part.outstanding or part.is_sent_again]
+        back = [part.last for part in parts if part.outstanding or part.is_sent_again]
         ended = Refund.objects.filter(pk=refund_uuid, settled_at__isnull=False)
         if back:
-            reason = back[0].last.reason if back[0].last else ""
-            ended.update(status=Refund.Status.FAILED, failure_reason=reason or "refused")
+            reason = next((last.reason for last in back if last and last.reason), "refused")
+            ended.update(status=Refund.Status.FAILED, failure_reason=reason)
         else:
             ended.update(status=Refund.Status.SETTLED, failure_reason=None)
 

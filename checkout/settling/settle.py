@@ -71,7 +71,7 @@ def _settle_refund(accounts: Accounts, refund: Refund, now: datetime, cause: Cau
     wanted = amounts_owed.find_refund_parts(accounts, refund, now)
     _plan_owed_refunds(accounts, wanted, now, cause)
     is_pending = refund.status == Refund.Status.PENDING
-    if is_pending and not any(want.is_open for want in wanted):
+    if is_pending and not any(want.has_open_attempt for want in wanted):
         refund_end.end_refund(accounts, refund, wanted, now)
     if accounts.checkout.status == Status.REFUNDED:
         closings.close_by_lead_disputes(accounts, now)
