@@ -7,7 +7,7 @@ import pytest
 from hosted_page.sandbox import paying
 from payments.models import Merchant
 from portal.models import Trial
-from portal.trials import trial_runs
+from portal.trials import trial_runs, verdicts
 from portal.trials.cases import CASES
 from tests import mates
 from tests.conftest import Api
@@ -15,6 +15,11 @@ from tests.portal.trials import backend
 from tests.portal.trials.backend import Backend, Idle, lapse, order_of
 
 pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _calm_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verdicts, "QUIET_PERIOD", verdicts.QUIET_PERIOD * 0)
 
 
 def test_each_case_says_what_it_waits_for() -> None:
