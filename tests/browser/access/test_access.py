@@ -89,6 +89,8 @@ form
     text: Choose how many people. Each mate gets a link.
     radio [checked] "Different amounts" (Choose who pays what.)
     text: Choose who pays what.
+    radio "By item" (Each pays for what’s theirs.)
+    text: Each pays for what’s theirs.
     list
       listitem
         label: Your name your mates can see this
@@ -106,7 +108,7 @@ form
         textbox "Amount of share 3"
     button "Add a mate"
     status [live=polite]: Adds up {money} of {money}
-      heading 2 "When do you pay?"
+    heading 2 "When do you pay?"
     button "Get everyone in first"
     text: Each mate’s share is held on their own card. You pay when you’re ready, by {time} at the latest. \
 Once Acme Tickets confirms, we take your mates’ shares. If you don’t pay, every hold is released.
@@ -138,6 +140,8 @@ form
     textbox [required] "Expiry, MM/YY"
     label: Security code
     textbox [required] "Security code"
+  text
+    button "Use test card"
   terms
     term: Held on your card now
     definition: {money}

@@ -103,7 +103,7 @@ def split(page: Page, look: Visit, *, script: bool) -> None:
         expect(tally).to_contain_text("£14.00 too much")
         expect(page.locator(".lower")).to_be_visible()
     look(page)
-    page.click("text=Add a mate")
+    page.click("[data-add]")
     expect(page.locator("[data-row]:visible")).to_have_count(3)
     page.fill("#amount-3", "8")
     if script:
