@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from checkout.models import Item
 
-# Categories of lines that nobody takes: each person bears a part in proportion to their units.
+# Categories of lines that are shared: each person bears a part in proportion to their units.
 SHARED = frozenset(("fee", "shipping", "tax", "discount"))
 
 
 class Cost(NamedTuple):
-    """What somebody bears, in minor units: their units, and their part of the shared lines."""
+    """The amount that a person bears, in minor units: their units, and their part of the shared lines."""
 
     goods: int
     extras: int
@@ -25,7 +25,7 @@ class Cost(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """What the lines of an order cost, in minor units: those that people take, and the shared lines."""
+    """The cost of an order's lines, in minor units: of those that people take, and of the shared lines."""
 
     goods: int
     shared: int
@@ -48,7 +48,7 @@ def can_split(lines: Sequence[Item]) -> bool:
 
 
 def quantities(lines: Sequence[Item]) -> list[int]:
-    """Return how many units of each line people can take: none of a shared line or of one that is free."""
+    """Return how many units of each line people can take: 0 of a shared line, and of one that costs 0."""
     return [0 if is_shared(line) or line.unit_price <= 0 else line.quantity for line in lines]
 
 

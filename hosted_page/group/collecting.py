@@ -80,7 +80,7 @@ def show_collecting(
 def _context(target: PaymentTarget, shares: Sequence[PaymentRequest]) -> dict[str, Any]:
     checkout, now = target.checkout, current_checkouts.read_at(target.checkout)
     sums = _sums_of(checkout, shares)
-    # Nobody knows how many mates will take the free units.
+    # It is not known how many mates will take the free units.
     asked = [share for share in shares if share.status in _ASKED and not share.has_free_units(now)]
     count = sum(share.status == ShareStatus.PLEDGED for share in shares)
     everyone = count > 0 and not sums.missing

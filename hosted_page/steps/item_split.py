@@ -123,17 +123,17 @@ class ItemSplit:
 
     @cached_property
     def costs(self) -> list[int]:
-        """What each mate's units cost with their part of the shared lines, in minor units."""
+        """The cost of each mate's units with their part of the shared lines, in minor units."""
         return [self._amount(units) for units in self.units[1:]]
 
     @cached_property
     def free_cost(self) -> int:
-        """What the free units cost."""
+        """The cost of the free units, in minor units."""
         return self._amount(self.free)
 
     @property
     def leads_cost(self) -> int:
-        """What is left for the lead. Negative if more units were typed than the order has."""
+        """The amount that is left for the lead. Negative if more units were typed than the order has."""
         return self.checkout.amount - sum(self.costs) - self.free_cost
 
     @property
