@@ -134,6 +134,21 @@ class TestBreaches:
         found = {breach.kind.name for breach in ledger_proof.find_breaches()}
         assert "ledger_refund_not_planned" in found
 
+    def test_do_not_name_a_refused_part_while_a_mates_card_is_being_charged(
+        self, order: Checkout, shares: list[PaymentRequest]
+    ) -> None:
+        """The refund can only fail as a whole, so it waits until the outcome of the mate's charge is known."""
+        fault_injection.set_fault(verb="capture", mode="down", times=1)
+        mates.pay(shares[0])
+        fault_injection.set_fault(verb="refund", mode="refund_card_closed", times=1)
+        fault_injection.set_fault(verb="look_up", mode="down", times=1)
+        mates.give_back(order)
+        mates.pump(order.pk)
+        refused = Operation.objects.get(payment__checkout_uuid=order.pk, kind="refund")
+        shares[0].refresh_from_db()
+        assert (refused.state, shares[0].status) == ("failed", "paying")
+        assert ledger_proof.find_breaches() == []
+
     def test_do_not_count_a_capture_that_was_in_doubt_over_its_deadline(self, captured: Checkout) -> None:
         tamper(captured, "UPDATE payments_operation SET attempts = 2 WHERE kind = 'capture'")
         tamper(captured, "UPDATE checkout_checkout SET capture_before = captured_at - interval '1 hour'")
