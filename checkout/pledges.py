@@ -19,7 +19,7 @@ from payments.models import Operation, Payment
 # The lead can get everyone in first while at least this much time is left.
 MIN_TIME_LEFT = timedelta(minutes=10)
 # Decline reasons of a hold that is released because its pledge ended
-NOT_PLEDGED, WITHDRAWN, SAME_CARD = "pledge_ended", "withdrawn", "same_card"
+NOT_PLEDGED, WITHDRAWN, SAME_CARD, ANOTHER_CARD = "pledge_ended", "withdrawn", "same_card", "another_card"
 
 
 def can_collect(checkout: Checkout, now: datetime) -> bool:
@@ -138,7 +138,7 @@ def ended_hold(share: PaymentRequest, mate_uuid: UUID | None) -> Payment | None:
     if mate_uuid is None or share.mate_id != mate_uuid:
         return None
     last = Payment.objects.filter(subject=share.pk).order_by("-created_at").first()
-    reasons = (NOT_PLEDGED, WITHDRAWN, SAME_CARD)
+    reasons = (NOT_PLEDGED, WITHDRAWN, SAME_CARD, ANOTHER_CARD)
     is_hold = last is not None and last.status != Payment.Status.DECLINED
     return last if last is not None and is_hold and last.decline_reason in reasons else None
 

@@ -21,6 +21,8 @@ def words_of(checkout: Checkout, share: PaymentRequest, hold: Payment) -> dict[s
     )
     if hold.decline_reason == pledges.WITHDRAWN:
         return {"title": _("You have withdrawn"), "words": released}
+    if hold.decline_reason == pledges.ANOTHER_CARD:
+        return {"title": _("Use another card"), "words": released}
     if hold.decline_reason == pledges.SAME_CARD:
         title = _("{name} paid with the same card").format(name=lead_name(checkout))
         another = _("Use another card for your share.")

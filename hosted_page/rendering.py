@@ -23,7 +23,7 @@ def render_page(
         "order": summary.summary_of(target),
         "is_share": target.share is not None,
         "languages": language.other_languages(),
-        "here": target.address(),
+        **address_context(request, target.address()),
         "looks_url": target.looks_url,
         "cancel_url_path": target.address("cancel") if target.share is None else "",
         "leave": sign_out_button(request, target),
@@ -31,6 +31,15 @@ def render_page(
     response = _render(request, f"hosted_page/{name}.html", every_page | context, status)
     csp.allow_forms_to(response, *_form_targets(target))
     return response
+
+
+def address_context(request: HttpRequest, address: str) -> dict[str, str]:
+    """Return the context with the address to which the page's links lead back.
+
+    If the page answers a form, `reload_address` makes Back and reload open this address too. The browser would
+    otherwise ask the payer whether to send the form again.
+    """
+    return {"here": address, "reload_address": address if request.method == "POST" else ""}
 
 
 def _render(request: HttpRequest, name: str, context: dict[str, Any], status: int = 200) -> HttpResponse:
@@ -101,7 +110,7 @@ def show_status(
         "poll_url": target.address(),
         "change_card_action": target.address("another_card") if found.may_change_card else "",
         **dict.fromkeys(("place_to", "return_url_path", "sign_in_url"), ""),
-        **dict.fromkeys(("bill", "box", "paid", "receipt_sms", "reconsider", "stay")),
+        **dict.fromkeys(("bill", "box", "paid", "pledged", "receipt_sms", "reconsider", "stay")),
     }
     name = "_status" if wants_part(request) else "status"
     return render_page(request, target, name, context | own, status=422 if is_refused else 200)

@@ -10,6 +10,7 @@ from uuid import UUID
 from django.db import transaction
 
 from checkout import expiry, mate_shares, pledges
+from checkout.group import share_claims
 from checkout.mate_shares import ShareNotOpen
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import OperationInProgress, ShareStatus, Status
@@ -19,10 +20,11 @@ from payments.models import Operation
 BATCH = 200  # maximum number of orders in one run of the pump
 
 
-def withdraw(share_uuid: UUID, *, mate: UUID) -> PaymentRequest:
+def withdraw(share_uuid: UUID, *, mate: UUID, uses_another_card: bool = False) -> PaymentRequest:
     """End a mate's pledge at the mate's request. An open share is returned unchanged.
 
-    Raises ShareNotOpen if the share is no pledge of this mate, and OperationInProgress while the lead's card
+    With `uses_another_card`, a share that was taken at the group link is kept for the mate for fifteen
+    minutes. Raises ShareNotOpen if the share is no pledge of this mate, and OperationInProgress while the lead's card
     is being asked or held. Rule pledge.withdraw.
     """
     with transaction.atomic(durable=True):
@@ -34,7 +36,11 @@ def withdraw(share_uuid: UUID, *, mate: UUID) -> PaymentRequest:
         if not may_withdraw(checkout):
             raise OperationInProgress
         if share.status == ShareStatus.PLEDGED:
-            pledges.end_pledge(share, checkout.locked_at, pledges.WITHDRAWN)
+            claim, name, now = share.claim_digest, share.claim_name, checkout.locked_at
+            reason = pledges.ANOTHER_CARD if uses_another_card else pledges.WITHDRAWN
+            pledges.end_pledge(share, now, reason)
+            if uses_another_card and claim:
+                share.claim(claim, name=name, until=now + share_claims.SIGNED_IN)
     return share
 
 

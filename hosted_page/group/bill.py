@@ -54,6 +54,8 @@ class Bill:
       mate is asked to pay.
     - `given_back`: texts about the money that lost disputes returned, None if no dispute is lost
     - `may_add`: the largest amount for which the lead can ask one more mate, "" if the lead cannot
+    - `came_back`: what all mates together have paid, if all of it is back on the lead's card and no more comes,
+      else ""
     - `failed_refund`: the sentence about a refund that has failed, "" if there is none
     """
 
@@ -73,6 +75,7 @@ class Bill:
     given_back: ReturnedMoney | None
     failed_refund: str
     may_add: str
+    came_back: str
     shares: Sequence[PaymentRequest]
 
     @property
@@ -118,7 +121,7 @@ class Bill:
         """
         if self.own_back:
             return _("Your bank gave you {amount} back").format(amount=self.own_back)
-        words = _("You’re covering {amount}") if self.is_given_back else _("You’re covering {amount} for now")
+        words = _("You’re covering {amount} for now") if self.is_for_now else _("You’re covering {amount}")
         if self.is_settled:
             words = _("You’re covering {amount}, your own share")
         return words.format(amount=self.bears)
@@ -132,6 +135,11 @@ class Bill:
     def is_settled(self) -> bool:
         """Whether all mates have paid."""
         return all(share.status in SHARE_PAID for share in self.shares)
+
+    @property
+    def is_for_now(self) -> bool:
+        """Whether what the lead bears can still become less: a mate can pay, or a share is not back yet."""
+        return not self.is_given_back and not _has_no_more_to_come(self.shares)
 
     @property
     def badge(self) -> str:
@@ -174,7 +182,7 @@ def bill_of(checkout: Checkout, *, wrong: SmsError | None = None, known_no: str 
         last_day=None if disputed else last_day.last_day_offer(checkout, shares, all_lines, now),
         disputed=disputed,
         given_back=of_bank.back,
-        **_offers_and_reports(checkout, shares, now, disputed),
+        **_offers_and_reports(checkout, shares, now, of_bank),
         shares=shares,
     )
 
@@ -206,6 +214,21 @@ def _amounts_borne(checkout: Checkout, shares: Sequence[PaymentRequest], outside
     """
     borne = current_checkouts.split_of(checkout, shares)
     return borne._replace(yours=max(0, borne.yours - outside))
+
+
+def _amount_that_came_back(
+    checkout: Checkout, shares: Sequence[PaymentRequest], of_bank: OutsideEvents
+) -> str:
+    """Return what the mates paid, if all of it is back on the lead's card. Return "" if that can change."""
+    back = sum(share.amount for share in shares if share.status == ShareStatus.REIMBURSED)
+    is_over = _has_no_more_to_come(shares) and not of_bank.disputed and of_bank.accounts is None
+    return money.display_for_payer(back, checkout.currency) if back and is_over else ""
+
+
+def _has_no_more_to_come(shares: Sequence[PaymentRequest]) -> bool:
+    """Return whether each share is back on the lead's card, or stays with the lead."""
+    ended = (ShareStatus.REIMBURSED, ShareStatus.CANCELLED, ShareStatus.EXPIRED)
+    return all(share.status in ended for share in shares)
 
 
 def bill_digest(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime, disputed: str) -> str:
@@ -247,13 +270,15 @@ def _note_of_bill(checkout: Checkout, all_lines: Sequence[Line], known_no: str |
 
 
 def _offers_and_reports(
-    checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime, disputed: str
+    checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime, of_bank: OutsideEvents
 ) -> dict[str, str]:
-    """Return the fields about the end of the links, a late mate, and a refund that has failed."""
+    """Return the fields about the end of the links, a late mate, a failed refund, and what came back."""
+    disputed = of_bank.disputed
     return {
         "until": "" if disputed or checkout.status != Status.CAPTURED else _end_of_links(checkout, shares),
         "may_add": _amount_for_late_mate(checkout, shares, now),
         "failed_refund": "" if disputed else _failed_refund_sentence(checkout),
+        "came_back": _amount_that_came_back(checkout, shares, of_bank),
     }
 
 

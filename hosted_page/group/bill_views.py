@@ -84,10 +84,13 @@ def _render_bill_part(request: HttpRequest, target: PaymentTarget) -> HttpRespon
     return rendering.render_page(request, target, "_bill", context)
 
 
-def _share_action(act: Callable[[HttpRequest, PaymentRequest], object]) -> Callable[..., HttpResponse]:
+def _share_action(
+    act: Callable[[HttpRequest, PaymentRequest], object], *, then: str = "share"
+) -> Callable[..., HttpResponse]:
     """Return a view that applies `act` to the share that the lead's form names.
 
-    If the state of the share does not allow the action, the page says why.
+    Afterwards it leads to the element with the id `then`-<id of the share>. If the state of the share does
+    not allow the action, the page says why.
     """
 
     @for_form
@@ -105,13 +108,14 @@ def _share_action(act: Callable[[HttpRequest, PaymentRequest], object]) -> Calla
                 target,
                 FormErrors(act=_refusal_sentence(refused.status, group_members.name_of(share))),
             )
-        return target.go_to(f"share-{share.pk}")
+        return target.go_to(f"{then}-{share.pk}")
 
     return view
 
 
 cancel_share = _share_action(lambda request, share: mate_shares.cancel(share.pk))
-ask_again = _share_action(lambda request, share: share_changes.ask_again(share.pk))
+# The new link is in the closed part of the share's line. Browsers open it to show an element inside it.
+ask_again = _share_action(lambda request, share: share_changes.ask_again(share.pk), then="link")
 rename = _share_action(
     lambda request, share: share_changes.rename(share.pk, clean_name(request.POST.get("new_name", "")))
 )

@@ -130,7 +130,7 @@ def _page_context(group: Group, bill: GroupBill, shares: Sequence[PaymentRequest
 def _render_template(
     request: HttpRequest, group: Group, name: str, context: dict[str, Any], *, status: int = 200
 ) -> HttpResponse:
-    every = {"is_share": True, "here": group.path(), "cancel_url_path": ""}
+    every = {"is_share": True, "cancel_url_path": "", **rendering.address_context(request, group.path())}
     return rendering.render_page(request, PaymentTarget(group.checkout), name, every | context, status=status)
 
 

@@ -1,22 +1,25 @@
 """The page of a mate's share: the next step of the payment, or the share's status."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
+from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django_htmx.http import HttpResponseClientRefresh
 
 from checkout import current_checkouts, mate_shares
 from checkout.group import share_changes
-from checkout.states import SHARE_PAID, ShareStatus, Status
+from checkout.models import PaymentRequest
+from checkout.states import SHARE_OUTSTANDING, SHARE_PAID, ShareStatus, Status
 from config.lib import clock
 from hosted_page import payer, rendering, summary, views
 from hosted_page.group import group_members
-from hosted_page.group.group_members import Person
+from hosted_page.group.group_members import GroupBill, Person
 from hosted_page.opt_in import box
 from hosted_page.payment_target import SIGN_IN, PaymentTarget, lead_name, wants_part
 from hosted_page.status import share_status
@@ -24,7 +27,7 @@ from hosted_page.status.cells import Situation, Viewer
 from hosted_page.status.order_status import PageStatus, page_of
 from hosted_page.steps import codes, sign_in, sign_in_extension
 from hosted_page.views import NO_ERRORS, FormErrors
-from payments import disputes
+from payments import disputes, open_operations
 
 
 def show_page(request: HttpRequest, target: PaymentTarget, refused: FormErrors = NO_ERRORS) -> HttpResponse:
@@ -95,17 +98,44 @@ def _render(
 
 
 def _mates_context(target: PaymentTarget, found: PageStatus) -> dict[str, Any]:
-    """Return the context about the other mates for a mate who has paid. The page is live until all have paid."""
+    """Return the context about the other mates for a mate who has paid or pledged.
+
+    The page of a mate who has paid is live until all have paid.
+    """
+    if found.state == "pledged" and found.is_own:
+        return {"pledged": _group_of_pledger(target)}
     if found.state != "share_paid" or not found.is_own:
         return {}
     paid = _group_of_payer(target)
     return {"paid": paid, "live": paid["is_live"]}
 
 
+def _group_of_pledger(target: PaymentTarget) -> dict[str, Any]:
+    """Return which of the mates are in, for a mate who is in. It names no one but the lead."""
+    shares, now = current_checkouts.shares_of(target.checkout), clock.now()
+    asked = [share for share in shares if share.status in SHARE_OUTSTANDING]
+    count = sum(share.status == ShareStatus.PLEDGED for share in asked)
+    words = _("{count} of {asked} mates is in") if count == 1 else _("{count} of {asked} mates are in")
+    if any(share.has_free_units(now) for share in asked):  # nobody knows how many mates will take them
+        words = ngettext("{count} mate is in", "{count} mates are in", count)
+    live = open_operations.live_payment(target.subject)
+    since = summary.short_time(live.payment.created_at, summary.zone_of(target.checkout)) if live else ""
+    return {
+        "since": format_html(_("since {time}"), time=since) if since else "",
+        "heading": words.format(count=count, asked=len(asked)) if len(asked) > 1 else "",
+        "bill": _bill_without_names(target, shares, now),
+        "is_settled": False,
+    }
+
+
+def _bill_without_names(target: PaymentTarget, shares: Sequence[PaymentRequest], now: datetime) -> GroupBill:
+    bill = group_members.bill_for_claim(target.checkout, shares, "", now)
+    return replace(bill, people=[_without_name(person, target) for person in bill.people])
+
+
 def _group_of_payer(target: PaymentTarget) -> dict[str, Any]:
     """Return which of the mates have paid, for a mate who has paid. It names no one but the lead."""
     shares, now = current_checkouts.shares_of(target.checkout), clock.now()
-    bill = group_members.bill_for_claim(target.checkout, shares, "", now)
     asked = [share for share in shares if not share.has_free_units(now)]
     count = sum(share.status in SHARE_PAID for share in shares)
     words = ngettext("{count} of {asked} mates has paid", "{count} of {asked} mates have paid", count)
@@ -117,7 +147,7 @@ def _group_of_payer(target: PaymentTarget) -> dict[str, Any]:
     return {
         "at": summary.day_with_time(target.share.paid_at if target.share else None, target.checkout),
         "heading": everyone if count == len(shares) else words.format(count=count, asked=len(asked)),
-        "bill": replace(bill, people=[_without_name(person, target) for person in bill.people]),
+        "bill": _bill_without_names(target, shares, now),
         "is_live": is_waiting or not is_back,
         "is_settled": count == len(shares) and is_back,
     }

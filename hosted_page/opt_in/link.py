@@ -46,7 +46,7 @@ def show_box(request: HttpRequest, token: str) -> HttpResponse:
         heading = _("No offers to sign up for")
         return rendering.render_message(request, target, heading, words, cancel_url_path="")
     alone = shown | {"action": request.path, "is_alone": True}
-    context = {"box": alone, "here": request.path, "cancel_url_path": ""}
+    context = {"box": alone, "cancel_url_path": "", **rendering.address_context(request, request.path)}
     return rendering.render_page(request, target, "opt_in", context, status=422 if wrong else 200)
 
 

@@ -54,9 +54,9 @@ class PageScript:
 
 SCRIPTS = (
     PageScript(
-        "js/zone.js",
+        "js/frame.js",
         OUR_OWNER,
-        "Names the time zone of each time for a payer who is in another zone.",
+        "Prevents Back from sending a form again, and names the time zone for a payer in another one.",
         tuple(PAGES),
     ),
     PageScript(
@@ -130,6 +130,12 @@ SCRIPTS = (
         OUR_OWNER,
         "Shares or copies the links to mates' shares.",
         ("hosted_page/bill.html", "hosted_page/collect.html"),
+    ),
+    PageScript(
+        "js/group.js",
+        OUR_OWNER,
+        "Loads the group page again once something on it has changed.",
+        ("hosted_page/group.html",),
     ),
     PageScript(
         "js/table.js",

@@ -116,7 +116,7 @@ class _ShareView:
         live = open_operations.live_payment(self.share.pk)
         card = summary.card_in_words(live.payment if live else None, is_theirs=True)
         shown = page_of(situation, Viewer.HOLDER, self._values(situation) | {"card": card})
-        shown.may_withdraw = pledging.may_withdraw(self.checkout)
+        shown.may_withdraw = None if is_held else pledging.may_withdraw(self.checkout)
         return shown
 
     def _paying_page(self) -> PageStatus:

@@ -83,6 +83,7 @@ def _split_context(request: HttpRequest, target: PaymentTarget, form: SplitForm)
     return {
         "stay": sign_in_extension.extension_notice(request, target),
         "action": target.address("split"),
+        **rendering.address_context(request, target.address("split")),
         "form": form,
         "first_until": _collect_until(checkout),
         "lines": _mate_lines(form),

@@ -12,11 +12,23 @@ function bill() {
 
 function isInUse() {
   const { activeElement } = document;
-  return isPressed || activeElement?.matches("input, select, textarea") || bill().querySelector("details[open]:not(.fold), .said-no:is([data-face=again], [data-face=keep])");
+  return isPressed || activeElement?.matches("input, select, textarea");
+}
+
+// What is open in a line stays open, and what is typed stays typed.
+function keepOpen(old, fresh) {
+  const [were, are] = [old, fresh].map((part) => [...part.querySelectorAll("details")]);
+  if (were.length === are.length) were.forEach(({ open }, at) => (are[at].open = open));
+  else if (were.length && are.length) are[0].open = were[0].open;
+  for (const field of old.querySelectorAll("input:not([type=hidden])")) {
+    const same = fresh.querySelector(`#${CSS.escape(field.id)}`);
+    if (same && field.value !== field.defaultValue) same.value = field.value;
+  }
 }
 
 function freshen(old, fresh) {
   const focused = old.contains(document.activeElement) && document.activeElement.id;
+  keepOpen(old, fresh);
   old.replaceWith(fresh);
   if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
 }
@@ -62,7 +74,11 @@ function put(page) {
   const changes = changesOf(fresh);
   const lines = changes.filter(({ part }) => part.matches("li"));
   const said = lines.filter(({ old, part }) => part.dataset.spoken !== old.dataset.spoken); // the same words twice are no news
+  const open = bill().querySelector("details[open]:not(.fold) > summary, .said-no:is([data-face=again], [data-face=keep])")?.id;
+  const top = open && document.getElementById(open).getBoundingClientRect().top;
   for (const { old, part } of changes) freshen(old, part);
+  const still = open && document.getElementById(open);
+  if (still) scrollBy({ top: still.getBoundingClientRect().top - top, behavior: "instant" });
   for (const { part } of lines) markLine(part);
   bill().dataset.seen = fresh.dataset.seen;
   bill().toggleAttribute("data-live", "live" in fresh.dataset);
@@ -143,4 +159,5 @@ document.addEventListener("keydown", onKey);
 document.addEventListener("visibilitychange", look);
 addEventListener("pageshow", ({ persisted }) => persisted && location.reload());
 setInterval(look, EVERY_MS);
+document.querySelector(":target")?.closest("details")?.setAttribute("open", ""); // older browsers do not open it
 showWhatNeedsScript();

@@ -113,6 +113,32 @@ def test_back_after_each_step_shows_a_page_from_which_the_payer_goes_on(
 
 
 @pytest.mark.long
+def test_back_after_a_corrected_error_does_not_ask_to_send_the_form_again(
+    order: Order, open_page: Callable[..., Page]
+) -> None:
+    page = open_page(may_fail=True)  # the answers to the wrong forms have the status 422
+    page.goto(order.url)
+    page.fill("#phone", "12")
+    page.click("button.button-main")
+    heading(page, "Your mobile number")
+    page.fill("#phone", "07700 900514")
+    page.click("button.button-main")
+    heading(page, "Enter the 6-digit code")
+    page.go_back()
+    heading(page, "Enter the 6-digit code")  # the step at which the payer is now
+    enter_code(page)
+    page.check("#split-equal")
+    page.click("#continue")
+    expect(page.locator(".field-error:visible")).to_have_text("Enter your name.")
+    page.fill("#your-name", "Lea")
+    page.click("#continue")
+    heading(page, "Pay by card")
+    page.go_back()
+    heading(page, "Who’s in on this?")
+    expect(page.locator("#your-name")).to_have_value("Lea")
+
+
+@pytest.mark.long
 def test_a_second_tab_shows_what_the_first_has_done(order: Order, open_page: Callable[..., Page]) -> None:
     first = open_page()
     first.goto(order.url)

@@ -56,4 +56,4 @@ def test_payers_scripts_use_no_functions_that_older_phones_lack(script: str) -> 
 def test_the_checks_of_scripts_find_problems() -> None:
     assert len(PAGES) > 8 and len(scripts_of_payers()) > 8
     assert TOO_NEW.search("rows.at(-1)") and not TOO_NEW.search("line.checkVisibility?.()")
-    assert "nameOtherZones" in names("js/zone.js") and "minorUnits" in names("js/split.js")
+    assert "nameOtherZones" in names("js/frame.js") and "minorUnits" in names("js/split.js")

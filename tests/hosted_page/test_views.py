@@ -19,6 +19,28 @@ from tests.hosted_page.browsers import PHONE, Payer, words
 pytestmark = pytest.mark.django_db
 
 
+def reload_address(answer: Any) -> str:
+    """Return the address that the page's script gives to the answer to a form, "" if the page gives none."""
+    found = re.search(r'<meta name="reload" content="([^"]*)">', words(answer))
+    return found[1] if found else ""
+
+
+class TestAnswersToForms:
+    def test_name_the_page_that_back_and_reload_open(self, lea: Payer) -> None:
+        assert reload_address(lea.get()) == ""
+        order = f"/pay?id={lea.checkout.pk}"
+        assert reload_address(lea.post("/phone", phone="12")) == order
+        lea.post("/phone", phone=PHONE)
+        assert reload_address(lea.post("/code", code="1")) == order
+        lea.post("/code", code=lea.code())
+        assert reload_address(lea.get("/split")) == ""
+        assert reload_address(lea.post("/split", split="equal")) == f"/pay/split?id={lea.checkout.pk}"
+        lea.post("/split", split="all")
+        card_page = lea.get("/card")["Location"]
+        assert reload_address(lea.client.get(card_page)) == ""
+        assert card_page.endswith(reload_address(lea.client.post(card_page, {"number": "1"})))
+
+
 class TestTheJourney:
     @pytest.mark.rule("pay.held", "sign_in.code")
     def test_leads_from_phone_to_held(self, lea: Payer) -> None:

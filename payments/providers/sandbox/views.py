@@ -36,8 +36,9 @@ def show_card_form(request: HttpRequest, session_uuid: UUID) -> HttpResponse:
     form = CardForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         return _redirect_back(session, form.cleaned_data["number"])
-    status = 422 if request.method == "POST" else 200
-    response = render(request, "bank/card.html", _page_context(session, form), status=status)
+    status, reload_address = (422, request.path) if request.method == "POST" else (200, "")
+    context = _page_context(session, form) | {"reload_address": reload_address}
+    response = render(request, "bank/card.html", context, status=status)
     csp.allow_forms_to(response, *session.page.get("leads_to", []))
     return response
 

@@ -89,7 +89,7 @@ def test_a_browser_refuses_changed_scripts_and_stylesheets(
     page.wait_for_load_state("load")
     assert page.evaluate("window.stolen") is None
     expect(page.locator("h1")).to_be_visible()
-    assert any("zone.js" in text for text in refused) and any(".css" in text for text in refused)
+    assert any("frame.js" in text for text in refused) and any(".css" in text for text in refused)
 
 
 @pytest.mark.rule("card_page.reports")

@@ -185,13 +185,42 @@ def test_updates_change_nothing_under_the_leads_finger(stage: Stage, accessible:
     assert more.bounding_box() == before, "what opened it stays where it is"
     accessible(lea)
     lea.click("text=Cover Finn’s share myself")
+    close = lea.locator("details[open] details[open] [data-close]")
+    before = close.bounding_box()
     say_no(stage, priyas)
-    lea.wait_for_timeout(3500)
-    expect(lea.locator(".group-line:has-text('Priya')")).to_contain_text("Not paid yet")
-    lea.click("details[open] details[open] [data-close]")
+    expect(lea.locator(".group-line:has-text('Priya')")).to_contain_text(
+        "Said no", timeout=SEEN_WITHIN * 1000
+    )
+    expect(lea.locator(".group-sums dd").first).to_have_text("£91.50")
+    assert close.bounding_box() == before, "the open question stays open, and where it was"
+    close.click()
     assert lea.evaluate("document.activeElement.tagName") == "SUMMARY"
-    lea.keyboard.press("Escape")
-    expect(lea.locator(".group-line:has-text('Priya')")).to_contain_text("Said no")
+
+
+@pytest.mark.rule("bill.live")
+@pytest.mark.long
+def test_an_update_keeps_what_the_lead_has_typed_in_the_same_line(stage: Stage) -> None:
+    lea = stage.confirmed(stage.order(), mates=2)
+    finns = link_of(lea, "Finn")
+    line = lea.locator(".group-line:has-text('Finn')")
+    line.locator(".group-more > summary").click()
+    line.locator("text=Rename").click()
+    line.locator("[name=new_name]").fill("Finley")
+    line.locator("[name=new_name]").blur()
+    say_no(stage, finns)
+    expect(line).to_contain_text("Said no", timeout=SEEN_WITHIN * 1000)
+    assert line.locator(".group-more").get_attribute("open") is not None
+
+
+@pytest.mark.long
+def test_asking_again_shows_the_new_link(stage: Stage, accessible: Visit) -> None:
+    lea = stage.confirmed(stage.order(), mates=2)
+    say_no(stage, link_of(lea, "Finn"))
+    lea.reload()
+    lea.click("#said-no [data-show=again]")
+    lea.click("#said-no >> text=Yes, ask again")
+    expect(lea.locator(".group-line:has-text('Finn') [data-copy]")).to_be_visible()
+    accessible(lea)
 
 
 @pytest.mark.long

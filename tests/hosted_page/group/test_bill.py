@@ -161,13 +161,15 @@ class TestAmountTheLeadCovers:
         page = words(lead.get())
         assert "You’re covering £40.00, your own share" in text(page) and "Everyone has paid" in page
         assert "Your mates’ payments are back on your Visa ending 4242." in page
+        assert "Your mates’ £50.00 came back to your card. The order cost you £40.00." in text(page)
         assert "data-live" not in page and "http-equiv" not in page, "nothing is left to happen"
 
     def test_is_the_whole_order_if_no_mate_is_left_to_pay(self, lead: Payer, order: Checkout) -> None:
         for share in order.payment_requests.all():
             mate_shares.cancel(share.pk)
         page = words(lead.get())
-        assert "You’re covering £90.00 for now" in text(page) and sums(page) == ["£90.00", "£0.00", "£0.00"]
+        assert "You’re covering £90.00" in text(page) and "for now" not in text(page)
+        assert sums(page) == ["£90.00", "£0.00", "£0.00"] and "came back to your card" not in text(page)
         assert page.count("You cover it") == 2 and "so this amount stays on your Visa ending 4242." in page
 
     def test_says_when_a_share_is_reimbursed(self, lead: Payer, finn: Mate, settings: Settings) -> None:

@@ -22,7 +22,8 @@ class TestTheLead:
         answer = lead.post("/rename-share", new_name="Fionn\r\n ", **share)
         assert answer.status_code == 303 and answer["Location"].endswith(f"#share-{finn.share.pk}")
         finn.post("/decline")
-        assert lead.post("/ask-again", **share).status_code == 303
+        assert lead.post("/ask-again", **share)["Location"].endswith(f"#link-{finn.share.pk}")
+        assert f'id="link-{finn.share.pk}"' in words(lead.get()), "the line with the new link opens"
         assert (finn.status(), finn.share.name) == ("open", "Fionn")
         assert "There is a newer link" in words(finn.get())
         assert Mate(finn.share).get().status_code == 200

@@ -118,6 +118,7 @@ class TestAMate:
         page = plain(words(finn.get()))
         assert "You’re in for £20.00" in page and "£20.00 is held on your Mastercard ending 4444." in page
         assert "Yes, withdraw" in page and "charged you" not in page
+        assert "In since" in page and "1 of 2 mates is in" in page
         stranger = plain(words(Mate(finn.share).get()))
         assert "Someone is in for this share" in stranger and "4444" not in stranger
 
@@ -154,14 +155,34 @@ class TestAMate:
         assert Operation.objects.filter(payment__subject=finn.share.pk, kind="void").exists()
 
     @pytest.mark.rule("pledge.withdraw")
-    def test_cannot_withdraw_while_the_lead_pays(self, lead: Payer, finn: Mate) -> None:
-        card = CardUse(bank.tokenise(subject=lead.checkout.pk, number="4242424242424242"))
+    def test_can_use_another_card(self, lead: Payer, finn: Mate) -> None:
+        answer = finn.post("/withdraw", another="1")
+        assert answer["Location"] == finn.path + "/card" and finn.status() == "open"
+        page = plain(words(finn.client.get(finn.get("/card")["Location"])))
+        assert "Use another card" in page and "The hold of £20.00 on your card is released." in page
+        assert "left at" not in plain(words(lead.get()))
+        finn.give_card("4242424242424242")
+        assert finn.status() == "pledged" and "held on your Visa ending 4242" in plain(words(finn.get()))
+
+    @pytest.mark.rule("pledge.withdraw")
+    @pytest.mark.parametrize(
+        ("number", "said"),
+        [
+            (mates.CHALLENGED, "Lea is paying right now. You can no longer withdraw."),
+            ("4242424242424242", "Lea has paid. We take £20.00 from your Mastercard ending 4444 once Acme"),
+        ],
+    )
+    def test_cannot_withdraw_while_the_lead_pays(
+        self, lead: Payer, finn: Mate, number: str, said: str
+    ) -> None:
+        card = CardUse(bank.tokenise(subject=lead.checkout.pk, number=number))
         lead.checkout.refresh_from_db()
         authorizations.authorize(lead.checkout.pk, card=card, lead=lead.checkout.lead, cause=CAUSE)
         page = plain(words(finn.get()))
-        assert "Lea is paying right now. You can no longer withdraw." in page and "Yes, withdraw" not in page
-        finn.post("/withdraw")
-        assert finn.status() == "pledged"
+        assert said in page and "Yes, withdraw" not in page
+        for posted in ({}, {"another": "1"}):
+            finn.post("/withdraw", **posted)
+            assert finn.status() == "pledged"
 
     def test_another_person_cannot_withdraw(self, finn: Mate) -> None:
         Mate(finn.share).post("/withdraw")
@@ -202,6 +223,11 @@ class TestTheGroupLink:
         made.pay(mates.AMYS)
         assert made.status() == "pledged"
         assert guest.client.get(guest.path)["Location"] == f"{guest.path}/3"
+        assert made.post("/withdraw", another="1")["Location"] == f"{guest.path}/3/card"
+        assert share(lead.checkout, 3).is_kept(clock.now()), "nobody can take it while Sam changes the card"
+        assert Guest(lead.checkout).take(3, name="Zoe").status_code == 409
+        made.give_card(mates.AMYS)
+        assert made.status() == "pledged"
         made.post("/withdraw")
         assert made.status() == "open" and not share(lead.checkout, 3).claim_digest
 

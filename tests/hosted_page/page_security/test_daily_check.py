@@ -146,8 +146,8 @@ class TestAChange:
         assert f"{CARD} loads /static/js/card.js with the integrity missing." in changes()
 
     def test_of_a_script_that_is_no_longer_loaded_is_named(self, network: Network) -> None:
-        network.change = lambda answer: answer.replace("js/zone.js", "js/none.js")
-        assert f"{FIRST} does not load /static/js/zone.js." in changes()
+        network.change = lambda answer: answer.replace("js/frame.js", "js/none.js")
+        assert f"{FIRST} does not load /static/js/frame.js." in changes()
 
     def test_of_a_scripts_contents_is_named_with_its_digest(self, network: Network) -> None:
         network.kind = SCRIPT

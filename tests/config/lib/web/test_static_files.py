@@ -89,7 +89,7 @@ class TestCollectedFiles:
             "admin/css/widgets.css",
             "css/docs.css",
             "js/portal.js",
-            "js/zone.js",
+            "js/frame.js",
             static_files.HTMX,
         ):
             element = str(static_files.script(name) if name.endswith("js") else static_files.stylesheet(name))
@@ -118,17 +118,17 @@ class TestDigests:
 
         monkeypatch.setattr(static_files, "delivered_bytes", count)
         for _ in range(3):
-            engines["django"].from_string("{% script 'js/zone.js' %}").render({})
-            engines["jinja2"].from_string("{{ script('js/zone.js') }}").render({})
-        assert counted == ["js/zone.js"] * 2
+            engines["django"].from_string("{% script 'js/frame.js' %}").render({})
+            engines["jinja2"].from_string("{{ script('js/frame.js') }}").render({})
+        assert counted == ["js/frame.js"] * 2
 
     def test_are_the_same_in_both_languages_of_templates(self) -> None:
         pages = {
             engines["django"]
-            .from_string("{% script 'js/zone.js' %}{% stylesheet 'css/front.css' %}")
+            .from_string("{% script 'js/frame.js' %}{% stylesheet 'css/front.css' %}")
             .render({}),
             engines["jinja2"]
-            .from_string("{{ script('js/zone.js') }}{{ stylesheet('css/front.css') }}")
+            .from_string("{{ script('js/frame.js') }}{{ stylesheet('css/front.css') }}")
             .render({}),
         }
         assert len(pages) == 1 and "&lt;" not in pages.pop()
@@ -140,4 +140,4 @@ def test_no_template_loads_our_files_without_a_digest() -> None:
 
 
 def test_the_tests_use_unhashed_static_files() -> None:
-    assert staticfiles_storage.url("js/zone.js") == "/static/js/zone.js"
+    assert staticfiles_storage.url("js/frame.js") == "/static/js/frame.js"
