@@ -186,13 +186,14 @@ def test_updates_change_nothing_under_the_leads_finger(stage: Stage, accessible:
     accessible(lea)
     lea.click("text=Cover Finn’s share myself")
     close = lea.locator("details[open] details[open] [data-close]")
-    before = close.bounding_box()
+    before = close.bounding_box() or {}
     say_no(stage, priyas)
     expect(lea.locator(".group-line:has-text('Priya')")).to_contain_text(
         "Said no", timeout=SEEN_WITHIN * 1000
     )
     expect(lea.locator(".group-sums dd").first).to_have_text("£91.50")
-    assert close.bounding_box() == before, "the open question stays open, and where it was"
+    after = close.bounding_box() or {}
+    assert abs(after["y"] - before["y"]) < 1, "the open question stays open, and where it was"
     close.click()
     assert lea.evaluate("document.activeElement.tagName") == "SUMMARY"
 
@@ -296,7 +297,6 @@ def test_the_lead_asks_a_mate_again_and_keeps_a_share(
     line = lea.locator(".group-line:has-text('Finn')")
     expect(line).to_contain_text("Not paid yet")
     assert link_of(lea, "Finn") != finns
-    line.locator("summary").first.click()
     line.locator("text=Cover Finn’s share myself").click()
     line.locator("text=Yes, I’ll cover it").click()
     expect(line).to_contain_text("You cover it")
