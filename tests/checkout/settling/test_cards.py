@@ -3,12 +3,14 @@
 from uuid import uuid4
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from checkout.models import Checkout, PaymentRequest
 from checkout.settling import cards
 from config.lib import clock
 from payments import bookings
-from payments.models import Booking, Movement, Operation, Payment
+from payments.models import Booking, Discrepancy, Movement, Operation, Payment
 from tests import mates, outside
 from tests.factories import CAUSE
 
@@ -49,6 +51,75 @@ class TestACard:
     def test_that_is_only_held_is_not_counted(self, held: Checkout) -> None:
         assert cards.read_accounts(held, is_locked=False).cards == {}
 
+    def test_of_a_mate_should_bear_the_share_less_its_dashboard_refunds(
+        self, unpaid: Checkout, shared: PaymentRequest
+    ) -> None:
+        outside.refund_outside(shared.payment, 1000)
+        unpaid.refresh_from_db()
+        accounts = cards.read_accounts(unpaid, is_locked=False)
+        assert shared.payment_id is not None
+        card = accounts.cards[shared.payment_id]
+        assert (card.borne, accounts.target(card)) == (2000, 2000)
+        assert not Discrepancy.objects.exists()
+
+    def test_counts_what_was_sent_to_it_by_who_sent_it_and_by_the_providers_answer(self) -> None:
+        lead, ours = Payment(), uuid4()
+        refunds = [
+            Operation(payment=lead, refund_uuid=ours, state="planned", amount=1000),
+            Operation(payment=lead, refund_uuid=ours, state="in_flight", amount=500),
+            Operation(payment=lead, refund_uuid=ours, state="pending", amount=200),
+            Operation(payment=lead, state="pending", amount=70),
+            Operation(payment=lead, state="succeeded", amount=5),
+            Operation(payment=Payment(), state="pending", amount=3000),
+        ]
+        card = cards.Card(lead)
+        accounts = cards.Accounts(Checkout(), {lead.pk: card}, {}, [], [])
+        cards._add_operations(accounts, refunds, [])
+        assert (card.sent, card.accepted, card.outside) == (770, 270, 70)
+
+    def test_without_a_recorded_capture_is_left_out(self) -> None:
+        """A dispute can name a payment whose capture the service never requested."""
+        lead = Payment()
+        movements = [
+            Movement(payment=Payment(), kind=Movement.Kind.DISPUTE_WITHDRAWN, amount=-500),
+            Movement(payment=lead, kind=Movement.Kind.CAPTURED, amount=9000),
+        ]
+        accounts = cards.Accounts(Checkout(), {lead.pk: cards.Card(lead)}, {}, [], [])
+        cards._add_movements(accounts, [], movements)
+        assert accounts.cards[lead.pk].moved == 9000
+
+
+@pytest.mark.parametrize(("is_locked", "locks"), [(True, 1), (False, 0)])
+def test_only_a_reading_with_a_lock_locks_the_refunds(
+    captured: Checkout, is_locked: bool, locks: int
+) -> None:
+    with CaptureQueriesContext(connection) as queries:
+        cards.read_accounts(captured, is_locked=is_locked)
+    statements = [query["sql"] for query in queries if " FOR " in query["sql"]]
+    assert len(statements) == locks
+    assert all("FOR NO KEY UPDATE" in sql and "payments_operation" in sql for sql in statements)
+
+
+def test_a_decision_about_a_refund_locks_the_refunds(captured: Checkout) -> None:
+    with CaptureQueriesContext(connection) as queries:
+        cards.read_accounts(captured)
+        assert cards.has_unrefunded_amount(captured)
+    assert sum("FOR NO KEY UPDATE" in query["sql"] for query in queries) == 2
+
+
+def test_reading_for_a_page_locks_nothing(captured: Checkout) -> None:
+    outside.refund_outside(captured.payment, 4000)
+    with CaptureQueriesContext(connection) as queries:
+        assert cards.read_accounts_unlocked(captured) is not None
+    assert not [query["sql"] for query in queries if "UPDATE" in query["sql"]]
+
+
+def test_share_of_an_order_without_a_card_has_no_reimbursement() -> None:
+    part = cards.Part(refunded=3000)
+    lead = cards.PartKey(uuid4(), None, uuid4())
+    accounts = cards.Accounts(Checkout(), {}, {lead: part}, [], [])
+    assert accounts.reimbursement(PaymentRequest(pk=lead.share_uuid))[1] == cards.Part()
+
 
 @pytest.mark.rule("money.borne")
 def test_a_settled_part_of_a_refund_has_nothing_outstanding(captured: Checkout) -> None:
@@ -85,6 +156,17 @@ def test_returned_refunds_of_one_card_are_together_owed_only_what_it_still_bears
     accounts = cards.Accounts(order, {lead.pk: cards.Card(lead, moved=4000)}, parts, [], [])
     cards._add_outstanding(accounts)
     assert (first.outstanding, second.outstanding, accounts.cards[lead.pk].outstanding) == (3000, 1000, 4000)
+
+
+@pytest.mark.rule("refund.returned")
+def test_returned_refund_that_is_sent_again_is_not_outstanding_while_the_card_is_owed_more() -> None:
+    lead, refund = Payment(), uuid4()
+    resent = Operation(payment=lead, refund_uuid=refund, resends_id=uuid4(), state="in_flight", amount=3000)
+    part = cards.Part([resent], returned=3000, came_back={uuid4()})
+    card = cards.Card(lead, moved=4000, sent=3000)
+    parts = {cards.PartKey(lead.pk, refund, None): part}
+    cards._add_outstanding(cards.Accounts(Checkout(status="refunding"), {lead.pk: card}, parts, [], []))
+    assert (part.outstanding, card.outstanding, card.owed(0)) == (0, 0, 1000)
 
 
 @pytest.mark.rule("refund.returned")
