@@ -115,6 +115,19 @@ class TestReturnedRefundOfASplit:
         settle(unpaid)
         assert borne(unpaid)["7726"] == 0 and Refund.objects.get().status == "settled"
 
+    @pytest.mark.rule("refund.returned", "dispute.waits")
+    def test_a_mates_part_that_is_planned_again_is_withdrawn_while_the_lead_disputes(
+        self, unpaid: Checkout, pay: Callable[..., Checkout]
+    ) -> None:
+        self.begin(unpaid, pay)
+        settle(unpaid)
+        come_back()
+        sending.send_again(returned(unpaid).pk, cause=CAUSE)
+        planned = Operation.objects.get(state="planned")
+        dispute(unpaid.payment)
+        planned.refresh_from_db()
+        assert (planned.state, planned.reason) == ("failed", "withdrawn")
+
     def test_a_part_while_others_are_under_way(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> None:
         """The refund ends only when all parts have ended. Then its status is `failed`."""
         self.begin(unpaid, pay)
@@ -184,7 +197,8 @@ class TestWhatAnOperatorDoes:
         come_back()
         assert balances(refunded) == {"provider": 9000, "merchant": -9000}
         assert Refund.objects.get().status == "failed"
-        assert Discrepancy.objects.filter(kind="refund_returned", closed_at=None).count() == 1
+        newest = Operation.objects.get(resends__isnull=False)
+        assert Discrepancy.objects.get(kind="refund_returned", closed_at=None).subject == newest.pk
 
     def test_books_a_returned_refund_as_settled_outside(self, refunded: Checkout) -> None:
         come_back()

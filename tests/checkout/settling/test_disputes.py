@@ -8,7 +8,9 @@ from pytest_django.fixtures import Settings
 
 from checkout import refunds
 from checkout.models import Checkout, PaymentRequest, Refund
-from checkout.settling import cards
+from checkout.settling import cards, closings
+from config.lib import clock
+from payments import bookings
 from payments.models import Booking, Discrepancy, Operation
 from payments.providers.sandbox import client
 from tests import mates, outside
@@ -174,16 +176,42 @@ class TestADispute:
         found = outside.dispute(unpaid.payment, amount)
         outside.decide(found, is_won=False)
         settle_again(unpaid)
-        assert (closings(), planned()) == ([amount], [("4242", 3000 - amount)])
+        assert (closed_amounts(), planned()) == ([amount], [("4242", 3000 - amount)])
         outside.decide(found, is_won=True)
         settle_again(unpaid)
-        assert (closings(), planned()) == ([amount, -amount], [("4242", 3000)])
+        assert (closed_amounts(), planned()) == ([amount, -amount], [("4242", 3000)])
 
     @pytest.mark.rule("dispute.lost")
     def test_that_a_mate_wins_closes_the_share_once(self, unpaid: Checkout, shared: PaymentRequest) -> None:
         outside.decide(outside.dispute(shared.payment), is_won=False)
         settle_again(unpaid)
-        assert closings() == [3000]
+        shared.refresh_from_db()
+        assert (shared.status, closed_amounts()) == ("refunded", [3000])
+
+    @pytest.mark.rule("dispute.lost", "reimburse.lead")
+    def test_that_a_mate_wins_closes_the_penny_that_the_lead_is_still_owed(
+        self, unpaid: Checkout, shared: PaymentRequest
+    ) -> None:
+        unpaid.refresh_from_db()
+        outside.decide(outside.dispute(unpaid.payment, 2999), is_won=False)
+        shared.refresh_from_db()
+        assert (shared.status, closed_amounts(), planned()) == ("paid", [2999], [("4242", 1)])
+        outside.decide(outside.dispute(shared.payment), is_won=False)
+        shared.refresh_from_db()
+        assert (shared.status, closed_amounts(), planned()) == ("refunded", [2999, 1], [])
+
+    @pytest.mark.rule("dispute.lost")
+    def test_that_a_mate_wins_after_the_lead_got_a_penny_of_the_share_closes_nothing(
+        self, unpaid: Checkout, shared: PaymentRequest
+    ) -> None:
+        """A refund in the dashboard leaves only a penny that the lead's card can take."""
+        unpaid.refresh_from_db()
+        outside.refund_outside(unpaid.payment, 8999)
+        settle_all(unpaid)
+        assert mates.borne(unpaid)["4242"] == 0
+        outside.decide(outside.dispute(shared.payment), is_won=False)
+        shared.refresh_from_db()
+        assert (shared.status, closed_amounts()) == ("paid", [])
 
     @pytest.mark.rule("dispute.lost")
     def test_that_a_mate_wins_while_the_reimbursement_is_pending_closes_nothing(
@@ -195,10 +223,10 @@ class TestADispute:
         assert Operation.objects.get(kind="refund").state == "pending"
         outside.decide(outside.dispute(shared.payment), is_won=False)
         shared.refresh_from_db()
-        assert (shared.status, closings()) == ("paid", [])
+        assert (shared.status, closed_amounts()) == ("paid", [])
         settle_all(unpaid)
         shared.refresh_from_db()
-        assert (shared.status, closings()) == ("reimbursed", [])
+        assert (shared.status, closed_amounts()) == ("reimbursed", [])
         assert outside.balances(unpaid) == {"provider": 6000, "merchant": -6000}
 
     @pytest.mark.rule("refund.returned")
@@ -210,8 +238,21 @@ class TestADispute:
         outside.decide(found, is_won=False)
         assert (reports.count(), Refund.objects.get().status) == (0, "settled")
 
+    @pytest.mark.rule("dispute.lost")
+    def test_that_is_decided_again_reverses_the_newest_closings_of_its_card_first(
+        self, unpaid: Checkout, shared: PaymentRequest
+    ) -> None:
+        unpaid.refresh_from_db()
+        assert unpaid.payment is not None and shared.payment is not None
+        for payment, amount in ((unpaid.payment, 700), (unpaid.payment, 200), (shared.payment, 50)):
+            bookings.close_owed(payment, shared.pk, amount, note="Lost.", now=clock.now(), cause=CAUSE)
+        accounts = cards.read_accounts(unpaid)
+        assert accounts.lead is not None
+        closings._reverse_closings(accounts, accounts.lead, 700, clock.now())
+        assert closed_amounts() == [700, 200, 50, -200]
 
-def closings() -> list[int]:
+
+def closed_amounts() -> list[int]:
     """Return the amounts of the closings and of their reversals, oldest first."""
     rows = Booking.objects.filter(kind=Booking.Kind.CLOSING).order_by("created_at")
     return list(rows.values_list("amount", flat=True))

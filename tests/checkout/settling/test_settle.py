@@ -88,8 +88,25 @@ class TestACapturedOrder:
         outside.come_back()
         assert Discrepancy.objects.filter(kind="outside_refund_failed", closed_at=None).count() == 1
         assert (captured.status, planned()) == ("refunded", [("4242", 4000)])
+        assert not Discrepancy.objects.filter(kind="refund_part_failed").exists()
         settle_all(captured)
         assert mates.borne(captured) == {"4242": 0}
+
+    @pytest.mark.rule("sync.outside", "refund.same_cards")
+    def test_refunds_the_amount_of_a_failed_dashboard_refund_while_its_own_refund_is_pending(
+        self, captured: Checkout, settings: Settings
+    ) -> None:
+        reference = outside.refund_outside(captured.payment, 4000, is_pending=True)
+        settings.SANDBOX_REFUND_SECONDS = 3600
+        refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+        mates.pump(captured.pk)
+        assert Operation.objects.get(purpose="refund_part").state == "pending"
+        assert captured.payment_id is not None
+        bank_settling.end_refund(
+            payment=captured.payment_id, reference=reference, fails_with=bank_settling.CARD_CLOSED
+        )
+        outside.hear()
+        assert planned() == [("4242", 4000)]
 
     @pytest.mark.rule("sync.links")
     def test_ends_its_links_when_staff_refund_it(
@@ -240,13 +257,35 @@ class TestAReturnedRefund:
         assert sum(row.amount for row in Booking.objects.all()) == 0
 
     @pytest.mark.rule("operator.once")
-    def test_that_was_settled_outside_and_refunded_by_staff_too_is_reported(self, refunded: Checkout) -> None:
+    @pytest.mark.parametrize("amount", [1, 4000])
+    def test_that_was_settled_outside_and_refunded_by_staff_too_is_reported(
+        self, refunded: Checkout, amount: int
+    ) -> None:
         """The refund of the staff counts as soon as the bank has accepted it."""
         outside.come_back()
         settling_outside.settle_outside(outside.returned(refunded).pk, note="In cash", cause=CAUSE)
-        outside.refund_outside(refunded.payment, 4000, is_pending=True)
+        outside.refund_outside(refunded.payment, amount, is_pending=True)
         report = Discrepancy.objects.get(kind="card_got_too_much")
-        assert (report.subject, report.facts["amount"]) == (refunded.payment_id, 4000)
+        assert (report.subject, report.facts["amount"]) == (refunded.payment_id, amount)
+        assert Refund.objects.get().status == "settled"
+
+    @pytest.mark.rule("refund.returned", "sync.outside")
+    def test_that_staff_refunded_in_full_is_replaced_by_their_refund(self, refunded: Checkout) -> None:
+        outside.come_back()
+        outside.refund_outside(refunded.payment, 9000)
+        assert Operation.objects.get(purpose="outside").resends_id == outside.returned(refunded).pk
+        assert Refund.objects.get().status == "settled"
+        assert Discrepancy.objects.filter(closed_at=None).count() == 0
+
+    @pytest.mark.rule("refund.returned", "sync.outside")
+    def test_that_is_planned_again_is_withdrawn_if_staff_refund_a_part_of_it(
+        self, refunded: Checkout
+    ) -> None:
+        outside.come_back()
+        sending.send_again(outside.returned(refunded).pk, cause=CAUSE)
+        outside.refund_outside(refunded.payment, 4000)
+        assert (planned(), Refund.objects.get().status) == ([], "failed")
+        assert Discrepancy.objects.filter(kind="refund_returned", closed_at=None).count() == 1
 
 
 @pytest.mark.rule("money.balanced")
