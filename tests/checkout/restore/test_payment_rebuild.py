@@ -70,6 +70,7 @@ class TestARefundThatWasLost:
         repaired(began)
         assert anew(captured).status == "captured"
         assert Operation.objects.get(kind="refund").purpose == "outside"
+        assert not Discrepancy.objects.filter(kind="restored_refund").exists()
         nothing_moves_later(captured)
 
 

@@ -7,16 +7,19 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from pytest_django.fixtures import Settings
 
+from checkout import captures
 from checkout.models import Checkout, Refund
-from checkout.syncing import sync
+from checkout.syncing import refunds, sync
 from config.lib import clock
 from payments import provider
 from payments.inquiring import reconciliation
 from payments.models import Discrepancy, Movement, Operation, Payment
-from payments.provider import Books, RefundRecord, Verdict
+from payments.provider import Books, Outcome, RefundRecord, Verdict
 from payments.providers.sandbox import client
-from tests import mates, outside
+from tests import factories, mates, outside
+from tests.factories import CAUSE
 
 pytestmark = [
     pytest.mark.django_db,
@@ -77,6 +80,73 @@ def test_a_dashboard_refund_is_recorded_while_it_is_pending(captured: Checkout, 
     assert not read(captured)
 
 
+def test_each_change_of_a_dashboard_refund_counts_as_a_change(captured: Checkout) -> None:
+    reference = client.call_bank(
+        "act_in_dashboard", kind="refund", payment=captured.payment_id, amount=4000, is_pending=True
+    )
+    assert [read(captured), read(captured)] == [True, False]
+    client.call_bank("end_refund", payment=captured.payment_id, reference=reference)
+    assert [read(captured), read(captured)] == [True, False]
+    assert kinds() == []
+
+
+def test_a_dashboard_refund_that_fails_after_it_has_settled_is_reported_once(captured: Checkout) -> None:
+    reference = outside.refund_outside(captured.payment, 4000)
+    client.call_bank("end_refund", payment=captured.payment_id, reference=reference, fails_with="card_closed")
+    assert [read(captured), read(captured)] == [True, False]
+    assert kinds() == ["outside_refund_failed"]
+    assert Movement.objects.get(kind="refund_returned").amount == 4000
+
+
+@pytest.mark.rule("refund.returned")
+def test_our_returned_refund_has_the_providers_reason(refunded: Checkout) -> None:
+    outside.come_back()
+    assert outside.returned(refunded).reason == "card_account_closed"
+    assert kinds() == ["refund_returned"]
+    assert not read(refunded)
+
+
+@pytest.mark.rule("doubt.refusal")
+def test_our_part_of_a_refund_that_succeeds_after_a_recorded_refusal_is_reported_and_recorded(
+    unpaid: Checkout, pay: Callable[..., Checkout], settings: Settings
+) -> None:
+    (share,) = mates.split(unpaid, 3000)
+    order = captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
+    mates.pay(share)
+    assert mates.settled(share) == "reimbursed"
+    settings.SANDBOX_REFUND_SECONDS = 3600
+    mates.give_back(order)
+    mates.pump(order.pk)
+    parts = Operation.objects.filter(purpose="refund_part").select_related("payment")
+    theirs, part = parts.get(payment__subject=share.pk), parts.get(payment__subject=order.pk)
+    end_refund(theirs)
+    assert sync.sync(theirs.payment_id)
+    factories.record(part, Outcome(Verdict.FAILED, reason="refused"))
+    assert not read(order)
+    part.refresh_from_db()
+    assert (part.state, sorted(kinds())) == ("failed", ["refund_after_refusal", "refund_part_failed"])
+    end_refund(part)
+    assert [read(order), read(order)] == [True, False]
+    assert outside.end_of(part) == ("refunded", "succeeded", "settled")
+
+
+def end_refund(part: Operation) -> None:
+    client.call_bank("end_refund", payment=part.payment_id, reference=str(part.pk))
+
+
+def test_a_refund_that_ended_when_its_books_were_requested_is_not_changed_by_them(
+    captured: Checkout,
+) -> None:
+    outside.refund_outside(captured.payment, 4000)
+    theirs = Operation.objects.get(purpose="outside")
+    assert theirs.ended_at is not None
+    (told,) = books_of(captured).refunds
+    order = Checkout.objects.locked(captured.pk)
+    reading = sync.Reading(order, Payment.objects.get(), theirs.ended_at, clock.now())
+    assert not refunds.sync_refund(reading, replace(told, verdict=Verdict.FAILED))
+    assert not Movement.objects.filter(kind="refund_returned").exists()
+
+
 def test_a_dashboard_refund_that_never_settles_leaves_no_movement(captured: Checkout) -> None:
     reference = outside.refund_outside(captured.payment, 4000, is_pending=True)
     client.call_bank("end_refund", payment=captured.payment_id, reference=reference, fails_with="card_closed")
@@ -110,6 +180,7 @@ def test_a_dashboard_refund_with_copied_metadata_of_ours_counts_as_made_by_other
     say(monkeypatch, replace(books_of(captured), refunds=[copied]))
     assert read(captured)
     assert Operation.objects.get(kind="refund").purpose == "outside" and not Refund.objects.exists()
+    assert kinds() == []
 
 
 def dashboard_refund() -> RefundRecord:
@@ -155,7 +226,8 @@ def test_a_refund_missing_from_the_books_is_reported(
     assert kinds() == [], "a list may lag behind"
     monkeypatch.setattr(reconciliation, "SKEW", timedelta(0))
     read(captured)
-    assert kinds() == ["missing_there"]
+    report = Discrepancy.objects.get()
+    assert (report.kind, report.facts["amount"]) == ("missing_there", 4000)
 
 
 def test_a_refund_missing_from_older_books_is_not_reported(captured: Checkout) -> None:
