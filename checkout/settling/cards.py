@@ -66,7 +66,7 @@ class Part:
         again = sum(
             row.amount for row in self.attempts if row.resends_id and row.state in (*SENT, State.SUCCEEDED)
         )
-        return max(0, self.returned - again - self.settled_after_return)
+        return self.returned - again - self.settled_after_return
 
     @property
     def is_sent_again(self) -> bool:
@@ -257,7 +257,7 @@ def _add_bookings(accounts: Accounts, operations: Iterable[Operation], movements
     returned = {row.operation_id for row in movements if row.kind == Kind.REFUND_RETURNED}
     keys = {operation.pk: part_key_of(operation) for operation in operations}
     for row in accounts.bookings:
-        if row.kind != Booking.Kind.SETTLED_OUTSIDE or row.operation_id is None:
+        if row.operation_id is None:  # a closing
             continue
         if row.payment_id in accounts.cards:
             accounts.cards[row.payment_id].settled += row.amount
@@ -277,7 +277,7 @@ def _add_outstanding(accounts: Accounts) -> None:
     """
     for key, part in accounts.parts.items():
         card = accounts.cards.get(key.payment_uuid)
-        if card is not None and part.came_back:
+        if card is not None:
             owed = card.borne - card.sent - accounts.target(card) - card.outstanding
             # In a refunded order, an operator resends the amount of a reversed booking. In any other order,
             # `settle` plans it again.
@@ -295,8 +295,8 @@ def read_accounts_unlocked(checkout: Checkout) -> Accounts | None:
     """
     if checkout.status not in PAID:
         return None
-    row = checkout if hasattr(checkout, "is_untold") else _read_needs_accounts(checkout)
-    return read_accounts(checkout, is_locked=False) if getattr(row, "is_untold", False) else None
+    row: Any = checkout if hasattr(checkout, "is_untold") else _read_needs_accounts(checkout)
+    return read_accounts(checkout, is_locked=False) if row.is_untold else None
 
 
 def with_needs_accounts(rows: QuerySet[Checkout, Any]) -> QuerySet[Checkout, Any]:

@@ -31,6 +31,12 @@ EQUIVALENT: tuple[Equivalent, ...] = (
         "for operation in operation_queue.claim(limit= 2, operation_uuid=operation_uuid):",
         "The id of an operation selects at most one row.",
     ),
+    Equivalent(
+        "checkout/settling/cards.py",
+        "key = PartKey(self.checkout.payment_id or UUID(int=0), None, share.pk)",
+        "key = PartKey(self.checkout.payment_id or UUID(int= 1), None, share.pk)",
+        "No payment has either id, so an order without a card has no such part.",
+    ),
     *(
         Equivalent(
             "checkout/outcomes.py",
