@@ -1,14 +1,19 @@
 """Recovery of operations whose outcome is unknown, for example because the provider did not respond."""
 
+from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
+from django.db import transaction
 
 from checkout import cancellations, operation_recovery, tasks
 from checkout.models import Checkout
+from config.lib import clock
 from config.lib.bulkhead import Bulkhead
-from payments import bulkheads, operations
+from config.lib.deadline import Deadline
+from payments import bulkheads, operations, provider
 from payments.models import Operation
 from payments.provider import Outcome, Verdict
 from payments.providers.sandbox import fault_injection
@@ -20,6 +25,7 @@ from tests.outages import DONE, UNDONE, InDoubt, break_down, events, overhear, p
 from tests.refusals import nothing_moves, refused
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("impatient", "proven")]
+DAY, MINUTE, MICROSECOND = timedelta(days=1), timedelta(minutes=1), timedelta(microseconds=1)
 
 
 @pytest.fixture
@@ -178,6 +184,86 @@ class TestAPayerWhoReturnsFromTheBank:
         monkeypatch.setattr(bulkheads, "PAYERS", Bulkhead(0))
         operation_recovery.finish_for_payer(unpaid.pk)
         assert calls == []
+
+
+class TestAnAuthorizationThatNeverArrived:
+    @pytest.mark.rule("doubt.authorize")
+    @pytest.mark.parametrize(
+        ("age", "is_abandoned", "is_sent"),
+        [(MINUTE - MICROSECOND, False, True), (MINUTE, False, False), (MICROSECOND, True, False)],
+    )
+    def test_is_sent_again_for_a_minute_while_the_payer_waits(
+        self,
+        in_doubt: InDoubt,
+        calls: list[tuple[str, UUID]],
+        age: timedelta,
+        is_abandoned: bool,
+        is_sent: bool,
+    ) -> None:
+        operation = in_doubt("authorize")
+        operation.payment.abandoned_at = clock.now() if is_abandoned else None
+        calls.clear()
+        operation_recovery._ask_authorization(operation, age, Deadline.after(8))
+        assert [verb for verb, _ in calls] == ["look_up", *["authorize"] * is_sent]
+
+    @pytest.mark.rule("doubt.authorize")
+    @pytest.mark.parametrize(
+        ("age", "mode", "verdict"),
+        [
+            (DAY - MICROSECOND, None, Verdict.NOT_FOUND),
+            (DAY, None, Verdict.FAILED),
+            (DAY, "not_vouched", Verdict.NOT_FOUND),
+        ],
+    )
+    def test_has_failed_after_a_day_if_the_provider_vouches_for_it(
+        self, in_doubt: InDoubt, age: timedelta, mode: str | None, verdict: Verdict
+    ) -> None:
+        operation = in_doubt("authorize")
+        if mode:
+            break_down("look_up", mode)
+        assert operation_recovery._ask_authorization(operation, age, Deadline.after(8)).verdict == verdict
+
+
+@pytest.mark.rule("doubt.old_key")
+@pytest.mark.parametrize(("age", "may_be_sent"), [(-MICROSECOND, True), (timedelta(0), False)])
+def test_a_key_is_used_until_an_hour_before_the_end_of_its_life(
+    monkeypatch: pytest.MonkeyPatch, age: timedelta, may_be_sent: bool
+) -> None:
+    now = clock.now()
+    life = provider.current_provider().key_life
+    monkeypatch.setattr(clock, "now", lambda: now)
+    operation = Operation(state="unknown", first_sent_at=now - (life - timedelta(hours=1)) - age)
+    assert operation_recovery.may_be_sent(operation) == may_be_sent
+
+
+@pytest.mark.rule("doubt.sleeper", "doubt.old_key")
+class TestANewKey:
+    def renew(self, operation: Operation, lease: UUID | None) -> bool:
+        return operation_recovery._renew_operation(operation.payment.checkout_uuid, operation.pk, lease)
+
+    def test_is_given_only_to_the_process_with_the_lease_and_only_once(self, in_doubt: InDoubt) -> None:
+        operation = in_doubt("void")
+        assert not self.renew(operation, uuid4())
+        assert self.renew(operation, None)
+        assert not self.renew(operation, None)
+        assert Operation.objects.filter(kind="void").count() == 2
+
+    def test_is_not_given_to_a_capture_that_is_no_longer_wanted(
+        self, unpaid: Checkout, in_doubt: InDoubt
+    ) -> None:
+        operation = in_doubt("capture")
+        unpaid.refresh_from_db()
+        make_late(unpaid)
+        assert not self.renew(operation, None)
+        assert Operation.objects.filter(kind="capture").count() == 1
+
+
+@pytest.mark.parametrize("record", [operation_recovery._begin_fence, operation_recovery._renew_operation])
+def test_recording_is_refused_within_a_transaction_that_could_roll_it_back(
+    record: Callable[[UUID, UUID, None], object],
+) -> None:
+    with transaction.atomic(), pytest.raises(RuntimeError, match="durable"):
+        record(uuid4(), uuid4(), None)
 
 
 @pytest.mark.rule("doubt.refusal")

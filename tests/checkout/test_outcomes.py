@@ -6,6 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.db import transaction
 from django.db.models import QuerySet
 
 from checkout import cancellations, captures, outcomes, refunds, states, tasks
@@ -67,6 +68,37 @@ def test_an_answer_that_changes_only_the_operation_marks_the_order_as_changed(ca
     assert (order.status, order.updated_at > before) == ("refunding", True)
 
 
+def test_an_answer_that_repeats_the_previous_one_does_not_mark_the_order_as_changed(
+    accepted: Operation,
+) -> None:
+    Operation.objects.filter(pk=accepted.pk).update(next_attempt_at=clock.now())
+    (refund,) = operation_queue.claim(limit=1)
+    before = Checkout.objects.get().updated_at
+    assert factories.record(refund, Outcome(Verdict.PENDING, reference="r")).is_kept
+    assert Checkout.objects.get().updated_at == before
+
+
+@pytest.mark.rule("doubt.old_key")
+def test_a_late_refusal_under_an_old_key_is_not_reported_as_a_success(accepted: Operation) -> None:
+    planning.replace_under_new_key(accepted, now=clock.now())
+    assert not factories.record(accepted, Outcome(Verdict.FAILED, reason="refused")).is_kept
+    assert not Discrepancy.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        lambda: outcomes.record_outcome(uuid4(), uuid4(), Outcome(Verdict.UNKNOWN), lease=None),
+        lambda: outcomes.renew_fence(uuid4(), uuid4(), reason="", is_proven=False),
+    ],
+)
+def test_recording_is_refused_within_a_transaction_that_could_roll_it_back(
+    record: Callable[[], object],
+) -> None:
+    with transaction.atomic(), pytest.raises(RuntimeError, match="durable"):
+        record()
+
+
 @pytest.mark.rule("money.discrepancy")
 def test_a_charge_after_the_end_is_reported_once_even_if_it_is_recorded_twice(held: Checkout) -> None:
     cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
@@ -121,6 +153,9 @@ class TestACapture:
         first, second = Operation.objects.filter(kind="void").order_by("created_at")
         assert (held.status, first.state, first.reason) == ("authorized", "failed", "new_key")
         assert (second.state, second.attempts) == ("in_flight", 0)
+        outcomes.renew_fence(held.pk, first.pk, reason="try_later", is_proven=True)
+        held.refresh_from_db()
+        assert (held.status, Operation.objects.filter(kind="void").count()) == ("authorized", 2)
 
     @pytest.mark.rule("doubt.capture_after")
     def test_whose_fence_is_refused_lapses_once_no_call_can_be_carried_out(
@@ -232,9 +267,23 @@ class TestARelease:
             void = refuse_release(cancelled, now=before).get(ended_at=None)
             assert void.next_attempt_at is not None
             waits.append((void.next_attempt_at - before).total_seconds())
-            reports.append(Discrepancy.objects.filter(kind="void_refused").count())
+            reports.append(Discrepancy.objects.filter(kind="void_refused", closed_at=None).count())
         assert reports == [0, 0, 1, 1, 1, 1, 1, 1]
         assert waits == [10, 40, 160, 640, 2560, 10_240, 21_600, 21_600]
+
+    @pytest.mark.parametrize(
+        "end", [Outcome(Verdict.SUCCEEDED), Outcome(Verdict.FAILED, reason="already_captured")]
+    )
+    def test_that_was_refused_repeatedly_is_no_longer_reported_once_nothing_is_held(
+        self, held: Checkout, end: Outcome
+    ) -> None:
+        cancelled = cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
+        for _ in range(3):
+            void = refuse_release(cancelled, now=clock.now()).get(ended_at=None)
+        report = Discrepancy.objects.get(kind="void_refused", closed_at=None)
+        assert outcomes.conclude_operation(cancelled, void, end, now=clock.now())
+        report.refresh_from_db()
+        assert report.closed_at is not None
 
     @pytest.mark.parametrize(("late_by", "planned"), [(timedelta(0), 1), (timedelta(microseconds=1), 0)])
     def test_that_is_refused_is_sent_again_for_eight_days(

@@ -9,7 +9,7 @@ from checkout import refunds, tasks
 from checkout.models import Checkout
 from checkout.proof import ledger_proof
 from config.lib import clock
-from payments import operation_queue, planning
+from payments import operation_queue, planning, provider
 from payments.models import Discrepancy, Operation
 from payments.provider import Outcome, Verdict
 from payments.providers.sandbox import bank
@@ -128,6 +128,14 @@ class TestAKey:
         for last, is_again in ((None, False), (single, False), (single + timedelta(microseconds=1), True)):
             operation = Operation(first_sent_at=first, last_sent_at=last)
             assert planning.was_sent_again(operation) == is_again
+
+    @pytest.mark.rule("doubt.old_key")
+    def test_is_replaced_from_an_hour_after_the_end_of_its_life(self) -> None:
+        """A slow call can still arrive in this hour, and the clocks can differ."""
+        now, life = clock.now(), provider.current_provider().key_life
+        last = now - life - timedelta(hours=1)
+        for sent_at, have_ended in ((None, True), (last, True), (last + timedelta(microseconds=1), False)):
+            assert planning.calls_have_ended(Operation(last_sent_at=sent_at), now) == have_ended
 
     def test_that_was_replaced_and_succeeds_is_reported(self, refund: Operation) -> None:
         planning.replace_under_new_key(refund, now=clock.now())
