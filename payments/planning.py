@@ -1,9 +1,8 @@
 """The only module that inserts operations. It plans, repeats and withdraws them, and gives them new keys."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 
 from django.db import DEFAULT_DB_ALIAS
@@ -26,8 +25,7 @@ SINGLE_CALL_SPAN = operation_queue.LEASE + timedelta(milliseconds=10)
 KEY_MARGIN = timedelta(hours=1)  # margin for clock differences and slow calls
 
 
-@dataclass(frozen=True)
-class OperationDetails:
+class OperationDetails(NamedTuple):
     """The purpose and amount of a planned operation.
 
     A refund part has `refund_uuid`, and a reimbursement has `share_uuid`. `amount` is in minor units, or None

@@ -10,7 +10,7 @@ from checkout.models import Checkout
 from checkout.proof import ledger_proof
 from config.lib import clock
 from payments import operation_queue, planning, provider
-from payments.models import Discrepancy, Operation
+from payments.models import Discrepancy, Operation, Payment
 from payments.provider import Outcome, Verdict
 from payments.providers.sandbox import bank
 from payments.providers.sandbox.models import Charge
@@ -69,6 +69,24 @@ def refund_in_doubt(captured: Checkout, mode: str) -> Operation:
     assert operation.state == "unknown"
     pass_time(operation, hours=26)
     return operation
+
+
+@pytest.mark.usefixtures("held")
+def test_an_inserted_operation_can_be_saved_again() -> None:
+    now = clock.now()
+    void = Operation(
+        payment=Payment.objects.get(),
+        kind="void",
+        state="planned",
+        amount=9000,
+        actor=CAUSE.actor,
+        next_attempt_at=now,
+        created_at=now,
+    )
+    planning.insert_operation(void)
+    void.reason = "changed"
+    void.save()
+    assert Operation.objects.get(kind="void").reason == "changed"
 
 
 class TestAKey:
