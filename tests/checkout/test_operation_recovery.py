@@ -323,6 +323,18 @@ def test_release_that_the_bank_does_not_know_gets_a_new_key_after_four_calls(hel
     assert keys == [1] * 4 + [2] * 4 + [3] * 5
 
 
+@pytest.mark.rule("doubt.old_key")
+def test_release_that_the_bank_has_carried_out_is_only_looked_up_after_four_calls(
+    in_doubt: InDoubt, calls: list[tuple[str, UUID]]
+) -> None:
+    operation = in_doubt("void", "done_then_reset")
+    Operation.objects.filter(pk=operation.pk).update(attempts=4)
+    calls.clear()
+    pump()
+    operation.refresh_from_db()
+    assert (operation.state, calls) == ("succeeded", [("look_up", operation.pk)])
+
+
 @pytest.mark.rule("doubt.refund")
 def test_money_is_refunded_once_even_if_the_bank_forgets_the_refunds_key(
     in_doubt: InDoubt, calls: list[tuple[str, UUID]]

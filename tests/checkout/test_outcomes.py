@@ -59,6 +59,29 @@ def test_a_hold_that_arrives_after_its_authorization_has_failed_is_released(in_d
     assert Operation.objects.get(kind="void").payment_id == operation.payment_id
 
 
+@pytest.mark.rule("pay.confirmed_again", "pay.held_for_less")
+@pytest.mark.parametrize(
+    ("reason", "reference", "voids"),
+    [("held_for_less", "", 1), ("card_declined", "pi_1", 1), ("card_declined", "", 0)],
+)
+def test_a_declined_payment_is_released_only_if_it_may_hold_money_at_the_provider(
+    in_doubt: InDoubt, reason: str, reference: str, voids: int
+) -> None:
+    operation = in_doubt("authorize")
+    Payment.objects.update(provider_reference=reference)
+    factories.record(operation, Outcome(Verdict.DECLINED, reason=reason))
+    assert Operation.objects.filter(kind="void").count() == voids
+
+
+@pytest.mark.rule("doubt.authorize")
+def test_a_hold_on_a_card_that_the_payer_gave_up_is_released(unpaid: Checkout, in_doubt: InDoubt) -> None:
+    operation = in_doubt("authorize")
+    Payment.objects.update(abandoned_at=clock.now())
+    factories.record(operation, Outcome(Verdict.SUCCEEDED))
+    unpaid.refresh_from_db()
+    assert (unpaid.status, Operation.objects.get(kind="void").state) == ("created", "planned")
+
+
 def test_an_answer_that_changes_only_the_operation_marks_the_order_as_changed(captured: Checkout) -> None:
     refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
     (refund,) = operation_queue.claim(limit=1)
