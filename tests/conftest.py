@@ -16,7 +16,7 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
-from checkout import authorizations, cancellations, captures, expiry, refunds, tasks
+from checkout import authorizations, cancellations, captures, expiry, mate_shares, refunds, tasks
 from checkout.models import Checkout, PaymentRequest
 from checkout.proof import ledger_proof
 from config.lib import clock
@@ -146,10 +146,7 @@ def _passwords_cost_little(settings: Settings) -> None:
 
 @pytest.fixture(autouse=True)
 def _no_limits(settings: Settings) -> None:
-    """Remove the rate limits, because tests send requests faster than merchants do.
-
-    The limits have their own tests.
-    """
+    """Remove the rate limits, because tests send requests faster than merchants do."""
     settings.LIMITS = dict.fromkeys(settings.LIMITS, "1000000/second")
 
 
@@ -256,6 +253,15 @@ def posted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 @pytest.fixture
 def unpaid(acme: Merchant) -> Checkout:
     return factories.checkout(acme)
+
+
+@pytest.fixture
+def by_item(acme: Merchant) -> Checkout:
+    """Return an order split by item: Finn has a ticket, and two tickets and two T-shirts are free."""
+    order, lead = factories.mixed_checkout(acme), CustomerFactory.create(name="Lea")
+    mate_shares.make_lead(order.pk, lead)
+    mate_shares.split_by_item(order.pk, [("Finn", [1, 0, 0])], [2, 2, 0], lead=lead.pk, everyone_first=True)
+    return Checkout.objects.get(pk=order.pk)
 
 
 @pytest.fixture
@@ -382,10 +388,7 @@ def accepted(captured: Checkout) -> Operation:
 
 @pytest.fixture
 def shares(unpaid: Checkout, pay: Callable[..., Checkout]) -> list[PaymentRequest]:
-    """Return the shares of a captured order of £90.00.
-
-    Finn is asked for £20.00 and Amy for £30.00. Lea pays the remaining £40.00.
-    """
+    """Return the shares of a captured order of £90.00: Finn is asked for £20.00 and Amy for £30.00."""
     asked = mates.split(unpaid, 2000, 3000)
     pay(unpaid)
     captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)

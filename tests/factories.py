@@ -81,6 +81,13 @@ def checkout(merchant: Merchant, **changes: Any) -> Checkout:
     return creation.create(merchant, Order(**order(**changes)), cause=CAUSE)
 
 
+def mixed_checkout(merchant: Merchant) -> Checkout:
+    """Create an unpaid checkout of £133.00: four tickets, two T-shirts and a fee."""
+    shirts = item(item_ref="shirt", name="Tour T-shirt", quantity=2, unit_price=1800, category="other")
+    fee = item(item_ref="fee", name="Booking fee", quantity=1, unit_price=700, category="fee")
+    return checkout(merchant, items=[item(), shirts, fee], total_amount=13_300)
+
+
 def bare_checkout(merchant: Merchant, pk: UUID, amount: int = 9000, currency: str = "GBP") -> Checkout:
     """Create the row of an unpaid checkout, for payments that a test creates directly."""
     now = clock.now()

@@ -21,21 +21,6 @@ from tests.factories import CAUSE, CustomerFactory
 
 pytestmark = pytest.mark.django_db
 ZOE, ADE = "z" * 64, "a" * 64
-ITEMS = [
-    factories.item(),
-    factories.item(item_ref="shirt", name="Tour T-shirt", quantity=2, unit_price=1800, category="other"),
-    factories.item(item_ref="fee", name="Booking fee", quantity=1, unit_price=700, category="fee"),
-]
-
-
-@pytest.fixture
-def by_item(acme: Merchant) -> Checkout:
-    """Return an unpaid order of £133.00: four tickets, two T-shirts and a fee. Finn has a ticket; 3 and 2 are free."""
-    order = factories.checkout(acme, items=ITEMS, total_amount=13_300)
-    lead = CustomerFactory.create()
-    mate_shares.make_lead(order.pk, lead)
-    mate_shares.split_by_item(order.pk, [("Finn", [1, 0, 0])], [2, 2, 0], lead=lead.pk, everyone_first=True)
-    return order
 
 
 @pytest.fixture

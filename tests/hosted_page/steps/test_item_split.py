@@ -15,17 +15,12 @@ from tests import factories, mates
 from tests.hosted_page.browsers import Payer, words
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("split.by_item")]
-ITEMS = [
-    factories.item(),
-    factories.item(item_ref="shirt", name="Tour T-shirt", quantity=2, unit_price=1800, category="other"),
-    factories.item(item_ref="fee", name="Booking fee", quantity=1, unit_price=700, category="fee"),
-]
 
 
 @pytest.fixture
 def lea(acme: Merchant) -> Payer:
     """Return the browser of the lead, signed in, of an order of £133.00."""
-    payer = Payer(factories.checkout(acme, items=ITEMS, total_amount=13_300))
+    payer = Payer(factories.mixed_checkout(acme))
     payer.sign_in()
     return payer
 
