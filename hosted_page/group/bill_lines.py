@@ -303,7 +303,8 @@ def _share_line(
         words=words,
         hint=_claim_hint(checkout, share) if kept_until else _hint_of_line(checkout, share, back),
         spoken=_describe_aloud(share.status, name, amount),
-        seen=f"{share.status} {share.token_digest[:8]} {share.next_reminder_at} {name} {kept_until} {amount}",
+        seen=f"{share.status} {share.token_digest[:8]} {share.next_reminder_at} {name} {kept_until} {amount}"
+        f" {share.units}",
         typed_name=share.name,
         may_change=share_changes.may_reconsider(share, now),
         wrong=wrong if wrong and wrong.share_id == str(share.pk) else None,

@@ -68,9 +68,14 @@ function changesOf(fresh) {
   return found;
 }
 
+function linesOf(page) {
+  return [...page.querySelectorAll(".group-line")].map(({ id }) => id).join();
+}
+
 // All is worked out before anything is replaced: a bill that is new in some places and old in others is not true.
 function put(page) {
   const fresh = page.getElementById("status");
+  if (linesOf(fresh) !== linesOf(bill())) return location.reload(); // a share that a mate took by item is a new line
   const changes = changesOf(fresh);
   const lines = changes.filter(({ part }) => part.matches("li"));
   const said = lines.filter(({ old, part }) => part.dataset.spoken !== old.dataset.spoken); // the same words twice are no news

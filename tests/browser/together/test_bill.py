@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.gallery import Stage, at
+from tests.browser.gallery import GOOD, Stage, at, give_card
 from tests.browser.order import Order
 from tests.browser.test_buying import Visit
 from tests.journeys.service import Service
@@ -78,6 +78,30 @@ def test_a_mate_who_pays_is_seen_within_two_seconds(stage: Stage, is_older: bool
     )
     expect(lea.locator("#spoken")).to_contain_text("Finn has paid £4.00.")
     assert lea.evaluate("window.isTheSame"), "nothing was loaded anew"
+
+
+@pytest.mark.rule("bill.live", "split.free_units")
+@pytest.mark.long
+def test_units_that_a_mate_takes_are_seen_within_two_seconds(stage: Stage) -> None:
+    order = stage.order()
+    lea = stage.at_the_split(order)
+    lea.check("#split-item")
+    lea.fill("#your-name", "Lea")
+    lea.locator("[data-more]").first.click()
+    lea.click("#continue")
+    lea.wait_for_selector("#number")
+    give_card(lea, GOOD)
+    at(lea, "held")
+    stage.merchant.capture(order.checkout_uuid)
+    at(lea, "confirmed")
+    expect(lea.locator(".group-line")).to_have_count(2)
+    zoe = stage.open_page()
+    zoe.goto(lea.get_attribute(".one-link", "data-url") or "")
+    zoe.locator("[data-more]").first.click()
+    zoe.fill("#your-name", "Zoe")
+    zoe.click("[data-take]")
+    expect(lea.locator(".group-line:has-text('Zoe')")).to_be_visible(timeout=SEEN_WITHIN * 1000)
+    expect(lea.locator(".group-line")).to_have_count(3)
 
 
 @pytest.mark.rule("bill.live")

@@ -6,8 +6,8 @@ import pytest
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from checkout import mate_shares
-from checkout.group import share_claims
+from checkout import captures, mate_shares
+from checkout.group import share_claims, unit_claims
 from checkout.models import Checkout, PaymentRequest
 from config.lib.web import qr_codes
 from hosted_page import summary
@@ -15,7 +15,9 @@ from hosted_page.models import SmsMessage
 from hosted_page.payment_target import absolute
 from hosted_page.sms import senders
 from hosted_page.sms.senders import NotAccepted
-from tests import mates
+from payments.models import Merchant
+from tests import factories, mates
+from tests.factories import CAUSE
 from tests.hosted_page.browsers import FINN, Mate, Payer, words
 from tests.hosted_page.group.test_bill import seen, sums, text
 from tests.hosted_page.sms.test_outbox import Network, send_all
@@ -118,6 +120,21 @@ class TestALine:
         mate.share.refresh_from_db()
         assert mate.share.claimed_until
         return f"{mate.share.claimed_until.astimezone(summary.zone_of(mate.share.checkout)):%H:%M}"
+
+    @pytest.mark.rule("bill.live", "split.free_units")
+    def test_is_updated_if_a_mate_takes_other_units_of_the_same_price(self, acme: Merchant) -> None:
+        kinds = [factories.item(item_ref=kind, name=kind, quantity=2) for kind in ("Standing", "Seated")]
+        lea = Payer(factories.checkout(acme, items=kinds))
+        lea.pay(split="item", your_name="Lea", name="", **{"units-0": "1", "units-1": "1"})
+        order = captures.capture(acme, lea.checkout.pk, cause=CAUSE)
+        free = order.payment_requests.get()
+        taken = unit_claims.take_units(order.pk, [1, 0], claim="z" * 64, name="Zoe")
+        page = words(lea.get())
+        share_claims.release_claim(taken.pk, claim="z" * 64)
+        unit_claims.take_units(order.pk, [0, 1], claim="z" * 64, name="Zoe")
+        part = words(lea.get("/bill", seen=seen(page)))
+        assert "1 × Seated" in row(page, free)[1] and "1 × Standing" in row(part, free)[1]
+        assert row(part, free)[0] != row(page, free)[0], "the row is put in anew"
 
     def test_of_a_declined_share_says_when_and_what_happens_next(self, lead: Payer, finn: Mate) -> None:
         finn.post("/decline")
