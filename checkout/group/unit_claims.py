@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db import transaction
 
 from checkout import mate_shares, pledges
-from checkout.group import share_claims
+from checkout.group import late_mates, share_claims
 from checkout.mate_shares import ShareNotOpen
 from checkout.models import Checkout, PaymentRequest
 from checkout.split import item_amounts, share_rows, split_amounts
@@ -96,7 +96,8 @@ def _divide(
     """Divide the free shares into one with `units` and one with the units that are left. Return the first.
 
     The first free share keeps the units that are left, with its link, so that an open page of the lead about
-    it is never about a mate's share. If a card cannot be charged for what is left, the lead bears it.
+    it is never about a mate's share. If a card cannot be charged for what is left, the lead bears it. The
+    links of both end with the last link of the free shares.
     """
     rule, now = mate_shares.amount_rule(checkout), checkout.locked_at
     taken = item_amounts.cost_of(checkout.bill, units, step=rule.step).amount
@@ -106,6 +107,7 @@ def _divide(
     for other in free[1:]:
         _drop(other, now)
     share = free[0]
+    share.expires_at = late_mates.ends_at(free)
     if rule.allows(rest):
         share = _add_share(checkout, free[0], Share(taken, units=tuple(units)))
         _give(free[0], rest, left, now)
@@ -119,7 +121,7 @@ def _give(share: PaymentRequest, amount: int, units: Sequence[int], now: datetim
     """Let a free share pay for other units. It forgets the mate who had it before."""
     pledges.change_share(share, amount, units, now)
     share.mate = None
-    share.save(update_fields=["mate"])
+    share.save(update_fields=["mate", "expires_at"])
 
 
 def _drop(share: PaymentRequest, now: datetime) -> None:

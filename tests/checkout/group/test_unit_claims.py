@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 import pytest
 from django.db import connection
 
 from checkout import captures, mate_shares, pledges
-from checkout.group import pledging, share_claims, unit_claims
+from checkout.group import pledging, share_changes, share_claims, unit_claims
 from checkout.mate_shares import ShareNotOpen
 from checkout.models import Checkout, LeadTold, PaymentRequest
 from checkout.proof import ledger_proof
@@ -235,6 +236,19 @@ class TestTake:
         assert mates.settled(share) == "reimbursed"
         rest = by_item.payment_requests.get(status="open", name="")
         assert (rest.units, rest.expires_at) == ([1, 1, 0], share.expires_at)
+
+    @pytest.mark.parametrize("units", [(2, 2, 0), (0, 1, 0)])
+    def test_of_joined_shares_keeps_the_later_deadline(
+        self, by_item: Checkout, pay: Callable[..., Checkout], units: Sequence[int]
+    ) -> None:
+        captures.capture(by_item.merchant, pay(by_item).pk, cause=CAUSE)
+        zoes = take(by_item, 1, 0, 0)
+        by_item.payment_requests.update(expires_at=clock.now() + timedelta(hours=1))
+        mate_shares.decline(zoes.pk, ZOE)
+        until = share_changes.ask_again(zoes.pk).expires_at
+        take(by_item, *units, claim=ADE, name="Ade")
+        ends = {share.expires_at for share in by_item.payment_requests.exclude(name="Finn")}
+        assert ends == {until}
 
     def test_of_an_order_whose_shop_is_stopped_is_refused(self, by_item: Checkout) -> None:
         factories.stop(by_item.merchant)
