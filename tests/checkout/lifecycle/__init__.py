@@ -3,5 +3,5 @@
 import pytest
 
 pytest.register_assert_rewrite(
-    *(f"tests.checkout.lifecycle.{name}" for name in ("machine", "observed", "money"))
+    *(f"tests.checkout.lifecycle.{name}" for name in ("machine", "observed", "money", "unit_rules"))
 )

@@ -2,14 +2,14 @@
 
 import contextlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import partial
 from uuid import UUID, uuid4
 
 from django.db import connection, transaction
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import Bundle, invariant, rule
 
 from checkout import (
     authorizations,
@@ -24,16 +24,16 @@ from checkout import (
 )
 from checkout.api import detailed_reads
 from checkout.group import pledging
-from checkout.models import Change, Checkout, PaymentRequest
-from checkout.split.share_rows import Share
+from checkout.models import Change, PaymentRequest
 from checkout.syncing import notifications
 from config.lib import clock
 from payments.models import Discrepancy, Inquiry, Merchant, Operation, Payment
 from payments.provider import CardUse, Verdict
-from tests import factories, mates
-from tests.checkout.lifecycle import ageing, observed, reference
+from tests import factories
+from tests.checkout.lifecycle import ageing, observed, reference, unit_rules
 from tests.checkout.lifecycle.scripted import CallerDied, Happens, ScriptedProvider
 from tests.checkout.lifecycle.tales import Tale
+from tests.checkout.lifecycle.unit_rules import BY_ITEM, ByItem, UnitRules
 from tests.factories import CAUSE
 from tests.refusals import nothing_moves
 
@@ -51,7 +51,7 @@ ALL_ACTS = ["pledge", "authorize", "capture"]
 scripts = st.lists(st.sampled_from(Happens), max_size=2)
 
 
-class Lifecycle(RuleBasedStateMachine):
+class Lifecycle(UnitRules):
     """Each rule is an event. After it, checkouts may have changed only as the reference model allows.
 
     No rule has a precondition. A precondition could depend on how long a step takes, and Hypothesis could
@@ -84,22 +84,26 @@ class Lifecycle(RuleBasedStateMachine):
         acts=st.sampled_from([[], ["pledge"], ["authorize"], ["authorize", "capture"], ALL_ACTS]),
         script=scripts,
         is_refunded=st.booleans(),
-        shares=st.sampled_from([[], [9000], [2000, 3000]]),
+        parts=st.sampled_from([[], [9000], [2000, 3000], *BY_ITEM]),
+        taken=unit_rules.TAKEN,
     )
     def create(
         self,
+        *,
         minutes: int | None,
         acts: list[str],
         script: list[Happens],
         is_refunded: bool,
-        shares: list[int],
+        parts: ByItem | list[int],
+        taken: Sequence[int],
     ) -> UUID:
         """Create a checkout and run the actions `acts` on it. `script` is for the last action's calls."""
         expiry = clock.now() + timedelta(minutes=minutes) if minutes else None
-        checkout = factories.checkout(self.merchant, merchant_expires_at=expiry)
+        checkout = factories.checkout(self.merchant, merchant_expires_at=expiry, items=unit_rules.ITEMS)
         self.states[checkout.pk] = "created"
         with contextlib.suppress(mate_shares.TooLateToCollect):
-            mates.split(checkout, *shares, everyone_first="pledge" in acts)
+            self.split(checkout.pk, parts, everyone_first="pledge" in acts)
+        self.take_units_of(checkout.pk, taken, unit_rules.ZOE)
         for act in acts:
             faults = script if act == acts[-1] else []
             {"pledge": self.pledge, "authorize": self.authorize, "capture": self.capture}[act](
@@ -118,7 +122,8 @@ class Lifecycle(RuleBasedStateMachine):
             return
         self._script(script)
         card, mate = CardUse(f"tok_{uuid4()}"), factories.CustomerFactory.create()
-        _is_refused(partial(mate_shares.pay, share.pk, card=card, mate=mate, cause=CAUSE))
+        claim = share.claim_digest
+        _is_refused(partial(mate_shares.pay, share.pk, card=card, mate=mate, cause=CAUSE, claim=claim))
         assert {move[1:] for move in self._moves()} <= reference.BY_THEMSELVES
 
     @rule(which=st.integers(0, 9), is_lead=st.booleans())
@@ -133,12 +138,13 @@ class Lifecycle(RuleBasedStateMachine):
         assert not (is_lead and is_refused)
         assert {move[1:] for move in self._moves()} <= reference.BY_THEMSELVES
 
-    @rule(checkout=checkouts, amounts=st.sampled_from([[], [2000], [2000, 3000], [1000, 1000, 1000]]))
-    def split_again(self, checkout: UUID, amounts: list[int]) -> None:
+    @rule(
+        checkout=checkouts,
+        parts=st.sampled_from([[], [2000], [2000, 3000], [1000, 1000, 1000], *BY_ITEM]),
+    )
+    def split_again(self, checkout: UUID, parts: ByItem | list[int]) -> None:
         """Let the lead change the split, so that some pledges end."""
-        wanted = [Share(amount) for amount in amounts]
-        lead = Checkout.objects.values_list("lead", flat=True).get(pk=checkout)
-        _is_refused(lambda: mate_shares.split(checkout, wanted, lead=lead, everyone_first=True))
+        _is_refused(lambda: self.split(checkout, parts, everyone_first=True))
         assert self._moves() == []
 
     @rule(checkout=checkouts, script=scripts)
@@ -173,17 +179,20 @@ class Lifecycle(RuleBasedStateMachine):
         is_late = share.expires_at is None or share.expires_at <= clock.now()
         self._script(script)
         card, mate = CardUse(f"tok_{uuid4()}"), factories.CustomerFactory.create()
-        is_refused = _is_refused(partial(mate_shares.pay, share.pk, card=card, mate=mate, cause=CAUSE))
+        pay = partial(mate_shares.pay, share.pk, claim=share.claim_digest)
+        is_refused = _is_refused(partial(pay, card=card, mate=mate, cause=CAUSE))
         assert is_refused != is_free or share.status == "paying" or is_late
         assert {move[1:] for move in self._moves()} <= reference.BY_THEMSELVES
 
-    @rule(which=st.integers(0, 9), end=st.sampled_from([mate_shares.decline, mate_shares.cancel]))
-    def end_share(self, which: int, end: Callable[[UUID], object]) -> None:
+    @rule(which=st.integers(0, 9), is_lead=st.booleans())
+    def end_share(self, which: int, is_lead: bool) -> None:
         share = self._opened(which)
         if share is None:
             return
+        decline = partial(mate_shares.decline, share.pk, share.claim_digest)
+        end = partial(mate_shares.cancel, share.pk) if is_lead else decline
         is_late = share.expires_at is None or share.expires_at <= clock.now()
-        assert _is_refused(lambda: end(share.pk)) == (share.status != "open") or is_late
+        assert _is_refused(end) == (share.status != "open") or is_late
         assert self._moves() == []
 
     def _opened(self, which: int) -> PaymentRequest | None:

@@ -6,13 +6,14 @@ fail, days pass, and the database is restored.
 """
 
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
 from uuid import UUID
 
 from django.db import connection, transaction
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import initialize, invariant, rule
 
 from checkout import authorizations, captures, mate_shares, refunds, states, tasks
 from checkout.models import Checkout, PaymentRequest
@@ -26,9 +27,10 @@ from payments import restore_guard
 from payments.inquiring import reconciliation
 from payments.models import Booking, Discrepancy, Inquiry, Merchant, Operation
 from payments.provider import CardUse
-from tests import factories, mates, restoring
-from tests.checkout.lifecycle import ageing, blind_spots, ways_out
+from tests import factories, restoring
+from tests.checkout.lifecycle import ageing, blind_spots, unit_rules, ways_out
 from tests.checkout.lifecycle.banks import Bank, pick
+from tests.checkout.lifecycle.unit_rules import BY_ITEM, ByItem, UnitRules
 from tests.factories import CAUSE
 
 CARDS = st.sampled_from(["good", "good", "other", "closed", "returns"])
@@ -45,7 +47,7 @@ TO_REST = (5, 70, 650, 3700, DAY, DAY + 3700, DAY, DAY, 3700, 3700)
 ROUNDS = 12  # maximum number of pump runs to finish all work that is due at one time
 
 
-class Money(RuleBasedStateMachine):
+class Money(UnitRules):
     """A machine with a captured order. Each rule is an event that affects the order's money.
 
     A rule has no effect if it finds no object to act on, or if the action is refused.
@@ -68,30 +70,30 @@ class Money(RuleBasedStateMachine):
             restore_guard._is_open.read_anew()
 
     @initialize(
-        shares=st.sampled_from([[], [3000], [2000, 3000], [9000]]),
+        parts=st.sampled_from([[], [3000], [2000, 3000], [9000], *BY_ITEM]),
         card=CARDS,
         pledges=st.lists(CARDS, max_size=2),
+        taken=unit_rules.TAKEN,
     )
-    def begin(self, shares: list[int], card: str, pledges: list[str]) -> None:
+    def begin(self, parts: ByItem | list[int], card: str, pledges: list[str], taken: Sequence[int]) -> None:
         self.bank.begin()
-        order = factories.checkout(self.merchant)
-        asked = mates.split(order, *shares, everyone_first=bool(pledges))
-        for share, mates_card in zip(asked, pledges, strict=False):
-            mate = factories.CustomerFactory.create()
-            mate_shares.pay(share.pk, card=self._card(mates_card, share.pk), mate=mate, cause=CAUSE)
+        order = factories.checkout(self.merchant, items=unit_rules.ITEMS)
+        self.order = order.pk
+        self.split(order.pk, parts, everyone_first=bool(pledges))
+        self.take_units(0, taken, unit_rules.ZOE)
+        for share, mates_card in zip(order.payment_requests.order_by("-position"), pledges, strict=False):
+            self._pay(share, mates_card)
         lead = factories.CustomerFactory.create()
         authorizations.authorize(order.pk, card=self._card(card, order.pk), lead=lead, cause=CAUSE)
         captures.capture(self.merchant, order.pk, cause=CAUSE)
-        self.order = order.pk
 
     @rule(which=WHICH, card=CARDS)
     def mate_pays(self, which: int, card: str) -> None:
         opened = PaymentRequest.objects.filter(checkout=self.order, status__in=["open", "paying"])
         share = pick(list(opened.order_by("pk")), which)
         if share is not None:
-            used, mate = self._card(card, share.pk), factories.CustomerFactory.create()
             with suppress(mate_shares.ShareNotOpen, states.StateConflict, states.OperationInProgress):
-                mate_shares.pay(share.pk, card=used, mate=mate, cause=CAUSE)
+                self._pay(share, card)
 
     @rule()
     def merchant_refunds(self) -> None:
@@ -234,6 +236,10 @@ class Money(RuleBasedStateMachine):
         assert ways_out.card_differences(self.bank.bears()) == []
         if not ways_out.is_disputed():  # while a dispute is open, all refunds wait
             assert ways_out.unexplained(checkout) == []
+
+    def _pay(self, share: PaymentRequest, card: str) -> None:
+        used, mate = self._card(card, share.pk), factories.CustomerFactory.create()
+        mate_shares.pay(share.pk, card=used, mate=mate, cause=CAUSE, claim=share.claim_digest)
 
     def _card(self, card: str, subject: UUID) -> CardUse:
         return CardUse(self.bank.token(card, subject), "https://pay.example/confirmed")

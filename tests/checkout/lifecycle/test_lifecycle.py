@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from checkout import captures, events, expiry, outcomes, refunds, states, tasks
+from checkout.group import unit_claims
 from checkout.models import Checkout
 from payments import ledger, open_operations, operations, provider
 from payments.models import Merchant, Operation
@@ -129,6 +130,10 @@ def an_open_operation_that_hinders_nobody(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(open_operations, "open_operation", lambda *_: None)
 
 
+def units_given_twice(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(unit_claims, "_give", lambda *_: None)
+
+
 @pytest.mark.long
 @pytest.mark.django_db
 class TestTheModelFinds:
@@ -142,6 +147,7 @@ class TestTheModelFinds:
             silence_taken_for_no,
             refunds_of_what_is_held,
             an_open_operation_that_hinders_nobody,
+            units_given_twice,
         ],
     )
     def test_a_rule_that_is_broken(
