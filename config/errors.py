@@ -22,6 +22,7 @@ from config.lib import clock, cursor, locks, strict_json
 from config.lib.bulkhead import Busy
 from config.lib.web import bodies, request_id
 from hosted_page.opt_in import consent
+from hosted_page.sandbox.dispute_decisions import NotDisputed
 from hosted_page.sandbox.paying import CardDeclined
 from payments import operator_stops
 from payments.cause import caller_of
@@ -95,6 +96,9 @@ ERRORS: dict[str, Error] = {
         409, "No share of this checkout can be paid now. Read the checkout to see its shares."
     ),
     "not_payable": Error(409, "This checkout is already paid, expired or cancelled. Create a new one."),
+    "not_disputed": Error(
+        409, "This checkout has no such open dispute. Read its disputes, and wait until one is open."
+    ),
     "too_many_ticks": Error(
         409, "This order has reached its limit of opt-in ticks. Use a new checkout; the saved ticks remain."
     ),
@@ -149,6 +153,7 @@ CODES: dict[str, tuple[type[Exception], ...]] = {
     "rotation_in_progress": (subscriptions.RotationInProgress,),
     "card_declined": (CardDeclined,),
     "share_not_open": (mate_shares.ShareNotOpen,),
+    "not_disputed": (NotDisputed,),
     "too_many_ticks": (consent.TooManyTicks,),
     "rate_limited": (TooManyChecks, drf.Throttled),
     "invalid_cursor": (cursor.InvalidCursor,),
@@ -262,7 +267,7 @@ def _details_of(exc: Exception) -> list[dict[str, Any]]:
 # The codes of calls that are refused because of the checkout's state.
 STATE_CONFLICT_CODES = (
     *("not_capturable", "not_cancellable", "not_refundable", "not_payable", "share_not_open"),
-    "operation_in_progress",
+    *("not_disputed", "operation_in_progress"),
 )
 
 

@@ -69,7 +69,7 @@ def advance(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> None:
     # The open operations are finished first, so that the times that they write move too.
     operation_recovery.finish_due_operations(checkout_uuid)
     _move_all_times(merchant, checkout_uuid, seconds)
-    _receive_from_bank(checkout_uuid)
+    receive_from_bank(checkout_uuid)
     expiry.expire_one_if_due(checkout_uuid)
     for share in PaymentRequest.objects.filter(checkout=checkout_uuid, status=ShareStatus.OPEN):
         mate_shares.expire(share.pk)
@@ -98,7 +98,7 @@ def _move_all_times(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> No
     client.call_bank("advance", payments=payments, seconds=seconds)
 
 
-def _receive_from_bank(checkout_uuid: UUID) -> None:
+def receive_from_bank(checkout_uuid: UUID) -> None:
     """Let the sandbox bank process what is due on a checkout's payments, and record its notifications.
 
     Without this call, both would happen only when Celery beat next starts the tasks.

@@ -55,6 +55,16 @@ ENDPOINTS: DescribedOperations = {
         takes=views.OptInIn,
         codes=("too_many_ticks",),
     ),
+    (views.DecideDispute, "POST"): DescribedOperation(
+        "sandbox_decide_dispute",
+        "Decide a dispute as the bank",
+        "Lets the bank decide an open dispute. A dispute opens 2 s after the capture of a payment with the card "
+        "4000000000000259. If `result` is `won`, the checkout can be refunded again. If it is `lost`, the payer "
+        "keeps the money.",
+        {200: DescribedResponse("The dispute is decided; its `status` is `won` or `lost`.", CheckoutOut)},
+        takes=views.DecideDisputeIn,
+        codes=("not_disputed",),
+    ),
     (views.Advance, "POST"): DescribedOperation(
         "sandbox_advance",
         "Let time pass",

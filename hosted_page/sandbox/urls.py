@@ -8,5 +8,6 @@ urlpatterns = [
     path("checkouts/<api_uuid:checkout_uuid>/pledge-share", views.PledgeShare.as_view()),
     path("checkouts/<api_uuid:checkout_uuid>/pay-share", views.PayShare.as_view()),
     path("checkouts/<api_uuid:checkout_uuid>/opt-in", views.TickOptIn.as_view()),
+    path("checkouts/<api_uuid:checkout_uuid>/decide-dispute", views.DecideDispute.as_view()),
     path("checkouts/<api_uuid:checkout_uuid>/advance", views.Advance.as_view()),
 ]

@@ -1,4 +1,4 @@
-"""Views of the helper API (rules sandbox.*): pay, pay a share, tick the opt-in box, let time pass."""
+"""Views of the helper API (rules sandbox.*): actions of payers and their banks, and the passage of time."""
 
 from typing import Any
 from uuid import UUID
@@ -16,11 +16,11 @@ from config.lib.api.view import ApiView
 from hosted_page.models import OptIn
 from hosted_page.opt_in import consent
 from hosted_page.payment_target import PaymentTarget
-from hosted_page.sandbox import advancing, paying, responses
+from hosted_page.sandbox import advancing, dispute_decisions, paying, responses
 from hosted_page.steps.split_form import MAX_SHORT_NAME
 from payments import money
 from payments.cause import caller_of, cause_of
-from payments.models import Merchant
+from payments.models import Dispute, Merchant
 
 
 class ShareIn(fields.Body):
@@ -100,6 +100,16 @@ class OptInIn(fields.Body):
             return consent.parse_email(email)
         except consent.InvalidEmail:
             raise drf.ValidationError("Must be an e-mail address, such as lea@example.com.") from None
+
+
+class DecideDisputeIn(fields.Body):
+    """The bank's decision about a dispute."""
+
+    result = fields.OneOf(
+        (Dispute.Status.WON, Dispute.Status.LOST),
+        help_text="`won`: you keep the money. `lost`: the payer keeps it.",
+    )
+    dispute_uuid = fields.Uuid(required=False, help_text="The dispute. Without it, the oldest open one.")
 
 
 class AdvanceIn(fields.Body):
@@ -197,6 +207,18 @@ def _friends_share(checkout: Checkout, wanted: dict[str, Any]) -> PaymentRequest
     if share is None:
         raise drf.ValidationError({"payment_request_uuid": ["Must be one of this checkout's shares."]})
     return share
+
+
+class DecideDispute(ApiView):
+    """Endpoint that lets the sandbox's bank decide a dispute."""
+
+    scopes = {"POST": "checkouts:write"}
+
+    def post(self, request: Request, checkout_uuid: UUID) -> Response:
+        asked = self.body(DecideDisputeIn)
+        merchant = caller_of(request).merchant
+        dispute_decisions.decide_dispute(_checkout_of_merchant(merchant, checkout_uuid), asked)
+        return Response({"data": CheckoutOut.write(detailed_reads.read_checkout(merchant, checkout_uuid))})
 
 
 class Advance(ApiView):

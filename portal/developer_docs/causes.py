@@ -128,6 +128,11 @@ CAUSES = {
         "A helper call of the sandbox tries to pay a checkout that is paid, expired or cancelled.",
         "Create a new checkout. `details` says what you can do with this one.",
     ),
+    "not_disputed": Cause(
+        "A helper call of the sandbox decides a dispute, and the checkout has no open dispute, or not the one "
+        "that `dispute_uuid` names.",
+        "Pay with the card 4000000000000259, capture, and repeat the read until it shows an open dispute.",
+    ),
     "too_many_ticks": Cause(
         "A helper call of the sandbox ticks the opt-in box of an order, or of a mate's share, that already "
         "has 20 ticks. The service never accepts more, however long you wait.",

@@ -28,6 +28,7 @@ CALLS = {
     "refund": Call("POST", f"{_ORDER}/refund", "refund_checkout"),
     "pay": Call("POST", f"{_HELPER}/pay", "sandbox_pay"),
     "pay-share": Call("POST", f"{_HELPER}/pay-share", "sandbox_pay_share"),
+    "decide-dispute": Call("POST", f"{_HELPER}/decide-dispute", "sandbox_decide_dispute"),
     "advance": Call("POST", f"{_HELPER}/advance", "sandbox_advance"),
     "opt-in": Call("POST", f"{_HELPER}/opt-in", "sandbox_opt_in"),
     "deliveries": Call("GET", f"{_WEBHOOKS}/deliveries", "list_delivery_attempts"),
@@ -79,6 +80,12 @@ def _pay_step(card: str = "", **more: Any) -> Step:
 
 _CAPTURE = Step("capture", 200, {"status": "captured"})
 _REFUND = Step("refund", 204, {}, {"merchant_refund_ref": "R-1"})
+_REFUSED_REFUND = Step("refund", 409, {"code": "not_refundable"}, {"merchant_refund_ref": "R-1"})
+_DISPUTED = (
+    _pay_step("4000000000000259"),
+    _CAPTURE,
+    Step("read", 200, {"status": "captured", "disputes[0].status": "open"}, waits=True),
+)
 
 RECIPES = (
     Recipe(
@@ -239,16 +246,26 @@ RECIPES = (
     ),
     Recipe(
         "recipe-dispute",
-        "A dispute",
-        "Two seconds after the capture, the customer asks their bank for the money back. A refund would pay "
-        "the customer twice.",
+        "A dispute that you win",
+        "Two seconds after the capture, the customer asks their bank for the money back. Until the bank has "
+        "decided, a refund would pay the customer twice. You then have the money again, and can refund it.",
         (
-            _pay_step("4000000000000259"),
-            _CAPTURE,
-            Step("read", 200, {"status": "captured", "disputes[0].status": "open"}, waits=True),
-            Step("refund", 409, {"code": "not_refundable"}, {"merchant_refund_ref": "R-1"}),
+            *_DISPUTED,
+            _REFUSED_REFUND,
+            Step("decide-dispute", 200, {"disputes[0].status": "won"}, {"result": "won"}),
+            _REFUND,
         ),
         "4000000000000259",
+    ),
+    Recipe(
+        "recipe-dispute-lost",
+        "A dispute that you lose",
+        "The customer keeps the money. The order stays captured, and nothing is left to refund.",
+        (
+            *_DISPUTED,
+            Step("decide-dispute", 200, {"disputes[0].status": "lost"}, {"result": "lost"}),
+            _REFUSED_REFUND,
+        ),
     ),
     Recipe(
         "recipe-split",

@@ -146,6 +146,7 @@ class Story:
         self._capture_and_refund(paid)
         self._share()
         self._pledge()
+        self._dispute()
         self._refuse(paid)
         self._cancel()
         self._events(paid)
@@ -205,6 +206,15 @@ class Story:
         shares = [{"name": "Finn", "amount": 2250}]
         self.call("sandbox_split", "POST", f"{helper}/split", {"name": "Lea", "shares": shares})
         self.call("sandbox_pledge_share", "POST", f"{helper}/pledge-share", {"card": "5555555555554444"})
+
+    def _dispute(self) -> None:
+        disputed = self._create()
+        helper = f"/api/sandbox/v1/checkouts/{disputed}"
+        self.call("sandbox_pay", "POST", f"{helper}/pay", {"card": "4000000000000259"})
+        self.call("", "POST", f"checkouts/{disputed}/capture", {})
+        self.call("sandbox_decide_dispute", "POST", f"{helper}/decide-dispute", {"result": "won"})
+        self.call("sandbox_advance", "POST", f"{helper}/advance", {"seconds": 5})
+        self.call("sandbox_decide_dispute", "POST", f"{helper}/decide-dispute", {"result": "won"})
 
     def _share(self) -> None:
         shared = self._create()

@@ -19,7 +19,7 @@ TAKE_LONG = {
     f"recipe-{name}"
     for name in (
         *("lost-answer", "no-capture", "slow-bank", "slow-release", "asynchronous-capture"),
-        *("refund-fails", "refund-returns", "dispute", "endpoint-down"),
+        *("refund-fails", "refund-returns", "dispute", "dispute-lost", "endpoint-down"),
     )
 }
 RUN = [

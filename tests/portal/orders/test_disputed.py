@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 from django.utils.formats import date_format
+from pytest_django.fixtures import Settings
 
 from checkout.models import Checkout, PaymentRequest
 from config.lib import clock
@@ -76,6 +77,21 @@ def test_the_page_shows_the_banks_deadline_alone(
         "with its day"
     )
     assert "The bank’s deadline" not in words, "one date everywhere"
+
+
+@pytest.mark.rule("sandbox.disputes")
+@pytest.mark.parametrize("is_sandbox", [True, False])
+def test_the_page_says_how_to_decide_a_dispute_in_the_sandbox(
+    captured: Checkout, settings: Settings, *, is_sandbox: bool
+) -> None:
+    settings.SANDBOX = is_sandbox
+    found = dispute(captured.payment)
+    client = stage.browser(stage.person(captured.merchant, Role.OWNER))
+    call = f"POST /api/sandbox/v1/checkouts/{captured.pk}/decide-dispute"
+    page = client.get(f"/portal/checkouts/{captured.pk}").content.decode()
+    assert (call in page) == is_sandbox
+    decide(found, is_won=True)
+    assert call not in client.get(f"/portal/checkouts/{captured.pk}").content.decode(), "it is decided"
 
 
 @pytest.mark.rule("dispute.told")
