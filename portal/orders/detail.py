@@ -50,7 +50,7 @@ def order_context(order: Order) -> dict[str, Any]:
 def _bank_context(order: Order) -> dict[str, Any]:
     """Return the disputes, the actions outside the service, the bank's receipt of a refund, and our address."""
     return {
-        "has_bank_refund": _has_bank_refund(order.checkout),
+        "bank_has": _refund_progress(order) if order.checkout.status == Status.REFUNDING else "",
         "disputes": [disputed.dispute_context(row) for row in order.disputes],
         "outside": outside_actions.open_actions(order),
         "outside_left": outside_actions.outside_refund_sums(order),
@@ -68,15 +68,15 @@ def _is_money_elsewhere(order: Order, came_back: int) -> bool:
     return has_come_back or is_settled or bool(outside_actions.outside_refund_sums(order))
 
 
-def _has_bank_refund(checkout: Checkout) -> bool:
-    """Return whether the bank has received each part of a refund that is on its way."""
-    if checkout.status != Status.REFUNDING:
-        return False
+def _refund_progress(order: Order) -> str:
+    """Return what the bank has done with a refund that is on its way."""
+    if order.has_refused_part:
+        return "refused a part of it"
     parts = Operation.objects.filter(
-        payment__checkout_uuid=checkout.pk, purpose=Operation.Purpose.REFUND_PART
+        payment__checkout_uuid=order.checkout.pk, purpose=Operation.Purpose.REFUND_PART
     )
     states = set(parts.values_list("state", flat=True))
-    return bool(states) and states.isdisjoint(NOT_RECEIVED)
+    return "received it" if states and states.isdisjoint(NOT_RECEIVED) else "not confirmed it yet"
 
 
 def _returned_amount(order: Order) -> int:

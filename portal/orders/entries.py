@@ -137,10 +137,21 @@ def _state_entry_words(order: Order, change: Change) -> tuple[str, str, str, str
     if change.to == Status.EXPIRED:
         return "Expired", "void", "clock", "It was not paid in time."
     if change.to == Status.REFUNDING:
-        return "Refund accepted", "move", "ring", f"{amount} to {_refund_destination(order)}."
+        return "Refund accepted", "move", "ring", _refund_sentence(order, change)
     if change.to == Status.REFUNDED:
         return "Refunded", "still", "back", f"{amount} is back on {_refund_destination(order)}."
     return "Checkout created", "still", "dashes", ""
+
+
+def _refund_sentence(order: Order, accepted: Change) -> str:
+    """Return what has happened to a refund since it was accepted."""
+    amount, to = money.display(order.checkout.amount, order.checkout.currency), _refund_destination(order)
+    end = next((row for row in order.ends_of_refunds if row.created_at > accepted.created_at), None)
+    if end is not None:
+        return f"{amount} {'did not go' if _has_refund_failed(end) else 'went'} back to {to}."
+    if order.has_refused_part:
+        return f"{amount} goes back to {to}, but the bank has refused a part."
+    return f"{amount} is on its way to {to}."
 
 
 def _refund_destination(order: Order) -> str:

@@ -12,9 +12,10 @@ from django.http import Http404
 from django.utils.functional import cached_property
 
 from checkout import current_checkouts, settling
-from checkout.models import Checkout, PaymentRequest
+from checkout.models import Change, Checkout, PaymentRequest
+from checkout.settling import cards
 from checkout.settling.cards import Accounts
-from checkout.states import ShareStatus
+from checkout.states import ShareStatus, Status
 from config.lib.prepared import Prepared
 from payments import open_operations
 from payments.discrepancies import kinds
@@ -96,6 +97,22 @@ class Order:
             state=Operation.State.SUCCEEDED,
         )
         return dict(given.values_list("share_uuid").annotate(Sum("amount")))
+
+    @cached_property
+    def ends_of_refunds(self) -> list[Change]:
+        """The changes of state that ended a refund, oldest first."""
+        rows = Change.objects.filter(checkout=self.checkout, origin=Status.REFUNDING)
+        return list(rows.order_by("created_at", "pk"))
+
+    @cached_property
+    def has_refused_part(self) -> bool:
+        """Whether the bank has refused a part of the refund, and has not got that part again since."""
+        parts = Operation.objects.filter(
+            payment__checkout_uuid=self.checkout.pk, purpose=Operation.Purpose.REFUND_PART
+        )
+        sent = parts.exclude(state=Operation.State.PLANNED).exclude(reason__in=cards.NOT_CARRIED_OUT)
+        newest = sent.order_by("payment", "-created_at", "-pk").distinct("payment")
+        return any(part.state == Operation.State.FAILED for part in newest)
 
     @cached_property
     def disputes(self) -> list[Dispute]:

@@ -1,6 +1,7 @@
 """The entries of a timeline: states, calls, attempts, the bank and the ledger."""
 
 import json
+from collections.abc import Callable
 from datetime import timedelta
 from uuid import uuid4
 
@@ -18,6 +19,7 @@ from portal.orders.order import read_order
 from tests import factories, mates
 from tests.conftest import Api
 from tests.factories import CAUSE
+from tests.outside import settle
 from tests.portal import stage
 
 pytestmark = pytest.mark.django_db
@@ -59,7 +61,7 @@ class TestTimeline:
         assert "You had until" in held.text and "You have until" not in held.text
         told_all = timeline.as_json(order.read_order(told, checkout.pk))["timeline"]
         assert any(one["text"].endswith("By key “Key”.") for one in told_all)
-        assert "£90.00 to Visa ending 4242." in [entry.text for entry in story.entries]
+        assert "£90.00 is on its way to Visa ending 4242." in [entry.text for entry in story.entries]
         assert captured.since_hold is not None and captured.since_hold > timedelta()
 
     @pytest.mark.rule("portal.timeline")
@@ -91,7 +93,30 @@ class TestTimeline:
         refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
         assert mates.settled(shares[0]) == "refunded"
         assert "It went back to the lead’s card." in text() and "meant for" not in text()
-        assert "£90.00 to the cards that paid." in text() and "was to go" not in text()
+        assert "£90.00 went back to the cards that paid." in text() and "is on its way" not in text()
+
+    def test_of_a_refused_refund_says_that_no_money_went_back(
+        self, unpaid: Checkout, pay: Callable[..., Checkout]
+    ) -> None:
+        captures.capture(unpaid.merchant, pay(unpaid, mates.ACCOUNT_CLOSED).pk, cause=CAUSE)
+        refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
+        settle(unpaid)
+        story = timeline.timeline_page(read_order(unpaid.merchant, unpaid.pk))
+        said = [entry.text for entry in story.entries if entry.title == "Refund accepted"]
+        assert said == ["£90.00 did not go back to Visa ending 5126."]
+
+    def test_of_a_refund_says_that_the_bank_refused_a_part(
+        self, order: Checkout, shares: list[PaymentRequest]
+    ) -> None:
+        mates.pay(shares[0], card=mates.ACCOUNT_CLOSED)
+        assert mates.settled(shares[0]) == "reimbursed"
+        refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
+        settle(order)
+        assert order.status == "refunding"
+        page = stage.browser(stage.person(order.merchant, Role.OWNER)).get(f"/portal/checkouts/{order.pk}")
+        words = page.content.decode()
+        assert "£90.00 goes back to the cards that paid, but the bank has refused a part." in words
+        assert "The bank has refused a part of it." in words
 
     def test_of_a_share_refunded_before_the_lead_got_it_says_so(
         self, order: Checkout, shares: list[PaymentRequest]
