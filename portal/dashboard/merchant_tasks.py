@@ -17,7 +17,7 @@ from payments import money
 from payments.models import Dispute, Merchant
 from portal.orders import disputed, reasons
 from portal.orders.entries import card_of
-from portal.templatetags.portal import when
+from portal.templatetags.portal import deadline, when
 from webhooks import resending
 from webhooks.models import Delivery, Endpoint
 
@@ -182,10 +182,10 @@ def _dispute_task(undecided: Sequence[Dispute]) -> MerchantTask | None:
 
 def _evidence_sentence(row: Dispute) -> str:
     """Return a sentence about where to send the evidence of a dispute, and by when."""
-    support = settings.SUPPORT_EMAIL
-    if row.is_overdue:
-        return f"Evidence was due {when(row.respond_by)}. Ask {support} if it can still be sent."
-    return f"Send your evidence to {support}{f' by {when(row.respond_by)}' if row.respond_by else ''}."
+    support, due = settings.SUPPORT_EMAIL, row.respond_by
+    if due and row.is_overdue:
+        return f"Evidence was due {deadline(due)}. Ask {support} if it can still be sent."
+    return f"Send your evidence to {support}{f' by {deadline(due)}' if due else ''}."
 
 
 def _hold_task(lost: Sequence[tuple[int, str]]) -> MerchantTask | None:

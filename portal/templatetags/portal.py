@@ -60,6 +60,16 @@ def _write_moment(moment: datetime | None, clock: str, is_of_today: bool) -> str
 
 
 @register.filter
+def deadline(moment: datetime) -> str:
+    """Write a deadline of days in the merchant's time zone, such as "Sun 6 December, 21:02".
+
+    A year other than the current one is added.
+    """
+    local, today = timezone.localtime(moment), timezone.localdate()
+    return date_format(local, "D j F, H:i" if local.year == today.year else "D j F Y, H:i")
+
+
+@register.filter
 def day(moment: datetime) -> str:
     """Write the day of a time in the merchant's time zone, without the current year; empty for today."""
     local, today = timezone.localtime(moment), timezone.localdate()

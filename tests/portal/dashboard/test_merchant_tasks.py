@@ -16,7 +16,7 @@ from payments import money
 from payments.models import Dispute, Merchant
 from portal.dashboard.merchant_tasks import WaitingItems
 from portal.models import Role
-from portal.templatetags.portal import when
+from portal.templatetags.portal import deadline
 from tests import factories, mates
 from tests.factories import CAUSE
 from tests.outside import decide, dispute
@@ -30,9 +30,9 @@ client = stage.client_of(Role.VIEWER)
 
 
 def shown(moment: datetime) -> str:
-    """Return a time as the portal shows it to a merchant in London."""
+    """Return a deadline as the portal shows it to a merchant in London."""
     with timezone.override("Europe/London"):
-        return when(moment)
+        return deadline(moment)
 
 
 class TestNeeds:

@@ -163,7 +163,7 @@ def test_reports_a_dispute_with_remedy_and_deadline(
     Dispute.objects.update(respond_by=datetime(2026, 12, 4, 18, tzinfo=UTC))
     (sent,) = look_and_send()
     assert sent.to == ["lea@acme.example"] and sent.subject.endswith("a customer disputes £90.00")
-    assert "Send your evidence to help@checkout.example by 4 Dec" in sent.body
+    assert "Send your evidence to help@checkout.example by Fri 4 December, 18:00, with" in sent.body
     assert f"with the reference {found.reference}:" in sent.body and "ending 4242" in sent.body
     assert captured.merchant_order_id in sent.body and f"/portal/checkouts/{captured.pk}" in sent.body
     assert look_and_send() == []

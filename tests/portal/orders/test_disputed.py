@@ -14,6 +14,7 @@ from payments import money
 from payments.models import Dispute, Payment
 from portal.models import Role
 from portal.orders import disputed
+from portal.templatetags.portal import deadline
 from tests import mates
 from tests.outside import decide, dispute
 from tests.portal import stage
@@ -72,6 +73,9 @@ def test_the_page_shows_the_banks_deadline_alone(
         in words
     )
     assert ("<dt>Answer by</dt>" in words) == (due_in > timedelta())
+    due = deadline(clock.now() + due_in)
+    is_open = due_in > timedelta()
+    assert words.count(due) == (4 if is_open else 2), "title, advice, facts to copy, and panel"
     opened = timezone.localtime(found.opened_at)
     assert re.search(rf"<dt>Opened</dt><dd class=\"whole\"> ?{date_format(opened, 'j M')}", words), (
         "with its day"

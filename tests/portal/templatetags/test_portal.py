@@ -1,7 +1,7 @@
 """The portal's template filters for words, times and amounts."""
 
 import re
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 from django.utils import timezone
@@ -47,6 +47,20 @@ def test_text_next_to_an_amount_is_escaped() -> None:
 def test_the_time_since_the_hold_is_formatted(seconds: float | None, shown: str) -> None:
     span = None if seconds is None else timedelta(seconds=seconds)
     assert portal.offset(span).replace("\N{NO-BREAK SPACE}", " ") == shown
+
+
+@pytest.mark.parametrize(
+    ("ends", "shown"),
+    [
+        (datetime(2026, 12, 6, 21, 2, tzinfo=UTC), "Sun 6 December, 21:02"),
+        (datetime(2027, 1, 3, 9, 0, tzinfo=UTC), "Sun 3 January 2027, 09:00"),
+    ],
+)
+def test_a_deadline_has_its_day_and_another_year(
+    monkeypatch: pytest.MonkeyPatch, ends: datetime, shown: str
+) -> None:
+    monkeypatch.setattr(timezone, "localdate", lambda: date(2026, 12, 6))
+    assert portal.deadline(ends) == shown
 
 
 @pytest.mark.parametrize(
