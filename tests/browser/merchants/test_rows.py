@@ -1,5 +1,6 @@
 """The portal's lists and the pages that they link to: lines of text in a row, ruled lines, and distances."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -74,6 +75,17 @@ class TestOnAPhone:
         assert len(lines) >= 2 and max(lines) <= (3 if width == 375 else 4), "an address is long"
         desk.at(page, "/portal/refunds?state=settled")
         assert set(page.locator("tbody > tr").evaluate_all(LINES)) == {2}
+
+    def test_a_split_order_says_how_many_mates_paid_and_how_much(
+        self, desk: Desk, page: Page, width: int
+    ) -> None:
+        page.set_viewport_size({"width": width, "height": 812})
+        desk.at(page, "/portal/groups")
+        rows = page.locator(".table-groups tbody > tr")
+        assert set(rows.evaluate_all(LINES)) == {3}
+        words = rows.first.inner_text()
+        assert re.search(r"\d of \d mates paid", words) and re.search(r"£\d+\.\d\d from mates", words)
+        assert page.evaluate("document.documentElement.scrollWidth") == width
 
     def test_no_timeline_title_wraps_before_its_colon(self, desk: Desk, page: Page, width: int) -> None:
         page.set_viewport_size({"width": width, "height": 812})
