@@ -4,10 +4,11 @@ stops of payments.
 Rule portal.mails.
 """
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 
 from checkout.models import Change
 from checkout.states import Status, VoidReason
@@ -21,6 +22,9 @@ from portal.orders import reasons
 from webhooks.models import Delivery, Endpoint, EventType
 
 FAILING_FOR = timedelta(hours=1)  # how long an endpoint must fail before the owners get a mail
+STOPS_PER_RUN = (
+    500  # merchants that get a mail about a stop in one run; the next run, a minute later, continues
+)
 LOOK_BACK = timedelta(hours=1)  # how far each run looks back; runs are a minute apart, unless no worker is up
 
 
@@ -117,16 +121,28 @@ def _queue_dispute_mails(now: datetime) -> None:
 
 def _queue_stops(now: datetime) -> None:
     """Queue a mail to each merchant that an operator has suspended, or has resumed after such a mail."""
-    changed = Switch.objects.filter(merchant__isnull=False, changed_at__gte=now - LOOK_BACK)
-    for switch in changed.select_related("merchant"):
-        merchant, since = switch.merchant, clock.iso(switch.changed_at)
-        if merchant is not None and (switch.is_stopped or _was_told_of_stop(merchant)):
-            kind = "suspended" if switch.is_stopped else "resumed"
+    for switch in Switch.objects.filter(changed_at__gte=now - LOOK_BACK).select_related("merchant"):
+        kind, since = "suspended" if switch.is_stopped else "resumed", clock.iso(switch.changed_at)
+        for merchant in _merchants_to_inform(switch):
             outbox.queue_once(merchant, kind, key=f"{switch.pk}:{since}", since=since)
 
 
-def _was_told_of_stop(merchant: Merchant) -> bool:
-    """Return whether the latest mail about a stop, or the end of one, says that payments are stopped."""
-    sent = OutboundEmail.objects.filter(merchant=merchant, kind__in=("suspended", "resumed"))
-    latest = sent.filter(sent_at__isnull=False).order_by("-sent_at").first()
-    return latest is not None and latest.kind == "suspended"
+def _merchants_to_inform(switch: Switch) -> Iterable[Merchant]:
+    """Return the merchants that get a mail about a stop or its end, at most STOPS_PER_RUN of them.
+
+    A stop of all merchants is no news for a merchant whose latest mail says that its payments are stopped. The end
+    of a stop is news only for such a merchant, unless its own stop continues.
+    """
+    if switch.merchant and switch.is_stopped:
+        return [switch.merchant]
+    mails = OutboundEmail.objects.filter(merchant=OuterRef("pk"), kind__in=("suspended", "resumed"))
+    latest = mails.order_by("-created_at")
+    rows = Merchant.objects.annotate(
+        latest_kind=Subquery(latest.values("kind")[:1]), latest_sent_at=Subquery(latest.values("sent_at")[:1])
+    )
+    rows = rows.filter(pk=switch.merchant_id) if switch.merchant_id else rows
+    own_stop = Switch.objects.filter(merchant=OuterRef("pk"), is_stopped=True)
+    rows = rows.exclude(Exists(own_stop)).order_by("pk")
+    if switch.is_stopped:
+        return rows.filter(Q(latest_kind=None) | Q(latest_kind="resumed"))[:STOPS_PER_RUN]
+    return rows.filter(latest_kind="suspended", latest_sent_at__isnull=False)[:STOPS_PER_RUN]

@@ -13,13 +13,13 @@ from checkout import refunds
 from checkout.models import Change, Checkout, PaymentRequest, Refund
 from config.lib import clock
 from payments import money, operator_stops
-from payments.models import Dispute
+from payments.models import Dispute, Merchant
 from portal.mail import trouble_mails
 from portal.models import Membership, OutboundEmail
 from tests import mates
 from tests.factories import CAUSE
 from tests.outside import decide, dispute
-from tests.portal import stage
+from tests.portal import people, stage
 from tests.portal.mail.conftest import look_and_send
 from webhooks import subscriptions
 from webhooks.models import Delivery, Endpoint
@@ -229,6 +229,24 @@ def test_reports_a_suspension_while_it_lasts(owner: Membership) -> None:
     trouble_mails.queue_trouble_mails(clock.now())
     operator_stops.resume(owner.merchant, reason="test")
     assert look_and_send() == [], "it is over before the mail is sent"
+
+
+def test_reports_a_stop_of_all_merchants_to_each_in_batches(
+    owner: Membership, rival: Merchant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trouble_mails, "STOPS_PER_RUN", 1)
+    other = people.join(rival, email="rae@rival.example")
+    operator_stops.suspend(None, reason="test")
+    sent = [*look_and_send(), *look_and_send()]
+    assert sorted(mail.to[0] for mail in sent) == sorted([owner.user.email, other.email])
+    assert all("have been stopped since" in mail.body for mail in sent)
+    assert look_and_send() == [], "each is told once"
+    operator_stops.suspend(rival, reason="its own")
+    assert len(look_and_send()) == 1
+    operator_stops.resume(None, reason="test")
+    (sent_again,) = look_and_send()
+    assert sent_again.to == [owner.user.email] and "have worked again since" in sent_again.body
+    assert look_and_send() == [], "the other one's own stop continues"
 
 
 def test_does_not_report_that_payments_work_while_all_are_stopped(owner: Membership) -> None:
