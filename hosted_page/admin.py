@@ -19,14 +19,6 @@ from hosted_page.models import (
     SmsStop,
 )
 
-# The purposes of the texts whose kind is not plain enough.
-PURPOSES: dict[str, str] = {
-    SmsMessage.Kind.CODE: "Sign-in code",
-    SmsMessage.Kind.RETURN: "Code for a returning payer",
-    SmsMessage.Kind.LEAD: "News for the lead",
-    SmsMessage.Kind.RECEIPT: "Receipt link",
-}
-
 
 class PhoneAdmin(ReadOnlyAdmin):
     """Admin that shows only the last four digits of a phone number."""
@@ -62,26 +54,20 @@ class KnownBrowserAdmin(PhoneAdmin):
 @admin.register(SmsMessage)
 class SmsMessageAdmin(PhoneAdmin, UnloggedAdmin):
     unindexed = ("merchant",)
-    # The columns that do not fit a narrow window are the last ones.
-    list_display = (
-        "purpose",
-        "merchant",
-        "number",
-        "created_at",
-        "sent_at",
-        "receipt",
-        "refusal",
-        "ended_at",
-        "checkout_uuid",
-    )
+    list_display = ("kind", "merchant", "number", "created_at", "state", "refusal")
     list_filter = ("kind", "receipt")
     search_fields = ("id", "checkout_uuid")
     references = {"checkout_uuid": "checkout.checkout"}
     secret = ("phone", "body", "phone_digest", "range_digest", "address_digest", "site_digest")
 
-    @admin.display(description="kind")
-    def purpose(self, row: SmsMessage) -> str:
-        return PURPOSES.get(row.kind, row.get_kind_display())
+    @admin.display(description="state")
+    def state(self, row: SmsMessage) -> str:
+        """Return the carrier's report, or else whether the message was refused, was sent, or waits."""
+        if row.receipt:
+            return row.get_receipt_display()
+        if row.refusal:
+            return "Refused"
+        return "Sent" if row.sent_at else "Not sent" if row.ended_at else "Waiting"
 
 
 @admin.register(SmsDay)

@@ -82,12 +82,12 @@ class SmsMessage(models.Model):
     """
 
     class Kind(models.TextChoices):
-        CODE = "code"
-        RETURN = "return", "return: a code for somebody who has paid and comes back"
+        CODE = "code", "Sign-in code"
+        RETURN = "return", "Code for a returning payer"
         INVITATION = "invitation"
         REMINDER = "reminder"
-        LEAD = "lead", "lead: what mates did, to the lead"
-        RECEIPT = "receipt", "receipt: its link, to whoever has paid"
+        LEAD = "lead", "News for the lead"
+        RECEIPT = "receipt", "Receipt link"
 
     CODES = (Kind.CODE, Kind.RETURN)
 

@@ -152,7 +152,7 @@ class Migration(migrations.Migration):
             name='SmsMessage',
             fields=[
                 ('id', models.UUIDField(default=uuid_utils.compat.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('kind', models.CharField(choices=[('code', 'Code'), ('return', 'return: a code for somebody who has paid and comes back'), ('invitation', 'Invitation'), ('reminder', 'Reminder'), ('lead', 'lead: what mates did, to the lead'), ('receipt', 'receipt: its link, to whoever has paid')], max_length=10)),
+                ('kind', models.CharField(choices=[('code', 'Sign-in code'), ('return', 'Code for a returning payer'), ('invitation', 'Invitation'), ('reminder', 'Reminder'), ('lead', 'News for the lead'), ('receipt', 'Receipt link')], max_length=10)),
                 ('checkout_uuid', models.UUIDField()),
                 ('subject', models.UUIDField(help_text="The checkout's or payment request's uuid.")),
                 ('phone', config.lib.crypto.EncryptedTextField(blank=True, editable=False, null=True)),

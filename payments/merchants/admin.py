@@ -72,15 +72,7 @@ INVITE = confirmation.Question(
 SUSPENSION = lists.state_filter({"open": Q(is_suspended=False), "suspended": Q(is_suspended=True)})
 
 
-# The labels and help texts of settings in the form, where those of the column are not plain enough.
-LABELS = {
-    "support_url": "Help page",
-    "terms_url": "Terms page",
-    "privacy_url": "Privacy page",
-    "shop_url": "Shop’s address",
-    "opt_in_enabled": "Ask for marketing consent",
-    "unpaid_minutes": "Minutes to pay",
-}
+# The help texts of settings in the form, where those of the column are not plain enough.
 HELP_TEXTS = {
     "country": "Two letters, such as GB. The country of phone numbers without a country code.",
     "brand_colour": "# and six hexadecimal digits, such as #1F4596.",
@@ -107,7 +99,7 @@ class MerchantForm(ChangesForm, SettingsForm):
         super().__init__(*args, **kwargs)
         for name, field in self.fields.items():
             column: Any = Merchant._meta.get_field(name)
-            field.label = LABELS.get(name, capfirst(column.verbose_name))
+            field.label = capfirst(column.verbose_name)
             field.help_text = HELP_TEXTS.get(name, column.help_text)
             field.initial = column.get_default() if column.has_default() else None
 

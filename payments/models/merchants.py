@@ -29,16 +29,17 @@ class Merchant(models.Model):
     logo_width = models.PositiveSmallIntegerField(
         null=True, blank=True, editable=False, help_text="CSS pixels, at a height of 36."
     )
-    support_url = models.URLField(blank=True)
-    terms_url = models.URLField(blank=True)
-    privacy_url = models.URLField(blank=True)
+    support_url = models.URLField("help page", blank=True)
+    terms_url = models.URLField("terms page", blank=True)
+    privacy_url = models.URLField("privacy page", blank=True)
     shop_url = models.URLField(
+        "shop’s address",
         blank=True,
         default="",
         db_default="",
         help_text="Where payers go if their order has no cancel URL. Empty if they stay on the page.",
     )
-    opt_in_enabled = models.BooleanField(default=False)
+    opt_in_enabled = models.BooleanField("ask for marketing consent", default=False)
     time_zone = models.CharField(
         max_length=64, default="Europe/London", help_text="The time zone of the portal: an IANA name."
     )
@@ -54,6 +55,7 @@ class Merchant(models.Model):
         help_text="Hosts to which customers can be sent back. Any host if the list is empty.",
     )
     unpaid_minutes = models.PositiveSmallIntegerField(
+        "minutes to pay",
         null=True,
         blank=True,
         help_text="How long an unpaid checkout can be paid. Null for the service's default.",
@@ -116,7 +118,7 @@ class Switch(models.Model):
     merchant = models.ForeignKey(
         Merchant, on_delete=models.PROTECT, null=True, blank=True, help_text="Null for all merchants."
     )
-    is_stopped = models.BooleanField(default=True)
+    is_stopped = models.BooleanField("stopped", default=True)
     reason = models.CharField(max_length=200, help_text="A note for your colleagues.")
     changed_at = models.DateTimeField(auto_now=True)
 

@@ -42,11 +42,14 @@ class User(AbstractBaseUser, PermissionsMixin):
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     email = models.EmailField(unique=True)
     is_staff = models.BooleanField("operator", default=False)
-    is_active = models.BooleanField(default=True)
+    is_active = models.BooleanField("active", default=True)
     date_joined = models.DateTimeField(auto_now_add=True)
-    disuse_warned_at = models.DateTimeField(null=True, blank=True)
+    disuse_warned_at = models.DateTimeField("warned about disuse", null=True, blank=True)
     disabled_for_disuse_at = models.DateTimeField(
-        null=True, blank=True, help_text="After 90 days without a login; the person can enable it again."
+        "disabled as unused",
+        null=True,
+        blank=True,
+        help_text="After 90 days without a login; the person can enable it again.",
     )
 
     objects = UserManager()

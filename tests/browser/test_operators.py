@@ -19,6 +19,17 @@ HIDE = """() => {
   Object.defineProperty(document, "hidden", {value: true, configurable: true});
   document.addEventListener("htmx:afterRequest", () => (window.asked = true));
 }"""
+TEXTED = """
+from config.lib import clock
+from checkout.models import Checkout
+from hosted_page.models import SmsMessage
+order, now = Checkout.objects.first(), clock.now()
+SmsMessage.objects.create(
+    kind="return", merchant=order.merchant, checkout_uuid=order.pk, subject=order.pk, phone="+447700900123",
+    created_at=now, ends_at=now, sent_at=now, ended_at=now, receipt="undelivered",
+    refusal="landline or unreachable carrier",
+)
+"""
 EVERY = 5_000  # milliseconds between two updates
 
 
@@ -80,6 +91,25 @@ class TestTheQuestion:
 
 
 class TestAList:
+    @pytest.mark.parametrize(
+        ("address", "needed"),
+        [
+            ("/admin/hosted_page/smsmessage/", ("phone", "created at", "state", "refusal")),
+            ("/admin/checkout/refund/", ("status", "amount", "created at", "settled at")),
+        ],
+    )
+    def test_fits_a_laptop(self, office: Office, page: Page, address: str, needed: tuple[str, ...]) -> None:
+        page.set_viewport_size({"width": 1280, "height": 800})
+        office.service.command("shell", "-c", TEXTED)
+        office.at(page, address)
+        (sizes,) = page.locator(".results").evaluate_all(
+            "its => its.map(it => [it.scrollWidth, it.clientWidth])"
+        )
+        assert sizes[0] <= sizes[1], sizes
+        heads = [head.strip().lower() for head in page.locator(".results thead th").all_inner_texts()]
+        assert set(needed) <= set(heads), heads
+        assert page.locator(".results tbody tr").count() > 0
+
     def test_counts_ticked_rows_and_asks_before_it_cancels_them(self, office: Office, page: Page) -> None:
         office.pay("to tick")
         office.at(page, ORDERS)

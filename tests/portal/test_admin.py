@@ -148,7 +148,8 @@ class TestSessions:
         assert client.post(f"{USERS}{lea.pk}/change/", form).status_code == 302
         lea.refresh_from_db()
         assert lea.disabled_for_disuse_at == now
-        assert "Disabled for disuse at" in client.get(f"{USERS}{lea.pk}/change/").content.decode()
+        page = client.get(f"{USERS}{lea.pk}/change/").content.decode()
+        assert "Disabled as unused" in page and "Warned about disuse" in page and "Is active" not in page
 
 
 class TestGuessing:
