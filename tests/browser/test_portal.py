@@ -34,6 +34,21 @@ class TestRefund:
         expect(page.locator(".heading .badge")).to_have_text("Refunded", timeout=20_000)
         expect(page.locator(".timeline")).to_contain_text("By " + desk.merchant.owner[0])
 
+    @pytest.mark.long
+    def test_update_after_a_field_was_resized_logs_no_error(
+        self, desk: Desk, owner: Callable[..., Page]
+    ) -> None:
+        """The browser writes the new size into the field's style. An update must not copy it."""
+        desk.receiver.answer = desk._capture
+        uuid = desk.pay("resized")
+        desk.merchant.awaited(uuid, "captured", within=20)
+        page = owner()
+        desk.merchant.refund(uuid)
+        desk.at(page, f"/portal/checkouts/{uuid}")
+        expect(page.locator(".heading .badge")).to_have_text("Refunding")
+        page.evaluate("document.querySelector('#text').style.height = '200px'")
+        expect(page.locator(".heading .badge")).to_have_text("Refunded", timeout=20_000)
+
     BOXES = """[...document.querySelectorAll(".actions-step > *")].map(it => it.getBoundingClientRect())
       .map(box => [box.left, box.top + scrollY, box.right, box.bottom + scrollY])"""
 
