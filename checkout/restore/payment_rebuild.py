@@ -45,13 +45,14 @@ def write_payment(told: PaymentRecord) -> bool:
 def _restore_amount(checkout: Checkout, share: PaymentRequest, amount: int) -> None:
     """Write the amount that an unpaid share had before the restore, if it fits the order.
 
-    Until the order is paid, the lead can change the amount of a share, and the restore can have lost the change.
+    The lead and the mates can change the amount of an unpaid share, and the restore can have lost the change.
+    If the share had units of the order's lines, it is not known which units the amount pays for.
     """
     others = PaymentRequest.objects.filter(checkout=checkout).exclude(pk=share.pk)
     left = checkout.amount - sum(others.values_list("amount", flat=True))
-    if share.payment_id is None and 0 < amount <= left:
-        share.amount = amount
-        share.save(update_fields=["amount"])
+    if share.payment_id is None and 0 < amount <= left and amount != share.amount:
+        share.amount, share.units = amount, []
+        share.save(update_fields=["amount", "units"])
 
 
 def _checkout_of(subject: UUID | None) -> UUID | None:

@@ -180,6 +180,8 @@ class Money(UnitRules):
             self.bank.go_right()
             repair.repair(self.backup.made_at)
             self.backup = None
+            if PaymentRequest.objects.filter(checkout=self.order, units=[]).exists():
+                self.units.clear()  # the restore has lost which units a mate has paid for
 
     @rule()
     def links_end(self) -> None:

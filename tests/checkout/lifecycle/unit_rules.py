@@ -82,7 +82,7 @@ class UnitRules(RuleBasedStateMachine):
             self.take_units_of(orders[which % len(orders)], most, browser)
 
     def take_units_of(self, order: UUID, most: Sequence[int], browser: str) -> None:
-        """Let a mate take free units of an order. Nothing is taken if none are free."""
+        """Let a mate take free units of this order, if it has free units."""
         shares = list(PaymentRequest.objects.filter(checkout=order))
         free = unit_claims.free_units(shares, clock.now())
         units = [min(counts) for counts in zip(most, free, strict=False)]

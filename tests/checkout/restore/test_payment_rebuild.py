@@ -7,7 +7,7 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from checkout import captures, mate_shares, refunds
-from checkout.group import pledging, share_changes
+from checkout.group import pledging, share_changes, unit_claims
 from checkout.models import Checkout, PaymentRequest, Refund
 from checkout.remedies import sending
 from checkout.restore import repair
@@ -307,3 +307,20 @@ class TestAPledge:
         mates.pump(unpaid.pk, 5)
         assert pledged.status(pledged.finn) in ("paid", "reimbursed")
         assert mates.borne(unpaid) == {"4242": 6000, "4444": 3000}
+
+
+@pytest.mark.rule("split.by_item")
+def test_a_share_that_was_paid_for_other_units_shows_no_units(
+    by_item: Checkout, pay: Pay, began: datetime
+) -> None:
+    captures.capture(by_item.merchant, pay(by_item).pk, cause=CAUSE)
+    backup = Backup()
+    unit_claims.take_units(by_item.pk, [1, 1, 0], claim="z" * 64, name="Zoe")
+    ades = unit_claims.take_units(by_item.pk, [1, 1, 0], claim="a" * 64, name="Ade")
+    mates.pay(ades, claim="a" * 64)
+    assert mates.settled(ades) == "reimbursed"
+    backup.restore()
+    assert PaymentRequest.objects.get(pk=ades.pk).units == [2, 2, 0]
+    repaired(began)
+    assert mates.settled(ades) == "reimbursed"
+    assert (ades.amount, ades.units) == (4275, [])
