@@ -22,30 +22,27 @@ from payments import operator_stops
 from payments.models import Merchant, Switch
 from payments.settings_form import SettingsForm
 
-SUSPEND = confirmation.Question(
-    title="Suspend merchants",
-    text="Within five seconds, they can no longer create orders, be paid or capture. Holds lapse and are released."
+
+def _ask_about_merchants(verb: str, effect: str) -> confirmation.Question:
+    """Return the question before one or several merchants are changed. In `effect`, {} stands for them."""
+    return confirmation.Question(
+        title=f"{verb} merchants",
+        text=effect.format("they"),
+        label="Reason",
+        button=f"Yes, {verb.lower()}",
+        one=f"{verb} {{}}?",
+        of_one=lambda merchant: {"text": effect.format(merchant), "button": f"Yes, {verb.lower()} it"},
+    )
+
+
+SUSPEND = _ask_about_merchants(
+    "Suspend",
+    "Within five seconds, {} can no longer create orders, be paid or capture. Holds lapse and are released."
     " Reads, cancels and refunds still work, and operations in doubt are finished.",
-    label="Reason",
-    button="Yes, suspend",
-    one="Suspend {}?",
-    of_one=lambda merchant: {
-        "text": f"Within five seconds, {merchant} can no longer create orders, be paid or capture. Holds lapse and are"
-        " released. Reads, cancels and refunds still work, and operations in doubt are finished.",
-        "button": "Yes, suspend it",
-    },
 )
-RESUME = confirmation.Question(
-    title="Resume merchants",
-    text="Within five seconds, they can create orders, be paid and capture again, unless all merchants are suspended.",
-    label="Reason",
-    button="Yes, resume",
-    one="Resume {}?",
-    of_one=lambda merchant: {
-        "text": f"Within five seconds, {merchant} can create orders, be paid and capture again, unless all merchants"
-        " are suspended.",
-        "button": "Yes, resume it",
-    },
+RESUME = _ask_about_merchants(
+    "Resume",
+    "Within five seconds, {} can create orders, be paid and capture again, unless all merchants are suspended.",
 )
 STOP_ALL = confirmation.Question(
     title="Stop all merchants",

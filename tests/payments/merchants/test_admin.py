@@ -47,6 +47,7 @@ class TestSuspending:
     def test_asks_first(self, act: Act, acme: Merchant) -> None:
         page = act(MERCHANTS, "suspend", acme)
         assert "<h1>Suspend Acme Tickets?</h1>" in page and "Open</span>" in page
+        assert "Acme Tickets can no longer create orders" in page and "Yes, suspend it" in page
         assert not Switch.objects.exists() and log_of(acme) == []
 
     @pytest.mark.parametrize("words", ["", "  ", "x" * 201])
@@ -58,6 +59,8 @@ class TestSuspending:
         operator_stops.suspend(acme, reason="Fraud")
         page = act(MERCHANTS, "suspend", acme, rival, words="Again")
         assert "Acme Tickets was suspended already." in page and "Rival is suspended." in page
+        page = act(MERCHANTS, "resume", acme, rival)
+        assert "Resume merchants?" in page and "they can create orders" in page and "Yes, resume<" in page
         assert Switch.objects.get(merchant=acme).reason == "Fraud" and log_of(acme) == []
 
     def test_can_be_undone(self, act: Act, acme: Merchant, api: Api) -> None:
