@@ -59,7 +59,7 @@ def test_an_authenticator_app_is_set_up_used_at_login_and_removed(owner: Owner) 
     owner.press("Remove it")
     expect(owner.page.get_by_text("Your authenticator app is removed.")).to_be_visible()
     owner.go("/accounts/reauthenticate/?next=/portal")
-    owner.see("Confirm that it is you")
+    owner.see("Confirm it’s you")
 
 
 @pytest.mark.long

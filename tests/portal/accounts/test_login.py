@@ -115,6 +115,7 @@ class TestReset:
         assert people.log_in(client, NEW).status_code == 302
         assert AuditEntry.objects.filter(action="password_reset").count() == 1
         assert people.mails()[-1].subject.endswith("Your password was reset")
+        assert "reset your password now, and tell your team:" in str(people.mails()[-1].body)
 
     def test_link_works_once(self, client: Client, lea: User) -> None:
         link = self.link(client)

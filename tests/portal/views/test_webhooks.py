@@ -166,7 +166,8 @@ class TestTestEvent:
         assert part.count("hx-swap-oob") == 2 and "1 of 1" in part and "Working" in part
         page = client.get(address).content.decode()
         assert (
-            "Your server’s answer counts in Health." in page
+            "The answer counts in Health." in page
+            and "95% in" in page
             and "1 of 1" in page
             and "hx-swap-oob" not in page
         )
