@@ -1,12 +1,15 @@
 """The operators' pages about payers show no phone number, no address and no token."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
+from django.contrib import admin
 from django.test import Client
 from django.utils import timezone
 
 from checkout.models import Checkout
+from hosted_page.admin import SmsMessageAdmin
 from hosted_page.models import KnownBrowser, PayerSignIn, ShareTake, SignInCode, SmsMessage, SmsStop
 from tests.hosted_page.browsers import PHONE, Payer
 from tests.portal import people
@@ -29,3 +32,18 @@ def test_the_admin_shows_no_phone_number_and_no_token(client: Client, unpaid: Ch
         assert answer.status_code == 200
         page = answer.content.decode()
         assert NUMBER not in page and PHONE not in page and "d" * 64 not in page and "e" * 64 not in page
+
+
+@pytest.mark.parametrize(
+    ("facts", "state"),
+    [
+        ({}, "Waiting"),
+        ({"sent_at": timezone.now(), "ended_at": timezone.now()}, "Sent"),
+        ({"sent_at": timezone.now(), "receipt": "delivered"}, "Delivered"),
+        ({"sent_at": timezone.now(), "receipt": "undelivered", "refusal": "30005"}, "Undelivered"),
+        ({"ended_at": timezone.now(), "refusal": "21610"}, "Refused"),
+        ({"ended_at": timezone.now()}, "Not sent"),
+    ],
+)
+def test_the_list_of_texts_shows_the_state_of_each(facts: dict[str, Any], state: str) -> None:
+    assert SmsMessageAdmin(SmsMessage, admin.site).state(SmsMessage(**facts)) == state

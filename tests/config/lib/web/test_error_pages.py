@@ -61,11 +61,6 @@ class TestNotFoundPage:
         page = Client().get("/nowhere").content.decode()
         assert "No page at this address" in page and "charged" not in page
 
-    def test_leads_an_operator_back_to_the_overview(self, operator: Client) -> None:
-        page = operator.get("/admin/nowhere").content.decode()
-        assert "No page at this address" in page and "message or shop" not in page
-        assert 'href="/admin/"' in page
-
     def test_leads_back_to_the_checkouts_in_the_portal(self, acme: Merchant, rival: Merchant) -> None:
         theirs = factories.checkout(rival).pk
         browser = stage.browser(stage.person(acme, Role.SUPPORT))
