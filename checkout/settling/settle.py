@@ -102,9 +102,9 @@ def _plan_owed_refunds(accounts: Accounts, wanted: Sequence[AmountOwed], now: da
         row.pk: row for part in accounts.parts.values() for row in part.attempts if row.state == State.PLANNED
     }
     for want in wanted:
-        fitting = [row for row in planned.values() if want.is_met_by(row)]
-        if fitting:
-            del planned[fitting[0].pk]
+        fitting = next((row for row in planned.values() if want.is_met_by(row)), None)
+        if fitting is not None:
+            del planned[fitting.pk]
         elif want.at is not None:
             details = OperationDetails(want.amount, want.key.refund_uuid, want.key.share_uuid, at=want.at)
             planning.plan_operations(

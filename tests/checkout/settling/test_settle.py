@@ -13,6 +13,7 @@ from checkout import captures, mate_shares, refunds, settling
 from checkout.models import Checkout, PaymentRequest, Refund
 from checkout.remedies import sending, settling_outside
 from config.lib import clock
+from payments import planning
 from payments.models import Booking, Discrepancy, Movement, Operation, Payment
 from payments.providers.sandbox import client, fault_injection
 from payments.providers.sandbox import settling as bank_settling
@@ -57,6 +58,17 @@ class TestACapturedOrder:
         assert shared.status == "reimbursed"
         assert mates.borne(unpaid) == {"4242": 6000, "4444": 3000}
         assert outside.balances(unpaid) == {"provider": 9000, "merchant": -9000}
+
+    def test_is_settled_only_after_all_its_books_are_recorded(
+        self, unpaid: Checkout, shared: PaymentRequest
+    ) -> None:
+        order, now = Checkout.objects.locked(unpaid.pk), clock.now()
+        planning.withdraw_planned(Operation.objects.filter(share_uuid=shared.pk), now=now)
+        with settling.defer_settling(order):
+            settling.settle(order, now)
+            assert planned() == []
+        settling.settle(order, now)
+        assert planned() == [("4242", 3000)]
 
     @pytest.mark.rule("sync.outside")
     @pytest.mark.parametrize("amount", [4000, 8999])
