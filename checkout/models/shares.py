@@ -167,8 +167,13 @@ class PaymentRequest(models.Model):
 
         Units are free if no mate has a name on the share and no one has claimed it. Rule split.free_units.
         """
+        return self.has_units_for_anyone and not self.is_kept(now)
+
+    @property
+    def has_units_for_anyone(self) -> bool:
+        """Whether the share is of units that the lead left free and no one has paid for, claimed or not."""
         is_unpaid = self.status in (ShareStatus.DRAFT, ShareStatus.OPEN)
-        return bool(self.units) and is_unpaid and not self.is_addressed and not self.is_kept(now)
+        return bool(self.units) and is_unpaid and not self.is_addressed
 
     @property
     def is_addressed(self) -> bool:

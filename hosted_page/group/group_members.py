@@ -12,7 +12,6 @@ from checkout import mate_shares
 from checkout.group import share_claims
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import SHARE_PAID, ShareStatus
-from config.lib import clock
 from hosted_page import share_bar, share_items, summary
 from hosted_page.payment_target import lead_name
 from payments import money
@@ -166,7 +165,7 @@ def share_name(share: PaymentRequest, equal: Checkout | None = None) -> str:
 
     If the order `equal` is given, return instead that this is one of the order's equal shares.
     """
-    if share.has_free_units(clock.now()):
+    if share.has_units_for_anyone:
         return _("Free units")
     if equal is not None:
         return _("One of {count} equal shares").format(count=equal.people)
@@ -180,13 +179,13 @@ def name_of(share: PaymentRequest) -> str:
 
 def share_mark(share: PaymentRequest) -> str:
     """Return the letter or number in a share's circle: free units have their number, others their position."""
-    units = sum(share.units) if share.has_free_units(clock.now()) else 0
+    units = sum(share.units) if share.has_units_for_anyone else 0
     return share.shown_name[:1].upper() or str(units or share.position)
 
 
 def colour_number(share: PaymentRequest) -> int:
     """Return the number of a mate's colour, the same in every browser. Free units have the colour 0."""
-    if share.has_free_units(clock.now()) and not share.shown_name:
+    if share.has_units_for_anyone and not share.shown_name:
         return 0
     return (share.position - 2) % MATES_TINTS + 2
 

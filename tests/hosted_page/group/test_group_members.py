@@ -2,6 +2,7 @@
 
 import re
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -39,6 +40,18 @@ def test_the_bar_is_as_wide_as_the_amounts(order: Checkout) -> None:
     assert sum(float(part.width) for part in parts) == pytest.approx(100, abs=0.01)
     for before, after in pairwise(parts):
         assert float(before.left) + float(before.width) == pytest.approx(float(after.left), abs=0.01)
+
+
+def test_the_looks_of_shares_ask_the_database_nothing(
+    by_item: Checkout, order: Checkout, shares: list[PaymentRequest], django_assert_num_queries: Any
+) -> None:
+    shares += by_item.payment_requests.order_by("position")
+    assert by_item.bill
+    with django_assert_num_queries(0):
+        looks = [group_members.look_of_person(by_item, share) for share in shares]
+        names = [group_members.name_of(share) for share in shares]
+    assert names == ["Share 2", "Share 3", "Finn", "Free units"]
+    assert [look["initial"] for look in looks] == ["2", "3", "F", "4"]
 
 
 @pytest.mark.rule("group.privacy")
