@@ -1,5 +1,7 @@
 """The cells of the table of pages for an order that is paid, returned or refunded. Rule page.viewer."""
 
+from dataclasses import replace
+
 from django.utils.translation import gettext_lazy as _
 
 from hosted_page.status.cells import Cell, Situation, Viewer, cell, closed, live_cell, paused, step
@@ -96,7 +98,14 @@ REVIEWED = _(
 RETURNED: dict[Situation, Row] = {
     S.DISPUTED: NOT_COVERED
     | {
-        **{viewer: PAID[S.PAID][viewer] for viewer in (V.LEAD, V.ORDER_LINK)},
+        V.LEAD: replace(
+            PAID[S.PAID][V.LEAD],
+            money=(
+                *PAID[S.PAID][V.LEAD].money,
+                _("Your bank is reviewing your payment of {amount}. You don’t need to do anything."),
+            ),
+        ),
+        V.ORDER_LINK: PAID[S.PAID][V.ORDER_LINK],
         V.HOLDER: paused(NOT_CHARGED, REVIEWED),
         V.GROUP_LINK: Cell("paused", _("Nothing to pay now"), (REVIEWED,)),
     },

@@ -88,11 +88,15 @@ def bears(view: View, page: str) -> int:
 
 
 def amount_said(cell: Cell, page: str) -> int:
-    """Return the amount in the page's headline, or else in the words of the table, in pence."""
+    """Return the amount in the page's headline, or else in the words of the table, in pence.
+
+    Sentences with different amounts are an error.
+    """
     if "£" in headline(page):
         return pence(headline(page))
-    (said,) = [paragraph for paragraph in cell.money if "{amount}" in str(paragraph)]
-    return pence(values_in(page, said)["amount"])
+    said = [paragraph for paragraph in cell.money if "{amount}" in str(paragraph)]
+    (amount,) = {pence(values_in(page, paragraph)["amount"]) for paragraph in said}
+    return amount
 
 
 @pytest.mark.rule("page.viewer", "page.language", "pay.honest_page")
