@@ -29,7 +29,8 @@ def words_of(checkout: Checkout, share: PaymentRequest, hold: Payment) -> dict[s
         return {"title": title, "words": f"{released} {another}"}
     if share.replaced_at is not None:
         title = _("{name} changed the split").format(name=lead_name(checkout))
-        return {"title": title, "words": f"{no_longer_in} {released}"}
+        again = _("If you are still in, take your share again.")
+        return {"title": title, "words": f"{no_longer_in} {released} {again}"}
     if was == now:
         return {"title": _("You are no longer in"), "words": released}
     title = _("{name} changed your share").format(name=lead_name(checkout))

@@ -170,7 +170,9 @@ def _next_step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """
     customer_uuid = payer.customer_of(request, target.subject)
     shares = current_checkouts.shares_of(target.checkout)
-    if customer_uuid == target.checkout.lead_id is not None and collecting.is_collecting(shares):
+    is_page_shown = not wants_part(request) or collecting.is_update(request)
+    is_lead_known = customer_uuid == target.checkout.lead_id is not None
+    if is_lead_known and collecting.is_collecting(shares) and is_page_shown:
         return collecting.show_collecting(request, target, shares)
     if wants_part(request):
         return HttpResponseClientRefresh()

@@ -139,9 +139,13 @@ def add_mate(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 
 def _amount_error(checkout: Checkout) -> str:
-    words = _("Enter an amount that your own share covers, and at least {minimum}.")
+    words = _("Enter an amount from {minimum} to {maximum}.")
     minimum = mate_shares.amount_rule(checkout).minimum
-    return words.format(minimum=money.display_for_payer(minimum, checkout.currency))
+    maximum = late_mates.own_part(checkout, list(checkout.payment_requests.all()))
+    return words.format(
+        minimum=money.display_for_payer(minimum, checkout.currency),
+        maximum=money.display_for_payer(maximum, checkout.currency),
+    )
 
 
 def _refusal_sentence(status: str, name: str) -> str:

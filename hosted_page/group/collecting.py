@@ -171,7 +171,8 @@ def _leads_line(checkout: Checkout, sums: Sums) -> Line:
 
 
 def _lines(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime) -> list[Line]:
-    left = pledging.withdrawn_at([row.pk for row in shares if row.status == ShareStatus.OPEN and row.mate_id])
+    free = [row for row in shares if row.status == ShareStatus.OPEN and not row.is_kept(now)]
+    left = pledging.withdrawn_at([row.pk for row in free if row.mate_id])
     zone = summary.zone_of(checkout)
     hints = {
         share_uuid: format_html(_("left at {time}"), time=summary.short_time(at, zone))

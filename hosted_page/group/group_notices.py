@@ -44,9 +44,16 @@ def _own_notice(request: HttpRequest, group: Group, bill: GroupBill) -> dict[str
         words = _("{share} is free again.").format(share=asked["left"].of_whom)
         return {"tone": "still", "icon": "check", "title": title, "words": words}
     if asked["no"] is not None and asked["no"].state == group_members.LEAD:
-        words = _("You have not been charged. {name} can see that you said no.").format(name=group.name)
-        return {"tone": "still", "icon": "check", "title": _("You said no"), "words": words}
+        return _declined_notice(group, asked["no"].position) or _not_asked_notice(group, bill)
     return _ended_pledge_notice(request, group)
+
+
+def _declined_notice(group: Group, position: int) -> dict[str, str] | None:
+    """Return the notice for a person who has just said no, None if the lead covers the share since then."""
+    if not group.checkout.payment_requests.filter(position=position, status=ShareStatus.DECLINED).exists():
+        return None
+    words = _("You have not been charged. {name} can see that you said no.").format(name=group.name)
+    return {"tone": "still", "icon": "check", "title": _("You said no"), "words": words}
 
 
 def _not_claimed_notice(group: Group, bill: GroupBill, share: Person) -> dict[str, str] | None:

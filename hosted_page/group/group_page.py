@@ -112,6 +112,8 @@ def _page_context(group: Group, bill: GroupBill, shares: Sequence[PaymentRequest
     situation = group_situation.situation_of(group.checkout, bill)
     shown = page_of(situation, Viewer.GROUP_LINK, {"shop": group.checkout.merchant.name, "name": group.name})
     is_open = shown.state == "step"
+    if situation == Situation.BANK_RETURNED:  # a share that was paid might not be paid any more
+        bill = replace(bill, people=bill.people[:1])
     return {
         "name": group.name,
         "bill": bill,
@@ -273,6 +275,7 @@ def qr_page(request: HttpRequest, group: Group) -> HttpResponse:
         return redirect_page(request, _close_path(request, group))
     context = {
         "name": group.name,
+        "is_pledge": group.checkout.status == Status.CREATED,
         "bill": bill,
         "qr_url": group.path("qr_svg"),
         "poll_url": group.path("qr"),

@@ -142,11 +142,14 @@ def _group_of_payer(target: PaymentTarget) -> dict[str, Any]:
     if len(asked) < len(shares):  # nobody knows how many mates will take the free units
         words = ngettext("{count} mate has paid", "{count} mates have paid", count)
     everyone = _("Everyone has paid") if len(shares) > 1 else ""
+    heading = everyone if count == len(shares) else words.format(count=count, asked=len(asked))
+    # During a dispute, and after a lost one, a share that was paid might not be paid any more.
+    is_disputed = disputes.blocking_dispute_of_row(target.checkout) is not None
     is_waiting = any(share.status in (ShareStatus.OPEN, ShareStatus.PAYING) for share in shares)
     is_back = target.share is not None and target.share.status == ShareStatus.REIMBURSED
     return {
         "at": summary.day_with_time(target.share.paid_at if target.share else None, target.checkout),
-        "heading": everyone if count == len(shares) else words.format(count=count, asked=len(asked)),
+        "heading": "" if is_disputed else heading,
         "bill": _bill_without_names(target, shares, now),
         "is_live": is_waiting or not is_back,
         "is_settled": count == len(shares) and is_back,

@@ -88,7 +88,9 @@ class _ShareView:
             return self._show(Situation.DISPUTED, Viewer.HOLDER)
         if operator_stops.is_stopped(self.checkout.merchant_id):
             is_paid = self.checkout.status == Status.CAPTURED
-            return self._show(Situation.SUSPENDED if is_paid else Situation.STOPPED, Viewer.HOLDER)
+            shown = self._show(Situation.SUSPENDED if is_paid else Situation.STOPPED, Viewer.HOLDER)
+            shown.paragraphs += self._released_hold()
+            return shown
         return None
 
     def _show(self, situation: Situation, viewer: Viewer) -> PageStatus:
@@ -144,7 +146,7 @@ class _ShareView:
             show_refund(shown, refund.bill_of_mate(self.checkout, self.share))
         paid_at = self.share.paid_at or self.share.created_at
         if shown.state == "share_paid":
-            shown.paragraphs += self._after_pledge()
+            shown.paragraphs = self._reviewed_payment() or shown.paragraphs + self._after_pledge()
         shown.receipt = receipt.of_share(self.target, paid_at, self.share.payment)
         return shown
 
@@ -176,6 +178,16 @@ class _ShareView:
         is_there = self.share.status == ShareStatus.REIMBURSED and not is_owed
         return Situation.REIMBURSED if is_there else Situation.PAID
 
+    def _reviewed_payment(self) -> list[SafeString]:
+        """Return the sentences about the open dispute of this mate's own payment, [] if there is none."""
+        if disputes.blocking_dispute_of_row(self.checkout) is None or self.share.payment_id is None:
+            return []
+        if not disputes.open_disputes_of(self.checkout.pk).filter(payment=self.share.payment_id).exists():
+            return []
+        words = _("Your bank is reviewing your payment of {amount}. You don’t need to do anything.")
+        amount = money.display_for_payer(self.share.amount, self.checkout.currency)
+        return [SafeString(words.format(amount=amount))]
+
     def _after_pledge(self) -> list[SafeString]:
         """Return a sentence on when the lead paid, if the mate's card was held before. Otherwise, return []."""
         payment, paid_at = self.share.payment, self.checkout.authorized_at
@@ -192,7 +204,11 @@ class _ShareView:
             return []
         words = _("The hold of {amount} on {card} is released. Your bank shows this within a few days.")
         amount = money.display_for_payer(hold.amount, self.checkout.currency)
-        return [format_html(words, amount=amount, card=summary.card_in_words(hold, is_theirs=True))]
+        released = format_html(words, amount=amount, card=summary.card_in_words(hold, is_theirs=True))
+        if hold.decline_reason != pledges.SAME_CARD:
+            return [released]
+        same = _("{name} paid with the same card, so it cannot pay for your share too.")
+        return [format_html(same, name=lead_name(self.checkout)), released]
 
     def _values(self, situation: Situation) -> dict[str, str]:
         """Return the values for the words of the page."""

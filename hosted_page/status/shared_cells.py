@@ -74,5 +74,5 @@ EXPIRED: Row = {
 ENDED: Row = {
     V.REFUSED: NOT_COVERED[V.REFUSED],
     V.FORMER: closed(YOU_ARE_NOT_CHARGED, NOT_COMPLETED),
-    V.GROUP_LINK: closed(_("This order has ended"), NOT_COMPLETED),
+    V.GROUP_LINK: closed(_("This order has ended"), NOT_COMPLETED, NO_ONE_CHARGED),
 }

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from checkout import pledges
 from checkout.models import Checkout, Customer
 from checkout.states import SHARE_OUTSTANDING, ShareStatus
+from config.lib import clock
 from hosted_page import ended_pledges, language, summary
 from hosted_page.payment_target import PaymentTarget, lead_name
 from hosted_page.steps import declines, share_step
@@ -59,11 +60,12 @@ def page_context(target: PaymentTarget, person: Customer | None = None) -> dict[
 def _held_rows(checkout: Checkout, amount: str) -> list[dict[str, str]]:
     if not checkout.has_mates:
         return []
-    asked = checkout.payment_requests.filter(status__in=SHARE_OUTSTANDING)
-    shares = list(asked.values_list("status", "amount"))
-    held = [part for status, part in shares if status == ShareStatus.PLEDGED]
-    due = [part for status, part in shares if status != ShareStatus.PLEDGED]
+    shares, now = list(checkout.payment_requests.filter(status__in=SHARE_OUTSTANDING)), clock.now()
+    held = [share.amount for share in shares if share.status == ShareStatus.PLEDGED]
+    due = [share.amount for share in shares if share.status != ShareStatus.PLEDGED]
     label = _("Goes back when your mate pays") if len(due) == 1 else _("Goes back as your {count} mates pay")
+    if any(share.has_free_units(now) for share in shares):  # it is not known how many mates will take them
+        label = _("Goes back as your mates pay")
     own = checkout.amount - sum(held) - sum(due)
     return [
         {"label": _("Held on your card now"), "amount": amount},

@@ -28,7 +28,7 @@ from portal.badges import CHECKOUT, Badge
 # The labels of filters, by the field or by Django's title of the filter.
 FILTERS = {
     "payments.discrepancy.kind": "What is wrong",
-    "opt in enabled": "Asks for marketing consent",
+    "ask for marketing consent": "Asks for marketing consent",
     f"status, among the newest {NEWEST_SEARCHED:,}": "State",
 }
 STATES = {str(state.label): CHECKOUT[state].words for state in Status}

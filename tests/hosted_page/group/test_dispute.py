@@ -288,6 +288,17 @@ class TestTheGroupsLink:
         assert "Shares can no longer be paid" in page and "No more payments are needed" in page
         assert "A bank has returned a payment for this order." in page and "paid by" not in page
 
+    def test_of_a_mate_says_that_the_mates_own_payment_is_reviewed(self, finn: Mate, order: Checkout) -> None:
+        finn.pay()
+        assert mates.settled(finn.share) == "reimbursed"
+        assert "back on Lea’s card" in main(finn.get())
+        found = dispute(finn.share.payment)
+        page = main(finn.get())
+        assert "Your bank is reviewing your payment of £20.00." in page
+        assert "back on Lea’s card" not in page and "settled up" not in page and "have paid" not in page
+        decide(found, is_won=True)
+        assert "back on Lea’s card" in main(finn.get())
+
     def test_of_a_mate_who_declined_offers_no_change_of_mind_during_a_dispute(
         self, finn: Mate, order: Checkout
     ) -> None:

@@ -107,6 +107,8 @@ def test_a_mate_reads_that_the_lead_paid_with_the_same_card(finn: Guest, lead: P
     bank = lead.get("/card")["Location"]
     card = {"number": "5555555555554444", "expiry": "08 / 49", "code": "123"}
     lead.client.get(lead.client.post(bank, card)["Location"])
+    page = plain(words(finn.get("/2")))
+    assert "Lea paid with the same card, so it cannot pay for your share too." in page
     captures.capture(lead.checkout.merchant, lead.checkout.pk, cause=CAUSE)
     share = lead.checkout.payment_requests.get(position=2)
     assert share.status == "open"

@@ -290,6 +290,9 @@ class TestPayingByTheGroupLink:
         assert back == f"{zoe.path}?no=2" and share(2).status == "declined"
         assert "You said no" in words(zoe.client.get(back))
         assert "said no" in words(lead.get())
+        lead.post("/cancel-share", share=str(share(2).pk))
+        page = words(zoe.client.get(back))
+        assert "Lea is no longer asking for this" in page and "You said no" not in page
 
     @pytest.mark.rule("group.pays")
     def test_blocks_the_shares_own_link_while_it_is_taken(self, zoe: Guest) -> None:

@@ -212,7 +212,7 @@ class TestMerchants:
         Merchant.objects.filter(pk=acme.pk).update(return_hosts=["tickets.example"])
         page = shown(operator, MERCHANTS)
         assert "tickets.example" in page and f"…{str(acme.pk)[-6:]}" in page
-        assert "opt in enabled" not in page and "Asks for marketing consent" in page
+        assert "ask for marketing consent" not in page and "Asks for marketing consent" in page
 
     def test_have_no_filter_with_a_single_choice(
         self, operator: Client, acme: Merchant, rival: Merchant
