@@ -40,6 +40,7 @@ REFUND: dict[str, Badge] = {
     Refund.Status.FAILED: Badge("stop", "alert", "Failed"),
 }
 REFUND_FAILED = Badge("stop", "alert", "Refund failed")  # shown next to the order's badge
+REFUND_RETURNED = Badge("stop", "alert", "Refund returned")  # shown next to the order's badge
 DISPUTE: dict[str, Badge] = {
     Dispute.Status.OPEN: Badge("held", "clock", "Open"),
     Dispute.Status.WON: Badge("done", "check", "Won"),

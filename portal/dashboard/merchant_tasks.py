@@ -56,6 +56,13 @@ def failed_refunds(**of: Any) -> QuerySet[Refund]:
     return failed.exclude(checkout__status=Status.REFUNDED)
 
 
+def returned_refunds(**of: Any) -> QuerySet[Refund]:
+    """Return the refunds that match `of`, that were returned after they were settled, and that are still owed."""
+    return Refund.objects.filter(
+        status=Refund.Status.FAILED, settled_at__isnull=False, checkout__status=Status.REFUNDED, **of
+    )
+
+
 def lost_holds(merchant: Merchant) -> QuerySet[Checkout]:
     """Return the holds of the last seven days that ended without a capture."""
     rows = Checkout.objects.filter(
@@ -95,8 +102,17 @@ class WaitingItems:
     @cached_property
     def refunds(self) -> list[Refund]:
         """The failed refunds, newest first."""
-        rows = failed_refunds(merchant=self.merchant).select_related("checkout")
-        return list(rows.order_by("-created_at")[: MAXIMUM + 1])
+        return [row for row in self._unpaid_refunds if row.checkout.status != Status.REFUNDED]
+
+    @cached_property
+    def returned(self) -> list[Refund]:
+        """The returned refunds that are still owed, newest first."""
+        return [row for row in self._unpaid_refunds if row.checkout.status == Status.REFUNDED]
+
+    @cached_property
+    def _unpaid_refunds(self) -> list[Refund]:
+        rows = failed_refunds(merchant=self.merchant) | returned_refunds(merchant=self.merchant)
+        return list(rows.select_related("checkout").order_by("-created_at")[: MAXIMUM + 1])
 
     @cached_property
     def holds(self) -> list[tuple[int, str]]:
@@ -118,7 +134,13 @@ class WaitingItems:
 
         The home page's count is the number of kinds of problems.
         """
-        things = (self.parked or self.failing, self.refunds, self.disputes, self.has_lost_holds)
+        things = (
+            self.parked or self.failing,
+            self.refunds,
+            self.returned,
+            self.disputes,
+            self.has_lost_holds,
+        )
         return {
             "portal_home": sum(bool(thing) for thing in things),
             "portal_deliveries": min(self.parked, MAXIMUM),
@@ -127,7 +149,8 @@ class WaitingItems:
     def needs(self) -> list[MerchantTask]:
         """Return what needs the merchant's attention, the worst first."""
         deliveries = _delivery_task(self.parked, self.failing)
-        found = [_refund_task(self.refunds), deliveries, _dispute_task(self.disputes), _hold_task(self.holds)]
+        refunds = [_refund_task(self.refunds), _returned_refund_task(self.returned)]
+        found = [*refunds, deliveries, _dispute_task(self.disputes), _hold_task(self.holds)]
         return [need for need in found if need is not None]
 
 
@@ -146,6 +169,19 @@ def _refund_task(failed: Sequence[Refund]) -> MerchantTask | None:
     title = f"{_number_words(len(failed))} refunds failed"
     text = "The bank refused. The customers have not been paid back. Each refund shows the reason."
     return MerchantTask("alert", "stop", title, text, "/portal/checkouts?state=refund_failed", "See them")
+
+
+def _returned_refund_task(returned: Sequence[Refund]) -> MerchantTask | None:
+    if not returned:
+        return None
+    first = returned[0].checkout
+    title = f"The bank returned money of the refund of {first.merchant_order_id}"
+    text = "The customer does not have this money. Our support pays it. Don’t refund the order yourself."
+    if len(returned) == 1:
+        return MerchantTask("alert", "held", title, text, f"/portal/checkouts/{first.pk}", "See it")
+    title = f"The bank returned money of {_number_words(len(returned))} refunds"
+    text = "The customers do not have this money. Our support pays it. Don’t refund the orders yourself."
+    return MerchantTask("alert", "held", title, text, "/portal/refunds?state=failed", "See them")
 
 
 def _delivery_task(waiting: int, endpoint: Endpoint | None) -> MerchantTask | None:

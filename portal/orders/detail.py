@@ -9,7 +9,7 @@ from checkout.models import Checkout, Refund
 from checkout.states import ShareStatus, Status
 from hosted_page import summary
 from payments import money
-from payments.models import Dispute, Operation
+from payments.models import Dispute, Operation, Posting
 from portal import badges
 from portal.orders import disputed, endpoint_advice, outside_actions, reasons
 from portal.orders.order import Order
@@ -39,7 +39,7 @@ def order_context(order: Order) -> dict[str, Any]:
         "split": _split_sums(order),
         "refunds": [_refund_fields(checkout, refund) for refund in found],
         "failed_refund": _failed_refund(checkout, found),
-        "came_back": money.display(came_back, checkout.currency) if came_back else "",
+        **_return_context(order, came_back),
         "notes": order.notes,
         **_bank_context(order),
         **_hold_and_advice(order),
@@ -86,6 +86,17 @@ def _returned_amount(order: Order) -> int:
     if order.checkout.status == Status.REFUNDED:
         return sum(max(0, card.borne) for card in order.accounts.cards.values())
     return sum(part.outstanding for part in order.accounts.parts.values())
+
+
+def _return_context(order: Order, came_back: int) -> dict[str, Any]:
+    """Return the returned amount, the badge for it, and whether the merchant's balance has the amount for now."""
+    with_merchant = -sum(line.amount for line in order.postings if line.account == Posting.Account.MERCHANT)
+    is_refunded = order.checkout.status == Status.REFUNDED
+    return {
+        "came_back": money.display(came_back, order.checkout.currency) if came_back else "",
+        "returned_badge": badges.REFUND_RETURNED if came_back and is_refunded else None,
+        "is_return_in_balance": is_refunded and with_merchant >= came_back > 0,
+    }
 
 
 def _allowed_actions(order: Order) -> dict[str, bool]:

@@ -68,12 +68,12 @@ def _list_context(
 
 
 def _extra_badges(found: Sequence[Checkout]) -> dict[UUID, Badge]:
-    """Return the additional badge of each order that has one: for a failed refund, or for a dispute."""
+    """Return the additional badge of each order that has one: for a refund or a dispute."""
     failed = merchant_tasks.failed_refunds(checkout__in=found).values_list("checkout", flat=True)
     disputes = Dispute.objects.filter(checkout_uuid__in=[row.pk for row in found]).order_by("created_at")
-    return dict.fromkeys(failed, badges.REFUND_FAILED) | {
-        row.checkout_uuid: ORDER_BADGES[Dispute.Status(row.status)] for row in disputes
-    }
+    returned = merchant_tasks.returned_refunds(checkout__in=found).values_list("checkout", flat=True)
+    refunds = dict.fromkeys(failed, badges.REFUND_FAILED) | dict.fromkeys(returned, badges.REFUND_RETURNED)
+    return refunds | {row.checkout_uuid: ORDER_BADGES[Dispute.Status(row.status)] for row in disputes}
 
 
 @requires("export")

@@ -88,6 +88,7 @@ def _list_context(found: Sequence[Refund]) -> dict[str, Any]:
                 "badge": badges.REFUND[row.status],
                 "why": reasons.reason_text(row.failure_reason),
                 "is_unpaid": row.status == Refund.Status.FAILED and row.checkout.status == Status.CAPTURED,
+                "is_returned": row.settled_at is not None and row.status == Refund.Status.FAILED,
                 "may_pass": reasons.can_succeed_again(row.failure_reason),
             }
             for row in found

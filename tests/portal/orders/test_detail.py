@@ -3,7 +3,7 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
-from checkout import cancellations, captures
+from checkout import cancellations, captures, refunds
 from checkout.models import Checkout
 from config.lib import clock
 from payments.models import Merchant
@@ -11,6 +11,7 @@ from portal.models import Role
 from tests import factories, mates
 from tests.factories import CAUSE
 from tests.outages import leave_in_doubt
+from tests.outside import RETURNS, come_back
 from tests.portal import stage
 from webhooks.models import Delivery
 
@@ -22,6 +23,29 @@ client = stage.client_of(Role.SUPPORT)
 
 def page_of(checkout: Checkout) -> str:
     return f"/portal/checkouts/{checkout.pk}"
+
+
+@pytest.mark.rule("refund.returned")
+@pytest.mark.usefixtures("posted")
+def test_a_returned_refund_is_shown_the_same_everywhere(
+    client: Client, unpaid: Checkout, pay: Callable[..., Checkout]
+) -> None:
+    captures.capture(unpaid.merchant, pay(unpaid, RETURNS).pk, cause=CAUSE)
+    refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
+    mates.pump(unpaid.pk, rounds=3)
+    for page in ("/portal", "/portal/checkouts", "/portal/refunds", page_of(unpaid)):
+        assert "returned" not in client.get(page).content.decode(), page
+    come_back()
+    order_page = " ".join(client.get(page_of(unpaid)).content.decode().split())
+    assert (
+        "The customer does not have the money. It is in your balance until the customer gets it."
+        in order_page
+    )
+    assert "Refund returned</span>" in order_page
+    assert "Refund returned</span>" in client.get("/portal/checkouts").content.decode()
+    for page in ("/portal", "/portal/refunds"):
+        words = client.get(page).content.decode()
+        assert "The customer does not have this money. Our support pays it." in words, page
 
 
 class TestHeldPage:
