@@ -9,7 +9,7 @@ from checkout.models import Checkout, Refund
 from checkout.states import ShareStatus, Status
 from hosted_page import summary
 from payments import money
-from payments.models import Dispute, Operation, Posting
+from payments.models import Dispute, Operation, Payment, Posting
 from portal import badges
 from portal.orders import disputed, endpoint_advice, outside_actions, reasons
 from portal.orders.order import Order
@@ -149,13 +149,16 @@ def _split_sums(order: Order) -> dict[str, Any] | None:
     checkout, shares = order.checkout, order.shares
     paid = [share for share in shares if share.paid_at is not None]
     back = sum(share.amount for share in shares if share.status == ShareStatus.REIMBURSED)
-    back += sum(order.reimbursed_before_refund.values())
+    back += sum(order.reimbursed_amounts.values())
     asked = sum(share.amount for share in shares)
+    cards = order.accounts.cards.values() if order.accounts else ()
+    disputed_amount = sum(card.disputed for card in cards if card.payment.kind == Payment.Kind.SHARE)
     return {
         "count": len(shares),
         "paid": len(paid),
         "asked_amount": money.display(asked, checkout.currency),
         "back_amount": money.display(back, checkout.currency),
+        "disputed_amount": money.display(disputed_amount, checkout.currency) if disputed_amount else "",
     }
 
 

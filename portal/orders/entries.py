@@ -247,7 +247,7 @@ def split_entries(order: Order) -> Iterator[Entry]:
     )
     for share in shares:
         if share.paid_at:
-            has_reached = share.pk in order.reimbursed_before_refund
+            has_reached = share.pk in order.reimbursed_amounts
             yield _share_paid_entry(share, share.paid_at, checkout.currency, has_reached=has_reached)
 
 

@@ -86,8 +86,16 @@ class Order:
         return list(PaymentRequest.objects.filter(checkout=self.checkout)) if self.checkout.has_mates else []
 
     @cached_property
-    def reimbursed_before_refund(self) -> dict[UUID, int]:
-        """The amount that the lead's card had got for each share that was refunded later, by the share's id."""
+    def reimbursed_amounts(self) -> dict[UUID, int]:
+        """The amount that the lead's card got for each share whose status does not show it, by the share's id.
+
+        Such a share was refunded later, or is disputed.
+        """
+        paid = [share for share in self.shares if share.status == ShareStatus.PAID] if self.accounts else []
+        given = {share.pk: self.accounts.reimbursement(share)[1].given for share in paid if self.accounts}
+        return self._reimbursed_before_refund() | {share: amount for share, amount in given.items() if amount}
+
+    def _reimbursed_before_refund(self) -> dict[UUID, int]:
         refunded = [share.pk for share in self.shares if share.status == ShareStatus.REFUNDED]
         if not refunded:
             return {}

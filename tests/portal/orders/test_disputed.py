@@ -107,6 +107,7 @@ def test_the_page_of_a_mates_dispute_names_the_mate_and_their_card(
     shares[0].refresh_from_db()
     found = dispute(shares[0].payment)
     Dispute.objects.update(reason="fraudulent")
+    PaymentRequest.objects.filter(pk=shares[0].pk).update(status="paid")  # as if it was disputed before
     client = stage.browser(stage.person(order.merchant, Role.OWNER))
     words = re.sub(r"\s+", " ", client.get(f"/portal/checkouts/{order.pk}").content.decode())
     title = f"A mate disputes {money.display(shares[0].amount, 'GBP')}"
@@ -115,6 +116,10 @@ def test_the_page_of_a_mates_dispute_names_the_mate_and_their_card(
     copied = re.sub(r"<[^>]+>", "", words[words.index("<pre") : words.index("</pre>")])
     assert title in copied and "4444" in copied and found.reference in copied and "fraudulent" not in copied
     assert "A mate’s Mastercard ending 4444" in words, "in the facts of the dispute"
+    amount = money.display(shares[0].amount, "GBP")
+    assert f"<dt>Taken back by a mate’s bank</dt><dd>{amount}</dd>" in words
+    assert f'<dt>To the lead</dt><dd class="whole">{amount} of ' in words, "the lead’s card has got it"
+    assert "It went back to the lead’s card." in words
     assert "customer disputes" not in words and "customer’s reason" not in words
     assert "If the mate is right, accept it" in words
     decide(found, is_won=False)
