@@ -61,9 +61,10 @@ UNDER_WAY = {
     State.PENDING: "Accepted by the bank, not settled yet.",
     State.UNKNOWN: "The bank has not answered clearly. We ask until it does.",
 }
-NOT_SENT = {
-    "withdrawn": "It was planned, and is not sent any more.",
-    "new_key": "It never arrived, and was sent again.",
+# For each reason why the bank did not carry out an operation: the end of the title, and the text.
+NOT_CARRIED_OUT = {
+    "withdrawn": ("not sent", "It was planned, and is not sent any more."),
+    "new_key": ("did not arrive", "The bank did not get this request, so we sent a new one."),
 }
 
 
@@ -166,7 +167,7 @@ def _operation_entry(
         f"Taken from {_whose_card(operation.payment)}." if operation.kind == Operation.Kind.CAPTURE else ""
     )
     text = _operation_text(operation, posted, has_come_back=has_come_back)
-    is_stopped = has_failed and operation.reason not in NOT_SENT
+    is_stopped = has_failed and operation.reason not in NOT_CARRIED_OUT
     return Entry(
         part_of="" if has_come_back else _parent_key(checkout, operation),
         as_part=f"{taken} {text}".strip(),
@@ -191,7 +192,7 @@ def _operation_title(checkout: Checkout, operation: Operation) -> str:
     if operation.state == State.DECLINED:
         return f"{going.format(**facts)}: declined"
     if operation.state == State.FAILED:
-        return f"{going.format(**facts)}: {'not sent' if operation.reason in NOT_SENT else 'failed'}"
+        return f"{going.format(**facts)}: {NOT_CARRIED_OUT.get(operation.reason, ('failed',))[0]}"
     return going.format(**facts)
 
 
@@ -201,7 +202,8 @@ def _operation_text(operation: Operation, posted: Sequence[Posting], *, has_come
     If a refund was returned, the reason is left out here, because a separate entry reports it.
     """
     reason = "" if has_come_back else operation.reason
-    text = NOT_SENT.get(reason) or reasons.reason_text(reason) or UNDER_WAY.get(State(operation.state), "")
+    _, not_carried_out = NOT_CARRIED_OUT.get(reason, ("", ""))
+    text = not_carried_out or reasons.reason_text(reason) or UNDER_WAY.get(State(operation.state), "")
     if any(line.account == Account.MERCHANT for line in posted):
         text = f"{text} {_postings_sentence(posted)}".strip()
     return text

@@ -114,11 +114,13 @@ def _allowed_actions(order: Order) -> dict[str, bool]:
 
 
 def _hold_and_advice(order: Order) -> dict[str, Any]:
-    """Return the time left to capture a held order, and advice if the merchant's server was not notified.
+    """Return the time left to capture a held order, and advice about its capture or its event.
 
-    Both are None for other orders.
+    Both are None for other orders. While a capture is open, there is no time left to show.
     """
-    return {"hold": _hold_left(order.checkout), "advice": endpoint_advice.advice_for(order)}
+    is_being_captured = order.open_kind == Operation.Kind.CAPTURE
+    hold = None if is_being_captured else _hold_left(order.checkout)
+    return {"hold": hold, "advice": endpoint_advice.advice_for(order)}
 
 
 def _hold_left(checkout: Checkout) -> dict[str, Any] | None:

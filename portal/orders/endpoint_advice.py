@@ -1,8 +1,11 @@
-"""The advice for a held order whose event the merchant's endpoint has not accepted."""
+"""The advice for a held order whose capture is not decided, or whose event the endpoint has not accepted."""
 
 from typing import NamedTuple
 
+from checkout.models import Checkout
 from checkout.states import Status
+from payments import money
+from payments.models import Operation
 from portal.orders import upcoming_entries
 from portal.orders.order import Order
 from portal.templatetags.portal import time_of
@@ -18,13 +21,15 @@ class Advice(NamedTuple):
 
 
 def advice_for(order: Order) -> Advice | None:
-    """Return advice if the merchant's endpoint has not accepted the event of a held order, else None.
+    """Return advice for a held order with an open capture or an event that was not accepted, else None.
 
-    It is also None while the event is being sent, and before its first attempt.
+    Without an open capture, it is also None while the event is being sent, and before its first attempt.
     """
     checkout = order.checkout
     if checkout.status != Status.AUTHORIZED or checkout.capture_before is None:
         return None
+    if order.open_kind == Operation.Kind.CAPTURE:
+        return _open_capture_advice(checkout, time_of(checkout.capture_before))
     told = [row for row in order.deliveries.values() if row.event_type == EventType.AUTHORIZED]
     by_api = f"capture the order through the API by {time_of(checkout.capture_before)}"
     if not told:
@@ -36,6 +41,16 @@ def advice_for(order: Order) -> Advice | None:
     if failing.status == Delivery.Status.DELIVERED or not failing.attempt_count or failing.lease_token:
         return None
     return _failing_advice(failing, by_api)
+
+
+def _open_capture_advice(checkout: Checkout, until: str) -> Advice:
+    amount = money.display(checkout.amount, checkout.currency)
+    return Advice(
+        "Your capture is not decided yet",
+        f"We have asked the bank for {amount}. Until it answers clearly, the outcome is unknown. We ask until it"
+        f" does. From {until} on, we do not try the capture again, but only find out whether the bank has taken the"
+        " money. If it has, the order is captured. If not, the hold ends. Fulfil the order only when it is captured.",
+    )
 
 
 def _failing_advice(delivery: Delivery, by_api: str) -> Advice:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from checkout.models import Checkout
 from checkout.states import Status
+from payments.models import Operation
 from portal.orders.entries import Entry
 from portal.orders.order import Order
 from webhooks.models import Delivery
@@ -11,14 +11,17 @@ from webhooks.models import Delivery
 
 def upcoming_entries_of(order: Order) -> list[Entry]:
     """Return the entries for what will happen automatically, latest first."""
-    found = [*_end_entry(order.checkout), *_attempt_entries(order)]
+    found = [*_end_entry(order), *_attempt_entries(order)]
     return sorted(found, key=lambda entry: entry.at, reverse=True)
 
 
-def _end_entry(checkout: Checkout) -> Iterator[Entry]:
+def _end_entry(order: Order) -> Iterator[Entry]:
     """Yield the end of the hold, or of the time to pay."""
+    checkout = order.checkout
     if checkout.status == Status.AUTHORIZED and checkout.capture_before:
-        title = "The hold ends automatically, unless your server captures first"
+        is_being_captured = order.open_kind == Operation.Kind.CAPTURE
+        condition = "your capture succeeds" if is_being_captured else "your server captures first"
+        title = f"The hold ends automatically, unless {condition}"
         yield Entry(at=checkout.capture_before, kind="upcoming", tone="still", icon="clock", title=title)
     elif checkout.status == Status.CREATED:
         title = "The order ends automatically, unless the customer pays first"

@@ -9,7 +9,7 @@ from pytest_django.fixtures import Settings
 from checkout.models import Checkout, PaymentRequest
 from checkout.remedies import settling_outside
 from payments import money
-from payments.models import Booking
+from payments.models import Booking, Operation
 from payments.providers.sandbox import client as bank_client
 from portal.orders import bank_entries
 from portal.orders.entries import Entry, Window
@@ -43,6 +43,21 @@ class TestEntries:
         assert declined.title == "Holding £90.00 on Visa ending 9995: declined"
         assert (declined.tone, declined.text) == ("stop", "Insufficient funds.")
         assert declined.facts["state"] == "declined" and declined.facts["postings"] == []
+
+    @pytest.mark.parametrize(
+        ("reason", "title", "text"),
+        [
+            ("new_key", "did not arrive", "The bank did not get this request, so we sent a new one."),
+            ("withdrawn", "not sent", "It was planned, and is not sent any more."),
+        ],
+    )
+    def test_of_a_replaced_or_withdrawn_request_say_what_happened(
+        self, held: Checkout, reason: str, title: str, text: str
+    ) -> None:
+        Operation.objects.update(state="failed", reason=reason)
+        (entry,) = told(held)
+        assert entry.title == f"Holding £90.00 on Visa ending 4242: {title}"
+        assert (entry.tone, entry.text) == ("still", text)
 
     def test_of_captured_money_show_its_postings(self, captured: Checkout) -> None:
         held, taken = told(captured)

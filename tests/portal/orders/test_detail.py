@@ -82,6 +82,14 @@ class TestHeldPage:
         assert "checkout.authorized is not sent again" in words and "Your endpoint failed 4 times." in words
         assert "Capture the order through the API by" in words
 
+    @pytest.mark.rule("doubt.capture_before", "doubt.capture_after")
+    def test_says_that_the_outcome_of_a_capture_is_unknown(self, client: Client, held: Checkout) -> None:
+        leave_in_doubt(held)
+        words = client.get(page_of(held)).content.decode()
+        assert "Your capture is not decided yet" in words and "the outcome is unknown" in words
+        assert "The hold ends automatically, unless your capture succeeds" in words
+        assert "Time to capture" not in words and "Your server gets no" not in words
+
     def test_says_that_no_server_is_notified(self, client: Client, held: Checkout) -> None:
         words = client.get(page_of(held)).content.decode()
         assert "Your server gets no checkout.authorized for this hold" in words
