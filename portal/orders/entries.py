@@ -14,6 +14,7 @@ from checkout.states import ShareStatus, Status, VoidReason
 from config.lib import clock
 from payments import money
 from payments.models import Payment
+from portal import badges
 from portal.orders.order import Order
 from portal.templatetags.portal import span, time_of
 from webhooks.delivery import describe_error
@@ -25,6 +26,7 @@ VERBS = {
     "refund": "called refund",
     "read": "read the checkout",
 }
+CALL_TONES = {badges.ACCEPTED: "still", badges.REFUSED: "stop", badges.OUTCOME_UNKNOWN: "held"}
 # The key of the entry for a failed refund. Entries of other states have the state as key, and those of shares
 # the share's id.
 REFUND_FAILED = "refund_failed"
@@ -174,11 +176,10 @@ def call_entries(calls: Iterable[ApiCall]) -> Iterator[Entry]:
     for call in calls:
         verb = verb_of(call)
         did = "created the checkout" if verb == "create" else VERBS.get(verb, f"called {verb}")
-        is_refused = call.status >= 400
         yield Entry(
             at=call.created_at,
             kind="call",
-            tone="stop" if is_refused else "still",
+            tone=CALL_TONES[badges.of_call(call)],
             icon="code",
             title=f"You {did}, {call.status}" + (f" {call.error_code}" if call.error_code else ""),
             actor=f"client:{call.client_uuid}",

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 from django import forms
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
@@ -16,13 +16,20 @@ from config.lib.database import partitions, replica
 from payments.models import Merchant
 from portal import badges, lists
 from portal.access import requires
+from portal.badges import REFUSED_FROM, UNKNOWN_CODE
 from portal.lists import Listing
 from portal.models import ApiClient, Membership
 from portal.orders import entries, search
 
 SHOWN_PERIOD = timedelta(days=7)
-REFUSED_FROM = 400  # the lowest status of a refused request
-OUTCOMES = (("", "Any"), ("accepted", "Accepted"), ("refused", "Refused"))
+OUTCOMES = (("", "Any"), ("accepted", "Accepted"), ("refused", "Refused"), ("unknown", "Outcome unknown"))
+
+_IS_UNKNOWN = Q(error_code=UNKNOWN_CODE)
+OUTCOME_CONDITIONS = {
+    "accepted": Q(status__lt=REFUSED_FROM),
+    "refused": Q(status__gte=REFUSED_FROM) & ~_IS_UNKNOWN,
+    "unknown": _IS_UNKNOWN,
+}
 
 
 class Filters(forms.Form):
@@ -54,8 +61,7 @@ def _matching_requests(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Ap
         of_orders = rows.filter(checkout_uuid__in=about).values_list("pk", flat=True)[: search.MAX_MATCHES]
         rows = rows.filter(pk__in={*of_id, *of_orders})
     if asked.get("outcome"):
-        is_refused = asked["outcome"] == "refused"
-        rows = rows.filter(status__gte=REFUSED_FROM) if is_refused else rows.filter(status__lt=REFUSED_FROM)
+        rows = rows.filter(OUTCOME_CONDITIONS[asked["outcome"]])
     return rows
 
 
@@ -74,13 +80,12 @@ def _request_lines(found: Sequence[ApiCall]) -> dict[str, Any]:
 
 
 def _request_line(call: ApiCall) -> dict[str, Any]:
-    is_refused = call.status >= REFUSED_FROM
     docs = f"{reverse('api_docs')}#error-{quote(call.error_code)}" if call.error_code else ""
     return {
         "call": call,
         "act": entries.verb_of(call).replace("-", " ").capitalize(),
         "short_path": lists.shorten_ids(call.path).replace("…", "…\N{WORD JOINER}"),
         "short_id": lists.shorten_ids(call.request_id),
-        "badge": badges.REFUSED if is_refused else badges.ACCEPTED,
+        "badge": badges.of_call(call),
         "docs_url": docs,
     }

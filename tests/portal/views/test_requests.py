@@ -120,6 +120,16 @@ class TestRequests:
         assert "/api/docs#error-validation_failed" in words and "currency" in words
         assert str(ApiClient.objects.get()) in words
 
+    def test_without_an_answer_of_the_bank_are_not_called_refused(
+        self, browser: Client, api: Api, unpaid: Checkout
+    ) -> None:
+        api.post(f"checkouts/{unpaid.pk}/cancel", X_Request_Id="mine-2")
+        ApiCall.objects.update(status=504, error_code="outcome_unknown")
+        words = log(browser, "outcome=unknown")
+        assert "Outcome unknown</span>" in words and "Refused</span>" not in words and "mine-2" in words
+        for outcome in ("accepted", "refused"):
+            assert "No requests match" in log(browser, f"outcome={outcome}")
+
     def test_that_were_accepted_lead_to_their_order(
         self, browser: Client, api: Api, unpaid: Checkout
     ) -> None:
