@@ -141,16 +141,16 @@ def _state_entry_words(order: Order, change: Change) -> tuple[str, str, str, str
     if change.to == Status.REFUNDING:
         return "Refund accepted", "move", "ring", _refund_sentence(order, change)
     if change.to == Status.REFUNDED:
-        return "Refunded", "still", "back", f"{amount} is back on {_refund_destination(order)}."
+        return "Refunded", "still", "back", f"{amount} went back to {_refund_destination(order)}."
     return "Checkout created", "still", "dashes", ""
 
 
 def _refund_sentence(order: Order, accepted: Change) -> str:
-    """Return what has happened to a refund since it was accepted."""
+    """Return the state of a refund that is on its way, or what was accepted if it has ended."""
     amount, to = money.display(order.checkout.amount, order.checkout.currency), _refund_destination(order)
     end = next((row for row in order.ends_of_refunds if row.created_at > accepted.created_at), None)
     if end is not None:
-        return f"{amount} {'did not go' if _has_refund_failed(end) else 'went'} back to {to}."
+        return f"{amount} was to go back to {to}."
     if order.has_refused_part:
         return f"{amount} goes back to {to}, but the bank has refused a part."
     return f"{amount} is on its way to {to}."

@@ -120,8 +120,9 @@ def _amounts_by_card(checkout: Checkout) -> list[dict[str, str]]:
     accounts = cards.read_accounts(checkout, is_locked=False)
     found = sorted(accounts.cards.values(), key=lambda card: card is not accounts.lead)
     owed = [(card, card.owed(0)) for card in found]
+    lead = "to the lead’s" if checkout.has_mates else "to"
     return [
-        _amount_of_card(amount, card.payment, "to the lead’s" if card is accounts.lead else "to one mate’s")
+        _amount_of_card(amount, card.payment, lead if card is accounts.lead else "to one mate’s")
         for card, amount in owed
         if amount > 0
     ]

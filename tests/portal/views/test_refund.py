@@ -108,6 +108,9 @@ class TestRefund:
         assert "The bank refused the refund of £90.00<" in words and "The refund was requested at " in words
         assert says in words and helps in words
         assert "Refund failed</span>" in words
+        asked = " ".join(client.get(address(captured)).content.decode().split())
+        again = 'We ask it again to pay back <strong class="amount">£90.00</strong> to Visa ending 4242.'
+        assert " ".join(f"The bank refused this refund before. {says} {again}".split()) in asked
         assert words.count(f'{address(captured)}"') == 1, "one button, where it helps in the notice"
         assert ("button-pen" in words) == ("Try again" in helps)
         assert ("Try again" in client.get("/portal").content.decode()) == ("Try again" in helps)
