@@ -6,13 +6,10 @@ from typing import NamedTuple
 from django.utils import timezone
 from django.utils.formats import date_format
 
-from checkout.models import ApiCall, Checkout, Refund
+from checkout.models import Checkout, Refund
 from checkout.states import Status, VoidReason
 from payments.models import Dispute
 from webhooks.models import PERSONAL, Attempt, Delivery
-
-REFUSED_FROM = 400  # the lowest status of a refused API call
-UNKNOWN_CODE = "outcome_unknown"  # the error of a call that ended before the bank answered
 
 
 class Badge(NamedTuple):
@@ -51,7 +48,6 @@ DISPUTE: dict[str, Badge] = {
 }
 ACCEPTED = Badge("done", "check", "Accepted")
 REFUSED = Badge("stop", "cross", "Refused")
-OUTCOME_UNKNOWN = Badge("held", "alert", "Outcome unknown")
 WAITING = Badge("still", "clock", "Waiting")
 DELIVERED = Badge("done", "check", "Delivered")
 FAILED = Badge("stop", "alert", "Failed")
@@ -67,13 +63,6 @@ ENDED: dict[str, Badge] = {
 def of_checkout(checkout: Checkout) -> Badge:
     """Return a checkout's badge. If the checkout is voided, the badge's note says why."""
     return CHECKOUT[checkout.status]._replace(note=VOIDED_BECAUSE.get(checkout.void_reason or "", ""))
-
-
-def of_call(call: ApiCall) -> Badge:
-    """Return the badge of an API call: accepted, refused, or answered while the bank's outcome was unknown."""
-    if call.error_code == UNKNOWN_CODE:
-        return OUTCOME_UNKNOWN
-    return REFUSED if call.status >= REFUSED_FROM else ACCEPTED
 
 
 def of_delivery(delivery: Delivery) -> Badge:

@@ -15,6 +15,7 @@ from config.lib import clock
 from payments import money
 from payments.models import Payment
 from portal import badges
+from portal.badges import Badge
 from portal.orders.order import Order
 from portal.templatetags.portal import span, time_of
 from webhooks.delivery import describe_error
@@ -26,7 +27,10 @@ VERBS = {
     "refund": "called refund",
     "read": "read the checkout",
 }
-CALL_TONES = {badges.ACCEPTED: "still", badges.REFUSED: "stop", badges.OUTCOME_UNKNOWN: "held"}
+REFUSED_FROM = 400  # the lowest status of a refused API call
+UNKNOWN_CODE = "outcome_unknown"  # the error of a call that ended before the bank answered
+OUTCOME_UNKNOWN = Badge("held", "alert", "Outcome unknown")
+CALL_TONES = {badges.ACCEPTED: "still", badges.REFUSED: "stop", OUTCOME_UNKNOWN: "held"}
 # The key of the entry for a failed refund. Entries of other states have the state as key, and those of shares
 # the share's id.
 REFUND_FAILED = "refund_failed"
@@ -171,6 +175,13 @@ def verb_of(call: ApiCall) -> str:
     return "create" if last == "checkouts" else last
 
 
+def badge_of_call(call: ApiCall) -> Badge:
+    """Return the badge of an API call: accepted, refused, or answered while the bank's outcome was unknown."""
+    if call.error_code == UNKNOWN_CODE:
+        return OUTCOME_UNKNOWN
+    return badges.REFUSED if call.status >= REFUSED_FROM else badges.ACCEPTED
+
+
 def call_entries(calls: Iterable[ApiCall]) -> Iterator[Entry]:
     """Yield entries for the merchant's API calls, including refused ones."""
     for call in calls:
@@ -179,7 +190,7 @@ def call_entries(calls: Iterable[ApiCall]) -> Iterator[Entry]:
         yield Entry(
             at=call.created_at,
             kind="call",
-            tone=CALL_TONES[badges.of_call(call)],
+            tone=CALL_TONES[badge_of_call(call)],
             icon="code",
             title=f"You {did}, {call.status}" + (f" {call.error_code}" if call.error_code else ""),
             actor=f"client:{call.client_uuid}",

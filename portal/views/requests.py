@@ -14,12 +14,12 @@ from checkout.models import ApiCall, Checkout
 from config.lib import clock
 from config.lib.database import partitions, replica
 from payments.models import Merchant
-from portal import badges, lists
+from portal import lists
 from portal.access import requires
-from portal.badges import REFUSED_FROM, UNKNOWN_CODE
 from portal.lists import Listing
 from portal.models import ApiClient, Membership
 from portal.orders import entries, search
+from portal.orders.entries import REFUSED_FROM, UNKNOWN_CODE
 
 SHOWN_PERIOD = timedelta(days=7)
 OUTCOMES = (("", "Any"), ("accepted", "Accepted"), ("refused", "Refused"), ("unknown", "Outcome unknown"))
@@ -86,6 +86,6 @@ def _request_line(call: ApiCall) -> dict[str, Any]:
         "act": entries.verb_of(call).replace("-", " ").capitalize(),
         "short_path": lists.shorten_ids(call.path).replace("…", "…\N{WORD JOINER}"),
         "short_id": lists.shorten_ids(call.request_id),
-        "badge": badges.of_call(call),
+        "badge": entries.badge_of_call(call),
         "docs_url": docs,
     }
