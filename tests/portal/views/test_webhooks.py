@@ -40,6 +40,12 @@ class TestEndpoint:
         client.post("/portal/webhooks/endpoint", SAVED | {"event_types": ["checkout.voided"]})
         assert Subscription.objects.get().event_types == ["checkout.voided"]
 
+    def test_address_breaks_only_before_a_part_of_its_path(self, client: Client, acme: Merchant) -> None:
+        client.post("/portal/webhooks/endpoint", SAVED)
+        viewer = stage.browser(stage.person(acme, Role.VIEWER))
+        address = stage.URL.replace("/hooks", "/<wbr>hooks")
+        assert f"<code>{address}</code>" in viewer.get("/portal/webhooks").content.decode()
+
     @pytest.mark.parametrize(
         ("changes", "words"),
         [
