@@ -28,7 +28,7 @@ from checkout.models import Checkout, PaymentRequest
 from checkout.states import PAID, SHARE_OUTSTANDING, SHARE_PAID, Status
 from config.lib import clock
 from hosted_page.models import OptIn
-from payments import disputes
+from payments import disputes, safe_answers
 from payments.models import Dispute, Merchant
 from portal import badges
 from portal.badges import Badge
@@ -107,16 +107,20 @@ def read_figures(merchant: Merchant, currency: str, begin: datetime, end: dateti
         asked_amount=sums["asked_amount"] or 0,
         paid_amount=sums["paid_amount"] or 0,
         opted_in=opted_in.values("share_uuid").distinct().count(),
-        equal=_count_equal(orders),
+        equal=_count_equal(orders, safe_answers.amount_rule(currency).step),
     )
 
 
-def _count_equal(orders: QuerySet[Checkout]) -> int:
-    """Return how many of the orders have shares of one amount."""
+def _count_equal(orders: QuerySet[Checkout], step: int) -> int:
+    """Return how many of the orders were split equally: each mate has the same share, and the lead the rest.
+
+    The lead's part can be larger by the remainder of the division, which is less than `step` for each person.
+    """
     current = Q(payment_requests__replaced_at=None)
     low = Min("payment_requests__amount", filter=current)
     high = Max("payment_requests__amount", filter=current)
-    return orders.annotate(low=low, high=high).filter(low=F("high")).count()
+    parts = orders.annotate(low=low, high=high, whole=F("people") * F("high")).filter(low=F("high"))
+    return parts.filter(amount__gte=F("whole"), amount__lt=F("whole") + F("people") * step).count()
 
 
 def picture_of_shares(merchant: Merchant, picture: Picture) -> Picture:

@@ -116,7 +116,19 @@ def test_of_a_disputed_order_does_not_say_that_it_collects(owner: Client, order:
     assert "Disputed" in page and "Collecting" not in page
 
 
+@pytest.mark.parametrize(
+    ("amount", "is_equal"), [(15000, True), (15002, True), (15003, False), (14999, False)]
+)
+def test_an_order_is_split_equally_if_the_lead_bears_as_much_as_each_mate(
+    owner: Client, order: Checkout, amount: int, *, is_equal: bool
+) -> None:
+    order.payment_requests.update(amount=5000)
+    Checkout.objects.filter(pk=order.pk).update(amount=amount)
+    assert f"Equally {int(is_equal)} " in text(owner.get("/portal/groups"))
+
+
 def test_belongs_to_its_merchant(order: Checkout) -> None:
     stranger = stage.browser(stage.person(MerchantFactory.create(), Role.OWNER))
     page = text(stranger.get("/portal/groups"))
-    assert "No split orders in this period" in page and order.merchant_order_id not in page
+    assert "No split orders in this period" in page and "Orders that customers split appear here." in page
+    assert order.merchant_order_id not in page
