@@ -141,7 +141,7 @@ class BalanceEntryAdmin(MoneyAdmin):
 class MovementAdmin(MoneyAdmin):
     """Movements of money at the provider."""
 
-    list_display = ("id", "kind", "amount", "payment", "bearer", "occurred_at", "checkout_uuid")
+    list_display = ("kind", "amount", "bearer", "occurred_at", "payment", "checkout_uuid")
     list_filter = ("kind",)
     list_select_related = ("payment__merchant",)
     search_fields = ("id", "payment", "operation", "dispute", "checkout_uuid", "reference")
@@ -164,9 +164,12 @@ class BookingAdmin(MoneyAdmin):
 
 @admin.register(Dispute)
 class DisputeAdmin(MoneyAdmin):
-    list_display = ("id", "payment", "amount", "reason", "status", "opened_at", "respond_by", "checkout_uuid")
+    list_display = ("amount", "status", "reason", "opened_at", "respond_by", "payment", "checkout_uuid")
     list_filter = ("status",)
+    list_select_related = ("payment__merchant",)
     search_fields = ("id", "reference", "checkout_uuid")
+    searched_by = "Id"
+    search_help_text = "The whole id of the dispute, of its order, or the provider’s."
     currency = "payment.currency"
     references = {"checkout_uuid": "checkout.checkout"}
     panels = (("payments.movement", "dispute"),)

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.template import RequestContext
 
 from config.lib.web import units
-from portal.backoffice import frame, lists, order, overview_figures, subjects
+from portal.backoffice import frame, lists, order, overview_figures, records, subjects
 
 register = template.Library()
 register.filter("utc", order.format_utc)
@@ -24,6 +24,8 @@ ROWS: dict[str, Callable[[Sequence[Any], HttpRequest], Sequence[Any]]] = {
     "checkout.checkout": lists.orders,
     "payments.discrepancy": lists.discrepancies,
     "payments.merchant": lists.merchants,
+    **dict.fromkeys(records.DESCRIPTIONS, records.rows_of),
+    "checkout.refund": records.refunds,
 }
 
 
@@ -45,6 +47,12 @@ def operators_about(rows: Sequence[Any]) -> dict[str, Any]:
 def operators_rows(context: RequestContext, listed: Any) -> Sequence[Any]:
     """Return the rows of the current page of a list, as this operator may see them."""
     return ROWS[listed.opts.label_lower](list(listed.result_list), context.request)
+
+
+@register.simple_tag(takes_context=True)
+def operators_heading(context: RequestContext, row: Any) -> str:
+    """Return the heading of a row's own page in words, or "" if Django's heading fits."""
+    return records.heading_of(row, context.request) if row else ""
 
 
 @register.simple_tag(takes_context=True)

@@ -1,0 +1,160 @@
+"""The rows of the operators' lists of disputes, payments, operations, refunds, events, deliveries and audit entries.
+
+Each row begins with words: what it is, its order and its amount. The ids are on the row's own page.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Model
+from django.http import HttpRequest
+
+from checkout.remedies import outstanding_refund
+from payments import money
+from payments.models import Discrepancy, Operation
+from portal import audit, audit_words
+from portal.backoffice import badges, cases, order, subjects
+from portal.badges import DISPUTE, ENDED, REFUND, Badge, of_delivery
+from portal.orders import disputed
+from webhooks.models import Delivery
+
+
+@dataclass(frozen=True)
+class RecordRow:
+    """A row of a list. `order_uuid` is the order that it belongs to, and `note` a second line of the title."""
+
+    record: Any
+    title: str
+    at: datetime
+    merchant: Any
+    order_uuid: UUID | None = None
+    order_id: str = ""
+    amount: str = ""
+    badge: Badge | None = None
+    note: str = ""
+
+    @property
+    def heading(self) -> str:
+        """Return the heading of the row's own page, such as "Dispute of £22.50, A-20417"."""
+        what = f"{self.title} of {self.amount}" if self.amount else self.title
+        return f"{what}, {self.order_id}" if self.order_id else what
+
+
+def rows_of(found: Sequence[Any], request: HttpRequest) -> list[RecordRow]:
+    """Return the rows for one page of a list. One statement reads the order ids of all rows."""
+    rows = [DESCRIPTIONS[row._meta.label_lower](row) for row in found]
+    ids = subjects.order_ids([row.order_uuid for row in rows if row.order_uuid])
+    return [replace(row, order_id=ids.get(row.order_uuid, "") if row.order_uuid else "") for row in rows]
+
+
+def refunds(found: Sequence[Any], request: HttpRequest) -> list[RecordRow]:
+    """Return the rows for one page of refunds. A settled refund of which a part came back is "Returned"."""
+    parts = Operation.objects.filter(refund_uuid__in=[row.pk for row in found])
+    returned = {
+        part.refund_uuid
+        for part in outstanding_refund.with_returns(parts)
+        if outstanding_refund.was_returned(part)
+    }
+    return [
+        replace(row, badge=badges.RETURNED) if row.record.pk in returned else row
+        for row in rows_of(found, request)
+    ]
+
+
+def heading_of(row: Model, request: HttpRequest) -> str:
+    """Return the heading of a row's own page in words, or "" for a model whose pages Django's heading fits."""
+    if isinstance(row, Discrepancy):
+        named = cases.with_order_and_deadline(Discrepancy.objects.filter(pk=row.pk)).get()
+        case = cases.build_case(named, named.created_at, None)
+        return f"{case.headline}, {case.order_id}" if case.order_id else case.headline
+    return rows_of([row], request)[0].heading if row._meta.label_lower in DESCRIPTIONS else ""
+
+
+def _describe_dispute(row: Any) -> RecordRow:
+    until = row.respond_by if row.status == row.Status.OPEN else None
+    return RecordRow(
+        row,
+        "Dispute",
+        row.opened_at,
+        row.payment.merchant,
+        row.checkout_uuid,
+        amount=money.display(row.amount, row.payment.currency),
+        badge=DISPUTE[row.status]._replace(note=f"answer by {order.format_utc(until)}" if until else ""),
+        note=disputed.reason_in_words(row),
+    )
+
+
+def _describe_payment(row: Any) -> RecordRow:
+    return RecordRow(
+        row,
+        "Payment",
+        row.created_at,
+        row.merchant,
+        row.checkout_uuid,
+        amount=money.display(row.amount, row.currency),
+        badge=badges.PAYMENT[row.status],
+        note=f"{row.card_brand} {row.card_last4}".strip(),
+    )
+
+
+def _describe_operation(row: Any) -> RecordRow:
+    return RecordRow(
+        row,
+        str(row.get_kind_display()).capitalize(),
+        row.created_at,
+        row.payment.merchant,
+        row.payment.checkout_uuid,
+        amount=money.display(row.amount, row.payment.currency),
+        badge=badges.of_operation(row),
+        note=f"{row.attempts} {'try' if row.attempts == 1 else 'tries'}",
+    )
+
+
+def _describe_refund(row: Any) -> RecordRow:
+    return RecordRow(
+        row,
+        "Refund",
+        row.created_at,
+        row.merchant,
+        row.checkout_id,
+        amount=money.display(row.amount, row.checkout.currency),
+        badge=REFUND[row.status],
+        note=f"Reference {row.merchant_refund_ref}",
+    )
+
+
+def _describe_event(row: Any) -> RecordRow:
+    badge = ENDED[Delivery.Status.SUPERSEDED] if row.superseded_at else None
+    return RecordRow(row, row.type, row.created_at, row.merchant, row.checkout_uuid, badge=badge)
+
+
+def _describe_delivery(row: Any) -> RecordRow:
+    return RecordRow(
+        row,
+        row.event_type,
+        row.event.created_at,
+        row.merchant,
+        row.event.checkout_uuid,
+        badge=of_delivery(row),
+        note=f"{row.attempt_count} {'attempt' if row.attempt_count == 1 else 'attempts'}",
+    )
+
+
+def _describe_audit_entry(row: Any) -> RecordRow:
+    who = f"Key “{row.client}”" if row.client else str(row.user or "")
+    note = " · ".join(filter(None, (who, audit_words.facts_in_words(row))))
+    return RecordRow(row, audit.ACTIONS.get(row.action, row.action), row.created_at, row.merchant, note=note)
+
+
+DESCRIPTIONS: dict[str, Callable[[Any], RecordRow]] = {
+    "payments.dispute": _describe_dispute,
+    "payments.payment": _describe_payment,
+    "payments.operation": _describe_operation,
+    "checkout.refund": _describe_refund,
+    "webhooks.event": _describe_event,
+    "webhooks.delivery": _describe_delivery,
+    "portal.auditentry": _describe_audit_entry,
+}

@@ -1,0 +1,119 @@
+"""The operators' lists whose rows begin with words, and the headings of the rows' own pages."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from checkout import captures, refunds
+from checkout.models import Checkout
+from payments.models import Dispute, Merchant
+from portal.models import AuditEntry
+from tests import factories, outside
+from tests.factories import CAUSE
+from tests.portal import people
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.page")]
+
+
+def cells(client: Client, model: str) -> list[str]:
+    """Return the texts of the cells in the first row of a list."""
+    page = client.get(f"/admin/{model}/").content.decode()
+    row = page[page.index("<tbody>") : page.index("</tbody>")].partition("</tr>")[0]
+    found = re.split(r"<t[hd][^>]*>", row)[1:]
+    return [" ".join(re.sub(r"<[^>]+>", " ", cell).split()) for cell in found]
+
+
+def heading(client: Client, model: str, key: object) -> str:
+    page = client.get(f"/admin/{model}/{key}/change/").content.decode()
+    found = re.search(r"<h1>(.*?)</h1>", page, re.DOTALL)
+    assert found
+    return " ".join(re.sub(r"<[^>]+>", "", found[1]).split())
+
+
+class TestDisputes:
+    @pytest.fixture
+    def row(self, captured: Checkout, posted: list[int]) -> Dispute:
+        return outside.dispute(captured.payment, 2250)
+
+    def test_begin_with_the_order_the_amount_and_the_state(
+        self, operator: Client, captured: Checkout, row: Dispute
+    ) -> None:
+        told = cells(operator, "payments/dispute")
+        assert told[0].startswith(f"Dispute, {captured.merchant_order_id} ")
+        assert told[1] == "£22.50" and told[2].startswith("Open") and told[-1] == "Acme Tickets"
+        assert not any(str(row.pk) in cell for cell in told)
+
+    def test_show_a_deadline_only_while_they_are_open(self, operator: Client, row: Dispute) -> None:
+        assert row.respond_by and "answer by" in cells(operator, "payments/dispute")[2]
+        outside.decide(row, is_won=False)
+        assert cells(operator, "payments/dispute")[2] == "Lost"
+
+    def test_have_a_heading_with_the_amount_and_the_order(
+        self, operator: Client, captured: Checkout, row: Dispute
+    ) -> None:
+        told = heading(operator, "payments/dispute", row.pk)
+        assert told == f"Dispute of £22.50, {captured.merchant_order_id}"
+
+
+class TestOtherRecords:
+    """Payments, operations, refunds, events, deliveries and audit entries."""
+
+    @pytest.mark.parametrize("model", ["payments/payment", "payments/operation"])
+    def test_begin_with_the_order_and_the_amount(
+        self, operator: Client, captured: Checkout, model: str
+    ) -> None:
+        what, state = ("Capture", "Done") if model == "payments/operation" else ("Payment", "Captured")
+        told = [cell for cell in cells(operator, model) if cell]  # without the box to tick
+        assert told[0].startswith(f"{what}, {captured.merchant_order_id} ")
+        assert (told[1], told[2], told[-1]) == ("£90.00", state, "Acme Tickets")
+
+    def test_refunds_whose_money_came_back_are_returned(
+        self, operator: Client, unpaid: Checkout, pay: Callable[..., Checkout], posted: list[int]
+    ) -> None:
+        order = captures.capture(unpaid.merchant, pay(unpaid, outside.RETURNS).pk, cause=CAUSE)
+        refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
+        outside.settle(order)
+        told = cells(operator, "checkout/refund")
+        assert told[0].startswith(f"Refund, {order.merchant_order_id} Reference r-1")
+        assert (told[1], told[2]) == ("£90.00", "Settled")
+        outside.come_back()
+        assert cells(operator, "checkout/refund")[2] == "Returned"
+
+    def test_events_and_deliveries_name_their_order_and_state(
+        self, operator: Client, acme: Merchant, at: Callable[[str], Checkout]
+    ) -> None:
+        factories.subscribe(acme, url="http://127.0.0.1:9/hooks", event_types=["*"])
+        held = at("authorized")
+        assert cells(operator, "webhooks/event")[0].startswith(
+            f"checkout.authorized, {held.merchant_order_id} "
+        )
+        told = cells(operator, "webhooks/delivery")
+        assert told[1].startswith(f"checkout.authorized, {held.merchant_order_id} 0 attempts")
+        assert told[2] == "Waiting" and told[-1] == "Acme Tickets"
+
+    def test_audit_entries_say_what_was_done_and_by_whom(self, operator: Client, acme: Merchant) -> None:
+        lea = people.join(acme)
+        entry = AuditEntry.objects.create(merchant=acme, user=lea, action="deliveries_resent")
+        told = cells(operator, "portal/auditentry")
+        assert told[0].startswith(f"Sent deliveries again {lea.email}")
+        assert heading(operator, "portal/auditentry", entry.pk) == "Sent deliveries again"
+
+    @pytest.mark.parametrize("model", ["payments/operation", "checkout/refund", "webhooks/delivery"])
+    def test_cost_the_same_for_many(
+        self, operator: Client, acme: Merchant, pay: Callable[..., Checkout], model: str
+    ) -> None:
+        factories.subscribe(acme, url="http://127.0.0.1:9/hooks", event_types=["*"])
+
+        def statements(number: int) -> int:
+            order = captures.capture(acme, pay(factories.checkout(acme)).pk, cause=CAUSE)
+            refunds.accept(acme, order.pk, ref=f"r-{number}", cause=CAUSE)
+            with CaptureQueriesContext(connection) as done:
+                assert operator.get(f"/admin/{model}/").status_code == 200
+            return len(done)
+
+        statements(0)
+        assert statements(1) == statements(2)
