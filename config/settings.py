@@ -395,6 +395,7 @@ SANDBOX_PORTAL_URL = env.optional("SANDBOX_PORTAL_URL")
 OAUTH2_PROVIDER_APPLICATION_MODEL = "portal.ApiClient"
 KEYS_RECORDED_BY = "portal.audit.record_key_action"  # this function records what an API key has changed
 OPERATORS_RECORDED_BY = "portal.operator_changes"  # the module for operators' changes to a merchant
+DISCREPANCIES_DESCRIBED_BY = "portal.backoffice.cases"  # the module that names the order of a discrepancy
 # This function decides whether personal data may be sent to an endpoint that an API key has set.
 KEYS_APPROVED_BY = "portal.keys.may_approve_endpoint"
 SCOPES = {

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from importlib import import_module
+from typing import Any
 
 import structlog
 from celery import shared_task
@@ -78,25 +80,32 @@ def _send_mail(rows: Sequence[Discrepancy]) -> bool:
 
 
 def _write_mail(rows: Sequence[Discrepancy]) -> str:
-    parts = [_describe_discrepancy(row) for row in rows[:LISTED]]
+    shown = rows[:LISTED]
+    orders = _describer().orders_and_amounts([row.pk for row in shown])
+    parts = [_describe_discrepancy(row, *orders[row.pk]) for row in shown]
     if len(rows) > LISTED:
         address = settings.PORTAL_URL + reverse("admin:payments_discrepancy_changelist")
         parts.append(f"And {len(rows) - LISTED} more: {address}\n")
     return "\n".join(parts)
 
 
-def _describe_discrepancy(row: Discrepancy) -> str:
+def _describer() -> Any:
+    """Return the module of a higher layer that knows the orders of discrepancies."""
+    return import_module(settings.DISCREPANCIES_DESCRIBED_BY)
+
+
+def _describe_discrepancy(row: Discrepancy, order_id: str, amount: str) -> str:
     """Return the lines about one discrepancy, without its facts: not every recipient may see them."""
-    address = settings.PORTAL_URL + reverse("admin:payments_discrepancy_change", args=[row.pk])
     kind = row.kind_entry
-    return (
-        f"{kind.sentence}\n"
-        f"  kind:     {kind.name}\n"
-        f"  merchant: {row.merchant or 'not known'}\n"
-        f"  subject:  {row.subject or 'none'}\n"
-        f"  since:    {row.created_at:%Y-%m-%d %H:%M:%S} UTC\n"
-        f"  to do:    {kind.what_to_do}\n"
-        f"  remedy:   {kind.remedy}\n"
-        f"  runbook:  {kind.runbook_page}\n"
-        f"  see:      {address}\n"
-    )
+    lines = {
+        "merchant": str(row.merchant or "not known"),
+        "order": order_id,
+        "amount": amount,
+        "since": f"{row.created_at:%Y-%m-%d %H:%M:%S} UTC",
+        "to do": kind.what_to_do,
+        "remedy": kind.remedy if kind.remedies else "",
+        "runbook": kind.runbook_page,
+        "see": settings.PORTAL_URL + reverse("admin:payments_discrepancy_change", args=[row.pk]),
+    }
+    told = [f"  {f'{name}:':<9} {words}\n" for name, words in lines.items() if words]
+    return f"{kind.sentence}\n{''.join(told)}"

@@ -140,6 +140,12 @@ def with_order_and_deadline(rows: QuerySet[Discrepancy]) -> QuerySet[Discrepancy
     return found.annotate(order_id=order_id_of("about"), respond_by=Subquery(until))
 
 
+def orders_and_amounts(keys: Sequence[UUID]) -> dict[UUID, tuple[str, str]]:
+    """Return the order id and the amount of each discrepancy, each "" if it is not known."""
+    rows: QuerySet[Any] = with_order_and_deadline(Discrepancy.objects.filter(pk__in=keys))
+    return {row.pk: (row.order_id or "", _amount_words(row)) for row in rows}
+
+
 def order_id_of(column: str) -> Subquery:
     """Return a subquery for the order id of the checkout whose UUID is in `column`; null if there is none."""
     return Subquery(Checkout.objects.filter(pk=OuterRef(column)).values("merchant_order_id")[:1])

@@ -27,6 +27,7 @@ from payments import tasks as payment_tasks
 from payments.discrepancies import kinds, reporting
 from payments.models import Discrepancy, Merchant, Operation, Reconciled
 from payments.provider import Outcome, Verdict
+from tests import outside
 
 pytestmark = pytest.mark.django_db
 
@@ -57,9 +58,9 @@ class TestTheMail:
         assert sent.subject == "local: 1 discrepancy needs your attention"
         for told in (
             f"{kinds.MISSING_THERE.sentence}\n",
-            "kind:     missing_there\n",
             "merchant: Acme Tickets\n",
-            f"subject:  {operation.pk}\n",
+            f"order:    {captured.merchant_order_id}\n",
+            "amount:   £90.00\n",
             f"since:    {left.created_at:%Y-%m-%d %H:%M}",
             f"to do:    {kinds.MISSING_THERE.what_to_do}\n",
             f"remedy:   {kinds.MISSING_THERE.remedy}\n",
@@ -70,6 +71,15 @@ class TestTheMail:
         assert captured.lead is not None and captured.lead.phone
         for kept in ("secret words", captured.lead.phone, operation.payment.card_token, "4242"):
             assert kept not in sent.body
+
+    def test_of_a_dispute_has_no_machine_words(self, captured: Checkout, posted: list[int]) -> None:
+        outside.dispute(captured.payment, 2250)
+        tasks.mail_discrepancies()
+        body = mail.outbox[0].body
+        assert body.startswith(f"{kinds.DISPUTED.sentence}\n  merchant: Acme Tickets\n")
+        assert f"order:    {captured.merchant_order_id}\n  amount:   £22.50\n" in body
+        for absent in ("kind:", "remedy:", "None", "disputed\n", str(Discrepancy.objects.get().subject)):
+            assert absent not in body
 
     def test_leads_to_a_page_that_the_admin_has(self, acme: Merchant, admin_client: Client) -> None:
         reporting.report(kinds.MISSING_HERE, acme.pk)
@@ -104,7 +114,7 @@ class TestTheMail:
         )
         operations.save_outcome(rows.get(), Outcome(Verdict.UNKNOWN), now=timezone.now(), lease=None)
         tasks.mail_discrepancies()
-        assert "kind:     in_doubt_for_a_day\n" in mail.outbox[0].body
+        assert kinds.IN_DOUBT_FOR_A_DAY.sentence in mail.outbox[0].body
 
 
 class TestSending:
@@ -199,7 +209,7 @@ class TestTheSettings:
         reporting.report(kinds.MISSING_HERE, acme.pk)
         tasks.mail_discrepancies()
         (file,) = settings.EMAIL_FILE_PATH.iterdir()
-        assert "missing_here" in file.read_text()
+        assert kinds.MISSING_HERE.sentence in file.read_text()
         assert str(written.EMAIL_FILE_PATH).endswith("/.local/mail")
 
     def test_of_a_hosted_one_name_any_mail_server(self) -> None:
