@@ -19,12 +19,12 @@ from checkout.proof import ledger_proof
 from checkout.remedies import giving_up, outstanding_refund, reasons, sending, settling_outside, status_check
 from checkout.remedies.status_check import NotAllowed
 from config.lib import locks
-from config.lib.admin import confirmation, lists
+from config.lib.admin import columns, confirmation, lists
 from payments import money, operation_queue, restore_guard
 from payments.admin import BookingAdmin, OperationAdmin
 from payments.cause import cause_of_operator
 from payments.discrepancies.admin import DiscrepancyAdmin
-from payments.models import Booking, Operation
+from payments.models import Booking, Discrepancy, Operation
 
 Kind, State = Operation.Kind, Operation.State
 NOTE = "How you know it"
@@ -187,6 +187,15 @@ class RemediedBookingAdmin(RemediesMixin, BookingAdmin):
 
 class SearchableDiscrepancyAdmin(DiscrepancyAdmin):
     """Admin of discrepancies. Operators can also search for them by the id of an order."""
+
+    words = ("order", *DiscrepancyAdmin.words)
+
+    @admin.display(description="order")
+    def order(self, row: Discrepancy) -> str:
+        about = (
+            row.operation.payment.checkout_uuid if row.operation else row.facts.get("checkout", row.subject)
+        )
+        return columns.row_link(Checkout.objects.filter(pk=about).first())
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str

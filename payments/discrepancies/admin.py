@@ -6,7 +6,7 @@ from django.contrib import admin, messages
 from django.db.models import F, Q, QuerySet
 from django.http import HttpRequest
 
-from config.lib.admin import confirmation, lists
+from config.lib.admin import columns, confirmation, lists
 from config.lib.admin.readonly import ReadOnlyAdmin
 from payments.discrepancies import kinds, reporting
 from payments.models import Discrepancy
@@ -34,24 +34,31 @@ class DiscrepancyAdmin(ReadOnlyAdmin):
     actions: tuple[str, ...] = ("close",)
     is_small = True
     ordering = (F("closed_at").desc(nulls_first=True), "created_at")  # type: ignore[assignment]
-    list_display = ("sentence", "merchant", "operation", "subject", "created_at", "closed_at")
+    list_display = ("__str__", "merchant", "operation", "subject", "created_at", "closed_at")
     list_filter = (OPEN_STATE_FILTER, "kind")
     listed_as = "By age, open ones first"
     searched_by = "What is wrong, note or order"
     search_help_text = "Part of what is wrong or of a note, or a whole order id."
     search_fields = ("kind", "note", "subject")
-    # A discrepancy's page shows these texts of its kind.
-    words = ("sentence", "what_to_do", "remedies", "runbook")
+    # A discrepancy's page begins with these. All other fields are folded below them.
+    words: tuple[str, ...] = ("what_to_do", "remedies", "merchant", "created_at", "note")
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         is_open = obj is None or obj.closed_at is None
         return is_open and request.user.has_perm("payments.change_discrepancy")
 
-    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        return [*self.words, *super().get_fields(request, obj)]
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        fields = super().get_fields(request, obj)
+        facts = [field for field in fields if columns.column_name(field) not in self.words]
+        words = [self.column(name) for name in self.words if name != "remedies" or obj.kind_entry.remedies]
+        return [
+            (None, {"fields": words}),
+            ("Facts", {"fields": ["runbook", *facts], "classes": ["collapse"]}),
+        ]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
-        return [field for field in self.get_fields(request, obj) if field != "note"]
+        sets = self.get_fieldsets(request, obj)
+        return [field for _, options in sets for field in options["fields"] if field != "note"]
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
@@ -65,10 +72,6 @@ class DiscrepancyAdmin(ReadOnlyAdmin):
 
     def offers(self, action: str, row: Discrepancy) -> bool:
         return row.closed_at is None
-
-    @admin.display(description="what is wrong")
-    def sentence(self, row: Discrepancy) -> str:
-        return row.kind_entry.sentence
 
     @admin.display(description="what to do")
     def what_to_do(self, row: Discrepancy) -> str:

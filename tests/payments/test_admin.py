@@ -1,10 +1,14 @@
 """Operators' actions on discrepancies in the admin."""
 
+import re
+
 import pytest
 from django.test import Client
 
+from checkout.models import Checkout
 from payments.discrepancies import kinds, reporting
 from payments.models import Discrepancy, Merchant
+from tests import outside
 from tests.operator_actions import Act, acting, log_of, looker
 
 pytestmark = pytest.mark.django_db
@@ -59,3 +63,18 @@ class TestClosing:
         client.post(DISCREPANCIES, form)
         found.refresh_from_db()
         assert found.closed_at is None and log_of(found) == []
+
+
+class TestPage:
+    def test_begins_with_words_and_folds_the_facts(
+        self, operator: Client, captured: Checkout, posted: list[int]
+    ) -> None:
+        outside.dispute(captured.payment, 2250)
+        page = operator.get(f"{DISCREPANCIES}{Discrepancy.objects.get().pk}/change/").content.decode()
+        heading = f"{kinds.DISPUTED.sentence}, £22.50, {captured.merchant_order_id}"
+        assert heading in re.sub(r"<[^>]+>", "", page[page.index("<h1>") : page.index("</h1>")])
+        assert "Change discrepancy" not in page and "None: it closes automatically" not in page
+        words, facts = page.split("<summary>")
+        assert f"/admin/checkout/checkout/{captured.pk}/change/" in words
+        assert "&quot;amount&quot;: 2250" in facts and "&quot;amount&quot;" not in words
+        assert "docs/operate.md#" in facts and "docs/operate.md#" not in words
