@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from checkout.states import Status
+from payments import operator_stops
 from payments.models import Operation
 from portal.orders.entries import Entry
 from portal.orders.order import Order
@@ -24,7 +25,9 @@ def _end_entry(order: Order) -> Iterator[Entry]:
         title = f"The hold ends automatically, unless {condition}"
         yield Entry(at=checkout.capture_before, kind="upcoming", tone="still", icon="clock", title=title)
     elif checkout.status == Status.CREATED:
-        title = "The order ends automatically, unless the customer pays first"
+        is_stopped = operator_stops.is_stopped(checkout.merchant_id)
+        condition = "payments work again and the customer pays" if is_stopped else "the customer pays"
+        title = f"The order ends automatically, unless {condition} first"
         yield Entry(at=checkout.payable_until, kind="upcoming", tone="still", icon="clock", title=title)
 
 

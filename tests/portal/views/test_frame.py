@@ -5,6 +5,7 @@ import re
 import pytest
 from django.test import Client
 
+from checkout.models import Checkout
 from payments import operator_stops
 from payments.models import Merchant
 from portal.models import Role
@@ -87,6 +88,19 @@ def test_every_page_says_that_an_operator_has_stopped_payments(
     page = client.get(path).content.decode()
     assert "Payments have been stopped since" in page and "merchant_suspended" in page
     assert str(acme.pk) in page
+
+
+@pytest.mark.rule("operator.stop")
+def test_a_stop_of_all_merchants_does_not_read_as_a_stop_of_this_one(
+    client: Client, unpaid: Checkout
+) -> None:
+    order_page = f"/portal/checkouts/{unpaid.pk}"
+    assert "unless the customer pays first" in client.get(order_page).content.decode()
+    operator_stops.suspend(None, reason="test")
+    page = client.get(order_page).content.decode()
+    assert "Payments of all merchants have been stopped since" in page and "done nothing wrong" in page
+    assert "503 <code>service_unavailable" in page and "merchant_suspended" not in page
+    assert "unless payments work again and the customer pays first" in page
 
 
 def test_the_address_of_the_portal_with_a_slash_leads_home(client: Client) -> None:
