@@ -13,6 +13,7 @@ from payments.models import Dispute, Operation, Payment, Posting
 from portal import badges
 from portal.orders import disputed, endpoint_advice, outside_actions, reasons
 from portal.orders.order import Order
+from webhooks.models import Subscription
 
 # States of an operation that the bank has not confirmed to have received.
 NOT_RECEIVED = (Operation.State.PLANNED, *Operation.OPEN)
@@ -116,11 +117,14 @@ def _allowed_actions(order: Order) -> dict[str, bool]:
 def _hold_and_advice(order: Order) -> dict[str, Any]:
     """Return the time left to capture a held order, and advice about its capture or its event.
 
-    Both are None for other orders. While a capture is open, there is no time left to show.
+    Both are None for other orders. While a capture is open, there is no time left to show. For a voided order,
+    `has_endpoint` says whether the merchant has an endpoint now.
     """
     is_being_captured = order.open_kind == Operation.Kind.CAPTURE
     hold = None if is_being_captured else _hold_left(order.checkout)
-    return {"hold": hold, "advice": endpoint_advice.advice_for(order)}
+    endpoints = Subscription.objects.filter(merchant=order.checkout.merchant_id, ended_at=None)
+    has_endpoint = order.checkout.status != Status.VOIDED or endpoints.exists()
+    return {"has_endpoint": has_endpoint, "hold": hold, "advice": endpoint_advice.advice_for(order)}
 
 
 def _hold_left(checkout: Checkout) -> dict[str, Any] | None:

@@ -9,6 +9,7 @@ from checkout.models import ApiCall, Checkout
 from config.lib import clock
 from config.lib.database import partitions
 from payments.models import Merchant, Operation, Payment
+from portal.models import Role
 from portal.orders import order, timeline
 from tests import factories
 from tests.conftest import Api
@@ -45,6 +46,12 @@ class TestWhyVoided:
         assert why(held).startswith(
             "You had no endpoint for checkout.authorized when the hold began, so we did"
         )
+        owner, page = stage.browser(stage.person(held.merchant, Role.OWNER)), f"/portal/checkouts/{held.pk}"
+        words = owner.get(page).content.decode()
+        assert "Add your endpoint</a>, so that" in words and "Send a test event" not in words
+        stage.saved(held.merchant)
+        words = owner.get(page).content.decode()
+        assert "Add your endpoint" not in words and "Send a test event" in words
 
     def test_of_an_endpoint_that_was_saved_after_the_hold_began(self, held: Checkout) -> None:
         stage.saved(held.merchant)
