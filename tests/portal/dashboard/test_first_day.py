@@ -52,6 +52,7 @@ class TestHome:
         stage.parked(acme) if factories.subscribe(acme, url=stage.URL) else None
         words = client.get("/portal").content.decode()
         assert "1 delivery is parked" in words and "Take your first payment" in words
+        assert words.count("button-pen") == 1, "only the task has the filled button"
 
 
 @pytest.mark.rule("portal.first_day")
