@@ -153,7 +153,7 @@ def _resend_one(request: HttpRequest, membership: Membership, delivery_uuid: UUI
     except resending.CannotResend as refused:
         pages.report_refusal(request, str(refused))
         return redirect(address)
-    messages.success(request, "The delivery is on its way. Your server’s answer appears here.")
+    messages.success(request, "You sent this delivery again. Your server’s answer appears here.")
     return redirect(f"{address}?attempt={delivery.attempt_count + 1}")
 
 

@@ -210,7 +210,9 @@ class TestResend:
         form = {"which": "one", "delivery": str(delivery.pk)}
         asked = client.post("/portal/deliveries/resend", form)
         assert "Send this event a second time" in client.get(asked["Location"]).content.decode()
-        client.post("/portal/deliveries/resend", form | {"confirm": "yes"})
+        shown = client.post("/portal/deliveries/resend", form | {"confirm": "yes"}, follow=True)
+        said = "You sent this delivery again. Your server’s answer appears here."
+        assert said in shown.content.decode(), "it stays true once the answer is there"
         delivery.refresh_from_db()
         assert delivery.status == "pending"
         refused = stage.deliver(acme, 500)
