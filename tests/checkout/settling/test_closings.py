@@ -42,7 +42,7 @@ class TestReturnedRefundIsReported:
         assert "was returned" not in client.get(address).content.decode()
         come_back()
         page = client.get(address).content.decode()
-        assert "The refund was returned: £90.00" in page and "The money is with the bank" in page
+        assert "The refund was returned: £90.00" in page and "The customer does not have the money" in page
         assert "place-title" not in page, "it is in none of the places"
         shown = timeline.timeline_page(order.read_order(refunded.merchant, refunded.pk)).entries[0]
         assert shown.title == "The refund of £90.00 to Visa ending 7726 was returned"

@@ -180,7 +180,7 @@ class TestADashboardRefund:
         assert "The refund is on its way" in shown(), "as long as that of others is"
         bank.call_bank("end_refund", payment=captured.payment_id, reference=given)
         hear()
-        assert "Still charged" not in shown() and "£90.00 is back on Visa ending 4242" in shown()
+        assert "Still charged" not in shown() and "£90.00 went back to Visa ending 4242" in shown()
 
     def test_of_the_whole_amount_settles_a_refund_at_once(self, acme: Merchant, captured: Checkout) -> None:
         browser, page = stage.browser(stage.person(acme, Role.OWNER)), f"/portal/checkouts/{captured.pk}"

@@ -52,7 +52,7 @@ def test_actions_without_the_right_have_no_form(own: Stage) -> None:
     client = browser(own.people[Role.VIEWER])
     for address, known in (
         ("/portal/settings", own.merchant.name),
-        ("/portal/webhooks", "127.0.0.1:9/hooks"),
+        ("/portal/webhooks", "127.0.0.1:9/<wbr>hooks"),
         ("/portal/keys", own.client.client_id),
         ("/portal/team", own.invitation.email),
     ):
