@@ -36,13 +36,13 @@ def _ask_about_merchants(verb: str, effect: str) -> confirmation.Question:
 
 
 SUSPEND = _ask_about_merchants(
-    "Suspend",
+    "Stop",
     "Within five seconds, {} can no longer create orders, be paid or capture. Holds lapse and are released."
     " Reads, cancels and refunds still work, and operations in doubt are finished.",
 )
 RESUME = _ask_about_merchants(
     "Resume",
-    "Within five seconds, {} can create orders, be paid and capture again, unless all merchants are suspended.",
+    "Within five seconds, {} can create orders, be paid and capture again, unless all merchants are stopped.",
 )
 STOP_ALL = confirmation.Question(
     title="Stop all merchants",
@@ -52,11 +52,12 @@ STOP_ALL = confirmation.Question(
     button="Yes, stop all merchants",
 )
 LIFT = confirmation.Question(
-    title="Lift these stops",
+    title="End these stops",
+    one="Resume {}?",
     text="Within five seconds, these merchants can create orders, be paid and capture again, unless another stop"
     " still applies to them.",
     label="Reason",
-    button="Yes, lift the stops",
+    button="Yes, resume",
 )
 INVITE = confirmation.Question(
     title="Invite an owner",
@@ -66,7 +67,7 @@ INVITE = confirmation.Question(
     button="Send the invitation",
     one="Invite an owner of {}?",
 )
-SUSPENSION = lists.state_filter({"open": Q(is_suspended=False), "suspended": Q(is_suspended=True)})
+SUSPENSION = lists.state_filter({"open": Q(is_suspended=False), "stopped": Q(is_suspended=True)})
 
 
 # The help texts of settings in the form, where those of the column are not plain enough.
@@ -117,7 +118,7 @@ def _is_email(text: str) -> bool:
 def _stop_in_words(switch: Switch) -> str:
     """Return a sentence about a stop: who or all, since when, by whom and why."""
     logged = LogEntry.objects.filter(object_id=str(switch.pk)).order_by("-action_time").first()
-    who = "Suspended" if switch.merchant_id else "All merchants are suspended"
+    who = "Stopped" if switch.merchant_id else "All merchants have been stopped"
     by = f" by {logged.user}" if logged else ""
     since = columns.time_column("changed_at", "")(switch)
     return f"{who} since {since}{by}: {switch.reason}."
@@ -128,7 +129,7 @@ class MerchantAdmin(OperatorAdmin):
 
     form = MerchantForm
     actions = ("suspend", "resume", "invite_owner")
-    listed_as = "Suspended first, then by name"
+    listed_as = "Stopped first, then by name"
     searched_by = "Name or UUID"
     search_help_text = "Part of the name or of the UUID."
     is_small = True
@@ -168,7 +169,7 @@ class MerchantAdmin(OperatorAdmin):
 
     @admin.display(description="state")
     def state(self, merchant: Merchant) -> str:
-        """Return whether the merchant is open or, for each stop, since when, by whom and why it is suspended."""
+        """Return whether the merchant is open or, for each stop, since when, by whom and why it is stopped."""
         stops = Switch.objects.filter(Q(merchant=merchant) | Q(merchant=None), is_stopped=True)
         return " ".join(map(_stop_in_words, stops.order_by("changed_at"))) or "Open"
 
@@ -211,13 +212,13 @@ class MerchantAdmin(OperatorAdmin):
     def has_suspend_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("payments.change_switch")
 
-    @admin.action(description="Suspend", permissions=["suspend"])
+    @admin.action(description="Stop", permissions=["suspend"])
     @confirmation.requires_confirmation(SUSPEND)
     def suspend(self, request: HttpRequest, rows: QuerySet[Merchant], reason: str) -> None:
         for merchant in rows:
             switch = operator_stops.suspend(merchant, reason=reason)
             record_switch(self, request, switch, reason)
-            self._show_result(request, merchant, switch, "was suspended already.")
+            self._show_result(request, merchant, switch, "was stopped already.")
 
     @admin.action(description="Resume", permissions=["suspend"])
     @confirmation.requires_confirmation(RESUME)
@@ -225,7 +226,7 @@ class MerchantAdmin(OperatorAdmin):
         for merchant in rows:
             switch = operator_stops.resume(merchant, reason=reason)
             record_switch(self, request, switch, reason)
-            self._show_result(request, merchant, switch, "was not suspended.")
+            self._show_result(request, merchant, switch, "was not stopped.")
 
     def _show_result(
         self, request: HttpRequest, merchant: Merchant, switch: Switch | None, otherwise: str
@@ -233,14 +234,14 @@ class MerchantAdmin(OperatorAdmin):
         if switch is None:
             self.message_user(request, f"{merchant} {otherwise}", messages.WARNING)
             return
-        self.message_user(request, f"{merchant} is {'suspended' if switch.is_stopped else 'open again'}.")
+        self.message_user(request, f"{merchant} is {'stopped' if switch.is_stopped else 'open again'}.")
 
 
 def record_switch(shown: OperatorAdmin, request: HttpRequest, switch: Switch | None, reason: str) -> None:
     """Record a changed switch in the admin's log, and in the audit log of its merchant. None is not recorded."""
     if switch is None:
         return
-    done = f"{'Suspended' if switch.is_stopped else 'Resumed'}: {reason}"
+    done = f"{'Stopped' if switch.is_stopped else 'Resumed'}: {reason}"
     shown.log_change(request, switch, done)
     if switch.merchant is not None:
         shown.log_change(request, switch.merchant, done)
@@ -254,13 +255,21 @@ class SwitchAdmin(ReadOnlyAdmin):
     adds_by = "Stop all merchants"
     actions = ("lift",)
     list_display = ("__str__", "merchant", "reason", "changed_at")
-    list_filter = (lists.state_filter({"stopped": Q(is_stopped=True), "open": Q(is_stopped=False)}),)
+    list_filter = (lists.state_filter({"stopped": Q(is_stopped=True), "ended": Q(is_stopped=False)}),)
     search_fields = ("merchant__name", "reason")
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("payments.change_switch")
 
     has_lift_permission = has_add_permission
+
+    def called(self, row: Switch) -> str:
+        return str(row.merchant or "all merchants")
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        """Show the list. It offers the stop of all merchants only while they are not all stopped."""
+        are_stopped = Switch.objects.filter(merchant=None, is_stopped=True).exists()
+        return super().changelist_view(request, {"has_add_permission": False} if are_stopped else None)
 
     def offers(self, action: str, row: Switch) -> bool:
         return row.is_stopped
@@ -277,12 +286,12 @@ class SwitchAdmin(ReadOnlyAdmin):
         switch = operator_stops.suspend(None, reason=reason)
         record_switch(self, request, switch, reason)
         done = "All merchants are stopped." if switch else "All merchants were stopped already."
-        self.message_user(request, done, messages.SUCCESS if switch else messages.WARNING)
+        self.message_user(request, done, messages.WARNING)
 
-    @admin.action(description="Lift the stop", permissions=["lift"])
+    @admin.action(description="Resume", permissions=["lift"])
     @confirmation.requires_confirmation(LIFT)
     def lift(self, request: HttpRequest, rows: QuerySet[Switch], reason: str) -> None:
         for row in rows:
             switch = operator_stops.resume(row.merchant, reason=reason)
             record_switch(self, request, switch, reason)
-            self.message_user(request, f"{row.merchant or 'All merchants'}: the stop is lifted.")
+            self.message_user(request, f"The stop of {self.called(row)} has ended.")

@@ -47,8 +47,9 @@ SHARE: dict[str, Badge] = {
     ShareStatus.REFUNDED: Badge("still", "back", "Refunded"),
 }
 OPEN = Badge("done", "check", "Open")
-SUSPENDED = Badge("stop", "slash", "Suspended")
-SUSPENDED_WITH_ALL = Badge("stop", "slash", "All suspended")
+STOPPED = Badge("stop", "slash", "Stopped")
+STOPPED_WITH_ALL = Badge("stop", "slash", "All stopped")
+STOP_ENDED = Badge("void", "check", "Ended")
 CLOSED = Badge("void", "check", "Closed")
 
 
@@ -64,13 +65,13 @@ def of_operation(operation: Operation) -> Badge:
 
 
 def of_merchant(merchant: Any) -> Badge:
-    """Return the badge of a merchant: open or suspended.
+    """Return the badge of a merchant: open or stopped.
 
     The merchant must have been read with the annotations that MerchantAdmin adds.
     """
     if merchant.is_suspended:
-        return SUSPENDED
-    return SUSPENDED_WITH_ALL if merchant.are_all_stopped else OPEN
+        return STOPPED
+    return STOPPED_WITH_ALL if merchant.are_all_stopped else OPEN
 
 
 def of_discrepancy(discrepancy: Discrepancy, age: str, *, is_old: bool) -> Badge:

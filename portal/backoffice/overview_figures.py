@@ -17,7 +17,7 @@ from config.lib.database import lag
 from payments import money, operation_queue
 from payments.discrepancies import kinds
 from payments.models import Discrepancy, Merchant, Operation, Switch
-from portal.backoffice import ages, cases, queues
+from portal.backoffice import ages, cases, frame, queues
 from portal.backoffice.queues import LATE, LATE_AFTER, LATE_MEANS, Queue
 from webhooks.models import Delivery, Endpoint, EventType
 
@@ -93,6 +93,11 @@ class Board:
     late_means: str = LATE_MEANS
 
     @property
+    def stop_of_all(self) -> Switch | None:
+        """Return the stop of all merchants, or None if they are not all stopped."""
+        return next((switch for switch in self.stops if switch.merchant_id is None), None)
+
+    @property
     def oldest(self) -> Queue | None:
         """Return the queue whose oldest row has waited longest. Late queues come first."""
         waiting = [queue for queue in self.queues if queue.since]
@@ -124,6 +129,12 @@ def read_board(request: HttpRequest | None = None) -> Board:
         parked=_parked_today(now),
         replica=lag.known_lag(),
     )
+
+
+def stop_of_all(request: HttpRequest) -> Switch | None:
+    """Return the stop of all merchants, or None if they are not all stopped, or if this operator may not see it."""
+    rows = Switch.objects.filter(merchant=None, is_stopped=True)
+    return rows.first() if frame.may_see(request, "payments.switch") else None
 
 
 def waiting_rows(

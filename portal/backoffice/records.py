@@ -1,4 +1,4 @@
-"""The rows of the operators' lists of disputes, payments, operations, refunds, events, deliveries and audit entries.
+"""The rows of the operators' lists of disputes, payments, operations, refunds, events, stops and more.
 
 Each row begins with words: what it is, its order and its amount. The ids are on the row's own page.
 """
@@ -149,6 +149,14 @@ def _describe_audit_entry(row: Any) -> RecordRow:
     return RecordRow(row, audit.ACTIONS.get(row.action, row.action), row.created_at, row.merchant, note=note)
 
 
+def _describe_switch(row: Any) -> RecordRow:
+    whose = row.merchant or "All merchants"
+    badge = badges.STOPPED if row.is_stopped else badges.STOP_ENDED
+    return RecordRow(
+        row, f"Stop of {row.merchant or 'all merchants'}", row.changed_at, whose, badge=badge, note=row.reason
+    )
+
+
 DESCRIPTIONS: dict[str, Callable[[Any], RecordRow]] = {
     "payments.dispute": _describe_dispute,
     "payments.payment": _describe_payment,
@@ -156,5 +164,6 @@ DESCRIPTIONS: dict[str, Callable[[Any], RecordRow]] = {
     "checkout.refund": _describe_refund,
     "webhooks.event": _describe_event,
     "webhooks.delivery": _describe_delivery,
+    "payments.switch": _describe_switch,
     "portal.auditentry": _describe_audit_entry,
 }

@@ -139,5 +139,6 @@ def _render_page(request: HttpRequest, name: str, context: dict[str, Any]) -> Te
         around["cases"] = cases.cases_in_full(waiting, request)
         around["lists"] = cases.list_links(waiting, around["cases"])
         elsewhere = sum(case.is_decided_elsewhere for case in waiting)
+        around["stop"] = overview_figures.stop_of_all(request)
         around["records"] = frame.records(request, *counts, elsewhere)
     return TemplateResponse(request, f"operators/{name}.html", around | context)

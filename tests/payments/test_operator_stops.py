@@ -172,25 +172,28 @@ class TestTheAdmin:
             assert "<h1>Stop all merchants?</h1>" in page and "no merchant can create orders" in page
             assert not Switch.objects.exists()
         done = operator.post(self.ADD, {"confirmed": "1", "words": "Fraud"}, follow=True).content.decode()
-        assert "All merchants are stopped." in done and "Stop all merchants\n  </a>" in done
+        assert "All merchants are stopped." in done and "tone-done" not in done
+        assert "Stop all merchants" not in done and "Stopped</span>" in done
         refused(api.post("checkouts", factories.order()), 503, "service_unavailable")
         switch = Switch.objects.get()
         again = operator.post(self.ADD, {"confirmed": "1", "words": "Again"}, follow=True).content.decode()
         assert "All merchants were stopped already." in again
         lift = {"action": "lift", "_selected_action": str(switch.pk)}
         asked = operator.post("/admin/payments/switch/", lift)
-        assert "<h1>Lift these stops?</h1>" in asked.content.decode()
+        assert "<h1>Resume all merchants?</h1>" in asked.content.decode()
         operator.post("/admin/payments/switch/", lift | {"confirmed": "1", "words": "Clear"})
+        listed = operator.get("/admin/payments/switch/").content.decode()
+        assert "Stop all merchants\n  </a>" in listed and "Ended</span>" in listed
         assert api.post("checkouts", factories.order()).status_code == 201
         kept = LogEntry.objects.filter(object_id=str(switch.pk)).order_by("id")
-        assert [entry.change_message for entry in kept] == ["Suspended: Fraud", "Resumed: Clear"]
+        assert [entry.change_message for entry in kept] == ["Stopped: Fraud", "Resumed: Clear"]
         assert {str(entry.user) for entry in kept} == {"operator@example.com"}
 
     def test_lifts_the_stop_of_one_merchant(self, operator: Client, api: Api, acme: Merchant) -> None:
         switch = operator_stops.suspend(acme, reason="Fraud")
         assert switch is not None
         page = operator.get(f"/admin/payments/switch/{switch.pk}/change/").content.decode()
-        assert ">Lift the stop</button>" in page and 'name="is_stopped"' not in page
+        assert ">Resume</button>" in page and 'name="is_stopped"' not in page
         chosen = {"action": "lift", "_selected_action": str(switch.pk), "confirmed": "1", "words": "Clear"}
         operator.post("/admin/payments/switch/", chosen)
         assert api.post("checkouts", factories.order()).status_code == 201

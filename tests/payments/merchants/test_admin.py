@@ -38,16 +38,16 @@ def act(client: Client) -> Act:
 
 class TestSuspending:
     def test_stops_a_merchant_and_says_why_in_the_log(self, act: Act, acme: Merchant, api: Api) -> None:
-        assert "Acme Tickets is suspended." in act(MERCHANTS, "suspend", acme, words="Fraud")
+        assert "Acme Tickets is stopped." in act(MERCHANTS, "suspend", acme, words="Fraud")
         switch = Switch.objects.get()
         assert (switch.merchant, switch.is_stopped, switch.reason) == (acme, True, "Fraud")
         refused(api.post("checkouts", factories.order()), 403, "merchant_suspended")
-        assert log_of(acme) == log_of(switch) == ["Suspended: Fraud"]
+        assert log_of(acme) == log_of(switch) == ["Stopped: Fraud"]
 
     def test_asks_first(self, act: Act, acme: Merchant) -> None:
         page = act(MERCHANTS, "suspend", acme)
-        assert "<h1>Suspend Acme Tickets?</h1>" in page and "Open</span>" in page
-        assert "Acme Tickets can no longer create orders" in page and "Yes, suspend it" in page
+        assert "<h1>Stop Acme Tickets?</h1>" in page and "Open</span>" in page
+        assert "Acme Tickets can no longer create orders" in page and "Yes, stop it" in page
         assert not Switch.objects.exists() and log_of(acme) == []
 
     @pytest.mark.parametrize("words", ["", "  ", "x" * 201])
@@ -58,7 +58,7 @@ class TestSuspending:
     def test_twice_changes_nothing_the_second_time(self, act: Act, acme: Merchant, rival: Merchant) -> None:
         operator_stops.suspend(acme, reason="Fraud")
         page = act(MERCHANTS, "suspend", acme, rival, words="Again")
-        assert "Acme Tickets was suspended already." in page and "Rival is suspended." in page
+        assert "Acme Tickets was stopped already." in page and "Rival is stopped." in page
         page = act(MERCHANTS, "resume", acme, rival)
         assert "Resume merchants?" in page and "they can create orders" in page and "Yes, resume<" in page
         assert Switch.objects.get(merchant=acme).reason == "Fraud" and log_of(acme) == []
@@ -67,7 +67,7 @@ class TestSuspending:
         operator_stops.suspend(acme, reason="Fraud")
         assert "Acme Tickets is open again." in act(MERCHANTS, "resume", acme, words="Clear")
         assert api.post("checkouts", factories.order()).status_code == 201
-        assert "was not suspended" in act(MERCHANTS, "resume", acme, words="Clear")
+        assert "was not stopped" in act(MERCHANTS, "resume", acme, words="Clear")
         assert log_of(acme) == ["Resumed: Clear"] and Switch.objects.get().reason == "Clear"
 
     def test_ends_for_one_merchant_without_ending_the_stop_of_all(self, act: Act, acme: Merchant) -> None:
@@ -77,24 +77,24 @@ class TestSuspending:
 
     def test_from_the_merchants_page_returns_to_it(self, act: Act, acme: Merchant) -> None:
         page = act(MERCHANTS, "suspend", acme, words="Fraud", from_page="1")
-        assert "Change merchant" in page and ">Resume</button>" in page and ">Suspend</button>" not in page
+        assert "Change merchant" in page and ">Resume</button>" in page and ">Stop</button>" not in page
 
     def test_is_shown_on_the_merchants_page(self, act: Act, acme: Merchant) -> None:
         page = act(MERCHANTS, "suspend", acme, words="Fraud", from_page="1")
         since = Switch.objects.get().changed_at
-        assert f"Suspended since {since.day} {since:%b %Y %H:%M:%S} by operator@example.com: Fraud." in page
+        assert f"Stopped since {since.day} {since:%b %Y %H:%M:%S} by operator@example.com: Fraud." in page
         page = act(MERCHANTS, "resume", acme, words="Clear", from_page="1")
-        assert "Suspended since" not in page
+        assert "Stopped since" not in page
         operator_stops.suspend(None, reason="Outage")
         page = act(f"{MERCHANTS}{acme.pk}/change/", "")
-        assert "All merchants are suspended since" in page and ": Outage." in page
+        assert "All merchants have been stopped since" in page and ": Outage." in page
 
     def test_is_refused_without_the_permission_to_set_switches(self, acme: Merchant) -> None:
         client = looker("view_merchant", "change_merchant")
         form = {"action": "suspend", "_selected_action": str(acme.pk), "confirmed": "1", "words": "Mischief"}
         client.post(MERCHANTS, form)
         assert not Switch.objects.exists() and log_of(acme) == []
-        assert ">Suspend</button>" not in client.get(f"{MERCHANTS}{acme.pk}/change/").content.decode()
+        assert ">Stop</button>" not in client.get(f"{MERCHANTS}{acme.pk}/change/").content.decode()
 
 
 class TestMerchant:

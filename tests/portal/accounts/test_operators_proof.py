@@ -73,7 +73,7 @@ class TestEveryChange:
 
     def test_needs_no_proof_within_five_minutes(self, client: Client, olga: User, acme: Merchant) -> None:
         people.prove(client, olga, ago=LONG_AGO - 10)
-        assert "Suspend Acme Tickets?" in client.post(MERCHANTS, chosen("suspend", acme.pk)).content.decode()
+        assert "Stop Acme Tickets?" in client.post(MERCHANTS, chosen("suspend", acme.pk)).content.decode()
 
     def test_cannot_delete_many_rows_at_once(self, client: Client, olga: User) -> None:
         assert not [
@@ -93,7 +93,7 @@ class TestProof:
         filtered = f"{MERCHANTS}?country__exact=GB"
         asked = post(client, filtered, chosen("suspend", acme.pk))
         page = post(client, asked["Location"], {"password": people.PASSWORD})
-        assert "Suspend Acme Tickets?" in page.content.decode() and "Acme Tickets" in page.content.decode()
+        assert "Stop Acme Tickets?" in page.content.decode() and "Acme Tickets" in page.content.decode()
         assert f'action="{filtered}"' in page.content.decode(), "it leads to the list, not to the proof"
         done = post(client, filtered, chosen("suspend", acme.pk, confirmed="1", words="Fraud"))
         assert (done.status_code, done["Location"]) == (302, filtered)

@@ -6,9 +6,11 @@ from django.test import Client
 
 from checkout.models import Checkout
 from config.lib.admin.panels import Link
+from payments import operator_stops
 from payments.discrepancies import kinds, reporting
 from payments.models import Merchant, Operation
 from portal.backoffice import frame, overview_figures
+from portal.backoffice.order import format_utc
 from portal.models import User
 from tests import factories
 from tests.portal import people
@@ -63,11 +65,23 @@ def test_the_first_page_counts_open_rows_next_to_a_record(operator: Client, capt
     assert "1 open</span>" in operator.get("/admin/").content.decode()
 
 
-def test_the_overview_names_suspended_merchants(operator: Client) -> None:
-    assert "Suspended" not in operator.get("/admin/now").content.decode()
-    factories.stop(None)
+def test_the_overview_names_stopped_merchants(operator: Client, acme: Merchant) -> None:
+    assert "Stopped" not in operator.get("/admin/now").content.decode()
+    operator_stops.suspend(acme, reason="Fraud")
     page = operator.get("/admin/now").content.decode()
-    assert "Suspended" in page and "All merchants" in page
+    assert "Stopped" in page and "Acme Tickets: Fraud" in page
+    assert "All merchants have been stopped" not in operator.get("/admin/").content.decode()
+
+
+def test_the_overview_begins_with_the_stop_of_all_merchants(operator: Client) -> None:
+    switch = operator_stops.suspend(None, reason="Outage")
+    assert switch is not None
+    page = operator.get("/admin/").content.decode()
+    assert f"All merchants have been stopped since {format_utc(switch.changed_at)} UTC: Outage" in page
+    assert f'href="/admin/payments/switch/{switch.pk}/change/">End this stop<' in page
+    assert page.index("End this stop") < page.index("Needs attention")
+    now = operator.get("/admin/now").content.decode()
+    assert "All merchants</strong>" in now and "Outage" in now
 
 
 def test_the_overview_names_the_oldest_job_of_the_queues(operator: Client, held: Checkout) -> None:

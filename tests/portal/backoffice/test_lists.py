@@ -203,7 +203,7 @@ class TestMerchants:
         operator_stops.suspend(rival, reason="Tickets that do not exist")
         page = shown(operator, MERCHANTS)
         table = page[page.index("<tbody>") :]
-        assert table.index("Rival") < table.index("Suspended</span>") < table.index("Acme Tickets")
+        assert table.index("Rival") < table.index("Stopped</span>") < table.index("Acme Tickets")
         assert "Tickets that do not exist" in table and "Open</span>" in table
 
     def test_with_the_same_name_are_distinguished_by_their_shop(
@@ -233,14 +233,14 @@ class TestMerchants:
         self, operator: Client, acme: Merchant, rival: Merchant
     ) -> None:
         operator_stops.suspend(rival, reason="Tickets that do not exist")
-        for state, there, away in (("suspended", "Rival", "Acme"), ("open", "Acme", "Rival")):
+        for state, there, away in (("stopped", "Rival", "Acme"), ("open", "Acme", "Rival")):
             page = shown(operator, f"{MERCHANTS}?state={state}")
             table = page[page.index("<tbody>") :]
             assert there in table and away not in table
 
     def test_show_those_suspended_by_the_stop_of_all(self, operator: Client, acme: Merchant) -> None:
         factories.stop(None)
-        assert "All suspended</span>" in shown(operator, MERCHANTS)
+        assert "All stopped</span>" in shown(operator, MERCHANTS)
 
     def test_have_a_button_for_each_action_that_applies(
         self, operator: Client, acme: Merchant, rival: Merchant
