@@ -107,12 +107,13 @@ def _stops_of_row() -> QuerySet[Switch]:
     return Switch.objects.filter(merchant=OuterRef("pk"), is_stopped=True)
 
 
-def _is_email(text: str) -> bool:
+def _email_error(text: str) -> str:
+    """Return why a text is not an e-mail address, or ""."""
     try:
         validate_email(text)
     except ValidationError:
-        return False
-    return True
+        return "Enter an e-mail address, such as name@example.com."
+    return ""
 
 
 def _stop_in_words(switch: Switch) -> str:
@@ -198,11 +199,10 @@ class MerchantAdmin(OperatorAdmin):
         return bool(getattr(request.user, "is_superuser", False))
 
     @admin.action(description="Invite an owner", permissions=["invite"])
-    @confirmation.requires_confirmation(INVITE)
+    @confirmation.requires_confirmation(INVITE, check=_email_error)
     def invite_owner(self, request: HttpRequest, rows: QuerySet[Merchant], email: str) -> None:
         for merchant in rows:
-            refusal = "This is not an e-mail address." if not _is_email(email) else ""
-            refusal = refusal or _recorder().invite_owner(request, merchant, email)
+            refusal = _recorder().invite_owner(request, merchant, email)
             if refusal:
                 self.message_user(request, f"{merchant}: {refusal}", messages.ERROR)
                 continue

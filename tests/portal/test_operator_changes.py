@@ -104,7 +104,10 @@ class TestChange:
         chosen = {"action": "invite_owner", "_selected_action": str(acme.pk), "confirmed": "1"}
         merchants = "/admin/payments/merchant/"
         page = operator.post(merchants, chosen | {"words": "mara"}, follow=True).content.decode()
-        assert "This is not an e-mail address." in page and people.mails() == []
+        assert "<h1>Invite an owner of Acme Tickets?</h1>" in page and people.mails() == []
+        assert "<span>Enter an e-mail address, such as name@example.com.</span>" in page
+        field = next(line for line in page.splitlines() if 'name="words"' in line)
+        assert 'value="mara"' in field and 'aria-invalid="true"' in field
         page = operator.post(merchants, chosen | {"words": "mara@acme.example"}, follow=True).content.decode()
         assert "mara@acme.example is invited as an owner." in page
         (sent,) = people.mails()

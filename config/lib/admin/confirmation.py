@@ -20,6 +20,7 @@ from config.lib.admin.readonly import FROM_OPERATIONS, FROM_PAGE, OperatorAdmin
 CONFIRMED = "confirmed"
 Action = Callable[[Any, HttpRequest, QuerySet[Any], str], None]
 LookUp = Callable[[Any], str]
+Check = Callable[[str], str]  # returns why the note is refused, or ""
 RowTexts = Callable[[Any], dict[str, Any]]
 
 
@@ -47,12 +48,12 @@ class Question:
 
 
 def requires_confirmation(
-    question: Question, *, seen: LookUp | None = None
+    question: Question, *, seen: LookUp | None = None, check: Check | None = None
 ) -> Callable[[Action], Callable[..., HttpResponse | None]]:
     """Decorate an action so that it asks for confirmation first. The action gets the operator's note.
 
     With `seen`, the action takes only one row at a time, and the question shows what `seen` returns for that
-    row.
+    row. With `check`, the question is asked again with the error at the note, if the check refuses the note.
     """
 
     def decorated(action: Action) -> Callable[..., HttpResponse | None]:
@@ -62,7 +63,7 @@ def requires_confirmation(
                 self.message_user(request, "Choose one: it is looked up first.", messages.WARNING)
                 return None
             form = _NoteForm(request.POST if CONFIRMED in request.POST else None)
-            if form.is_valid():
+            if form.is_valid() and form.is_accepted(check):
                 action(self, request, rows, form.cleaned_data["words"])
                 return None
             told = question.about(self, list(rows))
@@ -103,6 +104,13 @@ def question_about(shown: OperatorAdmin, request: HttpRequest, action: str, row:
 
 class _NoteForm(forms.Form):
     words = forms.CharField(max_length=200, widget=forms.TextInput(attrs={"class": "input"}))
+
+    def is_accepted(self, check: Check | None) -> bool:
+        """Return whether a check accepts the note. If it does not, show the reason at the field."""
+        refusal = check(self.cleaned_data["words"]) if check else ""
+        if refusal:
+            self.add_error("words", refusal)
+        return not refusal
 
 
 def _render_page(
