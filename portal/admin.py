@@ -13,6 +13,7 @@ from django.contrib.auth.models import Group, Permission
 from django.http import HttpRequest
 from oauth2_provider.models import AccessToken
 
+from config.lib.admin import columns
 from config.lib.admin.readonly import OperatorAdmin, ReadOnlyAdmin
 from payments.money_columns import MoneyAdmin
 from portal import operator_changes
@@ -76,13 +77,23 @@ class UserAdmin(PermissionsAdmin):
     """The admin of people. Only superusers may give rights or change operators."""
 
     is_small = True
-    list_display = ("email", "is_staff", "is_active", "disabled_for_disuse_at", "date_joined", "last_login")
+    list_display = ("email", "rights", "state", "date_joined", "last_login")
     list_filter = ("is_staff", "is_active")
     search_fields = ("email",)
     fields = ("email", "is_active", *RIGHTS)
     readonly_fields = ("last_login", "date_joined", "disuse_warned_at", "disabled_for_disuse_at")
     filter_horizontal = ("groups", "user_permissions")
     panels = (("portal.membership", "user"),)
+
+    @admin.display(description="rights")
+    def rights(self, person: User) -> str:
+        return "Operator" if person.is_staff else columns.EMPTY_CELL
+
+    @admin.display(description="state")
+    def state(self, person: User) -> str:
+        if person.disabled_for_disuse_at:
+            return "Disabled as unused"
+        return "Active" if person.is_active else "Closed"
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return self.fields if obj is None else (*self.fields, *self.readonly_fields)

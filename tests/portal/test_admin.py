@@ -152,6 +152,18 @@ class TestSessions:
         assert "Disabled as unused" in page and "Warned about disuse" in page and "Is active" not in page
 
 
+class TestPeople:
+    def test_are_listed_with_their_state_in_words(self, client: Client, chief: User, acme: Merchant) -> None:
+        lea = people.join(acme)
+        people.operate(client, chief)
+        page = client.get(USERS).content.decode()
+        assert "icon-no" not in page and ">Operator</td>" in page and ">Active</td>" in page
+        User.objects.filter(pk=lea.pk).update(is_active=False)
+        assert ">Closed</td>" in client.get(USERS).content.decode()
+        User.objects.filter(pk=lea.pk).update(disabled_for_disuse_at=timezone.now())
+        assert ">Disabled as unused</td>" in client.get(USERS).content.decode()
+
+
 class TestGuessing:
     def test_no_page_of_a_library_is_shown(self) -> None:
         assert all(isinstance(shown, OperatorAdmin) for shown in admin.site._registry.values())
