@@ -126,10 +126,11 @@ class RemediesMixin:
             self.message_user(request, BUSY, messages.WARNING)
             return
         self.log_change(request, row, done)
+        order = Checkout.objects.values_list("merchant_order_id", flat=True).get(pk=checkout_uuid)
         found = ledger_proof.report_breaches_of(checkout_uuid)
         broken = "; ".join(breach.kind.sentence for breach in found)
-        words = f"The ledger is broken: {broken}." if found else "The ledger is proven."
-        self.message_user(request, f"{done} {words}", messages.ERROR if found else messages.SUCCESS)
+        words = f"The ledger is broken: {broken}." if found else "The order’s ledger adds up."
+        self.message_user(request, f"{order}: {done} {words}", messages.ERROR if found else messages.SUCCESS)
 
 
 class RemediedOperationAdmin(RemediesMixin, OperationAdmin):

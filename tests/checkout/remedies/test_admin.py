@@ -80,7 +80,7 @@ class TestClosing:
         self, admin: Client, operator: User, unpaid: Checkout, stuck: Operation
     ) -> None:
         page = act(admin, OPERATIONS, "settle_outside", stuck.pk)
-        assert "Settled outside: By bank transfer. The ledger is proven." in page
+        assert "A-20417: Settled outside: By bank transfer. The order’s ledger adds up." in page
         unpaid.refresh_from_db()
         booking = Booking.objects.get()
         assert (unpaid.status, booking.note, booking.actor) == (
@@ -128,7 +128,7 @@ class TestClosing:
 class TestOtherActions:
     def test_a_refund_is_sent_again(self, admin: Client, operator: User, stuck: Operation) -> None:
         page = act(admin, OPERATIONS, "send_again", stuck.pk, note="The account is open again")
-        assert "Sent again: The account is open again. The ledger is proven." in page
+        assert "Sent again: The account is open again. The order’s ledger adds up." in page
         assert LogEntry.objects.get().change_message == "Sent again: The account is open again."
 
     def test_the_question_says_what_sending_this_operation_again_does(
@@ -155,7 +155,7 @@ class TestOtherActions:
         Operation.objects.update(created_at="2020-01-01T00:00Z")
         page = act(admin, OPERATIONS, "give_up", operation.pk, note=None)
         assert "The provider vouches that the operation never arrived." in page
-        assert "Given up: Nobody waits. The ledger is proven." in act(
+        assert "Given up: Nobody waits. The order’s ledger adds up." in act(
             admin, OPERATIONS, "give_up", operation.pk, note="Nobody waits"
         )
 
