@@ -73,7 +73,7 @@ SUSPENSION = lists.state_filter({"open": Q(is_suspended=False), "stopped": Q(is_
 # The help texts of settings in the form, where those of the column are not plain enough.
 HELP_TEXTS = {
     "country": "Two letters, such as GB. The country of phone numbers without a country code.",
-    "brand_colour": "# and six hexadecimal digits, such as #1F4596.",
+    "brand_colour": "# and six hexadecimal digits, such as #A61C59.",
     "shop_url": "Where payers go if their order has no cancel URL. If empty, they stay on the page.",
     "time_zone": "The time zone of the portal, such as Europe/London.",
     "provider_account": "The provider account of the merchant’s future payments. If empty, the service’s own.",

@@ -148,6 +148,13 @@ class TestMerchant:
         acme.refresh_from_db()
         assert (acme.name, acme.brand_version) == ("Acme Tickets", 1)
 
+    def test_with_a_wrong_colour_has_the_error_at_the_field(self, operator: Client) -> None:
+        form = {"name": "Kite", "country": "GB", "brand_colour": "teal", "time_zone": "Europe/London"}
+        page = operator.post(f"{MERCHANTS}add/", form).content.decode()
+        row = page[page.index("errors field-brand_colour") :].partition('<div class="form-row')[0]
+        assert 'value="teal"' in row and 'aria-invalid="true"' in row
+        assert row.count("such as #A61C59.") == 2, "the error and the hint name the same example"
+
 
 def typed(page: Any) -> dict[str, Any]:
     """Return the fields that a browser posts from a row's page if the operator has changed no field."""
