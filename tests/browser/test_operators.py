@@ -95,7 +95,7 @@ class TestAList:
         ("address", "needed"),
         [
             ("/admin/hosted_page/smsmessage/", ("phone", "created at", "state", "refusal")),
-            ("/admin/checkout/refund/", ("status", "amount", "created at", "settled at")),
+            ("/admin/checkout/refund/", ("what", "amount", "state", "time", "merchant")),
         ],
     )
     def test_fits_a_laptop(self, office: Office, page: Page, address: str, needed: tuple[str, ...]) -> None:
