@@ -116,7 +116,7 @@ def _group_of_pledger(target: PaymentTarget) -> dict[str, Any]:
     asked = [share for share in shares if share.status in SHARE_OUTSTANDING]
     count = sum(share.status == ShareStatus.PLEDGED for share in asked)
     words = _("{count} of {asked} mates is in") if count == 1 else _("{count} of {asked} mates are in")
-    if any(share.has_free_units(now) for share in asked):  # nobody knows how many mates will take them
+    if any(share.has_free_units(now) for share in asked):  # it is not known how many mates will take them
         words = ngettext("{count} mate is in", "{count} mates are in", count)
     live = open_operations.live_payment(target.subject)
     since = summary.short_time(live.payment.created_at, summary.zone_of(target.checkout)) if live else ""
@@ -139,7 +139,7 @@ def _group_of_payer(target: PaymentTarget) -> dict[str, Any]:
     asked = [share for share in shares if not share.has_free_units(now)]
     count = sum(share.status in SHARE_PAID for share in shares)
     words = ngettext("{count} of {asked} mates has paid", "{count} of {asked} mates have paid", count)
-    if len(asked) < len(shares):  # nobody knows how many mates will take the free units
+    if len(asked) < len(shares):  # it is not known how many mates take the free units
         words = ngettext("{count} mate has paid", "{count} mates have paid", count)
     everyone = _("Everyone has paid") if len(shares) > 1 else ""
     heading = everyone if count == len(shares) else words.format(count=count, asked=len(asked))
