@@ -5,11 +5,12 @@ import sys
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import partial
+from typing import NamedTuple
 from uuid import UUID, uuid4
 
 from django.db import connection, transaction
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, invariant, rule
+from hypothesis.stateful import Bundle, initialize, invariant, rule
 
 from checkout import (
     authorizations,
@@ -51,6 +52,28 @@ ALL_ACTS = ["pledge", "authorize", "capture"]
 scripts = st.lists(st.sampled_from(Happens), max_size=2)
 
 
+class NewOrder(NamedTuple):
+    """A checkout to create, and the actions on it. `script` is for the calls of the last action."""
+
+    minutes: int | None  # the merchant's expiry
+    acts: list[str]
+    script: list[Happens]
+    is_refunded: bool
+    parts: ByItem | list[int]
+    taken: Sequence[int]
+
+
+NEW_ORDERS = st.builds(
+    NewOrder,
+    minutes=st.none() | st.integers(2, 90),
+    acts=st.sampled_from([[], ["pledge"], ["authorize"], ["authorize", "capture"], ALL_ACTS]),
+    script=scripts,
+    is_refunded=st.booleans(),
+    parts=st.sampled_from([[], [9000], [2000, 3000], *BY_ITEM]),
+    taken=unit_rules.TAKEN,
+)
+
+
 class Lifecycle(UnitRules):
     """Each rule is an event. After it, checkouts may have changed only as the reference model allows.
 
@@ -78,38 +101,28 @@ class Lifecycle(UnitRules):
             transaction.savepoint_rollback(self.savepoint)
             connection.run_on_commit = []
 
-    @rule(
-        target=checkouts,
-        minutes=st.none() | st.integers(2, 90),
-        acts=st.sampled_from([[], ["pledge"], ["authorize"], ["authorize", "capture"], ALL_ACTS]),
-        script=scripts,
-        is_refunded=st.booleans(),
-        parts=st.sampled_from([[], [9000], [2000, 3000], *BY_ITEM]),
-        taken=unit_rules.TAKEN,
-    )
-    def create(
-        self,
-        *,
-        minutes: int | None,
-        acts: list[str],
-        script: list[Happens],
-        is_refunded: bool,
-        parts: ByItem | list[int],
-        taken: Sequence[int],
-    ) -> UUID:
-        """Create a checkout and run the actions `acts` on it. `script` is for the last action's calls."""
-        expiry = clock.now() + timedelta(minutes=minutes) if minutes else None
+    @initialize(target=checkouts, new=NEW_ORDERS)
+    def create_first(self, new: NewOrder) -> UUID:
+        """Create the first checkout, so that no step is lost before there is one."""
+        return self._create(new)
+
+    @rule(target=checkouts, new=NEW_ORDERS)
+    def create(self, new: NewOrder) -> UUID:
+        return self._create(new)
+
+    def _create(self, new: NewOrder) -> UUID:
+        expiry = clock.now() + timedelta(minutes=new.minutes) if new.minutes else None
         checkout = factories.checkout(self.merchant, merchant_expires_at=expiry, items=unit_rules.ITEMS)
         self.states[checkout.pk] = "created"
         with contextlib.suppress(mate_shares.TooLateToCollect):
-            self.split(checkout.pk, parts, everyone_first="pledge" in acts)
-        self.take_units_of(checkout.pk, taken, unit_rules.ZOE)
-        for act in acts:
-            faults = script if act == acts[-1] else []
+            self.split(checkout.pk, new.parts, everyone_first="pledge" in new.acts)
+        self.take_units_of(checkout.pk, new.taken, unit_rules.ZOE)
+        for act in new.acts:
+            faults = new.script if act == new.acts[-1] else []
             {"pledge": self.pledge, "authorize": self.authorize, "capture": self.capture}[act](
                 checkout.pk, faults
             )
-        if is_refunded and self.states[checkout.pk] == "captured":
+        if new.is_refunded and self.states[checkout.pk] == "captured":
             self.refund(checkout.pk, f"r-{len(self.refs) + 1}")
         return checkout.pk
 
@@ -234,9 +247,12 @@ class Lifecycle(UnitRules):
         if was_captured:
             self.refs[ref] = checkout
 
-    @rule(fails=st.booleans())
-    def conclude_refunds(self, fails: bool) -> None:
-        self.bank.conclude_refunds(fails=fails)
+    @rule(act=st.sampled_from(["settle refunds", "fail refunds", "carry out delayed calls"]))
+    def provider_acts(self, act: str) -> None:
+        if act == "carry out delayed calls":
+            self.bank.arrive()
+        else:
+            self.bank.conclude_refunds(fails=act == "fail refunds")
 
     @rule(checkout=checkouts, tale=st.sampled_from(Tale), newest=st.integers(0, 3), times=st.integers(1, 2))
     def hear(self, checkout: UUID, tale: Tale, newest: int, times: int) -> None:
@@ -253,10 +269,6 @@ class Lifecycle(UnitRules):
         left = Discrepancy.objects.filter(subject=told.payment, kind="missing_here")
         assert left.exists() != is_ours
 
-    @rule()
-    def delayed_calls_arrive(self) -> None:
-        self.bank.arrive()
-
     @rule(checkout=checkouts)
     def read(self, checkout: UUID) -> None:
         def read() -> None:
@@ -268,6 +280,8 @@ class Lifecycle(UnitRules):
 
     @rule()
     def keep_deadlines(self) -> None:
+        tasks.end_links()
+        assert self._moves() == []
         seen = {checkout: observed.see(checkout, self.states[checkout]) for checkout in self.states}
         tasks.expire_due()
         moves = self._moves()
@@ -286,11 +300,6 @@ class Lifecycle(UnitRules):
     def answer_inquiries(self, script: list[Happens]) -> None:
         Inquiry.objects.update(due_at=clock.now())
         self._let(tasks.answer_inquiries, script)
-
-    @rule()
-    def end_links(self) -> None:
-        tasks.end_links()
-        assert self._moves() == []
 
     @rule(seconds=st.sampled_from([1, 2, 5, 11, 11, 30, 61, 121, 650, 3700]))
     def time_passes(self, seconds: int) -> None:
