@@ -75,7 +75,7 @@ def can_charge_mates(checkout: Checkout) -> bool:
     """
     if checkout.status != Status.CAPTURED or disputes.blocking_dispute(checkout.pk) is not None:
         return False
-    return not settling.is_refunded_by_others(checkout.pk)
+    return not settling.is_refunded_by_others(checkout)
 
 
 def _reason_unwanted(checkout: Checkout, share: PaymentRequest, payment: Payment) -> str:
@@ -157,7 +157,7 @@ def reopen_share(checkout: Checkout, share: PaymentRequest, now: datetime) -> No
 def _have_links_ended(checkout: Checkout) -> bool:
     if checkout.status in (Status.VOIDED, Status.EXPIRED):
         return True
-    return disputes.has_lost_dispute(checkout.pk) or settling.is_refunded_by_others(checkout.pk)
+    return disputes.has_lost_dispute(checkout.pk) or settling.is_refunded_by_others(checkout)
 
 
 def resume_paying(share_uuid: UUID, now: datetime) -> None:

@@ -90,9 +90,9 @@ def can_mates_pay(checkout: Checkout) -> bool:
     """
     if checkout.status == Status.CREATED:
         return pledges.is_waiting(checkout)
-    if checkout.status != Status.CAPTURED or disputes.blocking_dispute(checkout.pk) is not None:
+    if checkout.status != Status.CAPTURED or disputes.blocking_dispute_of_row(checkout) is not None:
         return False
-    return not settling.is_refunded_by_others(checkout.pk)
+    return not settling.is_refunded_by_others(checkout)
 
 
 def _require_open(share: PaymentRequest) -> PaymentRequest:

@@ -312,13 +312,15 @@ def _read_needs_accounts(checkout: Checkout) -> Any:
     return with_needs_accounts(Checkout.objects.filter(pk=checkout.pk).only("pk")).get()
 
 
-def is_refunded_by_others(checkout_uuid: UUID) -> bool:
+def is_refunded_by_others(checkout: Checkout) -> bool:
     """Return whether others have refunded some of an order at the provider, or tried to.
 
-    The order's pay links have then ended.
+    The order's pay links have then ended. If the row was read `with_needs_accounts` and needed none then, no
+    query is made.
     """
-    rows = Operation.objects.filter(payment__checkout_uuid=checkout_uuid, purpose=Purpose.OUTSIDE)
-    return rows.exists()
+    if not getattr(checkout, "is_untold", True):
+        return False
+    return Operation.objects.filter(payment__checkout_uuid=checkout.pk, purpose=Purpose.OUTSIDE).exists()
 
 
 def has_unrefunded_amount(checkout: Checkout, *, is_locked: bool = True) -> bool:

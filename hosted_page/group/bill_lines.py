@@ -239,7 +239,7 @@ def lines_of(
         for line in found
     ]
     if of_bank.accounts is not None:
-        is_over = settling.is_refunded_by_others(checkout.pk)
+        is_over = settling.is_refunded_by_others(checkout)
         told = [replace(line, is_over=is_over) for line in told]
         told = [
             _correct_for_money(line, share, of_bank.accounts)

@@ -29,7 +29,7 @@ def situation_of(checkout: Checkout, bill: GroupBill) -> Situation:
         return Situation.ALL_TAKEN
     if bill.of(group_members.PAID):
         return Situation.ALL_PAID
-    by_others = settling.is_refunded_by_others(checkout.pk)
+    by_others = settling.is_refunded_by_others(checkout)
     return Situation.REFUNDED_OUTSIDE if by_others else Situation.NOT_ASKED
 
 

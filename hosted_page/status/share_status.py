@@ -101,7 +101,7 @@ class _ShareView:
         if self.checkout.status != Status.CAPTURED:
             has_lost = disputes.has_lost_dispute(self.checkout.pk)
             return Situation.BANK_RETURNED if has_lost else SITUATIONS[Status(self.checkout.status)]
-        if settling.is_refunded_by_others(self.checkout.pk):
+        if settling.is_refunded_by_others(self.checkout):
             return Situation.REFUNDED_OUTSIDE
         dispute = disputes.blocking_dispute(self.checkout.pk)
         if dispute is None:
