@@ -28,12 +28,21 @@ class LineOfUnits:
 
     number: int
     name: str
-    unit: str
-    total: str
     price: int
     quantity: int
+    currency: str
     counts: list[int]
     is_open: bool
+
+    @property
+    def unit(self) -> str:
+        """Price of one unit."""
+        return money.display_for_payer(self.price, self.currency)
+
+    @property
+    def total(self) -> str:
+        """Price of all units."""
+        return money.display_for_payer(self.price * self.quantity, self.currency)
 
     @property
     def field(self) -> str:
@@ -98,15 +107,14 @@ class ItemSplit:
     @cached_property
     def lines(self) -> list[LineOfUnits]:
         """The lines that people can take."""
-        most, currency = item_amounts.quantities(self.checkout.bill), self.checkout.currency
+        most = item_amounts.quantities(self.checkout.bill)
         return [
             LineOfUnits(
                 number=number,
                 name=item.name,
-                unit=money.display_for_payer(item.unit_price, currency),
-                total=money.display_for_payer(item.unit_price * item.quantity, currency),
                 price=item.unit_price,
                 quantity=item.quantity,
+                currency=self.checkout.currency,
                 counts=[person[number] for person in self.units],
                 is_open=number == self.opened,
             )
