@@ -34,6 +34,21 @@ def end_refund(accounts: Accounts, refund: Refund, wanted: Sequence[AmountOwed],
         _fail_refund(accounts, refund, wanted[0], now)
 
 
+def resume_refund(accounts: Accounts, now: datetime) -> None:
+    """Resume the failed refund of a captured order if a part of it has reached a card after all.
+
+    The provider had first refused the part. Rule refund.failed.
+    """
+    reached = {key.refund_uuid for key, part in accounts.parts.items() if key.refund_uuid and part.given > 0}
+    if accounts.checkout.status != Status.CAPTURED or not reached:
+        return
+    refund = Refund.objects.filter(pk__in=reached, status=Refund.Status.FAILED).last()
+    if refund is not None:
+        refund.status, refund.failure_reason = Refund.Status.PENDING, None
+        refund.save(update_fields=["status", "failure_reason"])
+        accounts.checkout.move(Status.REFUNDING, PUMP, now)
+
+
 def _settle_refund(accounts: Accounts, refund: Refund, now: datetime) -> None:
     """Settle the refund, because each card has received all that it bore, and cancel open pay links.
 

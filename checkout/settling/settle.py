@@ -36,6 +36,7 @@ def settle(checkout: Checkout, now: datetime, cause: Cause = PUMP) -> None:
         _plan_owed_refunds(accounts, [], now, cause)
         closings.report_returned_refunds(accounts, now, is_disputed=True)
         return
+    refund_end.resume_refund(accounts, now)
     refund = amounts_owed.current_refund(accounts)
     if refund is not None:
         _settle_refund(accounts, refund, now, cause)
