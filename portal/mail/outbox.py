@@ -43,6 +43,7 @@ SUBJECTS = {
     "endpoint_failing": "{merchant}: your webhook endpoint has failed for an hour",
     "deliveries_parked": "{merchant}: {happened}",
     "refund_failed": "{merchant}: a refund failed",
+    "refund_returned": "{merchant}: a refund was returned",
     "holds_lost": "{merchant}: {happened}",
     "suspended": "{merchant}: payments are stopped",
     "resumed": "{merchant}: payments work again",

@@ -1,5 +1,4 @@
-"""Mails to owners about problems: failing endpoints, parked deliveries, failed refunds, lost holds, disputes,
-stops of payments.
+"""Mails to owners about problems with endpoints, deliveries, refunds, holds and disputes, and about stops.
 
 Rule portal.mails.
 """
@@ -22,9 +21,8 @@ from portal.orders import reasons
 from webhooks.models import Delivery, Endpoint, EventType
 
 FAILING_FOR = timedelta(hours=1)  # how long an endpoint must fail before the owners get a mail
-STOPS_PER_RUN = (
-    500  # merchants that get a mail about a stop in one run; the next run, a minute later, continues
-)
+# The number of merchants that get a mail about a stop in one run. The next run, a minute later, continues.
+STOPS_PER_RUN = 500
 LOOK_BACK = timedelta(hours=1)  # how far each run looks back; runs are a minute apart, unless no worker is up
 
 
@@ -33,6 +31,7 @@ def queue_trouble_mails(now: datetime) -> None:
     _queue_failing_endpoints(now)
     _queue_parked_deliveries(now)
     _queue_failed_refunds(now)
+    _queue_returned_refunds(now)
     _queue_lost_holds(now)
     _queue_dispute_mails(now)
     _queue_stops(now)
@@ -74,6 +73,21 @@ def _queue_failed_refunds(now: datetime) -> None:
             ref=refund.merchant_refund_ref,
             why=reasons.reason_text(refund.failure_reason),
             is_hopeless=not reasons.can_succeed_again(refund.failure_reason),
+        )
+
+
+def _queue_returned_refunds(now: datetime) -> None:
+    lately = Movement.objects.filter(
+        pk__gte=clock.first_id(now - LOOK_BACK), kind=Movement.Kind.REFUND_RETURNED
+    )
+    rows = merchant_tasks.returned_refunds(pk__in=lately.values("operation__refund_uuid"))
+    for refund in rows.select_related("merchant", "checkout"):
+        outbox.queue_once(
+            refund.merchant,
+            "refund_returned",
+            key=str(refund.pk),
+            order=refund.checkout.merchant_order_id,
+            checkout=str(refund.checkout_id),
         )
 
 
@@ -130,8 +144,8 @@ def _queue_stops(now: datetime) -> None:
 def _merchants_to_inform(switch: Switch) -> Iterable[Merchant]:
     """Return the merchants that get a mail about a stop or its end, at most STOPS_PER_RUN of them.
 
-    A stop of all merchants is no news for a merchant whose latest mail says that its payments are stopped. The end
-    of a stop is news only for such a merchant, unless its own stop continues.
+    A stop of all merchants is no news for a merchant whose latest mail says that its payments are stopped.
+    The end of a stop is news only for such a merchant, unless its own stop continues.
     """
     if switch.merchant and switch.is_stopped:
         return [switch.merchant]

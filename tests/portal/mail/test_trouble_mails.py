@@ -11,12 +11,13 @@ from pytest_django.fixtures import Settings
 
 from checkout import refunds
 from checkout.models import Change, Checkout, PaymentRequest, Refund
+from checkout.remedies import settling_outside
 from config.lib import clock
 from payments import money, operator_stops
 from payments.models import Dispute, Merchant
 from portal.mail import trouble_mails
 from portal.models import Membership, OutboundEmail
-from tests import mates
+from tests import mates, outside
 from tests.factories import CAUSE
 from tests.outside import decide, dispute
 from tests.portal import people, stage
@@ -127,6 +128,28 @@ def test_reports_a_failed_refund_and_its_remedy(
         == (helps == "Try again")
         != ("quote r-1. Sending the refund again" in sent.body)
     )
+    assert look_and_send() == []
+
+
+@pytest.fixture
+def returned(refunded: Checkout, posted: list[int]) -> Checkout:
+    """An order whose settled refund was returned by the card's bank."""
+    outside.come_back()
+    return refunded
+
+
+def test_reports_a_returned_refund_once(owner: Membership, returned: Checkout) -> None:
+    (sent,) = look_and_send()
+    assert sent.subject.endswith(": a refund was returned")
+    assert returned.merchant_order_id in sent.body and str(returned.pk) in sent.body
+    assert "Don’t refund the order yourself." in sent.body
+    assert look_and_send() == []
+
+
+def test_does_not_report_a_returned_refund_that_is_no_longer_owed(
+    owner: Membership, returned: Checkout
+) -> None:
+    settling_outside.settle_outside(outside.returned(returned).pk, note="By bank transfer", cause=CAUSE)
     assert look_and_send() == []
 
 
