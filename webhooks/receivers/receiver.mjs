@@ -46,7 +46,7 @@ async function call(method, path, body, seconds, headers = {}) {
     method,
     body: body && JSON.stringify(body),
     headers: { 'Content-Type': 'application/json', ...headers },
-    signal: AbortSignal.timeout(seconds * 1000),
+    signal: AbortSignal.timeout(Math.ceil(seconds * 1000)),
   })
   const wait = Number(answer.headers.get('Retry-After')) || 1
   return { ...(await answer.json()), status: answer.status, wait }

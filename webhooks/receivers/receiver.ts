@@ -64,7 +64,7 @@ async function call(method: string, path: string, body: object | undefined, seco
     method,
     body: JSON.stringify(body),
     headers: { 'Content-Type': 'application/json', ...headers },
-    signal: AbortSignal.timeout(seconds * 1000),
+    signal: AbortSignal.timeout(Math.ceil(seconds * 1000)),
   })
   const wait = Number(answer.headers.get('Retry-After')) || 1
   return { ...((await answer.json()) as object), status: answer.status, wait }
