@@ -385,7 +385,7 @@ class CheckoutListQuery(fields.Query):
     updated_after = fields.Timestamp(
         required=False,
         help_text="Only checkouts that changed after this time. With `sort=updated_at`, the cursor keeps "
-        "this time.",
+        "this time, which must not be in the future.",
     )
     sort = fields.OneOf(
         ("updated_at",),
@@ -397,3 +397,11 @@ class CheckoutListQuery(fields.Query):
         minimum=1, maximum=200, default=50, help_text="The number of entries per page."
     )
     cursor = fields.Cursor(required=False, maximum=500, help_text="`next_cursor` of the previous page.")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if "sort" in attrs and "updated_after" in attrs:
+            try:
+                fields.check_not_ahead(attrs["updated_after"])
+            except serializers.ValidationError as error:
+                raise serializers.ValidationError({"updated_after": error.detail}) from None
+        return attrs

@@ -1,5 +1,7 @@
 """Serializers of the webhook API's requests."""
 
+from datetime import datetime
+
 from django.conf import settings
 from rest_framework import serializers as drf
 
@@ -75,8 +77,9 @@ class EventsQuery(fields.Query):
     checkout_uuid = fields.Text(required=False, format="uuid", help_text="Only events of this checkout.")
     created_after = fields.Timestamp(
         required=False,
-        help_text="The earliest `created_at`, within the last 30 days. The default is 24 hours ago. Events "
-        "that are written after the first call are listed regardless of their `created_at`.",
+        help_text="The earliest `created_at`, within the last 30 days and not in the future. The default is "
+        "24 hours ago. Events that are written after the first call are listed regardless of their "
+        "`created_at`.",
     )
     limit = fields.QueryInteger(
         minimum=1, maximum=200, default=50, help_text="The number of entries per page."
@@ -87,3 +90,6 @@ class EventsQuery(fields.Query):
         help_text="`next_cursor` of the previous page, with the same filters. If events after it have been "
         "deleted, the response is 422.",
     )
+
+    def validate_created_after(self, start: datetime) -> datetime:
+        return fields.check_not_ahead(start)

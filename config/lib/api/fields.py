@@ -1,7 +1,7 @@
 """Strict serializer fields: JSON's own types, no coercion, and error texts that name the remedy."""
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -10,6 +10,7 @@ from rest_framework.fields import empty
 from rest_framework.serializers import Field, ListField, Serializer, ValidationError
 from rest_framework.settings import api_settings
 
+from config.lib import clock
 from config.lib.web import hosts, origins
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
@@ -24,6 +25,7 @@ _HOST_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
 _ENDS_IN_A_NUMBER = re.compile(r"(.*\.)?([0-9]+|0x[0-9a-f]*)\.?")
 # The pattern, in the API's document, of a text that is not blank and has no control characters.
 _PRINTABLE = r"^(?=.*\S)[^\u0000-\u001F\u007F-\u009F]*$"
+MAX_AHEAD = timedelta(seconds=60)  # how far a caller's clock can be ahead of the service's clock
 Schema = dict[str, Any]  # the schema of a field in the API's document
 # Error texts of every field, in place of the library's.
 ERROR_TEXTS: Any = {"required": "Is required.", "null": "Must not be null."}
@@ -173,6 +175,17 @@ class Timestamp(Field[datetime, Any, str, Any]):
 
     def schema(self) -> Schema:
         return {"type": "string", "format": "date-time"}
+
+
+def check_not_ahead(start: datetime) -> datetime:
+    """Return the start of a feed, unless it is ahead of the service's clock by more than MAX_AHEAD.
+
+    Raises ValidationError, because a caller with a wrong clock would miss everything until then.
+    """
+    now = clock.now()
+    if start > now + MAX_AHEAD:
+        raise ValidationError(f"Must not be in the future. The service’s clock shows {clock.iso(now)}.")
+    return start
 
 
 class List(ListField):

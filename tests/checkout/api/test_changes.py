@@ -84,6 +84,14 @@ class TestTheList:
         Checkout.objects.filter(pk=later.pk).update(updated_at=start + timedelta(milliseconds=1))
         assert changes(api, cursor)[0] == [str(later.pk)]
 
+    def test_never_begins_in_the_future(self, api: Api) -> None:
+        near, beyond = (clock.iso(clock.now() + timedelta(seconds=ahead)) for ahead in (50, 70))
+        assert first(api, f"&updated_after={near}")[0] == []
+        assert api.get(f"checkouts?updated_after={beyond}").status_code == 200
+        answer = api.get(f"checkouts?sort=updated_at&updated_after={beyond}")
+        assert (answer.status_code, answer.json()["error"]["param"]) == (422, "updated_after")
+        assert "Must not be in the future. The service’s clock shows 20" in answer.json()["error"]["message"]
+
     def test_pages_neither_repeat_nor_miss_what_changed_at_the_same_moment(self, api: Api) -> None:
         made = sorted(str(factories.checkout(api.merchant).pk) for _ in range(5))
         Checkout.objects.update(updated_at=clock.now() - timedelta(seconds=5))

@@ -226,7 +226,12 @@ class TestTheBeginning:
         furthest, beyond = (clock.iso(clock.now() - 30 * DAY - more) for more in (-SECOND, 2 * SECOND))
         page(api, f"created_after={furthest}")
         refused(api.get(f"events?created_after={beyond}"), 422, "validation_failed", "created_after")
-        assert ids(page(api, "created_after=9999-12-31T23:59:59Z")) == []
+
+    def test_is_never_in_the_future(self, api: Api) -> None:
+        near, beyond = (clock.iso(clock.now() + timedelta(seconds=ahead)) for ahead in (50, 70))
+        assert ids(page(api, f"created_after={near}")) == []
+        for start in (beyond, "9999-12-31T23:59:59Z"):
+            refused(api.get(f"events?created_after={start}"), 422, "validation_failed", "created_after")
 
     def test_leaves_out_no_event_that_is_written_later(self, api: Api) -> None:
         """Check that the cursor also returns an event that is written long after it happened.
