@@ -363,12 +363,13 @@ def is_api(path: str) -> bool:
     return f"{path}/".startswith(("/api/", "/oauth/", f"{metadata.PATH}/")) and path != "/api/docs"
 
 
-def json_error_response(code: str, wrong: dict[str, str] | None = None) -> HttpResponse:
+def json_error_response(code: str, wrong: dict[str, str] | None = None, *, message: str = "") -> HttpResponse:
     """Return the error response for a code, for use outside DRF.
 
     `wrong` has two keys: `param` names the wrong parameter, and `message` says what is wrong with it.
+    Otherwise, `message` replaces the message of the error table.
     """
-    body = error_envelope(code)
+    body = error_envelope(code, message=message)
     if wrong is not None:
         message = f"{wrong['param']}: {wrong['message']}"
         body = error_envelope(code, message=message, details=[wrong], param=wrong["param"])

@@ -6,7 +6,7 @@ from uuid import UUID
 from django.conf import settings
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
-from django.urls import include, path, re_path, register_converter
+from django.urls import Resolver404, include, path, re_path, register_converter, resolve
 from django.urls.converters import StringConverter
 from django.views.decorators.csrf import csrf_exempt
 from django.views.generic import RedirectView
@@ -50,9 +50,38 @@ register_converter(ApiUuid, "api_uuid")
 register_converter(DownloadName, "download_name")
 
 
+# Wrong beginnings of an address, and the right one.
+_WRONG_BEGINNINGS = {
+    re.compile(r"/api/merchant/v[0-9]+/"): "/api/merchant/v1/",
+    re.compile(r"/api/(v[0-9]+/)?(?=checkouts|webhooks|events)"): "/api/merchant/v1/",
+    re.compile(r"/api/(merchant/)?(v[0-9]+/)?oauth/"): "/oauth/",
+}
+_LONGEST_ADDRESS = 200
+
+
+def similar_address(address: str) -> str:
+    """Return the address of the API that a caller probably meant, or "" if there is none.
+
+    A wrong version, a wrong beginning and a slash at the end are corrected. Rule api.not_found.
+    """
+    found = address.rstrip("/")
+    for wrong, right in _WRONG_BEGINNINGS.items():
+        if start := wrong.match(found):
+            found = f"{right}{found[start.end() :]}"
+            break
+    if found == address or len(found) > _LONGEST_ADDRESS:
+        return ""
+    try:
+        return "" if resolve(found).func is api_not_found else found
+    except Resolver404:
+        return ""
+
+
 @csrf_exempt  # a POST without a CSRF token gets the same answer as a GET
 def api_not_found(request: HttpRequest) -> HttpResponse:
-    return errors.json_error_response("not_found")
+    similar = similar_address(request.path)
+    message = f"No such address. Did you mean {similar}?" if similar else ""
+    return errors.json_error_response("not_found", message=message)
 
 
 merchant_api = [

@@ -3,7 +3,7 @@
 import json
 from datetime import timedelta
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from django.test import Client
@@ -240,6 +240,33 @@ class TestAddress:
             for method in ("GET", "POST", "DELETE"):
                 address, headers = path.format(uuid=held.pk), api.headers({})
                 refused(api.client.generic(method, address, b"{}", JSON, headers=headers), 404, "not_found")
+
+    @pytest.mark.rule("api.not_found")
+    @pytest.mark.parametrize(
+        ("path", "meant"),
+        [
+            ("/api/merchant/v2/checkouts", "/api/merchant/v1/checkouts"),
+            ("/api/merchant/v1/checkouts/", "/api/merchant/v1/checkouts"),
+            ("/api/merchant/v1/checkouts/{uuid}/capture/", "/api/merchant/v1/checkouts/{uuid}/capture"),
+            ("/api/v1/checkouts", "/api/merchant/v1/checkouts"),
+            ("/api/webhooks/deliveries/", "/api/merchant/v1/webhooks/deliveries"),
+            ("/api/oauth/token", "/oauth/token"),
+            ("/oauth/token/", "/oauth/token"),
+        ],
+    )
+    def test_that_is_nearly_right_returns_the_right_one(self, api: Api, path: str, meant: str) -> None:
+        uuid = uuid4()
+        answer = api.client.get(path.format(uuid=uuid))
+        message = refused(answer, 404, "not_found")["message"]
+        assert message == f"No such address. Did you mean {meant.format(uuid=uuid)}?"
+
+    @pytest.mark.rule("api.not_found")
+    @pytest.mark.parametrize(
+        "path", ["/api/merchant/v1/orders", "/api/nope/", "/api/merchant/v1/checkouts/" + "x" * 200 + "/"]
+    )
+    def test_that_is_like_no_other_returns_no_other(self, api: Api, path: str) -> None:
+        message = api.client.get(path).json()["error"]["message"]
+        assert message == "No such address. Check the path."
 
     @pytest.mark.rule("api.json_alone")
     @pytest.mark.parametrize("accept", ["text/html", "application/xml", "image/*;q=0.1", "garbage", ""])
