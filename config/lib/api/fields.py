@@ -1,6 +1,7 @@
 """Strict serializer fields: JSON's own types, no coercion, and error texts that name the remedy."""
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -20,6 +21,7 @@ _UUID = re.compile(r"(?i:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 _MISREAD_CHARACTERS = re.compile(
     r"[\s\\]"
 )  # characters that some parsers, but not all, treat as the end of a URL
+_SPELT_TOGETHER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|-")  # where `totalAmount` and `total-amount` lack a "_"
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 _HOST_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
 _ENDS_IN_A_NUMBER = re.compile(r"(.*\.)?([0-9]+|0x[0-9a-f]*)\.?")
@@ -42,6 +44,21 @@ class Body(Serializer[Any]):
         if data is None and self.parent is None:
             raise ValidationError({api_settings.NON_FIELD_ERRORS_KEY: [self.error_messages["invalid"]]})
         return super().run_validation(data)
+
+    def to_internal_value(self, data: Any) -> Any:
+        """If a required field was sent under another spelling, such as `totalAmount`, the error names it."""
+        try:
+            return super().to_internal_value(data)
+        except ValidationError as error:
+            if isinstance(data, Mapping) and isinstance(error.detail, dict):
+                unknown = {_snake_case(name): name for name in data if name not in self.fields}
+                for name in unknown.keys() & error.detail.keys() - data.keys():
+                    error.detail[name] = [f"Is required. You sent {unknown[name][:60]}: write {name}."]
+            raise
+
+
+def _snake_case(name: str) -> str:
+    return _SPELT_TOGETHER.sub("_", name).lower()
 
 
 class Text(Field[str, Any, str, Any]):

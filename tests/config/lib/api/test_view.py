@@ -47,6 +47,21 @@ class TestBody:
             assert errors({}, limit=3) == {"amount": ["Is required."]}
             assert set(errors([], limit=3)) == set(errors(None, limit=3)) == {""}
 
+    @pytest.mark.rule("api.unknown_fields")
+    @pytest.mark.parametrize("name", ["totalAmount", "total-amount", "TotalAmount", "Total_Amount"])
+    def test_names_the_other_spelling_of_a_missing_field(self, name: str) -> None:
+        class Order(fields.Body):
+            total_amount = fields.Integer(minimum=1, maximum=100)
+
+        with pytest.raises(ValidationError) as refused:
+            view.read_body(Order, {name: 5}, {})
+        words = f"Is required. You sent {name}: write total_amount."
+        assert refused.value.detail == {"total_amount": [words]}
+        for sent in ({"totalAmount": 5, "total_amount": 500}, {"amount": 5}, {}):
+            with pytest.raises(ValidationError) as refused:
+                view.read_body(Order, sent, {})
+            assert "You sent" not in str(refused.value.detail)
+
     def test_is_not_mixed_with_a_body_that_another_thread_reads(self) -> None:
         others = Barrier(8)
 
