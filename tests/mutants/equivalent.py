@@ -47,9 +47,15 @@ EQUIVALENT: tuple[Equivalent, ...] = (
         for power in (6, 8)
     ),
     Equivalent(
+        "checkout/settling/amounts_owed.py",
+        "fits = planned.amount == self.amount or (self.at is None and planned.amount <= self.amount)",
+        "fits = planned.amount == self.amount or (self.at is None and planned.amount < self.amount)",
+        "The first condition covers equal amounts.",
+    ),
+    Equivalent(
         "checkout/settling/cards.py",
-        "return max(0, self.returned - again - self.settled_after_return)",
-        "return max( -1, self.returned - again - self.settled_after_return)",
-        "No more is sent again or settled than was returned. The limit guards against rows lost by a restore.",
+        "key = PartKey(self.checkout.payment_id or UUID(int=0), None, share.pk)",
+        "key = PartKey(self.checkout.payment_id or UUID(int= 1), None, share.pk)",
+        "No payment has either of these ids.",
     ),
 )

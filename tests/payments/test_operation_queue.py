@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from checkout import cancellations, captures, operation_recovery
 from checkout.models import Checkout, PaymentRequest
 from config.lib import clock
-from payments import operation_queue
+from payments import operation_queue, planning
 from payments.models import Merchant, Operation
 from payments.providers.sandbox import fault_injection
 from tests import factories, mates
@@ -174,3 +174,13 @@ class TestTheOldest:
         operation_recovery.finish_due_operations(order.pk)
         states = Operation.objects.filter(share_uuid__isnull=False).values_list("share_uuid", "state")
         assert dict(states) == {shares[0].pk: "planned", shares[1].pk: "pending"}
+
+
+@pytest.mark.django_db
+def test_a_planned_operation_behind_an_open_one_is_not_due(in_doubt: Callable[..., Operation]) -> None:
+    capture, now = in_doubt("capture"), clock.now()
+    Operation.objects.filter(pk=capture.pk).update(next_attempt_at=now + timedelta(hours=1))
+    planning.plan_operations([capture.payment_id], Operation.Kind.VOID, now=now, cause=CAUSE)
+    assert operation_queue.oldest_due_at(now) is None
+    Operation.objects.filter(pk=capture.pk).update(state="failed", ended_at=now)
+    assert operation_queue.oldest_due_at(now) == now

@@ -5,10 +5,11 @@ from datetime import timedelta
 import pytest
 from django.db.models import F
 
-from checkout import refunds, tasks
+from checkout import operation_recovery, refunds, tasks
 from checkout.models import Checkout
 from checkout.proof import ledger_proof
 from config.lib import clock
+from config.lib.deadline import Deadline
 from payments import operation_queue, planning, provider
 from payments.models import Discrepancy, Operation, Payment
 from payments.provider import Outcome, Verdict
@@ -58,6 +59,28 @@ class TestAnOldKey:
         pump()
         assert {verb for verb, _ in calls} == {"look_up"}
         assert Operation.objects.get(kind="refund").state == "unknown"
+
+
+def test_an_operation_that_gets_a_new_key_has_no_outcome(captured: Checkout) -> None:
+    lost = refund_in_doubt(captured, "down")
+    Operation.objects.update(next_attempt_at=clock.now())
+    (claimed,) = operation_queue.claim(limit=1, operation_uuid=lost.pk)
+    assert operation_recovery._send_or_look_up(claimed, Deadline.after(5)) is None
+    outdated = operation_recovery._send_or_look_up(claimed, Deadline.after(5))
+    assert outdated is not None and outdated.verdict == Verdict.NOT_FOUND
+    assert Operation.objects.filter(kind="refund").count() == 2
+
+
+def test_a_payment_is_released_once_unless_its_void_fails(held: Checkout) -> None:
+    assert held.payment_id is not None
+    payments, voids = [held.payment_id], Operation.objects.filter(kind="void")
+    assert planning.plan_release(payments, now=clock.now())
+    assert not planning.plan_release(payments, now=clock.now())
+    voids.update(state="succeeded", ended_at=clock.now())
+    assert not planning.plan_release(payments, now=clock.now())
+    voids.update(state="failed")
+    assert planning.plan_release(payments, now=clock.now())
+    assert voids.count() == 2
 
 
 def refund_in_doubt(captured: Checkout, mode: str) -> Operation:

@@ -16,7 +16,7 @@ from checkout.settling import amounts_owed, cards
 from config.lib import clock
 from payments.models import Discrepancy, Operation
 from payments.providers.sandbox.models import Charge
-from tests import mates
+from tests import mates, outside
 from tests.factories import CAUSE
 from tests.mates import ACCOUNT_CLOSED, give_back
 
@@ -50,6 +50,21 @@ class TestTheLeadsShare:
         told.refresh_from_db()
         assert told.closed_at is not None and told.note == "The card has got it."
         assert PaymentRequest.objects.get(pk=share.pk).status == "reimbursed"
+
+
+def test_a_returned_reimbursement_is_not_made_again_when_the_next_share_is_paid(
+    unpaid: Checkout, pay: Callable[..., Checkout]
+) -> None:
+    first, second = mates.split(unpaid, 3000, 2000)
+    captures.capture(unpaid.merchant, pay(unpaid, outside.RETURNS).pk, cause=CAUSE)
+    mates.pay(first)
+    mates.pump(unpaid.pk, rounds=3)
+    outside.settle(unpaid)
+    outside.come_back()
+    mates.pay(second, mates.AMYS)
+    mates.pump(unpaid.pk, rounds=3)
+    made = Operation.objects.filter(purpose="reimbursement").order_by("created_at")
+    assert list(made.values_list("share_uuid", "amount")) == [(first.pk, 3000), (second.pk, 2000)]
 
 
 class TestAPlannedRefund:

@@ -6,6 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from checkout import settling
 from checkout.models import Checkout, PaymentRequest
 from checkout.settling import cards
 from config.lib import clock
@@ -122,6 +123,15 @@ def test_share_of_an_order_without_a_card_has_no_reimbursement() -> None:
 
 
 @pytest.mark.rule("money.borne")
+def test_an_order_that_needs_no_accounts_is_not_asked_about_refunds_by_others(captured: Checkout) -> None:
+    shown = settling.with_needs_accounts(Checkout.objects.filter(pk=captured.pk)).get()
+    with CaptureQueriesContext(connection) as sent:
+        assert not settling.is_refunded_by_others(shown)
+    assert len(sent) == 0
+    outside.refund_outside(captured.payment, 4000)
+    assert settling.is_refunded_by_others(settling.with_needs_accounts(Checkout.objects.all()).get())
+
+
 def test_a_settled_part_of_a_refund_has_nothing_outstanding(captured: Checkout) -> None:
     mates.give_back(captured)
     outside.settle(captured)
@@ -159,6 +169,26 @@ def test_returned_refunds_of_one_card_are_together_owed_only_what_it_still_bears
 
 
 @pytest.mark.rule("refund.returned")
+@pytest.mark.parametrize(
+    ("again", "settled", "left"), [(0, 0, 3000), (1000, 0, 2000), (0, 1000, 2000), (4000, 0, 0)]
+)
+def test_a_returned_amount_is_reduced_by_what_was_sent_again_or_settled_outside(
+    again: int, settled: int, left: int
+) -> None:
+    resent = Operation(payment=Payment(), resends_id=uuid4(), state="succeeded", amount=again)
+    part = cards.Part([resent], returned=3000, settled_after_return=settled)
+    assert part.not_given_again == left
+
+
+def test_a_returned_refund_is_not_outstanding_while_another_refund_of_it_is_sent() -> None:
+    lead = Payment(amount=9000)
+    card = cards.Card(lead, moved=9000, sent=9000)
+    part = cards.Part(returned=3000, came_back={uuid4()})
+    parts = {cards.PartKey(lead.pk, None, uuid4()): part}
+    cards._add_outstanding(cards.Accounts(Checkout(status="refunding"), {lead.pk: card}, parts, [], []))
+    assert (part.outstanding, card.outstanding) == (0, 0)
+
+
 def test_returned_refund_that_is_sent_again_is_not_outstanding_while_the_card_is_owed_more() -> None:
     lead, refund = Payment(), uuid4()
     resent = Operation(payment=lead, refund_uuid=refund, resends_id=uuid4(), state="in_flight", amount=3000)

@@ -24,7 +24,7 @@ from payments.providers.sandbox.models import Call
 from portal.dashboard import merchant_tasks
 from portal.models import Role
 from portal.orders import order, timeline
-from tests import mates
+from tests import mates, outside
 from tests.conftest import Api
 from tests.factories import CAUSE, CustomerFactory
 from tests.mates import borne
@@ -327,6 +327,19 @@ class TestAmountOwedToTheLead:
         mates.pump(unpaid.pk)  # this bank refuses refunds to a card with a lost dispute
         assert statuses() == ["paid", "reimbursed"]
         assert balances(unpaid) == {"provider": 10_000, "merchant": -9000, "lead": -1000}
+
+    @pytest.mark.rule("dispute.lost")
+    def test_is_closed_only_up_to_the_lost_dispute(
+        self, unpaid: Checkout, links: list[PaymentRequest]
+    ) -> None:
+        self.paid(unpaid, links)
+        outside.refund_outside(Checkout.objects.get(pk=unpaid.pk).payment, 6000)
+        client.call_bank("dispute", payment=unpaid.payment_id, amount=1000)
+        hear()
+        decide(Dispute.objects.get(), is_won=False)
+        assert [row.amount for row in Booking.objects.filter(kind="closing")] == [1000]
+        report = Discrepancy.objects.get(kind="owed_beyond_card", closed_at=None)
+        assert (report.subject, report.facts["amount"]) == (links[1].pk, 2000)
 
     @pytest.mark.rule("dispute.lost")
     @pytest.mark.parametrize("amount", [5000, 9000])

@@ -218,6 +218,18 @@ def test_a_dashboard_refund_with_copied_metadata_of_ours_counts_as_made_by_other
     assert kinds() == []
 
 
+@pytest.mark.parametrize("names_an_operation", [False, True])
+def test_a_dashboard_refund_is_not_ours_in_a_restored_database_unless_our_operation_was_lost(
+    captured: Checkout, monkeypatch: pytest.MonkeyPatch, names_an_operation: bool
+) -> None:
+    known = Operation.objects.get(kind="capture").pk
+    copied = replace(dashboard_refund(), operation=known if names_an_operation else None, refund=uuid4())
+    say(monkeypatch, replace(books_of(captured), refunds=[copied]))
+    assert captured.payment_id is not None
+    assert sync.sync(captured.payment_id, is_restored=True)
+    assert Operation.objects.get(kind="refund").purpose == "outside" and not Refund.objects.exists()
+
+
 def dashboard_refund() -> RefundRecord:
     return RefundRecord("theirs", 4000, "GBP", Verdict.SUCCEEDED, clock.now())
 
@@ -263,6 +275,15 @@ def test_a_refund_missing_from_the_books_is_reported(
     read(captured)
     report = Discrepancy.objects.get()
     assert (report.kind, report.facts["amount"]) == ("missing_there", 4000)
+
+
+def test_an_old_refund_that_is_in_the_books_is_not_reported(
+    captured: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outside.refund_outside(captured.payment, 4000)
+    monkeypatch.setattr(reconciliation, "SKEW", timedelta(0))
+    read(captured)
+    assert kinds() == []
 
 
 def test_a_refund_missing_from_older_books_is_not_reported(captured: Checkout) -> None:
