@@ -114,9 +114,13 @@ def _go_on(target: PaymentTarget, paid: PaymentResult) -> HttpResponse:
     """Redirect to the bank's question, or to the page that shows how the payment ended."""
     if paid.verdict == Verdict.NEEDS_ACTION:
         return HttpResponseRedirect(paid.action_url, status=303)
-    has_declined = paid.verdict == Verdict.DECLINED and target.share is None
-    # Otherwise, the lead of a split order would see who is in, and not that the card was declined.
-    return target.go("card" if has_declined and target.checkout.has_mates else "")
+    return _show_end(target, is_declined=paid.verdict == Verdict.DECLINED)
+
+
+def _show_end(target: PaymentTarget, *, is_declined: bool) -> HttpResponse:
+    is_split = target.share is None and target.checkout.has_mates
+    # Without the card step, the lead of a split order would see who is in, and not that the card was declined.
+    return target.go("card" if is_declined and is_split else "")
 
 
 def _payer_query(subject: UUID, token: str, customer_uuid: UUID) -> QuerySet[Customer, Any]:
@@ -227,7 +231,8 @@ def confirmed(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Receive the payer after the bank's challenge, and ask the bank at once for the outcome."""
     if payer.customer_of(request, target.subject):
         operation_recovery.finish_for_payer(target.subject)
-    return target.go()
+    last = Payment.objects.filter(subject=target.subject).order_by("-created_at").first()
+    return _show_end(target, is_declined=last is not None and last.status == Payment.Status.DECLINED)
 
 
 @for_form

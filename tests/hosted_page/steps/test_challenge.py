@@ -56,6 +56,18 @@ class TestTheAnswer:
         assert "No money was taken. Try again, or use another card." in page
         assert (status(lea), charges()) == ("created", ["declined"])
 
+    @pytest.mark.rule("pay.challenge")
+    def test_that_refuses_is_reported_to_the_lead_of_a_split_order(self, unpaid: Checkout) -> None:
+        lea = Payer(unpaid)
+        lea.sign_in()
+        lea.post("/split", split="own", name="Finn", amount="20", your_name="Lea", when="first")
+        bank_form = lea.get("/card")["Location"]
+        back = lea.client.post(bank_form, {"number": ASKS, "expiry": "08 / 49", "code": "123"})
+        question = lea.client.get(back["Location"])["Location"]
+        answered = lea.client.post(question, {"answer": "refuse"})
+        page = words(lea.client.get(answered["Location"], follow=True))
+        assert "You did not confirm this payment with your bank." in page
+
     @pytest.mark.parametrize(("first", "second"), [("confirm", "refuse"), ("refuse", "confirm")])
     def test_given_twice_counts_the_first_time(self, lea: Asked, first: str, second: str) -> None:
         assert lea.answer(first)["Location"] == lea.answer(second)["Location"]
