@@ -95,7 +95,7 @@ def _context(target: PaymentTarget, shares: Sequence[PaymentRequest]) -> dict[st
         "lines": [_leads_line(checkout, sums), *_lines(checkout, shares, now)],
         "total": _display(checkout, checkout.amount),
         "everyone": everyone,
-        "is_first": count > 0,
+        "is_someone_in": count > 0,
         "one_link": group_link.group_link_of(checkout, shares),
         "poll_url": f"{target.looks_url}&{COLLECTING}=1",
         "pay_url": target.address("card"),

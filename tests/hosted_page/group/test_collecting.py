@@ -69,6 +69,19 @@ class TestTheLead:
         part = words(lead.client.get(f"/pay?id={lead.checkout.pk}&auto=1&collecting=1", headers=LIVE))
         assert "1 of 2 mates is in" in part and 'hx-swap-oob="true"' in part and "<main" not in part
 
+    def test_is_asked_before_a_change_even_if_no_mate_was_in_at_first(self, lead: Payer) -> None:
+        page = words(lead.get())  # while it is open, mates get in and this part does not change
+        assert "No one else is in yet" in page
+        assert "the holds on their cards are released" in page and "Yes, change it" in page
+
+    def test_has_one_main_button(self, lead: Payer) -> None:
+        state = 'id="status" class="someone-in"'  # css/hosted_page/collect.css makes the link's button a plain one
+        assert (
+            state not in words(lead.get()) and "button-main" not in words(lead.get()).split('id="people"')[1]
+        )
+        Mate(share(lead.checkout, 2)).pay()
+        assert state in words(lead.get()) and "button-main" in words(lead.get()).split('id="people"')[1]
+
     def test_is_led_on_when_the_order_has_ended_meanwhile(self, lead: Payer) -> None:
         Checkout.objects.filter(pk=lead.checkout.pk).update(payable_until=clock.now())
         answer = lead.client.get(f"/pay?id={lead.checkout.pk}&collecting=1", headers=LIVE)
