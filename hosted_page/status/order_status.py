@@ -17,6 +17,7 @@ from hosted_page.status import receipt, refund
 from hosted_page.status.cells import Situation, Viewer
 from hosted_page.status.receipt import Receipt
 from hosted_page.status.refund import RefundBill
+from hosted_page.status.shared_cells import HOLDS_RELEASED
 from hosted_page.status.table import cell_of
 from payments import disputes, money, open_operations, operator_stops
 from payments.models import Merchant, Operation, Payment
@@ -184,12 +185,20 @@ class _OrderView:
             case Situation.SUSPENDED:
                 return values | {"until": summary.day_with_time(checkout.payable_until, checkout)}
             case Situation.EXPIRED:
-                return values | {"unpaid": unpaid_sentence(checkout), "until": _open_until(checkout)}
+                return values | {"unpaid": self._unpaid_sentence(), "until": _open_until(checkout)}
             case Situation.CANCELLED | Situation.RELEASING | Situation.RELEASED:
-                return values | _ending_values(checkout, self.now, values)
+                unpaid = self._unpaid_sentence() if checkout.authorized_at is None else ""
+                return values | _ending_values(checkout, self.now, values) | {"unpaid": unpaid}
             case Situation.BANK_RETURNED if self.receipt and self.receipt.back:
                 return values | {"amount": self.receipt.back.amount}
         return values
+
+    def _unpaid_sentence(self) -> str:
+        """Return the sentence about an order that ended unpaid. The reader of a split order's link can be a mate."""
+        if self.is_lead or not self.checkout.has_mates:
+            return unpaid_sentence(self.checkout)
+        nothing = _("<strong>Nothing was paid.</strong>")
+        return SafeString(f"{nothing} {HOLDS_RELEASED}")
 
 
 def unanswered_situation(operation: Operation, now: datetime) -> Situation:
@@ -216,7 +225,7 @@ def asked_amount_sentence(amount: str, payment: Payment | None, *, is_theirs: bo
 
 
 def unpaid_sentence(checkout: Checkout) -> str:
-    """Return the sentence about an order that ended unpaid.
+    """Return the sentence about an order that ended unpaid, for its payer.
 
     If the payer gave up a card and its operation is still open, money might be held for a while. The sentence
     then says so.
@@ -256,7 +265,6 @@ def _ending_values(checkout: Checkout, now: datetime, values: dict[str, str]) ->
     again = _("Start again in the shop if you still want it.")
     return {
         "why": format_html(_release_reason(checkout, is_cancelled=is_cancelled), time=time, **values),
-        "unpaid": unpaid_sentence(checkout) if checkout.authorized_at is None else "",
         "again": _cancellation_sentence(checkout.merchant) if is_cancelled else again,
     }
 

@@ -64,15 +64,18 @@ NOT_OPEN = live_cell(
 _NOT_ASKED: Row = {V.REFUSED: NOT_COVERED[V.REFUSED], V.FORMER: NOT_COVERED[V.FORMER]}
 NOT_OPEN_YET: Row = {V.HOLDER: NOT_OPEN, V.GROUP_LINK: NOT_OPEN} | _NOT_ASKED
 NO_ONE_CHARGED = _("No one has been charged.")
+HOLDS_RELEASED = _("Any hold for this order is released.")
 DID_NOT_PAY = _("{name} did not pay in time, so the order has expired.")
 NOT_COMPLETED = _("{shop} did not complete the order, and took no money.")
 EXPIRED: Row = {
     V.REFUSED: NOT_COVERED[V.REFUSED],
     V.FORMER: closed(YOU_ARE_NOT_CHARGED, DID_NOT_PAY),
-    V.GROUP_LINK: closed(_("This order has expired"), _("{name} did not pay in time."), NO_ONE_CHARGED),
+    V.GROUP_LINK: closed(
+        _("This order has expired"), _("{name} did not pay in time."), NO_ONE_CHARGED, HOLDS_RELEASED
+    ),
 }
 ENDED: Row = {
     V.REFUSED: NOT_COVERED[V.REFUSED],
     V.FORMER: closed(YOU_ARE_NOT_CHARGED, NOT_COMPLETED),
-    V.GROUP_LINK: closed(_("This order has ended"), NOT_COMPLETED, NO_ONE_CHARGED),
+    V.GROUP_LINK: closed(_("This order has ended"), NOT_COMPLETED, NO_ONE_CHARGED, HOLDS_RELEASED),
 }

@@ -115,3 +115,21 @@ def test_a_mate_reads_that_the_lead_paid_with_the_same_card(finn: Guest, lead: P
     finn.take(2)
     page = words(finn.client.get(finn.get("/2/card")["Location"]))
     assert "This card has already paid the whole order." in plain(page)
+
+
+class TestAMateWhoSaidNo:
+    def test_reads_how_to_change_their_mind(self, lead: Payer) -> None:
+        finn = Guest(lead.checkout)
+        finn.take(2)
+        page = plain(words(finn.client.post(f"{finn.path}/2/decline", follow=True)))
+        assert "You said no" in page and "If you change your mind, ask Lea for a new link." in page
+
+
+@pytest.mark.rule("pledge.ends")
+def test_a_mate_whose_card_comes_too_late_reads_that_nothing_is_held(lead: Payer) -> None:
+    finn = Guest(lead.checkout)
+    finn.take(2)
+    cancellations.cancel(lead.checkout.merchant, lead.checkout.pk, cause=CAUSE)
+    page = plain(words(finn.client.get(f"{finn.path}/2/paid", follow=True)))
+    assert "This order has ended" in page
+    assert "No one has been charged. Any hold for this order is released." in page

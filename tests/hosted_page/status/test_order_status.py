@@ -144,6 +144,13 @@ class TestEveryStateHasAnHonestPage:
         assert "This order has expired" in page and "This order was open until" in page
         assert "You paid nothing</strong>, and nothing is held" in page and "Start again in the shop." in page
 
+    def test_expired_for_a_person_with_the_link_of_a_split_order(self, lea: Payer) -> None:
+        lea.sign_in()
+        lea.post("/split", split="own", name="Finn", amount="20", your_name="Lea", when="first")
+        make_late(lea.checkout)
+        page = words(Payer(lea.checkout).get())  # the reader might be a mate whose hold the bank still shows
+        assert "on your card" not in page and "Any hold for this order is released." in page
+
     def test_refund_in_progress(self, lea: Payer) -> None:
         lea.pay()
         captures.capture(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
