@@ -53,8 +53,8 @@ def _declined_notice(group: Group, position: int) -> dict[str, str] | None:
     if not group.checkout.payment_requests.filter(position=position, status=ShareStatus.DECLINED).exists():
         return None
     said = _("You have not been charged. {name} can see that you said no.").format(name=group.name)
-    another = _("If you change your mind, ask {name} for a new link.").format(name=group.name)
-    return {"tone": "still", "icon": "check", "title": _("You said no"), "words": f"{said} {another}"}
+    further = _("If you change your mind, tell {name}.").format(name=group.name)
+    return {"tone": "still", "icon": "check", "title": _("You said no"), "words": f"{said} {further}"}
 
 
 def _not_claimed_notice(group: Group, bill: GroupBill, share: Person) -> dict[str, str] | None:
