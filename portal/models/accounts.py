@@ -147,9 +147,9 @@ class Invitation(models.Model):
 
     @property
     def inviter(self) -> str:
-        """Who invites, for the invited person: a member of the team by their e-mail, an operator as our support."""
+        """Who invites, for the invited person: a member of the team by their e-mail, an operator as the service."""
         is_member = Membership.objects.filter(merchant=self.merchant_id, user=self.invited_by_id).exists()
-        return self.invited_by.email if is_member else "Our support"
+        return self.invited_by.email if is_member else "Merchant Checkout"
 
 
 class LoginAttempt(models.Model):

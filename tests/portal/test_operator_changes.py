@@ -106,18 +106,19 @@ class TestChange:
         page = operator.post(merchants, chosen | {"words": "mara"}, follow=True).content.decode()
         assert "<h1>Invite an owner of Acme Tickets?</h1>" in page and people.mails() == []
         assert "<span>Enter an e-mail address, such as name@example.com.</span>" in page
+        assert '<label class="field-label" for="id_words">Owner’s e-mail ' in page
         field = next(line for line in page.splitlines() if 'name="words"' in line)
         assert 'value="mara"' in field and 'aria-invalid="true"' in field
         page = operator.post(merchants, chosen | {"words": "mara@acme.example"}, follow=True).content.decode()
         assert "mara@acme.example is invited as an owner." in page
         (sent,) = people.mails()
         assert sent.to == ["mara@acme.example"]
-        assert "Our support invites you to join Acme Tickets as an owner." in sent.body
+        assert "Merchant Checkout invites you to join Acme Tickets as an owner." in sent.body
         assert "operator@example.com" not in sent.body and "If you did not ask" not in sent.body
         assert entries(acme) == [("person_invited", "Our support")]
         link = next(line for line in sent.body.splitlines() if "/join/" in line)
         joined, path = Client(), urlsplit(link).path
-        assert "Our support invites you to join as an owner." in joined.get(path).content.decode()
+        assert "Merchant Checkout invites you to join as an owner." in joined.get(path).content.decode()
         joined.post(path, {"password": people.PASSWORD})
         assert Membership.objects.get(merchant=acme).role == Role.OWNER
         again = operator.post(merchants, chosen | {"words": "mara@acme.example"}, follow=True)

@@ -62,15 +62,14 @@ def requires_confirmation(
             if seen is not None and len(rows) != 1:
                 self.message_user(request, "Choose one: it is looked up first.", messages.WARNING)
                 return None
-            form = _NoteForm(request.POST if CONFIRMED in request.POST else None)
+            told = question.about(self, list(rows))
+            form = _NoteForm(told.label, request.POST if CONFIRMED in request.POST else None)
             if form.is_valid() and form.is_accepted(check):
                 action(self, request, rows, form.cleaned_data["words"])
                 return None
-            told = question.about(self, list(rows))
-            form.fields["words"].label = told.label
-            return _render_page(
-                self, request, list(rows), told, form=form, said=seen(rows[0]) if seen else ""
-            )
+            said = seen(rows[0]) if seen else ""
+            asked = {"rows": list(rows), "question": told, "action": action.__name__, "said": said}
+            return _render_page(self, request, form, asked)
 
         asking.question, asking.seen = question, seen  # type: ignore[attr-defined]  # read by `question_about`
         return asking
@@ -97,13 +96,16 @@ def question_about(shown: OperatorAdmin, request: HttpRequest, action: str, row:
         return None
     asking: Any = found[0]
     question, seen = asking.question.about(shown, [row]), asking.seen
-    form = _NoteForm()
-    form.fields["words"].label = question.label
+    form = _NoteForm(question.label)
     return AskedQuestion(question, seen(row) if seen else "", form["words"])
 
 
 class _NoteForm(forms.Form):
     words = forms.CharField(max_length=200, widget=forms.TextInput(attrs={"class": "input"}))
+
+    def __init__(self, label: str, data: Any = None) -> None:
+        super().__init__(data)
+        self.fields["words"].label = label
 
     def is_accepted(self, check: Check | None) -> bool:
         """Return whether a check accepts the note. If it does not, show the reason at the field."""
@@ -116,22 +118,16 @@ class _NoteForm(forms.Form):
 def _render_page(
     shown: OperatorAdmin,
     request: HttpRequest,
-    rows: Sequence[Any],
-    question: Question,
-    *,
     form: forms.Form,
-    said: str,
+    asked: dict[str, Any],
 ) -> HttpResponse:
     context = {
         **shown.admin_site.each_context(request),
-        "title": question.title,
-        "question": question,
+        **asked,
+        "title": asked["question"].title,
         "form": form,
         "opts": shown.opts,
-        "rows": rows,
-        "said": said,
         "chosen": request.POST.getlist(ACTION_CHECKBOX_NAME),
-        "action": request.POST.get("action"),
         "from_page": FROM_PAGE in request.POST,
         "from_operations": FROM_OPERATIONS in request.POST,
         "back": _address_of_list(shown, request),

@@ -254,5 +254,6 @@ class TestMerchants:
         form = {"action": ["suspend", "resume", "invite_owner"], "index": "1"}
         answer = operator.post(MERCHANTS, form, follow=True)
         assert "Items must be selected" in answer.content.decode()
-        asked = operator.post(MERCHANTS, form | {"_selected_action": str(acme.pk)})
-        assert "<h1>Resume Acme Tickets?</h1>" in asked.content.decode()
+        asked = operator.post(MERCHANTS, form | {"_selected_action": str(acme.pk)}).content.decode()
+        assert "<h1>Resume Acme Tickets?</h1>" in asked
+        assert '<input type="hidden" name="action" value="resume">' in asked
