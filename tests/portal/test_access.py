@@ -136,9 +136,11 @@ class TestAddress:
                     continue
                 assert answer.status_code == 403, role
                 said = answer.content.decode()
+                what = "see this page" if ROWS[name].method == "GET" else "do this"
+                assert f"<h1>You cannot {what}</h1>" in said and f"<title>TEST · You cannot {what}" in said
                 assert "req_" in said, "the page says which request it was"
                 *most, last = ROWS[name].roles.split()
-                assert f"A colleague whose role is {', '.join(most)} or {last} can do it." in said
+                assert f"Only people in your team whose role is {', '.join(most)} or {last} can." in said
                 assert everything() == before, role
         assert len(set(map(frozenset, effects.values()))) == 1, f"each role does the same: {effects}"
         changes_rows = ROWS[name].method == "POST" and name not in OF_THE_SESSION

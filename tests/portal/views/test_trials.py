@@ -123,6 +123,7 @@ class TestPage:
         stage.saved(acme)
         viewer = stage.browser(stage.person(acme, Role.VIEWER))
         assert RUN not in page(viewer)
+        assert "Owners, admins and developers can run these cases." in page(viewer)
         assert viewer.post(RUN, {"case": "twice"}).status_code == 403
         trial = backend.walk(acme, "twice", Backend(api))
         assert str(trial.checkout_uuid) in page(viewer)

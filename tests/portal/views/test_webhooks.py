@@ -75,6 +75,14 @@ class TestEndpoint:
         assert Subscription.objects.get().ended_at
 
 
+@pytest.mark.parametrize("role", [Role.SUPPORT, Role.VIEWER])
+def test_says_who_can_rotate_the_secret_and_send_a_test_event(acme: Merchant, role: Role) -> None:
+    saved(acme)
+    page = stage.browser(stage.person(acme, role)).get("/portal/webhooks").content.decode()
+    assert "Owners, admins and developers can rotate it." in page
+    assert "Owners, admins and developers can send one." in page
+
+
 class TestReceivers:
     @pytest.mark.parametrize("language", ["python", "node", "typescript", "php"])
     def test_show_the_signature_check_and_link_to_the_whole_file(self, client: Client, language: str) -> None:
@@ -110,7 +118,7 @@ class TestSecret:
         subscription = saved(acme)
         page = client.post("/portal/webhooks/rotate", follow=True).content.decode()
         assert page.index("secret-title") < page.index("health-title")
-        assert "Both secrets sign for" in page and "shown once" in page and "data-countdown" in page
+        assert "Both secrets sign for another" in page and "shown once" in page and "data-countdown" in page
         assert len(subscriptions.previous_secret_expiries(subscription)) == 1
         client.post("/portal/webhooks/revoke")
         assert subscriptions.previous_secret_expiries(subscription) == []

@@ -203,6 +203,7 @@ class TestReadOnlyAccess:
             assert field not in main
         for value in ("Acme Tickets", "#A61C59", "https://acme.example/", "Europe/London", "What they see"):
             assert value in main
+        assert "Opt-in wording" not in main, "there is none yet"
 
 
 @pytest.mark.rule("create.return_hosts")
