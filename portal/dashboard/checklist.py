@@ -24,6 +24,7 @@ LATEST = 5000  # the number of latest attempts that are searched
 MAX_EXAMINED = 100  # the maximum number of matching attempts that are examined
 ROTATIONS = 5
 DOCS = "/api/docs"
+MAKE_KEY = "/portal/keys#new-title"
 DOC_ANCHORS = {  # the section of the documentation about each step
     "token": "authentication",
     "checkout": "create_checkout",
@@ -48,9 +49,9 @@ class Step:
     button: str
 
     @property
-    def is_done_at_webhooks(self) -> bool:
-        """Return whether the step is done on the page of the webhooks, which not every role may change."""
-        return self.address.startswith("/portal/webhooks")
+    def is_for_developers(self) -> bool:
+        """Return whether the step changes webhooks or makes a key, which not every role may do."""
+        return self.address.startswith(("/portal/webhooks", MAKE_KEY))
 
     @property
     def read_at(self) -> str:

@@ -5,7 +5,7 @@ The merchant can run the request without changes. Rule portal.first_day.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.conf import settings
@@ -34,7 +34,8 @@ TOKEN_FILTER = """sed 's/.*"access_token": *"\\([^"]*\\)".*/\\1/'"""
 class FirstDay:
     """The data of the home page until the first capture.
 
-    `request` is the example request for the `next` step, or "" if the step is done on a page of the portal.
+    `request` is the example request for the `next` step, or "" if the step is done on a page of the portal, or
+    needs a key that the merchant does not have yet.
     `total` is the number of steps and of the checklist's cases, and `done` is how many of them are done.
     `cases` is the number of cases.
     """
@@ -59,9 +60,11 @@ def is_over(merchant: Merchant) -> bool:
 def first_day_of(merchant: Merchant) -> FirstDay:
     """Return the data of the merchant's home page until the first capture."""
     progress = checklist_page.checklist_counts(merchant)
-    key, upcoming = keys.newest(merchant), progress.next
+    key = keys.newest(merchant)
+    steps = progress.steps if key else [_with_key(step) for step in progress.steps]
+    upcoming = next((step for step in steps if not step.is_done), None)
     return FirstDay(
-        steps=progress.steps,
+        steps=steps,
         cases=len(progress.cases),
         done=progress.done,
         total=progress.total,
@@ -74,10 +77,19 @@ def first_day_of(merchant: Merchant) -> FirstDay:
     )
 
 
+def _with_key(step: Step) -> Step:
+    """Return the step of the token for a merchant without a key: it first makes a key. Return others unchanged."""
+    if step.name != "token":
+        return step
+    return replace(
+        step, text=f"First make a key. {step.text}", address=checklist.MAKE_KEY, button="Make a key"
+    )
+
+
 def _request_example(merchant: Merchant, name: str, key: ApiClient | None) -> str:
     """Return the shell command for a step's request. It has variables for values that we do not know."""
     if name == "token":
-        return _token_request(key.client_id if key else "$CLIENT_ID")
+        return _token_request(key.client_id) if key else ""
     if name == "checkout":
         return _checkout_request(merchant)
     return _capture_request(merchant) if name == "capture" else ""

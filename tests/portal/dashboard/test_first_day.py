@@ -54,6 +54,13 @@ class TestHome:
         assert "1 delivery is parked" in words and "Take your first payment" in words
         assert words.count("button-pen") == 1, "only the task has the filled button"
 
+    def test_first_offers_to_make_a_key(self, client: Client, acme: Merchant) -> None:
+        words = client.get("/portal").content.decode()
+        assert "First make a key." in words and 'href="/portal/keys#new-title">Make a key<' in words
+        assert "/oauth/token -H" not in words, "a request without a key does not run"
+        viewer = stage.browser(stage.person(acme, Role.VIEWER)).get("/portal").content.decode()
+        assert ">Make a key<" not in viewer and "Owners, admins and developers can do this." in viewer
+
 
 @pytest.mark.rule("portal.first_day")
 class TestRequests:
