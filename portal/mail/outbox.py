@@ -210,11 +210,14 @@ def _mail_context(email: OutboundEmail, merchant: Merchant) -> dict[str, Any]:
 
 
 def _change_facts(entry: AuditEntry, text: str) -> dict[str, Any]:
-    """Return the facts of a mail about a sensitive change. A text about settings names them already."""
+    """Return the facts of a mail about a sensitive change. A text about settings or a new member names them."""
+    has_facts = entry.action not in ("settings_changed", "invitation_accepted")
+    if entry.action == "invitation_accepted":
+        text = f"{text} as {Role(entry.facts['role']).in_words}"
     return {
         "entry": entry,
         "what": text[:1].lower() + text[1:],
-        "facts": "" if entry.action == "settings_changed" else audit_words.facts_in_words(entry),
+        "facts": audit_words.facts_in_words(entry) if has_facts else "",
         "needs_approval": entry.facts.get("is_approved") is False,
     }
 

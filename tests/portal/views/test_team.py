@@ -44,6 +44,10 @@ class TestInvitation:
         assert guest.get("/portal").status_code == 200
         assert Client().get(link).status_code == 404, "it is good once"
         assert AuditEntry.objects.filter(action="invitation_accepted", user=dora.user).exists()
+        outbox.send_due()
+        body = str(mail.outbox[-1].body)
+        assert body.startswith("dora@acme.example joined the team as a developer.\n")
+        assert "If none of you invited this person, remove them" in body
 
     def test_does_not_store_its_link(self, client: Client) -> None:
         client.post("/portal/team/invite", {"email": "dora@acme.example", "role": "viewer"})
