@@ -24,7 +24,7 @@ from payments import money
 from payments.models import Booking, Dispute, Operation, Payment
 from portal.backoffice import ages, badges, cases, frame, order_badges, overview_figures
 from portal.backoffice.operator_actions import RUN_PERMISSION
-from portal.badges import DISPUTE, REFUND, REFUND_FAILED, Badge, of_delivery
+from portal.badges import DISPUTE, REFUND, REFUND_FAILED, REFUND_RETURNED, Badge, of_delivery
 from portal.orders import reasons
 from portal.orders.disputed import ORDER_BADGES
 from portal.orders.order import Order
@@ -109,13 +109,12 @@ class Page:
 
     @cached_property
     def more(self) -> Sequence[Badge]:
-        """Return the additional badges: an operation in doubt, the latest dispute, a failed refund."""
+        """Return the additional badges: an operation in doubt, the latest dispute, a failed or returned refund."""
         in_doubt = any(row.state in order_badges.STATES for row in self._operations)
         found = [order_badges.BADGES[order_badges.UNCLEAR]] if in_doubt else []
         found += [ORDER_BADGES[Dispute.Status(row.status)] for row in self.disputes[:1]]
-        has_failed = self.checkout.status != Status.REFUNDED and self._refunds
-        if has_failed and all(row.status == Refund.Status.FAILED for row in self._refunds):
-            found.append(REFUND_FAILED)
+        if self._refunds and all(row.status == Refund.Status.FAILED for row in self._refunds):
+            found.append(REFUND_RETURNED if self.checkout.status == Status.REFUNDED else REFUND_FAILED)
         return found
 
     @cached_property
@@ -365,8 +364,8 @@ def _money_sentence(checkout: Checkout, amount: str) -> str:
         Status.CREATED: f"No money has moved. It can be paid until {format_utc(checkout.payable_until)}.",
         Status.AUTHORIZED: HELD_SENTENCE.format(amount=amount, card=card, until=until),
         Status.CAPTURED: f"The merchant has {amount}, since {format_utc(checkout.captured_at)}.",
-        Status.REFUNDING: f"{amount} is on its way back to the payer. The bank has not confirmed it yet.",
-        Status.REFUNDED: f"The payer has {amount} back, since {format_utc(checkout.last_refund_at)}.",
+        Status.REFUNDING: f"{amount} is on its way back to the cards that paid. The bank has not confirmed it yet.",
+        Status.REFUNDED: f"{amount} went back to the cards that paid, at {format_utc(checkout.last_refund_at)}.",
         Status.EXPIRED: "No money has moved: it was not paid in time.",
         Status.VOIDED: "No money has moved: it was cancelled before it was paid.",
     }

@@ -1,4 +1,4 @@
-"""An order's second badge, which shows a failed refund, a dispute or an operation in doubt.
+"""An order's second badge, which shows a failed or returned refund, a dispute or an operation in doubt.
 
 The badges of refunds and disputes are those of the merchants' portal. One statement reads the badges for all
 orders of a page.
@@ -14,16 +14,18 @@ from django.http import HttpRequest
 
 from payments.models import Dispute, Operation
 from portal.backoffice.badges import OPERATION, State
-from portal.badges import REFUND_FAILED, Badge
+from portal.badges import REFUND_FAILED, REFUND_RETURNED, Badge
 from portal.dashboard import merchant_tasks
 from portal.orders.disputed import ORDER_BADGES
 
-FAILED, UNCLEAR = "failed", "unclear"
+FAILED, RETURNED, UNCLEAR = "failed", "returned", "unclear"
 # The states of an operation in doubt. An operation that waits for the payer is not in doubt.
 STATES = (State.IN_FLIGHT, State.UNKNOWN)
-BADGES: dict[str, Badge] = {FAILED: REFUND_FAILED, UNCLEAR: OPERATION[State.UNKNOWN]} | {
-    str(status): badge for status, badge in ORDER_BADGES.items()
-}
+BADGES: dict[str, Badge] = {
+    FAILED: REFUND_FAILED,
+    RETURNED: REFUND_RETURNED,
+    UNCLEAR: OPERATION[State.UNKNOWN],
+} | {str(status): badge for status, badge in ORDER_BADGES.items()}
 
 
 def badges_of(uuids: Sequence[UUID], request: HttpRequest) -> dict[UUID, Badge]:
@@ -42,14 +44,16 @@ def badges_of(uuids: Sequence[UUID], request: HttpRequest) -> dict[UUID, Badge]:
 def _badge_rank(what: str) -> int:
     """Return a badge's rank. A badge with a higher rank replaces one with a lower rank.
 
-    The latest dispute replaces a failed refund, and an operation in doubt replaces both.
+    The latest dispute replaces a failed or returned refund, and an operation in doubt replaces both.
     """
-    return {FAILED: 0, UNCLEAR: 2}.get(what, 1)
+    return {FAILED: 0, RETURNED: 0, UNCLEAR: 2}.get(what, 1)
 
 
 def _badge_queries(uuids: Sequence[UUID]) -> Iterator[QuerySet[Any, Any]]:
     failed = merchant_tasks.failed_refunds(checkout__in=uuids)
     yield failed.order_by().values_list("checkout", Value(FAILED), "created_at")
+    returned = merchant_tasks.returned_refunds(checkout__in=uuids)
+    yield returned.order_by().values_list("checkout", Value(RETURNED), "created_at")
     disputes = Dispute.objects.filter(checkout_uuid__in=uuids)
     yield disputes.order_by().values_list("checkout_uuid", "status", "created_at")
     unclear = Operation.objects.filter(payment__checkout_uuid__in=uuids, state__in=STATES)

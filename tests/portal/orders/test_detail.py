@@ -12,7 +12,7 @@ from tests import factories, mates
 from tests.factories import CAUSE
 from tests.outages import leave_in_doubt
 from tests.outside import RETURNS, come_back
-from tests.portal import stage
+from tests.portal import people, stage
 from webhooks.models import Delivery
 
 pytestmark = pytest.mark.django_db
@@ -46,6 +46,10 @@ def test_a_returned_refund_is_shown_the_same_everywhere(
     for page in ("/portal", "/portal/refunds"):
         words = client.get(page).content.decode()
         assert "The customer does not have this money. Our support pays it." in words, page
+    operator = Client()
+    people.operate(operator)
+    for page in ("/admin/checkout/checkout/", f"/admin/checkout/checkout/{unpaid.pk}/change/"):
+        assert "Refund returned</span>" in operator.get(page).content.decode(), page
 
 
 class TestHeldPage:
