@@ -77,7 +77,7 @@ class TestSuspending:
 
     def test_from_the_merchants_page_returns_to_it(self, act: Act, acme: Merchant) -> None:
         page = act(MERCHANTS, "suspend", acme, words="Fraud", from_page="1")
-        assert "Change merchant" in page and ">Resume</button>" in page and ">Stop</button>" not in page
+        assert "<h1>Acme Tickets</h1>" in page and ">Resume</button>" in page and ">Stop</button>" not in page
 
     def test_is_shown_on_the_merchants_page(self, act: Act, acme: Merchant) -> None:
         page = act(MERCHANTS, "suspend", acme, words="Fraud", from_page="1")
@@ -287,6 +287,14 @@ class TestAdding:
             assert f'value="{value}"' in page
         assert "Help page" in page and "Two letters, such as GB." in page and "Null" not in page
         assert "field-id" not in page and "field-state" not in page, "a merchant that is not saved has none"
+
+    def test_has_its_buttons_below_its_fields(self, operator: Client, acme: Merchant) -> None:
+        page = operator.get(f"{MERCHANTS}{acme.pk}/change/").content.decode()
+        assert (
+            page.index('name="_save"') < page.index("<h2>Elsewhere</h2>") < page.index("All times are UTC.")
+        )
+        assert "Change merchant" not in page
+        assert "All times are UTC." not in operator.get(f"{MERCHANTS}add/").content.decode(), "it has no time"
 
     def test_says_what_to_do_next(self, operator: Client) -> None:
         form = stage.FORM | {"name": "Harbour Kitchen"}
