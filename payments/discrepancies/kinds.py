@@ -155,15 +155,16 @@ DISPUTES = "disputed-payments"
 DISPUTED = DiscrepancyKind(
     "disputed",
     "A payer disputes a charge",
-    "The payer’s bank has taken the money back. Send evidence at the provider. Until the dispute is decided, the"
-    " service makes no refunds, and pay links pause. This closes automatically with the decision.",
+    "The payer’s bank has taken the money back. When the merchant mails evidence, submit it at the provider."
+    " Until the dispute is decided, the service makes no refunds, and pay links pause. This closes automatically"
+    " with the decision.",
     DISPUTES,
     (),
 )
 DISPUTE_LOST = DiscrepancyKind(
     "dispute_lost",
     "A dispute is lost",
-    "The payer keeps the money, and the merchant bears the loss. Tell the merchant, then close this.",
+    "The payer keeps the money, and the merchant bears the loss. We mail the merchant’s owners. Close this.",
     DISPUTES,
 )
 DISPUTE_STATUS_UNKNOWN = DiscrepancyKind(

@@ -61,8 +61,8 @@ LIFT = confirmation.Question(
 )
 INVITE = confirmation.Question(
     title="Invite an owner",
-    text="We send an invitation to this address. The link works for seven days. An owner can change everything of the"
-    " merchant in the portal, and can invite others.",
+    text="We send an invitation to this address. The link works for seven days. An owner can change everything in"
+    " the merchant’s portal, and can invite others.",
     label="Owner’s e-mail",
     button="Send the invitation",
     one="Invite an owner of {}?",
@@ -257,6 +257,12 @@ class SwitchAdmin(ReadOnlyAdmin):
     list_display = ("__str__", "merchant", "reason", "changed_at")
     list_filter = (lists.state_filter({"stopped": Q(is_stopped=True), "ended": Q(is_stopped=False)}),)
     search_fields = ("merchant__name", "reason")
+
+    def get_fields(self, request: HttpRequest, obj: Switch | None = None) -> Any:
+        """Return the fields. A stop of all merchants has no merchant, and its heading says so."""
+        names = [field.name for field in self.opts.fields]
+        has_merchant = obj is not None and obj.merchant_id is not None
+        return [self.column(name) for name in names if name != "merchant" or has_merchant]
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("payments.change_switch")

@@ -134,9 +134,9 @@ class OperatorAdmin(admin.ModelAdmin):
             path.removesuffix("__iexact").replace("__", " ").replace("_", " ") for path in self.search_fields
         ]
         if names and not self.search_help_text:
-            first, then = ("Part of the", ", or of the ") if self.is_small else ("The full", ", or the full ")
-            words = then.join(names).replace("uuid", "UUID").replace("email", "e-mail")
-            found.search_help_text = f"{first} {words}."
+            words = " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+            words = words.replace("uuid", "UUID").replace("email", "e-mail")
+            found.search_help_text = f"{'Part of the' if self.is_small else 'A whole'} {words}."
         return found
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:

@@ -76,7 +76,10 @@ def test_says_until_when_a_dispute_can_be_answered(
     outside.dispute(captured.payment)
     Dispute.objects.update(respond_by=datetime(2026, 12, 5, 12, tzinfo=UTC))
     page = operator.get("/admin/operations/").content.decode()
-    assert "<p>Answer by 5 Dec, 12:00. The payer’s bank has taken the money back. Send evidence" in page
+    assert (
+        "<p>Answer by 5 Dec, 12:00. The payer’s bank has taken the money back. When the merchant mails evidence"
+        in page
+    )
     assert "<p>Answer by 5 Dec, 12:00.</p>" in operator.get("/admin/").content.decode()
     Dispute.objects.update(respond_by=None)
     assert "<p>The payer’s bank has taken" in operator.get("/admin/operations/").content.decode()
