@@ -18,7 +18,7 @@ from webhooks import retries
 AUTHORIZED, VOIDED = "checkout.authorized", "checkout.voided"
 BOTH = (AUTHORIZED, VOIDED)
 CAP, CAP_URGENT = 10, 20  # maximum requests in flight at an endpoint (rule delivery.fair)
-# Maximum seconds between the time in a signature and the arrival of its POST by a correct clock.
+# Maximum seconds from the time in a signature to the arrival of its POST, measured with a correct clock.
 SIGNED_WITHIN = 10.0
 DELIVERIES = """
 SELECT event_id::text, status, attempt_count FROM webhooks_delivery WHERE merchant_id = ANY(%s::uuid[])

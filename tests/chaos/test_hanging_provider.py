@@ -23,7 +23,7 @@ HANGING_SECONDS = 8.0
 ANSWERED_WITHIN = 8.0  # rule capture.eight_seconds
 MARGIN = 2.0  # seconds, because the machine can be busy
 READ_P99 = 0.25
-# Maximum ratio of the time of a read during the fault to the time without it, on a busy machine.
+# Maximum ratio of the duration of a read during the fault to its duration without the fault.
 FACTOR = 3
 RECOVERED_WITHIN = 60.0
 BUSY, UNKNOWN = (503, "service_unavailable"), (504, "outcome_unknown")

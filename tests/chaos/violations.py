@@ -40,8 +40,9 @@ EVENTS = """
 SELECT e.checkout_uuid::text, e.type, e.id::text, d.status FROM webhooks_event e
 JOIN webhooks_delivery d ON d.event_id = e.id WHERE e.merchant_id = %s
 """
-# BOOKS returns what the cards of an order have paid net, according to our own books. IN_DOUBT returns the
-# amounts of refunds that are looked up for a day, which might have reached the cards or can still do so.
+# BOOKS returns the net amounts that the cards of an order have paid, according to our own books. IN_DOUBT
+# returns the amounts of refunds that are looked up for a day, which might have reached the cards or can still
+# do so.
 BOOKS = """
 SELECT m.checkout_uuid::text, sum(m.amount)::bigint
 FROM payments_movement m JOIN payments_payment p ON p.id = m.payment_id WHERE p.merchant_id = %s

@@ -38,7 +38,7 @@ FREE_OF_LIMITS = dict.fromkeys(("LIMIT_READS", "LIMIT_CREATES", "LIMIT_VERBS"), 
 
 
 class Charge(NamedTuple):
-    """The bank's record of a payment: its state, what the card has paid net, and the number of captures."""
+    """The bank's record of a payment: its state, the net amount that was paid, and the number of captures."""
 
     payment: str
     state: str

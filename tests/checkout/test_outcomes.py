@@ -136,7 +136,7 @@ def test_a_charge_after_the_end_is_reported_once_even_if_it_is_recorded_twice(he
 
 @pytest.fixture
 def bank_answers(monkeypatch: pytest.MonkeyPatch) -> Answer:
-    """Return a function that makes the bank answer each call of a verb with an outcome, without effect."""
+    """Return a function that makes the bank return this outcome for each call of a verb, without any effect."""
 
     def answers(verb: str, outcome: Outcome) -> None:
         call = fault_injection.call_with_faults
@@ -220,7 +220,7 @@ class TestACapture:
     def test_whose_fence_is_refused_after_eight_days_lapses_although_nothing_is_proven(
         self, held: Checkout, bank_answers: Answer
     ) -> None:
-        """Banks have released the hold automatically by then, so no fence is planned again."""
+        """Banks have released the hold automatically by then, so no further fence is planned."""
         leave_in_doubt(held)
         make_late(held)
         bank_answers("void", Outcome(Verdict.FAILED, reason="try_later"))
@@ -233,7 +233,10 @@ class TestACapture:
     def test_whose_fence_is_refused_repeatedly_is_fenced_at_growing_intervals(
         self, held: Checkout, bank_answers: Answer
     ) -> None:
-        """Each interval is ten seconds longer, up to a minute, and never shorter than that of a new key."""
+        """Each interval is ten seconds longer, up to a minute.
+
+        It is never shorter than the wait before a new key.
+        """
         leave_in_doubt(held)
         make_late(held)
         bank_answers("void", Outcome(Verdict.FAILED, reason="try_later"))
@@ -282,7 +285,7 @@ class TestARelease:
     """The release of a hold that the merchant has cancelled."""
 
     def test_that_is_refused_repeatedly_is_sent_again_at_growing_intervals(self, held: Checkout) -> None:
-        """It is reported from the third refusal."""
+        """The service reports the release from the third refusal on."""
         cancelled = cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
         waits, reports = [], []
         for _ in range(8):

@@ -139,7 +139,7 @@ class TestAfterTheCapture:
 
     def test_a_capture_that_fails_opens_the_share_and_tells_the_lead(self, pledged: Pledged) -> None:
         pledged.capture()
-        Charge.objects.filter(last4="4444").update(state="voided")  # the bank takes the hold back
+        Charge.objects.filter(last4="4444").update(state="voided")  # the bank releases the hold
         assert mates.settled(pledged.finn) == "open"
         assert LeadTold.objects.get(kind="not_taken").share_uuid == pledged.finn.pk
         assert pledged.held_for(pledged.finn) == ["voided"]

@@ -1,4 +1,4 @@
-"""`make pages`: writes docs/pages.md, the table of what the payers' pages say, from hosted_page/status/table.py."""
+"""`make pages`: writes docs/pages.md, a table of the texts in hosted_page/status/table.py."""
 
 import re
 from pathlib import Path

@@ -45,7 +45,7 @@ MARKS = tuple(
     )
 )
 NO_IMPERATIVE = re.compile(r"[a-z]|\w+(?:ing|ed|es)\b|(?:A|An|The|This|It|What|Who|If|Of|In)\b")
-# Imperatives that NO_IMPERATIVE takes for another form of a verb.
+# Imperatives that NO_IMPERATIVE would mistake for another form of a verb.
 VERBS = ("Bring", "Feed", "Embed", "Need", "Seed", "Speed")
 
 

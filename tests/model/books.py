@@ -114,7 +114,7 @@ class State(NamedTuple):
     shares: tuple[Share, ...]
     left: Chances
     closed: tuple[int, ...]  # for each share: the amount that closings moved from the lead to the merchant
-    refunds: tuple[Refund, ...] = ()  # planned ones last
+    refunds: tuple[Refund, ...] = ()  # planned refunds last
     disputes: tuple[Dispute, ...] = ()
     outside: tuple[Outside, ...] = ()
     reading: Reading | None = None
@@ -146,7 +146,7 @@ class Card(NamedTuple):
 
     @property
     def borne(self) -> int:
-        """Return the amount that was taken from the card and not given back."""
+        """Return the net amount that was taken from the card."""
         return self.captured - self.refunded - self.withdrawn - self.outside
 
 

@@ -90,8 +90,8 @@ def _find_account(state: State, known: list[Card]) -> str:
 def is_terminal(state: State, known: list[Card]) -> bool:
     """Return whether the order has ended.
 
-    It has ended if it is refunded or if no card bears any amount. An order with an open refund, dispute or
-    payment has not ended.
+    It has ended if it is refunded or if no amount is still charged to any card. An order with an open refund,
+    dispute or payment has not ended.
     """
     is_open = is_disputed(state) or any(card.moving for card in known)
     if is_open or any(share.known == "paying" for share in state.shares):
@@ -110,8 +110,8 @@ def _is_at_rest(state: State) -> bool:
 def _find_at_rest(scope: Scope, state: State, known: list[Card]) -> str:
     """Return a sentence if an order at rest has a problem that no one can solve, else "".
 
-    Either no one can act on the order, or a card bears more or less than its target and no operator can
-    correct it.
+    Either no one can act on the order, or the amount charged to a card differs from its target and no
+    operator can correct it.
     """
     held = {row.card for row in world.list_held(scope, state)}
     if not is_terminal(state, known) and not held and not world.can_refund(scope, state):

@@ -33,7 +33,7 @@ class Call(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """A key that the provider remembers. result: busy (it can still carry out the call), done, refused."""
+    """A key that the provider remembers. result: busy (the call can still be carried out), done, refused."""
 
     key: int
     result: str

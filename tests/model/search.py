@@ -21,7 +21,7 @@ class Model(Protocol[S]):
         """Yield a sentence for each possible step, and the state after it."""
 
     def problem(self, state: S, is_last: bool, /) -> str:
-        """Return the invariant that the state breaks, or "". `is_last` says that no step is possible."""
+        """Return the invariant that the state breaks, or "". `is_last` is true if no step is possible."""
 
 
 @dataclass(frozen=True)

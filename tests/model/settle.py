@@ -43,8 +43,8 @@ def is_disputed(state: State) -> bool:
 def _end_refund(scope: Scope, state: State, known: list[Card]) -> State:
     """Move the order from refunding to refunded or captured, if its refund can end.
 
-    It becomes refunded if no card bears any amount, and captured if every part that is owed has failed and no
-    part has settled.
+    It becomes refunded if no amount is still charged to any card. It becomes captured if every part that is
+    owed has failed and no part has settled.
     """
     is_moving = any(card.moving for card in known) or any(share.known == "paying" for share in state.shares)
     if state.status != "refunding" or is_moving:
@@ -112,7 +112,7 @@ def _was_sent(state: State, share: int) -> bool:
 
 
 def find_targets(scope: Scope, state: State, known: list[Card]) -> list[int]:
-    """Return the amount that each card should bear."""
+    """Return the target of each card: the amount that the card should bear."""
     if state.status != "captured":
         return [0] * len(known)
     fates = find_fates(scope, state, known)

@@ -1,4 +1,4 @@
-"""The provider's balance entries for our merchants are stored once, and get the ids of their payouts."""
+"""The provider's balance entries for our merchants are stored once, with the ids of their payouts."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace

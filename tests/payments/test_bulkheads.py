@@ -52,7 +52,7 @@ def fill() -> Iterator[Callable[..., ExitStack]]:
 
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Replace waiting for slots. Return the list to which the seconds that a caller would wait are added."""
+    """Replace the waits for slots. Return a list that collects the seconds that callers would wait."""
     seconds: list[float] = []
 
     def heard(one: Bulkhead, patience: float) -> bool:
@@ -292,7 +292,7 @@ class TestJoining:
 
     @pytest.fixture
     def asked(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-        """Return a list to which the verb of each call to the provider is added."""
+        """Return a list that collects the verbs of the calls to the provider."""
         verbs: list[str] = []
         money = client.call_for_outcome
 

@@ -1,4 +1,4 @@
-"""A dispute is booked only if the bank's books have it, and only once, however often it is reported."""
+"""A dispute is booked only if the bank's books contain it, and only once if several messages report it."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Minor units follow ISO 4217, even if people use other decimals. Amounts are formatted for people."""
+"""Minor units follow ISO 4217, even if people use another number of decimals. Amounts are formatted."""
 
 import re
 from pathlib import Path

@@ -29,7 +29,7 @@ class TestOrdersWithCallSince:
     def test_exclude_an_operation_once_it_has_any_response(self, in_doubt: InDoubt) -> None:
         """Even an unclear answer changes the order's row, so the operation is not listed any more.
 
-        If it stayed listed while a bank is down for an hour, all orders of that hour would be listed.
+        Otherwise, a bank that is down for an hour would cause all orders of that hour to be listed.
         """
         operation = in_doubt("authorize")
         assert operation.state == "unknown"

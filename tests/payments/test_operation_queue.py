@@ -27,7 +27,7 @@ class TestClaimDue:
     ) -> None:
         pay(factories.checkout(acme))
         with connection.cursor() as cursor:
-            # The planner's statistics then show a single row, so that it prefers a nested loop.
+            # With statistics of a single row, the planner prefers a nested loop.
             cursor.execute("ANALYZE payments_operation, payments_payment")
         for _ in range(3):
             cancellations.cancel(acme, pay(factories.checkout(acme)).pk, cause=CAUSE)

@@ -56,7 +56,7 @@ class TestRecording:
     def test_finds_its_operation_by_the_id(self, captured: Checkout) -> None:
         """The statement must not search all open operations.
 
-        There can be few of them when PostgreSQL collects statistics, and many during a sale.
+        When PostgreSQL collects statistics, few operations might be open. During a sale, many are open.
         """
         facts = ("state", "reference", "reason", "action_url", "lease_token", "ended_at", "next_attempt_at")
         operation = Operation.objects.all()[0]

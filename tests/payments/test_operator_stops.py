@@ -28,7 +28,7 @@ Stop = Callable[[], None]
 
 @pytest.fixture(params=["the merchant", "all"])
 def stopped(request: pytest.FixtureRequest, acme: Merchant) -> tuple[Stop, int, str]:
-    """Return a function that stops Acme or all merchants, and the status and code of refused requests."""
+    """Return a function that stops new business, and the error of refused requests: status and code."""
     if request.param == "all":
         return lambda: factories.stop(None), 503, "service_unavailable"
     return lambda: factories.stop(acme), 403, "merchant_suspended"

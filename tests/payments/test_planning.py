@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 
 
 class TestAnOldKey:
-    """An idempotency key that the provider has forgotten. A repeated call under it could move money twice."""
+    """An idempotency key that the provider has forgotten. A second call under it could move money twice."""
 
     @pytest.mark.rule("doubt.old_key")
     def test_is_not_sent_again_and_its_success_is_found(
@@ -172,7 +172,7 @@ class TestAKey:
 
     @pytest.mark.rule("doubt.old_key")
     def test_is_replaced_from_an_hour_after_the_end_of_its_life(self) -> None:
-        """A slow call can still arrive in this hour, and the clocks can differ."""
+        """In this hour, a slow call can still arrive. The hour also covers differences between the clocks."""
         now, life = clock.now(), provider.current_provider().key_life
         last = now - life - timedelta(hours=1)
         for sent_at, have_ended in ((None, True), (last, True), (last + timedelta(microseconds=1), False)):

@@ -41,7 +41,7 @@ def asked_about() -> set[UUID]:
 
 
 def grow_old(**span: float) -> None:
-    """Date all operations, movements and disputes, here and at the bank, the given time ago.
+    """Make all operations, movements and disputes look this old, here and at the bank.
 
     Delete all inquiries.
     """
@@ -233,7 +233,7 @@ class TestLateChanges:
 
     @pytest.fixture
     def learns(self) -> Callable[..., None]:
-        """Return a function that dates all rows five days ago, lets the bank act, and reconciles."""
+        """Return a function that makes all rows five days old, lets the bank act, and reconciles."""
 
         def learned(happens: Callable[[], object]) -> None:
             grow_old(days=5)

@@ -211,7 +211,7 @@ def check(checkout: Checkout, answers: Sequence[Answer], *further_refusals: str)
 
 
 def _check_bank(checkout: Checkout) -> None:
-    """Check that at most one card bears the amount. Only a held checkout may have a hold at the bank."""
+    """Check that at most one card is charged, and that only a held checkout has a hold at the bank."""
     payments = list(Payment.objects.filter(checkout_uuid=checkout.pk).values_list("pk", flat=True))
     charges = list(Charge.objects.filter(payment__in=payments))
     taken = [charge for charge in charges if charge.state == "captured"]

@@ -26,7 +26,7 @@ class Guest(Person):
         self.told = ""  # the last page that said that a share was already taken
 
     def come(self, link: str, wanted: int, start: Barrier) -> str:
-        """Open the link, and take the wanted share at the same moment as all other guests.
+        """Open the link. Take the wanted share at the same moment as all other guests.
 
         If that share is already taken, take another free share. Returns the URL of the last page.
         """
@@ -69,7 +69,7 @@ def link(service: Service, merchant: Merchant) -> str:
 def test_a_hundred_browsers_in_one_network_claim_each_share_once(service: Service, link: str) -> None:
     """A person who is too late sees a message and the shares that are still free.
 
-    The failed try does not count towards the network's hourly limit.
+    The failed attempt does not count towards the network's hourly limit.
     """
     guests, start = [Guest(service) for _ in range(CROWD)], Barrier(CROWD)
     wanted = [2 + number % SHARES for number in range(CROWD)]

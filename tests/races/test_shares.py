@@ -1,6 +1,6 @@
 """Mates, the lead, the merchant and the pumps act on a share at once.
 
-Afterwards, every card must bear the correct amount.
+Afterwards, the correct amount must be charged to every card.
 """
 
 from collections.abc import Callable, Iterator
@@ -112,9 +112,9 @@ def test_each_pair_of_actions_leaves_the_right_amount_on_every_card(
 
 
 def check(asked: PaymentRequest, pair: tuple[str, ...], answers: list[str]) -> None:
-    """Check that the cards bear the whole amount of the order, or no amount if it is refunded.
+    """Check that the whole amount of the order is charged, or no amount if the order is refunded.
 
-    The mate's card must bear a paid share, and only a paid share.
+    A share must be charged to the mate's card if the share is paid, and only then.
     """
     checkout = Checkout.objects.get(pk=asked.checkout_id)
     payments = dict(Payment.objects.filter(checkout_uuid=checkout.pk).values_list("pk", "subject"))

@@ -27,7 +27,7 @@ def subscribe(name: str = "Acme", url: str = "https://shop.example.com/hooks") -
 def emit(
     subscription: Subscription, event_type: EventType = EventType.VOIDED, *, valid_for: float | None = None
 ) -> Delivery:
-    """Emit an event that happens now, and return its delivery."""
+    """Emit an event with the current time, and return its delivery."""
     now = clock.now()
     valid_until = None if valid_for is None else now + timedelta(seconds=valid_for)
     event = outbox.emit(subscription.merchant, event_type, {}, at=now, valid_until=valid_until)
@@ -90,7 +90,7 @@ def register(merchant: Merchant, *event_types: str, url: str = OLD_URL) -> subsc
 
 
 def happen(merchant: Merchant, event_type: EventType = EventType.VOIDED) -> Event:
-    """Emit an event that happens now."""
+    """Emit an event with the current time."""
     return outbox.emit(merchant, event_type, {"checkout_uuid": str(CHECKOUT)}, at=clock.now())
 
 

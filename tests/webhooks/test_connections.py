@@ -35,7 +35,7 @@ def run(scenario: Coroutine[Any, Any, Returned]) -> Returned:
 async def is_left(receiver: Receiver, count: int = 1) -> bool:
     """Wait until `count` connections have ended. Fail after 2 s.
 
-    Connections that end only at their deadline end later than that.
+    A connection that ends only at its deadline takes longer than that.
     """
     async with asyncio.timeout(2):
         while receiver.left < count:
@@ -121,7 +121,7 @@ class TestConnecting:
 
         monkeypatch.setattr(targets, "is_allowed", judge)
         assert run(scenario()) == "could not connect"
-        # The resolver checks all 201 addresses once. Each further check belongs to an attempt to connect.
+        # The resolver checks all 201 addresses once. Every other check precedes an attempt to connect.
         assert 0 < len(judged) - 201 <= 36
 
     def test_to_several_addresses_without_a_listener_names_no_address(self) -> None:

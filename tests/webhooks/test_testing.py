@@ -1,4 +1,4 @@
-"""First attempts of deliveries that the sandbox makes itself, instead of the sender.
+"""The sandbox itself makes the first attempt of a delivery, instead of the sender.
 
 The receiver in these tests is a real HTTP server.
 """

@@ -1,4 +1,4 @@
-"""python -m tests.bench.api [section] …: runs all sections without a name.
+"""Runs sections of the benchmark: `python -m tests.bench.api [section] …`. Without a name, runs all.
 
 SCALE=0.05 makes a small trial run: fewer rounds, holds and rows, and figures that mean little. Exits with 1
 if a budget is missed. SIZE=3000000 is the number of checkouts in the database of `size` and `portal`, and

@@ -171,7 +171,8 @@ def use(name: str) -> None:
     wrapper.settings_dict["NAME"] = name
     ContentType.objects.clear_cache()
     operator_stops.reread_stops()
-    # The restore guard refuses a connection to another database in the request that it was asked in.
+    # Within one request, the restore guard refuses a connection to a second database. This signal starts a
+    # new request for the guard.
     request_started.send(use)
     if is_new:
         call_command("migrate", verbosity=0)

@@ -25,7 +25,7 @@ from tests.bench.api.app import Backend, Call
 from tests.bench.api.requests import Request
 
 BUDGET, MEAN = 8.0, 5.0
-# Every visible page sends this request each 1.5 seconds, so its budget is lower.
+# Every visible page sends this request every 1.5 seconds, so its budget is lower.
 BUDGETS = {"page: bill, nothing new": 3.0}
 JOURNEY = ("page: phone", "page: code", "page: split", "page: held, 3 mates", "page: confirmed, 3 mates")
 CAUSE = Cause("bench")

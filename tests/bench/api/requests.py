@@ -100,7 +100,7 @@ class Merchant:
 
 
 def run(folder: Path, scale: float) -> None:
-    """Print the median ratios to the bare view, and the ratios of the smallest costs.
+    """Print the costs of requests relative to the bare view: median ratios, and the ratios of the minima.
 
     If other work uses the same cores, it slows the bare view more than the requests, so the median ratios are
     too low. The printed load shows whether this is the case.
@@ -146,7 +146,7 @@ def _count(calls: Calls, share: ProviderShare) -> int:
 def _measure(
     backend: Backend, table: Sequence[Request], rounds: int, share: ProviderShare
 ) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
-    """Return the ratios to the bare view and the CPU seconds, by request, of all rounds."""
+    """Return two maps by request: its cost relative to the bare view and its CPU seconds, of each round."""
     bare, bare_call = BareHandler(), Call("GET", f"/bare/{backend.merchant.pk}")
     ratios, costs = defaultdict[str, list[float]](list), defaultdict[str, list[float]](list)
     for number in range(rounds + 1):
@@ -163,9 +163,9 @@ def _measure(
 
 
 def _costs(calls: Calls, share: ProviderShare, reference: Callable[[], object]) -> tuple[float, float]:
-    """Return the CPU seconds of one call, without those of the provider, and those of one reference call.
+    """Return the CPU seconds of one call (without the provider's) and of one reference call.
 
-    Batches of the two alternate, so that a slow moment of the machine affects both. The first call of each
+    Batches of both calls alternate, so that a slow moment of the machine affects both. The first call of each
     batch is not measured, because the processor's caches still contain data of the previous batch.
     """
     bare = used = 0.0

@@ -29,8 +29,8 @@ WARM, LAST = 12, 5000
 # The rates to try, in buyers a second, and how many seconds each lasts.
 RATES, RATE_SECONDS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20), 20.0
 Figure = tuple[str, float, float]  # name, value, budget
-# Budgets in seconds: for a page, from the hold to the shop's webhook, and for a capture. The time that the
-# bank takes for an authorization or a capture is not counted.
+# Budgets in seconds: for a page, for the time from the hold to the shop's webhook, and for a capture. The
+# time that the bank takes for an authorization or a capture is not counted.
 PAGE_P95, HEARD_P95, CAPTURE_P99 = 0.3, 0.15, 0.3
 # Maximum seconds from a capture request to its response, even if the bank is slow.
 ANSWERED_WITHIN = 8.0

@@ -27,7 +27,7 @@ from tests.bench.seed_load import loading
 
 # Checkouts of the full and of the nearly empty database, which has enough to fill a page of each list.
 FULL, EMPTY, MERCHANTS = 1_000_000, 2000, 6
-# Both databases have so many checkouts in the last two months, so that their charts have equally many bars.
+# Both databases have this many checkouts in the last two months, so that their charts have equally many bars.
 DRAWN, DRAWN_OF = 6000, timedelta(days=60)
 LATELY = 20_000  # checkouts of the last hour in the full database
 # Calls of a request in a round: 12 that are not measured, then 8 that are. The driver prepares a statement at

@@ -21,7 +21,7 @@ from tests.journeys import polling, service
 from tests.journeys.deployment import Part
 from tests.journeys.service import Service
 
-BANK_PACE = "0.8 3 0.01"  # p50 and p99 in seconds, then the share of answers that are lost
+BANK_PACE = "0.8 3 0.01"  # p50 and p99 in seconds, then the proportion of answers that are lost
 BANK_THREADS, BANK_CONNECTIONS = "150", "150"
 _LATE = """
 SELECT count(*)::int FROM checkout_checkout c JOIN payments_operation o ON o.payment_id = c.payment_id

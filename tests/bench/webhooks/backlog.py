@@ -63,13 +63,13 @@ def fill(merchants: Sequence[Merchant], count: int, types: Sequence[EventType] =
 
 
 def await_end(worker: Worker, merchants: Sequence[Merchant], *, within: float = 60) -> None:
-    """Return when no delivery of the merchants is pending, so that all results are recorded."""
+    """Wait until all deliveries of the merchants have ended, so that all results are recorded."""
     pending = Delivery.objects.filter(merchant__in=merchants, status=Delivery.Status.PENDING)
     worker.until(lambda: not pending.exists(), within=within, what="the record of the last delivery")
 
 
 def _pattern(merchant: Merchant, event_type: EventType) -> Pattern:
-    """Emit such an event, roll it back, and return its rows, of which copies are made later."""
+    """Emit an event of this type, roll it back, and return its rows as a pattern for copies."""
     with transaction.atomic():
         event = Event.objects.get(pk=emitter.emit(merchant, event_type))
         pattern = Pattern(event, event.deliveries.get())

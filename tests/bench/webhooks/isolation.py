@@ -16,7 +16,7 @@ RUNS = 5
 DUE = 5_000
 DOWN_SECONDS = 3.0
 BUSY_SECONDS = 1.0  # response time of the slower receiver after its recovery
-# A recovered endpoint must get at least so many requests in the first ten seconds.
+# A recovered endpoint must get at least this many requests in the first ten seconds.
 MINIMUM = 50
 SECOND = 1_000_000_000
 

@@ -41,7 +41,7 @@ def flow(stage: Stage, merchants: Sequence[Merchant], *, rate: float, count: int
 
 
 def _first_bytes(stage: Stage, events: set[str]) -> dict[str, int]:
-    """Wait at most PATIENCE_SECONDS for all events. Return each one's first arrival in ns since the epoch."""
+    """Wait at most PATIENCE_SECONDS for all events. Return the first arrival of each (ns since the epoch)."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         arrived: dict[str, int] = {}

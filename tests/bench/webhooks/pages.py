@@ -56,7 +56,7 @@ def measure(stage: Stage) -> Iterator[Figure]:
 
 
 def _write_patterns(stage: Stage) -> Merchant:
-    """Make the service deliver the events of WRITTEN, to have rows to copy; return the merchant."""
+    """Make the service deliver the events of WRITTEN, so that there are rows to copy. Return the merchant."""
     (merchant,) = backlog.subscribe(stage.addresses([0]), "Pages")
     with stage.worker() as worker:
         for status, kinds in WRITTEN:

@@ -56,7 +56,7 @@ class Stage:
         return [(event, at, endpoint) for event, at, endpoint in self.receiver.ask("arrivals")]
 
     def await_arrivals(self, worker: Worker, count: int, *, within: float) -> None:
-        """Return when `count` requests have arrived since the receiver's last reset."""
+        """Wait until `count` requests have arrived since the receiver's last reset."""
         worker.until(
             lambda: self.receiver.ask("count") >= count,
             within=within,

@@ -1,4 +1,4 @@
-"""Repairs `time.sleep` in a Python that runs under faketime, which breaks sleeps on the monotonic clock."""
+"""Repairs `time.sleep` under faketime, which breaks a Python process's sleeps on the monotonic clock."""
 
 import select
 import time

@@ -21,7 +21,7 @@ SECONDS_BETWEEN_MESSAGES = 0.3
 PATHS = EVERY | {"look_up": ("GET", "/v1/payment_intents/[^/]+|/v1/refunds.*")}
 HANGS, SLOW = 12.0, 9.0  # seconds; both are longer than any call's timeout
 STATES = {"requires_capture": "held", "requires_action": "challenged", "succeeded": "captured"}
-# For each verb, a plot (see stories.py) that always calls the verb and so meets its faults.
+# For each verb, a plot (see stories.py) that always calls the verb, so that the verb's faults always occur.
 PLOTS = {
     "register": "captured",
     "authorize": "captured",

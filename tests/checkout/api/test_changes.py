@@ -32,7 +32,7 @@ def age(seconds: int = 5) -> None:
 
 
 def asked(operation: Operation, *, seconds_ago: int) -> None:
-    """Make an operation look as if it began some seconds ago and got no response yet."""
+    """Make an operation look as if it began some seconds ago and has had no response yet."""
     operation.created_at, operation.state = clock.now() - timedelta(seconds=seconds_ago), "in_flight"
     operation.save(update_fields=["created_at", "state"])
 

@@ -55,7 +55,7 @@ class TestTheRecord:
 @pytest.mark.django_db
 class TestTheRetention:
     def called(self, api: Api, days: float) -> UUID:
-        """Record a call as if it was made some days ago, and return its id."""
+        """Record an API call that is some days old, and return its id."""
         at = clock.now() - timedelta(days=days)
         api.post("checkouts", {})
         (call,) = ApiCall.objects.filter(created_at__gt=clock.now() - timedelta(hours=1))

@@ -138,7 +138,7 @@ class TestList:
 
 @contextmanager
 def at_most(count: int) -> Iterator[list[str]]:
-    """Yield a list that gets the SQL statements of the block. Fail if there are more than `count`."""
+    """Yield a list that collects the SQL statements of the block. Fail if there are more than `count`."""
     statements: list[str] = []
     with CaptureQueriesContext(connection) as context:
         yield statements

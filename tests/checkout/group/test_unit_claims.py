@@ -26,7 +26,7 @@ ZOE, ADE = "z" * 64, "a" * 64
 
 @pytest.fixture
 def at_least(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let cards be charged £0.30 or more."""
+    """Make £0.30 the smallest amount that a card can be charged."""
     monkeypatch.setattr(SandboxProvider, "amount_rule", lambda _, currency: AmountRule(minimum=30))
 
 

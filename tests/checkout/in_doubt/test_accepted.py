@@ -1,4 +1,4 @@
-"""Operations that the provider confirms later, and actions of others that come before our operation."""
+"""Operations that the provider confirms later, and actions at the provider that precede our operation."""
 
 from collections.abc import Callable
 from datetime import timedelta

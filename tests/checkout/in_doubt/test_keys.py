@@ -1,4 +1,4 @@
-"""The time limits of an idempotency key at the provider: how long it is sent, and when it is replaced.
+"""An idempotency key at the provider: how long the service sends it, and when a new key replaces it.
 
 A refund reaches the card only once, even if the provider carries out an earlier call late.
 """
@@ -104,7 +104,7 @@ def test_new_key_waits_for_the_old_key_to_expire_and_an_hour_after_the_last_call
     pump()
     pass_time(reimbursement, hours=5)
     for _ in range(3):
-        pump()  # it was first sent a day ago, so it is only looked up
+        pump()  # the refund was first sent a day ago, so it is only looked up
     assert [refund.attempts for refund in keys(reimbursement)] == [5]
     pass_time(reimbursement, hours=19, minutes=59)
     pump()

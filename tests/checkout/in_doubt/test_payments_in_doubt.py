@@ -148,7 +148,7 @@ class TestAuthorize:
 class TestAuthorizationThatNeverArrived:
     @pytest.fixture
     def lost(self, in_doubt: InDoubt) -> Operation:
-        """Return an authorization of a minute ago that the provider does not find."""
+        """Return an authorization that was sent a minute ago and that the provider cannot find."""
         operation = in_doubt()
         pass_time(operation, seconds=61)
         pump()

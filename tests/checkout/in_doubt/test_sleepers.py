@@ -54,7 +54,7 @@ def claimed(operation: Operation) -> Operation:
 
 @pytest.fixture
 def silent(unpaid: Checkout, pay: Callable[..., Checkout]) -> Operation:
-    """Return an authorization of 61 seconds ago that succeeded, but whose response was lost."""
+    """Return an authorization that was sent 61 seconds ago and succeeded, but whose response was lost."""
     break_down("authorize", "done_then_reset")
     pay(unpaid)
     operation = Operation.objects.select_related("payment").get()

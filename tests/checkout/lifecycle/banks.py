@@ -47,7 +47,7 @@ class Bank(Protocol):
         """
 
     def refund(self, which: int, part: int, *, is_pending: bool) -> None:
-        """Refund what is left on a captured card, divided by `part`, as staff do in the dashboard."""
+        """Refund the remaining amount of a captured card, divided by `part`, as staff do in the dashboard."""
 
     def end_refund(self, which: int, *, fails: bool) -> None:
         """Settle a pending refund, or make it fail. With `fails`, a settled refund is returned."""
@@ -62,13 +62,13 @@ class Bank(Protocol):
         """Decide every open dispute."""
 
     def settle_all(self) -> None:
-        """Settle all refunds that are pending."""
+        """Settle all pending refunds."""
 
     def tell(self) -> Sequence[Notification]:
         """Return the notifications that have not been sent yet."""
 
     def go_wrong(self, fault: tuple[Any, ...], times: int) -> None:
-        """Make the next `times` calls fail in the way of `fault`."""
+        """Make the next `times` calls fail with this fault."""
 
     def go_right(self) -> None:
         """Make all further calls succeed."""
@@ -77,7 +77,7 @@ class Bank(Protocol):
         """Let time pass for the records that are not in our database."""
 
     def bears(self) -> Mapping[UUID, int]:
-        """Return the amount that each captured card bears according to the provider, in minor units."""
+        """Return the amount still charged to each captured card, in minor units, as the provider reports it."""
 
 
 class SandboxBank:
@@ -203,7 +203,7 @@ class StripeBank:
             self.desk.peer.switch("pending_refund")
         asked = {"charge": charge.id, "amount": max(1, left // part)}
         faults = self.desk.peer.switch("faults")
-        self.go_right()  # the dashboard's call must not fail
+        self.go_right()  # no fault must affect the dashboard's call
         self.desk.dashboard.v1.refunds.create(asked)  # type: ignore[arg-type]
         for fault in faults:
             self.desk.peer.switch("fault", **fault)
@@ -231,7 +231,7 @@ class StripeBank:
         for number, found in enumerate(self._disputes()):
             if found.status not in ("won", "lost"):
                 self._decide(found, is_won=bool(number % 2))
-        # The inquiries that were decided have become disputes. Decide these too.
+        # Deciding an inquiry has turned it into a dispute, which is decided here.
         for found in self._disputes():
             if found.status == "needs_response":
                 self._decide(found, is_won=False)

@@ -1,7 +1,8 @@
 """Errors that a proof would miss if it only checked that our records agree with each other.
 
 The tests write these errors into the records of a random test run. They use only orders without disputes,
-bookings and refunds by others, because the amount that each card must bear is certain there.
+bookings, and refunds that others made. Only for these orders is it certain how much must still be charged to
+each card.
 """
 
 from collections.abc import Iterator

@@ -62,7 +62,7 @@ class Money(UnitRules):
 
     def teardown(self) -> None:
         try:
-            if sys.exc_info()[0] is None:  # only if no step has failed
+            if sys.exc_info()[0] is None:  # skipped if a step has failed
                 self._come_to_rest()
         finally:
             transaction.savepoint_rollback(self.savepoint)
@@ -181,7 +181,7 @@ class Money(UnitRules):
             repair.repair(self.backup.made_at)
             self.backup = None
             if PaymentRequest.objects.filter(checkout=self.order, units=[]).exists():
-                self.units.clear()  # the restore has lost which units a mate has paid for
+                self.units.clear()  # the restore has lost the record of the units that a mate paid for
 
     @rule()
     def links_end(self) -> None:

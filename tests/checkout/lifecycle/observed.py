@@ -50,12 +50,12 @@ def see(checkout_uuid: UUID, state: str) -> Seen:
 
 
 def later(seen: Seen) -> Seen:
-    """Return the same facts a moment later. Close to a deadline, either result is correct."""
+    """Return the facts a moment later. Close to a deadline, the results for both moments are correct."""
     return replace(seen, age=seen.age + A_MOMENT, open_age=seen.open_age + A_MOMENT)
 
 
 def due(seen: Seen, verb: str, *, is_confirmed: bool = True) -> tuple[bool, list[tuple[str, str]]]:
-    """Return whether the action must be refused, and the status changes that must follow."""
+    """Return whether the service must refuse the action, and the status changes that the action must cause."""
     found, is_let_in = reference.answer(seen, verb)
     path = [seen.state, found]
     if is_let_in and is_confirmed:
@@ -120,8 +120,8 @@ def _check_captures() -> None:
 def _check_money(states: Mapping[UUID, str], bank: ScriptedProvider) -> None:
     """Assert that the ledger and the provider agree, and that no money was taken for unpaid checkouts.
 
-    Checkouts with an open capture or refund can differ. So can a held one with an open fence: a void after a
-    capture that seemed never to have arrived. The void proves whether the capture has arrived after all.
+    Checkouts with an open capture or refund can differ, and held checkouts with an open fence. A fence is a
+    void that is sent if a capture seems never to have arrived. It proves whether the capture has arrived.
     """
     taken: Counter[UUID] = Counter()
     for payment, checkout in Payment.objects.values_list("pk", "checkout_uuid"):
@@ -159,9 +159,10 @@ def check_rest(states: Mapping[UUID, str], bank: ScriptedProvider) -> None:
 
 
 def _bears(states: Mapping[UUID, str]) -> dict[UUID | None, int]:
-    """Return the amount that each card bears at the end.
+    """Return the final amount that is charged to each card.
 
-    Mates bear their shares, and the lead bears the rest. No card bears a refunded amount.
+    Mates' cards are charged for their shares, and the lead's card for the rest. A refunded amount is not
+    charged.
     """
     bears: dict[UUID | None, int] = {}
     for checkout in Checkout.objects.filter(pk__in=states, status__in=["captured", "refunded"]):

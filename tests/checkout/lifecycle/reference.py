@@ -1,6 +1,7 @@
-"""Reference model of a checkout's states: which events are possible when (rules money.states, doubt.*).
+"""Reference model of a checkout's states: the events that are possible in each state.
 
-It does not use the product's code, tables or clock. The state machine compares the product with it.
+It describes rules money.states and doubt.*. It does not use the product's code, tables or clock. The state
+machine compares the product with it.
 """
 
 from dataclasses import dataclass
@@ -46,7 +47,7 @@ def is_bound(seen: Seen) -> bool:
 
 
 def noticed(seen: Seen) -> str:
-    """Return the state that reads and actions see: a checkout whose deadline has passed ends first."""
+    """Return the state that readers and actions see. A checkout whose deadline has passed ends first."""
     deadlines = {"created": ("expire", seen.payable_for), "authorized": ("lapse", HOLD)}
     act, lasts = deadlines.get(seen.state, ("", 0.0))
     return MOVES[seen.state, act] if act and seen.age >= lasts and not is_bound(seen) else seen.state

@@ -121,7 +121,7 @@ class ScriptedProvider:
 
     def look_up(self, operation: Operation, patience: float) -> Outcome:
         happens = self._next()
-        if happens == Happens.DELAYED:  # the look-up arrives before the call that it asks about
+        if happens == Happens.DELAYED:  # the look-up arrives before the call that it looks for
             overtaken = operation.pk not in self.calls
             self.arrive()
             if overtaken:

@@ -56,8 +56,8 @@ BY_ITEM = (ALL_FREE, SOME_FREE, OTHERS_FREE, NONE_FREE)
 class UnitRules(RuleBasedStateMachine):
     """Rules of a machine whose orders can be split by item.
 
-    `units` are the units of each line that the lead of an order does not have, for each order that is split.
-    They are [] if it is not split by item.
+    For each split order, `units` lists the units of each line that the lead does not have. The list is empty
+    if the order is not split by item.
     """
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ class UnitRules(RuleBasedStateMachine):
 
     @rule(which=st.integers(0, 9), most=TAKEN, browser=BROWSERS)
     def take_units(self, which: int, most: Sequence[int], browser: str) -> None:
-        """Let a mate take units of an order at the group link, if they are free. `most` is for each line."""
+        """Let a mate take free units of an order through the group link, at most `most` units of each line."""
         orders = [checkout for checkout, given in self.units.items() if given]
         if orders:
             self.take_units_of(orders[which % len(orders)], most, browser)
@@ -112,8 +112,8 @@ class UnitRules(RuleBasedStateMachine):
 def check_units(shares: Sequence[PaymentRequest], units: Sequence[int]) -> None:
     """Assert that the shares together have these units of each line, and that each amount is right.
 
-    The lead has the other units, and pays at most one minor unit more for each share, which the shares'
-    amounts are rounded down by.
+    The lead has the other units. The amounts of shares are rounded down, so the lead pays up to one minor
+    unit more for each share.
     """
     if not units:
         assert [share.units for share in shares if share.units] == []

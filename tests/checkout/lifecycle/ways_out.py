@@ -34,7 +34,7 @@ def card_differences(theirs: Mapping[UUID, int]) -> list[str]:
 def ways_out(checkout: Checkout) -> list[str]:
     """Return ["terminal"], or the names of the actions that are allowed on a checkout.
 
-    A captured or refunded order is terminal if no card bears any amount.
+    A captured or refunded order is terminal if no amount is still charged to any card.
     """
     accounts = cards.read_accounts(checkout)
     bears = any(card.borne > 0 for card in accounts.cards.values())
@@ -74,9 +74,10 @@ def _is_allowed(verb: Callable[[], object]) -> bool:
 
 
 def unexplained(checkout: Checkout) -> list[str]:
-    """Return a line for each card that does not bear what it should and has no open discrepancy.
+    """Return a line for each card with a wrong charged amount and no open discrepancy.
 
-    If a card bears too little because of disputes, this is the merchant's loss and needs no discrepancy.
+    If disputes are the reason why too little is charged to a card, this is the merchant's loss and needs no
+    discrepancy.
     """
     accounts = cards.read_accounts(checkout)
     subjects = set(Discrepancy.objects.filter(closed_at=None).values_list("subject", flat=True))
@@ -92,10 +93,10 @@ def unexplained(checkout: Checkout) -> list[str]:
 
 
 def cards_with_too_much() -> list[Payment]:
-    """Return the payments that were reported because their card got too much back.
+    """Return the payments that were reported because too much was refunded to their card.
 
-    A card can rightly get too much if staff refunded it in the dashboard and an operator also settled a
-    refund outside. Such cards are left out.
+    This is correct if staff refunded a card in the dashboard and an operator also settled a refund of that
+    card outside the service. Such cards are left out.
     """
     reported = Discrepancy.objects.filter(kind="card_got_too_much").values("subject")
     by_staff = Operation.objects.filter(kind="refund", purpose=Operation.Purpose.OUTSIDE).values("payment")

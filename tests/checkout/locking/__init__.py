@@ -1,1 +1,1 @@
-"""Row locks of checkouts, and the clock that decides after a lock."""
+"""Row locks of checkouts, and the clock that is read once a lock is held."""

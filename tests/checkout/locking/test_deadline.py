@@ -1,4 +1,4 @@
-"""A deadline is checked by the database's clock once the row is locked, not when the call arrives."""
+"""The database's clock decides whether a deadline has passed, once the row is locked."""
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -21,7 +21,10 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def share(unpaid: Checkout, pay: Callable[..., Checkout]) -> PaymentRequest:
-    """A share of £20.00 of £90.00. Finn paid it with a card whose refunds fail, and Lea was reimbursed."""
+    """A share of £20.00 of an order of £90.00.
+
+    Finn paid it with a card whose refunds fail; Lea was reimbursed.
+    """
     (share,) = mates.split(unpaid, 2000)
     pay(unpaid)
     captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
@@ -62,7 +65,7 @@ def void(held: Checkout) -> Operation:
 
 @pytest.fixture
 def left_in_doubt(unpaid: Checkout, pay: Callable[..., Checkout]) -> Callable[..., Operation]:
-    """Return a function that makes an authorization of five minutes ago with an unknown outcome."""
+    """Return a function that creates an authorization of five minutes ago with an unknown outcome."""
 
     def brought(mode: str, card: str = "4242424242424242") -> Operation:
         fault_injection.set_fault(verb="authorize", mode=mode, times=1)

@@ -53,7 +53,7 @@ def said(operation: Operation, **answer: Any) -> None:
 
 
 def give_back_in_the_dashboard(refund: Operation, amount: int) -> None:
-    """Refund an amount to a refund's card in the bank's dashboard, and let the bank notify the service."""
+    """Refund an amount to a refund's card in the bank's dashboard, and make the bank notify the service."""
     outside.refund_outside(refund.payment, amount)
 
 

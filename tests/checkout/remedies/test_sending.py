@@ -1,4 +1,4 @@
-"""An operator sends a refund or a void again: it is sent at once and only once, if the provider allows it."""
+"""If the provider allows it, an operator sends a refund or a void again. It is sent at once and only once."""
 
 from datetime import UTC, timedelta
 from typing import Any

@@ -177,7 +177,7 @@ class TestSharesThatWereLost:
     def test_count_as_paid_even_if_they_were_declined_or_cancelled_in_the_backup(
         self, order: Checkout, shares: list[PaymentRequest], began: datetime, status: str
     ) -> None:
-        """After the backup, the mate took back the decline or the lead asked again, and the mate paid."""
+        """After the backup, the mate withdrew the decline or the lead asked again. Then the mate paid."""
         share = {"declined": mate_shares.decline, "cancelled": mate_shares.cancel}[status](shares[0].pk)
         backup = Backup()
         {"declined": share_changes.reconsider, "cancelled": share_changes.ask_again}[status](share.pk)

@@ -1,4 +1,4 @@
-"""Closings of amounts that the lead is not owed after a lost dispute, and reports of returned refunds."""
+"""After a lost dispute, amounts that the lead is not owed are closed. Returned refunds are reported."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -204,7 +204,7 @@ class TestADispute:
     def test_that_a_mate_wins_after_the_lead_got_a_penny_of_the_share_closes_nothing(
         self, unpaid: Checkout, shared: PaymentRequest
     ) -> None:
-        """A refund in the dashboard leaves only a penny that the lead's card can take."""
+        """After a refund in the dashboard, only a penny can still be refunded to the lead's card."""
         unpaid.refresh_from_db()
         outside.refund_outside(unpaid.payment, 8999)
         settle_all(unpaid)
@@ -217,7 +217,7 @@ class TestADispute:
     def test_that_a_mate_wins_while_the_reimbursement_is_pending_closes_nothing(
         self, unpaid: Checkout, shared: PaymentRequest, settings: Settings
     ) -> None:
-        """The lead will have got the share, so the merchant bears the loss."""
+        """The pending reimbursement pays the share to the lead, so the merchant bears the loss."""
         settings.SANDBOX_REFUND_SECONDS = 3600
         mates.pump(unpaid.pk)
         assert Operation.objects.get(kind="refund").state == "pending"

@@ -86,7 +86,10 @@ class TestAFailure:
     def test_after_an_appeal_is_reported_until_the_card_has_the_money(
         self, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
-        """A lost dispute gave the mate the money. The merchant wins the appeal, but the card takes no refund."""
+        """The mate won a dispute and has the money.
+
+        The merchant wins the appeal, but the card refuses the refund.
+        """
         share = share_paid_by_closed_card(unpaid, pay)
         found = outside.dispute(Payment.objects.get(subject=share.pk))
         outside.decide(found, is_won=False)

@@ -1,4 +1,4 @@
-"""A refund ends once each card has got back the amount that it bore, and no mate's card is being charged."""
+"""A refund ends once the charge of each card is refunded and no mate's card is being charged."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted", "proven")
 
 
 def planned() -> list[tuple[str, int]]:
-    """Return the planned refunds: each card's last four digits and the amount."""
+    """Return the card's last four digits and the amount of each planned refund."""
     rows = Operation.objects.filter(kind="refund", state="planned").select_related("payment").order_by("pk")
     return [(row.payment.card_last4, row.amount) for row in rows]
 

@@ -1,4 +1,4 @@
-"""A cost that is split by item: what each person bears."""
+"""A cost that is split by item: the amount that each person pays."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -64,7 +64,10 @@ class TestUnits:
 
 @st.composite
 def splits(draw: st.DrawFn) -> tuple[list[Item], list[list[int]], int]:
-    """Draw an order's lines, the units of two to six people, who together have all units, and a step."""
+    """Draw the lines of an order, the units of each of two to six people, and a step.
+
+    The people together have all units.
+    """
     price = st.integers(0, 100_000_00)
     lines = draw(st.lists(st.builds(line, st.integers(1, 1000), price), min_size=1, max_size=6))
     shared = st.sampled_from(["fee", "shipping", "tax"])
@@ -81,7 +84,7 @@ def splits(draw: st.DrawFn) -> tuple[list[Item], list[list[int]], int]:
 
 
 def exact(lines: Sequence[Item], units: Sequence[int]) -> Fraction:
-    """Return what these units cost with their exact part of the shared lines."""
+    """Return the exact cost of these units and of their part of the shared lines."""
     goods = sum(count * one.unit_price for count, one in zip(units, lines, strict=True))
     whole = sum(one.quantity * one.unit_price for one in lines if not item_amounts.is_shared(one))
     total = sum(one.quantity * one.unit_price for one in lines)

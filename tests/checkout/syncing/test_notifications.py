@@ -1,4 +1,4 @@
-"""The service never trusts a notification. It only asks the provider sooner because of it."""
+"""The service never trusts a notification: it only queries the provider sooner because of it."""
 
 import time
 from collections.abc import Callable

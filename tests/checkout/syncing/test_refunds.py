@@ -1,4 +1,4 @@
-"""Refunds in the provider's books are recorded once and compared at each sync, also those made by others."""
+"""Refunds in the provider's books, including those of staff, are recorded once and compared at each sync."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -210,7 +210,7 @@ def test_a_dashboard_refund_of_a_payment_without_a_recorded_capture_is_not_recor
 def test_a_dashboard_refund_with_copied_metadata_of_ours_counts_as_made_by_others(
     captured: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only in a restored database can such a refund be one of ours."""
+    """Such a refund can be ours only in a restored database."""
     copied = replace(dashboard_refund(), operation=uuid4(), refund=uuid4())
     say(monkeypatch, replace(books_of(captured), refunds=[copied]))
     assert read(captured)

@@ -238,7 +238,7 @@ class TestLateTransactions:
 def read(merchant: Merchant) -> dict[str, int]:
     """Return how many rows of each table are read for a balance."""
     known = LedgerClosing.objects.get().summed_until
-    accounts = [ACCOUNT.value]  # a page also reads only the accounts that it shows
+    accounts = [ACCOUNT.value]  # a page reads the balances of the accounts that it shows, and no others
     parameters: Any = {"merchant": merchant.pk, "accounts": accounts, "known": known}
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {statements.READ_BALANCES}", parameters)

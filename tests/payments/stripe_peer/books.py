@@ -39,7 +39,7 @@ class Peer:
     keys: dict[Any, Any] = field(default_factory=dict)  # idempotency keys
     faults: list[Thing] = field(default_factory=list)
     met: list[Thing] = field(default_factory=list)  # the faults that have affected a request
-    partial: list[int] = field(default_factory=list)  # how much each of the next authorizations holds at most
+    partial: list[int] = field(default_factory=list)  # the maximum amount of each of the next authorizations
     # Calls that are carried out later, each with the time from which it is due.
     late: list[tuple[int, Callable[[], object]]] = field(default_factory=list)
     pending: list[Thing] = field(default_factory=list)  # why the next refunds are pending, as set by tests

@@ -35,7 +35,7 @@ def script() -> Reply:
 
 
 def show(query: str) -> Reply:
-    """Return the frame in the colours and fonts that the page asked for."""
+    """Return the frame in the colours and fonts that the page requested."""
     asked = {name: html.escape(values[0]) for name, values in parse_qs(query).items()}
     page = (HERE / "fields.html").read_text()
     page = re.sub(r"\{([a-z]+[A-Z]\w+)\}", lambda named: asked.get(named[1], "inherit"), page)

@@ -170,7 +170,10 @@ class TestTheOrder:
         assert ids(page(api)) == [event.pk for event in made]
 
     def test_pages_neither_repeat_nor_miss_what_was_written_at_one_moment(self, api: Api) -> None:
-        """Check events that share one `written_at`. This happens to events that are older than the column."""
+        """Check events with the same `written_at`.
+
+        Events that are older than this column have the same value.
+        """
         made = [happen(api.merchant).pk for _ in range(7)]
         Event.objects.update(written_at=clock.now() - 5 * SECOND)
         found = page(api, "limit=2")

@@ -35,8 +35,8 @@ COMMANDS = {
     ".sh": ["bash", "{file}"],
 }
 SERVERS = COMMANDS | {".php": ["php", "-n", "-S", "127.0.0.1:{port}", "{file}"]}
-# PHP's web server has no background tasks. A second PHP process therefore looks for checkouts that no
-# delivery has brought.
+# PHP's web server has no background tasks. A second PHP process therefore looks for checkouts for which no
+# delivery arrived.
 BESIDE = {".php": COMMANDS[".php"]}
 
 

@@ -31,7 +31,7 @@ SCHEDULES = {
 
 
 def happen(merchant: Merchant, event_type: EventType) -> Delivery:
-    """Emit an event about a checkout that happens now, and return its delivery."""
+    """Emit an event about a checkout with the current time, and return its delivery."""
     event = outbox.emit(merchant, event_type, {}, at=clock.now(), checkout_uuid=CHECKOUT)
     return event.deliveries.get()
 

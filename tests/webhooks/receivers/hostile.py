@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tests.webhooks.receivers.receiving import Behaviour, answering
 
-TIMEOUT = "timeout"  # the beginning of the message, before the deadline
+TIMEOUT = "timeout"  # the beginning of the error message; the deadline follows it
 CLOSED = "the connection was closed before an answer"
 INVALID = "the answer was not valid HTTP"
 TOO_LONG = "the answer's headers are longer than 16 KiB"

@@ -115,7 +115,7 @@ class TestHandshake:
         client.set_ciphers("ALL:@SECLEVEL=0")
         assert refused((server, client)) == HANDSHAKE_FAILED
         client.minimum_version = ssl.TLSVersion.TLSv1
-        # The refusal had no other reason than the version.
+        # The version was the only reason for the refusal.
         assert posted((server, client)).http_status == 200
 
     def test_that_is_answered_in_plain_http_is_refused(self) -> None:

@@ -1,1 +1,1 @@
-"""Tests that every adapter must pass. A desk per provider acts as cardholder, bank and dashboard."""
+"""Tests that every adapter must pass. Each provider has a desk: its cardholders, banks and dashboard."""

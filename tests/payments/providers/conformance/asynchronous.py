@@ -5,7 +5,7 @@ The adapter finds a call by the reference in this answer. If the answer was lost
 payment's list of calls for the operation's id, which it sent with the call.
 
 The list lags by one reading. The payment also has the number of its calls. If the list is shorter, a call
-that is missing from it might still exist, so `is_vouched` is false.
+that is not in the list might still exist, so `is_vouched` is false.
 """
 
 import hmac

@@ -15,7 +15,7 @@ from payments.provider import Provider
 
 
 class Card(StrEnum):
-    """A card, named by the behaviour of its bank."""
+    """A card, named after the behaviour of its bank."""
 
     GOOD = "approved"
     DECLINED = "declined"

@@ -73,7 +73,7 @@ class _Line(BaseHTTPRequestHandler):
     do_POST = do_DELETE = do_GET
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Log no request, because requests carry keys."""
+        """Log no request, because requests contain keys."""
 
     def _carry(self, body: bytes) -> http.Response:
         headers = {name: value for name, value in self.headers.items() if name.lower() not in HOP}

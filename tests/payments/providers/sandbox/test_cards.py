@@ -147,8 +147,8 @@ class TestAnActInDoubt:
         for _ in range(6):
             pump()
         used = Operation.objects.get(kind=kind)
-        # An error counts as no answer. A refund is looked up before it is sent again. If the bank has made
-        # it, the look-up finds it.
+        # An error counts as no answer. A refund is looked up before it is sent again. If the bank has carried
+        # it out, the look-up finds it.
         sent = 1 if kind == "refund" and mode != "down" else 4
         assert (used.state, keys) == ("succeeded", [used.pk] * sent)
         assert Call.objects.get(kind=kind).key == used.pk

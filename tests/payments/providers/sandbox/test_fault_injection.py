@@ -1,4 +1,4 @@
-"""The bank fails as its switches say, in the same process and over HTTP."""
+"""The bank's switches make it fail, in the same process and over HTTP."""
 
 import time
 from datetime import timedelta

@@ -281,7 +281,7 @@ class TestACardOfAMate:
 
 class TestDisputes:
     def test_exclude_inquiries(self, desk: StripeDesk, acme: Merchant) -> None:
-        """An inquiry withdraws no money, and its charge can be refunded."""
+        """An inquiry withdraws no money, so its charge can be refunded."""
         story = Story(desk, acme)
         story.before(Kind.REFUND)
         intent = desk.dashboard.v1.payment_intents.retrieve(story.payment.provider_reference)

@@ -1,4 +1,4 @@
-"""Amounts as Stripe counts them, in both directions, for currencies that it counts unlike ISO 4217."""
+"""Conversion of amounts to and from Stripe's units, for currencies that Stripe counts unlike ISO 4217."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Payments in Stripe's metadata, which is accepted only in an account of the merchant that it names."""
+"""The payment ids in Stripe's metadata, which count only in an account of the merchant that they name."""
 
 from datetime import timedelta
 from typing import Any

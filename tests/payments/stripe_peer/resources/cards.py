@@ -8,7 +8,7 @@ class Challenge(StrEnum):
     """When the card asks for 3-D Secure."""
 
     NEVER = "never"
-    OPTIONAL = "optional"  # only if the merchant asks for it
+    OPTIONAL = "optional"  # only if the merchant requests it
     REQUIRED = "required"
 
 

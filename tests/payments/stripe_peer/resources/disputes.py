@@ -99,7 +99,7 @@ def close(call: Call) -> Thing:
 def end(book: Book, dispute: Thing, status: str) -> None:
     """Decide a dispute, and move the money to the winner. This can reverse an earlier decision.
 
-    An inquiry is only closed.
+    An inquiry is closed without a movement of money.
     """
     is_inquiry = dispute["status"].startswith("warning")
     dispute["status"] = "warning_closed" if is_inquiry else status

@@ -36,7 +36,10 @@ def create(call: Call) -> Thing:
 
 
 def take(book: Book, given: str, *, param: str = "payment_method", metadata: Thing | None = None) -> Thing:
-    """Return the payment method with this id. In test mode, create it for one of Stripe's test names."""
+    """Return the payment method with this id.
+
+    In test mode, create the payment method if the id is the name of one of Stripe's test methods.
+    """
     if given not in cards.CARDS:
         return book.find("payment_method", given, param)
     if book.livemode:
