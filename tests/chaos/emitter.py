@@ -73,8 +73,8 @@ def _emit(merchant_uuid: str, event_type: str) -> str:
 ACTS: dict[str, Callable[..., Any]] = {"subscribe": subscribe, "emit": emit}
 
 
-def _answer(asked: dict[str, Any]) -> Any:
-    return ACTS[asked.pop("act")](**asked)
+def _answer(command: dict[str, Any]) -> Any:
+    return ACTS[command.pop("act")](**command)
 
 
 if __name__ == "__main__":

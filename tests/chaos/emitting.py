@@ -16,12 +16,12 @@ class Emitter:
     def __init__(self, process: "subprocess.Popen[str]", pool: ThreadPoolExecutor) -> None:
         self._process, self._pool = process, pool
 
-    def ask(self, **asked: Any) -> "Future[Any]":
-        return self._pool.submit(self._ask, asked)
+    def ask(self, **command: Any) -> "Future[Any]":
+        return self._pool.submit(self._ask, command)
 
-    def _ask(self, asked: Mapping[str, Any]) -> Any:
+    def _ask(self, command: Mapping[str, Any]) -> Any:
         assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.write(json.dumps(asked) + "\n")
+        self._process.stdin.write(json.dumps(command) + "\n")
         self._process.stdin.flush()
         return json.loads(self._process.stdout.readline())
 

@@ -69,11 +69,11 @@ def _crash_postgres(world: World, chance: Random) -> None:
         world.crash_postgres()
 
 
-def _reach(point: str, act: str = "kill") -> Callable[[World, Random], None]:
+def _reach(point: str, effect: str = "kill") -> Callable[[World, Random], None]:
     """Return a function that arms a fail point, and waits until a process has reached it."""
 
     def strike(world: World, chance: Random) -> None:
-        world.arm(point, act)
+        world.arm(point, effect)
         end = time.monotonic() + REACHED_WITHIN
         while time.monotonic() < end and world.is_armed(point):
             time.sleep(0.02)

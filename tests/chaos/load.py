@@ -113,11 +113,11 @@ class Load:
         """Return every POST that arrived."""
         return [sent for one in self.endpoints for sent in one.seen()]
 
-    def never_left(self) -> set[Sent]:
+    def not_received(self) -> set[Sent]:
         """Return the attempts in the log that no endpoint has received."""
         return set(self.attempts()) - set(self.posts())
 
-    def again(self) -> set[str]:
+    def arrived_twice(self) -> set[str]:
         """Return the events that arrived more than once."""
         times = Counter(event_id for event_id, _ in self.posts())
         return {event_id for event_id, count in times.items() if count > 1}
@@ -211,7 +211,7 @@ class Load:
         for (event_id, number), times in counted.items():
             if times > 1 or (event_id, number) not in attempts:
                 yield f"{event_id}: attempt {number} arrived {times} times"
-        for event_id, number in self.never_left() - self.lost():
+        for event_id, number in self.not_received() - self.lost():
             yield f"{event_id}: attempt {number} is in the log and has never arrived"
 
     def _receivers(self) -> Iterator[str]:

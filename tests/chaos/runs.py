@@ -94,7 +94,7 @@ class Chaos:
             thread.join()
         left = self._come_to_rest(merchant.uuid)
         seconds = time.monotonic() - mended_at
-        found = violations.found(self._world, merchant.uuid, stories, self._receiver)
+        found = violations.find_violations(self._world, merchant.uuid, stories, self._receiver)
         return Result(run, found + [f"never at rest: {row}" for row in left], seconds)
 
     def _new_merchants(self, count: int) -> list[NewMerchant]:
@@ -121,7 +121,7 @@ class Chaos:
         left = ["everything"]
         while left and time.monotonic() < end:
             try:
-                left = violations.restless(self._world, merchant_uuid)
+                left = violations.unfinished_work(self._world, merchant_uuid)
             except Exception as error:  # for example, while PostgreSQL is recovering
                 left = [type(error).__name__]
             if left:

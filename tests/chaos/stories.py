@@ -12,7 +12,7 @@ from tests.chaos.backend import Backend
 PLAIN, CHALLENGE, DECLINED = "4242424242424242", "4000002500003155", "4000000000000002"
 
 
-class Told(NamedTuple):
+class Success(NamedTuple):
     """A 2xx response: the verb of the call, and the `captured_at` of the response."""
 
     verb: str
@@ -24,7 +24,7 @@ class Story:
 
     def __init__(self, backend: Backend, chance: Random) -> None:
         self.backend, self.chance = backend, chance
-        self.told: list[Told] = []
+        self.successes: list[Success] = []
         self.checkout_uuid = ""
 
     def tell(self, plot: str) -> None:
@@ -63,7 +63,7 @@ class Story:
     def _keep(self, verb: str, answer: requests.Response) -> None:
         if answer.status_code < 300:
             content = answer.json()["data"] if answer.content else {}
-            self.told.append(Told(verb, content.get("captured_at")))
+            self.successes.append(Success(verb, content.get("captured_at")))
 
     def _flip(self) -> bool:
         return self.chance.random() < 0.5

@@ -110,7 +110,7 @@ class Crash:
         self.seen: Ending | None = None
         self.died_at = self.ended_at = 0.0  # Unix times. The database runs on the same machine and clock.
 
-    def happen(self) -> None:
+    def run(self) -> None:
         """Make the call that kills a process, and return after the process has died."""
         self._world.arm(self._aim, "kill")
         with contextlib.suppress(requests.RequestException):
@@ -145,7 +145,7 @@ def survive(whole: tuple[World, Service], points: list[str]) -> None:
     merchant = service.new_merchant()
     crashes = [Crash(world, merchant, point) for point in points]
     for number, crash in enumerate(crashes, start=1):
-        crash.happen()
+        crash.run()
         for happened in crashes[:number]:
             happened.is_over()
     end = time.monotonic() + ENDS_WITHIN
@@ -175,6 +175,6 @@ class TestAProcessKilled:
         world, service = whole
         merchant = service.new_merchant()
         crash = Crash(world, merchant, "key_claimed")
-        crash.happen()
+        crash.run()
         polling.until(world.is_ready, within=60, what="the web that the supervisor starts")
         assert merchant.capture(crash.checkout_uuid)["status"] == "captured"

@@ -61,7 +61,7 @@ class TestValkeyFlushed:
         for worker in WORKERS:
             world.thaw(worker)
         load.ended(within=ENDS_WITHIN)
-        assert not load.again() and not load.lost()
+        assert not load.arrived_twice() and not load.lost()
 
 
 class TestWorkerStopped:
@@ -89,7 +89,7 @@ class TestWorkerKilled:
         load.end_leases()
         load.ended(within=ENDS_WITHIN, advanced=True)
         assert load.lost() == cut_off and len(cut_off) == AT_ONCE
-        assert load.again() == {event_id for event_id, _ in cut_off}
+        assert load.arrived_twice() == {event_id for event_id, _ in cut_off}
 
     @pytest.mark.parametrize(
         "point", ["webhook_answered", pytest.param("webhook_recorded", marks=pytest.mark.long)]
@@ -106,4 +106,4 @@ class TestWorkerKilled:
         load.end_leases()
         load.ended(within=ENDS_WITHIN, advanced=True)
         assert answered in load.lost()
-        assert load.again() == {event_id for event_id, _ in load.lost()}
+        assert load.arrived_twice() == {event_id for event_id, _ in load.lost()}

@@ -71,8 +71,8 @@ def refuse_some(load: Load) -> None:
 def is_repeated_as_planned(load: Load) -> None:
     """Check that only failed attempts were repeated, and that no attempt was lost."""
     refused = {event_id for (event_id, _), (_, status, _) in load.attempts().items() if status == 500}
-    assert not load.lost() and not load.never_left()
-    assert load.again() == refused
+    assert not load.lost() and not load.not_received()
+    assert load.arrived_twice() == refused
     assert refused
 
 
@@ -105,8 +105,8 @@ class TestMinute:
         for load, lost in zip((stopped, killed), cut_off, strict=True):
             load.ended(within=ENDS_WITHIN)
             assert load.lost() == lost and len(lost) == AT_ONCE
-            assert load.again() == {event_id for event_id, _ in lost}
-            assert not load.never_left()
+            assert load.arrived_twice() == {event_id for event_id, _ in lost}
+            assert not load.not_received()
             first, *_, last = load.lost_after()
             assert LEASE_OVER[0] <= first <= last <= LEASE_OVER[1]
 
@@ -154,7 +154,7 @@ class TestClockOff:
         alone = new_load(1)
         alone.emit(40, *BOTH)
         alone.ended(within=ENDS_WITHIN)
-        assert not alone.again() and not alone.lost() and not alone.never_left()
+        assert not alone.arrived_twice() and not alone.lost() and not alone.not_received()
         assert alone.lateness() < PROMPT
 
 
@@ -187,8 +187,8 @@ class TestPostgresRestarted:
             time.sleep(1)
             restart_while_recording(fleet, load, one, down_seconds)
         load.ended(within=2 * ENDS_WITHIN)
-        assert not load.again()
-        assert load.lost() == load.never_left(), "a claim whose answer PostgreSQL could not give any more"
+        assert not load.arrived_twice()
+        assert load.lost() == load.not_received(), "a claim whose answer PostgreSQL could not give any more"
 
 
 def restart_while_recording(fleet: Fleet, load: Load, endpoint: Endpoint, down_seconds: float) -> None:
@@ -216,7 +216,7 @@ class TestDeploy:
             fleet.start_workers(new)
             assert fleet.retire(old) == 0
         load.ended(within=2 * ENDS_WITHIN)
-        assert not load.again() and not load.lost() and not load.never_left()
+        assert not load.arrived_twice() and not load.lost() and not load.not_received()
 
     def test_cuts_off_hanging_attempts_and_sends_them_again(
         self, fleet: Fleet, new_load: Callable[[int], Load]
@@ -229,4 +229,4 @@ class TestDeploy:
         load.release()
         load.ended(within=ENDS_WITHIN)
         assert load.lost() == hanging and len(hanging) == AT_ONCE
-        assert load.again() == {event_id for event_id, _ in hanging}
+        assert load.arrived_twice() == {event_id for event_id, _ in hanging}

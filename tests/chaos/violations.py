@@ -59,38 +59,38 @@ PAYMENTS = "SELECT id, checkout_uuid::text FROM payments_payment WHERE merchant_
 PAID = ("captured", "refunding", "refunded")
 
 
-def restless(world: World, merchant_uuid: str) -> list[str]:
+def unfinished_work(world: World, merchant_uuid: str) -> list[str]:
     """Describe a merchant's operations, checkouts and deliveries that have not ended yet."""
     return [row[0] for row in world.rows(RESTLESS, world.broken_keys(), *[merchant_uuid] * 3)]
 
 
-def found(world: World, merchant_uuid: str, stories: list[Story], receiver: Receiver) -> list[str]:
+def find_violations(world: World, merchant_uuid: str, stories: list[Story], receiver: Receiver) -> list[str]:
     """Return a description of each violation."""
-    found = [f"answer: {rule}" for story in stories for rule in story.backend.broken_rules]
+    violations = [f"answer: {rule}" for story in stories for rule in story.backend.broken_rules]
     rows = world.rows(CHECKOUTS, merchant_uuid)
-    found += _promises(stories)
-    found += _money(world, merchant_uuid, {row[0]: row for row in rows})
-    found += _events(world, merchant_uuid, rows, receiver)
-    return sorted(set(found))
+    violations += _promises(stories)
+    violations += _money(world, merchant_uuid, {row[0]: row for row in rows})
+    violations += _events(world, merchant_uuid, rows, receiver)
+    return sorted(set(violations))
 
 
 def _promises(stories: list[Story]) -> list[str]:
     """Check that every 2xx response is still true."""
-    found = []
+    violations = []
     for story in stories:
-        seen: Any = story.backend.read(story.checkout_uuid) if story.checkout_uuid else {}
-        for told in story.told:
-            if told.verb == "capture" and seen["status"] not in PAID:
-                found.append(f"{story.checkout_uuid}: was said to be captured, is {seen['status']}")
-            if told.verb == "capture" and told.captured_at != seen.get("captured_at"):
-                found.append(
-                    f"{story.checkout_uuid}: was captured at {told.captured_at}, then at another time"
+        current: Any = story.backend.read(story.checkout_uuid) if story.checkout_uuid else {}
+        for success in story.successes:
+            if success.verb == "capture" and current["status"] not in PAID:
+                violations.append(f"{story.checkout_uuid}: was reported as captured, is {current['status']}")
+            if success.verb == "capture" and success.captured_at != current.get("captured_at"):
+                violations.append(
+                    f"{story.checkout_uuid}: was captured at {success.captured_at}, then at another time"
                 )
-            if told.verb == "cancel" and seen["status"] != "voided":
-                found.append(f"{story.checkout_uuid}: was said to be cancelled, is {seen['status']}")
-            if told.verb == "refund" and len(seen.get("refunds", [])) != 1:
-                found.append(f"{story.checkout_uuid}: was refunded once, has {seen.get('refunds')}")
-    return found
+            if success.verb == "cancel" and current["status"] != "voided":
+                violations.append(f"{story.checkout_uuid}: was reported as cancelled, is {current['status']}")
+            if success.verb == "refund" and len(current.get("refunds", [])) != 1:
+                violations.append(f"{story.checkout_uuid}: was refunded once, has {current.get('refunds')}")
+    return violations
 
 
 def _money(world: World, merchant_uuid: str, checkouts: dict[str, Any]) -> list[str]:
@@ -99,24 +99,24 @@ def _money(world: World, merchant_uuid: str, checkouts: dict[str, Any]) -> list[
     borne: Counter[str] = Counter()
     in_doubt = dict(world.rows(IN_DOUBT, merchant_uuid, world.broken_keys()))
     books = dict(world.rows(BOOKS, merchant_uuid))
-    found = []
+    violations = []
     for charge in world.charges(merchant_uuid):
         if charge.payment not in owner:
-            found.append(f"the bank knows a payment {charge.payment} that we do not")
+            violations.append(f"the bank knows a payment {charge.payment} that we do not")
             continue
         if charge.state in ("held", "challenged"):
-            found.append(f"{owner[charge.payment]}: the bank still has a charge {charge.state}")
+            violations.append(f"{owner[charge.payment]}: the bank still has a charge {charge.state}")
         borne[owner[charge.payment]] += charge.borne
         if charge.captures > 1:
-            found.append(f"{owner[charge.payment]}: captured {charge.captures} times at the bank")
+            violations.append(f"{owner[charge.payment]}: captured {charge.captures} times at the bank")
     for checkout_uuid, (_, status, amount, _held) in checkouts.items():
         ours, due = books.get(checkout_uuid, 0), amount if status == "captured" else 0
         lowest = ours - in_doubt.get(checkout_uuid, 0)
         if not lowest <= borne[checkout_uuid] <= ours:
-            found.append(f"{checkout_uuid}: its cards have borne {borne[checkout_uuid]}, and not {ours}")
+            violations.append(f"{checkout_uuid}: its cards have borne {borne[checkout_uuid]}, and not {ours}")
         if not lowest <= due <= ours:
-            found.append(f"{checkout_uuid}: {status}, yet its cards have borne {ours}")
-    return found
+            violations.append(f"{checkout_uuid}: {status}, yet its cards have borne {ours}")
+    return violations
 
 
 def _events(world: World, merchant_uuid: str, rows: list[Any], receiver: Receiver) -> list[str]:
@@ -126,7 +126,7 @@ def _events(world: World, merchant_uuid: str, rows: list[Any], receiver: Receive
     """
     events = world.rows(EVENTS, merchant_uuid)
     counted = Counter((checkout_uuid, kind) for checkout_uuid, kind, _, _ in events)
-    found = []
+    violations = []
     for checkout_uuid, status, _, was_held in rows:
         wanted = {
             "checkout.authorized": int(was_held),
@@ -134,14 +134,14 @@ def _events(world: World, merchant_uuid: str, rows: list[Any], receiver: Receive
         }
         for kind, times in wanted.items():
             if counted[(checkout_uuid, kind)] != times:
-                found.append(f"{checkout_uuid}: {kind} is there {counted[(checkout_uuid, kind)]} times")
+                violations.append(f"{checkout_uuid}: {kind} is there {counted[(checkout_uuid, kind)]} times")
     arrived: dict[str, set[bytes]] = {}
     for arrival in list(receiver.arrivals):
         arrived.setdefault(arrival.event_id, set()).add(arrival.body)
     for checkout_uuid, kind, event_id, status in events:
         bodies = len(arrived.get(event_id, set()))
         if status == "parked" and kind == "checkout.voided":
-            found.append(f"{checkout_uuid}: {kind} was given up")
+            violations.append(f"{checkout_uuid}: {kind} was given up")
         if bodies > 1 or (status == "delivered" and bodies == 0):
-            found.append(f"{checkout_uuid}: {kind} is {status}, and arrived as {bodies} bodies")
-    return found
+            violations.append(f"{checkout_uuid}: {kind} is {status}, and arrived as {bodies} bodies")
+    return violations

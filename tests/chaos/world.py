@@ -130,11 +130,11 @@ class World(Deployment):
         with psycopg.connect(self.engines.database_url) as connection:
             os.kill(connection.info.backend_pid, signal.SIGKILL)
 
-    def arm(self, point: str, act: str) -> None:
-        """Make the next process that reaches the fail point do what `act` says: kill, raise, or sleep 3."""
+    def arm(self, point: str, effect: str) -> None:
+        """Set what happens to the next process that reaches the fail point: kill, raise, or sleep 3."""
         assert point.partition(".")[0] in failpoint.POINTS
         fresh = self._points / f".{point}.new"
-        fresh.write_text(act)
+        fresh.write_text(effect)
         fresh.rename(self._points / point)
 
     def is_armed(self, point: str) -> bool:

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 CARD = "4242424242424242"
 
 
-def told(event_type: str) -> dict[str, Any]:
+def event_body(event_type: str) -> dict[str, Any]:
     """Return the body of the only event of this type."""
     envelope: dict[str, Any] = json.loads(Event.objects.get(type=event_type).plain_body)
     return envelope
@@ -52,7 +52,7 @@ def cancel(checkout: Checkout) -> None:
 class TestAuthorized:
     @pytest.mark.rule("event.authorized")
     def test_has_exactly_the_documented_fields(self, held: Checkout) -> None:
-        envelope = told("checkout.authorized")
+        envelope = event_body("checkout.authorized")
         assert envelope["created_at"] == clock.iso(held.authorized_at)
         assert envelope["data"] == {
             "checkout_uuid": str(held.pk),
@@ -80,7 +80,7 @@ class TestVoided:
     def test_by_the_merchant_has_exactly_the_documented_fields(self, held: Checkout) -> None:
         cancel(held)
         held.refresh_from_db()
-        envelope = told("checkout.voided")
+        envelope = event_body("checkout.voided")
         assert envelope["created_at"] == clock.iso(held.voided_at)
         assert envelope["data"] == {
             "checkout_uuid": str(held.pk),
@@ -93,23 +93,23 @@ class TestVoided:
     def test_by_time_has_the_deadline_as_its_time(self, held: Checkout) -> None:
         lapse(held)
         held.refresh_from_db()
-        envelope = told("checkout.voided")
+        envelope = event_body("checkout.voided")
         assert envelope["created_at"] == clock.iso(held.capture_before) == clock.iso(held.voided_at)
         assert envelope["data"]["reason"] == "auth_expired"
 
 
 @pytest.mark.rule("opt_in.every_tick")
-def _inside(field: dict[str, Any], things: dict[str, Any]) -> set[str]:
+def _inside(field: dict[str, Any], schemas: dict[str, Any]) -> set[str]:
     """Return the names of the fields of a nested object, or an empty set for a plain value."""
-    return set(things[field["$ref"].rpartition("/")[2]]["properties"]) if "$ref" in field else set()
+    return set(schemas[field["$ref"].rpartition("/")[2]]["properties"]) if "$ref" in field else set()
 
 
 class TestOptedIn:
     def test_has_the_fields_of_its_table(self) -> None:
         """The OpenAPI document lists exactly these fields for the data of the opt-in event."""
-        things = described.document()["components"]["schemas"]
-        fields = things["OptedInData"]["properties"]
-        parts = {name: _inside(field, things) for name, field in fields.items()}
+        schemas = described.document()["components"]["schemas"]
+        fields = schemas["OptedInData"]["properties"]
+        parts = {name: _inside(field, schemas) for name, field in fields.items()}
         assert parts == {
             "customer_id": set(),
             "subject": set(),

@@ -141,8 +141,8 @@ def bank_answers(monkeypatch: pytest.MonkeyPatch) -> Answer:
     def answers(verb: str, outcome: Outcome) -> None:
         call = fault_injection.call_with_faults
 
-        def answer(asked: str, arguments: dict[str, Any]) -> Outcome:
-            return outcome if asked == verb else call(asked, arguments)
+        def answer(called_verb: str, arguments: dict[str, Any]) -> Outcome:
+            return outcome if called_verb == verb else call(called_verb, arguments)
 
         monkeypatch.setattr(fault_injection, "call_with_faults", answer)
 

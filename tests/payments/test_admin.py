@@ -16,7 +16,7 @@ DISCREPANCIES = "/admin/payments/discrepancy/"
 
 
 @pytest.fixture
-def act(client: Client) -> Act:
+def post_action(client: Client) -> Act:
     return acting(client)
 
 
@@ -26,8 +26,10 @@ class TestClosing:
         reporting.report(kinds.ANOTHER_AMOUNT, acme.pk, merchant=acme)
         return Discrepancy.objects.get()
 
-    def test_stores_the_note_and_a_recurrence_is_reported_again(self, act: Act, found: Discrepancy) -> None:
-        assert f"Closed: {kinds.ANOTHER_AMOUNT.sentence}." in act(
+    def test_stores_the_note_and_a_recurrence_is_reported_again(
+        self, post_action: Act, found: Discrepancy
+    ) -> None:
+        assert f"Closed: {kinds.ANOTHER_AMOUNT.sentence}." in post_action(
             DISCREPANCIES, "close", found, words="The bank was wrong."
         )
         found.refresh_from_db()
@@ -36,24 +38,24 @@ class TestClosing:
         reporting.report(kinds.ANOTHER_AMOUNT, found.subject)
         assert Discrepancy.objects.filter(closed_at=None).count() == 1
 
-    def test_asks_for_the_note_first(self, act: Act, found: Discrepancy) -> None:
-        assert "What came of it" in act(DISCREPANCIES, "close", found)
-        assert "field-error" in act(DISCREPANCIES, "close", found, words="")
+    def test_asks_for_the_note_first(self, post_action: Act, found: Discrepancy) -> None:
+        assert "What came of it" in post_action(DISCREPANCIES, "close", found)
+        assert "field-error" in post_action(DISCREPANCIES, "close", found, words="")
         found.refresh_from_db()
         assert found.closed_at is None and log_of(found) == []
 
     def test_of_a_closed_discrepancy_changes_nothing(
-        self, act: Act, client: Client, found: Discrepancy
+        self, post_action: Act, client: Client, found: Discrepancy
     ) -> None:
         closed = reporting.close_discrepancy(found.pk, note="First.")
-        assert "was closed already" in act(DISCREPANCIES, "close", found, words="Second.")
+        assert "was closed already" in post_action(DISCREPANCIES, "close", found, words="Second.")
         client.post(f"{DISCREPANCIES}{found.pk}/change/", {"note": "Third."})
         found.refresh_from_db()
         assert (found.note, found.closed_at) == ("First.", closed.closed_at) and log_of(found) == []
 
-    def test_adds_to_the_previous_note(self, act: Act, client: Client, found: Discrepancy) -> None:
+    def test_adds_to_the_previous_note(self, post_action: Act, client: Client, found: Discrepancy) -> None:
         client.post(f"{DISCREPANCIES}{found.pk}/change/", {"note": "Asked the bank.", "kind": "mine"})
-        act(DISCREPANCIES, "close", found, words="It was wrong.")
+        post_action(DISCREPANCIES, "close", found, words="It was wrong.")
         found.refresh_from_db()
         assert (found.note, found.kind) == ("Asked the bank.\nIt was wrong.", "another_amount")
 

@@ -41,13 +41,15 @@ def fill() -> Iterator[Callable[..., ExitStack]]:
 
         def filled(*some: Bulkhead) -> ExitStack:
             others = all_of_them.enter_context(ExitStack())
-            for one in some:
-                for _ in range(one.slots):
-                    others.enter_context(one.slot()).take()
+            for bulkhead in some:
+                for _ in range(bulkhead.slots):
+                    others.enter_context(bulkhead.slot()).take()
             return others
 
         yield filled
-    assert [free_slots(one) for one in EVERY] == [one.slots for one in EVERY], "a slot was lost"
+    assert [free_slots(bulkhead) for bulkhead in EVERY] == [bulkhead.slots for bulkhead in EVERY], (
+        "a slot was lost"
+    )
 
 
 @pytest.fixture
@@ -57,14 +59,14 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
     def heard(one: Bulkhead, patience: float) -> bool:
         seconds.append(patience)
-        assert not has_lock_in_hand()
+        assert not is_in_transaction()
         return one.enter()
 
     monkeypatch.setattr(Bulkhead, "wait", heard)
     return seconds
 
 
-def has_lock_in_hand() -> bool:
+def is_in_transaction() -> bool:
     """Return whether a transaction is open in addition to the test's own."""
     return len(connection.savepoint_ids) > 0
 

@@ -170,7 +170,7 @@ class TestADispute:
         assert balances(captured) == {"provider": -9000, "merchant": 9000}
 
 
-def told(**changes: Any) -> DisputeRecord:
+def dispute_record(**changes: Any) -> DisputeRecord:
     """Return the record of an open dispute of £40.00 in the provider's books."""
     at = clock.now() - timedelta(minutes=5)
     lines = (DisputeLine("txn_1", is_back=False, at=at),)
@@ -178,42 +178,44 @@ def told(**changes: Any) -> DisputeRecord:
     return replace(record, **changes)
 
 
-def record(payment: Payment | None, said: DisputeRecord) -> disputes.RecordedDispute | None:
+def record(payment: Payment | None, reported: DisputeRecord) -> disputes.RecordedDispute | None:
     assert payment is not None
     with transaction.atomic():
-        return disputes.record_dispute(Payment.objects.get(pk=payment.pk), said, now=clock.now())
+        return disputes.record_dispute(Payment.objects.get(pk=payment.pk), reported, now=clock.now())
 
 
 @pytest.mark.rule("dispute.booked")
 class TestARecord:
     def test_of_a_line_is_one_movement_posted_under_its_id(self, captured: Checkout) -> None:
-        said = told()
-        assert record(captured.payment, said) is not None
+        reported = dispute_record()
+        assert record(captured.payment, reported) is not None
         moved = Movement.objects.get(kind="dispute_withdrawn")
-        assert (moved.amount, moved.reference, moved.occurred_at) == (-4000, "txn_1", said.lines[0].at)
+        assert (moved.amount, moved.reference, moved.occurred_at) == (-4000, "txn_1", reported.lines[0].at)
         lines = Posting.objects.filter(transaction=moved.pk).values_list("account", "amount")
         assert set(lines) == {("provider", -4000), ("merchant", 4000)}
 
     @pytest.mark.parametrize("currency", ["GBP", "EUR"])
     def test_that_is_repeated_changes_nothing(self, captured: Checkout, currency: str) -> None:
-        record(captured.payment, said := told(currency=currency))
+        record(captured.payment, reported := dispute_record(currency=currency))
         with nothing_moves():
-            again = record(captured.payment, said)
+            again = record(captured.payment, reported)
         assert again is not None and (again.before, again.has_changed) == ("open", False)
 
     def test_that_moved_no_money_is_no_dispute(self, captured: Checkout) -> None:
         """A record without balance lines, such as an inquiry, is not recorded as a dispute."""
-        assert record(captured.payment, told(lines=())) is None
+        assert record(captured.payment, dispute_record(lines=())) is None
         assert not Dispute.objects.exists()
 
     def test_that_was_won_at_once_has_two_movements(self, captured: Checkout) -> None:
         back = DisputeLine("txn_2", is_back=True, at=clock.now())
-        record(captured.payment, told(status=DisputeStatus.WON, lines=(back, *told().lines)))
+        record(
+            captured.payment, dispute_record(status=DisputeStatus.WON, lines=(back, *dispute_record().lines))
+        )
         moved = Movement.objects.filter(dispute__isnull=False).order_by("pk")
         assert [row.amount for row in moved] == [-4000, 4000], "as they happened, not as they are listed"
 
     def test_of_an_unknown_status_is_open_and_reported(self, captured: Checkout) -> None:
-        record(captured.payment, told(unknown_status="appeal_paused"))
+        record(captured.payment, dispute_record(unknown_status="appeal_paused"))
         assert Dispute.objects.get().status == "open"
         left = Discrepancy.objects.get(kind="dispute_status_unknown")
         assert left.facts["theirs"] == "appeal_paused"
@@ -222,7 +224,7 @@ class TestARecord:
     def test_of_another_amount_counts_and_is_reported(
         self, captured: Checkout, changes: dict[str, Any]
     ) -> None:
-        record(captured.payment, told(**changes))
+        record(captured.payment, dispute_record(**changes))
         assert disputes.has_open_dispute(captured.pk)
         left = Discrepancy.objects.get(kind="dispute_of_another_amount")
         is_ours = "currency" not in changes
@@ -232,8 +234,8 @@ class TestARecord:
     def test_of_a_second_dispute_is_separate_from_the_first(self, captured: Checkout) -> None:
         assert captured.payment_id is not None
         line = DisputeLine("txn_9", is_back=False, at=clock.now())
-        record(captured.payment, told())
-        record(captured.payment, told(reference="dp_2", amount=1000, lines=(line,)))
+        record(captured.payment, dispute_record())
+        record(captured.payment, dispute_record(reference="dp_2", amount=1000, lines=(line,)))
         for row, status in zip(Dispute.objects.order_by("created_at"), ("lost", "won"), strict=True):
             Dispute.objects.filter(pk=row.pk).update(status=status, closed_at=clock.now())
         assert disputes.lost_amounts_by_payment(captured.pk)[captured.payment_id].amount == 4000

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from payments import safe_answers
 from payments.models import Operation, Payment
 from payments.provider import Verdict
-from tests.payments.said import PAN, SAID, changed, kept, things, with_field
+from tests.payments.example_answers import OUTCOME, PAN, any_values, field_of, outcome_with, with_field
 
 COLUMNS: dict[str, tuple[type[models.Model], str]] = {
     "reference": (Operation, "reference"),
@@ -23,20 +23,20 @@ COLUMNS: dict[str, tuple[type[models.Model], str]] = {
 
 @pytest.mark.rule("doubt.bounded")
 @pytest.mark.parametrize("field", COLUMNS)
-@given(value=things)
+@given(value=any_values)
 @example(value="x" * 5000)
 @example(value="\x00")
 @example(value="\ud800")
 @example(value="\x1b[31m\u202e")
 @settings(max_examples=60, deadline=None, database=None)
 def test_every_text_is_cut_to_its_column_and_other_fields_are_kept(field: str, value: Any) -> None:
-    outcome = safe_answers.safe_outcome(Operation(kind="capture", amount=9000), changed(field, value))
-    text = kept(outcome, field)
+    outcome = safe_answers.safe_outcome(Operation(kind="capture", amount=9000), outcome_with(field, value))
+    text = field_of(outcome, field)
     model, column = COLUMNS[field]
     field_of_model: Any = model._meta.get_field(column)
     assert isinstance(text, str) and len(text) <= field_of_model.max_length
     assert text.encode() is not None and (text.isprintable() or text == "")
-    assert with_field(outcome, field, "") == with_field(SAID, field, "")
+    assert with_field(outcome, field, "") == with_field(OUTCOME, field, "")
 
 
 @pytest.mark.parametrize(
@@ -70,15 +70,15 @@ def test_every_text_is_cut_to_its_column_and_other_fields_are_kept(field: str, v
     ],
 )
 def test_each_text_is_stored_in_its_cleaned_form(field: str, value: Any, is_kept_as: str) -> None:
-    outcome = safe_answers.safe_outcome(Operation(kind="capture", amount=9000), changed(field, value))
-    assert (outcome.verdict, kept(outcome, field)) == (Verdict.SUCCEEDED, is_kept_as)
+    outcome = safe_answers.safe_outcome(Operation(kind="capture", amount=9000), outcome_with(field, value))
+    assert (outcome.verdict, field_of(outcome, field)) == (Verdict.SUCCEEDED, is_kept_as)
 
 
 @pytest.mark.parametrize("said", ["f" * 65, "f\x00", "f\ud800", PAN])
 def test_a_fingerprint_that_cannot_be_stored_still_distinguishes_cards(said: str) -> None:
     operation = Operation(kind="authorize", amount=9000)
     one, same, other = (
-        kept(safe_answers.safe_outcome(operation, changed("fingerprint", text)), "fingerprint")
+        field_of(safe_answers.safe_outcome(operation, outcome_with("fingerprint", text)), "fingerprint")
         for text in (said, said, f"{said}.")
     )
     assert one == same != other and said not in one

@@ -55,7 +55,7 @@ def grow_old(**span: float) -> None:
 
 
 @pytest.fixture
-def silent(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+def failing_list(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Make the provider's list of changes fail after its first payment. Return a function that repairs it."""
     known = books.changed_payments
 
@@ -77,7 +77,7 @@ class TestTheWatermark:
         assert moment() > first and Reconciled.objects.count() == 1
 
     def test_does_not_change_when_a_run_breaks_off(
-        self, captured: Checkout, silent: Callable[[], None]
+        self, captured: Checkout, failing_list: Callable[[], None]
     ) -> None:
         then = clock.now() - timedelta(hours=30)
         Reconciled.objects.create(until=then)
@@ -108,7 +108,7 @@ class TestTheWatermark:
 
 
 class TestThreeFailedNights:
-    def test_lose_no_dispute(self, captured: Checkout, silent: Callable[[], None]) -> None:
+    def test_lose_no_dispute(self, captured: Checkout, failing_list: Callable[[], None]) -> None:
         """A dispute is found after four days, although no message came and no run has succeeded since."""
         reconciliation.last_complete_until(clock.now())
         Reconciled.objects.create(until=clock.now() - timedelta(days=5))
@@ -120,13 +120,13 @@ class TestThreeFailedNights:
                 payment_tasks.reconcile()
             Inquiry.objects.all().delete()
         assert not Dispute.objects.exists()
-        silent()
+        failing_list()
         payment_tasks.reconcile()
         tasks.answer_inquiries()
         assert Dispute.objects.get().status == "open" and ledger_proof.find_breaches() == []
 
     def test_still_read_the_payments_that_they_found(
-        self, captured: Checkout, silent: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+        self, captured: Checkout, failing_list: Callable[[], None], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(reconciliation, "CHUNK", 1)
         with pytest.raises(ProviderUnreachable):
@@ -232,7 +232,7 @@ class TestLateChanges:
     """Changes that happen days after the order and without a message. The next nightly run finds them."""
 
     @pytest.fixture
-    def learns(self) -> Callable[..., None]:
+    def reconcile_after(self) -> Callable[..., None]:
         """Return a function that makes all rows five days old, lets the bank act, and reconciles."""
 
         def learned(happens: Callable[[], object]) -> None:
@@ -245,26 +245,32 @@ class TestLateChanges:
         return learned
 
     def test_a_refund_that_is_returned(
-        self, unpaid: Checkout, pay: Callable[..., Checkout], learns: Callable[..., None]
+        self, unpaid: Checkout, pay: Callable[..., Checkout], reconcile_after: Callable[..., None]
     ) -> None:
         captures.capture(unpaid.merchant, pay(unpaid, RETURNS).pk, cause=CAUSE)
         refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
         mates.pump(unpaid.pk, rounds=2)
         settling.advance(payments=[Payment.objects.get().pk], seconds=3)
-        learns(settling.settle_due)
+        reconcile_after(settling.settle_due)
         assert [row.kind for row in Discrepancy.objects.all()] == ["refund_returned"]
 
-    def test_a_dispute_and_its_decision(self, captured: Checkout, learns: Callable[..., None]) -> None:
+    def test_a_dispute_and_its_decision(
+        self, captured: Checkout, reconcile_after: Callable[..., None]
+    ) -> None:
         payment = captured.payment_id
-        learns(lambda: client.call_bank("dispute", payment=payment))
+        reconcile_after(lambda: client.call_bank("dispute", payment=payment))
         assert Dispute.objects.get().status == "open"
-        learns(lambda: client.call_bank("decide", payment=payment, is_won=False))
+        reconcile_after(lambda: client.call_bank("decide", payment=payment, is_won=False))
         assert Dispute.objects.get().status == "lost"
 
-    def test_an_operation_in_the_dashboard(self, captured: Checkout, learns: Callable[..., None]) -> None:
+    def test_an_operation_in_the_dashboard(
+        self, captured: Checkout, reconcile_after: Callable[..., None]
+    ) -> None:
         payment = captured.payment_id
-        learns(lambda: client.call_bank("act_in_dashboard", kind="refund", payment=payment, amount=1000))
-        learns(settling.settle_due)
+        reconcile_after(
+            lambda: client.call_bank("act_in_dashboard", kind="refund", payment=payment, amount=1000)
+        )
+        reconcile_after(settling.settle_due)
         assert Movement.objects.get(kind="refunded").amount == -1000
 
 
@@ -300,7 +306,7 @@ class TestTheCommand:
         assert self.run("--since-hours", "240")[1].startswith("2 payments read")
 
     def test_reads_no_payment_if_the_provider_is_unreachable(
-        self, captured: Checkout, silent: Callable[[], None]
+        self, captured: Checkout, failing_list: Callable[[], None]
     ) -> None:
         with pytest.raises(CommandError, match="does not answer"):
             call_command("reconcile")

@@ -65,7 +65,7 @@ def reconnected(standby: Standby) -> Iterator[None]:
         move(*own)
 
 
-def acts(api: Api, held: Checkout, captured: Checkout) -> Iterator[Callable[[], Any]]:
+def actions(api: Api, held: Checkout, captured: Checkout) -> Iterator[Callable[[], Any]]:
     """Yield actions that can be the first use of a thread's new connection.
 
     They are API requests, a page, functions that begin operations, and pumps.
@@ -86,10 +86,10 @@ def _is_503(answer: Any) -> None:
     assert answer.status_code == 503
 
 
-def _is_closed(act: Callable[..., Any], *arguments: Any, **more: Any) -> None:
-    """Fail unless `act` raises ServiceClosed, or returns no result while the database is closed."""
+def _is_closed(action: Callable[..., Any], *arguments: Any, **more: Any) -> None:
+    """Fail unless `action` raises ServiceClosed, or returns no result while the database is closed."""
     try:
-        found = act(*arguments, **more)
+        found = action(*arguments, **more)
     except ServiceClosed:
         return
     assert not found and restore_guard.is_closed()
@@ -113,12 +113,12 @@ def test_a_promoted_standby_refuses_the_first_action_of_an_old_thread(
     make_late(pay(factories.checkout(api.merchant)))
     with promoted() as standby:
         before = books(standby)
-        for act in acts(api, held, captured):
+        for action in actions(api, held, captured):
             restore_guard._is_open.read_anew()
             assert not restore_guard.is_closed()
             with reconnected(standby):
-                act()
-                act()
+                action()
+                action()
             assert books(standby) == before
 
 

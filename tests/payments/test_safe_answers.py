@@ -11,10 +11,10 @@ from hypothesis import example, given, settings
 from payments import provider, safe_answers
 from payments.models import Discrepancy, Operation
 from payments.provider import Books, CardForm, Notification, Outcome, ProviderUnreachable, Verdict
-from tests.payments import said
-from tests.payments.said import NOTIFICATION, OF_CARD, PAN, SAID, changed, things
+from tests.payments import example_answers
+from tests.payments.example_answers import NOTIFICATION, OF_CARD, OUTCOME, PAN, any_values, outcome_with
 
-Said = Callable[[str, Any], str]
+LoggedValue = Callable[[str, Any], str]
 
 
 def line_about(field: str, caplog: pytest.LogCaptureFixture) -> str:
@@ -28,58 +28,61 @@ def line_about(field: str, caplog: pytest.LogCaptureFixture) -> str:
 
 class TestTheLog:
     @pytest.fixture
-    def said(self, caplog: pytest.LogCaptureFixture) -> Said:
-        def told(field: str, value: Any) -> str:
+    def logged_value(self, caplog: pytest.LogCaptureFixture) -> LoggedValue:
+        def log_outcome(field: str, value: Any) -> str:
             caplog.clear()
-            safe_answers.safe_outcome(Operation(kind="capture", amount=9000), changed(field, value))
+            safe_answers.safe_outcome(Operation(kind="capture", amount=9000), outcome_with(field, value))
             return line_about(field, caplog)
 
-        return told
+        return log_outcome
 
     @pytest.mark.rule("doubt.bounded")
-    def test_has_the_whole_value(self, said: Said) -> None:
-        assert said("reference", "r" * 5000) == repr("r" * 5000)
-        assert said("reason", "\x00\ud800") == r"'\x00\ud800'"
+    def test_has_the_whole_value(self, logged_value: LoggedValue) -> None:
+        assert logged_value("reference", "r" * 5000) == repr("r" * 5000)
+        assert logged_value("reason", "\x00\ud800") == r"'\x00\ud800'"
 
-    def test_is_bounded(self, said: Said) -> None:
-        assert len(said("reference", "\x00" * 50_000)) == safe_answers.MAX_IN_LOG
+    def test_is_bounded(self, logged_value: LoggedValue) -> None:
+        assert len(logged_value("reference", "\x00" * 50_000)) == safe_answers.MAX_IN_LOG
 
     @pytest.mark.rule("doubt.bounded")
     @pytest.mark.parametrize("number", [PAN, "4242 4242 4242 4242", "x4242-4242-4242-4242x", "1" * 5000])
     @pytest.mark.parametrize("field", ["brand", "last4", "reason"])
-    def test_has_no_number_of_a_card(self, said: Said, field: str, number: str) -> None:
-        line = said(field, number)
+    def test_has_no_number_of_a_card(self, logged_value: LoggedValue, field: str, number: str) -> None:
+        line = logged_value(field, number)
         assert "[digits]" in line and "4242 4242" not in line and "42424242" not in line
 
     def test_is_empty_for_a_normal_answer(self, caplog: pytest.LogCaptureFixture) -> None:
-        assert safe_answers.safe_outcome(Operation(kind="capture", amount=9000), SAID) == SAID
+        assert safe_answers.safe_outcome(Operation(kind="capture", amount=9000), OUTCOME) == OUTCOME
         assert caplog.records == []
 
-    def test_accepts_a_value_without_a_representation(self, said: Said) -> None:
+    def test_accepts_a_value_without_a_representation(self, logged_value: LoggedValue) -> None:
         class Mute:
             def __repr__(self) -> str:
                 raise ValueError
 
-        assert said("reference", Mute()) == "Mute"
+        assert logged_value("reference", Mute()) == "Mute"
 
 
 @pytest.mark.django_db
 class TestAnInvalidAnswer:
     @pytest.mark.parametrize(
-        "said",
+        "answer",
         [
             *(None, 7, True, "succeeded", b"", [], {}, Ellipsis),
-            *(changed("verdict", verdict) for verdict in ("", "done", None, 1, ["succeeded"], b"failed")),
-            *(changed("amount", amount) for amount in ("9000", "", True, 9000.0, [9000], b"1", 10**30)),
-            replace(SAID, verdict=Verdict.NEEDS_ACTION, action_url=""),
-            replace(SAID, verdict=Verdict.NEEDS_ACTION, action_url="javascript:alert(1)"),
+            *(
+                outcome_with("verdict", verdict)
+                for verdict in ("", "done", None, 1, ["succeeded"], b"failed")
+            ),
+            *(outcome_with("amount", amount) for amount in ("9000", "", True, 9000.0, [9000], b"1", 10**30)),
+            replace(OUTCOME, verdict=Verdict.NEEDS_ACTION, action_url=""),
+            replace(OUTCOME, verdict=Verdict.NEEDS_ACTION, action_url="javascript:alert(1)"),
         ],
         ids=repr,
     )
-    def test_is_unknown_and_left_for_a_person(self, operation: Operation, said: Any) -> None:
-        outcome = safe_answers.safe_outcome(operation, said)
+    def test_is_unknown_and_left_for_a_person(self, operation: Operation, answer: Any) -> None:
+        outcome = safe_answers.safe_outcome(operation, answer)
         assert outcome.verdict == Verdict.UNKNOWN and outcome.amount is None
-        assert outcome.reference == ("pi_3Nx" if isinstance(said, Outcome) else "")
+        assert outcome.reference == ("pi_3Nx" if isinstance(answer, Outcome) else "")
         found = Discrepancy.objects.get()
         assert (found.kind, found.operation, found.facts) == (
             "unreadable_answer",
@@ -90,12 +93,12 @@ class TestAnInvalidAnswer:
     @pytest.mark.parametrize("kind", ["capture", "void", "refund"])
     def test_has_a_challenge_outside_an_authorization(self, operation: Operation, kind: str) -> None:
         operation.kind = kind
-        outcome = safe_answers.safe_outcome(operation, replace(SAID, verdict=Verdict.NEEDS_ACTION))
+        outcome = safe_answers.safe_outcome(operation, replace(OUTCOME, verdict=Verdict.NEEDS_ACTION))
         assert outcome.verdict == Verdict.UNKNOWN
 
     def test_is_not_one_with_its_verdict_as_plain_text(self, operation: Operation) -> None:
-        outcome = safe_answers.safe_outcome(operation, changed("verdict", "succeeded"))
-        assert outcome == SAID and isinstance(outcome.verdict, Verdict)
+        outcome = safe_answers.safe_outcome(operation, outcome_with("verdict", "succeeded"))
+        assert outcome == OUTCOME and isinstance(outcome.verdict, Verdict)
 
 
 @pytest.fixture
@@ -104,19 +107,21 @@ def operation(held: Any) -> Operation:
 
 
 @pytest.mark.parametrize("field", ["id", "payment", "kind", "verdict", "operation"])
-@given(value=things)
+@given(value=any_values)
 @example(value="\x00")
 @example(value="\ud800")
 @settings(max_examples=40, deadline=None, database=None)
 def test_an_unreadable_notification_field_is_dropped_and_the_rest_kept(field: str, value: Any) -> None:
-    told, kept = safe_answers.safe_notifications([replace(NOTIFICATION, **{field: value}), NOTIFICATION])
-    assert kept == NOTIFICATION == replace(told, **{field: getattr(NOTIFICATION, field)})
-    assert len(told.id.encode()) <= 256 and told.kind in ("", *Operation.Kind.values)
-    assert isinstance(told.payment, UUID) and isinstance(told.verdict, Verdict)
-    assert told.operation is None or isinstance(told.operation, UUID)
+    checked, unchanged = safe_answers.safe_notifications(
+        [replace(NOTIFICATION, **{field: value}), NOTIFICATION]
+    )
+    assert unchanged == NOTIFICATION == replace(checked, **{field: getattr(NOTIFICATION, field)})
+    assert len(checked.id.encode()) <= 256 and checked.kind in ("", *Operation.Kind.values)
+    assert isinstance(checked.payment, UUID) and isinstance(checked.verdict, Verdict)
+    assert checked.operation is None or isinstance(checked.operation, UUID)
 
 
-@given(value=things)
+@given(value=any_values)
 @settings(max_examples=40, deadline=None, database=None)
 def test_any_value_counts_as_one_message(value: Any) -> None:
     (told,) = safe_answers.safe_notifications([value])
@@ -127,23 +132,25 @@ def test_any_value_counts_as_one_message(value: Any) -> None:
 # given part, and a function that reads the part from books.
 PARTS: dict[str, tuple[Any, Callable[[Any], Books], Callable[[Books], Any]]] = {
     "capture": (
-        said.CAPTURE,
-        lambda part: replace(said.BOOKS, capture=part),
+        example_answers.CAPTURE,
+        lambda part: replace(example_answers.BOOKS, capture=part),
         lambda books: books.capture,
     ),
     "refund": (
-        said.REFUND,
-        lambda part: replace(said.BOOKS, refunds=[part]),
+        example_answers.REFUND,
+        lambda part: replace(example_answers.BOOKS, refunds=[part]),
         lambda books: books.refunds[0],
     ),
     "dispute": (
-        said.DISPUTE,
-        lambda part: replace(said.BOOKS, disputes=[part]),
+        example_answers.DISPUTE,
+        lambda part: replace(example_answers.BOOKS, disputes=[part]),
         lambda books: books.disputes[0],
     ),
     "line": (
-        said.LINE,
-        lambda part: replace(said.BOOKS, disputes=[replace(said.DISPUTE, lines=[part])]),
+        example_answers.LINE,
+        lambda part: replace(
+            example_answers.BOOKS, disputes=[replace(example_answers.DISPUTE, lines=[part])]
+        ),
         lambda books: books.disputes[0].lines[0],
     ),
 }
@@ -152,40 +159,43 @@ PARTS: dict[str, tuple[Any, Callable[[Any], Books], Callable[[Books], Any]]] = {
 @pytest.mark.rule("doubt.bounded")
 class TestBooks:
     def test_that_are_valid_are_unchanged(self, caplog: pytest.LogCaptureFixture) -> None:
-        assert safe_answers.safe_books(said.BOOKS, now=said.AT) == said.BOOKS
+        assert safe_answers.safe_books(example_answers.BOOKS, now=example_answers.AT) == example_answers.BOOKS
         assert caplog.records == []
 
     @pytest.mark.parametrize(
         ("part", "field"), [(part, field.name) for part in PARTS for field in fields(PARTS[part][0])]
     )
-    @given(value=things)
+    @given(value=any_values)
     @example(value="\x00")
     @example(value="\ud800")
     @example(value="x" * 5000)
     @settings(max_examples=20, deadline=None, database=None)
     def test_with_one_strange_field_keep_everything_else(self, part: str, field: str, value: Any) -> None:
         right, put, find = PARTS[part]
-        books = safe_answers.safe_books(put(replace(right, **{field: value})), now=said.AT)
-        kept = find(books)
-        assert replace(kept, **{field: getattr(right, field)}) == right
-        text = getattr(kept, field)
+        books = safe_answers.safe_books(put(replace(right, **{field: value})), now=example_answers.AT)
+        stored = find(books)
+        assert replace(stored, **{field: getattr(right, field)}) == right
+        text = getattr(stored, field)
         if isinstance(text, str):
             assert len(text) <= 255 and text.isprintable()
         if field == "reference":
             assert text, "it tells facts apart"
 
-    @given(value=things)
+    @given(value=any_values)
     @settings(max_examples=40, deadline=None, database=None)
     def test_of_any_type_can_be_read(self, value: Any) -> None:
-        assert isinstance(safe_answers.safe_books(value, now=said.AT), Books)
+        assert isinstance(safe_answers.safe_books(value, now=example_answers.AT), Books)
         for part in ("is_held", "capture", "refunds", "disputes"):
-            books = safe_answers.safe_books(replace(said.BOOKS, **{part: value}), now=said.AT)
-            assert replace(books, **{part: getattr(said.BOOKS, part)}) == said.BOOKS
+            books = safe_answers.safe_books(
+                replace(example_answers.BOOKS, **{part: value}), now=example_answers.AT
+            )
+            assert replace(books, **{part: getattr(example_answers.BOOKS, part)}) == example_answers.BOOKS
 
     def test_with_too_many_entries_are_cut(self) -> None:
-        many = replace(said.DISPUTE, lines=[said.LINE] * 1000)
+        many = replace(example_answers.DISPUTE, lines=[example_answers.LINE] * 1000)
         books = safe_answers.safe_books(
-            replace(said.BOOKS, refunds=[said.REFUND] * 1000, disputes=[many] * 1000), now=said.AT
+            replace(example_answers.BOOKS, refunds=[example_answers.REFUND] * 1000, disputes=[many] * 1000),
+            now=example_answers.AT,
         )
         assert len(books.refunds) == safe_answers.MAX_REFUNDS
         assert len(books.disputes) == safe_answers.MAX_DISPUTES
@@ -196,11 +206,13 @@ class TestTheCardPage:
     FORM = CardForm(uuid4(), "https://pay.example/paid", 4200, "GBP")
 
     @pytest.mark.parametrize(
-        "said",
+        "answer",
         [None, 7, b"https://x", "", "javascript:alert(1)", "/card", "https://x\n", "https://x/" + "a" * 5000],
     )
-    def test_with_an_invalid_address_is_unreachable(self, monkeypatch: pytest.MonkeyPatch, said: Any) -> None:
-        monkeypatch.setattr(type(provider.current_provider()), "open_card_form", lambda *_: said)
+    def test_with_an_invalid_address_is_unreachable(
+        self, monkeypatch: pytest.MonkeyPatch, answer: Any
+    ) -> None:
+        monkeypatch.setattr(type(provider.current_provider()), "open_card_form", lambda *_: answer)
         with pytest.raises(ProviderUnreachable):
             safe_answers.card_page(self.FORM)
 

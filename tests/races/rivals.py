@@ -126,7 +126,7 @@ class Rival(NamedTuple):
     checkout can have if the action succeeds.
     """
 
-    act: Callable[[Checkout], object]
+    run: Callable[[Checkout], object]
     refusals: frozenset[str] = frozenset()
     ends: frozenset[str] = frozenset(Status)
 
@@ -162,7 +162,7 @@ class Answer(NamedTuple):
 def attempt(rival: str, checkout: Checkout) -> Answer:
     """Run a rival and return its result. The code of an unexpected error is its `repr`."""
     try:
-        return Answer(rival, DONE, RIVALS[rival].act(checkout))
+        return Answer(rival, DONE, RIVALS[rival].run(checkout))
     except Exception as error:
         status = error.status if isinstance(error, states.StateConflict) else ""
         return Answer(rival, errors.code_of(error) or repr(error), status)

@@ -25,7 +25,7 @@ class Guest(Person):
         self.statuses: list[int] = []
         self.told = ""  # the last page that said that a share was already taken
 
-    def come(self, link: str, wanted: int, start: Barrier) -> str:
+    def claim_share(self, link: str, wanted: int, start: Barrier) -> str:
         """Open the link. Take the wanted share at the same moment as all other guests.
 
         If that share is already taken, take another free share. Returns the URL of the last page.
@@ -74,7 +74,7 @@ def test_a_hundred_browsers_in_one_network_claim_each_share_once(service: Servic
     guests, start = [Guest(service) for _ in range(CROWD)], Barrier(CROWD)
     wanted = [2 + number % SHARES for number in range(CROWD)]
     with ThreadPoolExecutor(CROWD) as pool:
-        came = list(pool.map(lambda guest, share: guest.come(link, share, start), guests, wanted))
+        came = list(pool.map(lambda guest, share: guest.claim_share(link, share, start), guests, wanted))
     statuses = {status for guest in guests for status in guest.statuses}
     assert statuses == {200, 303, 409}, "nothing broke, and nobody was shut out"
     assert Counter(came) == {

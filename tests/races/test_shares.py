@@ -40,23 +40,23 @@ def _proven() -> Iterator[None]:
 def share(acme: Merchant, pay: Callable[..., Checkout]) -> Callable[[], PaymentRequest]:
     """Return a function that creates an open share."""
 
-    def made() -> PaymentRequest:
+    def create() -> PaymentRequest:
         checkout = factories.checkout(acme)
-        (asked,) = mates.split(checkout, SHARE)
+        (request,) = mates.split(checkout, SHARE)
         captures.capture(acme, pay(checkout).pk, cause=CAUSE)
-        return PaymentRequest.objects.select_related("checkout__merchant").get(pk=asked.pk)
+        return PaymentRequest.objects.select_related("checkout__merchant").get(pk=request.pk)
 
-    return made
+    return create
 
 
 def by_card(number: str) -> Callable[[PaymentRequest], None]:
-    def paid(share: PaymentRequest) -> None:
+    def pay(share: PaymentRequest) -> None:
         mate: Customer = CustomerFactory.create()
         token = bank.tokenise(subject=share.pk, number=number)
         mate_shares.pay(share.pk, card=CardUse(token), mate=mate, cause=CAUSE)
         operation_recovery.finish_due_operations(share.checkout_id)
 
-    return paid
+    return pay
 
 
 RIVALS: dict[str, Callable[[PaymentRequest], object]] = {
@@ -93,43 +93,43 @@ def attempt(name: str, share: PaymentRequest, barrier: Barrier) -> str:
     ["paying", *(pytest.param(state, marks=pytest.mark.long) for state in ("open", "paid", "declined"))],
 )
 def test_each_pair_of_actions_leaves_the_right_amount_on_every_card(
-    share: Callable[[], PaymentRequest], before: str
+    share: Callable[[], PaymentRequest], state: str
 ) -> None:
     for pair in combinations_with_replacement(RIVALS, 2):
-        asked = share()
-        if before == "declined":
-            mate_shares.decline(asked.pk)
-        elif before != "open":
-            mates.pay(asked, "378282246310005" if before == "paying" else mates.FINNS)
-        if before == "paid":
-            mates.pump(asked.checkout_id)
+        request = share()
+        if state == "declined":
+            mate_shares.decline(request.pk)
+        elif state != "open":
+            mates.pay(request, "378282246310005" if state == "paying" else mates.FINNS)
+        if state == "paid":
+            mates.pump(request.checkout_id)
         barrier = Barrier(2)
         with ThreadPoolExecutor(2) as pool:
-            answers = list(pool.map(attempt, pair, [asked] * 2, [barrier] * 2))
+            answers = list(pool.map(attempt, pair, [request] * 2, [barrier] * 2))
         assert set(answers) <= {"done", *REFUSALS}, (pair, answers)
-        mates.settled(asked)
-        check(asked, pair, answers)
+        mates.settled(request)
+        check(request, pair, answers)
 
 
-def check(asked: PaymentRequest, pair: tuple[str, ...], answers: list[str]) -> None:
+def check(request: PaymentRequest, pair: tuple[str, ...], answers: list[str]) -> None:
     """Check that the whole amount of the order is charged, or no amount if the order is refunded.
 
     A share must be charged to the mate's card if the share is paid, and only then.
     """
-    checkout = Checkout.objects.get(pk=asked.checkout_id)
+    checkout = Checkout.objects.get(pk=request.checkout_id)
     payments = dict(Payment.objects.filter(checkout_uuid=checkout.pk).values_list("pk", "subject"))
     charges = Charge.objects.filter(payment__in=list(payments))
     assert not charges.filter(state="held").exists(), (pair, answers)
     of_share = [
         row.amount - row.refunded_amount
         for row in charges
-        if payments[row.payment] == asked.pk and row.state == "captured"
+        if payments[row.payment] == request.pk and row.state == "captured"
     ]
     borne = sum(row.amount - row.refunded_amount for row in charges if row.state == "captured")
     if checkout.status == "refunded":
-        assert (borne, asked.status in ("refunded", "cancelled", "declined")) == (0, True), (pair, answers)
+        assert (borne, request.status in ("refunded", "cancelled", "declined")) == (0, True), (pair, answers)
     else:
         assert (checkout.status, borne) == ("captured", AMOUNT), (pair, answers)
-        is_paid = asked.status == "reimbursed"
-        assert of_share == ([SHARE] if is_paid else []), (pair, answers, asked.status)
-    assert asked.token_digest == crypto.digest(asked.token), pair
+        is_paid = request.status == "reimbursed"
+        assert of_share == ([SHARE] if is_paid else []), (pair, answers, request.status)
+    assert request.token_digest == crypto.digest(request.token), pair

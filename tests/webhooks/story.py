@@ -66,14 +66,14 @@ def renamed(event_id: UUID, at: datetime) -> UUID:
     Returns the event's new id.
     """
 
-    def made(old: UUID) -> UUID:
+    def new_id(old: UUID) -> UUID:
         return UUID(int=clock.first_id(at).int | old.int & (1 << 80) - 1)
 
-    new = made(event_id)
+    new = new_id(event_id)
     for due in Delivery.objects.filter(event=event_id):
         for attempt in due.attempts.all():
-            Attempt.objects.filter(pk=attempt.pk).update(id=made(attempt.pk), delivery=made(due.pk))
-        Delivery.objects.filter(pk=due.pk).update(id=made(due.pk), event=new)
+            Attempt.objects.filter(pk=attempt.pk).update(id=new_id(attempt.pk), delivery=new_id(due.pk))
+        Delivery.objects.filter(pk=due.pk).update(id=new_id(due.pk), event=new)
     Event.objects.filter(pk=event_id).update(id=new)
     return new
 
@@ -89,7 +89,7 @@ def register(merchant: Merchant, *event_types: str, url: str = OLD_URL) -> subsc
     return factories.subscribe(merchant, url=url, event_types=event_types or ("*",))
 
 
-def happen(merchant: Merchant, event_type: EventType = EventType.VOIDED) -> Event:
+def emit_event(merchant: Merchant, event_type: EventType = EventType.VOIDED) -> Event:
     """Emit an event with the current time."""
     return outbox.emit(merchant, event_type, {"checkout_uuid": str(CHECKOUT)}, at=clock.now())
 

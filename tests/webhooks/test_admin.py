@@ -36,7 +36,7 @@ def parked(acme: Subscription, event_type: EventType = EventType.VOIDED) -> Deli
     return due
 
 
-def act(admin: Client, address: str, action: str, *rows: Delivery | Subscription) -> str:
+def post_action(admin: Client, address: str, action: str, *rows: Delivery | Subscription) -> str:
     answer = admin.post(
         address, {"action": action, "_selected_action": [str(row.pk) for row in rows]}, follow=True
     )
@@ -48,7 +48,7 @@ class TestSendingAgain:
     def test_sends_the_selected_deliveries(self, admin: Client, operator: User, acme: Subscription) -> None:
         due, flying = parked(acme), emit(acme)
         claim_one()
-        page = act(admin, DELIVERIES, "resend", due, flying)
+        page = post_action(admin, DELIVERIES, "resend", due, flying)
         assert "Acme: 1 on their way again. 1 cannot be sent again." in page
         due.refresh_from_db()
         assert (due.status, due.resent_by) == ("pending", f"user:{operator.pk}")
@@ -57,19 +57,19 @@ class TestSendingAgain:
         due = parked(acme, EventType.AUTHORIZED)
         due.event.superseded_at = clock.now()
         due.event.save()
-        assert "0 on their way again. 1 cannot" in act(admin, DELIVERIES, "resend", due)
-        assert "1 on their way again" in act(admin, DELIVERIES, "resend_although_over", due)
+        assert "0 on their way again. 1 cannot" in post_action(admin, DELIVERIES, "resend", due)
+        assert "1 on their way again" in post_action(admin, DELIVERIES, "resend_although_over", due)
 
     def test_sends_all_recently_parked_deliveries(self, admin: Client, acme: Subscription) -> None:
         parked(acme)
         parked(acme)
-        assert "Acme: 2 on their way again." in act(admin, SUBSCRIPTIONS, "resend_parked", acme)
+        assert "Acme: 2 on their way again." in post_action(admin, SUBSCRIPTIONS, "resend_parked", acme)
 
     def test_without_a_subscription_is_reported(self, admin: Client, acme: Subscription) -> None:
         due = parked(acme)
         subscriptions.end(acme.merchant)
         for address, action, row in ((DELIVERIES, "resend", due), (SUBSCRIPTIONS, "resend_parked", acme)):
-            assert "Acme has no subscription to send to." in act(admin, address, action, row)
+            assert "Acme has no subscription to send to." in post_action(admin, address, action, row)
 
     def test_is_refused_to_users_who_can_only_view(
         self, client: Client, operator: User, acme: Subscription

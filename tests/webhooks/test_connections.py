@@ -320,7 +320,7 @@ class TestClosing:
         ("behaviour", "came"),
         [
             (keeping_silent, "CancelledError"),
-            (forever(b"a", after=b"HTTP/1.1 200 OK\r\n\r\n", pause=0.01), "200"),
+            (forever(b"a", start=b"HTTP/1.1 200 OK\r\n\r\n", pause=0.01), "200"),
         ],
         ids=["before the answer", "in the body"],
     )

@@ -24,7 +24,7 @@ from tests.webhooks.story import (
     OLD_URL,
     claim_one,
     claimed_events,
-    happen,
+    emit_event,
     let_it_be_due,
     record,
     register,
@@ -60,7 +60,7 @@ class TestEnvelope:
         }
 
     def test_ids_are_never_the_same(self, acme: Merchant) -> None:
-        assert len({json.loads(happen(acme).plain_body)["id"] for _ in range(20)}) == 20
+        assert len({json.loads(emit_event(acme).plain_body)["id"] for _ in range(20)}) == 20
 
 
 class TestFilter:
@@ -70,7 +70,7 @@ class TestFilter:
         self, acme: Merchant, event_types: tuple[str, ...], goes: list[EventType]
     ) -> None:
         register(acme, *event_types)
-        sent = {event_type: happen(acme, event_type).deliveries.count() for event_type in ALL}
+        sent = {event_type: emit_event(acme, event_type).deliveries.count() for event_type in ALL}
         assert sent == {event_type: int(event_type in goes) for event_type in ALL}
 
     @pytest.mark.parametrize("event_type", ALL)
@@ -78,40 +78,40 @@ class TestFilter:
         self, acme: Merchant, rival: Merchant, event_type: EventType
     ) -> None:
         register(rival)
-        happen(acme, event_type)
+        emit_event(acme, event_type)
         assert (Event.objects.get().merchant, Delivery.objects.count()) == (acme, 0)
 
     @pytest.mark.rule("event.outbox")
     def test_sends_no_event_to_another_merchant(self, acme: Merchant, rival: Merchant) -> None:
         register(acme)
         register(rival, url=NEW_URL)
-        happen(acme)
+        emit_event(acme)
         assert claim_one().url == OLD_URL
 
     def test_that_is_created_later_excludes_earlier_events(self, acme: Merchant) -> None:
-        happen(acme)
+        emit_event(acme)
         register(acme)
-        later = happen(acme)
+        later = emit_event(acme)
         assert claimed_events() == {later.pk}
 
     def test_that_is_widened_excludes_earlier_events(self, acme: Merchant) -> None:
         register(acme, "checkout.authorized")
-        happen(acme)
+        emit_event(acme)
         register(acme, "*")
-        later = happen(acme)
+        later = emit_event(acme)
         assert claimed_events() == {later.pk}
 
     @pytest.mark.rule("subscription.filter")
     def test_that_is_narrowed_keeps_waiting_deliveries(self, acme: Merchant) -> None:
         register(acme, "*")
-        waiting = happen(acme)
+        waiting = emit_event(acme)
         register(acme, "checkout.authorized")
-        assert happen(acme).deliveries.count() == 0
+        assert emit_event(acme).deliveries.count() == 0
         assert claimed_events() == {waiting.pk}
 
     def test_that_is_narrowed_keeps_the_retries(self, acme: Merchant) -> None:
         register(acme, "*")
-        event = happen(acme)
+        event = emit_event(acme)
         claimed = claim_one()
         register(acme, "checkout.authorized")
         record(claimed, 500, "HTTP 500")

@@ -21,7 +21,7 @@ from payments.cause import Cause
 from tests import plans
 from tests.conftest import Api
 from tests.factories import order
-from tests.webhooks.story import claim_one, emit, happen, record, register, renamed, subscribe
+from tests.webhooks.story import claim_one, emit, emit_event, record, register, renamed, subscribe
 from webhooks import delivery, lookup, outbox, resending
 from webhooks.models import PARTITIONED, Attempt, Delivery, Event, EventType, Subscription
 
@@ -53,8 +53,8 @@ def reading(*moments: datetime) -> Iterator[None]:
     assert {part: days for part, days in read.items() if not days <= expected} == {}
 
 
-def statements(asked: str) -> Iterator[str]:
-    for part in asked.split(";"):
+def statements(sql: str) -> Iterator[str]:
+    for part in sql.split(";"):
         if part.split(maxsplit=1)[:1] and part.split(maxsplit=1)[0] in (
             "SELECT",
             "WITH",
@@ -154,7 +154,7 @@ def test_a_resend_apart_from_its_checks_reads_only_todays_partition(shop: Subscr
 @pytest.mark.rule("events.feed")
 def test_of_a_page_of_the_feed(api: Api) -> None:
     register(api.merchant)
-    happen(api.merchant)
+    emit_event(api.merchant)
     Event.objects.update(written_at=clock.now() - timedelta(seconds=5))
     now = clock.now()
     with reading(now, now - timedelta(hours=25)):
@@ -191,15 +191,15 @@ def test_of_a_page_of_the_feed_are_in_the_order_of_an_index(api: Api, query: str
     "path", ["webhooks/deliveries?event_type=webhook.test", "events?type=checkout.voided"]
 )
 def test_prepared_plans_of_a_rare_type_use_its_index(api: Api, path: str) -> None:
-    asked: list[str] = []
+    statements_sent: list[str] = []
 
     def noted(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> Any:
-        asked.append(sql)
+        statements_sent.append(sql)
         return execute(sql, parameters, many, context)
 
     with connection.execute_wrapper(noted):
         api.get(path)
-    (listed,) = (sql for sql in asked if "ORDER BY" in sql and "event" in sql)
+    (listed,) = (sql for sql in statements_sent if "ORDER BY" in sql and "event" in sql)
     numbers = count(1)
     kept = re.sub("%s", lambda _: f"${next(numbers)}", listed)
     with connection.cursor() as database:

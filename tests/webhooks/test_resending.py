@@ -33,7 +33,7 @@ def parked(subscription: Subscription, event_type: EventType = EventType.VOIDED)
     return due
 
 
-def stands(due: Delivery) -> tuple[object, ...]:
+def state_of(due: Delivery) -> tuple[object, ...]:
     due.refresh_from_db()
     return (due.status, due.next_attempt_at, due.attempt_count, due.resent_by, due.ended_at)
 
@@ -49,7 +49,7 @@ class TestResend:
         assert (claimed.event_id, claimed.body) == (str(due.event_id), bytes(due.event.body))
         assert (claimed.attempt_number, due.attempts.get().actor) == (10, "user:dora")
         record(claimed, 200)
-        assert stands(due)[0] == "delivered"
+        assert state_of(due)[0] == "delivered"
 
     @pytest.mark.rule("resend.nothing_scheduled")
     def test_that_fails_schedules_nothing(self, acme: Subscription) -> None:
@@ -57,7 +57,7 @@ class TestResend:
         for _ in range(2):
             resending.resend(acme.merchant, due.pk, cause=DORA)
             record(claim_one(), 500, "HTTP 500")
-            assert stands(due)[:2] == ("parked", None)
+            assert state_of(due)[:2] == ("parked", None)
 
     def test_of_a_waiting_delivery_restores_its_planned_time_afterwards(self, acme: Subscription) -> None:
         due = emit(acme)
@@ -66,7 +66,7 @@ class TestResend:
         planned = due.next_attempt_at
         resending.resend(acme.merchant, due.pk, cause=DORA)
         record(claim_one(), 500, "HTTP 500")
-        assert stands(due)[:2] == ("pending", planned)
+        assert state_of(due)[:2] == ("pending", planned)
         Delivery.objects.update(next_attempt_at=clock.now())
         record(claim_one(), 500, "HTTP 500")
         due.refresh_from_db()
@@ -81,7 +81,7 @@ class TestResend:
         claim_one()
         Delivery.objects.update(lease_until=clock.now() - timedelta(seconds=1))
         delivery.close_lost_attempts()
-        assert stands(due)[0] == "parked"
+        assert state_of(due)[0] == "parked"
         resending.resend(acme.merchant, due.pk, cause=DORA)
 
     def test_respects_the_pace_of_the_endpoint(self, acme: Subscription) -> None:
@@ -119,10 +119,10 @@ class TestResend:
     def test_requires_a_subscription(self, acme: Subscription) -> None:
         due = parked(acme)
         subscriptions.end(acme.merchant)
-        before = stands(due)
+        before = state_of(due)
         with pytest.raises(subscriptions.SubscriptionNotFound):
             resending.resend(acme.merchant, due.pk, cause=DORA)
-        assert stands(due) == before
+        assert state_of(due) == before
 
 
 class TestAHold:
@@ -161,10 +161,10 @@ class TestAHold:
 
 class TestRefusals:
     def refuse(self, due: Delivery, kind: type[Exception], merchant: Merchant | None = None) -> None:
-        before = stands(due)
+        before = state_of(due)
         with pytest.raises(kind):
             resending.resend(merchant or due.merchant, due.pk, cause=DORA)
-        assert stands(due) == before
+        assert state_of(due) == before
         assert not Attempt.objects.filter(actor="user:dora").exists()
 
     def test_a_delivery_of_another_merchant(self, acme: Subscription) -> None:
@@ -206,7 +206,7 @@ class TestRefusals:
         self.refuse(old, resending.TooOld)
         since = clock.now() - timedelta(hours=1)
         assert resending.resend_parked(acme.merchant, since, cause=DORA) == (1, 1)
-        assert (stands(old)[0], stands(young)[0]) == ("parked", "pending")
+        assert (state_of(old)[0], state_of(young)[0]) == ("parked", "pending")
 
     @pytest.mark.rule("resend.confirmed")
     @pytest.mark.parametrize("change", ["superseded_at", "valid_until"])
@@ -218,7 +218,7 @@ class TestRefusals:
         resending.resend(acme.merchant, due.pk, cause=DORA, although_over=True)
         assert delivery.end_obsolete_deliveries() == 0, "it is wanted"
         record(claim_one(), 500, "HTTP 500")
-        assert stands(due)[0] == ("superseded" if change == "superseded_at" else "parked")
+        assert state_of(due)[0] == ("superseded" if change == "superseded_at" else "parked")
 
     def test_a_hold_that_ends_during_the_request_is_not_sent(
         self, acme: Subscription, monkeypatch: pytest.MonkeyPatch
@@ -235,7 +235,7 @@ class TestRefusals:
             resending.resend(acme.merchant, due.pk, cause=DORA)
         Event.objects.update(valid_until=clock.now() + timedelta(seconds=100))
         assert resending.resend_selected(acme.merchant, [due.pk], cause=DORA) == (0, 1)
-        assert stands(due)[0] == "parked"
+        assert state_of(due)[0] == "parked"
 
     @pytest.mark.rule("resend.confirmed")
     def test_a_hold_that_ends_before_it_is_claimed_is_not_sent(self, acme: Subscription) -> None:
@@ -283,7 +283,7 @@ class TestMany:
         since = clock.now() - timedelta(hours=1)
         assert resending.resend_selected(acme.merchant, [emptied.pk], cause=DORA) == (0, 1)
         assert resending.resend_parked(acme.merchant, since, cause=DORA) == (0, 1)
-        assert stands(emptied)[0] == "parked"
+        assert state_of(emptied)[0] == "parked"
 
     def test_parked_since_a_time_leaves_older_ones(self, acme: Subscription) -> None:
         old, new = parked(acme), parked(acme)
@@ -291,7 +291,7 @@ class TestMany:
         emit(acme)
         since = clock.now() - timedelta(hours=1)
         assert resending.resend_parked(acme.merchant, since, cause=DORA) == (1, 0)
-        assert stands(new)[0] == "pending" and stands(old)[0] == "parked"
+        assert state_of(new)[0] == "pending" and state_of(old)[0] == "parked"
 
     def test_skips_deliveries_that_cannot_be_sent(
         self, acme: Subscription, monkeypatch: pytest.MonkeyPatch
@@ -304,7 +304,7 @@ class TestMany:
         wanted = parked(acme)
         since = clock.now() - timedelta(hours=1)
         assert resending.resend_parked(acme.merchant, since, cause=DORA) == (1, 2)
-        assert stands(wanted)[0] == "pending"
+        assert state_of(wanted)[0] == "pending"
 
     def test_takes_a_maximum_number_at_a_time(
         self, acme: Subscription, monkeypatch: pytest.MonkeyPatch

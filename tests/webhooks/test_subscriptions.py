@@ -17,7 +17,7 @@ from tests.webhooks.story import (
     OLD_URL,
     claim_one,
     claimed_events,
-    happen,
+    emit_event,
     let_it_be_due,
     record,
     register,
@@ -33,7 +33,7 @@ class TestNewUrl:
     @pytest.mark.rule("subscription.new_url")
     def test_gets_waiting_deliveries_with_the_same_secret(self, acme: Merchant) -> None:
         made = register(acme)
-        event = happen(acme)
+        event = emit_event(acme)
         changed = register(acme, url=NEW_URL)
         claimed = claim_one()
         assert (claimed.url, claimed.event_id) == (NEW_URL, str(event.pk))
@@ -43,7 +43,7 @@ class TestNewUrl:
     @pytest.mark.rule("event.same_bytes")
     def test_gets_the_next_attempt_with_the_same_bytes(self, acme: Merchant) -> None:
         register(acme)
-        happen(acme)
+        emit_event(acme)
         first = claim_one()
         register(acme, url=NEW_URL)
         record(first, 500, "HTTP 500")
@@ -55,7 +55,7 @@ class TestNewUrl:
 
     def test_keeps_the_result_of_an_attempt_in_flight(self, acme: Merchant) -> None:
         register(acme)
-        happen(acme)
+        emit_event(acme)
         claimed = claim_one()
         register(acme, url=NEW_URL)
         record(claimed, 200)
@@ -65,13 +65,13 @@ class TestNewUrl:
     @pytest.mark.parametrize("answer", [200, 500])
     def test_does_not_inherit_the_health_of_the_old_one(self, acme: Merchant, answer: int) -> None:
         register(acme)
-        happen(acme)
+        emit_event(acme)
         claimed = claim_one()
         register(acme, url=NEW_URL)
         record(claimed, answer, None if answer == 200 else "HTTP 500")
         happened = Endpoint.objects.exclude(last_success_at=None, last_failure_at=None)
         assert not happened.exists()
-        happen(acme)
+        emit_event(acme)
         record(claim_one(), 200)
         assert happened.get().failing_since is None
 
@@ -84,16 +84,16 @@ class TestEnding:
     @pytest.mark.rule("subscription.end")
     def test_parks_waiting_deliveries_and_retries(self, api: Api) -> None:
         register(api.merchant)
-        happen(api.merchant, EventType.AUTHORIZED)
+        emit_event(api.merchant, EventType.AUTHORIZED)
         record(claim_one(), 500, "HTTP 500")
-        happen(api.merchant)
+        emit_event(api.merchant)
         assert api.delete(self.PATH).status_code == 204
         assert set(Delivery.objects.values_list("status", "next_attempt_at")) == {("parked", None)}
         assert Attempt.objects.count() == 1
 
     def test_does_not_change_ended_deliveries(self, api: Api) -> None:
         register(api.merchant)
-        happen(api.merchant)
+        emit_event(api.merchant)
         record(claim_one(), 200)
         before = Delivery.objects.values().get()
         api.delete(self.PATH)
@@ -102,7 +102,7 @@ class TestEnding:
     @pytest.mark.parametrize(("http_status", "status"), [(204, "delivered"), (500, "parked")])
     def test_keeps_the_result_of_an_attempt_in_flight(self, api: Api, http_status: int, status: str) -> None:
         register(api.merchant)
-        happen(api.merchant)
+        emit_event(api.merchant)
         claimed = claim_one()
         api.delete(self.PATH)
         assert str(Delivery.objects.get().lease_token) == claimed.lease_token
@@ -113,40 +113,40 @@ class TestEnding:
         register(api.merchant)
         api.delete(self.PATH)
         for event_type in ALL:
-            happen(api.merchant, event_type)
+            emit_event(api.merchant, event_type)
         assert (Event.objects.count(), Delivery.objects.count()) == (4, 0)
 
     def test_does_not_affect_another_merchant(self, api: Api, rival: Merchant) -> None:
         register(api.merchant)
         register(rival)
-        theirs = happen(rival)
+        theirs = emit_event(rival)
         api.delete(self.PATH)
         assert claimed_events() == {theirs.pk}
 
     @pytest.mark.rule("subscription.end")
     def test_has_a_successor_that_gets_only_new_events(self, api: Api) -> None:
         old = register(api.merchant).signing_secret
-        happen(api.merchant)
+        emit_event(api.merchant)
         api.delete(self.PATH)
-        happen(api.merchant)
+        emit_event(api.merchant)
         new = register(api.merchant, url=NEW_URL)
         delivery.end_obsolete_deliveries()
         Delivery.objects.filter(status="pending").update(next_attempt_at=clock.now() - timedelta(hours=1))
-        later = happen(api.merchant)
+        later = emit_event(api.merchant)
         assert claimed_events() == {later.pk}
         assert new.signing_secret not in (None, old)
         assert [row.secret for row in new.subscription.secrets.all()] == [new.signing_secret]
 
 
 @pytest.fixture
-def first(acme: Merchant) -> str:
+def first_secret(acme: Merchant) -> str:
     """Subscribe Acme and return its first secret."""
     made = factories.subscribe(acme, url="http://127.0.0.1:9/hook", event_types=["*"])
     assert made.signing_secret is not None
     return made.signing_secret
 
 
-def wait(merchant: Merchant) -> Event:
+def emit_voided(merchant: Merchant) -> Event:
     return outbox.emit(merchant, EventType.VOIDED, {}, at=clock.now())
 
 
@@ -162,7 +162,7 @@ def signatures() -> list[str]:
     return entries
 
 
-def by(*secrets: str) -> list[str]:
+def signatures_by(*secrets: str) -> list[str]:
     """Return the signatures that these secrets make for the latest attempt, in the order of the secrets."""
     event = Event.objects.get()
     attempt = event.deliveries.get().attempts.latest("number")
@@ -177,64 +177,64 @@ def pass_time(by_time: timedelta) -> None:
 class TestRotation:
     @pytest.mark.rule("rotation.grace", "signing.header")
     def test_signs_waiting_deliveries_with_both_secrets_newest_first(
-        self, acme: Merchant, first: str
+        self, acme: Merchant, first_secret: str
     ) -> None:
-        wait(acme)
+        emit_voided(acme)
         second = subscriptions.rotate(acme).signing_secret
-        assert signatures() == by(second, first)
+        assert signatures() == signatures_by(second, first_secret)
 
     @pytest.mark.rule("rotation.grace")
-    def test_lets_the_old_secret_sign_for_two_hours(self, acme: Merchant, first: str) -> None:
-        wait(acme)
+    def test_lets_the_old_secret_sign_for_two_hours(self, acme: Merchant, first_secret: str) -> None:
+        emit_voided(acme)
         before = clock.now()
         rotated = subscriptions.rotate(acme)
         expires_at = rotated.previous_secret_expires_at
         assert expires_at is not None and before + GRACE <= expires_at <= clock.now() + GRACE
         pass_time(GRACE - timedelta(minutes=1))
-        assert signatures() == by(rotated.signing_secret, first)
+        assert signatures() == signatures_by(rotated.signing_secret, first_secret)
         pass_time(timedelta(minutes=1))
-        assert signatures() == by(rotated.signing_secret)
+        assert signatures() == signatures_by(rotated.signing_secret)
 
     @pytest.mark.rule("rotation.revoke")
-    def test_with_revocation_lets_only_the_new_secret_sign(self, acme: Merchant, first: str) -> None:
-        wait(acme)
-        assert signatures() == by(first)
+    def test_with_revocation_lets_only_the_new_secret_sign(self, acme: Merchant, first_secret: str) -> None:
+        emit_voided(acme)
+        assert signatures() == signatures_by(first_secret)
         second = subscriptions.rotate(acme, revoke_previous=True).signing_secret
-        assert signatures() == by(second)
+        assert signatures() == signatures_by(second)
 
     @pytest.mark.rule("rotation.repeat")
-    def test_that_is_repeated_does_not_end_a_secret_early(self, acme: Merchant, first: str) -> None:
-        wait(acme)
+    def test_that_is_repeated_does_not_end_a_secret_early(self, acme: Merchant, first_secret: str) -> None:
+        emit_voided(acme)
         second = subscriptions.rotate(acme).signing_secret
         pass_time(timedelta(hours=1))
         third = subscriptions.rotate(acme)
-        assert signatures() == by(third.signing_secret, second, first)
+        assert signatures() == signatures_by(third.signing_secret, second, first_secret)
         pass_time(timedelta(hours=1))
-        assert signatures() == by(third.signing_secret, second), "the first had its two hours"
+        assert signatures() == signatures_by(third.signing_secret, second), "the first had its two hours"
         pass_time(timedelta(minutes=59))
-        assert signatures() == by(third.signing_secret, second)
+        assert signatures() == signatures_by(third.signing_secret, second)
         pass_time(timedelta(minutes=1))
-        assert signatures() == by(third.signing_secret)
+        assert signatures() == signatures_by(third.signing_secret)
 
     def test_signs_the_standard_webhooks_header_with_all_secrets_too(
-        self, acme: Merchant, first: str
+        self, acme: Merchant, first_secret: str
     ) -> None:
-        event = wait(acme)
+        event = emit_voided(acme)
         second, third = (subscriptions.rotate(acme).signing_secret for _ in range(2))
         claimed = claim_one()
         sent = headers.signed_headers(claimed, event.plain_body)
         at = int(claimed.claimed_at.timestamp())
         wanted = signing.standard_headers(
-            [third, second, first], event.plain_body, at, event_id=str(event.pk)
+            [third, second, first_secret], event.plain_body, at, event_id=str(event.pk)
         )
         assert sent["webhook-signature"] == wanted["webhook-signature"]
         assert sent["webhook-signature"].count("v1,") == 3
 
     @pytest.mark.rule("rotation.full")
     def test_is_refused_while_three_secrets_sign_and_says_until_when(
-        self, api: Api, acme: Merchant, first: str
+        self, api: Api, acme: Merchant, first_secret: str
     ) -> None:
-        wait(acme)
+        emit_voided(acme)
         told = [api.post("webhooks/secret/rotate").json()["data"] for _ in range(2)]
         before = signatures()
         refused_ = refused(api.post("webhooks/secret/rotate"), 409, "rotation_in_progress")
@@ -247,17 +247,17 @@ class TestRotation:
         assert api.post("webhooks/secret/rotate").status_code == 200
 
     def test_with_revocation_is_possible_while_three_secrets_sign(
-        self, api: Api, acme: Merchant, first: str
+        self, api: Api, acme: Merchant, first_secret: str
     ) -> None:
-        wait(acme)
+        emit_voided(acme)
         for _ in range(2):
             api.post("webhooks/secret/rotate")
         fourth = api.post("webhooks/secret/rotate", {"revoke_previous": True}).json()["data"]
         assert fourth["previous_secret_expires_at"] is None
-        assert signatures() == by(fourth["signing_secret"])
+        assert signatures() == signatures_by(fourth["signing_secret"])
 
     def test_within_the_grace_period_gives_the_previous_secret_two_hours(
-        self, acme: Merchant, first: str
+        self, acme: Merchant, first_secret: str
     ) -> None:
         subscriptions.rotate(acme)
         pass_time(timedelta(hours=1))
@@ -265,40 +265,44 @@ class TestRotation:
         assert expires_at is not None and expires_at > clock.now() + GRACE - timedelta(minutes=1)
 
     def test_with_revocation_within_the_grace_period_revokes_all_previous_secrets(
-        self, acme: Merchant, first: str
+        self, acme: Merchant, first_secret: str
     ) -> None:
-        wait(acme)
+        emit_voided(acme)
         subscriptions.rotate(acme)
         third = subscriptions.rotate(acme, revoke_previous=True)
         assert third.previous_secret_expires_at is None
-        assert signatures() == by(third.signing_secret)
+        assert signatures() == signatures_by(third.signing_secret)
 
-    def test_after_the_grace_period_does_not_restore_an_old_secret(self, acme: Merchant, first: str) -> None:
-        wait(acme)
+    def test_after_the_grace_period_does_not_restore_an_old_secret(
+        self, acme: Merchant, first_secret: str
+    ) -> None:
+        emit_voided(acme)
         second = subscriptions.rotate(acme).signing_secret
         pass_time(GRACE)
         third = subscriptions.rotate(acme).signing_secret
-        assert signatures() == by(third, second)
+        assert signatures() == signatures_by(third, second)
 
-    def test_does_not_affect_another_merchant(self, acme: Merchant, rival: Merchant, first: str) -> None:
+    def test_does_not_affect_another_merchant(
+        self, acme: Merchant, rival: Merchant, first_secret: str
+    ) -> None:
         factories.subscribe(rival, url="http://127.0.0.1:9/rival", event_types=["*"])
         subscriptions.rotate(rival, revoke_previous=True)
-        wait(acme)
-        assert signatures() == by(first)
+        emit_voided(acme)
+        assert signatures() == signatures_by(first_secret)
 
 
 class TestSecrets:
     @pytest.mark.rule("signing.secret")
-    def test_are_encrypted_in_the_database(self, acme: Merchant, first: str) -> None:
+    def test_are_encrypted_in_the_database(self, acme: Merchant, first_secret: str) -> None:
         second = subscriptions.rotate(acme).signing_secret
         with connection.cursor() as cursor:
             cursor.execute("SELECT secret FROM webhooks_signingsecret")
             kept = "".join(text for (text,) in cursor.fetchall())
-        for secret in (first, second):
+        for secret in (first_secret, second):
             assert secret.removeprefix(signing.SECRET_PREFIX) not in kept
-        assert {row.secret for row in SigningSecret.objects.all()} == {first, second}
+        assert {row.secret for row in SigningSecret.objects.all()} == {first_secret, second}
 
-    def test_expire_at_the_announced_time(self, api: Api, first: str) -> None:
+    def test_expire_at_the_announced_time(self, api: Api, first_secret: str) -> None:
         told = api.post("webhooks/secret/rotate").json()["data"]["previous_secret_expires_at"]
         kept = SigningSecret.objects.exclude(expires_at=None).get()
-        assert (kept.secret, clock.iso(kept.expires_at)) == (first, told)
+        assert (kept.secret, clock.iso(kept.expires_at)) == (first_secret, told)

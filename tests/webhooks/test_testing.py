@@ -17,7 +17,7 @@ from webhooks.models import Attempt, Delivery
 pytestmark = pytest.mark.django_db
 
 
-def taken(merchant: Merchant) -> Delivery:
+def leased_delivery(merchant: Merchant) -> Delivery:
     """Return the delivery of a new hold. Its first attempt is leased for the sandbox."""
     with outbox.lease_first_attempts():
         stage.hold(factories.checkout(merchant))
@@ -33,7 +33,7 @@ def outcome(delivery: Delivery) -> tuple[str, int | None, str | None]:
 class TestFirstAttempts:
     def test_are_not_claimed_by_a_sender(self, acme: Merchant) -> None:
         factories.subscribe(acme, url=stage.URL)
-        found = taken(acme)
+        found = leased_delivery(acme)
         assert (found.attempt_count, found.status) == (1, "pending")
         assert not delivery.claim(slots=5, general_slots=5)
         stage.hold(factories.checkout(acme))
@@ -41,7 +41,7 @@ class TestFirstAttempts:
 
     def test_that_are_abandoned_are_closed_as_lost(self, acme: Merchant) -> None:
         factories.subscribe(acme, url=stage.URL)
-        found = taken(acme)
+        found = leased_delivery(acme)
         Delivery.objects.filter(pk=found.pk).update(lease_until=found.event.created_at)
         assert delivery.close_lost_attempts() == 1
         assert outcome(found) == ("pending", None, "worker_lost")
@@ -49,7 +49,7 @@ class TestFirstAttempts:
     def test_are_sent_and_signed_and_their_response_is_dropped(self, acme: Merchant) -> None:
         with receiver.listening() as endpoint:
             endpoint.secrets = [str(factories.subscribe(acme, url=endpoint.url).signing_secret)]
-            found = taken(acme)
+            found = leased_delivery(acme)
             testing.drop_first_answer(found.pk)
             testing.drop_first_answer(found.pk)
             (arrival,) = endpoint.arrivals
@@ -63,7 +63,7 @@ class TestFirstAttempts:
         with receiver.listening() as endpoint:
             endpoint.secrets = [str(factories.subscribe(acme, url=endpoint.url).signing_secret)]
             endpoint.hang()
-            found, begun = taken(acme), time.monotonic()
+            found, begun = leased_delivery(acme), time.monotonic()
             testing.drop_first_answer(found.pk)
             assert time.monotonic() - begun < 2
         assert outcome(found) == ("pending", None, "the sandbox dropped the answer")
@@ -71,13 +71,13 @@ class TestFirstAttempts:
     def test_can_be_sent_later_and_keep_their_response(self, acme: Merchant) -> None:
         with receiver.listening() as endpoint:
             endpoint.secrets = [str(factories.subscribe(acme, url=endpoint.url).signing_secret)]
-            found = taken(acme)
+            found = leased_delivery(acme)
             testing.send_first_attempt(found.pk)
         assert outcome(found) == ("delivered", 200, None)
 
     def test_are_sent_only_to_allowed_addresses(self, acme: Merchant, settings: object) -> None:
         subscription = factories.subscribe(acme, url=stage.URL).subscription
-        found = taken(acme)
+        found = leased_delivery(acme)
         subscription.url = "https://10.0.0.1/hooks"
         subscription.save()
         testing.send_first_attempt(found.pk)
@@ -85,6 +85,6 @@ class TestFirstAttempts:
 
     def test_record_why_no_server_was_reached(self, acme: Merchant) -> None:
         factories.subscribe(acme, url=stage.URL)
-        found = taken(acme)
+        found = leased_delivery(acme)
         testing.drop_first_answer(found.pk)
         assert outcome(found) == ("pending", None, "could not connect")

@@ -76,7 +76,7 @@ class Call(NamedTuple):
     cookie: str = ""
     content_type: str = "application/json"
 
-    def made(self, handler: Application = application) -> Answer:
+    def send(self, handler: Application = application) -> Answer:
         """Make the call. Raises RuntimeError for an unexpected status, because a refused call costs less."""
         path, _, query = self.path.partition("?")
         environ = {
@@ -92,22 +92,22 @@ class Call(NamedTuple):
             environ["HTTP_AUTHORIZATION"] = f"Bearer {self.token}"
         if self.cookie:
             environ["HTTP_COOKIE"] = self.cookie
-        told: list[tuple[str, list[tuple[str, str]]]] = []
+        responses: list[tuple[str, list[tuple[str, str]]]] = []
 
         def start(
             status: str, headers: list[tuple[str, str]], fault: Any = None, /
         ) -> Callable[[bytes], object]:
-            told.append((status, headers))
+            responses.append((status, headers))
             return io.BytesIO().write
 
         with METER.running():
             response: Any = handler(environ, start)
             body = b"".join(response)
             response.close()
-        status = int(told[0][0].split()[0])
+        status = int(responses[0][0].split()[0])
         if status != self.status:
             raise RuntimeError(f"{self.method} {self.path}: {status} {body[:500]!r}")
-        return Answer(status, body, told[0][1])
+        return Answer(status, body, responses[0][1])
 
 
 @dataclass(frozen=True)
@@ -120,8 +120,8 @@ class Backend:
 
     @classmethod
     def of_new_merchant(cls, name: str) -> "Backend":
-        made = provisioning.create_merchant(name, email=f"{name.lower()}@acme.example")
-        return cls._with(made.merchant, made.client_id, made.client_secret)
+        created = provisioning.create_merchant(name, email=f"{name.lower()}@acme.example")
+        return cls._with(created.merchant, created.client_id, created.client_secret)
 
     @classmethod
     def of_oldest_merchant(cls) -> "Backend":
@@ -134,7 +134,7 @@ class Backend:
     def _with(cls, merchant: Merchant, client_id: str, secret: str) -> "Backend":
         grant = {"grant_type": "client_credentials", "client_id": client_id}
         credentials = json.dumps(grant | {"client_secret": secret}).encode()
-        token = json.loads(Call("POST", "/oauth/token", body=credentials).made().body)["access_token"]
+        token = json.loads(Call("POST", "/oauth/token", body=credentials).send().body)["access_token"]
         return cls(merchant, credentials, token)
 
     def new_token(self) -> Call:
@@ -191,4 +191,4 @@ def log_to(path: Path) -> None:
 def warm(calls: Sequence[Call]) -> None:
     """Make the calls without measuring them."""
     for call in calls:
-        call.made()
+        call.send()

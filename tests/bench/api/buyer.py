@@ -69,7 +69,7 @@ class Buyer:
         self._made(Call("POST", path, 303, body, cookie=self._cookie(), content_type=_FORM))
 
     def _made(self, call: Call) -> Answer:
-        answer = call.made()
+        answer = call.send()
         for name, text in answer.headers:
             if name == "Set-Cookie":
                 self._cookies.update((key, morsel.value) for key, morsel in SimpleCookie(text).items())

@@ -42,13 +42,13 @@ def run(folder: Path, scale: float) -> None:
         User.objects.create_user(_email(number), PASSWORD)
     seconds = max(1.0, SECONDS * scale)
     alone = _median(read, seconds)
-    with _logging_in() as done:
+    with _logging_in() as logins:
         limited = _median(read, seconds)
     with override_settings(PASSWORD_HASHERS=DJANGOS_OWN), _logging_in() as unlimited_done:
         unlimited = _median(read, seconds)
     rows = [
         ("no logins", f"{1000 * alone:.1f}", "", ""),
-        _row("one hash at a time", limited, alone, len(done), BUDGET),
+        _row("one hash at a time", limited, alone, len(logins), BUDGET),
         _row("as many hashes as logins", unlimited, alone, len(unlimited_done), None),
     ]
     report.table(("16 people log in", "read, median ms", "ratio", "logins"), rows)
@@ -60,7 +60,7 @@ def _row(name: str, median: float, alone: float, logins: int, budget: float | No
 
 
 def _created(backend: Backend) -> str:
-    (found,) = re.findall(r'"checkout_uuid":"([^"]+)"', backend.create().made().body.decode())
+    (found,) = re.findall(r'"checkout_uuid":"([^"]+)"', backend.create().send().body.decode())
     return str(found)
 
 
@@ -73,7 +73,7 @@ def _median(read: Call, seconds: float) -> float:
     took, until = list[float](), time.monotonic() + seconds
     while time.monotonic() < until:
         started = time.perf_counter()
-        read.made()
+        read.send()
         took.append(time.perf_counter() - started)
         time.sleep(PAUSE)
     return statistics.median(took)
@@ -82,26 +82,26 @@ def _median(read: Call, seconds: float) -> float:
 @contextmanager
 def _logging_in() -> Iterator[list[int]]:
     """Make each person log in repeatedly until the block ends; yield a list that grows with each login."""
-    done, stop = list[int](), threading.Event()
-    threads = [threading.Thread(target=_log_in, args=(number, done, stop)) for number in range(PEOPLE)]
+    logins, stop = list[int](), threading.Event()
+    threads = [threading.Thread(target=_log_in, args=(number, logins, stop)) for number in range(PEOPLE)]
     for thread in threads:
         thread.start()
     time.sleep(1)
     try:
-        yield done
+        yield logins
     finally:
         stop.set()
         for thread in threads:
             thread.join()
 
 
-def _log_in(number: int, done: list[int], stop: threading.Event) -> None:
+def _log_in(number: int, logins: list[int], stop: threading.Event) -> None:
     try:
         call = _login(number)
         while not stop.is_set():
             try:
-                call.made()
-                done.append(number)
+                call.send()
+                logins.append(number)
             except RuntimeError as refused:
                 if ": 429 " not in str(refused):
                     raise
@@ -112,7 +112,7 @@ def _log_in(number: int, done: list[int], stop: threading.Event) -> None:
 
 def _login(number: int) -> Call:
     """Open the login page, and return the call that submits the person's password."""
-    page = Call("GET", "/accounts/login/", content_type=FORM).made()
+    page = Call("GET", "/accounts/login/", content_type=FORM).send()
     cookie = next(text.split(";")[0] for name, text in page.headers if name == "Set-Cookie")
     token = re.findall(r'name="csrfmiddlewaretoken" value="([^"]+)"', page.body.decode())[0]
     sent = {"csrfmiddlewaretoken": token, "login": _email(number), "password": PASSWORD}

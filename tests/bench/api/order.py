@@ -62,8 +62,8 @@ class Step(NamedTuple):
     """A step of all buyers: whose CPU it uses (api, page or pump), and what each buyer does."""
 
     name: str
-    of: str
-    act: Callable[[int], object]
+    part: str
+    run: Callable[[int], object]
 
 
 class Cost(NamedTuple):
@@ -110,12 +110,12 @@ class Orders:
         )
 
     def _create(self, number: int) -> None:
-        made = orjson.loads(self._backend.create().made().body)["data"]["checkout_uuid"]
+        made = orjson.loads(self._backend.create().send().body)["data"]["checkout_uuid"]
         self._uuids.append(made)
         self._buyers.append(Buyer(made, f"+447{self._area}{number % 50:02}{number:05}"))
 
     def _capture(self, number: int) -> None:
-        self._backend.post(f"checkouts/{self._uuids[number]}/capture", {}).made()
+        self._backend.post(f"checkouts/{self._uuids[number]}/capture", {}).send()
 
     def _send_sms(self) -> None:
         with METER.running():
@@ -144,7 +144,7 @@ def run(folder: Path, scale: float) -> None:
             own.execute(f"CREATE EXTENSION IF NOT EXISTS {name}")
         for step in Orders(backend, area=WARM_UP).steps():
             for number in range(count):
-                step.act(number)
+                step.run(number)
         own.execute("ALTER SYSTEM SET autovacuum = off")  # autovacuum's writes belong to no order
         own.execute("SELECT pg_reload_conf()")
         own.execute("CHECKPOINT")
@@ -182,22 +182,22 @@ class _Bare:
         """Return the CPU seconds of one call."""
         before = METER.seconds
         for _ in range(REFERENCES):
-            self._call.made(self._handler)
+            self._call.send(self._handler)
         return (METER.seconds - before) / REFERENCES
 
 
-def _cost(own: psycopg.Connection[Any], step: Step, count: int, bare: _Bare) -> Cost:
+def _cost(postgres_connection: psycopg.Connection[Any], step: Step, count: int, bare: _Bare) -> Cost:
     pace = bare.seconds()
-    own.execute("SELECT pg_stat_statements_reset()")
-    postgres, began = _postgres_seconds(own), _place(own)
+    postgres_connection.execute("SELECT pg_stat_statements_reset()")
+    postgres, began = _postgres_seconds(postgres_connection), _place(postgres_connection)
     before = METER.seconds
     for number in range(count):
-        step.act(number)
+        step.run(number)
     used = METER.seconds - before
-    postgres = _postgres_seconds(own) - postgres
-    wal, commits = _log_between(own, began, _place(own))
-    with own.cursor(row_factory=namedtuple_row) as cursor:
-        found = cursor.execute(_STATEMENTS, [own.info.dbname]).fetchall()
+    postgres = _postgres_seconds(postgres_connection) - postgres
+    wal, commits = _log_between(postgres_connection, began, _place(postgres_connection))
+    with postgres_connection.cursor(row_factory=namedtuple_row) as cursor:
+        rows = cursor.execute(_STATEMENTS, [postgres_connection.info.dbname]).fetchall()
     return Cost(
         step,
         commits / count,
@@ -205,7 +205,7 @@ def _cost(own: psycopg.Connection[Any], step: Step, count: int, bare: _Bare) -> 
         1000 * used / count,
         1000 * (pace + bare.seconds()) / 2,
         1000 * postgres / count,
-        _by_order(found, count),
+        _by_order(rows, count),
     )
 
 
@@ -238,12 +238,12 @@ def _seconds(pid: str, *, own: bool, ended: bool) -> float:
     return (own * sum(fields[:2]) + ended * sum(fields[2:])) / TICKS
 
 
-def _by_order(found: Sequence[Any], count: int) -> Sequence[Any]:
+def _by_order(rows: Sequence[Any], count: int) -> Sequence[Any]:
     """Return the costs per order of each statement of a step.
 
     Leaves out savepoints, BEGIN, COMMIT, and the statements of the measurement, which run only a few times.
     """
-    are_ours = (row for row in found if row.calls >= count / 2)
+    are_ours = (row for row in rows if row.calls >= count / 2)
     counted = [row for row in are_ours if not row.query.startswith((*SAVEPOINTS, "BEGIN", "COMMIT"))]
     return [
         row._replace(**{name: getattr(row, name) / count for name in ("calls", "wal", "ms", "blocks")})
@@ -281,7 +281,7 @@ def _print(costs: Sequence[Cost]) -> None:
     ]
     report.line("")
     for of in OF:
-        report.line(f"CPU of {of}s, ms: {sum(cost.app_ms for cost in costs if cost.step.of == of):.2f}")
+        report.line(f"CPU of {of}s, ms: {sum(cost.app_ms for cost in costs if cost.step.part == of):.2f}")
     report.table(
         ("an order", "is"),
         [(name, report.judged(f"order, {name}", is_, budget)) for name, is_, budget in sums],

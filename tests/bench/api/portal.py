@@ -55,7 +55,7 @@ def run(folder: Path, scale: float) -> None:
     sides.print_blocks(tables)
     app.use(full.name)
     started = time.monotonic()
-    Call("GET", WALK, cookie=_signed_in(full.backend)).made()
+    Call("GET", WALK, cookie=_signed_in(full.backend)).send()
     report.line(f"an amount that no order has is looked for in {time.monotonic() - started:.1f} s")
 
 

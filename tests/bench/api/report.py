@@ -25,18 +25,18 @@ def line(text: str) -> None:
     print(text, flush=True)
 
 
-def judged(what: str, figure: float, budget: float | None) -> str:
+def judged(name: str, figure: float, budget: float | None) -> str:
     """Return a figure with its budget and the verdict. A figure over its budget is recorded as missed."""
     if budget is None:
         return f"{figure:8.2f}"
     if figure > budget:
-        miss(f"{what}: {figure:.2f}, budget {budget:g}")
+        miss(f"{name}: {figure:.2f}, budget {budget:g}")
     return f"{figure:8.2f} ≤ {budget:<4g} {'MISSED' if figure > budget else 'ok':<6}"
 
 
-def miss(what: str) -> None:
+def miss(text: str) -> None:
     """Record a missed budget for the verdict."""
-    _missed.append(what)
+    _missed.append(text)
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -43,7 +43,7 @@ class Merchant:
         self._backend = backend
         self._held: list[str] = []
         self._captured = self._pay()
-        self._take(self._captured).made()
+        self._take(self._captured).send()
         self._refunds = 0
 
     def table(self) -> Sequence[Request]:
@@ -138,7 +138,7 @@ def _count(calls: Calls, share: ProviderShare) -> int:
     counts = []
     for call in calls:
         with statements.recorded(share) as sent:
-            call.made()
+            call.send()
         counts.append(len(sent))
     return statistics.median_low(counts)
 
@@ -152,7 +152,7 @@ def _measure(
     for number in range(rounds + 1):
         for request in table:
             calls = request.calls(REPEATED)
-            cost, reference = _costs(calls, share, lambda: bare_call.made(bare))
+            cost, reference = _costs(calls, share, lambda: bare_call.send(bare))
             if number:  # the first round is a warm-up
                 costs[request.name].append(cost)
                 costs["bare"].append(reference)
@@ -173,16 +173,16 @@ def _costs(calls: Calls, share: ProviderShare, reference: Callable[[], object]) 
         reference()
         bare += _cpu([reference] * REFERENCES)
         first, *others = calls[start : start + BATCH]
-        first.made()
+        first.send()
         share.seconds = 0.0
-        used += _cpu([call.made for call in others]) - share.seconds
+        used += _cpu([call.send for call in others]) - share.seconds
     batches = len(calls) // BATCH
     return used / (batches * (BATCH - 1)), bare / (batches * REFERENCES)
 
 
-def _cpu(acts: Sequence[Callable[[], object]]) -> float:
+def _cpu(calls: Sequence[Callable[[], object]]) -> float:
     """Make the calls; return the CPU seconds that the whole process, with all its threads, has used."""
     began = time.process_time()
-    for act in acts:
-        act()
+    for call in calls:
+        call()
     return time.process_time() - began

@@ -57,15 +57,15 @@ def run(folder: Path, scale: float) -> None:
         judge("sale", figures)
         running.service.prove_ledger()
         report.line("the ledger is proven")
-        asked = count / within
-        rates = [rate for rate in RATES if rate > asked] if _are_kept(figures) else RATES
+        reached = count / within
+        rates = [rate for rate in RATES if rate > reached] if _are_kept(figures) else RATES
         report.line(_first_to_fail(running, place, rates, first=count))
 
 
-def judge(what: str, figures: Sequence[Figure]) -> None:
+def judge(subject: str, figures: Sequence[Figure]) -> None:
     """Print the figures with their budgets."""
-    rows = [(name, report.judged(f"{what}, {name}", is_, budget)) for name, is_, budget in figures]
-    report.table((f"a {what}", "is"), rows)
+    rows = [(name, report.judged(f"{subject}, {name}", is_, budget)) for name, is_, budget in figures]
+    report.table((f"a {subject}", "is"), rows)
 
 
 def _first_to_fail(running: Stage, place: Path, rates: Iterable[float], first: int) -> str:
@@ -104,7 +104,7 @@ def arrived(running: Stage, count: int, within: float, first: int = 0) -> Sequen
     return asyncio.run(buyers.arrive(running.sale(first), count, within))
 
 
-def _seen(running: Stage) -> dict[str, dict[str, Any]]:
+def _shop_records(running: Stage) -> dict[str, dict[str, Any]]:
     """Return the shop's record of each order."""
     trust = ssl.create_default_context(cafile=running.certificate)
     with urllib.request.urlopen(f"{running.shop_url}/seen", context=trust) as answer:
@@ -135,7 +135,7 @@ def _calls(place: Path) -> dict[tuple[str, str], tuple[str, float]]:
 
 def _figures(running: Stage, bought: Sequence[Bought], place: Path) -> Sequence[Figure]:
     calls, orders = _calls(place), {one.checkout for one in bought}
-    seen = {uuid: row for uuid, row in _seen(running).items() if uuid in orders}
+    seen = {uuid: row for uuid, row in _shop_records(running).items() if uuid in orders}
     steps = _steps(bought, calls)
     report.table(("request", "times", "p50 ms", "p95 ms", "p99 ms"), [_row(*step) for step in steps.items()])
     pages = [took for step, times in steps.items() if step not in OF_THE_BANK | OF_THE_API for took in times]
@@ -144,7 +144,7 @@ def _figures(running: Stage, bought: Sequence[Bought], place: Path) -> Sequence[
         for uuid, row in seen.items()
         if calls.get(("capture", uuid), ("",))[0] == "succeeded"
     ]
-    _tell(running, bought, seen)
+    _print_outcomes(running, bought, seen)
     if any(one.refusal for one in bought):
         for line in _errors(place):
             report.line(line)
@@ -176,12 +176,12 @@ def _steps(
     return steps
 
 
-def _tell(running: Stage, bought: Sequence[Bought], seen: dict[str, dict[str, Any]]) -> None:
-    silent = sum(1 for one in bought if {"checking", "silent", "asking"} & set(one.states))
-    again = sum(1 for row in seen.values() if len(row["answers"]) > 1)
+def _print_outcomes(running: Stage, bought: Sequence[Bought], records: dict[str, dict[str, Any]]) -> None:
+    silent = sum(1 for buyer in bought if {"checking", "silent", "asking"} & set(buyer.states))
+    again = sum(1 for row in records.values() if len(row["answers"]) > 1)
     report.line(f"{len(bought)} buyers; {silent} saw the bank silent, {again} captures were asked again")
     report.line(f"orders so far: {dict(running.world.rows(_STATUSES))}")
-    for words, times in Counter(one.refusal for one in bought if one.refusal).most_common(5):
+    for words, times in Counter(buyer.refusal for buyer in bought if buyer.refusal).most_common(5):
         report.line(f"  {times} × {words}")
 
 

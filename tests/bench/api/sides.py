@@ -139,7 +139,7 @@ def repeated(call: Call) -> Calls:
 
 def costs(tables: dict[Side, dict[str, Calls]], rounds: int) -> Costs:
     """Return the costs of each request in each round, by request and side."""
-    found: Costs = {}
+    costs_by_request: Costs = {}
     sides = list(tables)
     for number in range(rounds):
         for side in sides if number % 2 else reversed(sides):
@@ -147,16 +147,16 @@ def costs(tables: dict[Side, dict[str, Calls]], rounds: int) -> Costs:
             for request, calls in tables[side].items():
                 made = calls(WARMING + REPEATED)
                 app.warm(made[:WARMING])
-                found.setdefault((request, side.name), []).append(_cost(made[WARMING:]))
+                costs_by_request.setdefault((request, side.name), []).append(_cost(made[WARMING:]))
         report.progress(f"round {number + 1} of {rounds}")
-    return found
+    return costs_by_request
 
 
 def _cost(calls: Sequence[Call]) -> Cost:
     walls, cpu = [], cpu_seconds()
     for call in calls:
         started = time.perf_counter()
-        call.made()
+        call.send()
         walls.append(time.perf_counter() - started)
     return Cost(statistics.median(walls), (cpu_seconds() - cpu) / len(calls))
 
@@ -170,16 +170,16 @@ def cpu_seconds() -> float:
     return time.process_time() + own / 1e9
 
 
-def ratios(found: Costs, request: str) -> tuple[float, float]:
+def ratios(measured: Costs, request: str) -> tuple[float, float]:
     """Return the median ratio of the full to the empty database over the rounds: wall time, then CPU time."""
-    pairs = list(zip(found[request, "full"], found[request, "empty"], strict=True))
+    pairs = list(zip(measured[request, "full"], measured[request, "empty"], strict=True))
     wall = statistics.median(one.wall / other.wall for one, other in pairs)
     return wall, statistics.median(one.cpu / other.cpu for one, other in pairs)
 
 
-def milliseconds(found: Costs, request: str, side: str) -> float:
+def milliseconds(measured: Costs, request: str, side: str) -> float:
     """Return the median wall time of a request."""
-    return 1000 * statistics.median(cost.wall for cost in found[request, side])
+    return 1000 * statistics.median(cost.wall for cost in measured[request, side])
 
 
 def print_blocks(tables: dict[Side, dict[str, Calls]]) -> None:
@@ -205,12 +205,14 @@ def print_blocks(tables: dict[Side, dict[str, Calls]]) -> None:
 def _blocks(side: Side, table: dict[str, Calls]) -> dict[str, dict[str, float]]:
     """Return the blocks that one request touches, by request and statement."""
     app.use(side.name)
-    found = {}
+    blocks_by_request = {}
     for request, calls in table.items():
         made = calls(WARMING + REPEATED)
         app.warm(made[:WARMING])
         _do("SELECT pg_stat_statements_reset()")
         app.warm(made[WARMING:])
         rows = [row for row in _do(_BLOCKS) if not row[0].startswith((*SAVEPOINTS, "BEGIN", "COMMIT"))]
-        found[request] = {query: blocks / REPEATED for query, _, blocks in rows if "pg_stat_" not in query}
-    return found
+        blocks_by_request[request] = {
+            query: blocks / REPEATED for query, _, blocks in rows if "pg_stat_" not in query
+        }
+    return blocks_by_request

@@ -18,7 +18,7 @@ class ProviderShare:
 
     def __init__(self) -> None:
         self.seconds = 0.0
-        self.is_asked = False
+        self.is_calling = False
 
     @contextlib.contextmanager
     def watched(self) -> Iterator["ProviderShare"]:
@@ -30,26 +30,26 @@ class ProviderShare:
             yield self
 
     def _watching(self, verb: Callable[..., Any]) -> Callable[..., Any]:
-        def asked(*arguments: Any) -> Any:
-            self.is_asked, started = True, time.thread_time()
+        def measured(*arguments: Any) -> Any:
+            self.is_calling, started = True, time.thread_time()
             try:
                 return verb(*arguments)
             finally:
                 self.seconds += time.thread_time() - started
-                self.is_asked = False
+                self.is_calling = False
 
-        return asked
+        return measured
 
 
 @contextlib.contextmanager
 def recorded(share: ProviderShare | None = None) -> Iterator[list[str]]:
     """Yield a list of the block's SQL statements, without the provider's, BEGIN, COMMIT and savepoints."""
-    sent: list[str] = []
+    recorded_sql: list[str] = []
 
     def note(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> Any:
-        if not (share and share.is_asked) and not sql.startswith(SAVEPOINTS):
-            sent.append(sql)
+        if not (share and share.is_calling) and not sql.startswith(SAVEPOINTS):
+            recorded_sql.append(sql)
         return execute(sql, parameters, many, context)
 
     with connection.execute_wrapper(note):
-        yield sent
+        yield recorded_sql

@@ -55,11 +55,11 @@ async def arrive(sale: Sale, count: int, within: float) -> Sequence[Bought]:
     trust = ssl.create_default_context(cafile=sale.certificate)
     began = time.monotonic()
 
-    async def one(number: int) -> Bought:
+    async def run_buyer(number: int) -> Bought:
         await asyncio.sleep(max(0.0, began + within * number / count - time.monotonic()))
         return await _Buyer(sale, sale.first + number, trust).buy()
 
-    return await asyncio.gather(*(one(number) for number in range(count)))
+    return await asyncio.gather(*(run_buyer(number) for number in range(count)))
 
 
 class _Buyer:

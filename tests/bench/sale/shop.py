@@ -27,44 +27,46 @@ AGAIN = {409, 503, 504}
 class Shop:
     """A shop that verifies each event, captures the order, answers, and records the times."""
 
-    def __init__(self, given: dict[str, Any]) -> None:
-        self._given = given
-        self._seen: list[dict[str, Any]] = []
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self._settings = settings
+        self._records: list[dict[str, Any]] = []
         self._session: aiohttp.ClientSession
 
     async def start(self, _: web.Application) -> None:
-        trust = ssl.create_default_context(cafile=self._given["certificate"])
+        trust = ssl.create_default_context(cafile=self._settings["certificate"])
         connector = aiohttp.TCPConnector(ssl=trust, limit=0)
-        headers = {"Authorization": f"Bearer {self._given['token']}"}
-        self._session = aiohttp.ClientSession(self._given["base_url"], connector=connector, headers=headers)
+        headers = {"Authorization": f"Bearer {self._settings['token']}"}
+        self._session = aiohttp.ClientSession(
+            self._settings["base_url"], connector=connector, headers=headers
+        )
 
     async def take(self, request: web.Request) -> web.Response:
         arrived = time.time()
         body = await request.read()
         signed = request.headers.get("X-Service-Signature")
-        event = signing.verify(signed, body, [self._given["secret"]], int(arrived))
+        event = signing.verify(signed, body, [self._settings["secret"]], int(arrived))
         if event["type"] == "checkout.authorized":
             await self._capture(event, arrived)
         return web.Response()
 
-    async def tell(self, _: web.Request) -> web.Response:
-        return web.json_response(self._seen)
+    async def show_records(self, _: web.Request) -> web.Response:
+        return web.json_response(self._records)
 
     async def _capture(self, event: dict[str, Any], arrived: float) -> None:
         checkout_uuid, answers, began = event["data"]["checkout_uuid"], list[int](), time.monotonic()
         while time.monotonic() - began < PATIENCE and (not answers or answers[-1] in AGAIN):
             if answers:
                 await asyncio.sleep(1)
-            asked = time.monotonic()
+            sent_at = time.monotonic()
             path = f"/api/merchant/v1/checkouts/{checkout_uuid}/capture"
             async with self._session.post(path, json={}) as answer:
                 await answer.read()
             answers.append(answer.status)
             if len(answers) == 1:
-                first = time.monotonic() - asked
+                first = time.monotonic() - sent_at
         created = datetime.fromisoformat(event["created_at"]).timestamp()
-        heard = {"checkout": checkout_uuid, "heard_after": arrived - created, "answers": answers}
-        self._seen.append(heard | {"captured_in": first})
+        record = {"checkout": checkout_uuid, "heard_after": arrived - created, "answers": answers}
+        self._records.append(record | {"captured_in": first})
 
 
 def main(file: str) -> None:
@@ -74,7 +76,7 @@ def main(file: str) -> None:
     tls.load_cert_chain(given["certificate"], given["key"])
     application = web.Application()
     application.on_startup.append(shop.start)
-    application.add_routes([web.post("/hooks", shop.take), web.get("/seen", shop.tell)])
+    application.add_routes([web.post("/hooks", shop.take), web.get("/seen", shop.show_records)])
     web.run_app(
         application, host="127.0.0.1", port=int(given["port"]), ssl_context=tls, print=None, access_log=None
     )

@@ -54,7 +54,7 @@ def load(
     orders are spread evenly over the last two years, or over the period `between`.
 
     Raises CannotLoad in production, for an unknown or missing merchant, if `wanted` is less than 1, or if the
-    database role may not switch off triggers.
+    database role is not allowed to switch off triggers.
     """
     if settings.ENVIRONMENT == "production":
         raise CannotLoad("These orders never happened: they do not belong into production.")
@@ -62,7 +62,7 @@ def load(
         raise CannotLoad("There must be at least 1 checkout.")
     owners, now = _merchants(merchants), clock.now()
     begin, end = between or (now - FIRST, now - LAST)
-    told = {
+    facts = {
         "begin": begin,
         "step": (end - begin) / wanted,
         "latest": max(end, now - LAST),
@@ -72,18 +72,18 @@ def load(
         "merchants": owners,
     }
     started = time.monotonic()
-    _begin_sums_anew()
+    _reopen_closed_days()
     for table in PARTITIONED:
         partitions.make(table, (now - settings.WEBHOOK_RETENTION).date(), now.date())
     partitions.make(CALLS, (now - settings.API_CALL_RETENTION).date(), now.date())
-    for done in _load(told, wanted):
+    for done in _load(facts, wanted):
         rate = done / (time.monotonic() - started)
         say(f"{done:>10,} of {wanted:,} checkouts · {rate:,.0f}/s")
     _analyze()
     say(f"{', '.join(map(str, owners))}: {wanted:,} checkouts more.")
 
 
-def _begin_sums_anew() -> None:
+def _reopen_closed_days() -> None:
     """Reopen all closed days of the ledger, because the new orders have postings on those days."""
     with transaction.atomic():
         LedgerClosing.objects.all().delete()
@@ -102,14 +102,14 @@ def _merchants(named: Sequence[UUID]) -> list[UUID]:
     return list(named)
 
 
-def _load(told: dict[str, Any], wanted: int) -> Iterator[int]:
+def _load(facts: dict[str, Any], wanted: int) -> Iterator[int]:
     """Write one chunk after another, and yield the number of checkouts written so far after each chunk."""
     for first, end in pairwise([*range(0, wanted, CHUNK), wanted]):
-        _write(told | {"first": first, "last": end - 1})
+        _write(facts | {"first": first, "last": end - 1})
         yield end
 
 
-def _write(told: dict[str, Any]) -> None:
+def _write(facts: dict[str, Any]) -> None:
     times = {"lifetime": settings.UNPAID_CHECKOUT_LIFETIME, "hold": settings.HOLD, "api_version": API_VERSION}
     with transaction.atomic(), connection.cursor() as cursor:
         try:
@@ -120,7 +120,7 @@ def _write(told: dict[str, Any]) -> None:
         for function in past_orders.FUNCTIONS:
             cursor.execute(function)
         for statement in past_orders.CHUNK:
-            cursor.execute(statement, told | times)
+            cursor.execute(statement, facts | times)
             if statement.lstrip().startswith("CREATE TEMP TABLE"):
                 table = statement.split()[3]
                 # Without statistics, PostgreSQL plans the next statements for a table of a few rows.

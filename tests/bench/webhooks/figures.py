@@ -26,7 +26,7 @@ class Figure:
         return self.verdict == MISSED
 
 
-def told(name: str, value: float, unit: str) -> Figure:
+def without_bound(name: str, value: float, unit: str) -> Figure:
     """Return a figure without a bound."""
     return Figure(name, _shown(value, unit))
 

@@ -31,7 +31,7 @@ def age(seconds: int = 5) -> None:
     Checkout.objects.update(updated_at=F("updated_at") - timedelta(seconds=seconds))
 
 
-def asked(operation: Operation, *, seconds_ago: int) -> None:
+def date_operation(operation: Operation, *, seconds_ago: int) -> None:
     """Make an operation look as if it began some seconds ago and has had no response yet."""
     operation.created_at, operation.state = clock.now() - timedelta(seconds=seconds_ago), "in_flight"
     operation.save(update_fields=["created_at", "state"])
@@ -44,7 +44,7 @@ def changes(api: Api, cursor: str = "", more: str = "") -> tuple[list[str], str]
     return [row["checkout_uuid"] for row in found["data"]["checkouts"]], found["data"]["next_cursor"]
 
 
-def first(api: Api, more: str = "") -> tuple[list[str], str]:
+def first_page(api: Api, more: str = "") -> tuple[list[str], str]:
     found = api.get(f"checkouts?sort=updated_at{more}").json()["data"]
     return [row["checkout_uuid"] for row in found["checkouts"]], found["next_cursor"]
 
@@ -57,7 +57,7 @@ class TestTheList:
         age()
         pay(one)
         age()
-        found, cursor = first(api)
+        found, cursor = first_page(api)
         assert found == [str(two.pk), str(three.pk), str(one.pk)]
         captures.capture(two.merchant, pay(two).pk, cause=CAUSE)
         age()
@@ -66,7 +66,7 @@ class TestTheList:
         assert changes(api, cursor) == ([], cursor)
 
     def test_returns_a_cursor_even_if_it_is_empty(self, api: Api) -> None:
-        found, cursor = first(api)
+        found, cursor = first_page(api)
         assert found == [] and cursor
         made = factories.checkout(api.merchant)
         assert changes(api, cursor)[0] == [], "a change is listed once nobody can write before it any more"
@@ -77,7 +77,7 @@ class TestTheList:
         factories.checkout(api.merchant)
         age(100)
         start = (clock.now() - timedelta(minutes=1)).replace(microsecond=0)
-        found, cursor = first(api, f"&updated_after={clock.iso(start)}")
+        found, cursor = first_page(api, f"&updated_after={clock.iso(start)}")
         assert found == [] and changes(api, cursor) == ([], cursor)
         at_start, later = (factories.checkout(api.merchant) for _ in range(2))
         Checkout.objects.filter(pk=at_start.pk).update(updated_at=start)
@@ -95,7 +95,7 @@ class TestTheList:
     def test_pages_neither_repeat_nor_miss_what_changed_at_the_same_moment(self, api: Api) -> None:
         made = sorted(str(factories.checkout(api.merchant).pk) for _ in range(5))
         Checkout.objects.update(updated_at=clock.now() - timedelta(seconds=5))
-        found, cursor = first(api, "&limit=2")
+        found, cursor = first_page(api, "&limit=2")
         while page := changes(api, cursor, "&limit=2"):
             found += page[0]
             if page[1] == cursor:
@@ -117,12 +117,12 @@ class TestTheList:
                 updated_at=clock.now() - timedelta(seconds=seconds)
             )
         order, in_time = str(open_one.payment.checkout_uuid), [str(older.pk), str(newer.pk)]
-        asked(open_one, seconds_ago=0)
-        assert first(api)[0] == in_time, "not yet: who writes before it may still come"
-        asked(open_one, seconds_ago=10)
+        date_operation(open_one, seconds_ago=0)
+        assert first_page(api)[0] == in_time, "not yet: who writes before it may still come"
+        date_operation(open_one, seconds_ago=10)
         in_time.insert(1, order)
-        assert first(api)[0] == in_time
-        found, cursor = first(api, "&limit=1")
+        assert first_page(api)[0] == in_time
+        found, cursor = first_page(api, "&limit=1")
         while (page := changes(api, cursor, "&limit=1"))[0]:
             found, cursor = found + page[0], page[1]
         assert found == in_time, "whatever a page holds"
@@ -140,16 +140,16 @@ class TestTheList:
         for number, row in enumerate(made):
             Checkout.objects.filter(pk=row.pk).update(updated_at=clock.now() - timedelta(seconds=30 - number))
         for operation in Operation.objects.select_related("payment"):
-            asked(operation, seconds_ago=10)
-        assert first(api, "&limit=1")[0] == [str(made[2].pk)]
-        found, cursor = first(api, "&limit=3")
+            date_operation(operation, seconds_ago=10)
+        assert first_page(api, "&limit=1")[0] == [str(made[2].pk)]
+        found, cursor = first_page(api, "&limit=3")
         assert found[:2] == [str(made[2].pk), str(made[3].pk)] and len(found) == 3
         assert {*found, *changes(api, cursor)[0]} == {str(row.pk) for row in made}
 
     def test_lists_an_order_again_after_its_payer_did_not_confirm(self, api: Api, unpaid: Checkout) -> None:
         Asked(unpaid)
         age(15 * 60)
-        _, cursor = first(api)
+        _, cursor = first_page(api)
         shown = api.get(f"checkouts/{unpaid.pk}").json()["data"]
         assert shown["pending_operation"] == "authorize"
         waited = timedelta(minutes=11)
@@ -165,7 +165,7 @@ class TestTheList:
         wanted = factories.checkout(api.merchant, merchant_order_id="A")
         factories.checkout(api.merchant, merchant_order_id="B")
         age()
-        assert first(api, "&merchant_order_id=A")[0] == [str(wanted.pk)]
+        assert first_page(api, "&merchant_order_id=A")[0] == [str(wanted.pk)]
 
     @pytest.mark.rule("lapse.whoever")
     def test_lapses_overdue_holds_and_lists_them_again(self, api: Api, held: Checkout) -> None:
@@ -182,7 +182,7 @@ class TestTheList:
             factories.checkout(api.merchant)
         other = api.get("checkouts?limit=1").json()["data"]["next_cursor"]
         refused(api.get(f"checkouts?sort=updated_at&cursor={other}"), 400, "invalid_cursor")
-        refused(api.get(f"checkouts?cursor={first(api)[1]}"), 400, "invalid_cursor")
+        refused(api.get(f"checkouts?cursor={first_page(api)[1]}"), 400, "invalid_cursor")
         refused(api.get("checkouts?sort=created_at"), 422, "validation_failed", "sort")
 
 
@@ -199,7 +199,7 @@ class TestTheTimeOfTheLastChange:
             "updated_at"
         ] == clock.iso(heard)
         age(20)
-        asked(open_one, seconds_ago=10)
+        date_operation(open_one, seconds_ago=10)
         order = str(open_one.payment.checkout_uuid)
         shown = api.get(f"checkouts/{order}").json()["data"]
         assert (shown["pending_operation"], shown["updated_at"]) == (kind, clock.iso(open_one.created_at))
@@ -258,7 +258,7 @@ class TestAWriterWhoIsHeldOpen:
     def test_holds_back_later_changes_until_it_commits(self, api: Api) -> None:
         slow, quick = (factories.checkout(api.merchant) for _ in range(2))
         age(60)
-        _, cursor = first(api)
+        _, cursor = first_page(api)
         written, go_on = threading.Event(), threading.Event()
 
         def write_slowly() -> None:

@@ -27,7 +27,7 @@ BAD_LOCALES: list[Any] = ["", "f\x00r", "x" * 36, 5, ["fr"]]
 OF_LEA = ("7700900123", "7700 900123", "Fontaine", "fr-CA")
 
 
-def sent() -> tuple[str, str, str]:
+def stored_prefill() -> tuple[str, str, str]:
     row = Prefill.objects.get()
     return row.phone, row.name, row.locale
 
@@ -49,7 +49,7 @@ class TestAcceptedCustomer:
         self, api: Api, customer: Any, kept: tuple[str, str, str]
     ) -> None:
         accept(api, customer=customer)
-        assert sent() == kept
+        assert stored_prefill() == kept
 
     @pytest.mark.parametrize("customer", [{}, None, {"phone": None}, {"email": "lea@example.com"}], ids=repr)
     def test_an_empty_customer_is_not_stored(self, api: Api, customer: Any) -> None:
@@ -59,7 +59,7 @@ class TestAcceptedCustomer:
     def test_a_number_without_a_plus_gets_the_merchants_country_code(self, acme: Merchant, api: Api) -> None:
         Merchant.objects.filter(pk=acme.pk).update(country="FR")
         accept(api, customer={"phone": "06 12 34 56 78"})
-        assert sent()[0] == "+33612345678"
+        assert stored_prefill()[0] == "+33612345678"
 
     @pytest.mark.parametrize(
         ("param", "customer"),

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make a capture call return without waiting for the confirmation."""
     monkeypatch.setattr(captures, "ASK_AGAIN_SECONDS", 99.0)
     monkeypatch.setattr(captures, "JOIN_SECONDS", 0.0)
@@ -43,7 +43,7 @@ class TestACapture:
 
     @pytest.mark.rule("doubt.nothing_over_it")
     def test_that_is_not_confirmed_in_time_is_a_504_and_blocks_other_actions(
-        self, api: Api, held: Checkout, unasked: None
+        self, api: Api, held: Checkout, without_waiting: None
     ) -> None:
         break_down("capture", "pending_for_ever")
         path = f"checkouts/{held.pk}"
@@ -56,7 +56,7 @@ class TestACapture:
     @pytest.mark.rule("capture.in_time", "doubt.pending")
     @pytest.mark.parametrize(("mode", "end"), [("pending", "captured"), ("pending_then_failed", "voided")])
     def test_that_is_accepted_is_only_looked_up_and_counts_even_after_the_deadline(
-        self, held: Checkout, unasked: None, monkeypatch: pytest.MonkeyPatch, mode: str, end: str
+        self, held: Checkout, without_waiting: None, monkeypatch: pytest.MonkeyPatch, mode: str, end: str
     ) -> None:
         break_down("capture", mode)
         with pytest.raises(captures.OutcomeUnknown):
@@ -78,7 +78,9 @@ class TestACapture:
         assert events()[1:] == ["checkout.voided"] * (end == "voided") and ledger_proof.find_breaches() == []
 
     @pytest.mark.rule("doubt.pending")
-    def test_that_is_pending_for_ten_minutes_is_reported_once(self, held: Checkout, unasked: None) -> None:
+    def test_that_is_pending_for_ten_minutes_is_reported_once(
+        self, held: Checkout, without_waiting: None
+    ) -> None:
         break_down("capture", "pending_for_ever")
         with pytest.raises(captures.OutcomeUnknown):
             captures.capture(held.merchant, held.pk, cause=CAUSE)
@@ -92,7 +94,9 @@ class TestACapture:
         found = Discrepancy.objects.get()
         assert (found.kind, found.operation) == ("capture_pending_too_long", operation)
 
-    def test_that_is_pending_stays_pending_if_the_look_up_fails(self, held: Checkout, unasked: None) -> None:
+    def test_that_is_pending_stays_pending_if_the_look_up_fails(
+        self, held: Checkout, without_waiting: None
+    ) -> None:
         break_down("capture", "pending_for_ever")
         with pytest.raises(captures.OutcomeUnknown):
             captures.capture(held.merchant, held.pk, cause=CAUSE)

@@ -19,12 +19,12 @@ from tests.factories import CAUSE, CustomerFactory, make_late
 from webhooks.models import Event
 
 
-class Died(BaseException):
+class ProcessDied(BaseException):
     """Simulates the death of the process."""
 
 
 @pytest.fixture
-def dying(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+def let_process_die(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Return a function that lets a process die before or after its call, and then ends its lease."""
 
     def die(verb: Callable[[], object], *, after_call: bool) -> None:
@@ -33,11 +33,11 @@ def dying(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         def interrupted(operation: Operation, **rest: Any) -> object:
             if after_call:
                 perform(operation, **rest)
-            raise Died
+            raise ProcessDied
 
         with monkeypatch.context() as patched:
             patched.setattr(operations, "perform", interrupted)
-            with pytest.raises(Died):
+            with pytest.raises(ProcessDied):
                 verb()
         Operation.objects.filter(state="in_flight").update(next_attempt_at="2020-01-01T00:00Z")
 
@@ -49,11 +49,11 @@ def dying(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 @pytest.mark.parametrize("after_call", [False, True])
 class TestACrash:
     def test_of_a_payment_is_finished(
-        self, unpaid: Checkout, dying: Callable[..., None], after_call: bool
+        self, unpaid: Checkout, let_process_die: Callable[..., None], after_call: bool
     ) -> None:
         token = bank.tokenise(subject=unpaid.pk, number="4242424242424242")
         lead = CustomerFactory.create()
-        dying(
+        let_process_die(
             lambda: authorizations.authorize(unpaid.pk, card=CardUse(token), lead=lead, cause=CAUSE),
             after_call=after_call,
         )
@@ -66,18 +66,18 @@ class TestACrash:
         assert Event.objects.filter(type="checkout.authorized").count() == 1
 
     def test_of_a_capture_is_finished(
-        self, held: Checkout, dying: Callable[..., None], after_call: bool
+        self, held: Checkout, let_process_die: Callable[..., None], after_call: bool
     ) -> None:
-        dying(lambda: captures.capture(held.merchant, held.pk, cause=CAUSE), after_call=after_call)
+        let_process_die(lambda: captures.capture(held.merchant, held.pk, cause=CAUSE), after_call=after_call)
         tasks.finish_operations()
         held.refresh_from_db()
         assert held.status == "captured" and Charge.objects.get().state == "captured"
         assert ledger_proof.find_breaches() == []
 
     def test_of_a_capture_found_after_the_deadline_ends_in_the_one_right_state(
-        self, held: Checkout, dying: Callable[..., None], after_call: bool
+        self, held: Checkout, let_process_die: Callable[..., None], after_call: bool
     ) -> None:
-        dying(lambda: captures.capture(held.merchant, held.pk, cause=CAUSE), after_call=after_call)
+        let_process_die(lambda: captures.capture(held.merchant, held.pk, cause=CAUSE), after_call=after_call)
         make_late(held)
         tasks.expire_due()
         held.refresh_from_db()
@@ -90,7 +90,7 @@ class TestACrash:
         assert ledger_proof.find_breaches() == []
 
     def test_of_a_void_is_finished(
-        self, held: Checkout, dying: Callable[..., None], after_call: bool
+        self, held: Checkout, let_process_die: Callable[..., None], after_call: bool
     ) -> None:
         cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
 
@@ -98,7 +98,7 @@ class TestACrash:
             for operation in operation_queue.claim(limit=20):
                 factories.record(operation, operations.perform(operation, deadline=Deadline.after(8)))
 
-        dying(pump, after_call=after_call)
+        let_process_die(pump, after_call=after_call)
         tasks.finish_operations()
         assert (Charge.objects.get().state, Payment.objects.get().status) == ("voided", "voided")
 
@@ -107,9 +107,9 @@ class TestACrash:
 @pytest.mark.django_db
 class TestTheFence:
     def test_proves_a_capture_that_a_look_up_did_not_find(
-        self, held: Checkout, dying: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+        self, held: Checkout, let_process_die: Callable[..., None], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        dying(lambda: captures.capture(held.merchant, held.pk, cause=CAUSE), after_call=True)
+        let_process_die(lambda: captures.capture(held.merchant, held.pk, cause=CAUSE), after_call=True)
         make_late(held)
         monkeypatch.setattr(bank, "look_up", lambda **_: Outcome(Verdict.NOT_FOUND))
         tasks.finish_operations()

@@ -45,7 +45,7 @@ def carry_out_late(refund: Operation) -> None:
     bank.refund(key=refund.pk, payment=refund.payment_id, amount=refund.amount)
 
 
-def given_back(refund: Operation) -> int:
+def settled_refunds(refund: Operation) -> int:
     """Let all refunds settle, and return the amount that was refunded to the card."""
     for _ in range(4):
         pump()
@@ -64,7 +64,7 @@ def test_refund_that_waited_for_a_day_keeps_its_key_after_its_first_timeout(reim
     for _ in range(3):
         pump()
     carry_out_late(reimbursement)
-    assert given_back(reimbursement) == 2000
+    assert settled_refunds(reimbursement) == 2000
     assert [refund.pk for refund in keys(reimbursement)] == [reimbursement.pk]
 
 
@@ -79,7 +79,7 @@ def test_replayed_500s_prove_nothing(reimbursement: Operation, silence_first: bo
     (kept,) = keys(reimbursement)
     assert (kept.pk, kept.state) == (reimbursement.pk, "unknown")
     carry_out_late(reimbursement)
-    assert given_back(reimbursement) == 2000
+    assert settled_refunds(reimbursement) == 2000
     assert [refund.state for refund in keys(reimbursement)] == ["succeeded"]
 
 
@@ -91,7 +91,7 @@ def test_accepted_refund_that_the_provider_no_longer_knows_keeps_its_key(reimbur
     Operation.objects.filter(pk=reimbursement.pk).update(**facts)
     mates.finish(reimbursement)
     kept.save(force_insert=True)
-    assert given_back(reimbursement) == 2000
+    assert settled_refunds(reimbursement) == 2000
     assert [refund.pk for refund in keys(reimbursement)] == [reimbursement.pk]
 
 
@@ -113,7 +113,7 @@ def test_new_key_waits_for_the_old_key_to_expire_and_an_hour_after_the_last_call
     break_down("look_up", "not_vouched")
     pump()
     assert [refund.pk for refund in keys(reimbursement)] == [reimbursement.pk], "nobody vouches"
-    assert given_back(reimbursement) == 2000
+    assert settled_refunds(reimbursement) == 2000
     old, new = keys(reimbursement)
     assert (old.reason, new.state) == ("new_key", "succeeded")
 
@@ -125,10 +125,10 @@ def test_reimbursement_in_doubt_does_not_hold_up_the_rest_of_a_refund(
     break_down("refund", "replayed_500")
     pump()
     refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
-    assert given_back(reimbursement) == 7000
+    assert settled_refunds(reimbursement) == 7000
     assert mates.borne(unpaid) == {"4242": 2000, "4444": 0}
     pass_time(reimbursement, hours=50)
-    assert given_back(reimbursement) == 9000
+    assert settled_refunds(reimbursement) == 9000
     assert mates.borne(unpaid) == {"4242": 0, "4444": 0}
 
 
@@ -143,13 +143,13 @@ class TestRefusalThatNamesNoRefund:
         with pytest.raises(NotAllowed, match=r"failed or was returned"):
             settling_outside.settle_outside(reimbursement.pk, note="Cash", cause=CAUSE)
         carry_out_late(reimbursement)
-        assert given_back(reimbursement) == 2000
+        assert settled_refunds(reimbursement) == 2000
         assert [refund.state for refund in keys(reimbursement)] == ["succeeded"]
 
     def test_gets_a_new_key_once_no_earlier_call_can_be_carried_out(self, reimbursement: Operation) -> None:
         self.refuse_the_second_sending()
         pass_time(reimbursement, hours=26)
-        assert given_back(reimbursement) == 2000
+        assert settled_refunds(reimbursement) == 2000
         assert [refund.reason for refund in keys(reimbursement)] == ["new_key", ""]
 
     def test_is_tried_again_after_the_usual_gap_if_it_was_sent_once(self, reimbursement: Operation) -> None:
@@ -177,7 +177,7 @@ class TestNewKey:
         pump()
         outside.refund_outside(reimbursement.payment, 8500)
         pass_time(reimbursement, hours=50)
-        assert given_back(reimbursement) == 9000
+        assert settled_refunds(reimbursement) == 9000
         ends = {(refund.amount, refund.reason or refund.state) for refund in keys(reimbursement)}
         assert ends == {(2000, "new_key"), (2000, "withdrawn"), (500, "succeeded")}
 
@@ -186,7 +186,7 @@ class TestNewKey:
         pump()
         outside.dispute(reimbursement.payment)
         pass_time(reimbursement, hours=50)
-        assert given_back(reimbursement) == 0
+        assert settled_refunds(reimbursement) == 0
         old, new = keys(reimbursement)
         assert (old.reason, new.reason) == ("new_key", "withdrawn")
 
@@ -202,7 +202,7 @@ def test_restored_database_does_not_know_when_the_refund_was_last_sent(reimburse
     for _ in range(3):
         pump()
     carry_out_late(reimbursement)
-    assert given_back(reimbursement) == 2000
+    assert settled_refunds(reimbursement) == 2000
     assert [refund.pk for refund in keys(reimbursement)] == [reimbursement.pk]
 
 

@@ -33,12 +33,12 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, UUID]]:
 def in_doubt(unpaid: Checkout, pay: Callable[..., Checkout]) -> InDoubt:
     """Pay the checkout while the next `times` authorizations get no clear response."""
 
-    def brought(mode: str = "down", times: int = 1) -> Operation:
+    def pay_without_response(mode: str = "down", times: int = 1) -> Operation:
         break_down("authorize", mode, times)
         pay(unpaid)
         return Operation.objects.select_related("payment").get()
 
-    return brought
+    return pay_without_response
 
 
 class TestAuthorize:

@@ -25,19 +25,19 @@ from tests.outages import break_down, leave_in_doubt, pass_time, pump
 
 pytestmark = pytest.mark.django_db
 Kind = Operation.Kind
-Meanwhile = Callable[[Callable[[], object]], None]
+DuringLookUp = Callable[[Callable[[], object]], None]
 
 
 @pytest.fixture
-def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
-    """Return a function that makes the next look-up call `happens` and then return "not found"."""
+def during_look_up(monkeypatch: pytest.MonkeyPatch) -> DuringLookUp:
+    """Return a function that makes the next look-up call `event` and then return "not found"."""
 
-    def asleep(happens: Callable[[], object]) -> None:
+    def asleep(event: Callable[[], object]) -> None:
         real = operations.look_up
 
         def look_up(operation: Operation, **rest: Any) -> Outcome:
             monkeypatch.setattr(operations, "look_up", real)
-            happens()
+            event()
             return Outcome(Verdict.NOT_FOUND)
 
         monkeypatch.setattr(operations, "look_up", look_up)
@@ -53,7 +53,7 @@ def claimed(operation: Operation) -> Operation:
 
 
 @pytest.fixture
-def silent(unpaid: Checkout, pay: Callable[..., Checkout]) -> Operation:
+def lost_response(unpaid: Checkout, pay: Callable[..., Checkout]) -> Operation:
     """Return an authorization that was sent 61 seconds ago and succeeded, but whose response was lost."""
     break_down("authorize", "done_then_reset")
     pay(unpaid)
@@ -65,14 +65,14 @@ def silent(unpaid: Checkout, pay: Callable[..., Checkout]) -> Operation:
 @pytest.mark.rule("doubt.sleeper")
 class TestAnOrder:
     def test_that_was_captured_while_a_process_slept_keeps_its_payment(
-        self, silent: Operation, unpaid: Checkout, meanwhile: Meanwhile
+        self, lost_response: Operation, unpaid: Checkout, during_look_up: DuringLookUp
     ) -> None:
         def others() -> None:
             pump()
             captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
 
-        asleep = claimed(silent)
-        meanwhile(others)
+        asleep = claimed(lost_response)
+        during_look_up(others)
         operation_recovery.finish_operation(asleep)
         payment = Payment.objects.get()
         assert (payment.status, payment.abandoned_at, payment.decline_reason) == ("captured", None, "")
@@ -124,32 +124,32 @@ class TestAnOrder:
 
     @pytest.mark.rule("doubt.pending")
     def test_whose_capture_was_accepted_while_a_process_slept_is_not_fenced(
-        self, held: Checkout, meanwhile: Meanwhile
+        self, held: Checkout, during_look_up: DuringLookUp
     ) -> None:
         capture = leave_in_doubt(held)
         make_late(held)
         asleep = claimed(capture)
-        meanwhile(partial(factories.record, asleep, Outcome(Verdict.PENDING)))
+        during_look_up(partial(factories.record, asleep, Outcome(Verdict.PENDING)))
         operation_recovery.finish_operation(asleep)
         assert Operation.objects.get(kind="capture").state == "pending"
         assert not Operation.objects.filter(kind="void").exists()
 
-    def test_gets_no_call_from_a_process_that_slept_past_its_lease(self, silent: Operation) -> None:
-        asleep = claimed(silent)
+    def test_gets_no_call_from_a_process_that_slept_past_its_lease(self, lost_response: Operation) -> None:
+        asleep = claimed(lost_response)
         operation_recovery.finish_operation(asleep, Deadline.after(-1))
         assert Operation.objects.get().state == "unknown" and Charge.objects.count() == 1
 
 
 class TestAShare:
     def test_that_was_paid_while_a_process_slept_is_not_charged_to_a_second_card(
-        self, share: PaymentRequest, meanwhile: Meanwhile
+        self, share: PaymentRequest, during_look_up: DuringLookUp
     ) -> None:
         break_down("authorize", "done_then_reset")
         mates.pay(share)
-        silent = Operation.objects.select_related("payment").get(payment__subject=share.pk)
-        pass_time(silent, seconds=61)
-        asleep = claimed(silent)
-        meanwhile(pump_once)
+        lost_response = Operation.objects.select_related("payment").get(payment__subject=share.pk)
+        pass_time(lost_response, seconds=61)
+        asleep = claimed(lost_response)
+        during_look_up(pump_once)
         operation_recovery.finish_operation(asleep)
         share.refresh_from_db()
         assert share.status in ("paying", "paid")

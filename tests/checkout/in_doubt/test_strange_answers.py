@@ -39,7 +39,7 @@ SOME = [
 State = Operation.State
 KINDS = ["authorize", "capture", "void", "refund", "look_up"]
 Change = Callable[[Outcome], Any]
-SaidOf = Callable[..., None]
+ChangeResponses = Callable[..., None]
 
 
 def named(value: Any) -> str:
@@ -47,7 +47,7 @@ def named(value: Any) -> str:
     return ascii(value)[:20]
 
 
-class Mouth:
+class ChangedProvider:
     """Proxy for the provider that changes the responses to the next calls of one kind."""
 
     def __init__(self, kind: str, change: Change, times: int) -> None:
@@ -62,12 +62,12 @@ class Mouth:
 
 
 @pytest.fixture
-def says(monkeypatch: pytest.MonkeyPatch) -> SaidOf:
+def change_responses(monkeypatch: pytest.MonkeyPatch) -> ChangeResponses:
     """Return a function that changes the provider's responses to the next calls of a kind."""
 
     def changed(kind: str, change: Change, times: int = 1) -> None:
-        mouth = Mouth(kind, change, times)
-        monkeypatch.setattr(provider, "current_provider", lambda: mouth)
+        changed_provider = ChangedProvider(kind, change, times)
+        monkeypatch.setattr(provider, "current_provider", lambda: changed_provider)
 
     return changed
 
@@ -91,7 +91,7 @@ def ended(unpaid: Checkout, pay: Callable[..., Checkout]) -> Callable[[str], Ope
     The kind `look_up` is a capture whose response is lost.
     """
 
-    def done(kind: str) -> Operation:
+    def run_operation(kind: str) -> Operation:
         checkout = pay(unpaid)
         if kind == "look_up":
             fault_injection.set_fault(verb="capture", mode="done_then_reset", times=1)
@@ -107,7 +107,7 @@ def ended(unpaid: Checkout, pay: Callable[..., Checkout]) -> Callable[[str], Ope
         of_kind = Operation.objects.filter(kind="capture" if kind == "look_up" else kind)
         return of_kind.select_related("payment").earliest("created_at")
 
-    return done
+    return run_operation
 
 
 @pytest.mark.rule("doubt.bounded")
@@ -116,9 +116,9 @@ def ended(unpaid: Checkout, pay: Callable[..., Checkout]) -> Callable[[str], Ope
 class TestSuccess:
     @pytest.mark.parametrize("value", STRANGE, ids=named)
     def test_is_recorded_whatever_the_other_fields_contain(
-        self, says: SaidOf, ended: Callable[[str], Operation], kind: str, value: Any
+        self, change_responses: ChangeResponses, ended: Callable[[str], Operation], kind: str, value: Any
     ) -> None:
-        says(kind, decorated(value), times=9)
+        change_responses(kind, decorated(value), times=9)
         operation = ended(kind)
         assert (operation.state, operation.payment.amount) == ("succeeded", 9000)
         assert not Discrepancy.objects.exists()
@@ -126,17 +126,22 @@ class TestSuccess:
     @pytest.mark.parametrize("field", ["verdict", "amount"])
     @pytest.mark.parametrize("value", [LONG, ODD, WRONG, "9000", True], ids=named)
     def test_that_cannot_be_read_leaves_the_operation_in_doubt_until_a_clear_answer(
-        self, says: SaidOf, ended: Callable[[str], Operation], kind: str, field: str, value: Any
+        self,
+        change_responses: ChangeResponses,
+        ended: Callable[[str], Operation],
+        kind: str,
+        field: str,
+        value: Any,
     ) -> None:
-        says(kind, lambda outcome: replace(outcome, **{field: value}))
+        change_responses(kind, lambda outcome: replace(outcome, **{field: value}))
         assert ended(kind).state == "succeeded"
         assert Discrepancy.objects.get().kind == "unreadable_answer"
 
     @pytest.mark.parametrize("value", STRANGE, ids=named)
     def test_of_the_wrong_type_leaves_the_operation_in_doubt_until_a_clear_answer(
-        self, says: SaidOf, ended: Callable[[str], Operation], kind: str, value: Any
+        self, change_responses: ChangeResponses, ended: Callable[[str], Operation], kind: str, value: Any
     ) -> None:
-        says(kind, lambda _: value)
+        change_responses(kind, lambda _: value)
         assert ended(kind).state == "succeeded"
         assert Discrepancy.objects.get().kind == "unreadable_answer"
 
@@ -146,9 +151,14 @@ class TestSuccess:
 class TestEveryVerdict:
     @pytest.mark.parametrize("value", SOME, ids=named)
     def test_is_recorded_whatever_the_other_fields_contain(
-        self, says: SaidOf, ended: Callable[[str], Operation], kind: str, verdict: Verdict, value: Any
+        self,
+        change_responses: ChangeResponses,
+        ended: Callable[[str], Operation],
+        kind: str,
+        verdict: Verdict,
+        value: Any,
     ) -> None:
-        says(kind, lambda outcome: decorated(value)(replace(outcome, verdict=verdict)))
+        change_responses(kind, lambda outcome: decorated(value)(replace(outcome, verdict=verdict)))
         with suppress(captures.OutcomeUnknown, captures.ProviderRefused, states.StateConflict):
             ended(kind)
         reached = set(Operation.objects.values_list("state", flat=True))
@@ -158,9 +168,9 @@ class TestEveryVerdict:
 class TestADecline:
     @pytest.mark.parametrize("reason", [LONG, ODD, WRONG, 7, "4242424242424242"], ids=named)
     def test_for_an_unknown_reason_is_shown_as_other(
-        self, says: SaidOf, unpaid: Checkout, pay: Callable[..., Checkout], reason: Any
+        self, change_responses: ChangeResponses, unpaid: Checkout, pay: Callable[..., Checkout], reason: Any
     ) -> None:
-        says("authorize", lambda outcome: replace(outcome, reason=reason))
+        change_responses("authorize", lambda outcome: replace(outcome, reason=reason))
         pay(unpaid, "4000000000000002")
         declined = Operation.objects.select_related("payment").get()
         assert (declined.state, declined.reason, declined.payment.decline_reason) == (
@@ -172,9 +182,9 @@ class TestADecline:
         assert notice is not None and notice["title"] == "Your bank declined this card."
 
     def test_with_an_internal_reason_of_ours_is_recorded_as_other(
-        self, says: SaidOf, unpaid: Checkout, pay: Callable[..., Checkout]
+        self, change_responses: ChangeResponses, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
-        says("authorize", lambda outcome: replace(outcome, reason="another_card"))
+        change_responses("authorize", lambda outcome: replace(outcome, reason="another_card"))
         pay(unpaid, "4000000000000002")
         assert Operation.objects.get().reason == "other"
 
@@ -184,9 +194,9 @@ class TestAQuestionToThePayer:
         "address", ["", "javascript:alert(1)", "https://bank.example/" + "a" * 2048, None, 7]
     )
     def test_with_an_invalid_address_is_in_doubt_and_looked_up_again(
-        self, says: SaidOf, unpaid: Checkout, pay: Callable[..., Checkout], address: Any
+        self, change_responses: ChangeResponses, unpaid: Checkout, pay: Callable[..., Checkout], address: Any
     ) -> None:
-        says("authorize", lambda outcome: replace(outcome, action_url=address))
+        change_responses("authorize", lambda outcome: replace(outcome, action_url=address))
         pay(unpaid, "4000002500003155")
         operation = Operation.objects.get()
         assert (operation.state, operation.action_url) == ("unknown", "")
@@ -199,8 +209,8 @@ class TestAQuestionToThePayer:
 class TestANotification:
     PATH = "/provider/notifications"
 
-    def told(self, monkeypatch: pytest.MonkeyPatch, said: Any) -> int:
-        monkeypatch.setattr(type(provider.current_provider()), "parse_notifications", lambda *_: said)
+    def post_notifications(self, monkeypatch: pytest.MonkeyPatch, notification: Any) -> int:
+        monkeypatch.setattr(type(provider.current_provider()), "parse_notifications", lambda *_: notification)
         status: int = Client().post(self.PATH, b"{}", content_type="application/json").status_code
         return status
 
@@ -210,18 +220,18 @@ class TestANotification:
         self, monkeypatch: pytest.MonkeyPatch, held: Checkout, field: str, value: Any
     ) -> None:
         operation = Operation.objects.get()
-        said = Notification("n-1", operation.payment_id, "authorize", Verdict.SUCCEEDED, operation.pk)
-        assert self.told(monkeypatch, [replace(said, **{field: value})]) == 204
+        notification = Notification("n-1", operation.payment_id, "authorize", Verdict.SUCCEEDED, operation.pk)
+        assert self.post_notifications(monkeypatch, [replace(notification, **{field: value})]) == 204
         assert Operation.objects.get().state == "succeeded"
         assert Discrepancy.objects.exists() == (field == "payment")
 
     @pytest.mark.parametrize("value", STRANGE, ids=named)
     def test_of_the_wrong_type_is_accepted(self, monkeypatch: pytest.MonkeyPatch, value: Any) -> None:
-        assert self.told(monkeypatch, [value, Notification(value, value)]) == 204
+        assert self.post_notifications(monkeypatch, [value, Notification(value, value)]) == 204
         assert Discrepancy.objects.get().kind == "missing_here"
 
     def test_about_no_payment_is_accepted_and_changes_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        assert self.told(monkeypatch, []) == 204
+        assert self.post_notifications(monkeypatch, []) == 204
         assert not Discrepancy.objects.exists()
 
     def test_message_contains_at_most_a_thousand_notifications(
@@ -229,8 +239,12 @@ class TestANotification:
     ) -> None:
         strangers = [Notification(f"n-{n}", UUID(int=n)) for n in range(1, 1201)]
         heard: list[UUID] = []
-        monkeypatch.setattr(notifications, "handle_notification", lambda told: heard.append(told.payment))
-        assert self.told(monkeypatch, iter(strangers)) == 204
+        monkeypatch.setattr(
+            notifications,
+            "handle_notification",
+            lambda notification: heard.append(notification.payment),
+        )
+        assert self.post_notifications(monkeypatch, iter(strangers)) == 204
         assert heard == [UUID(int=n) for n in range(1, 1001)]
 
     def test_that_breaks_the_adapter_is_a_400_and_is_reported(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,8 +273,8 @@ class TestBooks:
         refund = RefundRecord(*[value] * 10)
         dispute = DisputeRecord(*[value] * 9)
         capture = replace(books.capture, at=value) if books.capture else None
-        said = Books(value, capture, [value, refund, *books.refunds], [value, dispute])
-        monkeypatch.setattr(type(provider.current_provider()), "movements", lambda *_: said)
+        odd_books = Books(value, capture, [value, refund, *books.refunds], [value, dispute])
+        monkeypatch.setattr(type(provider.current_provider()), "movements", lambda *_: odd_books)
         sync.sync(captured.payment_id or captured.pk)
         moved = Movement.objects.order_by("pk").values_list("kind", "amount")
         assert list(moved) == [("captured", 9000), ("refunded", -1000)]

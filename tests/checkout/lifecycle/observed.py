@@ -15,7 +15,7 @@ from checkout.proof import ledger_proof
 from config.lib import clock
 from payments.models import Discrepancy, Operation, Payment, Posting
 from tests.checkout.lifecycle import reference
-from tests.checkout.lifecycle.reference import HOLD, Seen
+from tests.checkout.lifecycle.reference import HOLD, Facts
 from tests.checkout.lifecycle.scripted import ScriptedProvider
 from webhooks.models import Event
 
@@ -28,7 +28,7 @@ A_MOMENT = 1.0  # maximum duration of an action, in seconds
 TWO_CLOCKS = timedelta(seconds=A_MOMENT)
 
 
-def see(checkout_uuid: UUID, state: str) -> Seen:
+def see(checkout_uuid: UUID, state: str) -> Facts:
     """Return the facts from which the reference computes the expected result of an action."""
     checkout, now = Checkout.objects.get(pk=checkout_uuid), clock.now()
     found = Operation.objects.filter(
@@ -39,7 +39,7 @@ def see(checkout_uuid: UUID, state: str) -> Seen:
         share_uuid=None,
     )
     operation = found.order_by("pk").first()
-    return Seen(
+    return Facts(
         state=state,
         age=(now - (checkout.authorized_at or checkout.created_at)).total_seconds(),
         payable_for=(checkout.payable_until - checkout.created_at).total_seconds(),
@@ -49,15 +49,15 @@ def see(checkout_uuid: UUID, state: str) -> Seen:
     )
 
 
-def later(seen: Seen) -> Seen:
+def later(facts: Facts) -> Facts:
     """Return the facts a moment later. Close to a deadline, the results for both moments are correct."""
-    return replace(seen, age=seen.age + A_MOMENT, open_age=seen.open_age + A_MOMENT)
+    return replace(facts, age=facts.age + A_MOMENT, open_age=facts.open_age + A_MOMENT)
 
 
-def due(seen: Seen, verb: str, *, is_confirmed: bool = True) -> tuple[bool, list[tuple[str, str]]]:
+def due(facts: Facts, verb: str, *, is_confirmed: bool = True) -> tuple[bool, list[tuple[str, str]]]:
     """Return whether the service must refuse the action, and the status changes that the action must cause."""
-    found, is_let_in = reference.answer(seen, verb)
-    path = [seen.state, found]
+    found, is_let_in = reference.answer(facts, verb)
+    path = [facts.state, found]
     if is_let_in and is_confirmed:
         path.append(reference.MOVES.get((found, verb), found))
     return not is_let_in, [step for step in pairwise(path) if step[0] != step[1]]

@@ -25,7 +25,7 @@ HOLD, PATIENCE, CHALLENGE = 120.0, 60.0, 600.0  # seconds
 
 
 @dataclass(frozen=True)
-class Seen:
+class Facts:
     """The facts about a checkout when an action begins. Ages are in seconds."""
 
     state: str
@@ -36,29 +36,29 @@ class Seen:
     is_asked: bool = False  # the bank has asked the payer to confirm
 
 
-def is_bound(seen: Seen) -> bool:
+def is_bound(facts: Facts) -> bool:
     """Return whether an open operation blocks all other operations.
 
     An authorization blocks for a minute, or for ten minutes if the payer has to confirm it.
     """
-    if seen.open_kind == "authorize":
-        return seen.open_age < (CHALLENGE if seen.is_asked else PATIENCE)
-    return bool(seen.open_kind)
+    if facts.open_kind == "authorize":
+        return facts.open_age < (CHALLENGE if facts.is_asked else PATIENCE)
+    return bool(facts.open_kind)
 
 
-def noticed(seen: Seen) -> str:
+def noticed(facts: Facts) -> str:
     """Return the state that readers and actions see. A checkout whose deadline has passed ends first."""
-    deadlines = {"created": ("expire", seen.payable_for), "authorized": ("lapse", HOLD)}
-    act, lasts = deadlines.get(seen.state, ("", 0.0))
-    return MOVES[seen.state, act] if act and seen.age >= lasts and not is_bound(seen) else seen.state
+    deadlines = {"created": ("expire", facts.payable_for), "authorized": ("lapse", HOLD)}
+    act, lasts = deadlines.get(facts.state, ("", 0.0))
+    return MOVES[facts.state, act] if act and facts.age >= lasts and not is_bound(facts) else facts.state
 
 
-def answer(seen: Seen, verb: str) -> tuple[str, bool]:
+def answer(facts: Facts, verb: str) -> tuple[str, bool]:
     """Return the state in which the action finds the checkout, and whether the action is accepted."""
-    found = noticed(seen)
+    found = noticed(facts)
     if verb == "read":
         return found, True
-    if verb != "authorize" and seen.open_kind and (seen.state, verb) not in REPEATED:
+    if verb != "authorize" and facts.open_kind and (facts.state, verb) not in REPEATED:
         return found, False
-    is_free = verb != "authorize" or seen.is_asked or not is_bound(seen)
+    is_free = verb != "authorize" or facts.is_asked or not is_bound(facts)
     return found, is_free and ((found, verb) in MOVES or (found, verb) in REPEATED)

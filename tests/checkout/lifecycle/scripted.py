@@ -83,8 +83,8 @@ class ScriptedProvider:
     page_origins: tuple[str, ...] = ()
     payment_origins: tuple[str, ...] = ()
 
-    def __init__(self, meanwhile: Callable[[], None]) -> None:
-        self.meanwhile = meanwhile  # runs while a caller waits for a slow call
+    def __init__(self, during_slow_call: Callable[[], None]) -> None:
+        self.during_slow_call = during_slow_call  # runs while a caller waits for a slow call
         self.reset()
 
     def reset(self) -> None:
@@ -201,7 +201,7 @@ class ScriptedProvider:
         if happens == Happens.CALLER_DIED:
             raise CallerDied
         if happens == Happens.SLOW:
-            self.meanwhile()
+            self.during_slow_call()
         outcome = self._outcome(operation.pk, call)
         if happens == Happens.GARBLED:
             return replace(outcome, amount=call.amount + 1)

@@ -47,13 +47,13 @@ class LoudLog:
 def live(acme: Merchant, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> Live:
     """Return a function that runs the state machine with the given Hypothesis settings."""
 
-    def meanwhile() -> None:
+    def run_pumps_later() -> None:
         ageing.let_pass(12)  # longer than the lease of a process that sends a call
         tasks.expire_due()
         tasks.finish_operations()
 
     caplog.set_level(logging.CRITICAL, "payments")  # otherwise thousands of calls would be logged
-    bank = ScriptedProvider(meanwhile)
+    bank = ScriptedProvider(run_pumps_later)
     monkeypatch.setattr(provider, "current_provider", lambda: bank)
     monkeypatch.setattr(tasks, "log", LoudLog())
     monkeypatch.setattr(captures, "JOIN_SECONDS", 0.0)  # a call that finds an open capture does not wait

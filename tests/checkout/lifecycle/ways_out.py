@@ -19,15 +19,15 @@ ENDED = (Status.VOIDED, Status.EXPIRED)
 REFUSED = (Operation.State.FAILED, Operation.State.DECLINED)
 
 
-def card_differences(theirs: Mapping[UUID, int]) -> list[str]:
+def card_differences(provider_books: Mapping[UUID, int]) -> list[str]:
     """Return a line for each card whose movements differ from the provider's books."""
-    ours = dict.fromkeys(theirs, 0)
+    ours = dict.fromkeys(provider_books, 0)
     for payment, amount in Movement.objects.values_list("payment", "amount"):
         ours[payment] = ours.get(payment, 0) + amount
     return [
-        f"{payment}: {amount} here, {theirs.get(payment, 0)} there"
+        f"{payment}: {amount} here, {provider_books.get(payment, 0)} there"
         for payment, amount in ours.items()
-        if amount != theirs.get(payment, 0)
+        if amount != provider_books.get(payment, 0)
     ]
 
 

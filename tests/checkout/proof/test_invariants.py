@@ -30,7 +30,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def brought(at: Callable[[str], Checkout]) -> Callable[[str], Checkout]:
+def order_at(at: Callable[[str], Checkout]) -> Callable[[str], Checkout]:
     """Return a function that brings Acme's checkout to a status. Some statuses include paid shares."""
 
     def to(status: str) -> Checkout:
@@ -56,7 +56,7 @@ def bystander(rival: Merchant, pay: Callable[..., Checkout]) -> Checkout:
     return captures.capture(rival, paid.pk, cause=CAUSE)
 
 
-def seen(breaches: list[ledger_proof.Breach]) -> set[tuple[object, str]]:
+def subjects_and_kinds(breaches: list[ledger_proof.Breach]) -> set[tuple[object, str]]:
     return {(breach.subject, breach.kind.name) for breach in breaches}
 
 
@@ -79,8 +79,8 @@ class TestBreaches:
             "expired",
         ],
     )
-    def test_are_none_in_any_status(self, brought: Callable[[str], Checkout], status: str) -> None:
-        brought(status)
+    def test_are_none_in_any_status(self, order_at: Callable[[str], Checkout], status: str) -> None:
+        order_at(status)
         assert (
             ledger_proof.find_breaches()
             == ledger_proof.find_breaches(since=timezone.now() - timedelta(hours=1))
@@ -92,13 +92,13 @@ class TestBreaches:
         "tampering", TAMPERINGS, ids=lambda case: f"{case.status} {' '.join(sorted(case.kinds))}"
     )
     def test_name_the_checkout_that_was_tampered_with_and_no_other(
-        self, brought: Callable[[str], Checkout], tampering: Tampering
+        self, order_at: Callable[[str], Checkout], tampering: Tampering
     ) -> None:
-        checkout = brought(tampering.status)
+        checkout = order_at(tampering.status)
         tamper(checkout, tampering.sql)
         expected = {(checkout.pk, kind) for kind in tampering.kinds}
         found = ledger_proof.find_breaches()
-        assert seen(found) == expected
+        assert subjects_and_kinds(found) == expected
         assert {breach.merchant_uuid for breach in found} == {checkout.merchant_id}
         assert ledger_proof.find_breaches(since=timezone.now() - timedelta(hours=1)) == found
 

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("money.proof")]
 
 
 @pytest.fixture
-def sent(api: Api) -> Delivery:
+def delivered(api: Api) -> Delivery:
     """Create an API call and a delivered event; return the delivery."""
     api.post("checkouts", order())
     due = emit(subscribe())
@@ -81,21 +81,21 @@ def test_rows_that_others_refer_to_cannot_be_deleted(captured: Checkout, table: 
         cursor.execute(f"DELETE FROM {table}")
 
 
-def test_a_delivery_that_both_ended_and_waits_is_reported(sent: Delivery) -> None:
-    sent.pk, sent.status, sent.ended_at, sent.next_attempt_at = (
-        clock.new_id_of_same_time(sent.pk),
+def test_a_delivery_that_both_ended_and_waits_is_reported(delivered: Delivery) -> None:
+    delivered.pk, delivered.status, delivered.ended_at, delivered.next_attempt_at = (
+        clock.new_id_of_same_time(delivered.pk),
         "pending",
         None,
         clock.now(),
     )
-    sent.save(force_insert=True)
+    delivered.save(force_insert=True)
     assert kinds(None) == {"ledger_delivered_twice"}
 
 
-def test_names_the_merchant_and_what_is_missing(sent: Delivery) -> None:
+def test_names_the_merchant_and_what_is_missing(delivered: Delivery) -> None:
     Event.objects.all().delete()
     (breach,) = ledger_proof.find_breaches()
-    assert (breach.subject, breach.merchant_uuid) == (sent.event_id, sent.merchant_id)
+    assert (breach.subject, breach.merchant_uuid) == (delivered.event_id, delivered.merchant_id)
 
 
 @pytest.mark.usefixtures("sent")

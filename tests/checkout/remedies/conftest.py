@@ -67,10 +67,10 @@ def void(held: Checkout) -> Operation:
 def left_in_doubt(unpaid: Checkout, pay: Callable[..., Checkout]) -> Callable[..., Operation]:
     """Return a function that creates an authorization of five minutes ago with an unknown outcome."""
 
-    def brought(mode: str, card: str = "4242424242424242") -> Operation:
+    def pay_in_doubt(mode: str, card: str = "4242424242424242") -> Operation:
         fault_injection.set_fault(verb="authorize", mode=mode, times=1)
         pay(unpaid, card)
         Operation.objects.update(created_at=F("created_at") - timedelta(minutes=5))
         return Operation.objects.select_related("payment").get()
 
-    return brought
+    return pay_in_doubt

@@ -47,12 +47,12 @@ def refuses(remedy: Callable[[Any], object], row: Any, words: str) -> None:
     assert Booking.objects.count() == bookings
 
 
-def said(operation: Operation, **answer: Any) -> None:
+def change_bank_record(operation: Operation, **answer: Any) -> None:
     """Change the bank's record of an operation."""
     Call.objects.filter(reference=operation.pk).update(**answer)
 
 
-def give_back_in_the_dashboard(refund: Operation, amount: int) -> None:
+def refund_in_dashboard(refund: Operation, amount: int) -> None:
     """Refund an amount to a refund's card in the bank's dashboard, and make the bank notify the service."""
     outside.refund_outside(refund.payment, amount)
 

@@ -48,7 +48,7 @@ def stuck(unpaid: Checkout, pay: Callable[..., Checkout]) -> Operation:
     return Operation.objects.get(payment__subject=share.pk, reason="card_account_closed")
 
 
-def act(
+def post_action(
     admin: Client, address: str, action: str, *rows: object, note: str | None = "By bank transfer"
 ) -> str:
     form = {"action": action, "_selected_action": [str(row) for row in rows]}
@@ -64,7 +64,7 @@ class TestClosing:
         self, admin: Client, stuck: Operation
     ) -> None:
         with nothing_moves():
-            page = act(admin, OPERATIONS, "settle_outside", stuck.pk, note=None)
+            page = post_action(admin, OPERATIONS, "settle_outside", stuck.pk, note=None)
         assert "<p>The bank said: the card’s account is closed.</p>" in page
         assert "<h1>Book the refund of £20.00 as settled outside?</h1>" in page
         assert "How it was settled" in page and "A-20417" in page
@@ -73,13 +73,13 @@ class TestClosing:
     @pytest.mark.rule("operator.proof")
     def test_requires_a_note(self, admin: Client, stuck: Operation) -> None:
         with nothing_moves():
-            assert "field-error" in act(admin, OPERATIONS, "settle_outside", stuck.pk, note=" ")
+            assert "field-error" in post_action(admin, OPERATIONS, "settle_outside", stuck.pk, note=" ")
 
     @pytest.mark.rule("operator.once")
     def test_records_the_operator_and_the_note_and_proves_the_ledger(
         self, admin: Client, operator: User, unpaid: Checkout, stuck: Operation
     ) -> None:
-        page = act(admin, OPERATIONS, "settle_outside", stuck.pk)
+        page = post_action(admin, OPERATIONS, "settle_outside", stuck.pk)
         assert "A-20417: Settled outside: By bank transfer. The order’s ledger adds up." in page
         unpaid.refresh_from_db()
         booking = Booking.objects.get()
@@ -96,7 +96,7 @@ class TestClosing:
     def test_says_why_the_provider_prevents_it(self, admin: Client, stuck: Operation) -> None:
         fault_injection.set_fault(verb="look_up", mode="down", times=1)
         with nothing_moves():
-            page = act(admin, OPERATIONS, "settle_outside", stuck.pk)
+            page = post_action(admin, OPERATIONS, "settle_outside", stuck.pk)
         assert "Not done. The provider says: nothing clear." in page
         assert not LogEntry.objects.exists()
 
@@ -107,42 +107,42 @@ class TestClosing:
     ) -> None:
         monkeypatch.setattr(restore_guard, "is_closed", lambda: True)
         with nothing_moves():
-            page = act(admin, OPERATIONS, action, stuck.pk)
+            page = post_action(admin, OPERATIONS, action, stuck.pk)
         assert "Not done: the database was restored." in page
         assert not LogEntry.objects.exists()
 
     def test_is_possible_for_one_operation_at_a_time(self, admin: Client, stuck: Operation) -> None:
         others = Operation.objects.exclude(pk=stuck.pk).values_list("pk", flat=True)
         with nothing_moves():
-            assert "Choose one" in act(admin, OPERATIONS, "settle_outside", stuck.pk, *others)
+            assert "Choose one" in post_action(admin, OPERATIONS, "settle_outside", stuck.pk, *others)
 
     def test_reports_a_broken_ledger(self, admin: Client, unpaid: Checkout, stuck: Operation) -> None:
         Payment.objects.filter(subject=unpaid.pk).update(abandoned_at=unpaid.created_at)
         found = {breach.kind.name for breach in ledger_proof.find_breaches()}
         assert found == {"ledger_payment_not_live"}
-        page = act(admin, OPERATIONS, "send_again", stuck.pk)
+        page = post_action(admin, OPERATIONS, "send_again", stuck.pk)
         assert f"The ledger is broken: {kinds.LEDGER_PAYMENT_NOT_LIVE.sentence}." in page
         assert Discrepancy.objects.filter(kind="ledger_payment_not_live", subject=unpaid.pk).exists()
 
 
 class TestOtherActions:
     def test_a_refund_is_sent_again(self, admin: Client, operator: User, stuck: Operation) -> None:
-        page = act(admin, OPERATIONS, "send_again", stuck.pk, note="The account is open again")
+        page = post_action(admin, OPERATIONS, "send_again", stuck.pk, note="The account is open again")
         assert "Sent again: The account is open again. The order’s ledger adds up." in page
         assert LogEntry.objects.get().change_message == "Sent again: The account is open again."
 
     def test_the_question_says_what_sending_this_operation_again_does(
         self, admin: Client, stuck: Operation
     ) -> None:
-        def asked() -> str:
-            return act(admin, OPERATIONS, "send_again", stuck.pk, note=None)
+        def question() -> str:
+            return post_action(admin, OPERATIONS, "send_again", stuck.pk, note=None)
 
         at_once = "The refund goes to the provider at once."
-        assert f"{at_once} If the account is still closed, it is refused again." in asked()
+        assert f"{at_once} If the account is still closed, it is refused again." in question()
         Operation.objects.filter(pk=stuck.pk).update(reason="refused")
-        assert f"{at_once} If the bank’s reason still holds, it is refused again." in asked()
+        assert f"{at_once} If the bank’s reason still holds, it is refused again." in question()
         Operation.objects.filter(pk=stuck.pk).update(state="unknown", ended_at=None)
-        page = asked()
+        page = question()
         assert f"{at_once} It is sent only if the provider says that it failed or never arrived." in page
         assert "(required)" in page and "since" in page
 
@@ -153,18 +153,18 @@ class TestOtherActions:
         pay(unpaid)
         operation = Operation.objects.get()
         Operation.objects.update(created_at="2020-01-01T00:00Z")
-        page = act(admin, OPERATIONS, "give_up", operation.pk, note=None)
+        page = post_action(admin, OPERATIONS, "give_up", operation.pk, note=None)
         assert "The provider vouches that the operation never arrived." in page
-        assert "Given up: Nobody waits. The order’s ledger adds up." in act(
+        assert "Given up: Nobody waits. The order’s ledger adds up." in post_action(
             admin, OPERATIONS, "give_up", operation.pk, note="Nobody waits"
         )
 
     @pytest.mark.rule("money.booked", "operator.once")
     def test_a_booking_can_be_reversed(self, admin: Client, unpaid: Checkout, stuck: Operation) -> None:
-        act(admin, OPERATIONS, "settle_outside", stuck.pk)
+        post_action(admin, OPERATIONS, "settle_outside", stuck.pk)
         booking = Booking.objects.get()
         assert "Take the booking back" in admin.get(f"{BOOKINGS}{booking.pk}/change/").content.decode()
-        page = act(admin, BOOKINGS, "take_back", booking.pk, note="It never arrived")
+        page = post_action(admin, BOOKINGS, "take_back", booking.pk, note="It never arrived")
         assert "Taken back: It never arrived." in page
         assert sum(Booking.objects.values_list("amount", flat=True)) == 0
         for row in Booking.objects.all():

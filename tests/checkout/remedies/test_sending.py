@@ -15,7 +15,7 @@ from payments.provider import CardUse
 from payments.providers.sandbox import bank, disputing, fault_injection
 from payments.providers.sandbox.models import Call, Charge
 from tests import mates
-from tests.checkout.remedies.remedy import close, look_into_disputes, refuses, said, send
+from tests.checkout.remedies.remedy import change_bank_record, close, look_into_disputes, refuses, send
 from tests.factories import CAUSE, CustomerFactory
 from tests.outages import pass_time
 
@@ -120,14 +120,14 @@ class TestSendingAgain:
     def test_is_refused_if_the_provider_gives_another_outcome(
         self, stuck: Operation, answer: dict[str, Any], words: str
     ) -> None:
-        said(stuck, **answer)
+        change_bank_record(stuck, **answer)
         refuses(send, stuck, words)
 
     @pytest.mark.rule("operator.asks_first", "sync.books")
     def test_is_refused_if_the_refund_succeeded_and_the_success_is_recorded(
         self, unpaid: Checkout, stuck: Operation
     ) -> None:
-        said(stuck, verdict="succeeded", reason="")
+        change_bank_record(stuck, verdict="succeeded", reason="")
         with pytest.raises(NotAllowed, match="it succeeded"):
             send(stuck)
         unpaid.refresh_from_db()

@@ -24,11 +24,11 @@ from tests import mates, outside
 from tests.checkout.remedies.remedy import (
     ACCOUNT_CLOSED,
     NOTE,
+    change_bank_record,
     close,
-    give_back_in_the_dashboard,
     look_into_disputes,
+    refund_in_dashboard,
     refuses,
-    said,
     send,
 )
 from tests.factories import CAUSE
@@ -85,7 +85,7 @@ class TestSettlingAPartOutside:
         self, unpaid: Checkout, stuck: Operation
     ) -> None:
         Charge.objects.filter(last4="5126").update(last4="4444")
-        give_back_in_the_dashboard(stuck, 500)
+        refund_in_dashboard(stuck, 500)
         Charge.objects.filter(last4="4444").update(last4="5126")
         close(stuck)
         unpaid.refresh_from_db()
@@ -125,7 +125,7 @@ class TestSettlingAPartOutside:
     def test_is_refused_if_the_provider_gives_another_outcome(
         self, stuck: Operation, answer: dict[str, Any], words: str
     ) -> None:
-        said(stuck, **answer)
+        change_bank_record(stuck, **answer)
         refuses(close, stuck, words)
 
     def test_is_refused_if_the_provider_gives_no_clear_answer(self, stuck: Operation) -> None:

@@ -294,11 +294,11 @@ class TestTheCommand:
         captures.capture(held.merchant, held.pk, cause=CAUSE)
         backup.restore()
 
-        def silent(verb: str, /, **_: object) -> object:
+        def raise_unreachable(verb: str, /, **_: object) -> object:
             raise ProviderUnreachable
 
         with monkeypatch.context() as patch:
-            patch.setattr(client, "call_bank", silent)
+            patch.setattr(client, "call_bank", raise_unreachable)
             with pytest.raises(CommandError, match="stays closed"):
                 self.run()
         assert restore_guard.is_closed() and anew(held).status == "authorized"

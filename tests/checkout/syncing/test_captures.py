@@ -26,11 +26,11 @@ def kinds() -> list[str]:
     return list(Discrepancy.objects.filter(closed_at=None).values_list("kind", flat=True))
 
 
-def say(monkeypatch: pytest.MonkeyPatch, payment: Payment, **changes: object) -> None:
+def replace_books(monkeypatch: pytest.MonkeyPatch, payment: Payment, **changes: object) -> None:
     """Make the provider return changed books for a payment."""
     books = provider.current_provider().movements(payment)
-    told = replace(books, **changes)  # type: ignore[arg-type]  # the names are those of Books
-    monkeypatch.setattr(type(provider.current_provider()), "movements", lambda *_: told)
+    changed_books = replace(books, **changes)  # type: ignore[arg-type]  # the names are those of Books
+    monkeypatch.setattr(type(provider.current_provider()), "movements", lambda *_: changed_books)
 
 
 def paid(held: Checkout) -> Payment:
@@ -62,7 +62,7 @@ def test_a_dashboard_capture_is_recorded_only_after_the_merchants_capture(held: 
 def test_a_capture_of_another_amount_is_reported(captured: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
     books = provider.current_provider().movements(paid(captured))
     assert books.capture is not None
-    say(monkeypatch, paid(captured), capture=replace(books.capture, amount=4000))
+    replace_books(monkeypatch, paid(captured), capture=replace(books.capture, amount=4000))
     assert not sync.sync(paid(captured).pk)
     assert (kinds(), Movement.objects.get().amount) == (["captured_another_amount"], 9000)
 

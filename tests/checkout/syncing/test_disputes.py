@@ -67,16 +67,16 @@ class TestARefundDuringADispute:
 def test_a_new_evidence_deadline_counts_as_a_change_of_the_order(captured: Checkout, api: Api) -> None:
     found = dispute(captured.payment)
 
-    def heard() -> dict[str, Any]:
+    def read_again() -> dict[str, Any]:
         ask_about(found.payment)
         read: dict[str, Any] = api.get(f"checkouts/{captured.pk}").json()["data"]
         return read
 
-    before = heard()
-    assert heard() == before, "the same word once more changes nothing"
+    before = read_again()
+    assert read_again() == before, "the same word once more changes nothing"
     later = clock.now() + timedelta(days=30)
     BankDispute.objects.update(respond_by=later)
-    after = heard()
+    after = read_again()
     assert after["disputes"][0]["respond_by"] == clock.iso(later)
     assert after["updated_at"] > before["updated_at"]
 
@@ -105,12 +105,12 @@ class TestAMatesLink:
         self, unpaid: Checkout, links: list[PaymentRequest]
     ) -> None:
         found, later = self.both_disputed(unpaid, links)
-        earlier(found, created_at=19)
-        earlier(later, created_at=3)
+        move_times_back(found, created_at=19)
+        move_times_back(later, created_at=3)
         before = end_of(links[1])
         decide(found, is_won=True)
         assert end_of(links[1]) == before, "it is paused as before"
-        earlier(found, closed_at=1)
+        move_times_back(found, closed_at=1)
         decide(later, is_won=True)
         assert_gained(links[1], before, timedelta(days=19))
 
@@ -120,8 +120,8 @@ class TestAMatesLink:
     ) -> None:
         found, later = self.both_disputed(unpaid, links)
         decide(found, is_won=True)
-        earlier(found, created_at=9, closed_at=4)
-        earlier(later, created_at=3)
+        move_times_back(found, created_at=9, closed_at=4)
+        move_times_back(later, created_at=3)
         before = end_of(links[1])
         decide(later, is_won=True)
         assert_gained(links[1], before, timedelta(days=3))
@@ -136,7 +136,7 @@ class TestAMatesLink:
         unpaid.refresh_from_db()
         found, before = dispute(unpaid.payment), end_of(links[1])
         Refund.objects.update(created_at=F("created_at") - timedelta(days=5))
-        earlier(found, created_at=2)
+        move_times_back(found, created_at=2)
         Call.objects.filter(kind="refund").update(fails_with="refused", settles_at=clock.now())
         mates.pump(unpaid.pk)
         unpaid.refresh_from_db()
@@ -182,10 +182,10 @@ class TestAMatesLink:
         assert "4444" not in mates.borne(unpaid)
 
 
-def earlier(found: Dispute, **days: int) -> None:
+def move_times_back(dispute: Dispute, **days: int) -> None:
     """Move the named times of a dispute into the past, each by a number of days."""
     moved = {name: F(name) - timedelta(days=count) for name, count in days.items()}
-    Dispute.objects.filter(pk=found.pk).update(**moved)
+    Dispute.objects.filter(pk=dispute.pk).update(**moved)
 
 
 def end_of(link: PaymentRequest) -> datetime:

@@ -29,15 +29,15 @@ pytestmark = pytest.mark.django_db
 PATH = "/provider/notifications"
 
 
-def send(told: Notification, *, at: float | None = None, header: str | None = None) -> Any:
+def send(notification: Notification, *, at: float | None = None, header: str | None = None) -> Any:
     """Send a notification with the bank's signature, as the bank does."""
-    body = orjson.dumps(told)
+    body = orjson.dumps(notification)
     signed = notifications.sign(body, int(time.time() if at is None else at)) if header is None else header
     headers = {notifications.HEADER: signed}
     return Client().post(PATH, body, content_type="application/json", headers=headers)
 
 
-def told(operation: Operation, verdict: Verdict, **changes: Any) -> Notification:
+def notification_of(operation: Operation, verdict: Verdict, **changes: Any) -> Notification:
     said = Notification(str(uuid4()), operation.payment_id, operation.kind, verdict, operation.pk)
     return replace(said, **changes)
 
@@ -61,7 +61,7 @@ class TestASettledRefund:
         notifications.send_due()
         tasks.finish_operations()
         with nothing_moves():
-            assert send(told(accepted, Verdict.SUCCEEDED)).status_code == 204
+            assert send(notification_of(accepted, Verdict.SUCCEEDED)).status_code == 204
             tasks.finish_operations()
             tasks.answer_inquiries()
         assert not Discrepancy.objects.exists()
@@ -71,7 +71,7 @@ class TestASettledRefund:
         pump()
         assert end_of(accepted)[1] == "succeeded"
         with nothing_moves():
-            assert send(told(accepted, Verdict.PENDING)).status_code == 204
+            assert send(notification_of(accepted, Verdict.PENDING)).status_code == 204
         assert not Discrepancy.objects.exists()
 
     def test_that_is_missing_for_a_day_is_reported_once(self, accepted: Operation) -> None:
@@ -106,7 +106,7 @@ class TestAMessage:
         refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
         planned = Operation.objects.select_related("payment").get(kind="refund")
         with nothing_moves():
-            assert send(told(planned, Verdict.SUCCEEDED)).status_code == 204
+            assert send(notification_of(planned, Verdict.SUCCEEDED)).status_code == 204
             tasks.answer_inquiries()
         assert not Discrepancy.objects.exists()
         tasks.finish_operations()
@@ -126,7 +126,7 @@ class TestAMessage:
         stranger = uuid4()
         with nothing_moves():
             for _ in range(2):
-                assert send(told(accepted, Verdict.SUCCEEDED, payment=stranger)).status_code == 204
+                assert send(notification_of(accepted, Verdict.SUCCEEDED, payment=stranger)).status_code == 204
             tasks.finish_operations()
             tasks.answer_inquiries()
         found = Discrepancy.objects.get()
@@ -152,7 +152,7 @@ class TestAMessage:
     ) -> None:
         capture = Operation.objects.select_related("payment").get(kind="capture")
         with nothing_moves():
-            assert send(told(capture, verdict)).status_code == 204
+            assert send(notification_of(capture, verdict)).status_code == 204
             assert Inquiry.objects.exists()
             tasks.answer_inquiries()
         assert not Inquiry.objects.exists() and not Discrepancy.objects.exists()
@@ -161,7 +161,7 @@ class TestAMessage:
     def test_about_a_known_outcome_triggers_no_read_of_the_books(self, captured: Checkout) -> None:
         capture = Operation.objects.select_related("payment").get(kind="capture")
         with nothing_moves():
-            assert send(told(capture, Verdict.SUCCEEDED)).status_code == 204
+            assert send(notification_of(capture, Verdict.SUCCEEDED)).status_code == 204
         assert not Inquiry.objects.exists()
 
     @pytest.mark.rule("doubt.notification")
@@ -169,14 +169,14 @@ class TestAMessage:
     def test_that_is_not_signed_is_a_400_and_one_discrepancy(self, accepted: Operation, header: str) -> None:
         with nothing_moves():
             for _ in range(2):
-                assert send(told(accepted, Verdict.SUCCEEDED), header=header).status_code == 400
+                assert send(notification_of(accepted, Verdict.SUCCEEDED), header=header).status_code == 400
             tasks.finish_operations()
         assert Discrepancy.objects.get().kind == "forged_notification"
 
     @pytest.mark.parametrize("seconds", [-310, 310])
     def test_of_another_time_is_a_400(self, accepted: Operation, seconds: int) -> None:
         with nothing_moves():
-            answer = send(told(accepted, Verdict.SUCCEEDED), at=time.time() + seconds)
+            answer = send(notification_of(accepted, Verdict.SUCCEEDED), at=time.time() + seconds)
         assert (answer.status_code, Discrepancy.objects.get().kind) == (400, "forged_notification")
 
     @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def books_of(order: Checkout) -> Books:
     return provider.current_provider().movements(Payment.objects.get(pk=order.payment_id))
 
 
-def say(monkeypatch: pytest.MonkeyPatch, books: Books) -> None:
+def replace_books(monkeypatch: pytest.MonkeyPatch, books: Books) -> None:
     monkeypatch.setattr(type(provider.current_provider()), "movements", lambda *_: books)
 
 
@@ -175,10 +175,10 @@ def test_a_refund_that_ended_when_its_books_were_requested_is_not_changed_by_the
     outside.refund_outside(captured.payment, 4000)
     theirs = Operation.objects.get(purpose="outside")
     assert theirs.ended_at is not None
-    (told,) = books_of(captured).refunds
+    (first,) = books_of(captured).refunds
     order = Checkout.objects.locked(captured.pk)
     reading = sync.Reading(order, Payment.objects.get(), theirs.ended_at, clock.now())
-    assert not refunds.sync_refund(reading, replace(told, verdict=Verdict.FAILED))
+    assert not refunds.sync_refund(reading, replace(first, verdict=Verdict.FAILED))
     assert not Movement.objects.filter(kind="refund_returned").exists()
 
 
@@ -194,7 +194,7 @@ def test_a_dashboard_refund_that_never_settles_leaves_no_movement(captured: Chec
 def test_a_dashboard_refund_that_moved_no_money_is_not_recorded(
     captured: Checkout, monkeypatch: pytest.MonkeyPatch, facts: dict[str, Any]
 ) -> None:
-    say(monkeypatch, replace(books_of(captured), refunds=[replace(dashboard_refund(), **facts)]))
+    replace_books(monkeypatch, replace(books_of(captured), refunds=[replace(dashboard_refund(), **facts)]))
     assert not read(captured)
     assert not Operation.objects.filter(kind="refund").exists()
 
@@ -202,7 +202,7 @@ def test_a_dashboard_refund_that_moved_no_money_is_not_recorded(
 def test_a_dashboard_refund_of_a_payment_without_a_recorded_capture_is_not_recorded(
     held: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    say(monkeypatch, replace(books_of(held), refunds=[dashboard_refund()]))
+    replace_books(monkeypatch, replace(books_of(held), refunds=[dashboard_refund()]))
     assert not read(held)
     assert not Operation.objects.filter(kind="refund").exists()
 
@@ -212,7 +212,7 @@ def test_a_dashboard_refund_with_copied_metadata_of_ours_counts_as_made_by_other
 ) -> None:
     """Such a refund can be ours only in a restored database."""
     copied = replace(dashboard_refund(), operation=uuid4(), refund=uuid4())
-    say(monkeypatch, replace(books_of(captured), refunds=[copied]))
+    replace_books(monkeypatch, replace(books_of(captured), refunds=[copied]))
     assert read(captured)
     assert Operation.objects.get(kind="refund").purpose == "outside" and not Refund.objects.exists()
     assert kinds() == []
@@ -246,9 +246,9 @@ def test_a_second_refund_that_names_our_operation_is_not_recorded_as_ours(
     ours = Operation.objects.get(purpose="refund_part")
     Operation.objects.filter(pk=ours.pk).update(amount=5000, state="planned")
     outside.settle(captured)
-    (told,) = books_of(captured).refunds
-    second = replace(told, reference="another", amount=4000, verdict=Verdict.SUCCEEDED)
-    say(monkeypatch, replace(books_of(captured), refunds=[told, second]))
+    (first,) = books_of(captured).refunds
+    second = replace(first, reference="another", amount=4000, verdict=Verdict.SUCCEEDED)
+    replace_books(monkeypatch, replace(books_of(captured), refunds=[first, second]))
     read(captured)
     assert "succeeded_under_an_old_key" in kinds()
     assert Operation.objects.get(reference="another").purpose == "outside"
@@ -258,8 +258,8 @@ def test_a_refund_of_another_amount_is_reported_and_changes_nothing(
     captured: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outside.refund_outside(captured.payment, 4000)
-    (told,) = books_of(captured).refunds
-    say(monkeypatch, replace(books_of(captured), refunds=[replace(told, amount=100)]))
+    (first,) = books_of(captured).refunds
+    replace_books(monkeypatch, replace(books_of(captured), refunds=[replace(first, amount=100)]))
     assert not read(captured)
     assert kinds() == ["refund_of_another_amount"]
 
@@ -268,7 +268,7 @@ def test_a_refund_missing_from_the_books_is_reported(
     captured: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outside.refund_outside(captured.payment, 4000)
-    say(monkeypatch, replace(books_of(captured), refunds=[]))
+    replace_books(monkeypatch, replace(books_of(captured), refunds=[]))
     read(captured)
     assert kinds() == [], "a list may lag behind"
     monkeypatch.setattr(reconciliation, "SKEW", timedelta(0))

@@ -32,7 +32,7 @@ ACCOUNT = Posting.Account.MERCHANT
 
 
 @pytest.fixture
-def other() -> Iterator[Any]:
+def second_connection() -> Iterator[Any]:
     """Yield a second connection, as another process would have."""
     parameters = connection.get_connection_params()
     names = ("dbname", "host", "user", "password", "port")
@@ -40,16 +40,18 @@ def other() -> Iterator[Any]:
         yield own
 
 
-def moved(merchant: Merchant, at: datetime, amount: int = 100, *, by: Any = connection, **more: Any) -> None:
+def post_capture(
+    merchant: Merchant, at: datetime, amount: int = 100, *, session: Any = connection, **more: Any
+) -> None:
     """Post a capture at the given time."""
     order = Checkout.objects.filter(merchant=merchant).first() or factories.bare_checkout(merchant, uuid7())
     facts = {"merchant": merchant.pk, "checkout": order.pk, "amount": amount, "currency": "GBP", "at": at}
     facts |= {"times": 1}
-    with by.cursor() as cursor:
+    with session.cursor() as cursor:
         cursor.execute(LINES, facts | more)
 
 
-def added_up(merchant: Merchant) -> dict[str, int]:
+def sum_of_postings(merchant: Merchant) -> dict[str, int]:
     """Return the sum of the postings to the merchant's account, by currency."""
     rows = Posting.objects.filter(merchant=merchant, account=ACCOUNT).values_list("currency")
     return dict(rows.annotate(total=Sum("amount")).order_by("currency"))
@@ -82,9 +84,9 @@ def quarter(acme: Merchant, rival: Merchant) -> Merchant:
     The postings are in two currencies and belong to two merchants.
     """
     for number, moment in enumerate(EDGES):
-        moved(acme, at(moment), 10**number)
-        moved(acme, at(moment), 3 * 10**number, currency="EUR")
-        moved(rival, at(moment), 7)
+        post_capture(acme, at(moment), 10**number)
+        post_capture(acme, at(moment), 3 * 10**number, currency="EUR")
+        post_capture(rival, at(moment), 7)
     return acme
 
 
@@ -98,13 +100,16 @@ class TestClosing:
         ]
         rows = LedgerSum.objects.filter(merchant=quarter, account=ACCOUNT, currency="GBP").order_by("begin")
         assert list(rows.values_list("amount", flat=True)) == [-11, -1100, -110_000]
-        assert balances(quarter) == added_up(quarter) == {"EUR": -33_333_333, "GBP": -11_111_111}
+        assert balances(quarter) == sum_of_postings(quarter) == {"EUR": -33_333_333, "GBP": -11_111_111}
 
     def test_day_by_day_gives_the_same_balances(self, quarter: Merchant, rival: Merchant) -> None:
         for day in range(90):
             now = at("2026-01-01T02:00") + timedelta(days=day)
             assert sums.close_days(now)
-            assert (balances(quarter), balances(rival)) == (added_up(quarter), added_up(rival)), now
+            assert (balances(quarter), balances(rival)) == (
+                sum_of_postings(quarter),
+                sum_of_postings(rival),
+            ), now
         assert spans(quarter) == [
             (date(2026, 1, 1), date(2026, 2, 1)),
             (date(2026, 2, 1), date(2026, 3, 1)),
@@ -114,7 +119,8 @@ class TestClosing:
         assert sums.close_days(at("2026-04-01T02:00"))
         assert spans(quarter)[-1] == (date(2026, 3, 1), date(2026, 4, 1)) and len(spans(quarter)) == 3
         assert (
-            balances(quarter) == added_up(quarter) and ledger_proof.breaches_of_sums(date(2026, 3, 1)) == []
+            balances(quarter) == sum_of_postings(quarter)
+            and ledger_proof.breaches_of_sums(date(2026, 3, 1)) == []
         )
 
     def test_closes_a_day_one_hour_after_its_end(self, quarter: Merchant) -> None:
@@ -130,21 +136,23 @@ class TestClosing:
         assert not sums.close_days(at("2026-02-02T02:00")), "an earlier clock opens nothing"
         assert list(LedgerSum.objects.order_by("id").values()) == before
 
-    def test_by_two_processes_at_the_same_time_is_done_once(self, quarter: Merchant, other: Any) -> None:
+    def test_by_two_processes_at_the_same_time_is_done_once(
+        self, quarter: Merchant, second_connection: Any
+    ) -> None:
         sums.close_days(at("2026-02-02T02:00"))
-        other.execute("SELECT 1 FROM payments_ledgerclosing FOR NO KEY UPDATE")
+        second_connection.execute("SELECT 1 FROM payments_ledgerclosing FOR NO KEY UPDATE")
         with connection.cursor() as cursor:
             cursor.execute("SET lock_timeout = '100ms'")
             try:
                 assert not sums.close_days(at("2026-02-02T02:00")), "and nobody waits"
             finally:
                 cursor.execute("RESET lock_timeout")
-        other.rollback()
+        second_connection.rollback()
 
     def test_is_started_by_the_task(self, acme: Merchant) -> None:
         now = clock.now()
-        moved(acme, now - timedelta(days=3), 5)
-        moved(acme, now, 6)
+        post_capture(acme, now - timedelta(days=3), 5)
+        post_capture(acme, now, 6)
         tasks.close_days()
         assert LedgerSum.objects.filter(account=ACCOUNT).get().amount == -5
         assert balances(acme) == {"GBP": -11}
@@ -152,16 +160,16 @@ class TestClosing:
 
 class TestLateTransactions:
     def test_a_transaction_that_is_still_open_delays_the_closing_of_its_day(
-        self, quarter: Merchant, other: Any
+        self, quarter: Merchant, second_connection: Any
     ) -> None:
-        moved(quarter, at("2026-02-15T12:00"), 5, by=other)
+        post_capture(quarter, at("2026-02-15T12:00"), 5, session=second_connection)
         for _ in range(2):
             assert not sums.close_days(at("2026-03-02T02:00"))
-            assert balances(quarter) == added_up(quarter)
-        other.commit()
-        assert balances(quarter) == added_up(quarter)
+            assert balances(quarter) == sum_of_postings(quarter)
+        second_connection.commit()
+        assert balances(quarter) == sum_of_postings(quarter)
         assert sums.close_days(at("2026-03-02T02:00"))
-        assert balances(quarter) == added_up(quarter)
+        assert balances(quarter) == sum_of_postings(quarter)
         february = LedgerSum.objects.get(
             account=ACCOUNT, merchant=quarter, currency="GBP", begin="2026-02-01"
         )
@@ -169,10 +177,10 @@ class TestLateTransactions:
 
     def test_a_posting_for_a_closed_day_counts_on_the_day_it_arrives(self, quarter: Merchant) -> None:
         sums.close_days(at("2026-03-02T02:00"))
-        moved(quarter, at("2026-02-15T12:00"), 5)
+        post_capture(quarter, at("2026-02-15T12:00"), 5)
         newest = Posting.objects.order_by("-created_at")[0]
         assert clock.now() - newest.created_at < timedelta(minutes=1)
-        assert balances(quarter) == added_up(quarter) and balances(quarter)["GBP"] == -11_111_116
+        assert balances(quarter) == sum_of_postings(quarter) and balances(quarter)["GBP"] == -11_111_116
         assert ledger_proof.breaches_of_sums(date(2026, 2, 1)) == []
 
     @pytest.mark.parametrize("ahead", [timedelta(days=3), timedelta(days=40)])
@@ -184,14 +192,14 @@ class TestLateTransactions:
         A posting with the correct time then counts on the first open day.
         """
         wrong = clock.now() + ahead
-        moved(acme, wrong, 5)
+        post_capture(acme, wrong, 5)
         assert sums.close_days(wrong + timedelta(days=2))
-        moved(acme, clock.now(), 7)
-        assert balances(acme) == added_up(acme) == {"GBP": -12}
+        post_capture(acme, clock.now(), 7)
+        assert balances(acme) == sum_of_postings(acme) == {"GBP": -12}
         newest = Posting.objects.order_by("-created_at")[0]
         assert newest.created_at == LedgerClosing.objects.get().closed_until
         assert sums.close_days(wrong + timedelta(days=4))
-        assert balances(acme) == added_up(acme)
+        assert balances(acme) == sum_of_postings(acme)
         assert [
             breach
             for month in ledger_proof.ledger_months()
@@ -199,38 +207,44 @@ class TestLateTransactions:
         ] == []
 
     def test_a_transaction_that_started_after_the_closing_does_not_delay_the_sums(
-        self, quarter: Merchant, other: Any
+        self, quarter: Merchant, second_connection: Any
     ) -> None:
         sums.close_days(at("2026-03-01T02:00"))
-        other.execute("SELECT pg_current_xact_id()")
+        second_connection.execute("SELECT pg_current_xact_id()")
         assert not sums.close_days(at("2026-03-02T02:00"))
-        other.rollback()
-        other.execute("SELECT pg_current_xact_id()")
+        second_connection.rollback()
+        second_connection.execute("SELECT pg_current_xact_id()")
         assert sums.close_days(at("2026-03-02T02:00"))
 
-    def test_a_transaction_has_an_id_before_it_reads_the_closing(self, acme: Merchant, other: Any) -> None:
+    def test_a_transaction_has_an_id_before_it_reads_the_closing(
+        self, acme: Merchant, second_connection: Any
+    ) -> None:
         """A transaction gets an id before the trigger reads `closed_until`, even if it then adds no posting.
 
         Without an id, the summing of newly closed days would not wait for this transaction.
         """
-        other.execute("CREATE TEMP TABLE like_postings (LIKE payments_posting INCLUDING DEFAULTS)")
-        other.commit()
-        other.execute(
+        second_connection.execute(
+            "CREATE TEMP TABLE like_postings (LIKE payments_posting INCLUDING DEFAULTS)"
+        )
+        second_connection.commit()
+        second_connection.execute(
             "CREATE FUNCTION pg_temp.stop() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'"
         )
         for name, function in (("a", "posting_goes_into_an_open_day"), ("b", "pg_temp.stop")):
-            other.execute(
+            second_connection.execute(
                 f"CREATE TRIGGER {name} BEFORE INSERT ON like_postings FOR EACH ROW EXECUTE FUNCTION {function}()"
             )
-        other.commit()
-        other.execute("INSERT INTO like_postings (created_at) VALUES (now())")
-        ((given,),) = other.execute("SELECT pg_current_xact_id_if_assigned() IS NOT NULL").fetchall()
+        second_connection.commit()
+        second_connection.execute("INSERT INTO like_postings (created_at) VALUES (now())")
+        ((given,),) = second_connection.execute(
+            "SELECT pg_current_xact_id_if_assigned() IS NOT NULL"
+        ).fetchall()
         assert given
 
-    def test_a_horizon_of_another_server_is_replaced(self, quarter: Merchant, other: Any) -> None:
-        other.execute("SELECT pg_current_xact_id()")
+    def test_a_horizon_of_another_server_is_replaced(self, quarter: Merchant, second_connection: Any) -> None:
+        second_connection.execute("SELECT pg_current_xact_id()")
         sums.close_days(at("2026-03-02T02:00"))
-        other.rollback()
+        second_connection.rollback()
         LedgerClosing.objects.update(horizon=10**15)
         assert sums.close_days(at("2026-03-02T02:00"))
 
@@ -258,8 +272,8 @@ def read(merchant: Merchant) -> dict[str, int]:
 def test_a_balance_reads_only_the_sums_and_the_postings_of_open_days(acme: Merchant, rival: Merchant) -> None:
     for month in range(1, 13):
         for merchant in (acme, rival):
-            moved(merchant, datetime(2025, month, 10, tzinfo=UTC), times=400)
-    moved(acme, at("2026-01-02T00:30"), times=4)
+            post_capture(merchant, datetime(2025, month, 10, tzinfo=UTC), times=400)
+    post_capture(acme, at("2026-01-02T00:30"), times=4)
     assert sums.close_days(at("2026-01-02T02:00"))
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE payments_posting")
@@ -304,13 +318,13 @@ class TestTheProof:
         The proof finds a posting in these days.
         """
         now = clock.now()
-        moved(acme, now, 5)
+        post_capture(acme, now, 5)
         assert sums.close_days(now + timedelta(days=80))
         assert list(ledger_proof.breaches_of_sums(now.date().replace(day=1))) == []
         order = Checkout.objects.get(merchant=acme).pk
         facts = {"merchant": acme.pk, "checkout": order, "amount": 7, "currency": "GBP", "at": now + ahead}
         without_guards(LINES, times=1, **facts)
-        assert balances(acme) != added_up(acme)
+        assert balances(acme) != sum_of_postings(acme)
         found = {
             breach
             for month in ledger_proof.ledger_months()

@@ -32,61 +32,67 @@ MERCHANTS = "/admin/payments/merchant/"
 
 
 @pytest.fixture
-def act(client: Client) -> Act:
+def post_action(client: Client) -> Act:
     return acting(client)
 
 
 class TestSuspending:
-    def test_stops_a_merchant_and_says_why_in_the_log(self, act: Act, acme: Merchant, api: Api) -> None:
-        assert "Acme Tickets is stopped." in act(MERCHANTS, "suspend", acme, words="Fraud")
+    def test_stops_a_merchant_and_says_why_in_the_log(
+        self, post_action: Act, acme: Merchant, api: Api
+    ) -> None:
+        assert "Acme Tickets is stopped." in post_action(MERCHANTS, "suspend", acme, words="Fraud")
         switch = Switch.objects.get()
         assert (switch.merchant, switch.is_stopped, switch.reason) == (acme, True, "Fraud")
         refused(api.post("checkouts", factories.order()), 403, "merchant_suspended")
         assert log_of(acme) == log_of(switch) == ["Stopped: Fraud"]
 
-    def test_asks_first(self, act: Act, acme: Merchant) -> None:
-        page = act(MERCHANTS, "suspend", acme)
+    def test_asks_first(self, post_action: Act, acme: Merchant) -> None:
+        page = post_action(MERCHANTS, "suspend", acme)
         assert "<h1>Stop Acme Tickets?</h1>" in page and "Open</span>" in page
         assert "Acme Tickets can no longer create orders" in page and "Yes, stop it" in page
         assert not Switch.objects.exists() and log_of(acme) == []
 
     @pytest.mark.parametrize("words", ["", "  ", "x" * 201])
-    def test_requires_a_reason(self, act: Act, acme: Merchant, words: str) -> None:
-        assert "field-error" in act(MERCHANTS, "suspend", acme, words=words)
+    def test_requires_a_reason(self, post_action: Act, acme: Merchant, words: str) -> None:
+        assert "field-error" in post_action(MERCHANTS, "suspend", acme, words=words)
         assert not Switch.objects.exists() and log_of(acme) == []
 
-    def test_twice_changes_nothing_the_second_time(self, act: Act, acme: Merchant, rival: Merchant) -> None:
+    def test_twice_changes_nothing_the_second_time(
+        self, post_action: Act, acme: Merchant, rival: Merchant
+    ) -> None:
         operator_stops.suspend(acme, reason="Fraud")
-        page = act(MERCHANTS, "suspend", acme, rival, words="Again")
+        page = post_action(MERCHANTS, "suspend", acme, rival, words="Again")
         assert "Acme Tickets was stopped already." in page and "Rival is stopped." in page
-        page = act(MERCHANTS, "resume", acme, rival)
+        page = post_action(MERCHANTS, "resume", acme, rival)
         assert "Resume merchants?" in page and "they can create orders" in page and "Yes, resume<" in page
         assert Switch.objects.get(merchant=acme).reason == "Fraud" and log_of(acme) == []
 
-    def test_can_be_undone(self, act: Act, acme: Merchant, api: Api) -> None:
+    def test_can_be_undone(self, post_action: Act, acme: Merchant, api: Api) -> None:
         operator_stops.suspend(acme, reason="Fraud")
-        assert "Acme Tickets is open again." in act(MERCHANTS, "resume", acme, words="Clear")
+        assert "Acme Tickets is open again." in post_action(MERCHANTS, "resume", acme, words="Clear")
         assert api.post("checkouts", factories.order()).status_code == 201
-        assert "was not stopped" in act(MERCHANTS, "resume", acme, words="Clear")
+        assert "was not stopped" in post_action(MERCHANTS, "resume", acme, words="Clear")
         assert log_of(acme) == ["Resumed: Clear"] and Switch.objects.get().reason == "Clear"
 
-    def test_ends_for_one_merchant_without_ending_the_stop_of_all(self, act: Act, acme: Merchant) -> None:
+    def test_ends_for_one_merchant_without_ending_the_stop_of_all(
+        self, post_action: Act, acme: Merchant
+    ) -> None:
         factories.stop(None)
-        act(MERCHANTS, "resume", acme, words="Clear")
+        post_action(MERCHANTS, "resume", acme, words="Clear")
         assert Switch.objects.get().is_stopped
 
-    def test_from_the_merchants_page_returns_to_it(self, act: Act, acme: Merchant) -> None:
-        page = act(MERCHANTS, "suspend", acme, words="Fraud", from_page="1")
+    def test_from_the_merchants_page_returns_to_it(self, post_action: Act, acme: Merchant) -> None:
+        page = post_action(MERCHANTS, "suspend", acme, words="Fraud", from_page="1")
         assert "<h1>Acme Tickets</h1>" in page and ">Resume</button>" in page and ">Stop</button>" not in page
 
-    def test_is_shown_on_the_merchants_page(self, act: Act, acme: Merchant) -> None:
-        page = act(MERCHANTS, "suspend", acme, words="Fraud", from_page="1")
+    def test_is_shown_on_the_merchants_page(self, post_action: Act, acme: Merchant) -> None:
+        page = post_action(MERCHANTS, "suspend", acme, words="Fraud", from_page="1")
         since = Switch.objects.get().changed_at
         assert f"Stopped since {since.day} {since:%b %Y %H:%M:%S} by operator@example.com: Fraud." in page
-        page = act(MERCHANTS, "resume", acme, words="Clear", from_page="1")
+        page = post_action(MERCHANTS, "resume", acme, words="Clear", from_page="1")
         assert "Stopped since" not in page
         operator_stops.suspend(None, reason="Outage")
-        page = act(f"{MERCHANTS}{acme.pk}/change/", "")
+        page = post_action(f"{MERCHANTS}{acme.pk}/change/", "")
         assert "All merchants have been stopped since" in page and ": Outage." in page
 
     def test_is_refused_without_the_permission_to_set_switches(self, acme: Merchant) -> None:
@@ -98,15 +104,15 @@ class TestSuspending:
 
 
 class TestMerchant:
-    def test_shows_times_of_the_24_hour_clock(self, act: Act, client: Client, acme: Merchant) -> None:
-        act(MERCHANTS, "suspend", acme, words="Fraud")
+    def test_shows_times_of_the_24_hour_clock(self, post_action: Act, client: Client, acme: Merchant) -> None:
+        post_action(MERCHANTS, "suspend", acme, words="Fraud")
         Merchant.objects.update(created_at=datetime(2026, 11, 29, 20, 50, 3, tzinfo=UTC))
         assert "29 Nov 2026 20:50:03" in client.get(f"{MERCHANTS}{acme.pk}/change/").content.decode()
         at = LogEntry.objects.latest("pk").action_time
         history = client.get(f"{MERCHANTS}{acme.pk}/history/").content.decode()
         assert f"{at.day} {at:%b %Y %H:%M:%S}" in history
 
-    def test_is_changed_but_never_deleted(self, act: Act, client: Client, acme: Merchant) -> None:
+    def test_is_changed_but_never_deleted(self, post_action: Act, client: Client, acme: Merchant) -> None:
         form = {"name": "Acme", "country": "FR", "brand_colour": "#A61C59", "time_zone": "Europe/Paris"}
         assert client.post(f"{MERCHANTS}{acme.pk}/change/", form).status_code == 302
         acme.refresh_from_db()
@@ -118,7 +124,7 @@ class TestMerchant:
         )
         assert len(log_of(acme)) == 1
         assert client.post(f"{MERCHANTS}{acme.pk}/delete/", {"post": "yes"}).status_code == 403
-        assert "delete_selected" not in act(MERCHANTS, "", acme)
+        assert "delete_selected" not in post_action(MERCHANTS, "", acme)
 
     @pytest.mark.rule("operator.settings", "page.shop")
     @pytest.mark.parametrize(
@@ -135,7 +141,7 @@ class TestMerchant:
         ],
     )
     def test_is_not_changed_to_what_the_portal_refuses(
-        self, act: Act, client: Client, acme: Merchant, field: str, text: str
+        self, post_action: Act, client: Client, acme: Merchant, field: str, text: str
     ) -> None:
         form = {
             "name": "Acme",
@@ -169,7 +175,7 @@ class TestChanging:
 
     @pytest.mark.rule("operator.changes")
     def test_keeps_changes_that_the_merchant_made_since_the_page_was_opened(
-        self, act: Act, client: Client, acme: Merchant
+        self, post_action: Act, client: Client, acme: Merchant
     ) -> None:
         page = f"{MERCHANTS}{acme.pk}/change/"
         shown = typed(client.get(page))
@@ -184,7 +190,9 @@ class TestChanging:
         assert log_of(acme) == ['[{"changed": {"fields": ["Name"]}}]']
 
     @pytest.mark.rule("operator.changes")
-    def test_clears_values_that_the_operator_cleared(self, act: Act, client: Client, acme: Merchant) -> None:
+    def test_clears_values_that_the_operator_cleared(
+        self, post_action: Act, client: Client, acme: Merchant
+    ) -> None:
         Merchant.objects.update(opt_in_enabled=True, unpaid_minutes=30, return_hosts=["acme.example"])
         page = f"{MERCHANTS}{acme.pk}/change/"
         shown = typed(client.get(page))
@@ -194,7 +202,7 @@ class TestChanging:
         assert (kept.opt_in_enabled, kept.unpaid_minutes, kept.return_hosts) == (False, None, [])
 
     @pytest.mark.rule("operator.changes")
-    def test_does_not_restore_a_right_that_was_removed_since(self, act: Act, client: Client) -> None:
+    def test_does_not_restore_a_right_that_was_removed_since(self, post_action: Act, client: Client) -> None:
         group = Group.objects.create(name="Helpers")
         person = User.objects.create_user("ada@operators.example", is_staff=True)
         person.groups.add(group)
@@ -206,7 +214,7 @@ class TestChanging:
         assert person.email == "bea@operators.example" and not person.groups.exists()
 
     @pytest.mark.rule("operator.changes")
-    def test_does_not_remove_a_right_that_was_added_since(self, act: Act, client: Client) -> None:
+    def test_does_not_remove_a_right_that_was_added_since(self, post_action: Act, client: Client) -> None:
         person = User.objects.create_user("ada@operators.example", is_staff=True)
         page = f"/admin/portal/user/{person.pk}/change/"
         shown = typed(client.get(page)) | {"groups": []}
@@ -217,11 +225,11 @@ class TestChanging:
 
     @pytest.mark.parametrize("page", ["change", "delete"])
     def test_of_append_only_rows_locks_no_row(
-        self, act: Act, client: Client, captured: Checkout, page: str
+        self, post_action: Act, client: Client, captured: Checkout, page: str
     ) -> None:
         """A refused change or deletion of a posting locks no row.
 
-        The service's database role may not lock rows of append-only tables.
+        The service's database role is not allowed to lock rows of append-only tables.
         """
         posting = Posting.objects.earliest("pk")
         with CaptureQueriesContext(connection) as done:
@@ -234,7 +242,7 @@ class TestChanging:
     @pytest.mark.rule("operator.changes")
     @pytest.mark.django_db(transaction=True)
     def test_delays_a_logo_upload_at_the_same_time(
-        self, act: Act, client: Client, acme: Merchant, monkeypatch: pytest.MonkeyPatch
+        self, post_action: Act, client: Client, acme: Merchant, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A logo upload waits until the operator's page is saved, so that no logo address is used twice."""
         page = f"{MERCHANTS}{acme.pk}/change/"
@@ -258,14 +266,16 @@ class TestChanging:
         kept = Merchant.objects.get(pk=acme.pk)
         assert (kept.brand_colour, kept.brand_version, kept.logo_version) == ("#A61C59", 3, 3)
 
-    def test_a_post_to_the_history_page_takes_no_lock(self, act: Act, client: Client, acme: Merchant) -> None:
+    def test_a_post_to_the_history_page_takes_no_lock(
+        self, post_action: Act, client: Client, acme: Merchant
+    ) -> None:
         assert client.post(f"{MERCHANTS}{acme.pk}/history/").status_code == 200
 
 
 class TestSites:
     @pytest.mark.rule("operator.settings", "create.return_hosts")
     def test_are_shown_and_kept_as_the_portal_keeps_them(
-        self, act: Act, client: Client, acme: Merchant, api: Api
+        self, post_action: Act, client: Client, acme: Merchant, api: Api
     ) -> None:
         page = f"{MERCHANTS}{acme.pk}/change/"
         shown = typed(client.get(page))

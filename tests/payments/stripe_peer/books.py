@@ -66,22 +66,22 @@ class Book:
     lacks: Thing = field(default_factory=dict)  # fields of the account that tests have changed
     # The balance's currency and the exchange rate, if all lines of the balance are in one currency.
     settles_in: tuple[str, float] | None = None
-    asked: Thing = field(default_factory=dict)  # the ids of the current request, for its events
+    request_ids: Thing = field(default_factory=dict)  # the ids of the current request, for its events
 
     def make(self, kind: str, **fields: Any) -> Thing:
         """Add an object with a new id."""
-        made: Thing = {"id": f"{PREFIXES[kind]}_{secrets.token_hex(12)}", "object": kind}
-        made |= {"created": self.peer.now(), "livemode": self.livemode} | fields
-        made["_rank"] = self.peer.chance.random()
-        self.objects.setdefault(kind, {})[made["id"]] = made
-        return made
+        row: Thing = {"id": f"{PREFIXES[kind]}_{secrets.token_hex(12)}", "object": kind}
+        row |= {"created": self.peer.now(), "livemode": self.livemode} | fields
+        row["_rank"] = self.peer.chance.random()
+        self.objects.setdefault(kind, {})[row["id"]] = row
+        return row
 
-    def find(self, kind: str, wanted: str, param: str = "id") -> Thing:
+    def find(self, kind: str, object_id: str, param: str = "id") -> Thing:
         """Return the object, or raise `resource_missing`."""
-        found = self.objects.get(kind, {}).get(wanted)
-        if found is None:
-            raise errors.missing(kind.replace("_", ""), wanted, param)
-        return found
+        row = self.objects.get(kind, {}).get(object_id)
+        if row is None:
+            raise errors.missing(kind.replace("_", ""), object_id, param)
+        return row
 
     def all(self, kind: str) -> list[Thing]:
         """Return all objects of a kind, newest first. Objects of the same second are in random order.
@@ -90,33 +90,36 @@ class Book:
         """
         return sorted(self.objects.get(kind, {}).values(), key=lambda row: (-row["created"], row["_rank"]))
 
-    def by_id(self, wanted: str) -> Thing | None:
-        return next((kind[wanted] for kind in self.objects.values() if wanted in kind), None)
+    def by_id(self, object_id: str) -> Thing | None:
+        return next((kind[object_id] for kind in self.objects.values() if object_id in kind), None)
 
-    def emit(self, name: str, thing: Thing, **before: Any) -> Thing:
+    def emit(self, name: str, subject: Thing, **previous: Any) -> Thing:
         """Add an event with the object as it is now. (Reference: "Events", "The Event object")"""
-        content: Thing = {"object": self._in_own_version(thing)} | (
-            {"previous_attributes": before} if before else {}
+        content: Thing = {"object": self._in_own_version(subject)} | (
+            {"previous_attributes": previous} if previous else {}
         )
         fields: Thing = {
             "type": name,
             "data": content,
-            "api_version": self.version or self.asked.get("version"),
+            "api_version": self.version or self.request_ids.get("version"),
             "pending_webhooks": len(self.listeners(name)),
-            "request": {"id": self.asked.get("id"), "idempotency_key": self.asked.get("idempotency_key")},
+            "request": {
+                "id": self.request_ids.get("id"),
+                "idempotency_key": self.request_ids.get("idempotency_key"),
+            },
         }
         if self.account != PLATFORM:
             fields["account"] = self.account
         return self.make("event", **fields)
 
-    def _in_own_version(self, thing: Thing) -> Thing:
+    def _in_own_version(self, subject: Thing) -> Thing:
         """Return a copy in the account's API version. (Documentation: "API upgrades", 2022-11-15)"""
-        told = copy.deepcopy(thing)
-        if "latest_charge" in told and "" < self.version < "2022-11-15":
-            del told["latest_charge"]
-            rows = [shown(row) for row in self.all("charge") if row["payment_intent"] == told["id"]]
-            told["charges"] = {"object": "list", "has_more": False, "data": rows}
-        return told
+        copied = copy.deepcopy(subject)
+        if "latest_charge" in copied and "" < self.version < "2022-11-15":
+            del copied["latest_charge"]
+            rows = [public_fields(row) for row in self.all("charge") if row["payment_intent"] == copied["id"]]
+            copied["charges"] = {"object": "list", "has_more": False, "data": rows}
+        return copied
 
     def listeners(self, name: str) -> list[Thing]:
         """Return the webhook endpoints that get this event. (Reference: "Webhook Endpoints", `connect`)"""
@@ -134,7 +137,7 @@ class Call:
     """One request that has been checked, with its book, its object's id and its parameters."""
 
     book: Book
-    given: Thing
+    parameters: Thing
     id: str = ""
     address: str = ""  # the peer's base address
 
@@ -146,21 +149,21 @@ class Call:
 Answer = Callable[[Call], Thing]
 
 
-def shown(thing: Any) -> Any:
+def public_fields(subject: Any) -> Any:
     """Return an object, or a list of objects, without the peer's private fields."""
-    if isinstance(thing, dict):
-        return {name: shown(value) for name, value in thing.items() if not name.startswith("_")}
-    return [shown(value) for value in thing] if isinstance(thing, list) else thing
+    if isinstance(subject, dict):
+        return {name: public_fields(value) for name, value in subject.items() if not name.startswith("_")}
+    return [public_fields(value) for value in subject] if isinstance(subject, list) else subject
 
 
-def merge_metadata(old: Thing, given: Any) -> Thing:
+def merge_metadata(old: Thing, update: Any) -> Thing:
     """Return the metadata after an update. An empty value removes its name, and "" removes all names.
 
     (Reference: "Metadata")
     """
-    if given is None:
+    if update is None:
         return old
-    merged = {} if given == "" else old | given
+    merged = {} if update == "" else old | update
     return {name: value for name, value in merged.items() if value != ""}
 
 

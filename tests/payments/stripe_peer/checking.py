@@ -20,66 +20,66 @@ def document() -> dict[str, Any]:
     return read
 
 
-def check(path: str, given: dict[str, Any]) -> dict[str, Any]:
+def check(path: str, content: dict[str, Any]) -> dict[str, Any]:
     """Return the typed parameters of a request, or refuse it as Stripe does.
 
     `path` is the method and path, such as `POST /v1/refunds`.
     """
-    return _object(document()["paths"][path], given, "")
+    return _object(document()["paths"][path], content, "")
 
 
-def _object(name: str, given: Any, at: str) -> dict[str, Any]:
-    if not isinstance(given, dict):
+def _object(name: str, content: Any, at: str) -> dict[str, Any]:
+    if not isinstance(content, dict):
         raise Refusal("Invalid object", param=at)
     kind = document()["types"][name]
-    for field in given:
+    for field in content:
         if field not in kind["fields"]:
             where = _inside(at, field)
             raise Refusal(f"Received unknown parameter: {where}", "parameter_unknown", where)
     for field in kind["required"]:
-        if field not in given:
+        if field not in content:
             where = _inside(at, field)
             raise Refusal(f"Missing required param: {where}.", "parameter_missing", where)
     fields = kind["fields"]
-    return {field: _typed(fields[field], value, _inside(at, field)) for field, value in given.items()}
+    return {field: _typed(fields[field], value, _inside(at, field)) for field, value in content.items()}
 
 
 def _inside(at: str, field: str) -> str:
     return f"{at}[{field}]" if at else field
 
 
-def _typed(kind: Any, given: Any, at: str) -> Any:
+def _typed(kind: Any, content: Any, at: str) -> Any:
     if isinstance(kind, str):
-        return _PLAIN[kind](given, at)
+        return _PLAIN[kind](content, at)
     ((sort, inner),) = kind.items()
-    return _COMPOUND[sort](inner, given, at)
+    return _COMPOUND[sort](inner, content, at)
 
 
-def _enum(allowed: list[str], given: Any, at: str) -> str:
-    if given not in allowed:
+def _enum(allowed: list[str], content: Any, at: str) -> str:
+    if content not in allowed:
         *others, last = [name for name in allowed if name] or [""]
         raise Refusal(
             f"Invalid {at}: must be one of {', '.join(others)}{' or ' if others else ''}{last}", param=at
         )
-    return str(given)
+    return str(content)
 
 
-def _list(inner: Any, given: Any, at: str) -> list[Any]:
-    if not isinstance(given, list):
+def _list(inner: Any, content: Any, at: str) -> list[Any]:
+    if not isinstance(content, list):
         raise Refusal("Invalid array", param=at)
-    return [_typed(inner, value, f"{at}[{number}]") for number, value in enumerate(given)]
+    return [_typed(inner, value, f"{at}[{number}]") for number, value in enumerate(content)]
 
 
-def _map(inner: Any, given: Any, at: str) -> dict[str, Any]:
+def _map(inner: Any, content: Any, at: str) -> dict[str, Any]:
     # If the names in a map are numbers, `forms.decode` has turned the map into a list.
-    if isinstance(given, list):
-        given = {str(number): value for number, value in enumerate(given)}
-    if not isinstance(given, dict):
+    if isinstance(content, list):
+        content = {str(number): value for number, value in enumerate(content)}
+    if not isinstance(content, dict):
         raise Refusal("Invalid object", param=at)
-    return {name: _typed(inner, value, _inside(at, name)) for name, value in given.items()}
+    return {name: _typed(inner, value, _inside(at, name)) for name, value in content.items()}
 
 
-def _any(kinds: list[Any], given: Any, at: str) -> Any:
+def _any(kinds: list[Any], content: Any, at: str) -> Any:
     """Return the value, converted to the first type that accepts it.
 
     If no type accepts it, raise the error of a type that the value resembles.
@@ -87,39 +87,39 @@ def _any(kinds: list[Any], given: Any, at: str) -> Any:
     errors = []
     for kind in kinds:
         try:
-            return _typed(kind, given, at)
+            return _typed(kind, content, at)
         except Refusal as refusal:
             is_compound = isinstance(kind, dict) and "enum" not in kind
-            errors.append((is_compound == isinstance(given, dict | list), refusal))
+            errors.append((is_compound == isinstance(content, dict | list), refusal))
     raise next((refusal for looks_like_it, refusal in reversed(errors) if looks_like_it), errors[-1][1])
 
 
-def _string(given: Any, at: str) -> str:
-    if not isinstance(given, str):
-        raise Refusal(f"Invalid string: {json.dumps(given)}", param=at)
-    if not given:
+def _string(content: Any, at: str) -> str:
+    if not isinstance(content, str):
+        raise Refusal(f"Invalid string: {json.dumps(content)}", param=at)
+    if not content:
         message = f"You passed an empty string for '{at}'. We assume empty values are an attempt to unset a parameter"
         raise Refusal(f"{message}; however '{at}' cannot be unset.", "parameter_invalid_empty", at)
-    return given
+    return content
 
 
-def _integer(given: Any, at: str) -> int:
-    if not isinstance(given, str) or not _INTEGER.fullmatch(given):
-        raise Refusal(f"Invalid integer: {given}", "parameter_invalid_integer", at)
-    return int(given)
+def _integer(content: Any, at: str) -> int:
+    if not isinstance(content, str) or not _INTEGER.fullmatch(content):
+        raise Refusal(f"Invalid integer: {content}", "parameter_invalid_integer", at)
+    return int(content)
 
 
-def _number(given: Any, at: str) -> float:
+def _number(content: Any, at: str) -> float:
     try:
-        return float(given)
+        return float(content)
     except (TypeError, ValueError):
-        raise Refusal(f"Invalid decimal: {given}", param=at) from None
+        raise Refusal(f"Invalid decimal: {content}", param=at) from None
 
 
-def _boolean(given: Any, at: str) -> bool:
-    if not isinstance(given, str) or given not in _BOOLEANS:
-        raise Refusal(f"Invalid boolean: {given}", param=at)
-    return _BOOLEANS[given]
+def _boolean(content: Any, at: str) -> bool:
+    if not isinstance(content, str) or content not in _BOOLEANS:
+        raise Refusal(f"Invalid boolean: {content}", param=at)
+    return _BOOLEANS[content]
 
 
 _PLAIN: dict[str, Callable[[Any, str], Any]] = {
@@ -127,7 +127,7 @@ _PLAIN: dict[str, Callable[[Any, str], Any]] = {
     "integer": _integer,
     "number": _number,
     "boolean": _boolean,
-    "any": lambda given, at: given,
+    "any": lambda content, at: content,
 }
 _COMPOUND: dict[str, Callable[[Any, Any, str], Any]] = {
     "type": _object,

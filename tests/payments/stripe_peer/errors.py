@@ -19,27 +19,29 @@ class Refusal(Exception):
     param: str = ""
     status: int = HTTPStatus.BAD_REQUEST
     type: str = REQUEST
-    more: dict[str, Any] = field(default_factory=dict)
+    extra_fields: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def shown(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """Return the `error` object of the response, without empty fields."""
-        said = {"code": self.code, "message": self.message, "param": self.param, "type": self.type}
+        fields = {"code": self.code, "message": self.message, "param": self.param, "type": self.type}
         link = {"doc_url": f"https://stripe.com/docs/error-codes/{self.code.replace('_', '-')}"}
         return (
-            {name: value for name, value in said.items() if value} | self.more | (link if self.code else {})
+            {name: value for name, value in fields.items() if value}
+            | self.extra_fields
+            | (link if self.code else {})
         )
 
 
-def missing(kind: str, wanted: str, param: str = "id") -> Refusal:
+def missing(kind: str, object_id: str, param: str = "id") -> Refusal:
     """Return the error for an id that this account does not have. (Reference: error code `resource_missing`)
 
     The status is 404 for an id in the path, and 400 for an id in a parameter.
     """
     status = HTTPStatus.NOT_FOUND if param in ("id", "intent") else HTTPStatus.BAD_REQUEST
-    return Refusal(f"No such {kind}: '{wanted}'", "resource_missing", param, status)
+    return Refusal(f"No such {kind}: '{object_id}'", "resource_missing", param, status)
 
 
-def unexpected_state(message: str, **more: Any) -> Refusal:
+def unexpected_state(message: str, **extra_fields: Any) -> Refusal:
     """Return the error of a PaymentIntent in the wrong state. (`payment_intent_unexpected_state`)"""
-    return Refusal(message, "payment_intent_unexpected_state", more=more)
+    return Refusal(message, "payment_intent_unexpected_state", extra_fields=extra_fields)

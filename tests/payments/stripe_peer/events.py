@@ -12,7 +12,7 @@ import time
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.payments.stripe_peer.books import Book, Call, Thing, shown
+from tests.payments.stripe_peer.books import Book, Call, Thing, public_fields
 from tests.payments.stripe_peer.errors import Refusal
 
 _SECONDS = 10
@@ -20,7 +20,7 @@ _SECONDS = 10
 
 def create_endpoint(call: Call) -> Thing:
     """Add an endpoint. Only this response shows its secret. (Reference: "Create a webhook endpoint")"""
-    given, url = call.given, urlsplit(call.given["url"])
+    parameters, url = call.parameters, urlsplit(call.parameters["url"])
     if url.scheme not in ("http", "https") or not url.hostname:
         raise Refusal("Invalid URL: it has to be a valid URL.", "url_invalid", "url")
     if call.book.livemode and url.scheme != "https":
@@ -28,10 +28,10 @@ def create_endpoint(call: Call) -> Thing:
     secret = f"whsec_{secrets.token_hex(16)}"
     endpoint = call.book.make(
         "webhook_endpoint",
-        **{name: given[name] for name in ("url", "enabled_events")},
-        **{name: given.get(name) for name in ("api_version", "description")},
-        **{"application": None, "metadata": given.get("metadata", {}), "status": "enabled"},
-        **{"_connect": given.get("connect", False), "_secret": secret},
+        **{name: parameters[name] for name in ("url", "enabled_events")},
+        **{name: parameters.get(name) for name in ("api_version", "description")},
+        **{"application": None, "metadata": parameters.get("metadata", {}), "status": "enabled"},
+        **{"_connect": parameters.get("connect", False), "_secret": secret},
     )
     return endpoint | {"secret": secret}
 
@@ -42,39 +42,40 @@ def signature(secret: str, payload: bytes, at: int) -> str:
     return f"t={at},v1={signed}"
 
 
-def due(book: Book, wanted: list[str] | None) -> list[tuple[Thing, Thing]]:
+def due(book: Book, event_ids: list[str] | None) -> list[tuple[Thing, Thing]]:
     """Return pairs of an event and an endpoint that receives it.
 
-    If `wanted` names events, return these in the given order. Otherwise, return all events that were never
+    If `event_ids` names events, return these in the given order. Otherwise, return all events that were never
     sent, in any order. (Documentation: "Webhooks", "Event ordering")
     """
-    if wanted is not None:
-        rows = [book.find("event", name) for name in wanted]
+    if event_ids is not None:
+        rows = [book.find("event", name) for name in event_ids]
     else:
         rows = [row for row in book.all("event") if not row.get("_sent")]
         book.peer.chance.shuffle(rows)
     return [(row, endpoint) for row in rows for endpoint in book.listeners(row["type"])]
 
 
-def deliver(book: Book, asked: dict[str, Any]) -> list[Thing]:
+def deliver(book: Book, options: dict[str, Any]) -> list[Thing]:
     """Send the events that are due, each `times` times, and return the responses.
 
-    If `asked` has a `secret`, it replaces the endpoint's secret, so that the signature is forged. If `asked`
-    has an `age`, the signature is that many seconds old.
+    If `options` has a `secret`, it replaces the endpoint's secret, so that the signature is forged. If
+    `options` has an `age`, the signature is that many seconds old.
     """
     with book.peer.lock:
         rows = [
-            (event, json.dumps(shown(event)), endpoint) for event, endpoint in due(book, asked.get("events"))
+            (event, json.dumps(public_fields(event)), endpoint)
+            for event, endpoint in due(book, options.get("events"))
         ]
-    told = []
+    results = []
     for event, text, endpoint in rows:
-        at = int(time.time()) - asked.get("age", 0)
-        header = signature(asked.get("secret") or endpoint["_secret"], text.encode(), at)
-        for _ in range(asked.get("times", 1)):
+        at = int(time.time()) - options.get("age", 0)
+        header = signature(options.get("secret") or endpoint["_secret"], text.encode(), at)
+        for _ in range(options.get("times", 1)):
             status = _post(endpoint["url"], text.encode(), header)
-            told.append({"event": event["id"], "type": event["type"], "status": status})
-        event |= {"_sent": True, "pending_webhooks": 0 if 200 <= told[-1]["status"] < 300 else 1}
-    return told
+            results.append({"event": event["id"], "type": event["type"], "status": status})
+        event |= {"_sent": True, "pending_webhooks": 0 if 200 <= results[-1]["status"] < 300 else 1}
+    return results
 
 
 def _post(address: str, payload: bytes, header: str) -> int:

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from urllib.parse import parse_qs
 
-from tests.payments.stripe_peer.books import CONNECTED, PLATFORM, Call, Peer, each_book, shown
+from tests.payments.stripe_peer.books import CONNECTED, PLATFORM, Call, Peer, each_book, public_fields
 from tests.payments.stripe_peer.errors import Refusal
 from tests.payments.stripe_peer.idempotency import Reply
 from tests.payments.stripe_peer.resources import intents, methods
@@ -36,23 +36,23 @@ def script() -> Reply:
 
 def show(query: str) -> Reply:
     """Return the frame in the colours and fonts that the page requested."""
-    asked = {name: html.escape(values[0]) for name, values in parse_qs(query).items()}
+    style = {name: html.escape(values[0]) for name, values in parse_qs(query).items()}
     page = (HERE / "fields.html").read_text()
-    page = re.sub(r"\{([a-z]+[A-Z]\w+)\}", lambda named: asked.get(named[1], "inherit"), page)
+    page = re.sub(r"\{([a-z]+[A-Z]\w+)\}", lambda named: style.get(named[1], "inherit"), page)
     return Reply(200, page.encode(), {"Content-Type": "text/html; charset=utf-8"})
 
 
 def take(peer: Peer, body: str) -> Reply:
     """Create a confirmation token from the input, in the page's account and in the mode of the page's key."""
-    asked = json.loads(body)
-    if asked["key"] not in KEYS or (asked["account"] or PLATFORM) not in (PLATFORM, *CONNECTED):
+    entered = json.loads(body)
+    if entered["key"] not in KEYS or (entered["account"] or PLATFORM) not in (PLATFORM, *CONNECTED):
         raise Refusal("Invalid API Key provided.", status=401)
-    if asked["number"] not in NUMBERS:
-        return _said({"error": {"type": "card_error", "message": "Your card number is invalid."}})
+    if entered["number"] not in NUMBERS:
+        return _json_reply({"error": {"type": "card_error", "message": "Your card number is invalid."}})
     with peer.lock:
-        book = peer.book(asked["account"] or PLATFORM, KEYS[asked["key"]])
-        token = methods.add_token(book, methods.add(book, NUMBERS[asked["number"]]), {})
-    return _said({"confirmationToken": shown(token)})
+        book = peer.book(entered["account"] or PLATFORM, KEYS[entered["key"]])
+        token = methods.add_token(book, methods.add(book, NUMBERS[entered["number"]]), {})
+    return _json_reply({"confirmationToken": public_fields(token)})
 
 
 def confirm(peer: Peer, body: str, address: str) -> Reply:
@@ -60,18 +60,23 @@ def confirm(peer: Peer, body: str, address: str) -> Reply:
 
     (Reference: Stripe.js, `confirmPayment`)
     """
-    asked = json.loads(body)
+    entered = json.loads(body)
     with peer.lock:
         for book in each_book(peer):
             for intent in book.all("payment_intent"):
-                if intent["client_secret"] == asked["client_secret"] and KEYS[asked["key"]] == book.livemode:
-                    method = methods.add(book, NUMBERS[asked["number"]])["id"]
-                    given = {"payment_method": method, "return_url": asked["return_url"]}
-                    book.asked = {name: value for name, value in book.asked.items() if name == "version"}
-                    confirmed = intents.confirm(Call(book, given, intent["id"], address))
-                    return _said({"paymentIntent": shown(confirmed)})
+                if (
+                    intent["client_secret"] == entered["client_secret"]
+                    and KEYS[entered["key"]] == book.livemode
+                ):
+                    method = methods.add(book, NUMBERS[entered["number"]])["id"]
+                    parameters = {"payment_method": method, "return_url": entered["return_url"]}
+                    book.request_ids = {
+                        name: value for name, value in book.request_ids.items() if name == "version"
+                    }
+                    confirmed = intents.confirm(Call(book, parameters, intent["id"], address))
+                    return _json_reply({"paymentIntent": public_fields(confirmed)})
     raise Refusal("No such payment_intent.", "resource_missing", status=404)
 
 
-def _said(said: object) -> Reply:
-    return Reply(200, json.dumps(said).encode())
+def _json_reply(content: object) -> Reply:
+    return Reply(200, json.dumps(content).encode())

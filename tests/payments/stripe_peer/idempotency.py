@@ -23,12 +23,12 @@ class Reply:
 
 @dataclass
 class Stored:
-    asked: str
+    request: str
     at: float
     reply: Reply | None = None  # None while the first request is being processed
 
 
-def run(book: Book, key: str, asked: Any, work: Callable[[], Reply]) -> Reply:
+def run(book: Book, key: str, request: Any, work: Callable[[], Reply]) -> Reply:
     """Do the work once per key. A repeated request gets the first response, even if it is an error.
 
     If a request has an invalid parameter or its key is in use, it is refused before the work begins. Then no
@@ -36,7 +36,7 @@ def run(book: Book, key: str, asked: Any, work: Callable[[], Reply]) -> Reply:
     """
     if len(key) > MAX_LENGTH:
         raise Refusal(f"Idempotency keys have at most {MAX_LENGTH} characters.", type=errors.IDEMPOTENCY)
-    written, place = json.dumps(asked, sort_keys=True), (book.account, book.livemode, key)
+    written, place = json.dumps(request, sort_keys=True), (book.account, book.livemode, key)
     with book.peer.lock:
         if (reply := _earlier(book.peer, place, written)) is not None:
             return replace(reply, headers=reply.headers | {"Idempotent-Replayed": "true"})
@@ -49,11 +49,11 @@ def run(book: Book, key: str, asked: Any, work: Callable[[], Reply]) -> Reply:
     return stored.reply
 
 
-def _earlier(peer: Peer, place: tuple[str, bool, str], asked: str) -> Reply | None:
+def _earlier(peer: Peer, place: tuple[str, bool, str], request: str) -> Reply | None:
     stored: Stored | None = peer.keys.get(place)
     if stored is None or stored.at + LIFE_SECONDS <= time.time() + peer.ahead:
         return None
-    if stored.asked != asked:
+    if stored.request != request:
         message = "Keys for idempotent requests can only be used with the same parameters they were first used with."
         raise Refusal(message, type=errors.IDEMPOTENCY)
     if stored.reply is None:

@@ -10,10 +10,10 @@ from tests.payments.stripe_peer.books import Answer, Book, Call, Thing
 from tests.payments.stripe_peer.errors import Refusal
 
 _COMPARED = {
-    "gt": lambda at, given: at > given,
-    "gte": lambda at, given: at >= given,
-    "lt": lambda at, given: at < given,
-    "lte": lambda at, given: at <= given,
+    "gt": lambda created, bound: created > bound,
+    "gte": lambda created, bound: created >= bound,
+    "lt": lambda created, bound: created < bound,
+    "lte": lambda created, bound: created <= bound,
 }
 _PAGING = frozenset({"limit", "starting_after", "ending_before", "expand", "created"})
 EVENT_SECONDS = 30 * 86400  # older events are not listed ("List all events")
@@ -21,11 +21,11 @@ MAX_TYPES = 20
 MAX_EXPANDED = 4  # levels ("Expanding Responses")
 
 
-def of(kind: str, path: str) -> Answer:
+def list_endpoint(kind: str, path: str) -> Answer:
     """Return the endpoint that lists the objects of a kind: it returns one filtered page, newest first."""
 
     def answer(call: Call) -> Thing:
-        rows = [row for row in call.book.all(kind) if _matches(row, call.given)]
+        rows = [row for row in call.book.all(kind) if _matches(row, call.parameters)]
         if kind == "event":
             rows = _listed(rows, call)
         page, has_more = _page(rows, call)
@@ -34,28 +34,28 @@ def of(kind: str, path: str) -> Answer:
     return answer
 
 
-def one(kind: str) -> Answer:
+def read_endpoint(kind: str) -> Answer:
     """Return the endpoint that reads one object of a kind by its id."""
     return lambda call: call.book.find(kind, call.id, "intent" if kind == "payment_intent" else "id")
 
 
 def _listed(events: list[Thing], call: Call) -> list[Thing]:
     """Return the events that are not too old. (Reference: "List all events")"""
-    given = call.given
-    if len(given.get("types", [])) > MAX_TYPES or {"type", "types"} <= given.keys():
+    parameters = call.parameters
+    if len(parameters.get("types", [])) > MAX_TYPES or {"type", "types"} <= parameters.keys():
         message = f"You may pass either type or types, and at most {MAX_TYPES} types."
         raise Refusal(message, param="types")
     return [row for row in events if row["created"] > call.peer.now() - EVENT_SECONDS]
 
 
-def _matches(row: Thing, given: Thing) -> bool:
-    created = given.get("created")
+def _matches(row: Thing, parameters: Thing) -> bool:
+    created = parameters.get("created")
     if isinstance(created, int):
         created = {"gte": created, "lte": created}
-    if not all(_COMPARED[name](row["created"], at) for name, at in (created or {}).items()):
+    if not all(_COMPARED[name](row["created"], bound) for name, bound in (created or {}).items()):
         return False
-    wanted = {name: value for name, value in given.items() if name not in _PAGING}
-    return all(_fits(row, name, value) for name, value in wanted.items())
+    filters = {name: value for name, value in parameters.items() if name not in _PAGING}
+    return all(_fits(row, name, value) for name, value in filters.items())
 
 
 def _fits(row: Thing, name: str, value: Any) -> bool:
@@ -71,48 +71,48 @@ def _fits(row: Thing, name: str, value: Any) -> bool:
 
 
 def _page(rows: list[Thing], call: Call) -> tuple[list[Thing], bool]:
-    limit = call.given.get("limit", 10)
+    limit = call.parameters.get("limit", 10)
     if not 1 <= limit <= 100:
         raise Refusal("Invalid limit: it can range between 1 and 100.", "parameter_invalid_integer", "limit")
-    if {"starting_after", "ending_before"} <= call.given.keys():
+    if {"starting_after", "ending_before"} <= call.parameters.keys():
         raise Refusal("You may only specify one of these parameters: starting_after, ending_before.")
-    if "limit" in call.given:
+    if "limit" in call.parameters:
         limit = call.peer.chance.randint(1, max(1, min(limit, len(rows))))
     ids = [row["id"] for row in rows]
-    if after := call.given.get("starting_after"):
+    if after := call.parameters.get("starting_after"):
         rows = rows[_position(ids, after, "starting_after") + 1 :]
-    if before := call.given.get("ending_before"):
+    if before := call.parameters.get("ending_before"):
         rows = rows[: _position(ids, before, "ending_before")]
         return rows[-limit:], len(rows) > limit
     return rows[:limit], len(rows) > limit
 
 
-def _position(ids: list[str], wanted: str, param: str) -> int:
-    if wanted not in ids:
-        raise Refusal(f"No such object: '{wanted}'", "resource_missing", param)
-    return ids.index(wanted)
+def _position(ids: list[str], object_id: str, param: str) -> int:
+    if object_id not in ids:
+        raise Refusal(f"No such object: '{object_id}'", "resource_missing", param)
+    return ids.index(object_id)
 
 
-def expand(book: Book, thing: Thing, paths: list[str]) -> Thing:
+def expand(book: Book, node: Thing, paths: list[str]) -> Thing:
     """Replace the id at each path, such as `data.latest_charge`, with the object that it names."""
     for path in paths:
         if path.count(".") >= MAX_EXPANDED:
             raise Refusal(f"You cannot expand more than {MAX_EXPANDED} levels: {path}", param="expand")
-        thing = _expanded(book, thing, path.split("."), path)
-    return thing
+        node = _expanded(book, node, path.split("."), path)
+    return node
 
 
-def _expanded(book: Book, thing: Any, names: list[str], path: str) -> Any:
-    if isinstance(thing, list):
-        return [_expanded(book, row, names, path) for row in thing]
-    if not names or thing is None:
-        return thing
+def _expanded(book: Book, node: Any, names: list[str], path: str) -> Any:
+    if isinstance(node, list):
+        return [_expanded(book, item, names, path) for item in node]
+    if not names or node is None:
+        return node
     name, *rest = names
-    if name not in thing:
+    if name not in node:
         raise Refusal(f"This property cannot be expanded ({path}).", param="expand")
-    value = thing[name]
+    value = node[name]
     if isinstance(value, str):
         value = book.by_id(value)
         if value is None:
             raise Refusal(f"This property cannot be expanded ({path}).", param="expand")
-    return thing | {name: _expanded(book, value, rest, path)}
+    return node | {name: _expanded(book, value, rest, path)}

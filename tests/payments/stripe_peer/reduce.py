@@ -60,10 +60,10 @@ _NAMES = {"StripeContext": str, "Mapping": Mapping}
 
 def reduce() -> Reduced:
     """Return the requests in `PATHS`, and all types that they use, by name."""
-    found: Reduced = {}
-    paths = {path: _add(_parameters(name), found) for path, name in PATHS.items()}
+    kinds_by_name: Reduced = {}
+    paths = {path: _add(_parameters(name), kinds_by_name) for path, name in PATHS.items()}
     source = f"stripe {version('stripe')} (Python), parameters generated from Stripe's OpenAPI document"
-    return {"source": source, "version": stripe.api_version, "paths": paths, "types": found}
+    return {"source": source, "version": stripe.api_version, "paths": paths, "types": kinds_by_name}
 
 
 def _parameters(name: str) -> Any:
@@ -72,29 +72,29 @@ def _parameters(name: str) -> Any:
     return getattr(module, "".join(map(str.capitalize, last.split("_"))) + "Params")
 
 
-def _add(given: Any, found: Reduced) -> str:
-    name: str = given.__name__
-    if name not in found:
-        found[name] = {}
-        hints = get_type_hints(given, _NAMES | vars(sys.modules[given.__module__]))
+def _add(kind: Any, kinds_by_name: Reduced) -> str:
+    name: str = kind.__name__
+    if name not in kinds_by_name:
+        kinds_by_name[name] = {}
+        hints = get_type_hints(kind, _NAMES | vars(sys.modules[kind.__module__]))
         own = {field: hint for field, hint in hints.items() if field not in RequestOptions.__annotations__}
-        found[name]["required"] = sorted(given.__required_keys__ & set(own))
-        found[name]["fields"] = {field: _type(own[field], found) for field in sorted(own)}
+        kinds_by_name[name]["required"] = sorted(kind.__required_keys__ & set(own))
+        kinds_by_name[name]["fields"] = {field: _type(own[field], kinds_by_name) for field in sorted(own)}
     return name
 
 
-def _type(hint: Any, found: Reduced) -> Any:
+def _type(hint: Any, kinds_by_name: Reduced) -> Any:
     origin, arguments = get_origin(hint), get_args(hint)
     if hint in PLAIN:
         return PLAIN[hint]
     if is_typeddict(hint):
-        return {"type": _add(hint, found)}
+        return {"type": _add(hint, kinds_by_name)}
     if origin in (Union, types.UnionType):
-        return _one_of([_type(argument, found) for argument in arguments])
+        return _one_of([_type(argument, kinds_by_name) for argument in arguments])
     if origin is Literal:
         return {"enum": list(arguments)}
     if origin in (list, dict):
-        return {"list" if origin is list else "map": _type(arguments[-1], found)}
+        return {"list" if origin is list else "map": _type(arguments[-1], kinds_by_name)}
     # The only remaining type is the library's own class for metadata.
     return {"map": "string"}
 

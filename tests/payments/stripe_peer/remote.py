@@ -21,9 +21,9 @@ class Remote:
 
     address: str
 
-    def switch(self, name: str, **asked: Any) -> Any:
+    def switch(self, name: str, **body: Any) -> Any:
         """Call one of the peer's switches, and return its response."""
-        request = urllib.request.Request(f"{self.address}/_peer/{name}", json.dumps(asked).encode())
+        request = urllib.request.Request(f"{self.address}/_peer/{name}", json.dumps(body).encode())
         with urllib.request.urlopen(request, timeout=30) as answer:
             return json.loads(answer.read())
 

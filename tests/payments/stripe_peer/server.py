@@ -59,20 +59,20 @@ class Line(BaseHTTPRequestHandler):
         )
 
     def _own(self, path: str, query: str, body: str) -> Reply:
-        peer, wanted = self.server.peer, path.removeprefix(challenge.PATH)
+        peer, intent_id = self.server.peer, path.removeprefix(challenge.PATH)
         try:
             if path == fields.PATH:
                 return fields.show(query) if self.command == "GET" else fields.take(peer, body)
             if path == fields.CONFIRM:
                 return fields.confirm(peer, body, self.server.address)
             if not path.startswith(challenge.PATH):
-                said = switches.turn(peer, path.removeprefix(OWN), json.loads(body or "{}"))
-                return Reply(200, json.dumps(said).encode())
+                response = switches.turn(peer, path.removeprefix(OWN), json.loads(body or "{}"))
+                return Reply(200, json.dumps(response).encode())
             if self.command == "GET":
-                return challenge.show(peer, wanted, query)
-            return challenge.answer(peer, wanted, query, body)
+                return challenge.show(peer, intent_id, query)
+            return challenge.answer(peer, intent_id, query, body)
         except Refusal as refusal:
-            return Reply(refusal.status, json.dumps({"error": refusal.shown}).encode())
+            return Reply(refusal.status, json.dumps({"error": refusal.as_json}).encode())
 
     def _ask(self, request: api.Request) -> None:
         """Respond to an API request, or cause the fault that a switch has set for it."""

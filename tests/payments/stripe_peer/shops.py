@@ -13,11 +13,11 @@ class Shop:
     """A server that stores each message and its signature, and responds with the status set by a test."""
 
     address: str = ""
-    told: list[tuple[bytes, str]] = field(default_factory=list)
+    messages: list[tuple[bytes, str]] = field(default_factory=list)
     status: int = 200
 
-    def take(self, asked: BaseHTTPRequestHandler, body: bytes) -> Reply:
-        self.told.append((body, asked.headers["Stripe-Signature"]))
+    def take(self, handler: BaseHTTPRequestHandler, body: bytes) -> Reply:
+        self.messages.append((body, handler.headers["Stripe-Signature"]))
         return Reply(self.status)
 
 

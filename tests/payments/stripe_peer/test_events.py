@@ -55,11 +55,11 @@ def test_listed_newest_first_since_one(peer: Remote, stripe: StripeClient) -> No
 def test_sent_once_on_request_and_believed(peer: Remote, stripe: StripeClient, shop: Shop) -> None:
     secret = _listen(stripe, shop)
     held = _hold(stripe)
-    assert shop.told == []
+    assert shop.messages == []
     assert [row["status"] for row in peer.switch("deliver")] == [200, 200, 200]
     assert peer.switch("deliver") == []
     events = {}
-    for body, signed in shop.told:
+    for body, signed in shop.messages:
         event = Webhook.construct_event(body, signed, secret)
         events[event.type] = event.data.object
     assert "payment_intent.created" in events
@@ -73,10 +73,10 @@ def test_forged_and_old_ones_are_not_believed(peer: Remote, stripe: StripeClient
     name = stripe.v1.events.list({"type": "payment_intent.created"}).data[0].id
     peer.switch("deliver", events=[name], secret="whsec_guessed")
     peer.switch("deliver", events=[name], age=600)
-    for body, signed in shop.told:
+    for body, signed in shop.messages:
         with pytest.raises(library.SignatureVerificationError):
             Webhook.construct_event(body, signed, secret)
-    assert len(shop.told) == 2
+    assert len(shop.messages) == 2
 
 
 def test_sent_again_and_in_another_order(peer: Remote, stripe: StripeClient, shop: Shop) -> None:
@@ -106,7 +106,7 @@ def test_a_connected_account_s_events_go_to_the_platform(
     assert peer.switch("deliver") == []
     _hold(peer.client(account="acct_connected1"))
     assert len(peer.switch("deliver", account="acct_connected1")) == 3
-    event: Any = Webhook.construct_event(*shop.told[0], secret)
+    event: Any = Webhook.construct_event(*shop.messages[0], secret)
     assert event.account == "acct_connected1"
 
 

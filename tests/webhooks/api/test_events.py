@@ -25,16 +25,16 @@ from tests.conftest import Api
 from tests.factories import CAUSE
 from tests.journeys import polling
 from tests.refusals import refused
-from tests.webhooks.story import claim_one, happen, record, register
+from tests.webhooks.story import claim_one, emit_event, record, register
 from webhooks import outbox
 from webhooks.models import EVENTS, Delivery, Event, EventType
 
 SECOND, HOUR, DAY = timedelta(seconds=1), timedelta(hours=1), timedelta(days=1)
 
 
-def age(by: timedelta = 5 * SECOND) -> None:
+def age(duration: timedelta = 5 * SECOND) -> None:
     """Move the `written_at` of all events back by this duration."""
-    Event.objects.update(written_at=F("written_at") - by)
+    Event.objects.update(written_at=F("written_at") - duration)
 
 
 def page(api: Api, query: str = "") -> dict[str, Any]:
@@ -45,16 +45,16 @@ def page(api: Api, query: str = "") -> dict[str, Any]:
     return found
 
 
-def ids(found: dict[str, Any]) -> list[UUID]:
-    return [UUID(listed["event"]["id"]) for listed in found["events"]]
+def ids(body: dict[str, Any]) -> list[UUID]:
+    return [UUID(listed["event"]["id"]) for listed in body["events"]]
 
 
-def statuses(found: dict[str, Any]) -> list[str]:
-    return [listed["delivery_status"] for listed in found["events"]]
+def statuses(body: dict[str, Any]) -> list[str]:
+    return [listed["delivery_status"] for listed in body["events"]]
 
 
-def after(api: Api, found: dict[str, Any], query: str = "") -> dict[str, Any]:
-    return page(api, f"cursor={found['next_cursor']}&{query}".rstrip("&"))
+def page_after(api: Api, previous: dict[str, Any], query: str = "") -> dict[str, Any]:
+    return page(api, f"cursor={previous['next_cursor']}&{query}".rstrip("&"))
 
 
 def dated(event: Event, **facts: Any) -> Event:
@@ -69,7 +69,7 @@ class TestTheFeed:
     def test_has_the_sent_envelope_even_without_a_subscription(
         self, api: Api, held: Checkout, rival: Merchant
     ) -> None:
-        happen(rival)
+        emit_event(rival)
         captures.capture(held.merchant, held.pk, cause=CAUSE)
         age()
         event = Event.objects.get(merchant=api.merchant)
@@ -78,7 +78,7 @@ class TestTheFeed:
 
     def test_shows_the_status_of_each_delivery(self, api: Api) -> None:
         register(api.merchant, "checkout.voided", "marketing.opted_in")
-        wanted, unwanted = happen(api.merchant), happen(api.merchant, EventType.AUTHORIZED)
+        wanted, unwanted = emit_event(api.merchant), emit_event(api.merchant, EventType.AUTHORIZED)
         age()
         assert ids(page(api)) == [wanted.pk, unwanted.pk] and statuses(page(api)) == ["pending", "none"]
         record(claim_one(), 200)
@@ -96,8 +96,8 @@ class TestTheFeed:
         assert statuses(page(api)) == ["superseded"]
 
     def test_excludes_test_events(self, api: Api) -> None:
-        happen(api.merchant, EventType.TEST)
-        voided = happen(api.merchant)
+        emit_event(api.merchant, EventType.TEST)
+        voided = emit_event(api.merchant)
         age()
         assert ids(page(api)) == [voided.pk]
         for wrong in ("webhook.test", "checkout.captured", "*", ""):
@@ -141,7 +141,7 @@ class TestTheFeed:
         counts = []
         for _ in range(2):
             for _ in range(20):
-                happen(api.merchant)
+                emit_event(api.merchant)
             age()
             with CaptureQueriesContext(connection) as asked:
                 found = page(api)
@@ -174,16 +174,16 @@ class TestTheOrder:
 
         Events that are older than this column have the same value.
         """
-        made = [happen(api.merchant).pk for _ in range(7)]
+        made = [emit_event(api.merchant).pk for _ in range(7)]
         Event.objects.update(written_at=clock.now() - 5 * SECOND)
         found = page(api, "limit=2")
         seen = ids(found)
         for _ in range(4):
-            found = after(api, found, "limit=2")
+            found = page_after(api, found, "limit=2")
             seen += ids(found)
         assert seen == sorted(made)
-        later = [happen(api.merchant).pk]
-        polling.until(lambda: ids(after(api, found, "limit=2")) == later, within=3, what="it is listed")
+        later = [emit_event(api.merchant).pk]
+        polling.until(lambda: ids(page_after(api, found, "limit=2")) == later, within=3, what="it is listed")
 
     def test_continues_among_old_rows_of_one_moment(self, api: Api) -> None:
         made = [self.written_before(api, days) for days in (9, 6, 3)]
@@ -192,7 +192,7 @@ class TestTheOrder:
         found = page(api, f"created_after={since}&limit=1")
         seen = ids(found)
         for _ in range(2):
-            found = after(api, found, "limit=1")
+            found = page_after(api, found, "limit=1")
             seen += ids(found)
         assert seen == made
 
@@ -206,17 +206,17 @@ class TestTheOrder:
     def test_continues_from_an_empty_page(self, api: Api) -> None:
         found = page(api)
         assert ids(found) == []
-        made = [happen(api.merchant).pk]
-        found = after(api, found)
+        made = [emit_event(api.merchant).pk]
+        found = page_after(api, found)
         assert ids(found) == [], "it is listed once nobody can write before it any more"
-        polling.until(lambda: ids(after(api, found)) == made, within=3, what="it is listed")
+        polling.until(lambda: ids(page_after(api, found)) == made, within=3, what="it is listed")
 
 
 @pytest.mark.django_db
 @pytest.mark.rule("events.from")
 class TestTheBeginning:
     def test_is_a_day_ago_by_default(self, api: Api) -> None:
-        made = [happen(api.merchant) for _ in range(3)]
+        made = [emit_event(api.merchant) for _ in range(3)]
         for event, ago in zip(made, (25 * HOUR, 23 * HOUR, 0 * HOUR), strict=True):
             at = clock.now() - ago - 5 * SECOND
             dated(event, created_at=at, written_at=at)
@@ -242,9 +242,9 @@ class TestTheBeginning:
         Here, the hold lapsed two days ago, but its event is written only after the first call.
         """
         found = page(api)
-        noticed = dated(happen(api.merchant), created_at=clock.now() - 2 * DAY)
+        noticed = dated(emit_event(api.merchant), created_at=clock.now() - 2 * DAY)
         dated(noticed, written_at=clock.now() - 0.9 * SECOND)
-        polling.until(lambda: ids(after(api, found)) == [noticed.pk], within=3, what="it is listed")
+        polling.until(lambda: ids(page_after(api, found)) == [noticed.pk], within=3, what="it is listed")
         assert ids(page(api)) == [], "who begins by now, begins with what has happened in a day"
 
     @pytest.mark.rule("list.cursor")
@@ -345,7 +345,7 @@ class TestAWriterWhoIsHeldOpen:
         def write_slowly() -> None:
             with transaction.atomic():
                 for reader in starts:
-                    slow[reader] = happen(reader.merchant).pk
+                    slow[reader] = emit_event(reader.merchant).pk
                 written.set()
                 while not go_on.wait(1):
                     # PostgreSQL ends a session that is idle in a transaction. A query prevents this.
@@ -363,7 +363,7 @@ class TestAWriterWhoIsHeldOpen:
 
         def read() -> bool:
             for reader in starts:
-                places[reader] = after(reader, places[reader])
+                places[reader] = page_after(reader, places[reader])
                 seen[reader] += ids(places[reader])
             assert go_on.is_set() or not any(seen.values()), "nothing is listed past the writer's beginning"
             return all(len(found) >= 2 for found in seen.values())

@@ -91,16 +91,22 @@ def variables(base_url: str, client_id: str, client_secret: str) -> dict[str, st
     }
 
 
-def run(program: Path, folder: Path, given: Mapping[str, str]) -> "subprocess.CompletedProcess[str]":
+def run(program: Path, folder: Path, environment: Mapping[str, str]) -> "subprocess.CompletedProcess[str]":
     """Run a program in a folder with these environment variables, and wait for its end."""
     command = [word.format(file=_placed(program, folder)) for word in COMMANDS[program.suffix]]
     return subprocess.run(
-        command, cwd=folder, env={**_bare(), **given}, capture_output=True, text=True, check=False, timeout=60
+        command,
+        cwd=folder,
+        env={**_bare(), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
     )
 
 
 def start(
-    receiver: Path, folder: Path, given: Mapping[str, str], stack: ExitStack, *, port: str = ""
+    receiver: Path, folder: Path, environment: Mapping[str, str], stack: ExitStack, *, port: str = ""
 ) -> Running:
     """Start a receiver in a folder with these environment variables, and stop it when the stack ends.
 
@@ -113,7 +119,7 @@ def start(
         process = subprocess.Popen(
             children.tie_to_parent([word.format(**named) for word in command or ["true"]], by=signal.SIGTERM),
             cwd=folder,
-            env={**_bare(), **given, "PORT": started.port},
+            env={**_bare(), **environment, "PORT": started.port},
             stdout=output,
             stderr=output,
         )

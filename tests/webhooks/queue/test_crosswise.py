@@ -102,13 +102,13 @@ def hold() -> tuple[Delivery, UUID]:
     """Emit a `checkout.authorized` event; return its delivery and its checkout."""
     acme, checkout, now = subscribe(), uuid4(), clock.now()
     until = now + timedelta(seconds=100)
-    told = outbox.emit(
+    event = outbox.emit(
         acme.merchant, EventType.AUTHORIZED, {}, at=now, checkout_uuid=checkout, valid_until=until
     )
-    return told.deliveries.get(), checkout
+    return event.deliveries.get(), checkout
 
 
-def apart(verb: Callable[[], Returned]) -> Callable[[], Returned]:
+def in_own_connection(verb: Callable[[], Returned]) -> Callable[[], Returned]:
     """Wrap a function for a thread, so that it closes its database connection at the end."""
 
     def call() -> Returned:
@@ -127,7 +127,7 @@ def test_a_hold_that_ends_during_a_record_of_its_attempt_is_not_sent_again() -> 
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():
             record(claimed, 503, "HTTP 503")
-            ending = pool.submit(apart(lambda: outbox.supersede_all({checkout: clock.now()})))
+            ending = pool.submit(in_own_connection(lambda: outbox.supersede_all({checkout: clock.now()})))
             wait_for(lambda: waiting_for_locks() == 1)
         ending.result(5)
     due.refresh_from_db()
@@ -152,10 +152,10 @@ def test_a_hold_that_ends_during_the_start_of_its_attempt_is_not_sent_again() ->
     with ThreadPoolExecutor(2) as pool:
         with transaction.atomic():
             claimed = claim_one()
-            ending = pool.submit(apart(end))
+            ending = pool.submit(in_own_connection(end))
             wait_for(lambda: waiting_for_locks() == 1)
         assert is_superseded.wait(5)
-        failing = pool.submit(apart(lambda: record(claimed, 503, "HTTP 503")))
+        failing = pool.submit(in_own_connection(lambda: record(claimed, 503, "HTTP 503")))
         wait_for(lambda: failing.done() or waiting_for_locks() == 1)
         go_on.set()
         ending.result(5)
@@ -168,7 +168,7 @@ def test_a_hold_that_ends_during_the_start_of_its_attempt_is_not_sent_again() ->
 def test_a_hold_that_ends_during_a_resend_of_several_is_left_out() -> None:
     due, checkout = hold()
     record(claim_one(), 404, "HTTP 404")
-    resend = apart(lambda: resending.resend_selected(due.merchant, [due.pk], cause=CAUSE))
+    resend = in_own_connection(lambda: resending.resend_selected(due.merchant, [due.pk], cause=CAUSE))
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():
             outbox.supersede_all({checkout: clock.now()})

@@ -30,7 +30,7 @@ SCHEDULES = {
 }
 
 
-def happen(merchant: Merchant, event_type: EventType) -> Delivery:
+def emit_event(merchant: Merchant, event_type: EventType) -> Delivery:
     """Emit an event about a checkout with the current time, and return its delivery."""
     event = outbox.emit(merchant, event_type, {}, at=clock.now(), checkout_uuid=CHECKOUT)
     return event.deliveries.get()
@@ -49,7 +49,7 @@ class TestSchedule:
         self, acme_subscribed: Merchant, event_type: EventType, retries: tuple[int, ...]
     ) -> None:
         """Check that each retry starts within 10 % of its time, and that the delivery is then parked."""
-        due = happen(acme_subscribed, event_type)
+        due = emit_event(acme_subscribed, event_type)
         assert due.next_attempt_at == due.event.created_at, "the first at once"
         for number, seconds in enumerate(retries, start=1):
             record(claim_one(), None, "could not connect", 0)
@@ -76,7 +76,7 @@ class TestEntry:
 
     @pytest.mark.rule("log.entries", "log.words")
     def test_shows_each_attempt_with_its_result(self, api: Api) -> None:
-        due = happen(api.merchant, EventType.VOIDED)
+        due = emit_event(api.merchant, EventType.VOIDED)
         record(claim_one(), 500, "HTTP 500", 37)
         due.refresh_from_db()
         planned = due.next_attempt_at
@@ -109,7 +109,7 @@ class TestEntry:
 
     @pytest.mark.rule("log.words")
     def test_shows_the_next_attempt_only_at_the_newest_one(self, api: Api) -> None:
-        due = happen(api.merchant, EventType.VOIDED)
+        due = emit_event(api.merchant, EventType.VOIDED)
         for _ in range(2):
             Delivery.objects.update(next_attempt_at=clock.now())
             record(claim_one(), 500, "HTTP 500")
@@ -123,23 +123,23 @@ class TestEntry:
         assert self.log(api)[0]["checkout_uuid"] is None
 
     def test_of_what_was_parked_or_superseded_has_no_next_attempt(self, api: Api) -> None:
-        happen(api.merchant, EventType.AUTHORIZED)
+        emit_event(api.merchant, EventType.AUTHORIZED)
         record(claim_one(), 404, "HTTP 404")
-        happen(api.merchant, EventType.AUTHORIZED)
+        emit_event(api.merchant, EventType.AUTHORIZED)
         record(claim_one(), 500, "HTTP 500")
         assert [bool(entry["next_attempt_at"]) for entry in self.log(api)] == [True, False]
         outbox.supersede_all({CHECKOUT: clock.now()})
         assert [bool(entry["next_attempt_at"]) for entry in self.log(api)] == [False, False]
 
     def test_comes_only_when_the_attempt_has_ended(self, api: Api) -> None:
-        happen(api.merchant, EventType.VOIDED)
+        emit_event(api.merchant, EventType.VOIDED)
         claimed = claim_one()
         assert Attempt.objects.count() == 1 and self.log(api) == []
         record(claimed, 200)
         assert len(self.log(api)) == 1
 
     def test_of_an_attempt_whose_worker_was_lost_is_one_too(self, api: Api) -> None:
-        happen(api.merchant, EventType.VOIDED)
+        emit_event(api.merchant, EventType.VOIDED)
         claim_one()
         Delivery.objects.update(lease_until=clock.now() - timedelta(seconds=1))
         delivery.close_lost_attempts()
@@ -148,7 +148,7 @@ class TestEntry:
         assert entry["error_message"] and entry["next_attempt_at"]
 
     def test_of_another_merchants_event_is_not_found_by_its_id(self, rival_api: Api, api: Api) -> None:
-        due = happen(api.merchant, EventType.VOIDED)
+        due = emit_event(api.merchant, EventType.VOIDED)
         record(claim_one(), 200)
         query = f"?event_id={due.event_id}"
         assert (len(self.log(api, query)), self.log(rival_api, query)) == (1, [])

@@ -32,11 +32,11 @@ class Hostility(NamedTuple):
     reads: bool = True
 
 
-def forever(packet: bytes, *, after: bytes = b"", pause: float = 0.0) -> Behaviour:
-    """Write `after` once and then `packet` without end, with a pause of `pause` seconds after each packet."""
+def forever(packet: bytes, *, start: bytes = b"", pause: float = 0.0) -> Behaviour:
+    """Write `start` once, then `packet` without end, and pause for `pause` seconds after each packet."""
 
     async def behave(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(after)
+        writer.write(start)
         while True:
             writer.write(packet)
             await writer.drain()
@@ -84,9 +84,9 @@ def slow(*, pause: float) -> Iterator[Hostility]:
     """Yield receivers that never finish an answer; `pause` is the time between two packets, in seconds."""
     cases = {
         "silence": keeping_silent,
-        "dribbled status line": forever(b"K", after=b"HTTP/1.1 200 O", pause=pause),
-        "dribbled headers": forever(b"a", after=RECEIVED + b"X-A: ", pause=pause),
-        "dribbled header lines": forever(b"X-A: b\r\n", after=RECEIVED, pause=pause),
+        "dribbled status line": forever(b"K", start=b"HTTP/1.1 200 O", pause=pause),
+        "dribbled headers": forever(b"a", start=RECEIVED + b"X-A: ", pause=pause),
+        "dribbled header lines": forever(b"X-A: b\r\n", start=RECEIVED, pause=pause),
         "dribbled blank lines": forever(b"\r\n", pause=pause),
         "endless 100 Continue": forever(b"HTTP/1.1 100 Continue\r\n\r\n", pause=pause),
         "endless 102 Processing": forever(b"HTTP/1.1 102 Processing\r\n\r\n", pause=pause),
@@ -110,16 +110,16 @@ def greedy() -> Iterator[Hostility]:
         yield Hostility(name, forever(packet), None, TOO_LONG)
     headers = b"".join(b"X-%d: a\r\n" % number for number in range(50_000))
     yield Hostility("50,000 headers", answering(RECEIVED + headers + b"\r\n"), None, TOO_LONG)
-    yield Hostility("one huge header", forever(b"a" * 65536, after=RECEIVED + b"X: "), None, TOO_LONG)
-    yield Hostility("a header name without an end", forever(b"a" * 65536, after=RECEIVED), None, TOO_LONG)
-    yield Hostility("a reason without an end", forever(b"a" * 65536, after=b"HTTP/1.1 200 "), None, TOO_LONG)
+    yield Hostility("one huge header", forever(b"a" * 65536, start=RECEIVED + b"X: "), None, TOO_LONG)
+    yield Hostility("a header name without an end", forever(b"a" * 65536, start=RECEIVED), None, TOO_LONG)
+    yield Hostility("a reason without an end", forever(b"a" * 65536, start=b"HTTP/1.1 200 "), None, TOO_LONG)
     bodies = {
-        "300 MB": forever(b"a" * 65536, after=LONG),
-        "300 MB without a length": forever(b"a" * 65536, after=RECEIVED + b"\r\n"),
-        "300 MB of tiny chunks": forever(b"1\r\na\r\n" * 10_000, after=CHUNKED),
-        "a chunk extension without an end": forever(b"a" * 65536, after=CHUNKED + b"1;"),
-        "trailers without an end": forever(b"X-A: b\r\n" * 8000, after=CHUNKED + b"0\r\n"),
-        "a trailer without an end": forever(b"a" * 65536, after=CHUNKED + b"0\r\nX-A: "),
+        "300 MB": forever(b"a" * 65536, start=LONG),
+        "300 MB without a length": forever(b"a" * 65536, start=RECEIVED + b"\r\n"),
+        "300 MB of tiny chunks": forever(b"1\r\na\r\n" * 10_000, start=CHUNKED),
+        "a chunk extension without an end": forever(b"a" * 65536, start=CHUNKED + b"1;"),
+        "trailers without an end": forever(b"X-A: b\r\n" * 8000, start=CHUNKED + b"0\r\n"),
+        "a trailer without an end": forever(b"a" * 65536, start=CHUNKED + b"0\r\nX-A: "),
         "a gzip bomb": bomb(),
     }
     for name, behaviour in bodies.items():
@@ -214,8 +214,8 @@ def bad_bodies() -> Iterator[Hostility]:
     yield Hostility("half-closed in the body", half_closing(sized, b"half"), 200, None)
     yield Hostility("HTTP/1.0", closing(b"HTTP/1.0 200 OK\r\n\r\nthanks"), 200, None)
     yield Hostility("a body that hangs", answering(sized), 200, None)
-    yield Hostility("a dribbled body", forever(b"a", after=LONG, pause=0.02), 200, None)
-    yield Hostility("a dribbled chunk size", forever(b"0", after=CHUNKED, pause=0.02), 200, None)
+    yield Hostility("a dribbled body", forever(b"a", start=LONG, pause=0.02), 200, None)
+    yield Hostility("a dribbled chunk size", forever(b"0", start=CHUNKED, pause=0.02), 200, None)
 
 
 def others() -> Iterator[Hostility]:

@@ -83,13 +83,13 @@ class TestSlow:
         assert verdict(transport.run(post_unaccepted(deadline_seconds=DEADLINE))) == TIMED_OUT
 
     def test_a_body_is_read_at_most_until_the_deadline(self) -> None:
-        answer, _ = posted(hostile.forever(b"a", after=hostile.LONG, pause=0.02), deadline_seconds=DEADLINE)
+        answer, _ = posted(hostile.forever(b"a", start=hostile.LONG, pause=0.02), deadline_seconds=DEADLINE)
         assert verdict(answer) == (200, None)
         assert 290 <= answer.duration_ms < 1500
 
     def test_a_body_is_read_at_most_for_its_own_time_limit(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(transport, "BODY_SECONDS", 0.2)
-        answer, _ = posted(hostile.forever(b"a", after=hostile.LONG, pause=0.02))
+        answer, _ = posted(hostile.forever(b"a", start=hostile.LONG, pause=0.02))
         assert verdict(answer) == (200, None) and answer.excerpt.startswith("aa")
         assert 190 <= answer.duration_ms < 1500
 

@@ -42,30 +42,30 @@ def posts(behaviour: Behaviour, *, count: int = 2, settles: bool = False) -> tup
     return transport.run(scenario())
 
 
-def first(behaviour: Behaviour, then: Behaviour) -> Behaviour:
-    """Apply `behaviour` to the first request and `then` to all others."""
-    seen: list[None] = []
+def first(behaviour: Behaviour, next_behaviour: Behaviour) -> Behaviour:
+    """Apply `behaviour` to the first request and `next_behaviour` to all others."""
+    requests: list[None] = []
 
     async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        seen.append(None)
-        await (behaviour if len(seen) == 1 else then)(reader, writer)
+        requests.append(None)
+        await (behaviour if len(requests) == 1 else next_behaviour)(reader, writer)
 
     return behave
 
 
-def hanging_up_on_second(*packets: bytes, after: float = 0.0, with_reset: bool = False) -> Behaviour:
+def hanging_up_on_second(*packets: bytes, seconds: float = 0.0, with_reset: bool = False) -> Behaviour:
     """Answer all requests except the second.
 
-    On the second request, wait `after` seconds, send `packets`, and close or reset the connection.
+    On the second request, wait for `seconds`, send `packets`, and close or reset the connection.
     """
-    seen: list[None] = []
+    requests: list[None] = []
 
     async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        seen.append(None)
-        if len(seen) != 2:
+        requests.append(None)
+        if len(requests) != 2:
             await answering(OK)(reader, writer)
             return
-        await asyncio.sleep(after)
+        await asyncio.sleep(seconds)
         await answering(*packets)(reader, writer)
         await asyncio.sleep(0.01)
         if with_reset:
@@ -152,7 +152,7 @@ class TestKeeping:
         closed = "the connection was closed before an answer"
         assert posts(hanging_up_on_second(b"HTTP/1.1 ")) == (["200", closed], 1, 2)
         monkeypatch.setattr(connections, "STALE_SECONDS", 0.05)
-        assert posts(hanging_up_on_second(after=0.1)) == (["200", closed], 1, 2)
+        assert posts(hanging_up_on_second(seconds=0.1)) == (["200", closed], 1, 2)
 
     def test_a_new_connection_that_is_closed_is_not_tried_again(self) -> None:
         async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

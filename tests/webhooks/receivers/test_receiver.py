@@ -23,7 +23,7 @@ RECEIVERS = sorted(path for path in Path(receivers.__file__).parent.glob("receiv
 languages = pytest.mark.parametrize("receiver", RECEIVERS, ids=lambda path: path.suffix[1:])
 
 
-class No(NamedTuple):
+class RefusedCapture(NamedTuple):
     """An answer to a capture other than 200. `wait` is its `Retry-After`."""
 
     status: int
@@ -36,7 +36,7 @@ class Bank(NamedTuple):
 
     url: str
     calls: list[str]
-    answers: list[No]
+    answers: list[RefusedCapture]
     held: list[dict[str, str]]
     changed: list[dict[str, str]]
 
@@ -53,24 +53,24 @@ def bank() -> Iterator[Bank]:
 
     def read(path: str) -> Reply:
         if "status=authorized" not in path:
-            return said(200, {"data": {"checkouts": bank.changed, "next_cursor": "next"}})
+            return json_reply(200, {"data": {"checkouts": bank.changed, "next_cursor": "next"}})
         number = int(path.partition("&cursor=page-")[2] or 0)
         following = f"page-{number + 1}" if bank.held[number + 1 :] else None
         rows = bank.held[number : number + 1]  # one row per page, so that receivers must follow the cursor
-        return said(200, {"data": {"checkouts": rows, "next_cursor": following}})
+        return json_reply(200, {"data": {"checkouts": rows, "next_cursor": following}})
 
-    def act(path: str) -> Reply:
+    def write(path: str) -> Reply:
         if not path.endswith("/capture"):
-            return said(200, {"access_token": "good", "expires_in": 3600})
+            return json_reply(200, {"access_token": "good", "expires_in": 3600})
         if bank.answers:
             status, code, wait = bank.answers.pop(0)
-            return said(status, {"error": {"code": code}}, {"Retry-After": str(wait)})
-        return said(200, {"data": {"status": "captured"}})
+            return json_reply(status, {"error": {"code": code}}, {"Retry-After": str(wait)})
+        return json_reply(200, {"data": {"status": "captured"}})
 
-    def answer(asked: http.server.BaseHTTPRequestHandler, _: bytes) -> Reply:
-        bank.calls.append(asked.path)
-        reply = (read if asked.command == "GET" else act)(asked.path)
-        is_known = asked.path == "/oauth/token" or asked.headers["Authorization"] == "Bearer good"
+    def answer(handler: http.server.BaseHTTPRequestHandler, _: bytes) -> Reply:
+        bank.calls.append(handler.path)
+        reply = (read if handler.command == "GET" else write)(handler.path)
+        is_known = handler.path == "/oauth/token" or handler.headers["Authorization"] == "Bearer good"
         return reply if is_known else reply._replace(status=401)
 
     with serving(answer) as address:
@@ -78,7 +78,7 @@ def bank() -> Iterator[Bank]:
         yield bank
 
 
-def said(status: int, body: dict[str, Any], headers: dict[str, str] | None = None) -> Reply:
+def json_reply(status: int, body: dict[str, Any], headers: dict[str, str] | None = None) -> Reply:
     return Reply(status, json.dumps(body).replace(": ", ":").encode(), headers or {})
 
 
@@ -163,7 +163,7 @@ class TestReceiver:
     ) -> None:
         secret = signing.new_secret()
         running = start(receiver, [secret])
-        bank.answers.append(No(503, "service_unavailable", wait=20))
+        bank.answers.append(RefusedCapture(503, "service_unavailable", wait=20))
         assert running.post(*signed("one", secret)) == (500, "send it again")
         assert running.paid() == []
         assert running.post(*signed("one", secret)) == (200, "ok")
@@ -175,7 +175,7 @@ class TestReceiver:
         secret = signing.new_secret()
         running = start(receiver, [secret])
         # After five seconds, the rest of the receiver's time is shorter than its longest call.
-        bank.answers.extend([No(504, "outcome_unknown", wait=5), No(409, "operation_in_progress")])
+        bank.answers.extend([RefusedCapture(504, "outcome_unknown", wait=5), RefusedCapture(409, "operation_in_progress")])
         began = time.monotonic()
         assert running.post(*signed("one", secret)) == (200, "ok")
         assert time.monotonic() - began >= 6
@@ -188,7 +188,7 @@ class TestReceiver:
     ) -> None:
         secret = signing.new_secret()
         running = start(receiver, [secret])
-        bank.answers.append(No(504, "outcome_unknown", wait=20))
+        bank.answers.append(RefusedCapture(504, "outcome_unknown", wait=20))
         assert running.post(*signed("one", secret)).status == 500  # the last attempt of this delivery
         bank.held[:] = [
             held("young", 3, authorized_at="9999-01-01T00:00:00.000Z"),
@@ -215,7 +215,7 @@ class TestReceiver:
     ) -> None:
         secret = signing.new_secret()
         running = start(receiver, [secret])
-        bank.answers.append(No(401, "invalid_token"))
+        bank.answers.append(RefusedCapture(401, "invalid_token"))
         assert running.post(*signed("one", secret)) == (200, "ok")
         assert bank.calls.count("/oauth/token") == 2
 
@@ -224,7 +224,7 @@ class TestReceiver:
     ) -> None:
         secret = signing.new_secret()
         running = start(receiver, [secret])
-        bank.answers.append(No(409, "not_capturable"))
+        bank.answers.append(RefusedCapture(409, "not_capturable"))
         assert running.post(*signed("one", secret)) == (200, "ok")
         assert running.post(*signed("two", secret, "checkout.voided")) == (200, "ok")
         assert (len(bank.captures()), running.paid()) == (1, [])
@@ -269,9 +269,9 @@ class TestReceiver:
         secret = signing.new_secret()
         running = start(receiver, [secret])
         running.post(*signed("one", secret))
-        said = running.output().splitlines()
-        assert any(f"127.0.0.1:{running.port}" in line for line in said[:2])
-        assert [line.partition("delivery is ")[2] for line in said if "delivery" in line] == [
+        lines = running.output().splitlines()
+        assert any(f"127.0.0.1:{running.port}" in line for line in lines[:2])
+        assert [line.partition("delivery is ")[2] for line in lines if "delivery" in line] == [
             "answered 200 ok"
         ]
 

@@ -133,9 +133,9 @@ class TestHandshake:
         [
             Hostility("silence", hostile.forever(b"", pause=0.02), None, "timeout after 0.3 s"),
             Hostility("a dribbled record", hostile.forever(b"\x16", pause=0.02), None, HANDSHAKE_FAILED),
-            Hostility("a long record", hostile.forever(b"\0", after=b"\x16\x03\x03\x40\0", pause=0.02), None,
+            Hostility("a long record", hostile.forever(b"\0", start=b"\x16\x03\x03\x40\0", pause=0.02), None,
                       "timeout after 0.3 s"),
-            Hostility("a flood", hostile.forever(b"\0" * 65536, after=b"\x16\x03\x03\x40\0"), None,
+            Hostility("a flood", hostile.forever(b"\0" * 65536, start=b"\x16\x03\x03\x40\0"), None,
                       HANDSHAKE_FAILED),
             Hostility("noise", answering(bytes(range(256))), None, HANDSHAKE_FAILED),
             Hostility("a reset", hostile.resetting(), None, HANDSHAKE_FAILED),

@@ -92,7 +92,7 @@ class Story:
         operation = self.begin(kind, amount)
         return self.end(operation, self.ask(operation))
 
-    def before(self, kind: Kind) -> None:
+    def carry_out_preceding(self, kind: Kind) -> None:
         """Carry out the operations that must precede an operation of this kind."""
         if kind != Kind.AUTHORIZE:
             assert self.do(Kind.AUTHORIZE).verdict == Verdict.SUCCEEDED

@@ -129,9 +129,9 @@ class StripeDesk:
         return self.dashboard.v1.disputes.list({"payment_intent": payment.provider_reference}).data
 
     def messages(self) -> Sequence[HttpRequest]:
-        self.shop.told.clear()
+        self.shop.messages.clear()
         self.peer.switch("deliver")
-        return [message(body, signature) for body, signature in self.shop.told]
+        return [message(body, signature) for body, signature in self.shop.messages]
 
     def forged(self) -> HttpRequest:
         return forged()

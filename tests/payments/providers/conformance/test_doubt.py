@@ -26,7 +26,7 @@ def is_done_once(story: Story, operation: Operation) -> bool:
 class TestACall:
     def test_repeated_under_its_key_is_carried_out_once(self, desk: Desk, acme: Merchant, kind: Kind) -> None:
         story = Story(desk, acme)
-        story.before(kind)
+        story.carry_out_preceding(kind)
         operation = story.begin(kind, 4000 if kind == Kind.REFUND else 0)
         first = story.ask(operation)
         assert [story.ask(operation).verdict for _ in range(2)] == [first.verdict] * 2
@@ -36,7 +36,7 @@ class TestACall:
     @pytest.mark.parametrize("goes", DONE)
     def test_that_was_carried_out_is_found(self, desk: Desk, acme: Merchant, kind: Kind, goes: Goes) -> None:
         story = Story(desk, acme)
-        story.before(kind)
+        story.carry_out_preceding(kind)
         operation = story.begin(kind)
         desk.go_wrong(kind, goes)
         said = story.ask(operation)
@@ -51,7 +51,7 @@ class TestACall:
         self, desk: Desk, acme: Merchant, kind: Kind, goes: Goes
     ) -> None:
         story = Story(desk, acme)
-        story.before(kind)
+        story.carry_out_preceding(kind)
         operation = story.begin(kind)
         desk.go_wrong(kind, goes)
         said = story.ask(operation)
@@ -67,7 +67,7 @@ class TestACall:
 
     def test_is_found_when_its_key_is_long_forgotten(self, desk: Desk, acme: Merchant, kind: Kind) -> None:
         story = Story(desk, acme)
-        story.before(kind)
+        story.carry_out_preceding(kind)
         operation = story.begin(kind)
         desk.go_wrong(kind, Goes.DONE_SILENT)
         story.ask(operation)
@@ -79,7 +79,7 @@ class TestACall:
         self, desk: Desk, acme: Merchant, kind: Kind
     ) -> None:
         story = Story(desk, acme)
-        story.before(kind)
+        story.carry_out_preceding(kind)
         operation = story.begin(kind)
         story.ask(operation)
         desk.go_wrong("look_up", Goes.SILENT)

@@ -24,10 +24,10 @@ def only_dispute(story: Story) -> DisputeRecord:
     return dispute
 
 
-def taken(desk: Desk, merchant: Merchant, card: Card = Card.GOOD) -> Story:
+def captured_payment(desk: Desk, merchant: Merchant, card: Card = Card.GOOD) -> Story:
     """Return a payment of 9000 that is captured."""
     story = Story(desk, merchant, card)
-    story.before(Kind.REFUND)
+    story.carry_out_preceding(Kind.REFUND)
     return story
 
 
@@ -51,7 +51,7 @@ class TestAPayment:
 
     def test_is_held_until_it_is_released(self, desk: Desk, acme: Merchant) -> None:
         story = Story(desk, acme)
-        story.before(Kind.VOID)
+        story.carry_out_preceding(Kind.VOID)
         assert read(story) == Books(is_held=True)
         story.do(Kind.VOID)
         assert read(story) == Books()
@@ -60,7 +60,7 @@ class TestAPayment:
         self, desk: Desk, acme: Merchant
     ) -> None:
         story, began = Story(desk, acme), clock.now() - timedelta(minutes=1)
-        story.before(Kind.CAPTURE)
+        story.carry_out_preceding(Kind.CAPTURE)
         capture = story.begin(Kind.CAPTURE)
         ended = story.end(capture, story.ask(capture))
         books = read(story)
@@ -73,7 +73,7 @@ class TestAPayment:
         self, desk: Desk, acme: Merchant
     ) -> None:
         story = Story(desk, acme)
-        story.before(Kind.CAPTURE)
+        story.carry_out_preceding(Kind.CAPTURE)
         desk.in_dashboard(Kind.CAPTURE, story.payment, 9000)
         charged = read(story).capture
         capture = story.begin(Kind.CAPTURE)
@@ -84,7 +84,7 @@ class TestAPayment:
     def test_whose_books_cannot_be_read_is_unreachable_and_not_empty(
         self, desk: Desk, acme: Merchant
     ) -> None:
-        story = taken(desk, acme)
+        story = captured_payment(desk, acme)
         for goes in (Goes.SILENT, Goes.ERROR):
             desk.go_wrong("movements", goes)
             with pytest.raises(ProviderUnreachable):
@@ -94,7 +94,7 @@ class TestAPayment:
 
 class TestOurRefund:
     def test_names_our_operation_under_the_reference_of_its_outcome(self, desk: Desk, acme: Merchant) -> None:
-        story, ended = taken(desk, acme), {}
+        story, ended = captured_payment(desk, acme), {}
         for amount in (2000, 3000):
             operation = part(story, amount)
             ended[operation.pk] = (operation, story.end(operation, story.ask(operation)))
@@ -111,7 +111,7 @@ class TestOurRefund:
     def test_is_there_while_it_is_pending_and_fails_under_the_same_reference(
         self, desk: Desk, acme: Merchant
     ) -> None:
-        story = taken(desk, acme, Card.REFUND_FAILS)
+        story = captured_payment(desk, acme, Card.REFUND_FAILS)
         operation = part(story, 4000)
         accepted = story.ask(operation)
         story.record(operation, accepted)
@@ -125,7 +125,7 @@ class TestOurRefund:
         assert failed.has_returned or accepted.verdict == Verdict.PENDING
 
     def test_whose_answer_got_lost_is_found(self, desk: Desk, acme: Merchant) -> None:
-        story = taken(desk, acme)
+        story = captured_payment(desk, acme)
         operation = part(story, 4000)
         desk.go_wrong("refund", Goes.DONE_SILENT)
         story.ask(operation)
@@ -135,7 +135,7 @@ class TestOurRefund:
         assert story.find(operation).reference == found.reference
 
     def test_that_is_returned_is_marked_as_returned(self, desk: Desk, acme: Merchant) -> None:
-        story = taken(desk, acme)
+        story = captured_payment(desk, acme)
         operation = part(story, 4000)
         ended = story.end(operation, story.ask(operation))
         desk.return_refund(ended.reference)
@@ -147,7 +147,7 @@ class TestOurRefund:
 
 class TestADashboardRefund:
     def test_names_no_operation(self, desk: Desk, acme: Merchant) -> None:
-        story = taken(desk, acme)
+        story = captured_payment(desk, acme)
         desk.refund_outside(story.payment, 2500)
         found = only_refund(story)
         assert (found.operation, found.refund, found.share) == (None, None, None)
@@ -160,7 +160,7 @@ class TestADashboardRefund:
     def test_is_pending_until_it_settles_or_fails(
         self, desk: Desk, acme: Merchant, card: Card, ends: Verdict
     ) -> None:
-        story = taken(desk, acme, card)
+        story = captured_payment(desk, acme, card)
         desk.refund_outside(story.payment, 2500, pending=True)
         pending = only_refund(story)
         assert (pending.operation, pending.verdict) == (None, Verdict.PENDING)
@@ -169,7 +169,7 @@ class TestADashboardRefund:
         assert (ended.reference, ended.operation, ended.verdict) == (pending.reference, None, ends)
 
     def test_is_listed_next_to_ours(self, desk: Desk, acme: Merchant) -> None:
-        story = taken(desk, acme)
+        story = captured_payment(desk, acme)
         ours = part(story, 4000)
         story.end(ours, story.ask(ours))
         desk.refund_outside(story.payment, 2500)
@@ -183,7 +183,7 @@ class TestADispute:
     def test_takes_the_money_and_gives_it_back_only_if_it_is_won(
         self, desk: Desk, acme: Merchant, is_won: bool
     ) -> None:
-        story, began = taken(desk, acme, Card.DISPUTED), clock.now() - timedelta(minutes=1)
+        story, began = captured_payment(desk, acme, Card.DISPUTED), clock.now() - timedelta(minutes=1)
         desk.dispute(story.payment)
         opened = only_dispute(story)
         assert (opened.amount, opened.currency, opened.status) == (9000, "GBP", DisputeStatus.OPEN)
@@ -199,7 +199,7 @@ class TestADispute:
         assert decided.unknown_status == ""
 
     def test_may_be_of_a_part(self, desk: Desk, acme: Merchant) -> None:
-        story = taken(desk, acme)
+        story = captured_payment(desk, acme)
         desk.dispute(story.payment, 4000)
         found = only_dispute(story)
         assert (found.amount, [line.is_back for line in found.lines]) == (4000, [False])

@@ -21,7 +21,7 @@ class TestMoney:
 
     def test_is_held_and_released(self, desk: Desk, acme: Merchant) -> None:
         story = Story(desk, acme)
-        story.before(Kind.VOID)
+        story.carry_out_preceding(Kind.VOID)
         assert story.do(Kind.VOID).verdict == Verdict.SUCCEEDED
         refused = story.do(Kind.CAPTURE)
         assert refused.verdict == Verdict.FAILED and refused.reason
@@ -30,7 +30,7 @@ class TestMoney:
         self, desk: Desk, acme: Merchant
     ) -> None:
         story = Story(desk, acme)
-        story.before(Kind.REFUND)
+        story.carry_out_preceding(Kind.REFUND)
         refused = story.do(Kind.VOID)
         assert (refused.verdict, refused.reason) == (Verdict.FAILED, "already_captured")
         said = story.ask(story.begin(Kind.CAPTURE))
@@ -38,7 +38,7 @@ class TestMoney:
 
     def test_is_refunded_in_parts_up_to_the_captured_amount(self, desk: Desk, acme: Merchant) -> None:
         story = Story(desk, acme)
-        story.before(Kind.REFUND)
+        story.carry_out_preceding(Kind.REFUND)
         for amount in (2000, 3000):
             assert story.do(Kind.REFUND, amount).verdict == Verdict.SUCCEEDED
         assert story.do(Kind.REFUND, 4001).verdict == Verdict.FAILED
@@ -125,7 +125,7 @@ class TestACard:
 
     def test_that_cannot_take_a_refund_fails_it_later(self, desk: Desk, acme: Merchant) -> None:
         story = Story(desk, acme, Card.REFUND_FAILS)
-        story.before(Kind.REFUND)
+        story.carry_out_preceding(Kind.REFUND)
         operation = story.begin(Kind.REFUND)
         assert story.ask(operation).verdict in (Verdict.PENDING, Verdict.SUCCEEDED)
         desk.settle()

@@ -56,7 +56,7 @@ class Teller:
     def later(self, seconds: int) -> None:
         client.call_bank("advance", payments=[self.payment.pk], seconds=seconds)
 
-    def before(self, kind: str) -> None:
+    def carry_out_preceding(self, kind: str) -> None:
         """Make the calls that must precede a call of this kind."""
         if kind != "authorize":
             self.ask("authorize")

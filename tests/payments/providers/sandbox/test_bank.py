@@ -19,7 +19,7 @@ class TestTheContract:
     @pytest.mark.parametrize("kind", ACTS)
     def test_one_key_has_one_answer_and_one_effect(self, kind: str) -> None:
         teller, key = Teller(), uuid7()
-        teller.before(kind)
+        teller.carry_out_preceding(kind)
         first = teller.ask(kind, key)
         assert first.verdict == (Verdict.PENDING if kind == "refund" else Verdict.SUCCEEDED)
         assert (first.amount, first.reference) == (9000, str(key))
@@ -56,7 +56,7 @@ class TestTheContract:
 
     def test_refunds_the_captured_amount_once_and_no_more(self) -> None:
         teller, key = Teller(), uuid7()
-        teller.before("refund")
+        teller.carry_out_preceding("refund")
         assert teller.ask("refund", amount=9001).reason == "nothing_to_refund"
         assert teller.ask("refund", key).verdict == Verdict.PENDING
         assert teller.look_up("refund", key).verdict == Verdict.SUCCEEDED
@@ -68,7 +68,7 @@ class TestTheContract:
         settings.SANDBOX_REFUND_SECONDS = 1
         first, second = Teller(), Teller()
         for teller in (first, second):
-            teller.before("refund")
+            teller.carry_out_preceding("refund")
             assert teller.ask("refund", amount=5000).verdict == Verdict.PENDING
             refused = teller.ask("refund", amount=4001)
             assert (refused.verdict, refused.reason) == (Verdict.FAILED, "nothing_to_refund")

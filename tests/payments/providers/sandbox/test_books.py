@@ -43,7 +43,7 @@ class TestBooks:
     @pytest.mark.parametrize("purpose", ["refund", "share"])
     def test_keep_the_purpose_of_a_refund(self, purpose: str) -> None:
         teller, of = Teller(), uuid7()
-        teller.before("refund")
+        teller.carry_out_preceding("refund")
         operation = teller.operation("refund", amount=4000)
         setattr(operation, f"{purpose}_uuid", of)
         said = provider.current_provider().refund(operation, PATIENCE)
@@ -56,7 +56,7 @@ class TestBooks:
 
     def test_exclude_a_refused_refund(self) -> None:
         teller = Teller()
-        teller.before("refund")
+        teller.carry_out_preceding("refund")
         assert teller.ask("refund", amount=9001).verdict == Verdict.FAILED
         fault_injection.set_fault(verb="refund", mode="refund_card_closed", times=1)
         assert teller.ask("refund", amount=9000).verdict == Verdict.FAILED
@@ -64,7 +64,7 @@ class TestBooks:
 
     def test_list_a_refund_for_each_time_that_a_forgotten_key_was_sent(self) -> None:
         teller, key = Teller(), uuid7()
-        teller.before("refund")
+        teller.carry_out_preceding("refund")
         teller.ask("refund", key, amount=4000)
         fault_injection.set_fault(verb="refund", mode="forgets_keys", times=1)
         teller.ask("refund", key, amount=4000)
@@ -74,7 +74,7 @@ class TestBooks:
     def test_settle_due_refunds(self, settings: Settings) -> None:
         settings.SANDBOX_REFUND_SECONDS = 60
         teller = Teller()
-        teller.before("refund")
+        teller.carry_out_preceding("refund")
         teller.ask("refund")
         assert only_refund(teller).verdict == Verdict.PENDING
         teller.later(60)
@@ -84,7 +84,7 @@ class TestBooks:
 class TestARefundInTheDashboard:
     def test_is_pending_then_settles_and_then_is_returned(self) -> None:
         teller = Teller()
-        teller.before("refund")
+        teller.carry_out_preceding("refund")
         reference = teller.in_dashboard("refund", amount=2500, is_pending=True)
         before, verdicts = clock.now(), []
         for _ in range(2):
@@ -105,7 +105,7 @@ class TestARefundInTheDashboard:
 
     def test_fails_with_a_reason_before_it_has_settled(self) -> None:
         teller = Teller()
-        teller.before("refund")
+        teller.carry_out_preceding("refund")
         reference = teller.in_dashboard("refund", amount=2500, is_pending=True)
         client.call_bank("end_refund", payment=teller.payment.pk, reference=reference, fails_with="refused")
         found = only_refund(teller)
@@ -116,7 +116,7 @@ class TestARefundInTheDashboard:
 class TestADispute:
     def test_takes_and_returns_the_money_with_each_decision(self) -> None:
         teller = Teller()
-        teller.before("refund")
+        teller.carry_out_preceding("refund")
         reference = client.call_bank("dispute", payment=teller.payment.pk, amount=4000)
         for is_won in (False, False, True, False, True):
             client.call_bank("decide", payment=teller.payment.pk, is_won=is_won)
@@ -131,7 +131,7 @@ class TestADispute:
         self, is_won: bool, moved: list[bool]
     ) -> None:
         teller = Teller()
-        teller.before("refund")
+        teller.carry_out_preceding("refund")
         client.call_bank("dispute", payment=teller.payment.pk, is_inquiry=True)
         (asked,) = read(teller).disputes
         assert (asked.status, asked.lines) == (DisputeStatus.OPEN, ())
@@ -144,7 +144,7 @@ class TestADispute:
 
     def test_that_took_a_part_and_is_lost_leaves_the_rest_to_refund(self) -> None:
         teller = Teller()
-        teller.before("refund")
+        teller.carry_out_preceding("refund")
         client.call_bank("dispute", payment=teller.payment.pk, amount=4000)
         assert teller.ask("refund", amount=1000).reason == "charge_disputed", "while it is open"
         client.call_bank("decide", payment=teller.payment.pk, is_won=False)
@@ -153,7 +153,7 @@ class TestADispute:
 
     def test_is_decided_by_its_reference_next_to_another(self) -> None:
         teller = Teller()
-        teller.before("refund")
+        teller.carry_out_preceding("refund")
         first = client.call_bank("dispute", payment=teller.payment.pk, amount=4000)
         client.call_bank("dispute", payment=teller.payment.pk, amount=5000)
         client.call_bank("decide", payment=teller.payment.pk, is_won=True, reference=first)
@@ -169,7 +169,7 @@ class TestChanged:
     def test_names_each_payment_once_after_a_call_or_a_dispute(self) -> None:
         teller, quiet = Teller(), Teller()
         for each in (teller, quiet):
-            each.before("refund")
+            each.carry_out_preceding("refund")
         for happens in ("refund", "dispute", "decide"):
             before = clock.now()
             assert provider.current_provider().changed(before) == []
@@ -184,7 +184,7 @@ class TestChanged:
 
     def test_names_the_payment_of_a_dispute_that_an_advance_has_opened(self) -> None:
         teller = Teller("4000000000000259")
-        teller.before("refund")
+        teller.carry_out_preceding("refund")
         before = clock.now()
         assert read(teller).disputes == () and provider.current_provider().changed(before) == []
         teller.later(600)
@@ -204,7 +204,7 @@ class TestFaults:
         monkeypatch.setattr(client, "HANG_SECONDS", 0.3)
         monkeypatch.setattr(http_client, "SECONDS", 0.3)
         teller = Teller()
-        teller.before("refund")
+        teller.carry_out_preceding("refund")
         fault_injection.set_fault(verb="movements", mode=mode, times=1)
         began = time.monotonic()
         with pytest.raises(ProviderUnreachable):
@@ -214,7 +214,7 @@ class TestFaults:
 
     def test_leave_out_recent_entries_once(self) -> None:
         teller = Teller()
-        teller.before("refund")
+        teller.carry_out_preceding("refund")
         teller.ask("refund", amount=1000)
         client.call_bank("dispute", payment=teller.payment.pk)
         fault_injection.set_fault(verb="movements", mode="stale", times=1)

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("both_ways")
 class TestADispute:
     def test_is_listed_when_it_is_opened_and_again_when_it_is_decided(self) -> None:
         teller = Teller()
-        teller.before("refund")
+        teller.carry_out_preceding("refund")
         for happens in ({"verb": "dispute"}, {"verb": "decide", "is_won": True}):
             before, verb = clock.now(), str(happens.pop("verb"))
             assert not list(provider.current_provider().changed(before))

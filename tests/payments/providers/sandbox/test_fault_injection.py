@@ -50,7 +50,7 @@ class TestFaults:
         is_done = mode.startswith("done") or mode == "nonsense"
         for kind in ACTS:
             teller, key = Teller(), uuid7()
-            teller.before(kind)
+            teller.carry_out_preceding(kind)
             fault_injection.set_fault(verb=kind, mode=mode, times=1)
             began = time.monotonic()
             assert is_no_answer(teller, kind, key, mode), kind
@@ -68,7 +68,7 @@ class TestFaults:
         for kind in ACTS:
             for mode, is_done in (("replayed_500", False), ("done_replayed_500", True)):
                 teller, key = Teller(), uuid7()
-                teller.before(kind)
+                teller.carry_out_preceding(kind)
                 fault_injection.set_fault(verb=kind, mode=mode, times=1)
                 for _ in range(3):
                     assert is_no_answer(teller, kind, key, mode), kind
@@ -90,7 +90,7 @@ class TestFaults:
         self, kind: str, mode: str, seconds: int, verdict: Verdict, reason: str
     ) -> None:
         teller, key = Teller(), uuid7()
-        teller.before(kind)
+        teller.carry_out_preceding(kind)
         fault_injection.set_fault(verb=kind, mode=mode, times=1)
         assert [teller.ask(kind, key).verdict for _ in range(2)] == [Verdict.PENDING] * 2
         assert teller.look_up(kind, key).verdict == Verdict.PENDING
@@ -107,7 +107,7 @@ class TestFaults:
 
     def test_a_capture_after_a_dashboard_capture_is_refused_and_found_by_a_look_up(self) -> None:
         teller, key = Teller(), uuid7()
-        teller.before("capture")
+        teller.carry_out_preceding("capture")
         fault_injection.set_fault(verb="capture", mode="already_captured", times=1)
         refused = teller.ask("capture", key)
         assert (refused.verdict, refused.reason) == (Verdict.FAILED, "already_captured")
@@ -118,7 +118,7 @@ class TestFaults:
     @pytest.mark.parametrize("kind", ["capture", "refund"])
     def test_a_forgotten_key_is_carried_out_again_and_a_look_up_finds_both(self, kind: str) -> None:
         teller, key = Teller(), uuid7()
-        teller.before(kind)
+        teller.carry_out_preceding(kind)
         first = teller.ask(kind, key, amount=4000)
         fault_injection.set_fault(verb=kind, mode="forgets_keys", times=1)
         again = teller.ask(kind, key, amount=4000)
@@ -135,7 +135,7 @@ class TestFaults:
         settings.SANDBOX_KEY_SECONDS = 3600
         assert provider.current_provider().key_life == timedelta(hours=1)
         teller, key = Teller(), uuid7()
-        teller.before("refund")
+        teller.carry_out_preceding("refund")
         teller.ask("refund", key, amount=4000)
         Call.objects.update(created_at=clock.now() - timedelta(minutes=59))
         teller.ask("refund", key, amount=4000)
@@ -146,7 +146,7 @@ class TestFaults:
 
     def test_a_look_up_by_the_key_alone_proves_nothing(self) -> None:
         teller, key = Teller(), uuid7()
-        teller.before("refund")
+        teller.carry_out_preceding("refund")
         teller.ask("refund", key)
         journal.forget_key(key, teller.payment.pk)
         fault_injection.set_fault(verb="look_up", mode="not_vouched", times=1)
@@ -157,7 +157,7 @@ class TestFaults:
     @pytest.mark.parametrize("kind", ACTS)
     def test_a_success_can_have_garbage_in_its_fields(self, kind: str) -> None:
         teller, key = Teller(), uuid7()
-        teller.before(kind)
+        teller.carry_out_preceding(kind)
         fault_injection.set_fault(verb=kind, mode="garbage", times=1)
         told = teller.ask(kind, key)
         assert told.reason == told.reference == fault_injection.GARBAGE and len(told.reason) > 4000
@@ -167,7 +167,7 @@ class TestFaults:
     @pytest.mark.parametrize("kind", ACTS)
     def test_an_amount_may_be_no_number(self, kind: str) -> None:
         teller, key = Teller(), uuid7()
-        teller.before(kind)
+        teller.carry_out_preceding(kind)
         fault_injection.set_fault(verb=kind, mode="no_amount", times=1)
         assert str(teller.ask(kind, key).amount) == "a lot"
         assert teller.look_up(kind, key).amount == 9000
@@ -189,7 +189,7 @@ class TestFaults:
     )
     def test_a_refusal_is_repeated_for_its_key_only(self, kind: str, mode: str, reason: str) -> None:
         teller, key = Teller(), uuid7()
-        teller.before(kind)
+        teller.carry_out_preceding(kind)
         fault_injection.set_fault(verb=kind, mode=mode, times=1)
         refused = [teller.ask(kind, key) for _ in range(2)]
         assert [(outcome.verdict, outcome.reason) for outcome in refused] == [(Verdict.FAILED, reason)] * 2

@@ -28,7 +28,7 @@ class TestTheCardsThatEndLater:
 
     def test_7726_returns_a_settled_refund(self) -> None:
         teller, key = Teller("4000000000007726"), uuid7()
-        teller.before("refund")
+        teller.carry_out_preceding("refund")
         teller.ask("refund", key)
         assert teller.look_up("refund", key).verdict == Verdict.SUCCEEDED
         assert teller.charge().refunded_amount == 9000
@@ -48,7 +48,7 @@ class TestTheCardsThatEndLater:
 
     def test_7726_settles_a_refund_before_it_returns_it(self) -> None:
         teller, key = Teller("4000000000007726"), uuid7()
-        teller.before("refund")
+        teller.carry_out_preceding("refund")
         teller.ask("refund", key)
         teller.later(60)
         for _ in range(2):

@@ -90,7 +90,7 @@ class TestAnAccount:
     @pytest.mark.rule("restore.repair")
     def test_that_its_merchant_has_left_is_still_read(self, desk: StripeDesk, acme: Merchant) -> None:
         since, story = clock.now() - timedelta(hours=1), connected(desk, acme)
-        story.before(Kind.REFUND)
+        story.carry_out_preceding(Kind.REFUND)
         for account in (CONNECTED, "", "acct_closed"):
             Merchant.objects.filter(pk=acme.pk).update(provider_account=account)
         assert sorted(books.list_accounts()) == ["", "acct_closed", CONNECTED]
@@ -115,7 +115,7 @@ class TestAnAccount:
         self, desk: StripeDesk, acme: Merchant
     ) -> None:
         story = Story(desk, acme)
-        story.before(Kind.CAPTURE)
+        story.carry_out_preceding(Kind.CAPTURE)
         messages = desk.messages()
         Payment.objects.update(provider_account=CONNECTED)
         assert [told for message in messages for told in desk.provider.parse_notifications(message)] == []
@@ -123,7 +123,7 @@ class TestAnAccount:
     def test_in_live_mode_ignores_test_events(
         self, desk: StripeDesk, acme: Merchant, settings: Settings
     ) -> None:
-        Story(desk, acme).before(Kind.CAPTURE)
+        Story(desk, acme).carry_out_preceding(Kind.CAPTURE)
         messages = desk.messages()
         settings.STRIPE_IS_LIVE = True
         assert messages
@@ -202,7 +202,7 @@ class TestAnEventOfAnOlderVersion:
 class TestAnError:
     def test_about_a_key_in_use_leaves_the_call_in_progress(self, desk: StripeDesk, acme: Merchant) -> None:
         story = Story(desk, acme)
-        story.before(Kind.CAPTURE)
+        story.carry_out_preceding(Kind.CAPTURE)
         operation = story.begin(Kind.CAPTURE)
         desk.peer.switch("fault", method="POST", path="/v1/.*/capture", mode="slow", seconds=1.0)
         said: list[Outcome] = []
@@ -227,14 +227,14 @@ class TestAnError:
         self, desk: StripeDesk, acme: Merchant, settings: Settings, kind: Kind, said: tuple[Verdict, str]
     ) -> None:
         story = Story(desk, acme)
-        story.before(kind)
+        story.carry_out_preceding(kind)
         settings.STRIPE_SECRET_KEY = "sk_test_revoked"
         outcome = story.ask(story.begin(kind))
         assert (outcome.verdict, outcome.reason) == said
 
     def test_is_not_awaited_after_the_deadline(self, desk: StripeDesk, acme: Merchant) -> None:
         story = Story(desk, acme)
-        story.before(Kind.CAPTURE)
+        story.carry_out_preceding(Kind.CAPTURE)
         desk.peer.switch("fault", method="POST", path="/v1/.*/capture", mode="hang", seconds=10.0)
         began = time.monotonic()
         with pytest.raises(Exception, match="TimeoutError"):
@@ -283,7 +283,7 @@ class TestDisputes:
     def test_exclude_inquiries(self, desk: StripeDesk, acme: Merchant) -> None:
         """An inquiry withdraws no money, so its charge can be refunded."""
         story = Story(desk, acme)
-        story.before(Kind.REFUND)
+        story.carry_out_preceding(Kind.REFUND)
         intent = desk.dashboard.v1.payment_intents.retrieve(story.payment.provider_reference)
         desk.peer.switch("dispute", charge=intent.latest_charge, reason="warning")
         (inquiry,) = desk.provider.movements(story.payment).disputes

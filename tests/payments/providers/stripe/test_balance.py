@@ -25,7 +25,7 @@ def captured(desk: StripeDesk, merchant: Merchant) -> Story:
         token = desk.peer.switch("confirmation_token", account=account, card="pm_card_visa")["id"]
         story.payment.provider_account, story.payment.card_token = account, token
         story.payment.save()
-    story.before(Kind.REFUND)
+    story.carry_out_preceding(Kind.REFUND)
     return story
 
 
@@ -34,7 +34,7 @@ def refund(story: Story, amount: int) -> None:
     story.end(operation, story.ask(operation))
 
 
-def told(desk: StripeDesk) -> list[Entry]:
+def entries_of(desk: StripeDesk) -> list[Entry]:
     return list(desk.provider.entries(clock.now() - timedelta(hours=1)))
 
 
@@ -49,7 +49,7 @@ class TestEntries:
     def test_name_their_operation_and_their_fee(self, desk: StripeDesk, acme: Merchant) -> None:
         story = captured(desk, acme)
         refund(story, 4000)
-        back, taken = told(desk)
+        back, taken = entries_of(desk)
         capture = story.payment.operations.get(kind=Kind.CAPTURE)
         assert (taken.kind, taken.amount, taken.fee, taken.currency) == (
             BalanceEntry.Kind.PAYMENT,
@@ -69,11 +69,11 @@ class TestEntries:
         captured(desk, acme)
         paid_out = [
             entry
-            for entry in told(desk)
+            for entry in entries_of(desk)
             if entry.payout == sent["id"] and entry.kind != BalanceEntry.Kind.PAYOUT
         ]
         assert len(paid_out) == 2 and sum(entry.amount - entry.fee for entry in paid_out) == sent["amount"]
-        payouts = {entry for entry in told(desk) if entry.kind == BalanceEntry.Kind.PAYOUT}
+        payouts = {entry for entry in entries_of(desk) if entry.kind == BalanceEntry.Kind.PAYOUT}
         (payout,) = payouts
         assert (payout.amount, payout.payout) == (-sent["amount"], sent["id"])
         assert payout.available_at == datetime.fromtimestamp(sent["arrival_date"], UTC)
@@ -81,7 +81,7 @@ class TestEntries:
     def test_of_a_manual_payout_are_not_assigned_to_it(self, desk: StripeDesk, acme: Merchant) -> None:
         captured(desk, acme)
         desk.peer.switch("pay_out", account=CONNECTED, currency="gbp", automatic=False)
-        assert [(entry.kind, bool(entry.payout)) for entry in told(desk)] == [
+        assert [(entry.kind, bool(entry.payout)) for entry in entries_of(desk)] == [
             (BalanceEntry.Kind.PAYOUT, True),
             (BalanceEntry.Kind.PAYMENT, False),
         ]
@@ -91,20 +91,20 @@ class TestEntries:
         of = desk.peer.client(account=CONNECTED)
         intent = of.v1.payment_intents.retrieve(story.payment.provider_reference)
         desk.peer.switch("dispute", account=CONNECTED, charge=intent.latest_charge)
-        lost, _ = told(desk)
+        lost, _ = entries_of(desk)
         assert (lost.kind, lost.amount, lost.fee) == (BalanceEntry.Kind.DISPUTE, -9000, 1500)
         assert lost.payment == story.payment.pk
 
     def test_of_the_platforms_own_account_are_fees_alone(self, desk: StripeDesk, rival: Merchant) -> None:
         story = captured(desk, rival)
         desk.peer.switch("pay_out", currency="gbp")
-        lines = [(entry.kind, entry.fee, entry.payment) for entry in told(desk) if entry.payment]
+        lines = [(entry.kind, entry.fee, entry.payment) for entry in entries_of(desk) if entry.payment]
         assert lines == [(BalanceEntry.Kind.PAYMENT, FEE, story.payment.pk)]
 
     def test_of_other_users_of_the_account_name_no_payment(self, desk: StripeDesk, acme: Merchant) -> None:
         story = captured(desk, acme)
         Payment.objects.filter(pk=story.payment.pk).update(provider_account="acct_another")
-        (line,) = told(desk)
+        (line,) = entries_of(desk)
         assert (line.payment, line.operation, line.amount) == (None, None, 9000)
 
     def test_of_an_inaccessible_account_do_not_prevent_reading_others(
@@ -112,7 +112,7 @@ class TestEntries:
     ) -> None:
         captured(desk, acme)
         Merchant.objects.filter(pk=rival.pk).update(provider_account="acct_closed")
-        assert [entry.account for entry in told(desk)] == [CONNECTED]
+        assert [entry.account for entry in entries_of(desk)] == [CONNECTED]
 
     def test_that_cannot_be_read_are_reported_as_unreachable(
         self, desk: StripeDesk, acme: Merchant, settings: Settings, monkeypatch: pytest.MonkeyPatch
@@ -120,7 +120,7 @@ class TestEntries:
         monkeypatch.setattr(client, "BOOKS_PAUSES", (0, 0))
         settings.STRIPE_API = "http://127.0.0.1:1"
         with pytest.raises(ProviderUnreachable):
-            told(desk)
+            entries_of(desk)
 
     @pytest.mark.rule("money.late")
     @pytest.mark.parametrize("goes", [{"mode": "reset"}, {"mode": "error"}, {"mode": "error", "status": 429}])
@@ -129,9 +129,9 @@ class TestEntries:
     ) -> None:
         monkeypatch.setattr(client, "BOOKS_PAUSES", (0, 0, 0))
         captured(desk, acme)
-        before = told(desk)
+        before = entries_of(desk)
         desk.peer.switch("fault", method="GET", path="/v1/balance_transactions", times=3, **goes)
-        assert told(desk) == before != []
+        assert entries_of(desk) == before != []
         assert desk.peer.switch("faults") == []
 
     def test_are_not_requested_again_after_a_minute(
@@ -140,4 +140,4 @@ class TestEntries:
         monkeypatch.setattr(client, "PAGE_SECONDS", 0.5)
         desk.peer.switch("fault", method="GET", path="/v1/balance_transactions", mode="error")
         with pytest.raises(ProviderUnreachable):
-            told(desk)
+            entries_of(desk)

@@ -37,7 +37,7 @@ def capture(desk: StripeDesk, account: str | None, merchant: Merchant, payment: 
     return payment
 
 
-def told(desk: StripeDesk) -> set[tuple[UUID, UUID, str]]:
+def payments_in_books(desk: StripeDesk) -> set[tuple[UUID, UUID, str]]:
     """Return the payment, the merchant and the account of each record that the adapter yields."""
     rows = desk.provider.payments(clock.now() - timedelta(hours=1))
     return {(row.payment, row.account, row.place) for row in rows}
@@ -52,17 +52,17 @@ class TestAPayment:
             (capture(desk, ACME, acme), acme.pk, ACME),
             (capture(desk, RIVAL, rival), rival.pk, RIVAL),
         }
-        assert told(desk) == payments
+        assert payments_in_books(desk) == payments
 
     def test_in_another_merchants_account_is_ignored(self, desk: StripeDesk, acme: Merchant) -> None:
         own = capture(desk, ACME, acme)
         capture(desk, RIVAL, acme)
-        assert told(desk) == {(own, acme.pk, ACME)}
+        assert payments_in_books(desk) == {(own, acme.pk, ACME)}
 
     def test_in_a_former_account_is_accepted(self, desk: StripeDesk, acme: Merchant) -> None:
         payment = capture(desk, ACME, acme)
         Merchant.objects.filter(pk=acme.pk).update(provider_account="acct_closed")
-        assert told(desk) == {(payment, acme.pk, ACME)}
+        assert payments_in_books(desk) == {(payment, acme.pk, ACME)}
 
     def test_in_our_account_is_accepted_for_a_merchant_without_its_own(
         self, desk: StripeDesk, acme: Merchant, rival: Merchant
@@ -71,7 +71,7 @@ class TestAPayment:
         never_there = Merchant.objects.create(name="Elsewhere", provider_account=ACME)
         ours = capture(desk, None, rival)
         capture(desk, None, never_there)
-        assert told(desk) == {(ours, rival.pk, "")}
+        assert payments_in_books(desk) == {(ours, rival.pk, "")}
 
     def test_of_another_merchant_is_not_claimed_by_its_id(
         self, desk: StripeDesk, acme: Merchant, rival: Merchant
@@ -80,6 +80,6 @@ class TestAPayment:
         token = desk.peer.switch("confirmation_token", account=ACME)["id"]
         Payment.objects.filter(pk=story.payment.pk).update(provider_account=ACME, card_token=token)
         story.payment.refresh_from_db()
-        story.before(Kind.CAPTURE)
+        story.carry_out_preceding(Kind.CAPTURE)
         capture(desk, RIVAL, rival, story.payment.pk)
-        assert told(desk) == {(story.payment.pk, acme.pk, ACME)}
+        assert payments_in_books(desk) == {(story.payment.pk, acme.pk, ACME)}

@@ -26,13 +26,13 @@ Pays = Callable[[Card], Payment]
 def pays(desk: StripeDesk, unpaid: Checkout) -> Pays:
     """Return a function that tries to pay the order with a card and returns the payment."""
 
-    def tried(card: Card) -> Payment:
+    def try_to_pay(card: Card) -> Payment:
         use = CardUse(desk.token(card, unpaid.pk), BACK)
         lead = Checkout.objects.get(pk=unpaid.pk).lead or CustomerFactory.create()
         authorizations.authorize(unpaid.pk, card=use, lead=lead, cause=CAUSE)
         return Payment.objects.latest("created_at")
 
-    return tried
+    return try_to_pay
 
 
 @pytest.fixture
@@ -100,13 +100,13 @@ class TestAFailedAuthorization:
         mate = CustomerFactory.create()
         for card, confirms in ((Card.ASKS, False), (Card.EXPIRED, None)):
             mate_shares.pay(share.pk, card=CardUse(desk.token(card, share.pk), BACK), mate=mate, cause=CAUSE)
-            tried = Payment.objects.latest("created_at")
+            payment = Payment.objects.latest("created_at")
             if confirms is not None:
-                desk.answer(tried, confirms=confirms)
+                desk.answer(payment, confirms=confirms)
             pump()
-            desk.confirm_again(tried)
+            desk.confirm_again(payment)
             pump()
-            assert intent_of(desk, tried) == "canceled"
+            assert intent_of(desk, payment) == "canceled"
             assert PaymentRequest.objects.get().status == "open"
 
 

@@ -29,7 +29,7 @@ def captured(
         token = desk.peer.switch("confirmation_token", account=account, card=CARDS[Card.GOOD])["id"]
         Payment.objects.filter(pk=story.payment.pk).update(provider_account=account, card_token=token)
         story.payment.refresh_from_db()
-    story.before(Kind.REFUND)
+    story.carry_out_preceding(Kind.REFUND)
     return story
 
 
@@ -73,7 +73,7 @@ def lines_of(found: DisputeRecord) -> list[bool]:
 class TestACapture:
     def test_has_the_charge_as_its_reference_by_every_way(self, desk: StripeDesk, acme: Merchant) -> None:
         story = Story(desk, acme)
-        story.before(Kind.CAPTURE)
+        story.carry_out_preceding(Kind.CAPTURE)
         capture = story.begin(Kind.CAPTURE)
         said = story.ask(capture)
         found = read(desk, story)
@@ -83,7 +83,7 @@ class TestACapture:
 
     def test_has_the_amount_that_was_taken_of_a_larger_hold(self, desk: StripeDesk, acme: Merchant) -> None:
         story = Story(desk, acme)
-        story.before(Kind.CAPTURE)
+        story.carry_out_preceding(Kind.CAPTURE)
         desk.dashboard.v1.payment_intents.capture(
             story.payment.provider_reference, {"amount_to_capture": 700}
         )
@@ -106,7 +106,7 @@ class TestACapture:
 
     def test_is_dated_by_its_line_of_the_balance(self, desk: StripeDesk, acme: Merchant) -> None:
         story = Story(desk, acme)
-        story.before(Kind.CAPTURE)
+        story.carry_out_preceding(Kind.CAPTURE)
         desk.peer.switch("advance", seconds=3 * 86400)
         story.do(Kind.CAPTURE)
         charge = desk.dashboard.v1.charges.retrieve(charge_of(desk, story))

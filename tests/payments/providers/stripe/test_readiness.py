@@ -26,14 +26,16 @@ def _host(settings: Settings) -> None:
 def set_up(desk: StripeDesk) -> Callable[..., None]:
     """Set up Stripe as the README tells an operator to do."""
 
-    def done(events: list[str] | None = None, host: str = "pay.example", account: str | None = None) -> None:
-        heard = list(books.EVENTS) if events is None else events
-        if heard:
-            desk.dashboard.v1.webhook_endpoints.create({"url": HOOK, "enabled_events": heard})  # type: ignore[typeddict-item]
+    def create_objects(
+        events: list[str] | None = None, host: str = "pay.example", account: str | None = None
+    ) -> None:
+        event_types = list(books.EVENTS) if events is None else events
+        if event_types:
+            desk.dashboard.v1.webhook_endpoints.create({"url": HOOK, "enabled_events": event_types})  # type: ignore[typeddict-item]
         of = desk.peer.client(account=account)
         of.v1.payment_method_domains.create({"domain_name": host})
 
-    return done
+    return create_objects
 
 
 def test_nothing_is_missing_after_a_complete_setup(set_up: Callable[..., None]) -> None:

@@ -26,10 +26,10 @@ def book_of(peer: Peer, headers: Message) -> Book:
 
 
 def _key(header: str) -> str:
-    scheme, _, given = header.partition(" ")
+    scheme, _, credentials = header.partition(" ")
     if scheme == "Basic":
-        return base64.b64decode(given).decode(errors="replace").partition(":")[0]
-    return given if scheme == "Bearer" else ""
+        return base64.b64decode(credentials).decode(errors="replace").partition(":")[0]
+    return credentials if scheme == "Bearer" else ""
 
 
 def _masked(key: str) -> str:
@@ -64,12 +64,12 @@ def register_domain(call: Call) -> Thing:
         name: {"status": "active"}
         for name in ("amazon_pay", "apple_pay", "google_pay", "klarna", "link", "paypal")
     }
-    name = call.given["domain_name"]
+    name = call.parameters["domain_name"]
     if name.startswith("unverified."):
         wallets["apple_pay"] = {
             "status": "inactive",
             "status_details": {"error_message": "The file was not found"},
         }
     return call.book.make(
-        "payment_method_domain", domain_name=name, enabled=call.given.get("enabled", True), **wallets
+        "payment_method_domain", domain_name=name, enabled=call.parameters.get("enabled", True), **wallets
     )

@@ -73,20 +73,20 @@ def take(book: Book, intent: Thing, amount: int) -> None:
         disputes.open_one(book, charge, reason)
 
 
-def _fail(book: Book, intent: Thing, card: cards.Card, **said: str) -> None:
+def _fail(book: Book, intent: Thing, card: cards.Card, **codes: str) -> None:
     """Decline the card with status 402. The intent then requires another payment method.
 
     (Reference: "Errors", card errors)
     """
     charge = charges.create(book, intent, card, authorized=None)
     message = cards.MESSAGES.get(
-        said["code"], "Your card was declined. This transaction requires authentication."
+        codes["code"], "Your card was declined. This transaction requires authentication."
     )
     failure: dict[str, Any] = {"charge": charge["id"]}
-    failure |= {"decline_code": said["decline_code"]} if said["decline_code"] else {}
-    refusal = Refusal(message, said["code"], status=402, type=errors.CARD, more=failure)
+    failure |= {"decline_code": codes["decline_code"]} if codes["decline_code"] else {}
+    refusal = Refusal(message, codes["code"], status=402, type=errors.CARD, extra_fields=failure)
     _back(book, intent, refusal, latest_charge=charge["id"])
-    refusal.more["payment_intent"] = intent
+    refusal.extra_fields["payment_intent"] = intent
     raise refusal
 
 
@@ -98,7 +98,7 @@ def refuse(book: Book, intent: Thing) -> None:
 
 def _back(book: Book, intent: Thing, refusal: Refusal, **fields: Any) -> None:
     method = book.find("payment_method", intent["payment_method"])
-    shown = refusal.shown | {"payment_method": method}
+    error = refusal.as_json | {"payment_method": method}
     intent |= {"status": "requires_payment_method", "payment_method": None, "next_action": None} | fields
-    intent["last_payment_error"] = shown
+    intent["last_payment_error"] = error
     book.emit(f"{_PREFIX}payment_failed", intent)

@@ -19,20 +19,20 @@ _PAGE = """<!doctype html><html lang="en"><title>3-D Secure</title><link rel="ic
 <button name="answer" value="refuse">Refuse</button></form></html>"""
 
 
-def show(peer: Peer, wanted: str, query: str) -> Reply:
+def show(peer: Peer, intent_id: str, query: str) -> Reply:
     """Return the page, or redirect a payer who has already answered to the shop."""
     with peer.lock:
-        _, intent = _find(peer, wanted, query)
+        _, intent = _find(peer, intent_id, query)
         if intent["status"] != "requires_action":
             return _back(intent)
         page = _PAGE.format(amount=intent["amount"], currency=html.escape(intent["currency"]))
     return Reply(200, page.encode(), {"Content-Type": "text/html; charset=utf-8"})
 
 
-def answer(peer: Peer, wanted: str, query: str, body: str) -> Reply:
+def answer(peer: Peer, intent_id: str, query: str, body: str) -> Reply:
     """Record the payer's answer, and redirect the payer to the shop."""
     with peer.lock:
-        book, intent = _find(peer, wanted, query)
+        book, intent = _find(peer, intent_id, query)
         if intent["status"] == "requires_action":
             _take(book, intent, parse_qs(body).get("answer") == ["confirm"])
         return _back(intent)
@@ -40,7 +40,7 @@ def answer(peer: Peer, wanted: str, query: str, body: str) -> Reply:
 
 def _take(book: Book, intent: Thing, is_confirmed: bool) -> None:
     # No API request causes the events that follow, so these events name no request.
-    book.asked = {name: value for name, value in book.asked.items() if name == "version"}
+    book.request_ids = {name: value for name, value in book.request_ids.items() if name == "version"}
     intent["_authenticated"] = is_confirmed
     if not is_confirmed:
         return attempts.refuse(book, intent)
@@ -49,10 +49,10 @@ def _take(book: Book, intent: Thing, is_confirmed: bool) -> None:
     return None
 
 
-def _find(peer: Peer, wanted: str, query: str) -> tuple[Book, Thing]:
+def _find(peer: Peer, intent_id: str, query: str) -> tuple[Book, Thing]:
     secret = parse_qs(query).get("client_secret")
     for book in each_book(peer):
-        intent = book.by_id(wanted)
+        intent = book.by_id(intent_id)
         if intent and [intent.get("client_secret")] == secret:
             return book, intent
     raise Refusal("There is no such page.", status=404)

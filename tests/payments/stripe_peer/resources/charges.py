@@ -45,7 +45,7 @@ def _outcome(card: cards.Card, authorized: int | None) -> Thing:
 
 def _details(book: Book, intent: Thing, card: cards.Card) -> Thing:
     verified = {"result": "authenticated", "version": "2.2.0"} if intent.get("_authenticated") else None
-    known = {
+    details = {
         "brand": card.brand,
         "country": card.country,
         "exp_month": 12,
@@ -53,7 +53,7 @@ def _details(book: Book, intent: Thing, card: cards.Card) -> Thing:
         "last4": card.last4,
         "fingerprint": f"peer{card.last4}",
     }
-    return known | {
+    return details | {
         "three_d_secure": verified,
         "capture_before": book.peer.now() + HOLD_SECONDS,
         "wallet": None,
@@ -83,8 +83,8 @@ def show_lines(book: Book) -> None:
 def release(book: Book, charge: Thing, *, lapses: bool) -> None:
     """Release a whole hold. Only older API versions report it as a refund. (Changelog: 2025-03-31.basil)"""
     if "" < book.version < "2025-03-31":
-        told = charge | {"amount_refunded": charge["amount"], "refunded": True}
-        book.emit("charge.expired" if lapses else "charge.refunded", told)
+        released = charge | {"amount_refunded": charge["amount"], "refunded": True}
+        book.emit("charge.expired" if lapses else "charge.refunded", released)
         _tell_of_refund(book, charge, lapses=lapses)
     elif lapses:
         book.emit("charge.expired", charge)

@@ -76,12 +76,12 @@ def stops_refunds(dispute: Thing) -> bool:
 
 def update(call: Call) -> Thing:
     """Store evidence, and submit it if the request says so. (Reference: "Update a dispute")"""
-    dispute, given = _open(call), call.given
-    dispute["evidence"] |= given.get("evidence") or {}
-    dispute["metadata"] = merge_metadata(dispute["metadata"], given.get("metadata"))
+    dispute, parameters = _open(call), call.parameters
+    dispute["evidence"] |= parameters.get("evidence") or {}
+    dispute["metadata"] = merge_metadata(dispute["metadata"], parameters.get("metadata"))
     dispute["evidence_details"]["has_evidence"] = bool(dispute["evidence"])
     call.book.emit("charge.dispute.updated", dispute)
-    if given.get("submit", True) and "evidence" in given:
+    if parameters.get("submit", True) and "evidence" in parameters:
         dispute["evidence_details"]["submission_count"] += 1
         dispute["status"] = dispute["status"].replace("needs_response", "under_review")
         if ends := _DECIDES.get(dispute["evidence"].get("uncategorized_text", "")):

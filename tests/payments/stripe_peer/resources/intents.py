@@ -31,33 +31,35 @@ _EMPTY = (
 
 def create(call: Call) -> Thing:
     """Create an intent, and confirm it if the request says so. (Reference: "Create a PaymentIntent")"""
-    given, book = call.given, call.book
-    amounts.check(given["amount"], given["currency"])
+    parameters, book = call.parameters, call.book
+    amounts.check(parameters["amount"], parameters["currency"])
     for name in _CONFIRMING:
-        if name in given and not given.get("confirm"):
+        if name in parameters and not parameters.get("confirm"):
             message = f"The parameter `{name}` cannot be passed when creating a PaymentIntent unless `confirm` is set"
             raise Refusal(f"{message} to true.", param=name)
-    method = methods.take(book, given["payment_method"])["id"] if "payment_method" in given else None
-    intent = _new(book, given)
+    method = (
+        methods.take(book, parameters["payment_method"])["id"] if "payment_method" in parameters else None
+    )
+    intent = _new(book, parameters)
     intent |= {"payment_method": method} | ({"status": "requires_confirmation"} if method else {})
     book.emit("payment_intent.created", intent)
-    return _confirm(call, intent) if given.get("confirm") else intent
+    return _confirm(call, intent) if parameters.get("confirm") else intent
 
 
-def _new(book: Book, given: Thing) -> Thing:
-    allowed = given.get("allowed_payment_method_types")
-    automatic = given.get("automatic_payment_methods", {"enabled": allowed != ["card"]})
+def _new(book: Book, parameters: Thing) -> Thing:
+    allowed = parameters.get("allowed_payment_method_types")
+    automatic = parameters.get("automatic_payment_methods", {"enabled": allowed != ["card"]})
     intent = book.make(
         "payment_intent",
         **dict.fromkeys(_EMPTY),
-        **{name: given.get(name) for name in _KEPT},
-        **{name: given[name] for name in ("amount", "currency")},
+        **{name: parameters.get(name) for name in _KEPT},
+        **{name: parameters[name] for name in ("amount", "currency")},
         **{"amount_capturable": 0, "amount_received": 0, "status": "requires_payment_method"},
         automatic_payment_methods={"allow_redirects": "always"} | automatic if automatic["enabled"] else None,
-        capture_method=given.get("capture_method", "automatic_async"),
-        confirmation_method=given.get("confirmation_method", "automatic"),
-        metadata=merge_metadata({}, given.get("metadata")),
-        payment_method_options=given.get("payment_method_options", {}),
+        capture_method=parameters.get("capture_method", "automatic_async"),
+        confirmation_method=parameters.get("confirmation_method", "automatic"),
+        metadata=merge_metadata({}, parameters.get("metadata")),
+        payment_method_options=parameters.get("payment_method_options", {}),
         allowed_payment_method_types=allowed,
         payment_method_types=["card"],
         _return_url=None,
@@ -71,19 +73,21 @@ def update(call: Call) -> Thing:
 
     (Reference: "Update a PaymentIntent")
     """
-    intent, given = _find(call), dict(call.given)
-    intent["metadata"] = merge_metadata(intent["metadata"], given.pop("metadata", None))
-    given.pop("expand", None)
-    if given and intent["status"] not in _OPEN:
-        message = f"This PaymentIntent's {next(iter(given))} could not be updated because it has a status of "
+    intent, parameters = _find(call), dict(call.parameters)
+    intent["metadata"] = merge_metadata(intent["metadata"], parameters.pop("metadata", None))
+    parameters.pop("expand", None)
+    if parameters and intent["status"] not in _OPEN:
+        message = (
+            f"This PaymentIntent's {next(iter(parameters))} could not be updated because it has a status of "
+        )
         raise unexpected_state(f"{message}{intent['status']}.", payment_intent=intent)
-    if {"amount", "currency"} & given.keys():
-        wanted = intent | given
-        amounts.check(wanted["amount"], wanted["currency"])
-    if "payment_method" in given:
-        given["payment_method"] = methods.take(call.book, given["payment_method"])["id"]
+    if {"amount", "currency"} & parameters.keys():
+        changed = intent | parameters
+        amounts.check(changed["amount"], changed["currency"])
+    if "payment_method" in parameters:
+        parameters["payment_method"] = methods.take(call.book, parameters["payment_method"])["id"]
         intent |= {"status": "requires_confirmation", "next_action": None}
-    intent |= {name: value for name, value in given.items() if name in intent}
+    intent |= {name: value for name, value in parameters.items() if name in intent}
     return intent
 
 
@@ -93,35 +97,35 @@ def confirm(call: Call) -> Thing:
 
 
 def _confirm(call: Call, intent: Thing) -> Thing:
-    given, book = call.given, call.book
-    _refuse_confirmation(intent, given)
+    parameters, book = call.parameters, call.book
+    _refuse_confirmation(intent, parameters)
     used: Thing = {}
-    if "confirmation_token" in given:
-        used = methods.use_token(book, given["confirmation_token"], intent["id"])
-    elif "payment_method" in given:
-        used = {"payment_method": methods.take(book, given["payment_method"])["id"]}
+    if "confirmation_token" in parameters:
+        used = methods.use_token(book, parameters["confirmation_token"], intent["id"])
+    elif "payment_method" in parameters:
+        used = {"payment_method": methods.take(book, parameters["payment_method"])["id"]}
     method = used.get("payment_method") or intent["payment_method"]
     if method is None:
         message = "You cannot confirm this PaymentIntent because it's missing a payment method."
         raise unexpected_state(message, payment_intent=intent)
-    back = given.get("return_url") or used.get("return_url")
+    back = parameters.get("return_url") or used.get("return_url")
     automatic = intent["automatic_payment_methods"]
     if automatic and automatic["allow_redirects"] == "always" and not back:
         message = "This PaymentIntent may use payment methods that redirect: you must provide a `return_url`."
-        raise Refusal(message, param="return_url", more={"payment_intent": intent})
-    intent["payment_method_options"] |= given.get("payment_method_options", {})
+        raise Refusal(message, param="return_url", extra_fields={"payment_intent": intent})
+    intent["payment_method_options"] |= parameters.get("payment_method_options", {})
     intent |= {"payment_method": method, "_return_url": back, "next_action": None}
-    attempts.attempt(book, intent, off_session=bool(given.get("off_session")), address=call.address)
+    attempts.attempt(book, intent, off_session=bool(parameters.get("off_session")), address=call.address)
     return intent
 
 
-def _refuse_confirmation(intent: Thing, given: Thing) -> None:
+def _refuse_confirmation(intent: Thing, parameters: Thing) -> None:
     if intent["status"] not in _OPEN:
         why = "it has already succeeded after being previously confirmed"
         why = why if intent["status"] == "succeeded" else f"it has a status of {intent['status']}"
         message = f"You cannot confirm this PaymentIntent because {why}."
         raise unexpected_state(message, payment_intent=intent)
-    if {"confirmation_token", "payment_method"} <= given.keys():
+    if {"confirmation_token", "payment_method"} <= parameters.keys():
         message = "You may only specify one of these parameters: confirmation_token, payment_method."
         raise Refusal(message, param="confirmation_token")
 
@@ -135,14 +139,14 @@ def capture(call: Call) -> Thing:
     if intent["status"] != "requires_capture":
         message = f"This PaymentIntent could not be captured because it has a status of {intent['status']}."
         raise unexpected_state(message, payment_intent=intent)
-    if call.given.get("final_capture") is False:
+    if call.parameters.get("final_capture") is False:
         raise Refusal("Multicapture is not available to this account.", param="final_capture")
     held: int = intent["amount_capturable"]
-    amount: int = call.given.get("amount_to_capture", held)
+    amount: int = call.parameters.get("amount_to_capture", held)
     if not 1 <= amount <= held:
         message = f"The amount to capture has to be from 1 to {held}, the amount capturable."
         code = "amount_too_large" if amount > 0 else "parameter_invalid_integer"
-        raise Refusal(message, code, "amount_to_capture", more={"payment_intent": intent})
+        raise Refusal(message, code, "amount_to_capture", extra_fields={"payment_intent": intent})
     attempts.take(call.book, intent, amount)
     return intent
 
@@ -153,7 +157,7 @@ def cancel(call: Call) -> Thing:
     if intent["status"] not in (*_OPEN, "requires_capture"):
         message = f"You cannot cancel this PaymentIntent because it has a status of {intent['status']}."
         raise unexpected_state(message, payment_intent=intent)
-    reason = call.given.get("cancellation_reason")
+    reason = call.parameters.get("cancellation_reason")
     _end(call.book, intent, reason)
     return intent
 

@@ -21,9 +21,9 @@ def create(call: Call) -> Thing:
 
     (Reference: "Create a PaymentMethod")
     """
-    if call.given.get("type") != "card":
+    if call.parameters.get("type") != "card":
         raise Refusal("The peer knows payment methods of the type card only.", param="type")
-    card = call.given.get("card", {})
+    card = call.parameters.get("card", {})
     if "number" in card:
         raise Refusal(
             "Sending credit card numbers directly to the Stripe API is generally unsafe.",
@@ -32,19 +32,21 @@ def create(call: Call) -> Thing:
         )
     if card.get("token") not in cards.TOKENS:
         raise errors.missing("token", str(card.get("token")), "card[token]")
-    return take(call.book, cards.TOKENS[card["token"]], metadata=call.given.get("metadata", {}))
+    return take(call.book, cards.TOKENS[card["token"]], metadata=call.parameters.get("metadata", {}))
 
 
-def take(book: Book, given: str, *, param: str = "payment_method", metadata: Thing | None = None) -> Thing:
+def take(
+    book: Book, method_id: str, *, param: str = "payment_method", metadata: Thing | None = None
+) -> Thing:
     """Return the payment method with this id.
 
     In test mode, create the payment method if the id is the name of one of Stripe's test methods.
     """
-    if given not in cards.CARDS:
-        return book.find("payment_method", given, param)
+    if method_id not in cards.CARDS:
+        return book.find("payment_method", method_id, param)
     if book.livemode:
-        raise errors.missing("PaymentMethod", given, param)
-    return add(book, given, metadata)
+        raise errors.missing("PaymentMethod", method_id, param)
+    return add(book, method_id, metadata)
 
 
 def add(book: Book, name: str, metadata: Thing | None = None) -> Thing:
@@ -80,13 +82,13 @@ def create_token(call: Call) -> Thing:
     """
     if call.book.livemode:
         raise Refusal("This API call cannot be made with a live API key.", status=403)
-    given = call.given.get("payment_method")
-    if not given:
+    method_id = call.parameters.get("payment_method")
+    if not method_id:
         raise Refusal("Missing required param: payment_method.", "parameter_missing", "payment_method")
-    return add_token(call.book, take(call.book, given), call.given)
+    return add_token(call.book, take(call.book, method_id), call.parameters)
 
 
-def add_token(book: Book, method: Thing, given: Thing) -> Thing:
+def add_token(book: Book, method: Thing, fields: Thing) -> Thing:
     """Create a confirmation token, which is valid for twelve hours and for one intent.
 
     (Reference: "Confirmation Token")
@@ -97,16 +99,16 @@ def add_token(book: Book, method: Thing, given: Thing) -> Thing:
         expires_at=book.peer.now() + TOKEN_SECONDS,
         payment_intent=None,
         payment_method_preview=preview,
-        return_url=given.get("return_url"),
-        setup_future_usage=given.get("setup_future_usage"),
+        return_url=fields.get("return_url"),
+        setup_future_usage=fields.get("setup_future_usage"),
         use_stripe_sdk=False,
         _method=method["id"],
     )
 
 
-def use_token(book: Book, wanted: str, intent: str) -> Thing:
+def use_token(book: Book, token_id: str, intent: str) -> Thing:
     """Use up a token for an intent. Return the token's payment method and return address."""
-    token = book.find("confirmation_token", wanted, "confirmation_token")
+    token = book.find("confirmation_token", token_id, "confirmation_token")
     if token["payment_intent"] not in (None, intent):
         raise Refusal("This ConfirmationToken has already been used.", param="confirmation_token")
     if token["expires_at"] <= book.peer.now():

@@ -11,7 +11,7 @@ WITHOUT_LINE = ("insufficient_funds",)
 def create(call: Call) -> Thing:
     """Refund a charge in whole or in part. (Reference: "Create a refund")"""
     charge = _charge(call)
-    amount = _amount(call.book, charge, call.given)
+    amount = _amount(call.book, charge, call.parameters)
     card = methods.card_of(call.book, charge["payment_method"])
     peer = call.peer
     waits = peer.pending.pop(0)["reason"] if peer.pending else card.refund == "is pending" and "processing"
@@ -19,8 +19,8 @@ def create(call: Call) -> Thing:
         "refund",
         amount=amount,
         **{name: charge[name] for name in ("currency", "payment_intent")},
-        **{"charge": charge["id"], "reason": call.given.get("reason"), "receipt_number": None},
-        metadata=merge_metadata({}, call.given.get("metadata")),
+        **{"charge": charge["id"], "reason": call.parameters.get("reason"), "receipt_number": None},
+        metadata=merge_metadata({}, call.parameters.get("metadata")),
         balance_transaction=None,
         destination_details={"type": "card", "card": {"type": "refund"}},
         _fails=card.refund == "fails",
@@ -37,14 +37,14 @@ def create(call: Call) -> Thing:
 
 
 def _charge(call: Call) -> Thing:
-    given, book = call.given, call.book
-    if not {"charge", "payment_intent"} & given.keys():
+    parameters, book = call.parameters, call.book
+    if not {"charge", "payment_intent"} & parameters.keys():
         message = "One of the following params should be provided for this request: payment_intent or charge."
         raise Refusal(message, "parameter_missing")
-    if "charge" in given:
-        charge = book.find("charge", given["charge"], "charge")
+    if "charge" in parameters:
+        charge = book.find("charge", parameters["charge"], "charge")
     else:
-        intent = book.find("payment_intent", given["payment_intent"], "payment_intent")
+        intent = book.find("payment_intent", parameters["payment_intent"], "payment_intent")
         if intent["status"] != "succeeded":
             message = f"This PaymentIntent ({intent['id']}) does not have a successful charge to refund."
             raise unexpected_state(message, payment_intent=intent)
@@ -54,7 +54,7 @@ def _charge(call: Call) -> Thing:
     return charge
 
 
-def _amount(book: Book, charge: Thing, given: Thing) -> int:
+def _amount(book: Book, charge: Thing, parameters: Thing) -> int:
     left: int = charge["amount_captured"] - charge["amount_refunded"]
     if any(disputes.stops_refunds(row) for row in book.all("dispute") if row["charge"] == charge["id"]):
         raise Refusal(
@@ -62,7 +62,7 @@ def _amount(book: Book, charge: Thing, given: Thing) -> int:
         )
     if left == 0:
         raise Refusal(f"Charge {charge['id']} has already been refunded.", "charge_already_refunded")
-    amount: int = given.get("amount", left)
+    amount: int = parameters.get("amount", left)
     if amount < 1:
         raise Refusal("This value must be greater than or equal to 1.", "parameter_invalid_integer", "amount")
     if amount > left:
@@ -79,7 +79,7 @@ def _count(charge: Thing, amount: int) -> None:
 def update(call: Call) -> Thing:
     """Change a refund's metadata. (Reference: "Update a refund")"""
     refund = call.book.find("refund", call.id)
-    refund["metadata"] = merge_metadata(refund["metadata"], call.given.get("metadata"))
+    refund["metadata"] = merge_metadata(refund["metadata"], call.parameters.get("metadata"))
     call.book.emit("refund.updated", refund)
     return refund
 

@@ -14,10 +14,10 @@ BACK = "https://shop.example/back?order=7"
 
 
 def _challenged(
-    stripe: StripeClient, card: str = "pm_card_threeDSecure2Required", **more: Any
+    stripe: StripeClient, card: str = "pm_card_threeDSecure2Required", **extra_fields: Any
 ) -> PaymentIntent:
     intent = stripe.v1.payment_intents.create({"amount": 2000, "currency": "usd", "capture_method": "manual"})
-    given: Any = {"payment_method": card, "return_url": BACK} | more
+    given: Any = {"payment_method": card, "return_url": BACK} | extra_fields
     return stripe.v1.payment_intents.confirm(intent.id, given)
 
 

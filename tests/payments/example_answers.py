@@ -21,7 +21,7 @@ from payments.provider import (
 )
 
 CARD = Card("Visa", "4242", "fingerprint of the card")
-SAID = Outcome(
+OUTCOME = Outcome(
     Verdict.SUCCEEDED, "pi_3Nx", "do_not_honor", "https://bank.example/ask?x=1", CARD, 9000, is_vouched=True
 )
 NOTIFICATION = Notification("evt_1", uuid4(), "capture", Verdict.SUCCEEDED, uuid4())
@@ -48,7 +48,7 @@ strings = st.text(st.characters(codec=None), max_size=40) | st.builds(
     st.text(st.characters(codec=None), min_size=1, max_size=3),
     st.integers(0, 5000),
 )
-things = st.one_of(
+any_values = st.one_of(
     strings,
     st.none(),
     st.booleans(),
@@ -69,9 +69,9 @@ def with_field(outcome: Outcome, field: str, value: Any) -> Outcome:
     return replace(outcome, card=replace(outcome.card, **{field: value}))
 
 
-def changed(field: str, value: Any) -> Outcome:
-    return with_field(SAID, field, value)
+def outcome_with(field: str, value: Any) -> Outcome:
+    return with_field(OUTCOME, field, value)
 
 
-def kept(outcome: Outcome, field: str) -> Any:
+def field_of(outcome: Outcome, field: str) -> Any:
     return getattr(outcome.card if field in OF_CARD else outcome, field)

@@ -16,48 +16,55 @@ from tests.payments.providers.conformance.desk import Card, Desk
 from tests.payments.providers.conformance.story import ACTS, Kind, Story, read
 
 
-def heard(desk: Desk) -> list[Notification]:
+def all_notifications(desk: Desk) -> list[Notification]:
     """Return the notifications in all messages that were sent."""
-    return [told for message in desk.messages() for told in desk.provider.parse_notifications(message)]
+    return [
+        notification
+        for message in desk.messages()
+        for notification in desk.provider.parse_notifications(message)
+    ]
 
 
-def about(desk: Desk, story: Story) -> list[Notification]:
+def notifications_about(desk: Desk, story: Story) -> list[Notification]:
     """Return the notifications in all messages that were sent, and check that they are about this payment."""
-    found = heard(desk)
-    assert {told.payment for told in found} == {story.payment.pk}
+    found = all_notifications(desk)
+    assert {notification.payment for notification in found} == {story.payment.pk}
     return found
 
 
-def is_said(told: Notification, operation: Operation, *ends: Verdict) -> bool:
+def fits(notification: Notification, operation: Operation, *ends: Verdict) -> bool:
     """Return whether a notification fits this operation and one of these outcomes.
 
     A notification also fits if it does not name the operation, its kind or the outcome.
     """
-    is_named = told.kind in ("", operation.kind) and told.operation in (None, operation.pk)
-    return is_named and told.verdict in (*ends, Verdict.UNKNOWN)
+    is_named = notification.kind in ("", operation.kind) and notification.operation in (None, operation.pk)
+    return is_named and notification.verdict in (*ends, Verdict.UNKNOWN)
 
 
 class TestOurOperations:
     @pytest.mark.parametrize("kind", ACTS)
     def test_are_reported_for_our_payment(self, desk: Desk, acme: Merchant, kind: Kind) -> None:
         story = Story(desk, acme)
-        story.before(kind)
+        story.carry_out_preceding(kind)
         desk.messages()
         operation = story.begin(kind)
         story.end(operation, story.ask(operation))
-        assert is_said(about(desk, story)[-1], operation, Verdict.SUCCEEDED)
+        assert fits(notifications_about(desk, story)[-1], operation, Verdict.SUCCEEDED)
 
     @pytest.mark.rule("restore.repair")
     def test_are_listed_so_that_a_lost_payment_can_be_rebuilt(self, desk: Desk, acme: Merchant) -> None:
         began, story = clock.now(), Story(desk, acme)
         story.do(Kind.AUTHORIZE)
         payment = story.payment
-        told = [row for row in provider.current_provider().payments(began) if row.payment == payment.pk]
-        assert [(row.account, row.subject, row.amount, row.currency, row.is_moved) for row in told] == [
+        payments = [row for row in provider.current_provider().payments(began) if row.payment == payment.pk]
+        assert [(row.account, row.subject, row.amount, row.currency, row.is_moved) for row in payments] == [
             (acme.pk, payment.subject, 9000, "GBP", True)
         ]
-        assert (told[0].reference, told[0].place) == (payment.provider_reference, payment.provider_account)
-        assert told[0].card and (told[0].card.last4, told[0].card.fingerprint) == (
+        assert (payments[0].reference, payments[0].place) == (
+            payment.provider_reference,
+            payment.provider_account,
+        )
+        assert payments[0].card and (payments[0].card.last4, payments[0].card.fingerprint) == (
             payment.card_last4,
             payment.card_fingerprint,
         )
@@ -68,14 +75,14 @@ class TestOurOperations:
     def test_that_are_declined_move_no_money(self, desk: Desk, acme: Merchant) -> None:
         began, story = clock.now(), Story(desk, acme, Card.DECLINED)
         story.do(Kind.AUTHORIZE)
-        told = provider.current_provider().payments(began)
-        assert not [row for row in told if row.is_moved and row.payment == story.payment.pk]
+        payments = provider.current_provider().payments(began)
+        assert not [row for row in payments if row.is_moved and row.payment == story.payment.pk]
 
     def test_that_are_declined_are_reported_as_declined(self, desk: Desk, acme: Merchant) -> None:
         story = Story(desk, acme, Card.NO_MONEY)
         operation = story.begin(Kind.AUTHORIZE)
         story.end(operation, story.ask(operation))
-        assert is_said(about(desk, story)[-1], operation, Verdict.DECLINED)
+        assert fits(notifications_about(desk, story)[-1], operation, Verdict.DECLINED)
 
     def test_are_reported_when_the_payer_has_answered(self, desk: Desk, acme: Merchant) -> None:
         story = Story(desk, acme, Card.ASKS)
@@ -84,23 +91,23 @@ class TestOurOperations:
         desk.messages()
         desk.answer(story.payment, confirms=True)
         desk.settle()
-        (told,) = about(desk, story)
-        assert is_said(told, operation, Verdict.SUCCEEDED)
+        (notification,) = notifications_about(desk, story)
+        assert fits(notification, operation, Verdict.SUCCEEDED)
 
     def test_are_reported_when_a_settled_refund_has_failed(self, desk: Desk, acme: Merchant) -> None:
         story = Story(desk, acme, Card.REFUND_FAILS)
-        story.before(Kind.REFUND)
+        story.carry_out_preceding(Kind.REFUND)
         operation = story.begin(Kind.REFUND)
         story.record(operation, story.ask(operation))
         desk.messages()
         desk.settle()
-        assert is_said(about(desk, story)[-1], operation, Verdict.FAILED)
+        assert fits(notifications_about(desk, story)[-1], operation, Verdict.FAILED)
 
 
 class TestAMessage:
     def test_that_is_read_twice_gives_the_same_result(self, desk: Desk, acme: Merchant) -> None:
         story = Story(desk, acme)
-        story.before(Kind.CAPTURE)
+        story.carry_out_preceding(Kind.CAPTURE)
         for message in desk.messages():
             first = list(desk.provider.parse_notifications(message))
             assert list(desk.provider.parse_notifications(message)) == first
@@ -111,12 +118,12 @@ class TestAMessage:
 
     def test_about_a_lost_payment_names_this_payment_or_none(self, desk: Desk, acme: Merchant) -> None:
         story = Story(desk, acme)
-        story.before(Kind.CAPTURE)
+        story.carry_out_preceding(Kind.CAPTURE)
         messages = desk.messages()
         story.payment.operations.all().delete()
         without_guards("DELETE FROM payments_payment")
-        told = [each for message in messages for each in desk.provider.parse_notifications(message)]
-        assert messages and {each.payment for each in told} <= {story.payment.pk}
+        notifications = [each for message in messages for each in desk.provider.parse_notifications(message)]
+        assert messages and {each.payment for each in notifications} <= {story.payment.pk}
 
 
 class TestOperationsByOthers:
@@ -127,19 +134,19 @@ class TestOperationsByOthers:
         self, desk: Desk, acme: Merchant, kind: Kind, amount: int
     ) -> None:
         story, since = Story(desk, acme), clock.now()
-        story.before(kind)
+        story.carry_out_preceding(kind)
         desk.messages()
         desk.in_dashboard(kind, story.payment, amount)
         ours = set(story.payment.operations.values_list("pk", flat=True))
-        told = about(desk, story)
-        assert told[-1].kind in ("", kind) and not ours & {each.operation for each in told}
+        notifications = notifications_about(desk, story)
+        assert notifications[-1].kind in ("", kind) and not ours & {each.operation for each in notifications}
         assert story.payment.pk in set(provider.current_provider().changed(since))
 
     def test_like_an_earlier_capture_make_our_capture_fail_and_are_found(
         self, desk: Desk, acme: Merchant
     ) -> None:
         story = Story(desk, acme)
-        story.before(Kind.CAPTURE)
+        story.carry_out_preceding(Kind.CAPTURE)
         desk.in_dashboard(Kind.CAPTURE, story.payment, 9000)
         operation = story.begin(Kind.CAPTURE)
         said = story.ask(operation)
@@ -155,9 +162,9 @@ class TestOperationsByOthers:
         self, desk: Desk, acme: Merchant, is_won: bool
     ) -> None:
         story = Story(desk, acme, Card.DISPUTED)
-        story.before(Kind.REFUND)
+        story.carry_out_preceding(Kind.REFUND)
         desk.dispute(story.payment)
-        assert "" in {each.kind for each in about(desk, story)}, "opened"
+        assert "" in {each.kind for each in notifications_about(desk, story)}, "opened"
         (opened,) = read(story).disputes
         assert opened.reason and opened.reference and opened.respond_by is not None
         assert opened.respond_by > opened.opened_at
@@ -165,4 +172,4 @@ class TestOperationsByOthers:
         assert refused.verdict == Verdict.FAILED and refused.reason
         desk.settle()
         desk.decide(story.payment, is_won=is_won)
-        assert "" in {each.kind for each in about(desk, story)}, "decided"
+        assert "" in {each.kind for each in notifications_about(desk, story)}, "decided"
