@@ -1,4 +1,4 @@
-"""The table of faults: what breaks, for how long, and a plot (see stories.py) that always meets the fault."""
+"""The table of faults: what breaks, for how long, and a plot (see stories.py) in which the fault occurs."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ class Fault(NamedTuple):
     """A fault that a test causes.
 
     `strike` causes the fault. If the system cannot repair the damage automatically, `strike` also repairs it
-    before it returns. `plot` names a plot of stories.py whose calls always meet the fault. A fault with
+    before it returns. `plot` names a plot of stories.py in which the fault always occurs. A fault with
     `is_apart` never runs at the same time as a fault without it.
     """
 
@@ -47,9 +47,9 @@ def _freeze_workers(world: World, chance: Random) -> None:
 
 def _close_bank(world: World, chance: Random) -> None:
     with world.alone:
-        world.hold_down("bank")
+        world.keep_dead("bank")
         time.sleep(chance.uniform(0.5, 3))
-        world.let_up("bank")
+        world.release_part("bank")
 
 
 def _stop_redis(world: World, chance: Random) -> None:

@@ -102,12 +102,12 @@ class World(Deployment):
         with self._changing, contextlib.suppress(ProcessLookupError, KeyError):
             os.killpg(self._running[part].pid, number)
 
-    def hold_down(self, part: str) -> None:
-        """Kill a part, and keep the supervisor from starting it until `let_up`."""
+    def keep_dead(self, part: str) -> None:
+        """Kill a part, and keep the supervisor from starting it until `release_part`."""
         self._stopped.add(part)
         self.kill(part)
 
-    def let_up(self, part: str) -> None:
+    def release_part(self, part: str) -> None:
         self._stopped.discard(part)
 
     def _supervise(self) -> None:
@@ -150,9 +150,9 @@ class World(Deployment):
 
     def restart(self, part: str, **more: str) -> None:
         """Restart a part with additional variables. Variables of an earlier restart are dropped."""
-        self.hold_down(part)
+        self.keep_dead(part)
         self.parts[part] = Part(self.parts[part].command, self.variables | more)
-        self.let_up(part)
+        self.release_part(part)
 
     def rows(self, statement: str, *parameters: Any, of_bank: bool = False) -> list[tuple[Any, ...]]:
         """Return the rows of a statement, for facts that no API returns. Retry while PostgreSQL is down."""

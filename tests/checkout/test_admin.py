@@ -50,7 +50,7 @@ class TestCancelling:
         assert Operation.objects.get(kind="void").actor == f"user:{operator.pk}"
         assert LogEntry.objects.get(object_id=str(held.pk)).change_message == "Cancelled: A duplicate"
 
-    def test_ends_an_unpaid_one(self, admin: Client, unpaid: Checkout) -> None:
+    def test_ends_an_unpaid_checkout(self, admin: Client, unpaid: Checkout) -> None:
         assert "is cancelled. No money was held." in cancel(admin, unpaid)
         unpaid.refresh_from_db()
         assert unpaid.status == "voided"

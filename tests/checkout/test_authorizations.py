@@ -10,7 +10,7 @@ from webhooks.models import Event
 
 class TestAuthorize:
     @pytest.mark.rule("pay.held")
-    def test_holds_the_amount_for_two_minutes_and_tells_the_merchant(self, held: Checkout) -> None:
+    def test_holds_the_amount_for_two_minutes_and_notifies_the_merchant(self, held: Checkout) -> None:
         assert held.status == "authorized"
         assert held.authorized_at is not None and held.capture_before is not None
         assert (held.capture_before - held.authorized_at).total_seconds() == 120
@@ -26,6 +26,6 @@ class TestAuthorize:
         assert not Event.objects.exists()
 
     @pytest.mark.rule("pay.declined")
-    def test_another_card_may_be_tried(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> None:
+    def test_another_card_can_be_tried(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> None:
         pay(unpaid, "4000000000000002")
         assert pay(unpaid).status == "authorized"

@@ -9,7 +9,7 @@ from webhooks.models import Event
 
 class TestCancel:
     @pytest.mark.rule("cancel.held")
-    def test_releases_the_hold_and_tells_the_merchant_once(self, held: Checkout) -> None:
+    def test_releases_the_hold_and_notifies_the_merchant_once(self, held: Checkout) -> None:
         cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
         cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
         tasks.finish_operations()
@@ -22,6 +22,6 @@ class TestCancel:
         assert (ended.status, ended.void_reason) == ("voided", "merchant_cancel")
         assert not Event.objects.exists()
 
-    def test_refuses_a_captured_one(self, captured: Checkout) -> None:
+    def test_refuses_a_captured_checkout(self, captured: Checkout) -> None:
         with pytest.raises(cancellations.NotCancellable):
             cancellations.cancel(captured.merchant, captured.pk, cause=CAUSE)

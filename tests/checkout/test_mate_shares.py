@@ -1,4 +1,4 @@
-"""Split orders: the lead pays, and asks mates for their shares with pay links."""
+"""Split orders: the lead pays, and requests the mates' shares with pay links."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta

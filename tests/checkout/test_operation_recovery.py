@@ -75,7 +75,7 @@ class TestCapture:
 
     @pytest.mark.rule("doubt.capture_after")
     @pytest.mark.parametrize(("mode", "end"), [("down", "voided"), ("done_then_reset", "captured")])
-    def test_after_the_deadline_it_is_asked_about_and_never_sent_again(
+    def test_after_the_deadline_it_is_looked_up_and_never_sent_again(
         self, unpaid: Checkout, in_doubt: InDoubt, calls: list[Any], mode: str, end: str
     ) -> None:
         operation = in_doubt("capture", mode)

@@ -64,7 +64,7 @@ def test_a_hold_that_arrives_after_its_authorization_has_failed_is_released(in_d
     ("reason", "reference", "voids"),
     [("held_for_less", "", 1), ("card_declined", "pi_1", 1), ("card_declined", "", 0)],
 )
-def test_a_declined_payment_is_released_only_if_it_may_hold_money_at_the_provider(
+def test_a_declined_payment_is_released_only_if_it_might_hold_money_at_the_provider(
     in_doubt: InDoubt, reason: str, reference: str, voids: int
 ) -> None:
     operation = in_doubt("authorize")
@@ -217,7 +217,7 @@ class TestACapture:
         assert held.status == "authorized"
 
     @pytest.mark.rule("doubt.capture_after")
-    def test_whose_fence_is_refused_after_eight_days_lapses_although_nothing_is_proven(
+    def test_whose_fence_is_refused_after_eight_days_lapses_without_a_proof(
         self, held: Checkout, bank_answers: Answer
     ) -> None:
         """Banks have released the hold automatically by then, so no further fence is planned."""
@@ -300,7 +300,7 @@ class TestARelease:
     @pytest.mark.parametrize(
         "end", [Outcome(Verdict.SUCCEEDED), Outcome(Verdict.FAILED, reason="already_captured")]
     )
-    def test_that_was_refused_repeatedly_is_no_longer_reported_once_nothing_is_held(
+    def test_that_was_refused_repeatedly_is_no_longer_reported_once_no_money_is_held(
         self, held: Checkout, end: Outcome
     ) -> None:
         cancelled = cancellations.cancel(held.merchant, held.pk, cause=CAUSE)

@@ -137,7 +137,7 @@ class TestAfterTheCapture:
         assert pledged.amy.status == "open"
         assert pledged.amy.expires_at and pledged.amy.expires_at > order.payable_until
 
-    def test_a_capture_that_fails_opens_the_share_and_tells_the_lead(self, pledged: Pledged) -> None:
+    def test_a_capture_that_fails_opens_the_share_and_notifies_the_lead(self, pledged: Pledged) -> None:
         pledged.capture()
         Charge.objects.filter(last4="4444").update(state="voided")  # the bank releases the hold
         assert mates.settled(pledged.finn) == "open"
@@ -228,7 +228,7 @@ class TestTheEnd:
         statuses = pledged.order.payment_requests.order_by("position").values_list("status", flat=True)
         assert list(statuses) == ["pledged", "open", "open"]
 
-    def test_a_card_that_is_being_asked_is_given_up(self, pledged: Pledged) -> None:
+    def test_a_card_that_waits_for_confirmation_is_given_up(self, pledged: Pledged) -> None:
         assert pledged.pledge(pledged.amy, mates.CHALLENGED).action_url
         cancellations.cancel(pledged.order.merchant, pledged.order.pk, cause=CAUSE)
         assert pledged.status(pledged.amy) == "paying"
@@ -236,7 +236,7 @@ class TestTheEnd:
         bank.answer_challenge(key=operation.pk, is_confirmed=True)
         assert mates.settled(pledged.amy) == "cancelled" and pledged.held_for(pledged.amy) == ["voided"]
 
-    def test_a_new_split_gives_up_a_card_that_is_being_asked(self, pledged: Pledged) -> None:
+    def test_a_new_split_gives_up_a_card_that_waits_for_confirmation(self, pledged: Pledged) -> None:
         pledged.pledge(pledged.amy, mates.CHALLENGED)
         pledged.split(Share(2000, "Finn"))
         assert pledged.status(pledged.amy) == "cancelled"
@@ -300,7 +300,7 @@ class TestAChangedSplit:
         rows = pledged.order.payment_requests.order_by("position")
         assert list(rows) == [pledged.amy, pledged.finn] and pledged.status(pledged.finn) == "pledged"
 
-    def test_asks_a_mate_again_who_refused(self, pledged: Pledged) -> None:
+    def test_requests_a_share_again_from_a_mate_who_declined(self, pledged: Pledged) -> None:
         mate_shares.decline(pledged.amy.pk)
         pledged.split(Share(2000, "Finn"), Share(2500, "Amy"))
         assert pledged.status(pledged.amy) == "open"

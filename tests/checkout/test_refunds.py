@@ -34,7 +34,7 @@ class TestAccept:
         assert Payment.objects.get().status == "refunded" and ledger_proof.find_breaches() == []
 
     @pytest.mark.rule("refund.ref")
-    def test_a_repeated_ref_makes_nothing_new(self, captured: Checkout) -> None:
+    def test_a_repeated_ref_creates_no_refund(self, captured: Checkout) -> None:
         first = refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
         again = refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
         assert (again.refund, again.is_new) == (first.refund, False)
@@ -72,7 +72,7 @@ class TestAccept:
 @pytest.mark.rule("refund.failed")
 @pytest.mark.django_db
 class TestFailure:
-    def test_leads_back_to_captured_and_a_new_ref_may_try(
+    def test_returns_to_captured_and_allows_a_new_ref(
         self, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
         checkout = pay(unpaid, "4000000000005126")

@@ -138,10 +138,10 @@ class Card(NamedTuple):
 
     captured: int
     refunded: int
-    moving: int  # refunds by anyone that are sent or pending
-    others: int  # refunds by others that are pending or settled
-    withdrawn: int  # by open and lost disputes
-    lost: int  # by lost disputes
+    moving: int  # all refunds that are sent or pending
+    others: int  # refunds that the service did not make, pending or settled
+    withdrawn: int  # withdrawn by open and lost disputes
+    lost: int  # withdrawn by lost disputes
     outside: int
 
     @property

@@ -54,7 +54,7 @@ SMALL = {
     "a mate who is paying: dashboard refund": Scope(Chances(others=1), is_paying=True),
     "a mate who is paying: dispute": Scope(Chances(dispute=1, appeal=1), is_paying=True),
 }
-# These scopes combine several events or have two mates. To check them all takes minutes.
+# These scopes combine several events or have two mates. Checking them all takes minutes.
 LARGE = {
     "one card: an event of every kind": replace(
         ALONE, left=Chances(slow=1, fail=1, come_back=1, others=1, dispute=1, appeal=1)

@@ -19,7 +19,7 @@ def tell(variant: Variant, found: Result[Any]) -> str:
 
 
 def describe_cards(model: Money, state: State) -> str:
-    """Return sentences that say how much each card has paid and got back."""
+    """Return sentences with the amounts that were charged and refunded to each card."""
     sentences = []
     for index, card in enumerate(sum_cards(model.scope, state, REAL)):
         got = {"by refunds": card.refunded, "from its bank": card.withdrawn, "outside": card.outside}

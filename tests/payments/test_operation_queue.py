@@ -22,7 +22,7 @@ from tests.outages import InDoubt, break_down, pass_time, pump
 
 @pytest.mark.django_db
 class TestClaimDue:
-    def test_leases_no_more_than_asked_whatever_the_planner_believes(
+    def test_leases_no_more_than_requested_with_outdated_statistics(
         self, acme: Merchant, pay: Callable[..., Checkout]
     ) -> None:
         pay(factories.checkout(acme))

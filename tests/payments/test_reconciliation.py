@@ -40,7 +40,7 @@ def asked_about() -> set[UUID]:
     return set(Inquiry.objects.values_list("payment_id", flat=True))
 
 
-def grow_old(**span: float) -> None:
+def age_rows(**span: float) -> None:
     """Make all operations, movements and disputes look this old, here and at the bank.
 
     Delete all inquiries.
@@ -113,7 +113,7 @@ class TestThreeFailedNights:
         reconciliation.last_complete_until(clock.now())
         Reconciled.objects.create(until=clock.now() - timedelta(days=5))
         client.call_bank("dispute", payment=captured.payment_id)
-        grow_old(days=4)
+        age_rows(days=4)
         BankDispute.objects.update(is_told=True)
         for _ in range(3):
             with pytest.raises(ProviderUnreachable):
@@ -136,7 +136,7 @@ class TestThreeFailedNights:
 
 class TestAPayment:
     def test_that_changed_at_the_provider_is_read(self, captured: Checkout) -> None:
-        grow_old(days=30)
+        age_rows(days=30)
         client.call_bank("act_in_dashboard", kind="refund", payment=captured.payment_id, amount=1000)
         reconciliation.run()
         assert asked_about() == {captured.payment_id}
@@ -146,7 +146,7 @@ class TestAPayment:
         self, captured: Checkout, monkeypatch: pytest.MonkeyPatch, is_unsure: bool
     ) -> None:
         monkeypatch.setitem(client.BANK_CALLS, "changed", lambda *, since: [])
-        grow_old(days=30)
+        age_rows(days=30)
         reconciliation.run()
         assert asked_about() == set(), "nothing has changed since"
         assert captured.payment_id is not None
@@ -171,7 +171,7 @@ class TestAPayment:
     def test_with_a_movement_missing_from_the_books_is_reported(
         self, captured: Checkout, kind: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        # A movement that was recorded within SKEW is not reported yet.
+        # A movement that is newer than SKEW is not reported yet.
         monkeypatch.setattr(reconciliation, "SKEW", timedelta(0))
         if kind == "refunded":
             refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
@@ -184,7 +184,7 @@ class TestAPayment:
         left = Discrepancy.objects.get()
         assert (left.kind, left.operation) == ("missing_there", operation)
 
-    def test_that_is_not_ours_is_left_out(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_that_we_do_not_have_is_left_out(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(
             type(provider.current_provider()), "changed", lambda *_: [uuid7(), "nonsense", None]
         )
@@ -236,7 +236,7 @@ class TestLateChanges:
         """Return a function that makes all rows five days old, lets the bank act, and reconciles."""
 
         def learned(happens: Callable[[], object]) -> None:
-            grow_old(days=5)
+            age_rows(days=5)
             happens()
             payment_tasks.reconcile()
             tasks.answer_inquiries()
@@ -291,7 +291,7 @@ class TestTheCommand:
     def test_prints_each_discrepancy_and_exits_1(
         self, captured: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        # A movement that was recorded within SKEW is not reported yet.
+        # A movement that is newer than SKEW is not reported yet.
         monkeypatch.setattr(reconciliation, "SKEW", timedelta(0))
         capture = Operation.objects.get(kind="capture")
         Call.objects.filter(reference=capture.pk).delete()
@@ -301,7 +301,7 @@ class TestTheCommand:
 
     def test_looks_back_as_many_hours_as_requested(self, captured: Checkout) -> None:
         Reconciled.objects.create(until=clock.now())
-        grow_old(days=9)
+        age_rows(days=9)
         assert self.run()[1].startswith("0 payments read")
         assert self.run("--since-hours", "240")[1].startswith("2 payments read")
 

@@ -79,7 +79,7 @@ class TestAnInvalidAnswer:
         ],
         ids=repr,
     )
-    def test_is_unknown_and_left_for_a_person(self, operation: Operation, answer: Any) -> None:
+    def test_is_unknown_and_is_left_to_a_person(self, operation: Operation, answer: Any) -> None:
         outcome = safe_answers.safe_outcome(operation, answer)
         assert outcome.verdict == Verdict.UNKNOWN and outcome.amount is None
         assert outcome.reference == ("pi_3Nx" if isinstance(answer, Outcome) else "")

@@ -79,7 +79,7 @@ class SlowNames(Names):
 
 class TestConnecting:
     @pytest.mark.parametrize(("address", "host"), [("127.0.0.1", "127.0.0.1"), ("::1", "[::1]")])
-    def test_to_an_address_asks_no_name_server(self, address: str, host: str) -> None:
+    def test_to_an_address_queries_no_name_server(self, address: str, host: str) -> None:
         async def scenario() -> tuple[str, int]:
             names = Names([])
             async with receiving(answering(OK), host=address) as receiver:

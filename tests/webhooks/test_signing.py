@@ -59,7 +59,7 @@ def test_numbers_that_are_valid_only_in_python_are_refused(constant: str) -> Non
 class TestVectors:
     @pytest.mark.rule("signing.verify")
     @pytest.mark.parametrize("vector", vectors.X_SERVICE_SIGNATURE, ids=attrgetter("name"))
-    def test_verify_comes_to_the_verdict(self, vector: Vector) -> None:
+    def test_verify_returns_the_verdict(self, vector: Vector) -> None:
         header = vector.headers.get("x-service-signature")
         if vector.is_accepted:
             assert isinstance(signing.verify(header, vector.body, vector.secrets, vector.now), dict)

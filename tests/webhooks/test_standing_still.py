@@ -18,24 +18,24 @@ SENDER = "webhooks-sender"
 LONG = 3.0
 
 
-def is_noticed() -> bool:
+def is_reported_stuck() -> bool:
     return SENDER in liveness.stuck_threads(LONG)
 
 
 @contextmanager
-def going_on_after(goes_on: threading.Event) -> Iterator[None]:
+def released_after(goes_on: threading.Event) -> Iterator[None]:
     """After the block, check that the sender is reported as hanging until `goes_on` is set."""
     try:
         yield
-        wait_for(is_noticed, within=30)
+        wait_for(is_reported_stuck, within=30)
     finally:
         goes_on.set()
-    wait_for(lambda: not is_noticed(), within=30)
+    wait_for(lambda: not is_reported_stuck(), within=30)
 
 
 def test_a_sender_with_a_blocked_loop_is_detected() -> None:
     goes_on = threading.Event()
-    with running() as sender, going_on_after(goes_on):
+    with running() as sender, released_after(goes_on):
         sender._loop.call_soon_threadsafe(goes_on.wait, 60)
 
 
@@ -44,7 +44,7 @@ def test_a_sender_with_a_blocked_claim_is_detected(monkeypatch: pytest.MonkeyPat
     claims.are_slow = True
     monkeypatch.setattr(delivery, "claim", claims)
     emit(subscribe("http://127.0.0.1:9/hooks"))
-    with running(), going_on_after(claims.goes_on):
+    with running(), released_after(claims.goes_on):
         assert claims.begun.wait(30)
 
 

@@ -314,7 +314,7 @@ class TestHangingEndpoint:
 
 
 class TestPlan:
-    def test_reads_only_as_many_rows_of_a_backlog_as_it_may_take(self) -> None:
+    def test_reads_only_as_many_rows_of_a_backlog_as_it_can_take(self) -> None:
         """Check that a claim of ten rows reads fewer than 200 of 3,000 due rows."""
         for name in ("Acme", "Rival"):
             due = emit(subscribe(name))

@@ -36,7 +36,7 @@ SELECT count(*)::int FROM (
 
 @dataclass(frozen=True)
 class Stage:
-    """The running service, and the URL of the shop. The shop returns what it has recorded of each order."""
+    """The running service, and the URL of the shop. The shop returns its record of each order."""
 
     world: World
     service: Service
@@ -45,7 +45,7 @@ class Stage:
     shop_url: str
 
     def sale(self, first: int = 0) -> Sale:
-        """Return what buyers need for the sale. `first` is the number of the first buyer."""
+        """Return the settings of the sale's buyers. `first` is the number of the first buyer."""
         return Sale(self.service.base_url, self.certificate, self.token, first)
 
     def captured_late(self) -> int:

@@ -253,7 +253,7 @@ class TestItems:
         assert accept(api, items=[item(category="time_travel")])["items"][0]["category"] == "time_travel"
         assert accept(api, items=[without(item(category=MISSING))])["items"][0]["category"] == "other"
 
-    def test_may_be_a_hundred_in_their_order(self, api: Api) -> None:
+    def test_can_be_a_hundred_in_their_order(self, api: Api) -> None:
         lines = [item(item_ref=f"line-{number}", quantity=1, unit_price=90) for number in range(100)]
         assert [line["item_ref"] for line in accept(api, items=lines)["items"]] == [
             line["item_ref"] for line in lines
@@ -356,5 +356,5 @@ class TestMerchantExpiresAt:
         assert read["expires_at"] == clock.iso(at) and datetime.fromisoformat(read["expires_at"]) == at
         assert Checkout.objects.get().payable_until == at
 
-    def test_may_be_null(self, api: Api) -> None:
+    def test_can_be_null(self, api: Api) -> None:
         assert accept(api, merchant_expires_at=None)["expires_at"] is None

@@ -54,7 +54,7 @@ def test_a_prefill_is_kept_while_the_order_has_not_ended(
     assert Prefill.objects.count() == 1
 
 
-def test_is_read_by_who_shows_the_page_alone(order: Checkout) -> None:
+def test_is_read_by_the_page_and_no_other_code(order: Checkout) -> None:
     (shown,) = prefills.with_locale(Checkout.objects.all())
     assert prefills.locale_of(shown) == "fr"
     found = prefills.prefill_of(shown)

@@ -128,7 +128,7 @@ class TestTake:
         assert share_claims.claim_share(shares[0].pk, claim=ZOE, name="Zoe").shown_name == "Finn"
 
     @pytest.mark.rule("group.own_link")
-    def test_of_one_whose_own_link_was_sent_to_a_number_is_refused(
+    def test_of_a_share_whose_link_was_sent_to_a_number_is_refused(
         self, shares: list[PaymentRequest]
     ) -> None:
         PaymentRequest.objects.filter(pk=shares[0].pk).update(phone="+447700900456")

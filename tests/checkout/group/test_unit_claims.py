@@ -161,7 +161,7 @@ class TestTake:
         assert len(bill(by_item)) == 3
 
     @pytest.mark.rule("group.kept")
-    def test_takes_units_that_somebody_left(self, by_item: Checkout) -> None:
+    def test_takes_units_that_another_mate_released(self, by_item: Checkout) -> None:
         left = take(by_item, 2, 1, 0)
         share_claims.release_claim(left.pk, claim=ZOE)
         assert free(by_item) == [2, 2, 0]
@@ -220,7 +220,7 @@ class TestTake:
             take(cheap, 2)
         assert refused.value.missing == 10
 
-    def test_by_the_last_of_twenty_people_must_be_of_all_units_that_are_left(self, acme: Merchant) -> None:
+    def test_by_the_last_of_twenty_people_must_be_of_all_remaining_units(self, acme: Merchant) -> None:
         order = factories.checkout(acme, items=[factories.item(quantity=30, unit_price=300)])
         mate_shares.split_by_item(
             order.pk, [(f"Mate {number}", [1]) for number in range(18)], [10], everyone_first=True

@@ -196,7 +196,7 @@ class TestASenderThatSlept:
         assert not Call.objects.filter(kind="refund").exists()
 
     @pytest.mark.parametrize("is_recorded_by_begin", [False, True])
-    def test_after_its_sending_was_recorded_sends_nothing_later_than_recorded(
+    def test_after_its_sending_was_recorded_sends_no_call_later_than_recorded(
         self, held: Checkout, monkeypatch: pytest.MonkeyPatch, is_recorded_by_begin: bool
     ) -> None:
         """The sender is suspended immediately before the call."""
@@ -210,7 +210,9 @@ class TestASenderThatSlept:
         recorded = Operation.objects.get(pk=capture.pk).last_sent_at
         assert recorded is not None and recorded > clock.now(), "the record is later than any call can be"
 
-    def test_sends_nothing_under_a_key_that_the_provider_may_have_forgotten(self, refund: Operation) -> None:
+    def test_sends_no_call_under_a_key_that_the_provider_might_have_forgotten(
+        self, refund: Operation
+    ) -> None:
         break_down("refund", "down")
         pump()
         asleep = claimed(refund)

@@ -115,7 +115,7 @@ def ended(unpaid: Checkout, pay: Callable[..., Checkout]) -> Callable[[str], Ope
 @pytest.mark.parametrize("kind", KINDS)
 class TestSuccess:
     @pytest.mark.parametrize("value", STRANGE, ids=named)
-    def test_is_recorded_whatever_the_other_fields_contain(
+    def test_is_recorded_with_any_values_in_the_other_fields(
         self, change_responses: ChangeResponses, ended: Callable[[str], Operation], kind: str, value: Any
     ) -> None:
         change_responses(kind, decorated(value), times=9)
@@ -150,7 +150,7 @@ class TestSuccess:
 @pytest.mark.parametrize("kind", KINDS)
 class TestEveryVerdict:
     @pytest.mark.parametrize("value", SOME, ids=named)
-    def test_is_recorded_whatever_the_other_fields_contain(
+    def test_is_recorded_with_any_values_in_the_other_fields(
         self,
         change_responses: ChangeResponses,
         ended: Callable[[str], Operation],
@@ -181,7 +181,7 @@ class TestADecline:
         notice = card_page._decline_notice(PaymentTarget(unpaid))
         assert notice is not None and notice["title"] == "Your bank declined this card."
 
-    def test_with_an_internal_reason_of_ours_is_recorded_as_other(
+    def test_with_one_of_our_internal_reasons_is_recorded_as_other(
         self, change_responses: ChangeResponses, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
         change_responses("authorize", lambda outcome: replace(outcome, reason="another_card"))

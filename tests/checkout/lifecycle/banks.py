@@ -16,7 +16,7 @@ from payments.providers.sandbox.models import BankNotification, Call, Charge, Di
 from payments.providers.stripe import metadata
 from tests import mates
 from tests.checkout.lifecycle import ways_out
-from tests.payments.providers.conformance.desk import Goes
+from tests.payments.providers.conformance.desk import CallFailure
 from tests.payments.providers.conformance.stripe import FAULTS, INTENT, PATHS, StripeDesk, times_of
 
 T = TypeVar("T")
@@ -67,10 +67,10 @@ class Bank(Protocol):
     def tell(self) -> Sequence[Notification]:
         """Return the notifications that have not been sent yet."""
 
-    def go_wrong(self, fault: tuple[Any, ...], times: int) -> None:
+    def make_calls_fail(self, fault: tuple[Any, ...], times: int) -> None:
         """Make the next `times` calls fail with this fault."""
 
-    def go_right(self) -> None:
+    def end_faults(self) -> None:
         """Make all further calls succeed."""
 
     def pass_time(self, seconds: int) -> None:
@@ -144,10 +144,10 @@ class SandboxBank:
         BankNotification.objects.update(due_at=None)
         return told
 
-    def go_wrong(self, fault: tuple[Any, ...], times: int) -> None:
+    def make_calls_fail(self, fault: tuple[Any, ...], times: int) -> None:
         fault_injection.set_fault(verb=fault[0], mode=fault[1], times=times)
 
-    def go_right(self) -> None:
+    def end_faults(self) -> None:
         Fault.objects.all().delete()
 
     def pass_time(self, seconds: int) -> None:
@@ -180,9 +180,9 @@ class StripeBank:
         "returns": "pm_card_refundFail",
     }
     faults: Sequence[tuple[Any, ...]] = (
-        *(("refund", goes) for goes in Goes),
-        *(("capture", goes) for goes in Goes if goes != Goes.REPLAYED_ERROR),
-        *(("movements", goes) for goes in (Goes.SILENT, Goes.ERROR)),
+        *(("refund", failure) for failure in CallFailure),
+        *(("capture", failure) for failure in CallFailure if failure != CallFailure.REPLAYED_ERROR),
+        *(("movements", failure) for failure in (CallFailure.SILENT, CallFailure.ERROR)),
     )
 
     def __init__(self, anew: Callable[[], StripeDesk]) -> None:
@@ -203,7 +203,7 @@ class StripeBank:
             self.desk.peer.switch("pending_refund")
         asked = {"charge": charge.id, "amount": max(1, left // part)}
         faults = self.desk.peer.switch("faults")
-        self.go_right()  # no fault must affect the dashboard's call
+        self.end_faults()  # no fault must affect the dashboard's call
         self.desk.dashboard.v1.refunds.create(asked)  # type: ignore[arg-type]
         for fault in faults:
             self.desk.peer.switch("fault", **fault)
@@ -245,13 +245,13 @@ class StripeBank:
             told += safe_answers.safe_notifications(self.desk.provider.parse_notifications(message))
         return told
 
-    def go_wrong(self, fault: tuple[Any, ...], times: int) -> None:
-        verb, goes = fault
+    def make_calls_fail(self, fault: tuple[Any, ...], times: int) -> None:
+        verb, failure = fault
         method, path = ("GET", ONE_INTENT) if verb == "movements" else PATHS[verb]
-        times *= times_of(method, goes)
-        self.desk.peer.switch("fault", method=method, path=path, times=times, **FAULTS[goes])
+        times *= times_of(method, failure)
+        self.desk.peer.switch("fault", method=method, path=path, times=times, **FAULTS[failure])
 
-    def go_right(self) -> None:
+    def end_faults(self) -> None:
         self.desk.peer.switch("go_right")
 
     def pass_time(self, seconds: int) -> None:
@@ -270,7 +270,10 @@ class StripeBank:
         return found
 
     def _decide(self, dispute: stripe.Dispute, *, is_won: bool) -> None:
-        """Decide a dispute. If it is an inquiry, close it, or turn it into a dispute that takes the money."""
+        """Decide a dispute.
+
+        If it is an inquiry, close it, or turn it into a dispute that withdraws the money.
+        """
         if dispute.status == "warning_closed":
             return
         is_inquiry = dispute.status.startswith("warning")

@@ -159,7 +159,7 @@ class Money(UnitRules):
 
     @rule(which=st.integers(0, 99), times=st.integers(1, 2))
     def bank_goes_wrong(self, which: int, times: int) -> None:
-        self.bank.go_wrong(self.bank.faults[which % len(self.bank.faults)], times)
+        self.bank.make_calls_fail(self.bank.faults[which % len(self.bank.faults)], times)
 
     @rule(seconds=st.sampled_from([3, 70, 3700, 3700, DAY, DAY * 4]))
     def time_passes(self, seconds: int) -> None:
@@ -177,7 +177,7 @@ class Money(UnitRules):
         if self.backup is not None:
             self.backup.restore()
             self.backup.discard()
-            self.bank.go_right()
+            self.bank.end_faults()
             repair.repair(self.backup.made_at)
             self.backup = None
             if PaymentRequest.objects.filter(checkout=self.order, units=[]).exists():
@@ -203,7 +203,7 @@ class Money(UnitRules):
 
         Then decide all disputes, let time pass again, and check the money again.
         """
-        self.bank.go_right()
+        self.bank.end_faults()
         self._let_it_end()
         self._check()
         self.bank.decide_all()

@@ -1,4 +1,4 @@
-"""A provider in memory that fails as a script says. Our records must agree with its records."""
+"""A provider in memory with scripted failures. Our records must agree with its records."""
 
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -77,7 +77,7 @@ class Call:
 
 
 class ScriptedProvider:
-    """A payments.provider.Provider that fails as the script says. Operations' ids are idempotency keys."""
+    """A payments.provider.Provider with scripted failures. Operations' ids are idempotency keys."""
 
     urls = ""
     page_origins: tuple[str, ...] = ()

@@ -200,7 +200,7 @@ class TestPlans:
 
 
 class TestTheCommand:
-    def test_looks_only_at_recent_changes_if_asked_to(self, captured: Checkout) -> None:
+    def test_checks_only_recent_changes_with_the_option_since_hours(self, captured: Checkout) -> None:
         tamper(captured, UNBALANCED)
         for sql in (
             "UPDATE checkout_checkout SET updated_at = %(then)s WHERE id = %(checkout)s",

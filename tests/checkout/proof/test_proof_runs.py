@@ -132,7 +132,7 @@ class TestARun:
         code, said, complained = prove()
         assert (code, said) == (1, "") and "1 breaches" in complained
 
-    def test_restarts_after_a_week_or_when_asked_to(self, seven: list[Checkout], small: int) -> None:
+    def test_restarts_after_a_week_or_on_request(self, seven: list[Checkout], small: int) -> None:
         for anew, age in ((True, timedelta(0)), (False, timedelta(days=8))):
             run = proof_runs.begin_run()
             next(proof_runs.run_steps(run))
@@ -141,12 +141,12 @@ class TestARun:
             assert (again.next_uuid, again.checkout_count) == (ledger_proof.FIRST, 0)
             assert ProofRun.objects.get() == again
 
-    def test_restarts_with_the_option_anew(self, seven: list[Checkout], small: int) -> None:
+    def test_restarts_with_the_option_restart(self, seven: list[Checkout], small: int) -> None:
         next(proof_runs.run_steps(proof_runs.begin_run()))
         code, said, complained = prove("--restart")
         assert (code, complained) == (0, "") and said.endswith("\n7 checkouts, 0 postings\n")
 
-    def test_stopped_by_hand_says_how_to_continue(
+    def test_that_is_interrupted_prints_how_to_continue(
         self, seven: list[Checkout], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(

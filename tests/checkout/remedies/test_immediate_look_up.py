@@ -1,4 +1,4 @@
-"""An operator can look up an operation with an unknown outcome at once."""
+"""An operator can immediately look up an operation with an unknown outcome."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A refund that no card can take is booked as settled outside, if the provider allows it.
+"""A refund that no card can take is booked as settled outside the service, if the provider allows it.
 
 It is booked once, and the booking can be reversed.
 """

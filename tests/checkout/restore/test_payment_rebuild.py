@@ -61,7 +61,7 @@ class TestARefundThatWasLost:
 
     @pytest.mark.rule("sync.outside")
     @pytest.mark.parametrize("amount", [1500, 9000])
-    def test_that_staff_made_in_the_dashboard_is_recorded_as_theirs(
+    def test_that_staff_made_in_the_dashboard_is_recorded_as_made_by_staff(
         self, captured: Checkout, began: datetime, amount: int
     ) -> None:
         backup = Backup()
@@ -279,7 +279,7 @@ def test_a_reimbursement_that_was_sent_again_begins_no_refund(
 
 @pytest.mark.rule("pledge.ends")
 class TestAPledge:
-    def test_that_had_ended_does_not_come_back(self, unpaid: Checkout, began: datetime) -> None:
+    def test_that_had_ended_stays_ended(self, unpaid: Checkout, began: datetime) -> None:
         pledged = Pledged(unpaid)
         backup = Backup()
         pledging.withdraw(pledged.finn.pk, mate=pledged.mate.pk)

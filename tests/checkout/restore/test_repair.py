@@ -62,7 +62,7 @@ class TestACaptureThatWasLost:
         nothing_moves_later(unpaid)
 
     @pytest.mark.rule("restore.open")
-    def test_that_was_under_way(self, in_doubt: InDoubt, began: datetime) -> None:
+    def test_whose_outcome_was_still_unknown(self, in_doubt: InDoubt, began: datetime) -> None:
         """The bank captured after the backup, and a look-up finds the capture."""
         capture = in_doubt("capture")
         backup = Backup()

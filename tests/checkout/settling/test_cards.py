@@ -1,4 +1,4 @@
-"""The amount that each card has borne, and the amount that can still be refunded to it."""
+"""The net amount charged to each card, and the amount that can still be refunded to the card."""
 
 from uuid import uuid4
 

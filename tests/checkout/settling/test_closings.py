@@ -57,7 +57,7 @@ class TestReturnedRefundIsReported:
         assert Discrepancy.objects.filter(kind=kinds.REFUND_RETURNED.name, closed_at=None).exists()
 
     def test_not_as_a_merchants_task(self, refunded: Checkout) -> None:
-        """The merchant cannot refund again, so the portal does not ask it to."""
+        """The merchant cannot refund again, so the portal does not list a task."""
         come_back()
         assert not merchant_tasks.failed_refunds(merchant=refunded.merchant).exists()
 
@@ -128,7 +128,9 @@ class TestReturnedRefundOfASplit:
         planned.refresh_from_db()
         assert (planned.state, planned.reason) == ("failed", "withdrawn")
 
-    def test_a_part_while_others_are_under_way(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> None:
+    def test_a_part_while_other_parts_are_pending(
+        self, unpaid: Checkout, pay: Callable[..., Checkout]
+    ) -> None:
         """The refund ends only when all parts have ended. Then its status is `failed`."""
         self.begin(unpaid, pay)
         mates.pump(unpaid.pk)

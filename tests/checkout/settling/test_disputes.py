@@ -73,7 +73,7 @@ class TestADispute:
         assert outside.balances(unpaid) == {"provider": 9000, "merchant": -9000}
 
     @pytest.mark.rule("dispute.lost")
-    def test_that_a_mate_wins_leaves_nothing_of_the_share_for_the_lead(
+    def test_that_a_mate_wins_ends_the_debt_for_the_share_to_the_lead(
         self, unpaid: Checkout, shared: PaymentRequest
     ) -> None:
         outside.decide(outside.dispute(shared.payment), is_won=False)

@@ -157,18 +157,18 @@ class TestAMatesPaymentInDoubt:
         mates.pay(shares[0])
         give_back(unpaid)
         operation = Operation.objects.get(payment__subject=shares[0].pk)
-        self.ask_in_vain(unpaid, rounds=4)
+        self.run_pump_without_answers(unpaid, rounds=4)
         unpaid.refresh_from_db()
         assert unpaid.status == "refunding"
         Operation.objects.filter(pk=operation.pk).update(created_at=clock.now() - timedelta(minutes=61))
-        self.ask_in_vain(unpaid, rounds=1)
+        self.run_pump_without_answers(unpaid, rounds=1)
         unpaid.refresh_from_db()
         assert unpaid.status == "refunded"
         mates.pump(unpaid.pk, rounds=3)
         assert Charge.objects.get(amount=2000).state == "voided", "what is found later is let go"
         assert ledger_proof.find_breaches() == []
 
-    def ask_in_vain(self, order: Checkout, *, rounds: int) -> None:
+    def run_pump_without_answers(self, order: Checkout, *, rounds: int) -> None:
         """Run the pump while the bank does not respond to look-ups of the mate's card."""
         for _ in range(rounds):
             mates_card = Operation.objects.filter(kind="authorize", ended_at=None)

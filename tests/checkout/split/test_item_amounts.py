@@ -36,7 +36,7 @@ class TestCost:
     def test_is_rounded_down_to_the_step_of_the_currency(self) -> None:
         assert item_amounts.cost_of(TICKETS, [1, 0, 0, 0], step=100).amount == 2300
 
-    def test_an_order_of_fees_alone_or_of_free_goods_cannot_be_split_by_item(self) -> None:
+    def test_an_order_of_only_fees_or_free_goods_cannot_be_split_by_item(self) -> None:
         assert not item_amounts.can_split([line(1, 700, "fee")])
         assert not item_amounts.can_split([line(1, 0), line(1, 700, "fee")])
         assert item_amounts.can_split(TICKETS)

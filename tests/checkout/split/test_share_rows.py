@@ -38,7 +38,7 @@ class TestAnotherSplit:
         }
         assert (after["Amy"].position, after["Finn"].position) == (2, 3)
 
-    def test_knows_a_mate_by_the_name_that_they_entered_at_the_link(self, split: Split) -> None:
+    def test_recognises_a_mate_by_the_name_entered_at_the_link(self, split: Split) -> None:
         (share,) = split.write(Share(1000)).values()
         share.claim("z" * 64, name="Zoe", until=split.order.payable_until)
         after = split.write(Share(2000, "Amy"), Share(1000, "Zoe"))
@@ -55,7 +55,7 @@ class TestAnotherSplit:
         gone = PaymentRequest.every.get(pk=before["Finn"].pk)
         assert gone.status == "cancelled" and gone.replaced_at is not None
 
-    def test_leaves_nothing_of_shares_whose_links_were_never_open(self, split: Split) -> None:
+    def test_deletes_shares_whose_links_were_never_open(self, split: Split) -> None:
         mate_shares.split(split.order.pk, [Share(1000, "Finn")], lead=split.lead.pk)
         mate_shares.split(split.order.pk, [Share(1000, "Amy")], lead=split.lead.pk)
         assert [share.name for share in PaymentRequest.every.all()] == ["Amy"]

@@ -131,7 +131,7 @@ def test_our_part_of_a_refund_that_succeeds_after_a_recorded_refusal_is_reported
 
 
 @pytest.mark.rule("refund.failed")
-def test_a_refund_that_failed_goes_on_if_a_part_of_it_succeeds_after_all(
+def test_a_failed_refund_continues_if_a_part_of_it_succeeds_after_all(
     captured: Checkout, settings: Settings
 ) -> None:
     settings.SANDBOX_REFUND_SECONDS = 3600
@@ -148,7 +148,7 @@ def test_a_refund_that_failed_goes_on_if_a_part_of_it_succeeds_after_all(
 
 
 @pytest.mark.parametrize("is_read_between", [True, False])
-def test_a_late_success_that_comes_back_ends_with_a_failed_refund(
+def test_a_late_success_that_is_returned_ends_with_a_failed_refund(
     captured: Checkout, settings: Settings, is_read_between: bool
 ) -> None:
     settings.SANDBOX_REFUND_SECONDS = 3600
@@ -207,7 +207,7 @@ def test_a_dashboard_refund_of_a_payment_without_a_recorded_capture_is_not_recor
     assert not Operation.objects.filter(kind="refund").exists()
 
 
-def test_a_dashboard_refund_with_copied_metadata_of_ours_counts_as_made_by_others(
+def test_a_dashboard_refund_with_our_copied_metadata_counts_as_made_by_staff(
     captured: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Such a refund can be ours only in a restored database."""

@@ -67,7 +67,7 @@ def test_sent_once_on_request_and_believed(peer: Remote, stripe: StripeClient, s
     assert (capturable["id"], capturable["status"]) == (held, "requires_capture")
 
 
-def test_forged_and_old_ones_are_not_believed(peer: Remote, stripe: StripeClient, shop: Shop) -> None:
+def test_forged_and_old_messages_are_refused(peer: Remote, stripe: StripeClient, shop: Shop) -> None:
     secret = _listen(stripe, shop, enabled_events=["payment_intent.created"])
     _hold(stripe)
     name = stripe.v1.events.list({"type": "payment_intent.created"}).data[0].id

@@ -83,7 +83,7 @@ class Running(NamedTuple):
 
 
 def variables(base_url: str, client_id: str, client_secret: str) -> dict[str, str]:
-    """Return the environment variables that the documentation page says to set."""
+    """Return the environment variables that the documentation page requires."""
     return {
         "CHECKOUT_BASE_URL": base_url,
         "CHECKOUT_CLIENT_ID": client_id,

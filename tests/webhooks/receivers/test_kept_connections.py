@@ -302,11 +302,11 @@ class TestConnection:
 
         assert transport.run(scenario()) == [False, True]
 
-    def test_keeps_what_came_of_a_body_that_is_cut(self) -> None:
+    def test_stores_the_received_part_of_a_body_that_is_cut(self) -> None:
         half = HEAD + b"half"
         assert transport.run(read([half], loses=True)) == (200, b"half", False)
 
-    def test_keeps_what_came_of_a_broken_body(self) -> None:
+    def test_stores_the_received_part_of_a_broken_body(self) -> None:
         broken = CHUNKED + b"4\r\nhalf\r\nzz\r\n"
         assert transport.run(read([broken])) == (200, b"half", True)
 

@@ -35,7 +35,7 @@ def posted(contexts: Contexts, *, host: str = "shop.example.com") -> transport.A
 
 
 def refused(contexts: Contexts) -> str | None:
-    """Send a POST that fails, and return the reason. Checks that the receiver got no request."""
+    """Send a POST that must fail, check that the receiver got no request, and return the reason."""
     answer, requests = transport.run(exchange(contexts, answering(OK)))
     assert (answer.http_status, requests) == (None, 0)
     return answer.error_message

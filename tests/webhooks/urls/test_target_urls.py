@@ -151,6 +151,6 @@ class TestVet:
                 targets.check_resolved_url("https://shop.example.com/", allow_loopback=False)
             assert "10.9.8.7" not in str(refused.value)
 
-    def test_asks_the_real_name_servers(self) -> None:
+    def test_queries_the_real_name_servers(self) -> None:
         with pytest.raises(targets.TargetRefused, match="could not be resolved"):
             targets.check_resolved_url("https://shop.no-such-domain.invalid/", allow_loopback=False)

@@ -37,7 +37,7 @@ from payments.provider import (
     Verdict,
 )
 from payments.provider import Card as CardFacts
-from tests.payments.providers.conformance.desk import Card, Goes
+from tests.payments.providers.conformance.desk import CallFailure, Card
 
 SECRET = b"shared with the provider"
 REASONS = {Card.DECLINED: "refused", Card.NO_MONEY: "insufficient_funds", Card.EXPIRED: "expired_card"}
@@ -106,7 +106,7 @@ class AsynchronousProvider:
     def __init__(self) -> None:
         self.charges: dict[UUID, Charge] = {}
         self.tokens: dict[str, Card] = {}
-        self.faults: dict[str, Goes] = {}
+        self.faults: dict[str, CallFailure] = {}
         self.broken: set[UUID] = set()
         self.outbox: list[dict[str, str | bool]] = []
         self.maximum: int | None = None
@@ -242,12 +242,12 @@ class AsynchronousProvider:
 
     def _call(self, operation: Operation, begin: Callable[[], Act]) -> Outcome:
         """Accept a call once per key, and return the answer that the current fault allows."""
-        goes = self.faults.pop(operation.kind, None)
-        if goes == Goes.REPLAYED_ERROR:
+        failure = self.faults.pop(operation.kind, None)
+        if failure == CallFailure.REPLAYED_ERROR:
             self.broken.add(operation.pk)
-        if operation.pk in self.broken or goes == Goes.ERROR:
+        if operation.pk in self.broken or failure == CallFailure.ERROR:
             return Outcome(Verdict.UNKNOWN)
-        if goes == Goes.SILENT:
+        if failure == CallFailure.SILENT:
             raise ConnectionResetError
         act = self._find(operation.payment_id, operation.pk)
         if act is None:
@@ -255,9 +255,9 @@ class AsynchronousProvider:
             if operation.payment_id in self.charges:
                 self.charges[operation.payment_id].acts.append(act)
                 self.tell(operation.payment_id, act)
-        if goes == Goes.DONE_SILENT:
+        if failure == CallFailure.DONE_SILENT:
             raise ConnectionResetError
-        if goes == Goes.DONE_ERROR:
+        if failure == CallFailure.DONE_ERROR:
             return Outcome(Verdict.UNKNOWN)
         return self._said(operation, act)
 

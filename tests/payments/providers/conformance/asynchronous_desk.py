@@ -19,7 +19,7 @@ from tests.payments.providers.conformance.asynchronous import (
     end_of_refund,
     sign,
 )
-from tests.payments.providers.conformance.desk import Card, Goes
+from tests.payments.providers.conformance.desk import CallFailure, Card
 
 
 class AsynchronousDesk:
@@ -39,8 +39,8 @@ class AsynchronousDesk:
         if not confirms:
             act.becomes, act.reason = Verdict.DECLINED, "challenge_failed"
 
-    def go_wrong(self, verb: str, goes: Goes) -> None:
-        self.bank.faults[verb] = goes
+    def make_calls_fail(self, verb: str, failure: CallFailure) -> None:
+        self.bank.faults[verb] = failure
 
     def hold_less(self, amount: int) -> None:
         self.bank.maximum = amount

@@ -26,14 +26,14 @@ class Card(StrEnum):
     DISPUTED = "approved, to be disputed"
 
 
-class Goes(StrEnum):
+class CallFailure(StrEnum):
     """The way in which a call fails."""
 
-    SILENT = "the connection breaks before it is done"
-    DONE_SILENT = "the connection breaks when it is done"
-    ERROR = "it is answered by an error of the provider's own, and nothing is done"
-    DONE_ERROR = "it is done, and answered by an error of the provider's own"
-    REPLAYED_ERROR = "its key is answered by the same error for ever, and nothing is done"
+    SILENT = "the connection breaks before the call is carried out"
+    DONE_SILENT = "the connection breaks after the call is carried out"
+    ERROR = "the provider returns an error and does not carry out the call"
+    DONE_ERROR = "the provider carries out the call and returns an error"
+    REPLAYED_ERROR = "the provider always returns the same error for the key and does not carry out the call"
 
 
 class Desk(Protocol):
@@ -47,7 +47,7 @@ class Desk(Protocol):
     def answer(self, payment: Payment, *, confirms: bool) -> None:
         """Answer the bank's challenge as the payer."""
 
-    def go_wrong(self, verb: str, goes: Goes) -> None:
+    def make_calls_fail(self, verb: str, failure: CallFailure) -> None:
         """Make the next call of `verb` fail. `verb` can also be `register`, `look_up` or `movements`."""
 
     def hold_less(self, amount: int) -> None:

@@ -10,13 +10,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
 from config.lib.web import http
-from tests.payments.providers.conformance.desk import Goes
+from tests.payments.providers.conformance.desk import CallFailure
 
 KEY = "Idempotency-Key"
 SECONDS = 30.0
 HOP = {"host", "connection", "content-length", "accept-encoding", "transfer-encoding", "content-encoding"}
-DONE = (Goes.DONE_SILENT, Goes.DONE_ERROR)
-ERRORS = (Goes.ERROR, Goes.DONE_ERROR, Goes.REPLAYED_ERROR)
+DONE = (CallFailure.DONE_SILENT, CallFailure.DONE_ERROR)
+ERRORS = (CallFailure.ERROR, CallFailure.DONE_ERROR, CallFailure.REPLAYED_ERROR)
 FAILED = b'{"error": {"type": "api_error", "message": "An unknown error occurred."}}'
 
 
@@ -25,7 +25,7 @@ class Fault(NamedTuple):
 
     method: str
     path: str
-    goes: Goes
+    failure: CallFailure
 
 
 class Network(ThreadingHTTPServer):
@@ -43,15 +43,15 @@ class Network(ThreadingHTTPServer):
     def address(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}"
 
-    def goes(self, method: str, path: str, key: str) -> Goes | None:
+    def fault_for(self, method: str, path: str, key: str) -> CallFailure | None:
         """Return the fault for a request, if any. An error that is stored under its key is repeated."""
         for fault in self.faults:
             if fault.method == method and re.fullmatch(fault.path, path):
                 self.faults.remove(fault)
-                if fault.goes == Goes.REPLAYED_ERROR:
+                if fault.failure == CallFailure.REPLAYED_ERROR:
                     self.broken_keys.add(key)
-                return fault.goes
-        return Goes.REPLAYED_ERROR if key in self.broken_keys else None
+                return fault.failure
+        return CallFailure.REPLAYED_ERROR if key in self.broken_keys else None
 
 
 class _Line(BaseHTTPRequestHandler):
@@ -60,12 +60,12 @@ class _Line(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        goes = self.server.goes(self.command, self.path.partition("?")[0], self.headers.get(KEY, ""))
-        if goes is None or goes in DONE:
+        failure = self.server.fault_for(self.command, self.path.partition("?")[0], self.headers.get(KEY, ""))
+        if failure is None or failure in DONE:
             answer = self._carry(body)
-        if goes in ERRORS:
+        if failure in ERRORS:
             self._send(500, FAILED)
-        elif goes is not None:
+        elif failure is not None:
             self._break()
         else:
             self._send(answer.status, answer.body)

@@ -17,7 +17,7 @@ from payments.provider import Provider
 from payments.providers.sandbox import bank, client, fault_injection, journal, notifications, settling
 from payments.providers.sandbox.adapter import SandboxProvider
 from payments.providers.sandbox.models import BankNotification, Call
-from tests.payments.providers.conformance.desk import Card, Goes
+from tests.payments.providers.conformance.desk import CallFailure, Card
 
 NUMBERS = {
     Card.GOOD: "4242424242424242",
@@ -29,11 +29,11 @@ NUMBERS = {
     Card.DISPUTED: "4242424242424242",
 }
 MODES = {
-    Goes.SILENT: "down",
-    Goes.DONE_SILENT: "done_then_reset",
-    Goes.ERROR: "error",
-    Goes.DONE_ERROR: "done_then_error",
-    Goes.REPLAYED_ERROR: "replayed_500",
+    CallFailure.SILENT: "down",
+    CallFailure.DONE_SILENT: "done_then_reset",
+    CallFailure.ERROR: "error",
+    CallFailure.DONE_ERROR: "done_then_error",
+    CallFailure.REPLAYED_ERROR: "replayed_500",
 }
 
 
@@ -55,8 +55,8 @@ class SandboxDesk:
         asked = payment.operations.get(kind=Operation.Kind.AUTHORIZE)
         bank.answer_challenge(key=asked.pk, is_confirmed=confirms)
 
-    def go_wrong(self, verb: str, goes: Goes) -> None:
-        fault_injection.set_fault(verb=verb, mode=MODES[goes], times=1)
+    def make_calls_fail(self, verb: str, failure: CallFailure) -> None:
+        fault_injection.set_fault(verb=verb, mode=MODES[failure], times=1)
 
     def hold_less(self, amount: int) -> None:
         fault_injection.set_fault(verb="authorize", mode="partial_hold", times=1)

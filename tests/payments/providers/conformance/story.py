@@ -82,7 +82,7 @@ class Story:
         self.desk.settle()
         return self.record(operation, self.look_up(operation))
 
-    def do_again(self, operation: Operation) -> Outcome:
+    def send_again(self, operation: Operation) -> Outcome:
         """Send an operation again, as another process would, and return its final outcome."""
         row = self.anew(operation.pk)
         return self.end(row, self.ask(row))
@@ -99,7 +99,7 @@ class Story:
         if kind == Kind.REFUND:
             assert self.do(Kind.CAPTURE).verdict == Verdict.SUCCEEDED
 
-    def grow_old(self) -> None:
+    def age_operations(self) -> None:
         """Date all operations of the payment two days ago."""
         ago = clock.now() - timedelta(days=2)
         self.payment.operations.update(created_at=ago, first_sent_at=ago, last_sent_at=ago)

@@ -13,7 +13,7 @@ from stripe import Dispute, StripeClient
 from payments.models import Operation, Payment
 from payments.provider import Provider
 from payments.providers.stripe.adapter import StripeProvider
-from tests.payments.providers.conformance.desk import Card, Goes
+from tests.payments.providers.conformance.desk import CallFailure, Card
 from tests.payments.stripe_peer import events
 from tests.payments.stripe_peer.remote import Remote
 from tests.payments.stripe_peer.shops import Shop
@@ -38,11 +38,11 @@ PATHS = {
     "movements": ("GET", "/v1/.*"),
 }
 FAULTS = {
-    Goes.SILENT: {"mode": "reset", "when": "before"},
-    Goes.DONE_SILENT: {"mode": "reset", "when": "after"},
-    Goes.ERROR: {"mode": "error", "when": "before"},
-    Goes.DONE_ERROR: {"mode": "error", "when": "after"},
-    Goes.REPLAYED_ERROR: {"mode": "error", "when": "stored"},
+    CallFailure.SILENT: {"mode": "reset", "when": "before"},
+    CallFailure.DONE_SILENT: {"mode": "reset", "when": "after"},
+    CallFailure.ERROR: {"mode": "error", "when": "before"},
+    CallFailure.DONE_ERROR: {"mode": "error", "when": "after"},
+    CallFailure.REPLAYED_ERROR: {"mode": "error", "when": "stored"},
 }
 
 
@@ -86,9 +86,11 @@ class StripeDesk:
         body = asked | {"return_url": payment.return_url}
         return requests.post(f"{self.peer.address}/_peer/confirm", json=body, timeout=10).status_code
 
-    def go_wrong(self, verb: str, goes: Goes) -> None:
+    def make_calls_fail(self, verb: str, failure: CallFailure) -> None:
         method, path = PATHS[verb]
-        self.peer.switch("fault", method=method, path=path, times=times_of(method, goes), **FAULTS[goes])
+        self.peer.switch(
+            "fault", method=method, path=path, times=times_of(method, failure), **FAULTS[failure]
+        )
 
     def hold_less(self, amount: int) -> None:
         self.peer.switch("partial", amount=amount)
@@ -147,9 +149,9 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return answer
 
 
-def times_of(method: str, goes: Goes) -> int:
+def times_of(method: str, failure: CallFailure) -> int:
     """Return how many times a request must fail. A GET is retried once if its connection breaks."""
-    return 2 if method == "GET" and goes in (Goes.SILENT, Goes.DONE_SILENT) else 1
+    return 2 if method == "GET" and failure in (CallFailure.SILENT, CallFailure.DONE_SILENT) else 1
 
 
 def listen(client: StripeClient, shop: Shop) -> str:

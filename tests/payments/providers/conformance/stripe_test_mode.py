@@ -23,7 +23,7 @@ from payments.providers.stripe import books
 from payments.providers.stripe.adapter import StripeProvider
 from tests.browser import chromium
 from tests.payments.providers.conformance import stripe
-from tests.payments.providers.conformance.desk import Card, Goes
+from tests.payments.providers.conformance.desk import CallFailure, Card
 from tests.payments.providers.conformance.network import Fault, Network
 from tests.payments.stripe_peer import events
 from tests.payments.stripe_peer.remote import Remote
@@ -40,7 +40,7 @@ FAILING = "5126"  # the last four digits of the card whose refunds fail
 # end a single refund.
 BEYOND = (
     "test_held_for_less_than_requested_is_declined",
-    "test_may_be_of_a_part",
+    "test_can_be_for_a_part",
     "test_that_is_returned_is_marked_as_returned",
     "test_is_pending_until_it_settles_or_fails",
     "test_names_the_payment_after_each_act",
@@ -75,9 +75,9 @@ class TestModeDesk:
             _press(page, ("complete", "confirm") if confirms else ("fail", "refuse"))
             page.wait_for_timeout(1000)
 
-    def go_wrong(self, verb: str, goes: Goes) -> None:
+    def make_calls_fail(self, verb: str, failure: CallFailure) -> None:
         method, path = stripe.PATHS[verb]
-        self.network.faults += [Fault(method, path, goes)] * stripe.times_of(method, goes)
+        self.network.faults += [Fault(method, path, failure)] * stripe.times_of(method, failure)
 
     def hold_less(self, amount: int) -> None:
         raise NotImplementedError("No test card holds less than it was asked for.")

@@ -4,11 +4,11 @@ import pytest
 
 from payments.models import Merchant, Operation
 from payments.provider import Verdict
-from tests.payments.providers.conformance.desk import Card, Desk, Goes
+from tests.payments.providers.conformance.desk import CallFailure, Card, Desk
 from tests.payments.providers.conformance.story import ACTS, Kind, Story, read
 
-DONE = (Goes.DONE_SILENT, Goes.DONE_ERROR)
-UNDONE = (Goes.SILENT, Goes.ERROR, Goes.REPLAYED_ERROR)
+DONE = (CallFailure.DONE_SILENT, CallFailure.DONE_ERROR)
+UNDONE = (CallFailure.SILENT, CallFailure.ERROR, CallFailure.REPLAYED_ERROR)
 
 
 def is_done_once(story: Story, operation: Operation) -> bool:
@@ -33,12 +33,14 @@ class TestACall:
         assert story.end(operation, first).verdict == Verdict.SUCCEEDED
         assert is_done_once(story, operation)
 
-    @pytest.mark.parametrize("goes", DONE)
-    def test_that_was_carried_out_is_found(self, desk: Desk, acme: Merchant, kind: Kind, goes: Goes) -> None:
+    @pytest.mark.parametrize("failure", DONE)
+    def test_that_was_carried_out_is_found(
+        self, desk: Desk, acme: Merchant, kind: Kind, failure: CallFailure
+    ) -> None:
         story = Story(desk, acme)
         story.carry_out_preceding(kind)
         operation = story.begin(kind)
-        desk.go_wrong(kind, goes)
+        desk.make_calls_fail(kind, failure)
         said = story.ask(operation)
         assert (said.verdict, said.reason) == (Verdict.UNKNOWN, "")
         found = story.end(operation, story.find(operation))
@@ -46,20 +48,20 @@ class TestACall:
         assert found.amount in (9000, None)
         assert is_done_once(story, operation)
 
-    @pytest.mark.parametrize("goes", UNDONE)
+    @pytest.mark.parametrize("failure", UNDONE)
     def test_that_was_not_carried_out_is_ruled_out_by_the_provider(
-        self, desk: Desk, acme: Merchant, kind: Kind, goes: Goes
+        self, desk: Desk, acme: Merchant, kind: Kind, failure: CallFailure
     ) -> None:
         story = Story(desk, acme)
         story.carry_out_preceding(kind)
         operation = story.begin(kind)
-        desk.go_wrong(kind, goes)
+        desk.make_calls_fail(kind, failure)
         said = story.ask(operation)
         assert (said.verdict, said.reason) == (Verdict.UNKNOWN, "")
         found = story.find(operation)
         assert (found.verdict, found.is_vouched) == (Verdict.NOT_FOUND, True)
         again = story.ask(operation)
-        if goes == Goes.REPLAYED_ERROR:
+        if failure == CallFailure.REPLAYED_ERROR:
             assert (again.verdict, again.reason) == (Verdict.UNKNOWN, "")
         else:
             assert story.end(operation, again).verdict == Verdict.SUCCEEDED
@@ -69,10 +71,10 @@ class TestACall:
         story = Story(desk, acme)
         story.carry_out_preceding(kind)
         operation = story.begin(kind)
-        desk.go_wrong(kind, Goes.DONE_SILENT)
+        desk.make_calls_fail(kind, CallFailure.DONE_SILENT)
         story.ask(operation)
         desk.age_keys()
-        story.grow_old()
+        story.age_operations()
         assert story.end(operation, story.find(operation)).verdict == Verdict.SUCCEEDED
 
     def test_that_is_not_looked_up_in_time_stays_unknown(
@@ -82,18 +84,18 @@ class TestACall:
         story.carry_out_preceding(kind)
         operation = story.begin(kind)
         story.ask(operation)
-        desk.go_wrong("look_up", Goes.SILENT)
+        desk.make_calls_fail("look_up", CallFailure.SILENT)
         assert story.look_up(operation).verdict == Verdict.UNKNOWN
 
 
 class TestAnAuthorization:
-    @pytest.mark.parametrize("goes", DONE)
+    @pytest.mark.parametrize("failure", DONE)
     def test_with_a_lost_challenge_has_its_address_when_it_is_looked_up(
-        self, desk: Desk, acme: Merchant, goes: Goes
+        self, desk: Desk, acme: Merchant, failure: CallFailure
     ) -> None:
         story = Story(desk, acme, Card.ASKS)
         operation = story.begin(Kind.AUTHORIZE)
-        desk.go_wrong("authorize", goes)
+        desk.make_calls_fail("authorize", failure)
         assert story.ask(operation).verdict == Verdict.UNKNOWN
         found = story.find(operation)
         assert found.verdict == Verdict.NEEDS_ACTION and found.action_url.startswith("http")
@@ -101,7 +103,7 @@ class TestAnAuthorization:
     def test_with_a_lost_decline_is_found_declined(self, desk: Desk, acme: Merchant) -> None:
         story = Story(desk, acme, Card.NO_MONEY)
         operation = story.begin(Kind.AUTHORIZE)
-        desk.go_wrong("authorize", Goes.DONE_SILENT)
+        desk.make_calls_fail("authorize", CallFailure.DONE_SILENT)
         assert story.ask(operation).verdict == Verdict.UNKNOWN
         found = story.end(operation, story.find(operation))
         assert (found.verdict, found.reason) == (Verdict.DECLINED, "insufficient_funds")

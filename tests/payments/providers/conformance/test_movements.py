@@ -10,7 +10,7 @@ from payments import provider
 from payments.models import Merchant, Operation
 from payments.provider import Books, DisputeRecord, DisputeStatus, ProviderUnreachable, RefundRecord, Verdict
 from tests import factories
-from tests.payments.providers.conformance.desk import Card, Desk, Goes
+from tests.payments.providers.conformance.desk import CallFailure, Card, Desk
 from tests.payments.providers.conformance.story import Kind, Story, read
 
 
@@ -85,8 +85,8 @@ class TestAPayment:
         self, desk: Desk, acme: Merchant
     ) -> None:
         story = captured_payment(desk, acme)
-        for goes in (Goes.SILENT, Goes.ERROR):
-            desk.go_wrong("movements", goes)
+        for failure in (CallFailure.SILENT, CallFailure.ERROR):
+            desk.make_calls_fail("movements", failure)
             with pytest.raises(ProviderUnreachable):
                 provider.current_provider().movements(story.payment)
             assert read(story).capture is not None
@@ -127,7 +127,7 @@ class TestOurRefund:
     def test_whose_answer_got_lost_is_found(self, desk: Desk, acme: Merchant) -> None:
         story = captured_payment(desk, acme)
         operation = part(story, 4000)
-        desk.go_wrong("refund", Goes.DONE_SILENT)
+        desk.make_calls_fail("refund", CallFailure.DONE_SILENT)
         story.ask(operation)
         desk.settle()
         found = only_refund(story)
@@ -180,7 +180,7 @@ class TestADashboardRefund:
 
 class TestADispute:
     @pytest.mark.parametrize("is_won", [True, False])
-    def test_takes_the_money_and_gives_it_back_only_if_it_is_won(
+    def test_withdraws_the_money_and_returns_it_only_if_it_is_won(
         self, desk: Desk, acme: Merchant, is_won: bool
     ) -> None:
         story, began = captured_payment(desk, acme, Card.DISPUTED), clock.now() - timedelta(minutes=1)
@@ -198,7 +198,7 @@ class TestADispute:
         assert all(began < line.at <= clock.now() + timedelta(minutes=1) for line in decided.lines)
         assert decided.unknown_status == ""
 
-    def test_may_be_of_a_part(self, desk: Desk, acme: Merchant) -> None:
+    def test_can_be_for_a_part(self, desk: Desk, acme: Merchant) -> None:
         story = captured_payment(desk, acme)
         desk.dispute(story.payment, 4000)
         found = only_dispute(story)

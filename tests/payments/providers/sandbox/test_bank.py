@@ -28,7 +28,7 @@ class TestTheContract:
         assert Call.objects.filter(kind=kind).count() == 1
         assert Charge.objects.count() == 1
 
-    def test_a_look_up_repeats_the_answer_or_knows_of_none(self) -> None:
+    def test_a_look_up_repeats_the_answer_or_finds_none(self) -> None:
         teller, key = Teller(), uuid7()
         held = teller.ask("authorize", key)
         assert teller.look_up("authorize", key) == held

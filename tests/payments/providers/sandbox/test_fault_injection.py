@@ -60,7 +60,7 @@ class TestFaults:
             assert Call.objects.filter(key=key).count() == 1
             assert Call.objects.filter(charge=teller.charge(), kind=kind).count() == 1
 
-    def test_an_error_may_be_repeated_under_its_key_for_ever(self) -> None:
+    def test_an_error_can_be_repeated_under_its_key_for_ever(self) -> None:
         """Each repeated call under the key gets the error. A look-up returns the outcome.
 
         If the first call was not carried out, a call under another key succeeds.
@@ -144,7 +144,7 @@ class TestFaults:
         teller.ask("refund", key, amount=4000)
         assert Call.objects.filter(kind="refund", reference=key).count() == 2
 
-    def test_a_look_up_by_the_key_alone_proves_nothing(self) -> None:
+    def test_a_look_up_by_only_the_key_proves_nothing(self) -> None:
         teller, key = Teller(), uuid7()
         teller.carry_out_preceding("refund")
         teller.ask("refund", key)
@@ -165,7 +165,7 @@ class TestFaults:
         assert (found.reference, found.reason) == (str(key), "")
 
     @pytest.mark.parametrize("kind", ACTS)
-    def test_an_amount_may_be_no_number(self, kind: str) -> None:
+    def test_an_amount_can_be_a_text(self, kind: str) -> None:
         teller, key = Teller(), uuid7()
         teller.carry_out_preceding(kind)
         fault_injection.set_fault(verb=kind, mode="no_amount", times=1)

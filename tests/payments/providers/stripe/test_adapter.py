@@ -17,7 +17,7 @@ from config.lib import clock
 from payments.models import Merchant, Payment
 from payments.provider import Books, CardForm, CardPage, Outcome, Verdict
 from payments.providers.stripe import books
-from tests.payments.providers.conformance.desk import Card, Goes
+from tests.payments.providers.conformance.desk import CallFailure, Card
 from tests.payments.providers.conformance.story import Kind, Story
 from tests.payments.providers.conformance.stripe import CARDS, StripeDesk, act
 
@@ -33,23 +33,23 @@ def intents(desk: StripeDesk, account: str | None = None) -> list[str]:
 class TestRegistering:
     def test_commits_the_id_before_any_money_is_requested(self, desk: StripeDesk, acme: Merchant) -> None:
         story = Story(desk, acme)
-        desk.go_wrong("authorize", Goes.SILENT)
+        desk.make_calls_fail("authorize", CallFailure.SILENT)
         assert story.ask(story.begin(Kind.AUTHORIZE)).verdict == Verdict.UNKNOWN
         story.payment.refresh_from_db()
         assert story.payment.provider_reference.startswith("pi_")
         assert intents(desk) == ["requires_payment_method"]
 
-    @pytest.mark.parametrize("goes", [Goes.DONE_SILENT, Goes.SILENT, Goes.ERROR])
+    @pytest.mark.parametrize("failure", [CallFailure.DONE_SILENT, CallFailure.SILENT, CallFailure.ERROR])
     def test_in_doubt_is_repeated_and_creates_one_payment(
-        self, desk: StripeDesk, acme: Merchant, goes: Goes
+        self, desk: StripeDesk, acme: Merchant, failure: CallFailure
     ) -> None:
         story = Story(desk, acme)
         operation = story.begin(Kind.AUTHORIZE)
-        desk.go_wrong("register", goes)
+        desk.make_calls_fail("register", failure)
         assert story.ask(operation).verdict == Verdict.UNKNOWN
         found = story.look_up(operation)
         assert (found.verdict, found.is_vouched) == (Verdict.NOT_FOUND, True)
-        assert story.do_again(operation).verdict == Verdict.SUCCEEDED
+        assert story.send_again(operation).verdict == Verdict.SUCCEEDED
         assert intents(desk) == ["requires_capture"]
 
     def test_again_after_a_day_leaves_one_intent_without_a_hold(
@@ -57,10 +57,10 @@ class TestRegistering:
     ) -> None:
         story = Story(desk, acme)
         operation = story.begin(Kind.AUTHORIZE)
-        desk.go_wrong("register", Goes.DONE_SILENT)
+        desk.make_calls_fail("register", CallFailure.DONE_SILENT)
         story.ask(operation)
         desk.age_keys()
-        assert story.do_again(operation).verdict == Verdict.SUCCEEDED
+        assert story.send_again(operation).verdict == Verdict.SUCCEEDED
         assert sorted(intents(desk)) == ["requires_capture", "requires_payment_method"]
 
     def test_keeps_the_id_that_another_process_has_committed(self, desk: StripeDesk, acme: Merchant) -> None:
@@ -88,7 +88,7 @@ class TestAnAccount:
 
     @pytest.mark.rule("money.late")
     @pytest.mark.rule("restore.repair")
-    def test_that_its_merchant_has_left_is_still_read(self, desk: StripeDesk, acme: Merchant) -> None:
+    def test_that_its_merchant_no_longer_uses_is_still_read(self, desk: StripeDesk, acme: Merchant) -> None:
         since, story = clock.now() - timedelta(hours=1), connected(desk, acme)
         story.carry_out_preceding(Kind.REFUND)
         for account in (CONNECTED, "", "acct_closed"):
@@ -111,7 +111,7 @@ class TestAnAccount:
             (story.payment.pk, CONNECTED)
         }
 
-    def test_whose_event_names_an_intent_of_another_account_says_nothing(
+    def test_whose_event_names_an_intent_of_another_account_is_ignored(
         self, desk: StripeDesk, acme: Merchant
     ) -> None:
         story = Story(desk, acme)
@@ -267,7 +267,7 @@ class TestACardOfAMate:
         ("kind", "verdict"),
         [(Payment.Kind.SHARE, Verdict.NEEDS_ACTION), (Payment.Kind.ORDER, Verdict.SUCCEEDED)],
     )
-    def test_is_asked_for_3d_secure_wherever_it_can_be(
+    def test_requires_3d_secure_where_possible(
         self, desk: StripeDesk, acme: Merchant, kind: Payment.Kind, verdict: Verdict
     ) -> None:
         story = Story(desk, acme)

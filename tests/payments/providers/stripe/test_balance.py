@@ -95,7 +95,7 @@ class TestEntries:
         assert (lost.kind, lost.amount, lost.fee) == (BalanceEntry.Kind.DISPUTE, -9000, 1500)
         assert lost.payment == story.payment.pk
 
-    def test_of_the_platforms_own_account_are_fees_alone(self, desk: StripeDesk, rival: Merchant) -> None:
+    def test_of_the_platforms_account_are_only_fees(self, desk: StripeDesk, rival: Merchant) -> None:
         story = captured(desk, rival)
         desk.peer.switch("pay_out", currency="gbp")
         lines = [(entry.kind, entry.fee, entry.payment) for entry in entries_of(desk) if entry.payment]

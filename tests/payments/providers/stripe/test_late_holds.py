@@ -64,7 +64,7 @@ class TestAFailedAuthorization:
         assert desk.confirm_again(refused) == 400
         assert intent_of(desk, refused) == "canceled"
 
-    def test_that_is_confirmed_again_before_that_holds_nothing_after_it(
+    def test_that_is_confirmed_again_before_its_void_is_released_by_the_void(
         self, desk: StripeDesk, unpaid: Checkout, refused: Payment
     ) -> None:
         assert desk.confirm_again(refused) == 200

@@ -24,7 +24,7 @@ def _host(settings: Settings) -> None:
 
 @pytest.fixture
 def set_up(desk: StripeDesk) -> Callable[..., None]:
-    """Set up Stripe as the README tells an operator to do."""
+    """Return a function that sets up Stripe as the README instructs an operator."""
 
     def create_objects(
         events: list[str] | None = None, host: str = "pay.example", account: str | None = None

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 
 class Challenge(StrEnum):
-    """When the card asks for 3-D Secure."""
+    """The payments for which the card requires 3-D Secure."""
 
     NEVER = "never"
     OPTIONAL = "optional"  # only if the merchant requests it

@@ -75,7 +75,7 @@ def stops_refunds(dispute: Thing) -> bool:
 
 
 def update(call: Call) -> Thing:
-    """Store evidence, and submit it if the request says so. (Reference: "Update a dispute")"""
+    """Store evidence. Submit it unless the request has `submit=false`. (Reference: "Update a dispute")"""
     dispute, parameters = _open(call), call.parameters
     dispute["evidence"] |= parameters.get("evidence") or {}
     dispute["metadata"] = merge_metadata(dispute["metadata"], parameters.get("metadata"))

@@ -30,7 +30,7 @@ _EMPTY = (
 
 
 def create(call: Call) -> Thing:
-    """Create an intent, and confirm it if the request says so. (Reference: "Create a PaymentIntent")"""
+    """Create an intent, and confirm it if the request has `confirm`. (Reference: "Create a PaymentIntent")"""
     parameters, book = call.parameters, call.book
     amounts.check(parameters["amount"], parameters["currency"])
     for name in _CONFIRMING:

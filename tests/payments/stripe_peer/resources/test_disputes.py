@@ -105,7 +105,7 @@ def test_whose_money_is_withdrawn_later_has_no_line_before(peer: Remote, stripe:
     assert _moved(stripe, dispute) == [TAKEN]
 
 
-def test_that_is_appealed_may_be_decided_otherwise(peer: Remote, stripe: StripeClient) -> None:
+def test_that_is_appealed_can_be_decided_differently(peer: Remote, stripe: StripeClient) -> None:
     dispute = _opened(peer, stripe)
     for status in ("lost", "appeal_needs_response", "appeal_under_review", "won"):
         peer.switch("decide", dispute=dispute.id, status=status)
@@ -117,7 +117,7 @@ def test_that_is_appealed_may_be_decided_otherwise(peer: Remote, stripe: StripeC
 
 
 @pytest.mark.parametrize("withdraws", [True, False])
-def test_that_is_prevented_may_have_withdrawn_money(
+def test_that_is_prevented_can_have_withdrawn_money(
     peer: Remote, stripe: StripeClient, withdraws: bool
 ) -> None:
     dispute = _opened(peer, stripe, status="prevented", withdraws=withdraws)

@@ -103,7 +103,7 @@ def test_a_canceled_hold_is_released(stripe: StripeClient) -> None:
         ("pm_card_chargeDeclinedProcessingError", "processing_error", None),
     ],
 )
-def test_a_decline_is_402_and_another_card_may_pay(
+def test_a_decline_is_402_and_another_card_can_pay(
     stripe: StripeClient, card: str, code: str, decline_code: str | None
 ) -> None:
     refused = _refused(_make, stripe, card)
@@ -165,7 +165,7 @@ def test_a_hold_lapses_after_seven_days(peer: Remote, stripe: StripeClient) -> N
     assert (lapsed.status, lapsed.cancellation_reason) == ("canceled", "expired")
 
 
-def test_less_is_held_than_asked(peer: Remote, stripe: StripeClient) -> None:
+def test_less_is_held_than_requested(peer: Remote, stripe: StripeClient) -> None:
     peer.switch("partial", amount=1200)
     held = _make(stripe)
     assert (held.amount, held.amount_capturable) == (2000, 1200)

@@ -26,7 +26,7 @@ def _refused(stripe: StripeClient, given: Any) -> library.InvalidRequestError:
     return refused.value
 
 
-def test_in_parts_until_nothing_is_left(stripe: StripeClient) -> None:
+def test_in_parts_until_the_whole_amount_is_refunded(stripe: StripeClient) -> None:
     paid = _paid(stripe)
     first = stripe.v1.refunds.create({"payment_intent": paid.id, "amount": 500, "metadata": {"part": "1"}})
     assert (first.status, first.amount, first.charge) == ("succeeded", 500, paid.latest_charge)
@@ -80,7 +80,7 @@ def test_succeeded_and_later_failed(peer: Remote, stripe: StripeClient) -> None:
 @pytest.mark.parametrize(
     ("reason", "has_line"), [("processing", True), ("charge_pending", True), ("insufficient_funds", False)]
 )
-def test_that_waits_says_why_and_takes_money_unless_there_is_none(
+def test_that_is_pending_has_a_reason_and_for_some_reasons_a_balance_line(
     peer: Remote, stripe: StripeClient, reason: str, has_line: bool
 ) -> None:
     peer.switch("pending_refund", reason=reason)
@@ -95,7 +95,7 @@ def test_that_waits_says_why_and_takes_money_unless_there_is_none(
 @pytest.mark.parametrize(
     ("status", "reason"), [("failed", "expired_or_canceled_card"), ("canceled", "merchant_request")]
 )
-def test_that_was_settled_comes_back_to_the_balance(
+def test_that_was_settled_returns_to_the_balance(
     peer: Remote, stripe: StripeClient, status: str, reason: str
 ) -> None:
     paid = _paid(stripe)
@@ -110,7 +110,7 @@ def test_that_was_settled_comes_back_to_the_balance(
     assert ("refund.failed" in heard) == (status == "failed")
 
 
-def test_that_fails_before_it_took_money_gives_none_back(peer: Remote, stripe: StripeClient) -> None:
+def test_that_fails_before_it_withdrew_money_returns_no_money(peer: Remote, stripe: StripeClient) -> None:
     peer.switch("pending_refund", reason="insufficient_funds")
     refund = stripe.v1.refunds.create({"payment_intent": _paid(stripe).id})
     peer.switch("end_refund", refund=refund.id, status="failed")
