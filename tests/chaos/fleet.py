@@ -22,7 +22,7 @@ from tests.journeys.service import ROOT
 
 START_SECONDS = 60
 END_SECONDS = 20  # the time in which a worker must finish its requests and end
-# The variables of a process whose time of day is wrong. Its monotonic clock is correct.
+# Environment variables of a process whose time of day is wrong. Its monotonic clock is correct.
 WRONG_CLOCK = {"DONT_FAKE_MONOTONIC": "1", "PYTHONPATH": f"{ROOT / 'tests' / 'chaos' / 'clock_off'}:{ROOT}"}
 
 

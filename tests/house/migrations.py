@@ -66,8 +66,8 @@ AGAIN = "stays as an index that is not valid where it breaks off: DROP INDEX CON
 def offences(statements: Sequence[str], *, allowed: Sequence[str] = ()) -> Iterator[str]:
     """Yield a message for each statement of a migration that is not allowed.
 
-    Statements that contain one of the texts in `allowed` are ignored. So are statements on a table that the
-    same migration has created, because no process uses it yet.
+    Statements that contain one of the texts in `allowed` are ignored. Statements on a table that the same
+    migration has created are ignored too, because no process uses this table yet.
     """
     made = {name for statement in statements for name in _CREATED.findall(statement)}
     dropped = set[str]()

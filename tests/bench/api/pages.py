@@ -32,7 +32,7 @@ CAUSE = Cause("bench")
 
 
 def run(folder: Path, scale: float) -> None:
-    """Print the table of the pages that most people see."""
+    """Measure the pages that most people see, and print the table."""
     app.log_to(folder / "pages.log")
     app.use("pages")
     backend = Backend.of_new_merchant("Acme")

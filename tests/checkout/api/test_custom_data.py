@@ -69,7 +69,7 @@ def test_ticket_fields_of_custom_data_are_validated(api: Api, field: str, value:
         {str(number): number for number in range(50)},
         {"<b>": "<script>", "": " ", "seat": "\u202eA1", "line": "one\ntwo"},
         {"big": 2**63 - 1, "small": -(2**63), "exact": 0.1},
-        {"huge": 1e30, "tiny": 1e-30},  # PostgreSQL stores the first as an integer of 31 digits
+        {"huge": 1e30, "tiny": 1e-30},  # PostgreSQL stores the first number as an integer of 31 digits
     ],
     ids=lambda custom: repr(custom)[:30],
 )

@@ -168,7 +168,7 @@ class TestKeeping:
     def test_ends_when_the_answer_comes_before_the_request_has_gone(self) -> None:
         """Check that the connection is not reused.
 
-        Its first request has unsent bytes, and the next request would be written after them.
+        The first request has unsent bytes, and the next request would be written after these bytes.
         """
 
         async def answer_unread(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
