@@ -16,7 +16,7 @@ LONG_AGO = "2020-01-01T00:00Z"
 FINNS = "5555555555554444"
 AMYS = "378282246310005"
 CHALLENGED = "4000002500003155"
-ACCOUNT_CLOSED = "4000000000005126"  # the bank accepts a refund to this card, but it fails later
+ACCOUNT_CLOSED = "4000000000005126"  # the bank accepts a refund to this card, but the refund fails later
 
 
 def split(checkout: Checkout, *amounts: int, everyone_first: bool = False) -> list[PaymentRequest]:

@@ -10,7 +10,7 @@ from config.lib import clock
 from payments.models import Dispute, Movement, Operation, Payment
 from payments.provider import Verdict
 from payments.providers.sandbox import client, notifications, settling
-from payments.providers.sandbox.models import BankNotification, Call
+from payments.providers.sandbox.models import Call
 from tests import factories, mates
 from tests.factories import CAUSE
 
@@ -45,7 +45,7 @@ def balances(checkout: Checkout) -> dict[str, int]:
 
 
 def settle(checkout: Checkout) -> None:
-    """Let the bank settle all calls that it has accepted. It does not return any refund yet."""
+    """Let the bank settle all calls that it has accepted. The bank does not return any refund yet."""
     mates.pump(checkout.pk)
     Call.objects.filter(verdict=Verdict.PENDING).update(settles_at=clock.now())
     mates.pump(checkout.pk)
@@ -65,18 +65,13 @@ def reimburse(order: Checkout, pay: Callable[..., Checkout], amount: int = 3000)
     return share
 
 
-def come_back(*, is_told: bool = True) -> None:
+def come_back() -> None:
     """Let three seconds pass at the bank, so that it returns refunds.
 
-    With `is_told`, the bank notifies the service, which then reads the payments from the bank.
+    The bank notifies the service, which then reads the payments from the bank.
     """
     settling.advance(payments=list(Payment.objects.values_list("pk", flat=True)), seconds=3)
-    if is_told:
-        notifications.send_due()
-        tasks.answer_inquiries()
-    else:
-        settling.settle_due()
-        BankNotification.objects.update(due_at=None)
+    hear()
 
 
 def returned(checkout: Checkout) -> Operation:

@@ -1,7 +1,7 @@
 """The template database of the tests: migrated once, and copied as files for the PostgreSQL of each test run.
 
-The template is stored under `.local`. It is made again if a file that affects it changes. The keys with which
-its data was encrypted are stored next to it and copied with it.
+The template is stored under `.local`. It is made again if a file that affects it changes. The keys that
+encrypt its data are stored next to the template and copied with it.
 """
 
 import fcntl

@@ -164,7 +164,7 @@ class TestThePage:
 
     @pytest.mark.parametrize("path", ["/admin/", PAGE, "/admin/find?q=4242", ORDERS, f"{ORDERS}{{}}/change/"])
     @pytest.mark.parametrize("width", [375, 1280])
-    def test_holds_text_of_twice_the_size(self, office: Office, page: Page, path: str, width: int) -> None:
+    def test_fits_text_of_twice_the_size(self, office: Office, page: Page, path: str, width: int) -> None:
         page.set_viewport_size({"width": width, "height": 812})
         office.fail_endpoint()
         office.at(page, path.format(office.uuids["failed"]))

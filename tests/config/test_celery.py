@@ -27,7 +27,7 @@ def test_expired_webhook_data_is_deleted_every_hour() -> None:
     assert {"webhooks.tasks.delete_personal", "webhooks.tasks.delete_old_events"} <= hourly
 
 
-def test_beat_starts_every_task_of_ours_and_nothing_else() -> None:
+def test_beat_starts_exactly_our_tasks() -> None:
     app.loader.import_default_modules()
     planned = {entry["task"] for entry in app.conf.beat_schedule.values()}
     assert planned == {name for name in app.tasks if not name.startswith("celery.")}

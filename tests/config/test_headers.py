@@ -14,7 +14,7 @@ from payments import provider
 from tests.conftest import Api
 
 pytestmark = pytest.mark.django_db
-# The tokens here have no digit, as one real token in forty. They can be recognized only by their path.
+# The tokens here have no digit, like one in forty real tokens. They can be recognized only by their path.
 SECRETS = (
     "/pay/share/kXcvWq_e-ZtRtmLbgAyfHw",
     "/pay/share/kXcvWq_e-ZtRtmLbgAyfHw/qr.svg",

@@ -27,7 +27,7 @@ def test_the_probes_answer_with_a_200(probe: Client, path: str, words: str) -> N
 
 
 @pytest.mark.rule("environment.probes")
-def test_is_not_ready_without_a_database_and_alive_all_the_same(probe: Client) -> None:
+def test_is_alive_but_not_ready_without_a_database(probe: Client) -> None:
     with connection.execute_wrapper(fail):
         assert probe.get("/readyz").status_code == 503
         assert probe.get("/livez").status_code == 200

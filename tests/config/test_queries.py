@@ -63,7 +63,7 @@ class TestQuery:
             "sort": "Must be sent only once",
         }
 
-    def test_of_a_known_name_is_taken(self, api: Api) -> None:
+    def test_with_a_known_name_is_accepted(self, api: Api) -> None:
         api.post("webhooks/subscription", HOOK)
         for value in ("true", "false"):
             assert api.post(f"webhooks/secret/rotate?revoke_previous={value}").status_code == 200

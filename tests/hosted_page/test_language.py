@@ -40,7 +40,7 @@ PLACEHOLDER = re.compile(r"%\(\w+\)s|\{\w*\}|</?\w+[^>]*>")
 
 
 class TestTheCatalogue:
-    def test_is_there_for_each_language(self, settings: LazySettings) -> None:
+    def test_exists_for_each_language(self, settings: LazySettings) -> None:
         folders = {folder.name for folder in messages.LOCALES.iterdir()}
         assert folders == {code for code, _ in settings.LANGUAGES} - {"en-gb"} == set(YOUR_NUMBER)
 

@@ -68,7 +68,7 @@ class TestBeforeTheCode:
         assert not SmsMessage.objects.exists() and not SignInCode.objects.exists()
 
     @pytest.mark.rule("prefill.masked")
-    def test_another_number_may_be_typed(self, lea: Payer) -> None:
+    def test_another_number_can_be_typed(self, lea: Payer) -> None:
         page = lea.get(change="1")
         assert "Your mobile number" in words(page) and 'value=""' in words(page)
         lea.sign_in(OTHER)
@@ -209,7 +209,7 @@ class TestTheName:
         page = lea.post("/split", split="equal", people="3", your_name="", show="1")
         assert "Fontaine" not in words(page)
 
-    def test_is_in_the_box_of_the_one_who_paid(self, acme: Merchant, lea: Payer) -> None:
+    def test_is_in_the_opt_in_box_of_the_payer(self, acme: Merchant, lea: Payer) -> None:
         Merchant.objects.update(opt_in_enabled=True)
         prove(lea)
         lea.post("/split", split="all")

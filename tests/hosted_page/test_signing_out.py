@@ -163,7 +163,7 @@ class TestNotYou:
 
 @pytest.mark.rule("known.ends")
 class TestEndingARememberedBrowser:
-    def test_ends_only_the_sign_ins_that_it_gave(self, lea: Payer) -> None:
+    def test_ends_only_the_sign_ins_without_a_code(self, lea: Payer) -> None:
         remembered(lea)
         given, asked = elsewhere(lea), elsewhere(lea)
         given.post("/known")
@@ -278,7 +278,7 @@ class TestASignIn:
 
 
 class TestStatements:
-    def test_of_a_page_are_one_more_for_who_is_signed_in(
+    def test_of_a_page_are_one_more_for_a_signed_in_payer(
         self, signed_in: Payer, django_assert_num_queries: Any
     ) -> None:
         signed_in.get("/split")

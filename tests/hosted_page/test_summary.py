@@ -34,7 +34,7 @@ class TestATime:
             ("UTC", AT, ("0", "19:05:02", "UTC")),
         ],
     )
-    def test_carries_its_zone(self, zone: str, at: datetime, shown: tuple[str, str, str]) -> None:
+    def test_has_its_zone(self, zone: str, at: datetime, shown: tuple[str, str, str]) -> None:
         ahead, time, letters = shown
         html = summary.clock_time(at, ZoneInfo(zone))
         letters = f"<span>\N{NO-BREAK SPACE}{letters}</span>"

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 
 def reload_address(answer: Any) -> str:
-    """Return the address that the page's script gives to the answer to a form, "" if the page gives none."""
+    """Return the address that Back and Reload open after a form is sent, or "" if the page sets none."""
     found = re.search(r'<meta name="reload" content="([^"]*)">', words(answer))
     return found[1] if found else ""
 
@@ -62,7 +62,7 @@ class TestTheJourney:
         assert lea.client.get(back["Location"]).status_code == 303
         return lea.get()
 
-    def test_a_declined_card_may_be_followed_by_another(self, lea: Payer) -> None:
+    def test_a_declined_card_can_be_followed_by_another(self, lea: Payer) -> None:
         lea.pay("4000000000009995")
         again = lea.client.get(lea.get("/card")["Location"])
         assert "There is not enough money on this card." in words(again)

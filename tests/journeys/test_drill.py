@@ -22,7 +22,7 @@ from tests.journeys.service import Service
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
 LOST_SECONDS = float(os.environ.get("DRILL_SECONDS", "60"))
-# Seconds for which the closed service must not change any data. If it were open, each pump would run in them.
+# Seconds for which the closed service must not change any data. An open service runs each pump in this time.
 CLOSED_SECONDS = 8
 # Number of orders of each kind.
 EACH = 3

@@ -13,7 +13,7 @@ DECLINED = "4000000000009995"
 
 
 class TestPayAndCapture:
-    def test_the_merchant_learns_of_the_hold_and_takes_the_money_once(
+    def test_the_merchant_is_notified_of_the_hold_and_captures_it_once(
         self, subscribed: Merchant, receiver: Receiver
     ) -> None:
         checkout_uuid = subscribed.create()
@@ -38,7 +38,7 @@ class TestPayAndCapture:
         assert subscribed.capture(checkout_uuid) == captured
         assert subscribed.read(checkout_uuid) == captured
 
-    def test_a_merchant_may_capture_while_it_answers_the_webhook(
+    def test_a_merchant_can_capture_while_it_answers_the_webhook(
         self, subscribed: Merchant, receiver: Receiver
     ) -> None:
         captured = []

@@ -92,7 +92,7 @@ def test_processes_have_names_in_postgresql(world: World) -> None:
     assert seen - expected <= {"checkout-clerk"}
 
 
-def test_of_workers_on_one_machine_have_names_that_no_other_has(world: World) -> None:
+def test_workers_on_one_machine_have_different_names(world: World) -> None:
     def names() -> list[str]:
         return re.findall(r"(\S+@\S+) ready\.", world.log("worker") + world.log("second worker"))
 
@@ -111,7 +111,7 @@ class TestMetrics:
             assert sent < 2000, "one process has answered all"
         assert world.told() == sum(world.counts().values()) == sent
 
-    def test_of_a_former_start_are_gone_after_the_next(self, world: World) -> None:
+    def test_of_an_earlier_start_are_deleted_at_the_next_start(self, world: World) -> None:
         world.look_at_login()
         folder = world.folder / "metrics"
         (former, *_) = sorted(folder.glob("counter_*.db"))

@@ -24,7 +24,7 @@ KEYS = {
     *("shop_portal_email", "shop_portal_password"),
 }
 MADE = {"merchant_uuid", "client_id", "client_secret", "portal_email", "portal_password"}
-# The cases that need no new secret, and no capture that is late by two minutes of the real clock.
+# The checklist's cases without those that need a new secret, or a real wait of two minutes before the capture.
 CASES = ("twice", "retry", "slow", "lost", "refused", "pledged")
 NOT_COPIED = shutil.ignore_patterns(".*", "tests", "__pycache__")
 

@@ -49,7 +49,7 @@ class TestDeadEndpoint:
             "the money never waits for a webhook"
         )
 
-    def test_gets_a_void_nine_times_in_about_three_days(
+    def test_gets_a_voided_event_nine_times_in_about_three_days(
         self, subscribed: Merchant, receiver: Receiver
     ) -> None:
         receiver.answer_with(400)

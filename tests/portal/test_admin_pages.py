@@ -334,7 +334,7 @@ class TestList:
         assert str(old.pk) not in opened(operator, address)
         assert str(old.pk) in opened(operator, self.CHECKOUTS)
 
-    def test_is_in_the_order_of_its_index_whatever_is_asked(self, operator: Client, acme: Merchant) -> None:
+    def test_is_always_in_the_order_of_its_index(self, operator: Client, acme: Merchant) -> None:
         first, second = factories.checkout(acme), factories.checkout(acme)
         for address in (
             self.CHECKOUTS,

@@ -71,7 +71,7 @@ class TestPages:
 
 
 class TestRowsOfMerchants:
-    def test_secrets_that_sign_no_more_are_few_however_often_they_are_rotated(self, api: Api) -> None:
+    def test_few_secrets_that_no_longer_sign_remain_after_many_rotations(self, api: Api) -> None:
         api.post("webhooks/subscription", {"url": stage.URL, "event_types": ["*"]})
         for _ in range(30):
             assert api.post("webhooks/secret/rotate", {"revoke_previous": True}).status_code == 200

@@ -144,7 +144,7 @@ class TestScope:
         assert not is_shown or EFFECTS[scope](known_secret(known, page))
 
     @pytest.mark.parametrize("verb", ["stop", "revoke"])
-    def test_keeps_a_key_from_roles_that_could_not_make_it(
+    def test_protects_a_key_from_roles_that_cannot_create_it(
         self, acme: Merchant, role: Role, scope: str, verb: str
     ) -> None:
         known = keys.create_client(acme, "Ours", [scope]).client

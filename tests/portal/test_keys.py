@@ -31,7 +31,7 @@ class TestKey:
         assert [get_token(known.client_id, secret) for secret in (old, new)] == [401, 200]
         assert api.get("checkouts").status_code == 401, "a token of the old secret ends with it"
 
-    def test_revoked_ends_with_its_tokens_at_once(self, client: Client, api: Api) -> None:
+    def test_that_is_revoked_ends_at_once_with_its_tokens(self, client: Client, api: Api) -> None:
         assert api.get("checkouts").status_code == 200
         client.post(f"/portal/keys/{api.key.client.pk}/revoke")
         assert api.get("checkouts").status_code == 401 and not AccessToken.objects.exists()

@@ -27,12 +27,12 @@ class TestCreateMerchant:
         assert Client().post("/oauth/token", grant, content_type="application/json").status_code == 200
 
     @pytest.mark.parametrize("args", [("", "--email", "a@acme.example"), ("Acme", "--email", "nobody")])
-    def test_refuses_what_is_no_name_or_address(self, args: tuple[str, ...]) -> None:
+    def test_refuses_an_invalid_name_or_address(self, args: tuple[str, ...]) -> None:
         with pytest.raises(CommandError):
             create_merchant(*args)
         assert not Merchant.objects.exists()
 
-    def test_refuses_an_address_that_signs_in_already(self) -> None:
+    def test_refuses_the_address_of_an_existing_user(self) -> None:
         create_merchant("Acme", "--email", "owner@acme.example")
         with pytest.raises(CommandError, match="already signs in with"):
             create_merchant("Rival", "--email", "Owner@acme.example")

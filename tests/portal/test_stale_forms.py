@@ -62,7 +62,7 @@ class TestForm:
         assert endpoint(client, opened).status_code == 302
         assert Subscription.objects.filter(merchant=acme, url="http://127.0.0.1:9/first-tab").exists()
 
-    def test_without_a_merchant_is_refused_to_a_person_of_several(self, client: Client) -> None:
+    def test_without_a_merchant_is_refused_to_a_person_with_several(self, client: Client) -> None:
         assert endpoint(client, {}).status_code == 403 and not Subscription.objects.exists()
 
     def test_of_a_merchant_that_the_person_has_left_is_refused(
@@ -72,7 +72,7 @@ class TestForm:
         owner.delete()  # the other merchant is the only one now
         assert endpoint(client, opened).status_code == 403 and not Subscription.objects.exists()
 
-    def test_names_its_merchant_wherever_there_is_one(self) -> None:
+    def test_names_its_merchant_if_it_has_one(self) -> None:
         """Every template with a CSRF token also names the merchant.
 
         A form that does not name it would be refused for people with several merchants.

@@ -27,7 +27,9 @@ class TestOwner:
         owner.refresh_from_db()
         assert owner.role == Role.OWNER
 
-    def test_may_leave_when_there_is_another(self, acme: Merchant, client: Client, owner: Membership) -> None:
+    def test_can_leave_if_there_is_another_owner(
+        self, acme: Merchant, client: Client, owner: Membership
+    ) -> None:
         stage.person(acme, Role.OWNER, "second@acme.example")
         client.post(f"/portal/team/{owner.pk}/remove")
         assert not Membership.objects.filter(pk=owner.pk).exists()

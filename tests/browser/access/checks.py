@@ -142,7 +142,7 @@ def motion(page: Page) -> list[str]:
 
 
 def reflow(page: Page) -> list[str]:
-    """Return elements that are cut, too wide, too small to touch, or hidden while focused, at 400 %."""
+    """Return elements that are cut, too wide, too small to touch, or hidden while focused, at 400 % zoom."""
     before = page.viewport_size
     page.set_viewport_size(AT_400_PERCENT)
     page.keyboard.press("Tab")  # from now on, the browser draws focus outlines

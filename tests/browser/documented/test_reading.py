@@ -121,7 +121,7 @@ class TestContents:
         for head in heads.all():
             expect(head).to_be_in_viewport()
 
-    def test_fold_what_is_not_read_but_never_under_the_pointer(
+    def test_collapse_after_reading_but_never_under_the_pointer(
         self, service: Service, open_page: Open
     ) -> None:
         page = opened(service, open_page)

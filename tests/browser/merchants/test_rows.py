@@ -104,7 +104,7 @@ class TestOnAPhone:
         assert first and second and second["x"] - first["x"] - first["width"] >= 4, "with their halos"
 
 
-class TestAtADesk:
+class TestOnADesktop:
     def test_right_aligned_figures_have_space_before_the_next_column(self, desk: Desk, page: Page) -> None:
         page.set_viewport_size({"width": 1280, "height": 812})
         desk.at(page, "/portal/requests")

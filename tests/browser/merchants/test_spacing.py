@@ -47,7 +47,7 @@ def test_chips_are_apart_from_each_other_and_from_what_they_filter(
 
 
 @pytest.mark.parametrize("path", ["checkouts", "refunds", "deliveries", "requests", "audit"])
-def test_filters_stand_on_one_line_at_a_desk(desk: Desk, page: Page, path: str) -> None:
+def test_filters_are_on_one_line_on_a_desktop(desk: Desk, page: Page, path: str) -> None:
     """Filters are aligned at the bottom of their line. If one line is too short, there are several lines.
 
     Filters keep a distance from each other and from the page's edge.

@@ -39,7 +39,7 @@ def say_no(stage: Stage, link: str) -> None:
 
 
 @pytest.mark.long
-def test_what_a_mate_does_is_seen_within_two_seconds(stage: Stage, accessible: Visit) -> None:
+def test_a_mates_action_is_shown_within_two_seconds(stage: Stage, accessible: Visit) -> None:
     lea = stage.confirmed(stage.order(), mates=2)
     expect(lea.locator("h1")).to_have_text("You’re covering £95.50 for now")
     accessible(lea)
@@ -60,7 +60,7 @@ def test_what_a_mate_does_is_seen_within_two_seconds(stage: Stage, accessible: V
 
 @pytest.mark.rule("bill.live")
 @pytest.mark.parametrize("is_older", [False, pytest.param(True, marks=pytest.mark.long)])
-def test_a_mate_who_pays_is_seen_within_two_seconds(stage: Stage, is_older: bool) -> None:
+def test_a_mates_payment_is_shown_within_two_seconds(stage: Stage, is_older: bool) -> None:
     lea = stage.confirmed(stage.order(), mates=2)
     lea.evaluate("window.isTheSame = true")
     if is_older:
@@ -82,7 +82,7 @@ def test_a_mate_who_pays_is_seen_within_two_seconds(stage: Stage, is_older: bool
 
 @pytest.mark.rule("bill.live", "split.free_units")
 @pytest.mark.long
-def test_units_that_a_mate_takes_are_seen_within_two_seconds(stage: Stage) -> None:
+def test_units_that_a_mate_takes_are_shown_within_two_seconds(stage: Stage) -> None:
     order = stage.order()
     lea = stage.at_the_split(order)
     lea.check("#split-item")

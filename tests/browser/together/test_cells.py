@@ -66,7 +66,7 @@ def render_all(scene: Scene) -> Iterator[Rendered]:
 
 
 def serve(rendered: Rendered) -> Callable[[Route], None]:
-    """Return a handler that answers the browser's requests. The page stays as it is if it asks for changes."""
+    """Return a handler that answers the browser's requests. A request for updates gets an empty 204."""
 
     def answer(route: Route) -> None:
         parts = urlsplit(route.request.url)

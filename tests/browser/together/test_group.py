@@ -41,7 +41,7 @@ def link_of(lea: Page) -> str:
 
 
 @pytest.mark.long
-def test_an_open_page_shows_what_others_take(lea: Page, open_page: Callable[..., Page]) -> None:
+def test_an_open_page_shows_the_shares_that_others_take(lea: Page, open_page: Callable[..., Page]) -> None:
     link = link_of(lea)
     finn, zoe = open_page(), open_page()
     zoe.goto(link)
@@ -55,7 +55,7 @@ def test_an_open_page_shows_what_others_take(lea: Page, open_page: Callable[...,
 
 @pytest.mark.rule("group.taken")
 @pytest.mark.parametrize("script", WITH_AND_WITHOUT)
-def test_a_share_is_taken_and_paid_by_it(
+def test_a_share_is_taken_and_paid_with_the_group_link(
     lea: Page, service: Service, open_page: Callable[..., Page], accessible: Visit, script: bool
 ) -> None:
     look = accessible if script else nothing

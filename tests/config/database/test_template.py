@@ -49,12 +49,12 @@ class TestDigest:
     @pytest.mark.parametrize(
         "path", ["app/migrations/0001_initial.py", "app/migrations/0002_more.py", "requirements.lock"]
     )
-    def test_changes_with_what_makes_the_database(self, project: Path, path: str) -> None:
+    def test_changes_with_the_files_that_make_the_database(self, project: Path, path: str) -> None:
         before = template.digest(project)
         (project / path).write_text("another = 2\n")
         assert template.digest(project) != before
 
-    def test_stays_when_something_else_changes(self, project: Path) -> None:
+    def test_does_not_change_with_other_files(self, project: Path) -> None:
         before = template.digest(project)
         (project / "app" / "views.py").write_text("another = 2\n")
         assert template.digest(project) == before

@@ -39,7 +39,7 @@ class TestImage:
         assert f'version="{version.VERSION}"' in " ".join(package.said("LABEL"))
         assert package.compose()["services"]["web"]["image"].endswith(f":{version.VERSION}")
 
-    def test_holds_the_product_and_no_tests(self) -> None:
+    def test_contains_the_product_and_no_tests(self) -> None:
         assert set(package.shipped()) == {
             *("Makefile", "manage.py", "requirements.lock", "static", "templates"),
             *("checkout", "config", "hosted_page", "payments", "portal", "webhooks"),

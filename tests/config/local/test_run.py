@@ -76,7 +76,7 @@ class TestRefusal:
 class TestRun:
     @pytest.mark.rule("environment.run")
     @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-    def test_announces_itself_and_ends_whole(
+    def test_announces_itself_and_leaves_no_process(
         self, folder: Path, ports: tuple[str, str], how: signal.Signals
     ) -> None:
         with started(folder, PORT=ports[0], SHOP_PORT=ports[1]) as process:
@@ -120,7 +120,7 @@ class TestRun:
             assert process.wait(timeout=10) == 0
 
     @pytest.mark.long
-    def test_ends_within_ten_seconds_though_a_service_will_not(
+    def test_ends_within_ten_seconds_even_if_a_service_does_not(
         self, folder: Path, ports: tuple[str, str]
     ) -> None:
         with started(folder, "stubborn", PORT=ports[0], SHOP_PORT=ports[1]) as process:

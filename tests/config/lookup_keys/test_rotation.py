@@ -201,7 +201,7 @@ class TestTheSteps:
         again = rotate()
         assert ": 0 rewritten" in again and ": 1 rewritten" not in again
 
-    def test_go_on_where_the_command_was_killed(
+    def test_continue_where_the_command_was_killed(
         self, keys: Keys, world: World, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         keys.are(NEW, OLD)

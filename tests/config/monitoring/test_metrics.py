@@ -80,7 +80,7 @@ class TestFigures:
         assert own == [query for query in own if "SAVEPOINT" in query]
         assert len([query for query in first if "payments_operation" in query["sql"]]) >= 2
 
-    def test_say_when_the_database_is_away(self) -> None:
+    def test_report_that_the_database_is_unavailable(self) -> None:
         with connection.execute_wrapper(fail):
             metrics.read_figures()
         assert "checkout_database_answers 0.0" in told() and "checkout_queue_late{" not in told()

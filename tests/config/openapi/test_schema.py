@@ -131,7 +131,7 @@ class TestDocument:
 
 class TestExamples:
     @pytest.mark.rule("api.data", "api.document")
-    def test_are_what_the_api_answers_today(self, api: Api) -> None:
+    def test_equal_the_current_responses_of_the_api(self, api: Api) -> None:
         fresh = story.as_text(story.Story(api).tell())
         if os.environ.get(RECORD):
             examples.PATH.write_text(fresh)

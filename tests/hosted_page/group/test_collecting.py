@@ -1,4 +1,4 @@
-"""Everyone in first, on the pages: the lead chooses it, mates pledge, and the lead sees who is in."""
+"""The pages if the lead gets everyone in first: the lead's choice, the mates' pledges, and who is in."""
 
 import re
 from datetime import timedelta
@@ -82,7 +82,7 @@ class TestTheLead:
         Mate(share(lead.checkout, 2)).pay()
         assert state in words(lead.get()) and "button-main" in words(lead.get()).split('id="people"')[1]
 
-    def test_is_led_on_when_the_order_has_ended_meanwhile(self, lead: Payer) -> None:
+    def test_reloads_the_page_if_the_order_has_ended(self, lead: Payer) -> None:
         Checkout.objects.filter(pk=lead.checkout.pk).update(payable_until=clock.now())
         answer = lead.client.get(f"/pay?id={lead.checkout.pk}&collecting=1", headers=LIVE)
         assert answer["HX-Refresh"] == "true" and not answer.content
@@ -208,7 +208,9 @@ class TestAMate:
         assert "has paid" not in page
 
     @pytest.mark.parametrize("end", ["decline", "keep"])
-    def test_who_is_not_asked_any_more_reads_so_at_every_moment(self, lead: Payer, end: str) -> None:
+    def test_whose_share_has_ended_reads_on_every_page_that_nothing_was_charged(
+        self, lead: Payer, end: str
+    ) -> None:
         made = Mate(share(lead.checkout, 2))
         if end == "decline":
             made.post("/decline")
@@ -272,7 +274,7 @@ class TestTheGroupLink:
         )
         assert "Everyone’s in" in plain(words(Guest(lead.checkout).get()))
 
-    def test_stays_known_after_the_lead_has_changed(self, lead: Payer) -> None:
+    def test_still_opens_after_the_lead_has_changed(self, lead: Payer) -> None:
         guest = Guest(lead.checkout)
         Payer(lead.checkout).sign_in("07700 900457")
         answer = guest.get()

@@ -65,20 +65,20 @@ class TestTake:
         assert re.search(r'name="units-0"[^>]*value="1"', words(nameless))
         assert free(Checkout.objects.get()) == [[2, 2, 0]]
 
-    def test_of_units_that_another_mate_has_just_taken_keeps_what_is_left(self, zoe: Guest) -> None:
+    def test_of_units_that_another_mate_has_just_taken_offers_the_remaining_units(self, zoe: Guest) -> None:
         Guest(Checkout.objects.get()).post("/take", items="1", name="Ade", **{"units-0": "1"})
         late = zoe.post("/take", items="1", name="Zoe", **{"units-0": "2"})
         assert late.status_code == 409 and "Only 1 Standing ticket is left" in words(late)
         assert "Your choice is now 1." in words(late)
         assert PaymentRequest.objects.filter(claim_name="Zoe").count() == 0
 
-    def test_of_what_is_all_taken_says_so(self, zoe: Guest) -> None:
+    def test_of_units_that_are_all_taken_says_so(self, zoe: Guest) -> None:
         Guest(Checkout.objects.get()).post("/take", items="1", name="Ade", **{"units-0": "2", "units-1": "2"})
         late = zoe.post("/take", items="1", name="Zoe", **{"units-0": "2"})
         assert late.status_code == 409 and "These items were just taken" in words(late)
 
     @pytest.mark.parametrize("typed", ["-1", "1.5", "many", "99999999", "²"])
-    def test_of_what_is_no_number_takes_nothing(self, zoe: Guest, typed: str) -> None:
+    def test_of_an_invalid_number_takes_nothing(self, zoe: Guest, typed: str) -> None:
         assert zoe.post("/take", items="1", name="Zoe", **{"units-0": typed}).status_code == 422
         assert free(Checkout.objects.get()) == [[2, 2, 0]]
 

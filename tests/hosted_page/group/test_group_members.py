@@ -42,7 +42,7 @@ def test_the_bar_is_as_wide_as_the_amounts(order: Checkout) -> None:
         assert float(before.left) + float(before.width) == pytest.approx(float(after.left), abs=0.01)
 
 
-def test_the_looks_of_shares_ask_the_database_nothing(
+def test_the_looks_of_shares_need_no_query(
     by_item: Checkout, order: Checkout, shares: list[PaymentRequest], django_assert_num_queries: Any
 ) -> None:
     shares += by_item.payment_requests.order_by("position")

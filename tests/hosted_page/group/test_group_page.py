@@ -272,7 +272,7 @@ class TestPayingByTheGroupLink:
 
     @pytest.mark.rule("group.kept")
     @pytest.mark.parametrize(("step", "query"), [("/3/decline", "?left=3"), ("/3/release", "")])
-    def test_and_going_back_frees_the_share(
+    def test_going_back_frees_the_share(
         self, zoe: Guest, ade: Guest, nameless: int, step: str, query: str
     ) -> None:
         zoe.take(nameless, name="Zoe")
@@ -283,7 +283,7 @@ class TestPayingByTheGroupLink:
         assert ade.take(nameless, name="Ade").status_code == 303
 
     @pytest.mark.rule("share.declines")
-    def test_and_refusing_a_named_share_informs_the_lead(self, zoe: Guest, lead: Payer) -> None:
+    def test_refusing_a_named_share_informs_the_lead(self, zoe: Guest, lead: Payer) -> None:
         zoe.take(2)
         assert "I’m not paying this" in words(zoe.get("/2"))
         back = zoe.post("/2/decline")["Location"]

@@ -17,7 +17,7 @@ CHALLENGED = "4000002500003155"
 
 
 class TestPaying:
-    def test_with_a_declined_card_may_try_another(self, finn: Mate, order: Checkout) -> None:
+    def test_with_a_declined_card_can_try_another(self, finn: Mate, order: Checkout) -> None:
         finn.pay("4000000000000002")
         assert finn.status() == "open"
         page = finn.client.get(finn.get("/card")["Location"])

@@ -18,7 +18,8 @@ NO_MORE, NEWER, NOTHING = "Lea is no longer asking for this", "There is a newer 
 SPLIT, PAYING = "Who’s in on this?", "Paying your share"
 REFUNDED = "This order was refunded"
 BACK, SHARE_BACK = "£90.00 goes back to your card", "£20.00 goes back to your card"
-# The heading after the form of a step was sent, by link, change and step.
+# The heading of the page that follows a form. ORDER, SHARE and AT_GROUP_LINK are for the three kinds of link. Each
+# maps a change to the headings by step: the form of this step is sent after the change.
 ORDER = {
     "cancelled": {"phone": CANCELLED, "code": CANCELLED, "split": CANCELLED, "card": CANCELLED},
     "expired": {"phone": EXPIRED, "code": EXPIRED, "split": EXPIRED, "card": EXPIRED, "question": HELD},
@@ -61,7 +62,7 @@ AT_GROUP_LINK = {
 }
 SAID = {"order": ORDER, "share": SHARE, "group": AT_GROUP_LINK}
 CASES = [(link, change, step) for link, table in SAID.items() for change in table for step in table[change]]
-# The notice at the top of the group page, by change.
+# Maps each change to the notice at the top of the group page.
 NOTICES = {
     "cancelled": ("Lea is no longer asking for this", "You have not been charged."),
     "declined": ("Lea is no longer asking for this", "You have not been charged."),

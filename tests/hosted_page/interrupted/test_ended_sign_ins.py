@@ -28,7 +28,7 @@ NOT_SAVED = "This was not saved. Your order has not changed."
 NOT_CHARGED = "You have not been charged."
 SAVED = "You have not been charged, and your split is saved."
 CODE_ENDED = "That code no longer works. Ask for a new one."
-# The words of the page after the form of a step was sent, by how the sign-in has ended.
+# The words of the page that follows when the form of a step is sent. The inner key says how the sign-in has ended.
 SAID = {
     "code": {NEW: CODE_ENDED},
     "split": {IDLE: SAVED, HOUR: NOT_SAVED, OUT: NOT_SAVED, NEW: NOT_SAVED},
@@ -98,7 +98,7 @@ def test_the_person_signs_in_again_and_goes_on(
 
 
 def test_a_number_that_a_share_was_not_sent_to_can_be_replaced(unpaid: Checkout) -> None:
-    """The page of a share that was sent to another number asks for that number, and then for its code."""
+    """If a share was sent to another number, its page asks for that number, and then for the code."""
     page = bring("group", "phone", unpaid)
     PaymentRequest.objects.filter(checkout=unpaid, position=2).update(
         phone="+447700900456", claim_digest="", claimed_until=None

@@ -37,7 +37,7 @@ def test_each_earlier_form_leads_to_the_current_step(unpaid: Checkout, link: str
     before, codes = payments(unpaid), SignInCode.objects.count()
     for name in earlier_steps(link, step):
         if (name, step) in (("phone", "code"), ("card", "question")):
-            continue  # a new code is sent, or the new card asks for a new confirmation
+            continue  # the service sends a new code, or the bank asks for a new confirmation
         expected = heading(reload(page))
         assert heading(STEPS[name].send(page)) == expected, name
     assert (payments(unpaid), SignInCode.objects.count()) == (before, codes)
@@ -54,7 +54,7 @@ def test_two_tabs_with_the_card_pay_once(unpaid: Checkout, link: str) -> None:
 
 
 @pytest.mark.parametrize("link", LINKS)
-def test_two_tabs_with_the_code_continue_both(unpaid: Checkout, link: str) -> None:
+def test_two_tabs_with_the_code_both_continue(unpaid: Checkout, link: str) -> None:
     first = bring(link, "code", unpaid)
     second: Visit = first.second_tab()
     expected = heading(send_code(first))

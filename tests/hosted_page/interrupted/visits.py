@@ -99,7 +99,7 @@ def answer_question(page: Visit) -> Any:
 
 
 def capture(page: Visit) -> None:
-    """Let the shop capture an order, or let the lead get the share back."""
+    """Let the shop capture the order. At the page of a share, reimburse this share to the lead."""
     if page.query:
         captures.capture(page.checkout.merchant, page.checkout.pk, cause=CAUSE)
     else:
@@ -121,7 +121,7 @@ def reload(page: Visit) -> Any:
 
 @dataclass(frozen=True)
 class Step:
-    """A step: how to reach it from the step before, and the form on its page."""
+    """A step of the payment. `arrive` goes there from the previous step, `send` sends the form on its page."""
 
     arrive: Callable[[Visit], object]
     send: Callable[[Visit], Any]
@@ -137,7 +137,7 @@ STEPS = {
     "paid": Step(capture, send_receipt),
     "refunded": Step(refund, reload),
 }
-# The order has a step for the split. A mate goes from the code to the card.
+# Only the lead, at the order, has a step for the split. A mate goes from the code to the card.
 PLACES = [(link, step) for link in LINKS for step in STEPS if link == "order" or step != "split"]
 
 
@@ -162,7 +162,7 @@ def heading(answer: Any) -> str:
 
 
 def is_part_or_reload(answer: Any) -> bool:
-    """Return whether an answer to htmx is a part of a page, nothing new, or the order to load the page again."""
+    """Return whether an answer to htmx has a part of a page, has no content, or makes the page reload."""
     page = words(answer)
     leads = {"HX-Refresh", "HX-Redirect"} & set(answer.headers)
     return answer.status_code in (200, 204) and (
@@ -171,5 +171,5 @@ def is_part_or_reload(answer: Any) -> bool:
 
 
 def payments(checkout: Checkout) -> int:
-    """Return the number of the order's payments that hold or have taken money, mates' payments included."""
+    """Count the payments of the lead and of mates for which a card was accepted, or still can be."""
     return Payment.objects.filter(checkout_uuid=checkout.pk, card_last4__gt="", decline_reason="").count()

@@ -43,7 +43,7 @@ class TestPages:
         mark = f'<img class="band-logo" src="{shown.mark}" width="36" height="36" alt="">'
         assert mark in page and "band-initial" not in page
 
-    def test_ask_the_database_nothing_more_for_it(self, acme: Merchant) -> None:
+    def test_need_no_extra_query_for_it(self, acme: Merchant) -> None:
         payer = Payer(factories.checkout(acme))
         payer.get()
         with CaptureQueriesContext(connection) as without:
@@ -95,7 +95,7 @@ class TestPages:
 
 @pytest.mark.rule("brand.logo_address")
 class TestAddress:
-    def test_may_be_cached_for_good(self, acme: Merchant) -> None:
+    def test_can_be_cached_forever(self, acme: Merchant) -> None:
         shown = show_logo(acme)
         for address, size in ((shown.mark, (144, 144)), (shown.card, (1200, 630))):
             served = Client().get(address)

@@ -287,7 +287,7 @@ class TestTheWording:
 
     @pytest.mark.rule("opt_in.words")
     @pytest.mark.parametrize("language", [code for code, _ in settings.LANGUAGES])
-    def test_of_ours_has_the_current_name_of_the_shop(self, shop: Merchant, language: str) -> None:
+    def test_by_default_has_the_current_name_of_the_shop(self, shop: Merchant, language: str) -> None:
         with translation.override(language):
             first = consent.wording(shop)
             shop.name = "Acme"
@@ -298,7 +298,7 @@ class TestTheWording:
             assert consent.wording(shop) == second and consent.text_of_version(shop, "1") == first
             assert OptInText.objects.get(version=1).text == first.text, "what was shown before stays"
 
-    def test_of_ours_is_reused_if_the_shop_takes_its_former_name_again(self, shop: Merchant) -> None:
+    def test_by_default_is_reused_if_the_shop_takes_its_former_name_again(self, shop: Merchant) -> None:
         first = consent.wording(shop)
         for name in ("Acme", "Acme Tickets"):
             shop.name = name
@@ -362,7 +362,7 @@ class TestTheHelper:
         answer = self.post(api, lea.checkout, email="finn@example.com", subject="friend")
         assert answer.status_code == 200, "Finn's link has its own"
 
-    def test_answers_null_where_it_is_off(self, api: Api, unpaid: Checkout) -> None:
+    def test_returns_null_if_the_opt_in_is_disabled(self, api: Api, unpaid: Checkout) -> None:
         assert self.post(api, unpaid, email="lea@example.com").json() == {"data": {"event_id": None}}
 
     @pytest.mark.parametrize(

@@ -179,7 +179,7 @@ class TestTheDiscrepancy:
         assert found.kind == "card_page_changed" and found.merchant is None
         assert found.facts == {"changes": [f"{CARD} has an inline script.", f"{FIRST} has an inline script."]}
 
-    def test_of_other_changes_is_a_second_one(self, tampered: Network) -> None:
+    def test_of_other_changes_is_reported_separately(self, tampered: Network) -> None:
         daily_check.run()
         tampered.change = lambda answer: answer.replace("</body>", "<iframe></iframe></body>")
         daily_check.run()
@@ -191,14 +191,14 @@ class TestTheDiscrepancy:
         daily_check.run()
         assert Discrepancy.objects.get().closed_at is None
 
-    def test_is_bounded_whatever_a_page_holds(self, network: Network) -> None:
+    def test_has_a_maximum_size_for_any_page(self, network: Network) -> None:
         added = "".join(f'<script src="/{n}{"x" * 900}.js"></script>' for n in range(100))
         network.change = lambda answer: answer.replace("</body>", f"{added}</body>")
         daily_check.run()
         named = Discrepancy.objects.get().facts["changes"]
         assert len(named) == 20 and max(map(len, named)) == 300
 
-    def test_tells_operators_what_changed_and_what_to_do(self, tampered: Network) -> None:
+    def test_shows_operators_what_changed_and_what_to_do(self, tampered: Network) -> None:
         daily_check.run()
         (case,) = cases.open_cases(Discrepancy.objects.get().created_at, None)
         assert case.title == "Browsers get another payment page than this release delivers"

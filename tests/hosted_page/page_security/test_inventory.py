@@ -49,7 +49,7 @@ def named_in(environment: Environment, name: str) -> Iterator[str]:
 
 
 def templates_in(tree: nodes.Template, *kinds: type[nodes.Node]) -> Iterator[str]:
-    """Yield the template names in a template's statements of these kinds: `extends` or `include`."""
+    """Yield the templates that a template names in statements of these kinds: `extends` or `include`."""
     for part in tree.find_all(kinds):
         match part:
             case (
@@ -171,7 +171,7 @@ def walk_elsewhere(merchant: Merchant, lea: Payer) -> None:
     known = Payer(factories.checkout(merchant, customer={"phone": "+447700900999"}))
     known.get()
     known.post("/prefilled")
-    # Another browser must wait before it can request a code. This renders the page that says it.
+    # Another browser must wait before it can request a code. This request renders the page that says so.
     Payer(known.checkout).post("/prefilled")
     Client().get(
         f"/pay/{stopped_numbers.stop_link(outbox.number_digest('+447700900456')).partition('/pay/')[2]}"

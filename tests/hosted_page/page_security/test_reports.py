@@ -1,4 +1,4 @@
-"""The counts of reports that browsers send about violations of a page's policy. Some reports are false."""
+"""The service counts the reports that browsers send if a page violates its policy. Some reports are false."""
 
 import json
 import logging
@@ -156,12 +156,12 @@ class TestBounds:
         send([{"type": "csp-violation", "body": short} for _ in range(50)])
         assert rows()[0][3] == reports.MAX_REPORTS
 
-    def test_body_has_a_largest_size(self) -> None:
+    def test_body_has_a_maximum_size(self) -> None:
         assert send(b"[" + b" " * (16 * 1024 - 2) + b"]").status_code == 204
         assert send(b"[" + b" " * (16 * 1024 - 1) + b"]").status_code == 413
         assert send(b" " * 100_000).status_code == 413
 
-    def test_each_network_has_a_rate(self, settings: Settings) -> None:
+    def test_each_network_has_a_rate_limit(self, settings: Settings) -> None:
         settings.LIMITS = settings.LIMITS | {"csp_reports": "2/minute"}
         statuses = [send([violation()]).status_code for _ in range(3)]
         refused = send([violation()])
@@ -199,7 +199,7 @@ class TestRefusals:
         assert answer.status_code == status and rows() == []
         assert (b" " in answer.content) == (status != 204)
 
-    def test_only_posts_are_taken(self) -> None:
+    def test_only_posts_are_accepted(self) -> None:
         assert Client().get("/csp-reports").status_code == 405
 
     def test_no_report_is_logged(self, caplog: pytest.LogCaptureFixture) -> None:

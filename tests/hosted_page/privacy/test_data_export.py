@@ -1,4 +1,4 @@
-"""A data export has only the person's own data. One for a merchant has only what the merchant may see."""
+"""A data export contains only the person's own data, and for a merchant only what the merchant may see."""
 
 import json
 from typing import Any

@@ -26,7 +26,7 @@ OLD, DISPUTED = timedelta(days=761), timedelta(days=401)
 
 
 def let_pass(time: timedelta) -> None:
-    """Make all rows older by this time. Their ids still contain the real time of creation.
+    """Make all rows older by `time`. The ids still contain the real time of creation.
 
     The triggers are disabled during the update, because they forbid changes to opt-ins.
     """
@@ -46,7 +46,7 @@ def let_pass(time: timedelta) -> None:
 
 @pytest.fixture
 def _ids_tell_no_age(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let queries for old ids find all rows. The real ids show that a test's rows are new."""
+    """Let a query for old ids find all rows. Otherwise it finds no row, because the test's ids are new."""
     monkeypatch.setattr(clock, "first_id", lambda at: UUID(int=2**128 - 1))
 
 

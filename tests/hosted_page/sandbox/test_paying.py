@@ -126,7 +126,7 @@ class TestShares:
         answer = post(api, unpaid, "pay-share", {})
         assert (answer.status_code, answer.json()["data"]["status"]) in ((200, "paid"), (200, "reimbursed"))
 
-    def test_may_be_chosen(self, api: Api, split: Checkout) -> None:
+    def test_can_be_chosen(self, api: Api, split: Checkout) -> None:
         second = split.payment_requests.get(position=3)
         paid = post(api, split, "pay-share", {"payment_request_uuid": str(second.pk)}).json()["data"]
         assert paid["payment_request_uuid"] == str(second.pk)
@@ -141,7 +141,7 @@ class TestShares:
         assert answer.json()["error"]["details"] == [{"reason": reason}]
         assert set(split.payment_requests.values_list("status", flat=True)) == {"open"}
 
-    def test_may_ask_the_mate_to_confirm(self, api: Api, split: Checkout) -> None:
+    def test_can_ask_the_mate_to_confirm(self, api: Api, split: Checkout) -> None:
         assert post(api, split, "pay-share", {"card": "4000002500003155"}).status_code == 200
 
     def test_end_when_two_weeks_have_passed(self, api: Api, split: Checkout) -> None:

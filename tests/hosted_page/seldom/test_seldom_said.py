@@ -92,14 +92,14 @@ class TestTheNumber:
             setattr(settings, name, value)
         assert said(lea.post("/phone", phone=PHONE), sentence)
 
-    def test_of_a_network_that_has_asked_for_enough(
+    def test_of_a_network_that_has_requested_too_many_codes(
         self, lea: Payer, said: Callable[..., bool], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(limits, "PER_ADDRESS", Limit(0, timedelta(hours=1)))
         enough = "Too many texts were requested from your network. Try again {when}."
         assert said(lea.post("/phone", phone=PHONE), enough)
 
-    def test_that_no_text_may_have_reached(
+    def test_whose_text_might_not_have_been_sent(
         self, lea: Payer, said: Callable[..., bool], settings: Settings, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         settings.SANDBOX, network = False, Network()
@@ -123,13 +123,13 @@ class TestTheNumber:
 
 
 class TestTheSplit:
-    def test_among_too_many(self, lea: Payer, said: Callable[..., bool]) -> None:
+    def test_among_too_many_people(self, lea: Payer, said: Callable[..., bool]) -> None:
         lea.sign_in()
         refused = lea.post("/split", split="own", your_name="Lea", name=["M"] * 21, amount=["1"] * 21)
         too_many = "At most {maximum} mates can share the cost. The others were left out. Check the amounts."
         assert said(refused, too_many)
 
-    def test_in_own_amounts_is_kept_after_the_sign_in(
+    def test_by_amounts_is_restored_after_the_sign_in(
         self, lea: Payer, said: Callable[..., bool], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         lea.sign_in()
@@ -210,14 +210,16 @@ class TestTheCard:
         Operation.objects.update(created_at=timezone.now() - timedelta(minutes=2))
         assert said(stranger.get(), "The bank has not answered")
 
-    def test_of_a_mate_whose_bank_asks(self, lea: Payer, language: str, said: Callable[..., bool]) -> None:
+    def test_of_a_mate_whose_bank_asks_for_a_confirmation(
+        self, lea: Payer, language: str, said: Callable[..., bool]
+    ) -> None:
         share = captured(lea, name=["Finn"], amount=["20"]).payment_requests.get()
         mates.pay(share, ASKS)
         page = Client(headers={"accept-language": language}).get(f"/pay/share/{share.token}")
         assert said(page, "Someone is paying this")
         assert said(page, "The payer’s bank is asking them to confirm the payment.")
 
-    def test_that_may_be_held_a_moment_longer(
+    def test_that_might_be_held_a_moment_longer(
         self, lea: Payer, said: Callable[..., bool], in_doubt: Callable[..., Operation]
     ) -> None:
         in_doubt("authorize", mode="done_then_reset")
@@ -229,7 +231,7 @@ class TestTheCard:
 
 
 class TestTheBill:
-    def test_of_a_link_whose_time_is_over(self, lea: Payer, said: Callable[..., bool]) -> None:
+    def test_of_a_link_that_has_expired(self, lea: Payer, said: Callable[..., bool]) -> None:
         share = captured(lea, name=["Finn"], amount=["20"]).payment_requests.get()
         lea.checkout.payment_requests.update(expires_at=timezone.now() - timedelta(minutes=1))
         refused = lea.post("/ask-again", share=str(share.pk))
@@ -260,7 +262,7 @@ class TestTheBill:
         stays = '<bdi>%(name)s</bdi> has not been charged. You cover the <strong class="amount">%(amount)s</strong>.'
         assert said(lea.get(), stays)
 
-    def test_of_a_link_that_goes_out_by_no_text(
+    def test_of_a_link_that_is_not_sent_by_text(
         self, lea: Payer, said: Callable[..., bool], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         share = captured(lea, name=["Finn"], amount=["20"]).payment_requests.get()
@@ -281,7 +283,7 @@ class TestTheBill:
         assert said(lea.get(), more, more)
 
 
-def test_a_shop_that_may_be_asked(lea: Payer, said: Callable[..., bool]) -> None:
+def test_a_shop_with_a_support_page(lea: Payer, said: Callable[..., bool]) -> None:
     Merchant.objects.update(support_url="https://acme.example/help")
     cancellations.cancel(lea.checkout.merchant, lea.checkout.pk, note="", cause=CAUSE)
     assert said(lea.get(), "Ask <bdi>%(shop)s</bdi> for help")
@@ -304,7 +306,7 @@ def test_a_consent_that_is_saved(lea: Payer, said: Callable[..., bool]) -> None:
 
 
 class TestTheGroupsLink:
-    def test_of_a_network_that_has_taken_enough(
+    def test_of_a_network_that_has_claimed_too_many_shares(
         self, lea: Payer, language: str, said: Callable[..., bool], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         captured(lea, name=["Finn", "Amy"], amount=["20", "20"])

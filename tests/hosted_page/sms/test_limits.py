@@ -102,7 +102,7 @@ class TestLimits:
         tasks.delete_old_sms_messages()
         assert [text.phone for text in SmsMessage.objects.all()] == [FINN_SENT]
 
-    def test_keep_no_code_longer_either(self, unpaid: Checkout, settings: Settings) -> None:
+    def test_keep_no_code_longer_than_a_pay_link_is_valid(self, unpaid: Checkout, settings: Settings) -> None:
         codes.send_code(PaymentTarget(unpaid), "+447700900456", "a browser", "192.0.2.1")
         tasks.delete_old_sms_messages()
         assert SignInCode.objects.count() == SmsMessage.objects.count() == 1

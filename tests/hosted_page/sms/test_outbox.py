@@ -222,7 +222,7 @@ class TestAReminder:
 
 @pytest.mark.rule("group.own_link")
 class TestAnInvitationThatFails:
-    def test_is_not_sent_again_and_may_be_asked_for_again(
+    def test_is_not_sent_again_but_can_be_requested_again(
         self, lea: Payer, finns: PaymentRequest, carrier: Network
     ) -> None:
         ask(lea, finns)

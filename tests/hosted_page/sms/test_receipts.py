@@ -93,7 +93,7 @@ class TestACallback:
             *((status, "undelivered") for status in ("undelivered", "failed", "canceled")),
         ],
     )
-    def test_says_what_became_of_the_message(self, message: SmsMessage, status: str, receipt: str) -> None:
+    def test_records_the_outcome_of_the_message(self, message: SmsMessage, status: str, receipt: str) -> None:
         assert call(message, told(status)).status_code == 204
         assert kept(message) == (receipt, "")
 
@@ -101,7 +101,9 @@ class TestACallback:
         ("code", "refusal"),
         [("30007", "filtered_by_carrier"), ("30003", "twilio_30003"), ("x" * 500, "other"), ("", "")],
     )
-    def test_says_why_it_was_not_delivered(self, message: SmsMessage, code: str, refusal: str) -> None:
+    def test_records_why_the_message_was_not_delivered(
+        self, message: SmsMessage, code: str, refusal: str
+    ) -> None:
         assert call(message, told("undelivered", ErrorCode=code)).status_code == 204
         assert kept(message) == ("undelivered", refusal)
 

@@ -36,7 +36,7 @@ def way(carrier: Network) -> str:
 
 
 class TestAnInvitation:
-    def test_and_each_reminder_carry_a_short_way_to_stop(
+    def test_and_each_reminder_contain_a_short_stop_link(
         self, lead: Payer, share: PaymentRequest, carrier: Network
     ) -> None:
         ask(lead, share)

@@ -22,7 +22,7 @@ SPLIT: dict[str, Any] = {
     "amount": ["20", "10", "10", "10", "10"],
     "your_name": "Lea",
 }
-# The position of the share at which each viewer looks.
+# Maps each viewer to the position of the share on the viewer's page.
 POSITIONS = {V.PAID: 2, V.PAY_LINK: 2, V.HOLDER: 3, V.REFUSED: 4, V.FORMER: 5, V.LATE: 6}
 VIEWERS_OF_SHARES = (V.HOLDER, V.REFUSED, V.FORMER, V.LATE, V.GROUP_LINK)
 
@@ -60,7 +60,7 @@ class Party:
         self.lead.post("/split", **SPLIT)
 
     def collect(self) -> None:
-        """Sign Lea in, who gets everyone in first. Bob refuses his share, and Lea cancels Cat's."""
+        """Let Lea sign in and get everyone in first. Bob then refuses his share, and Lea cancels Cat's."""
         self.lead.sign_in()
         self.lead.post("/split", **SPLIT, when="first")
         mate_shares.decline(self.share(4).pk)

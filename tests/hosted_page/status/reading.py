@@ -42,9 +42,9 @@ def pattern(paragraph: object) -> re.Pattern[str]:
 
 
 def values_in(page: str, paragraph: object) -> dict[str, str]:
-    """Return the values with which the page shows a paragraph of the table, by their names.
+    """Map each placeholder of a paragraph of the table to the value that the page shows for it.
 
-    If no paragraph of the page has these words, fail.
+    Fail if no paragraph of the page matches.
     """
     shown = pattern(paragraph)
     found = next(filter(None, map(shown.fullmatch, paragraphs(page))), None)

@@ -65,7 +65,7 @@ def _captured(order: Checkout) -> Party:
 
 
 def _with_every_mate(order: Checkout) -> Party:
-    """Return a captured order. Finn's share is reimbursed, Amy is asked, and the others are not any more."""
+    """Return a captured order. Finn's share is reimbursed, Amy is asked to pay, and the others no longer are."""
     party = _captured(order)
     party.reimburse()
     party.end_shares()
@@ -133,7 +133,7 @@ def _suspended(order: Checkout) -> Scene:
 
 
 def _paying(party: Party, other: Payer) -> Scene:
-    """Return the pages of an order and of Finn's share, each of which a card is paying."""
+    """Return the pages of an order and of Finn's share. A card payment is in progress for each of them."""
     of_share = {V.HOLDER: at_share(party.finn), V.PAY_LINK: party.view(V.PAY_LINK)}
     return Scene(_views_of_order(other) | of_share)
 

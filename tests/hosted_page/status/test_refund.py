@@ -71,7 +71,7 @@ class TestTheLead:
     ) -> None:
         """The lead gets the whole amount back if the mate's payment has not reached the lead's card yet.
 
-        The mate also gets the money for the share back.
+        The mate also gets the amount of the share back.
         """
         settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
         finn.pay()

@@ -1,4 +1,4 @@
-"""The status page of a share, as the mate sees it who pays this share."""
+"""The status page of a share, as the mate who pays the share sees it."""
 
 import pytest
 from django.test import Client

@@ -33,7 +33,7 @@ FIELDS = {V.LEAD: "number", V.ORDER_LINK: "phone", V.HOLDER: "phone", V.GROUP_LI
 PAYERS = {V.LEAD, V.PAID}
 # Situations in which the lead of a split order sees no bill.
 ENDED = (S.REFUNDING, S.REFUNDED, S.REFUND_RETURNED)
-# The amount that returns is the headline of these pages.
+# The headline of these pages states the amount that goes back to the card.
 GOES_BACK = {S.REFUNDING: (V.LEAD, V.PAID), S.REFUNDED: (V.LEAD, V.PAID)}
 
 
@@ -74,7 +74,7 @@ def read(view: View, language: str) -> str:
 
 
 def check_refund(view: View, page: str) -> None:
-    """Fail if the rows of a refund do not add up, or if the rest is not the amount that the card bears."""
+    """Fail if the rows of a refund do not add up, or if the final charge differs from the bank's books."""
     (rows,) = re.findall(r'aria-labelledby="refund-title".*?class="total"', page, re.DOTALL)
     taken, *others = amounts(rows)
     left = pence(next(words for words in paragraphs(page) if words.startswith("Final charge to your card")))
@@ -82,15 +82,15 @@ def check_refund(view: View, page: str) -> None:
 
 
 def bears(view: View, page: str) -> int:
-    """Return the amount that the viewer's card bears by the bank's books. The page names only this card."""
+    """Return the amount still charged to the only card that the page names, according to the bank's books."""
     (card,) = set(re.findall(r"ending (\d{4})", page))
     return mates.borne(view.order)[card]
 
 
 def amount_said(cell: Cell, page: str) -> int:
-    """Return the amount in the page's headline, or else in the words of the table, in pence.
+    """Return the amount in the page's headline, in pence. If it has none, use the words of the table.
 
-    Sentences with different amounts are an error.
+    Fail if sentences of the table have different amounts.
     """
     if "£" in headline(page):
         return pence(headline(page))

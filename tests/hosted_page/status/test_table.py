@@ -21,7 +21,7 @@ V = Viewer
 
 
 class Group(Party):
-    """A captured order. Finn's share is reimbursed, Amy is asked, and the others are not any more."""
+    """A captured order. Finn's share is reimbursed, Amy is asked to pay, and the others no longer are."""
 
     def page(self, viewer: Viewer) -> str:
         """Return the words of this viewer's page, in English."""

@@ -215,7 +215,7 @@ def test_tries_of_accepted_cards_stop_counting(acme: Merchant) -> None:
         ("declined", "another_card", False),
         ("declined", "do_not_honor", True),
         ("authorizing", "", True),
-        # The operation was given up, but the card's bank can still decline it.
+        # The operation was given up, but the card's bank can still decline the card.
         ("authorizing", "never_arrived", True),
     ):
         tried = admit(lea, "tok", "192.0.2.1")
@@ -239,7 +239,7 @@ def test_tries_of_accepted_cards_stop_counting(acme: Merchant) -> None:
 
 
 def admit(person: Customer, token: str, address: str) -> CardTry:
-    """Count a person's try to pay a new order with a card, as the service does; return its row."""
+    """Record that a person tries a card for a new order, as the service does; return the row."""
     target = PaymentTarget(Checkout(pk=uuid4()))
     with transaction.atomic():
         declines.count_card_try(target, person, token, address)

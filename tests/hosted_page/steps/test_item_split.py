@@ -106,7 +106,7 @@ class TestSaving:
             ({0: "0 1"}, ["Finn"] + [""] * 18 + ["Amy"], "At most 19 mates can share the cost."),
         ],
     )
-    def test_of_what_does_not_fit_says_why_and_saves_nothing(
+    def test_of_units_that_do_not_fit_says_why_and_saves_nothing(
         self, lea: Payer, units: Mapping[int, str | list[str]], names: list[str], why: str
     ) -> None:
         refused = split(lea, units, *names)

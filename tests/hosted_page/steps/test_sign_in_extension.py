@@ -30,7 +30,7 @@ Pass = Callable[[int], None]
 
 @pytest.fixture
 def let_pass(monkeypatch: pytest.MonkeyPatch) -> Pass:
-    """Return a function that moves the clock of the sign-ins forward by some seconds. Its calls add up."""
+    """Return a function that moves the sign-in clock forward by some seconds. Repeated calls add up."""
     now, passed = time.time, [0]
 
     def later(seconds: int) -> None:
@@ -76,7 +76,7 @@ class TestTheBill:
         lead.sign_in()
         assert "You’re covering" in words(lead.get())
 
-    def test_asks_a_stranger_for_a_number_as_before(self, lead: Payer, let_pass: Pass) -> None:
+    def test_still_asks_a_stranger_for_a_number(self, lead: Payer, let_pass: Pass) -> None:
         assert STRANGER in words(Payer(lead.checkout).get())
         let_pass(901)
         other = Payer(lead.checkout)

@@ -108,7 +108,7 @@ class TestTypedSplit:
         lea.sign_in("07700 900456")
         assert 'value="Finn"' not in words(lea.get("/split"))
 
-    def test_cannot_be_read_or_made_by_others(self, lea: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_cannot_be_read_or_forged_by_others(self, lea: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
         send_too_late(lea, monkeypatch)
         assert "Finn" not in lea.client.cookies["payer_typed"].value
         for forged in ("x", "", "[]"):

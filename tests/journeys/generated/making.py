@@ -30,7 +30,7 @@ def run(*command: str, within: Path, **more: str) -> str:
 
 
 def told(program: str, base_url: str) -> list[str]:
-    """Return the command of the guide that generates a client with this program."""
+    """Return the guide's command with which this program generates a client."""
     (line,) = re.findall(rf"^(?:npx )?({program} .*{{base_url}}.*)$", guide.GUIDE, re.MULTILINE)
     return str(line).replace("{base_url}", base_url).split()
 

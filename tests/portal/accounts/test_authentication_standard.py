@@ -78,7 +78,7 @@ class TestPasswordFields:
     def fields(self, page: str) -> list[str]:
         return re.findall(r'<input[^>]*name="(?:\w*password\w*)"[^>]*>', page)
 
-    def test_hide_what_is_typed_and_are_known_to_password_managers(self, client: Client, lea: User) -> None:
+    def test_hide_the_typed_text_and_work_with_password_managers(self, client: Client, lea: User) -> None:
         pages = [Client().get("/accounts/login/").content.decode()]
         client.force_login(lea)
         pages += [client.get(path).content.decode() for path in self.PAGES[1:]]
@@ -88,17 +88,19 @@ class TestPasswordFields:
             assert 'type="password"' in field
             assert re.search(r'autocomplete="(current|new)-password"', field), field
 
-    def test_are_not_kept_from_pasting(self) -> None:
+    def test_allow_pasting(self) -> None:
         scripts = [path.read_text() for path in (service.BASE_DIR / "static").rglob("*.js")]
         assert scripts and not any(re.search(r"\bonpaste\b|[\"']paste[\"']", script) for script in scripts)
 
     @pytest.mark.parametrize("typed", [f" {NEW}", f"{NEW} ", NEW.upper(), NEW[:-1]])
-    def test_take_a_password_exactly_as_it_is_typed(self, client: Client, acme: Merchant, typed: str) -> None:
+    def test_accept_a_password_exactly_as_it_is_typed(
+        self, client: Client, acme: Merchant, typed: str
+    ) -> None:
         Membership.objects.create(merchant=acme, user=User.objects.create_user(EMAIL, NEW), role=Role.OWNER)
         assert people.log_in(client, typed).status_code == 200
         assert people.log_in(client, NEW).status_code == 302
 
-    def test_take_a_password_with_spaces_at_both_ends(self, client: Client, lea: User) -> None:
+    def test_accept_a_password_with_spaces_at_both_ends(self, client: Client, lea: User) -> None:
         people.log_in(client)
         spaced = f"  {NEW}  "
         client.post(
@@ -106,7 +108,7 @@ class TestPasswordFields:
         )
         assert User.objects.get().check_password(spaced)
 
-    def test_take_a_password_of_any_age(self, client: Client, lea: User) -> None:
+    def test_accept_a_password_of_any_age(self, client: Client, lea: User) -> None:
         PreviousPassword.objects.update(created_at=timezone.now() - timedelta(days=2000))
         assert people.log_in(client)["Location"] == "/portal" and people.is_in(client)
 

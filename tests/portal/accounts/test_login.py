@@ -44,7 +44,7 @@ class TestPassword:
         assert people.log_in(client, email=" lea@ACME.example ").status_code == 302
 
     @pytest.mark.rule("portal.login")
-    def test_answers_alike_whether_or_not_there_is_an_account(self, client: Client, lea: User) -> None:
+    def test_gives_the_same_answer_with_and_without_an_account(self, client: Client, lea: User) -> None:
         known, unknown = (
             people.log_in(client, "wrong"),
             people.log_in(client, "wrong", email="x@acme.example"),
@@ -88,7 +88,7 @@ class TestCodeByMail:
         other.post("/accounts/login/code/confirm/", {"code": people.mailed(r"\b\d{8}\b")})
         assert not people.is_in(other)
 
-    def test_answers_alike_and_mails_either_way(self, client: Client, lea: User) -> None:
+    def test_gives_the_same_answer_and_sends_a_mail_in_both_cases(self, client: Client, lea: User) -> None:
         self.ask(client)
         self.ask(Client(), "nobody@acme.example")
         assert [sent.to for sent in people.mails()] == [[EMAIL], ["nobody@acme.example"]]
@@ -130,7 +130,7 @@ class TestReset:
         client.post("/accounts/password/reset/", {"email": EMAIL}, headers={"host": "evil.example"})
         assert "evil.example" not in str(people.mails()[-1].body)
 
-    def test_answers_alike_whether_or_not_there_is_an_account(self, client: Client, lea: User) -> None:
+    def test_gives_the_same_answer_with_and_without_an_account(self, client: Client, lea: User) -> None:
         for email in (EMAIL, "nobody@acme.example"):
             answer = client.post("/accounts/password/reset/", {"email": email})
             assert answer["Location"] == "/accounts/password/reset/done/"
@@ -142,7 +142,7 @@ class TestChange:
         fields = {"oldpassword": now, "password1": new, "password2": new}
         return str(client.post("/accounts/password/change/", fields, follow=True).content.decode())
 
-    def test_ends_all_other_sessions_and_tells_by_mail(self, client: Client, lea: User) -> None:
+    def test_ends_all_other_sessions_and_sends_a_mail(self, client: Client, lea: User) -> None:
         other = Client()
         people.log_in(other)
         people.log_in(client)

@@ -38,7 +38,7 @@ class TestPair:
         assert "Wait 30 minutes" in people.log_in(client).content.decode()
         assert LoginAttempt.objects.count() == 10, "a refused try counts no further"
 
-    def test_nine_do_not(self, client: Client, lea: User) -> None:
+    def test_nine_failures_do_not_lock_it(self, client: Client, lea: User) -> None:
         fail(9)
         assert people.log_in(client).status_code == 302
 
@@ -101,7 +101,7 @@ class TestAccount:
         client.post("/accounts/login/code/confirm/", {"code": people.mailed(r"\b\d{8}\b")})
         assert people.is_in(client)
 
-    def test_asks_for_an_hour(self, client: Client, lea: User) -> None:
+    def test_asks_for_the_code_for_an_hour(self, client: Client, lea: User) -> None:
         self.fail_from_everywhere()
         pass_time(timedelta(minutes=59))
         assert people.log_in(client).status_code == 200

@@ -75,7 +75,7 @@ class TestAdding:
         people.log_in(client)
         for odd in odd_ones(Device().create(self.options(client))):
             answer = self.send(client, json.dumps(odd))
-            if answer.status_code == 302:  # accepted, because a login does not need the odd part
+            if answer.status_code == 302:  # the service accepts it, because logins do not need the odd part
                 stored = Authenticator.objects.get(type="webauthn")
                 assert stored.wrap().authenticator_data.credential_data
                 Authenticator.objects.all().delete()

@@ -66,7 +66,7 @@ class TestSettingUp:
         return secret
 
     @pytest.mark.django_db(transaction=True)  # the mail is sent on commit
-    def test_leads_to_the_recovery_codes_and_tells_by_mail(self, client: Client, lea: User) -> None:
+    def test_leads_to_the_recovery_codes_and_sends_a_mail(self, client: Client, lea: User) -> None:
         people.log_in(client)
         self.set_up(client)
         page = client.get("/accounts/2fa/codes/").content.decode()
@@ -211,7 +211,7 @@ class TestRequired:
         assert client.get("/portal")["Location"] == SET_UP
 
     @pytest.mark.parametrize("factor", ["app", "passkey"])
-    def test_recovery_codes_of_a_lost_one_end_with_the_next(
+    def test_recovery_codes_of_a_lost_factor_end_with_the_next_factor(
         self, client: Client, lea: User, factor: str
     ) -> None:
         people.set_up_app(lea)
@@ -263,7 +263,7 @@ class TestChanging:
         client.post(asked["Location"], {"password": people.PASSWORD})
         assert not set(old) & set(people.recovery_codes(lea))
 
-    def test_removing_the_app_removes_the_codes_and_tells_by_mail(self, client: Client, lea: User) -> None:
+    def test_removing_the_app_removes_the_codes_and_sends_a_mail(self, client: Client, lea: User) -> None:
         secret = people.set_up_app(lea)
         people.log_in(client)
         client.post(ASKED, {"code": people.code(secret)})

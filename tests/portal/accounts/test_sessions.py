@@ -113,7 +113,7 @@ class TestEnd:
         thief.cookies["sessionid"] = before
         assert not people.is_in(thief)
 
-    def test_rows_of_ended_ones_are_deleted(self, client: Client, lea: User) -> None:
+    def test_rows_of_ended_sessions_are_deleted(self, client: Client, lea: User) -> None:
         people.log_in(client)
         people.log_in(Client())
         Session.objects.filter(pk=client.session.session_key).update(expire_date=timezone.now())

@@ -51,7 +51,7 @@ class TestTheFirstPage:
         page = client.get("/admin/").content.decode()
         assert "Merchants" in page and "Needs attention" not in page and "Checkouts" not in page
 
-    def test_asks_at_most_twenty_statements(self, operator: Client, captured: Checkout) -> None:
+    def test_runs_at_most_twenty_statements(self, operator: Client, captured: Checkout) -> None:
         for kind in (kinds.ANOTHER_AMOUNT, kinds.MISSING_THERE, kinds.IN_DOUBT_FOR_A_DAY):
             reporting.report_operation(Operation.objects.get(kind="capture"), kind)
         operator.get("/admin/")

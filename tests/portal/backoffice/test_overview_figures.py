@@ -114,7 +114,7 @@ class TestPage:
         assert overview_figures.read_board().parked == 0
 
     @pytest.mark.parametrize("is_superuser", [True, False])
-    def test_asks_at_most_twenty_statements(
+    def test_runs_at_most_twenty_statements(
         self, client: Client, unclear: Operation, is_superuser: bool
     ) -> None:
         person = User.objects.create_user("x@example.com", is_staff=True, is_superuser=is_superuser)

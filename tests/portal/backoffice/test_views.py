@@ -66,7 +66,7 @@ class TestThePage:
         assert client.get("/admin/find", {"q": "A-1"}).status_code == 403
         assert 'action="/admin/find"' not in client.get("/admin/").content.decode()
 
-    def test_asks_few_statements(self, operator: Client, captured: Checkout) -> None:
+    def test_runs_few_statements(self, operator: Client, captured: Checkout) -> None:
         operator.get("/admin/find")
         with CaptureQueriesContext(connection) as asked:
             operator.get("/admin/find", {"q": "4242"})

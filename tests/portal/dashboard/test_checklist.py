@@ -33,8 +33,8 @@ client = stage.client_of(Role.ADMIN)
 def filters(sql: str) -> str:
     """Return the filters with which the statement's generic plan discards rows after it has read an index.
 
-    The index of all attempts is dropped first. As long as the table is empty, the planner might choose it,
-    because it costs as little as the right index.
+    The index `attempt_listed` is dropped first. On an empty table, it costs as little as the right index, so
+    the planner might choose it.
     """
     names = list(dict.fromkeys(re.findall(r"%\((\w+)\)s", sql)))
     asked = re.sub(r"%\((\w+)\)s", lambda found: f"${names.index(found[1]) + 1}", sql)
@@ -46,7 +46,7 @@ def filters(sql: str) -> str:
 
 
 class TestChecklist:
-    def test_knows_when_the_first_order_was_made_even_after_it_was_advanced(self, acme: Merchant) -> None:
+    def test_has_the_time_of_the_first_order_even_after_it_was_advanced(self, acme: Merchant) -> None:
         made = factories.checkout(acme)
         Checkout.objects.filter(pk=made.pk).update(created_at=made.created_at - timedelta(hours=1))
         at = checklist.checklist_of(acme)[1].at

@@ -38,9 +38,7 @@ class TestHome:
         words = client.get("/portal").content.decode()
         assert "Take your first payment" not in words and "<h1>Home</h1>" in words
 
-    def test_offers_no_step_that_the_role_may_not_take(
-        self, client: Client, acme: Merchant, api: Api
-    ) -> None:
+    def test_offers_no_step_that_the_role_cannot_take(self, client: Client, acme: Merchant, api: Api) -> None:
         api.post("checkouts", factories.order())
         viewer = stage.browser(stage.person(acme, Role.VIEWER))
         for page in ("/portal", "/portal/checklist"):

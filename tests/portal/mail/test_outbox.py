@@ -46,7 +46,7 @@ class TestAboutALogin:
         asked.refresh_from_db()
         assert (asked.text, asked.sent_at, asked.next_try_at) == (None, None, None)
 
-    def test_waits_half_a_minute_for_a_server_that_was_away(
+    def test_waits_half_a_minute_for_an_unavailable_server(
         self, asked: OutboundEmail, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         with monkeypatch.context() as patch:
@@ -66,7 +66,7 @@ class TestAboutALogin:
 
 
 class TestSending:
-    def test_is_tried_again_when_the_mail_server_is_away(
+    def test_is_retried_if_the_mail_server_is_unavailable(
         self, owner: Membership, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         stage.parked(owner.merchant)

@@ -74,7 +74,7 @@ def test_does_not_count_a_parked_test_event(owner: Membership) -> None:
     assert "1 delivery is parked" in sent.body
 
 
-def test_reports_everything_in_one_mail_after_the_mail_server_was_away(
+def test_reports_everything_in_one_mail_after_an_outage_of_the_mail_server(
     owner: Membership, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.parked(owner.merchant)

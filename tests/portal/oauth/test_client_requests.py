@@ -137,7 +137,7 @@ class TestTokenEndpoint:
         refused_token(strangers, 401, "invalid_client")
         assert unknown.content == strangers.content
 
-    def test_a_revoked_client_gets_none(self, caller: TokenCaller) -> None:
+    def test_a_revoked_client_gets_no_token(self, caller: TokenCaller) -> None:
         ApiClient.objects.update(revoked_at=timezone.now())
         refused_token(caller.ask(), 401, "invalid_client")
 

@@ -68,7 +68,7 @@ def test_is_valid_for_authlib() -> None:
 
 @pytest.mark.rule("token.metadata", "token.revocation")
 @pytest.mark.parametrize("method", ["client_secret_basic", "client_secret_post"])
-def test_authlib_gets_uses_and_revokes_a_token_by_it(session: OAuth2Session, method: str) -> None:
+def test_authlib_gets_uses_and_revokes_a_token_with_it(session: OAuth2Session, method: str) -> None:
     described = session.get(get_well_known_url(ISSUER, external=True), withhold_token=True).json()
     assert method in described["token_endpoint_auth_methods_supported"]
     session.token_endpoint_auth_method = session.revocation_endpoint_auth_method = method

@@ -86,11 +86,11 @@ class TestOtherTokens:
 
     @pytest.mark.rule("token.revocation")
     @pytest.mark.parametrize("token", ["unknown", "é", "sk_secret", "a b"])
-    def test_an_unknown_token_is_answered_alike(self, api: Api, token: str) -> None:
+    def test_an_unknown_token_gets_the_same_response(self, api: Api, token: str) -> None:
         done(revoke(request_of(api, token=token)))
         assert api.get("checkouts").status_code == 200
 
-    def test_a_token_that_has_ended_is_answered_alike(self, api: Api) -> None:
+    def test_a_token_that_has_ended_gets_the_same_response(self, api: Api) -> None:
         for _ in range(2):
             done(revoke(request_of(api)))
 
@@ -149,7 +149,7 @@ class TestRefusal:
         assert answer["Retry-After"] == "60" and ask(credentials(api)).status_code == 429
         assert api.get("checkouts").status_code == 200
 
-    def test_without_a_database_is_asked_for_again_soon(
+    def test_without_a_database_is_a_503_that_can_be_retried(
         self, api: Api, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def away(*_: object, **__: object) -> None:

@@ -59,7 +59,7 @@ class TestToken:
         assert stored.token == "" and api.token not in str(vars(stored))
         assert api.key.client_secret not in ApiClient.objects.get().client_secret
 
-    def test_without_a_database_is_asked_for_again_soon(
+    def test_without_a_database_is_a_503_that_can_be_retried(
         self, api: Api, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def away(*args: object, **facts: object) -> None:

@@ -25,7 +25,7 @@ def test_a_captured_order_without_changes_reads_no_accounts(acme: Merchant, capt
     assert len(asked) == 0
 
 
-def test_an_order_knows_dashboard_refunds(acme: Merchant, captured: Checkout) -> None:
+def test_an_order_includes_dashboard_refunds(acme: Merchant, captured: Checkout) -> None:
     refund_outside(captured.payment, 2000)
     accounts = order.read_order(acme, captured.pk).accounts
     assert accounts is not None and accounts.lead is not None

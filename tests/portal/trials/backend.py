@@ -50,7 +50,7 @@ class Backend:
 
 
 class Forgetful(Backend):
-    """A backend that captures each time it receives an event about an order, also the second time."""
+    """A backend that captures each time it receives an event, even if it has received the event before."""
 
     def hear(self, event: dict[str, Any]) -> int:
         return self.take(event)

@@ -110,7 +110,7 @@ class TestProgress:
         end(backend.begin(acme, "twice"), has_passed=True)
         assert done() == ["twice"]
 
-    def test_a_failed_run_counts_more_than_real_traffic(self, acme: Merchant) -> None:
+    def test_a_failed_run_overrides_real_traffic(self, acme: Merchant) -> None:
         stage.saved(acme)
         subscriptions.rotate(acme)
         testing.send_test_event(acme)

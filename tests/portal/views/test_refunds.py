@@ -60,7 +60,7 @@ class TestRefunds:
         link = f'<a href="/portal/checkouts/{refund.checkout_id}">What to do</a>'
         assert f"The customer has not been paid back. {helps} {link}" in words
 
-    def test_of_a_stranger_are_not_found(self, rival: Merchant, refund: Refund) -> None:
+    def test_of_another_merchant_are_not_found(self, rival: Merchant, refund: Refund) -> None:
         words = stage.browser(stage.person(rival, Role.OWNER)).get("/portal/refunds?q=r-1").content.decode()
         assert refund.checkout.merchant_order_id not in words
 
@@ -71,7 +71,7 @@ class TestRefunds:
         assert (row["refund_ref"], row["amount"], row["status"]) == ("r-1", "90.00", "pending")
         assert row["reason"] == "'=Moved", "no spreadsheet runs it"
 
-    def test_are_read_in_the_order_of_an_index_however_many(self, client: Client, refund: Refund) -> None:
+    def test_are_read_in_the_order_of_an_index_for_any_number(self, client: Client, refund: Refund) -> None:
         with connection.cursor() as cursor:
             cursor.execute(MANY)
             cursor.execute("ANALYZE checkout_refund")

@@ -139,7 +139,7 @@ class TestRequests:
         assert "Cancel, <a" in words, "several rows of one order are told apart"
         assert re.search(r"(under 10\sms|[0-9]\sm?s)</td>", words)
 
-    def test_take_as_long_as_the_caller_waits(self, api: Api, unpaid: Checkout) -> None:
+    def test_have_the_duration_that_the_caller_waited(self, api: Api, unpaid: Checkout) -> None:
         api.post(f"checkouts/{unpaid.pk}/cancel")
         (took,) = ApiCall.objects.values_list("duration_ms", flat=True)
         assert took is not None and 0 < took < 60_000
@@ -181,7 +181,7 @@ class TestRequests:
         assert re.search(r">Today, \d\d:\d\d:\d\d</td>", words)
         assert re.search(r">\d+ [A-Z][a-z]{2}( \d{4})?, \d\d:\d\d:\d\d</td>", words)
 
-    def test_are_read_in_the_order_of_an_index_however_many(
+    def test_are_read_in_the_order_of_an_index_for_any_number(
         self, browser: Client, api: Api, unpaid: Checkout
     ) -> None:
         api.post(f"checkouts/{unpaid.pk}/cancel")

@@ -154,7 +154,7 @@ def test_only_an_owner_can_appoint_an_owner(client: Client) -> None:
     assert re.findall(r">(yes|no)<", row) == ["yes", *["no"] * (len(Role) - 1)]
 
 
-def test_only_a_person_who_may_change_the_team_is_told_how_to_replace_the_owner(
+def test_only_a_person_who_can_change_the_team_reads_how_to_replace_the_owner(
     client: Client, acme: Merchant
 ) -> None:
     assert "You are the only owner." in client.get("/portal/team").content.decode()

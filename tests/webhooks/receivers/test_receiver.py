@@ -175,7 +175,9 @@ class TestReceiver:
         secret = signing.new_secret()
         running = start(receiver, [secret])
         # After five seconds, the rest of the receiver's time is shorter than its longest call.
-        bank.answers.extend([RefusedCapture(504, "outcome_unknown", wait=5), RefusedCapture(409, "operation_in_progress")])
+        bank.answers.extend(
+            [RefusedCapture(504, "outcome_unknown", wait=5), RefusedCapture(409, "operation_in_progress")]
+        )
         began = time.monotonic()
         assert running.post(*signed("one", secret)) == (200, "ok")
         assert time.monotonic() - began >= 6

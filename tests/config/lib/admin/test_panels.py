@@ -125,5 +125,5 @@ class TestShortened:
         assert panels.shorten_ids(link) == f'<a href="/admin/x/{self.UUID}/">01a2…cede75</a>'
 
     @pytest.mark.parametrize("cell", ["Authorized", "req_of_the_merchants_own", "–"])
-    def test_leaves_what_is_short(self, cell: str) -> None:
+    def test_leaves_short_texts_whole(self, cell: str) -> None:
         assert panels.shorten_ids(cell) == cell

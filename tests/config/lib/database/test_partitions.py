@@ -28,7 +28,7 @@ def execute(words: str, *values: object) -> None:
 
 
 class TestMaking:
-    def test_is_ahead_of_time(self) -> None:
+    def test_is_done_in_advance(self) -> None:
         today = clock.now().date()
         for table in PARTITIONED:
             execute(f"DROP TABLE {table.named(today + timedelta(days=5))}")
@@ -84,7 +84,7 @@ class TestMaking:
 
 class TestDropping:
     @pytest.mark.parametrize("table", [table.table for table in ALL])
-    def test_refuses_what_is_younger_than_a_week(self, table: str) -> None:
+    def test_refuses_partitions_younger_than_a_week(self, table: str) -> None:
         with pytest.raises(IntegrityError, match="younger than a week"):
             execute("SELECT drop_partition(%s, clock_timestamp() - interval '6 days')", table)
 
@@ -153,7 +153,7 @@ def test_a_drop_waits_a_moment_for_its_lock_and_gives_up() -> None:
 
 @pytest.mark.long
 @pytest.mark.rule("secret.retention")
-def test_a_day_of_two_hundred_thousand_deliveries_goes_within_a_second() -> None:
+def test_a_day_of_two_hundred_thousand_deliveries_is_dropped_within_a_second() -> None:
     at, today = clock.now() - timedelta(days=33), clock.now().date()
     for table in PARTITIONED:
         partitions.make(table, at.date(), today)

@@ -42,7 +42,7 @@ def test_it_never_expires_and_is_never_good_for_a_year() -> None:
 
 
 @pytest.mark.parametrize("path", ["/.well-known/security.txt", "/security"])
-def test_caches_may_keep_it_for_a_day(path: str) -> None:
+def test_caches_can_store_it_for_a_day(path: str) -> None:
     answer = Client().get(path)
     assert set(answer["Cache-Control"].split(", ")) == {"public", "max-age=86400"} and not answer.cookies
     assert Client().post(path).status_code == 405

@@ -69,14 +69,14 @@ class TestPages:
             assert integrity == digest(static_files.source_bytes(name) or b""), name
 
     @pytest.mark.parametrize("path", ["/admin/", "/admin/payments/merchant/"])
-    def test_of_operators_do_except_for_framework_scripts(self, client: Client, path: str) -> None:
+    def test_of_operators_name_digests_except_for_framework_scripts(self, client: Client, path: str) -> None:
         people.operate(client)
         found = [
             row for row in loaded(client.get(path).content.decode()) if not row[0].startswith(FRAMEWORKS)
         ]
         assert len(found) > 4 and all(integrity for _, integrity in found)
 
-    def test_of_the_portal_do(self, client: Client, acme: Merchant) -> None:
+    def test_of_the_portal_name_digests(self, client: Client, acme: Merchant) -> None:
         people.join(acme)
         people.log_in(client)
         found = list(loaded(client.get("/portal").content.decode()))

@@ -259,7 +259,9 @@ class TestOptInWording:
         assert save(client, **form).status_code == 422
         assert not OptInText.objects.exclude(is_ours=True).exists()
 
-    def test_of_ours_is_replaced_once_the_shop_has_another_name(self, client: Client, acme: Merchant) -> None:
+    def test_by_default_is_replaced_once_the_shop_has_another_name(
+        self, client: Client, acme: Merchant
+    ) -> None:
         former = consent.wording(acme)
         save(client, name="Zenith")
         acme.refresh_from_db()
