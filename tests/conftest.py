@@ -106,20 +106,20 @@ def django_db_keepdb() -> bool:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _emptied_by_deleting() -> Iterator[None]:
+def _fast_database_reset() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransactionTestCase, "_fixture_teardown", emptying.empty)
         yield
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _clients_that_send_secrets() -> None:
+def _session_secrets_in_test_client() -> None:
     """Make Django's test client send the session's secret in the cookie, instead of the session key."""
     sessions.install()
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _static_files_looked_for_once() -> Iterator[None]:
+def _single_search_for_static_files() -> Iterator[None]:
     """Search for static files only once.
 
     Otherwise, the middleware of each test client would search for all static files again.
@@ -139,19 +139,19 @@ def _static_files_looked_for_once() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _passwords_cost_little(settings: Settings) -> None:
+def _fast_password_hash(settings: Settings) -> None:
     """Use a fast password hash, because the real one takes a quarter of a second of CPU time, by design."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher", *settings.PASSWORD_HASHERS]
 
 
 @pytest.fixture(autouse=True)
-def _no_limits(settings: Settings) -> None:
+def _no_rate_limits(settings: Settings) -> None:
     """Remove the rate limits, because tests send requests faster than merchants do."""
     settings.LIMITS = dict.fromkeys(settings.LIMITS, "1000000/second")
 
 
 @pytest.fixture(autouse=True)
-def _open_as_far_as_anybody_asks() -> None:
+def _restore_guard_is_open() -> None:
     """Fill the restore guard's cache with the result that the service is open.
 
     Without the cached value, tests that count queries would also count the guard's query. The tests of the
@@ -161,7 +161,7 @@ def _open_as_far_as_anybody_asks() -> None:
 
 
 @pytest.fixture(autouse=True)
-def _switches_read_anew() -> None:
+def _cleared_cache_of_stops() -> None:
     """Clear the cache of operators' payment stops, so that an earlier test's stop has no effect."""
     operator_stops.reread_stops()
 

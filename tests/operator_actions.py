@@ -34,7 +34,7 @@ def acting(client: Client) -> Act:
     """
     people.operate(client)
 
-    def acted(address: str, action: str, *rows: Any, words: str | None = None, **more: str) -> str:
+    def act(address: str, action: str, *rows: Any, words: str | None = None, **more: str) -> str:
         form = {"action": action, "_selected_action": [str(row.pk) for row in rows]} | more
         if words is not None:
             form |= {"confirmed": "1", "words": words}
@@ -42,4 +42,4 @@ def acting(client: Client) -> Act:
         assert answer.status_code == 200
         return str(answer.content.decode())
 
-    return acted
+    return act

@@ -83,23 +83,23 @@ def _outcome(content: dict[str, Any]) -> Outcome:
 
 def _dispute(row: dict[str, Any]) -> DisputeRecord:
     times = {name: datetime.fromisoformat(row[name]) for name in ("opened_at", "respond_by")}
-    lines = [DisputeLine(**_dated(line)) for line in row["lines"]]
+    lines = [DisputeLine(**_with_time(line)) for line in row["lines"]]
     return DisputeRecord(**row | times | {"status": DisputeStatus(row["status"]), "lines": lines})
 
 
-def _dated(row: dict[str, Any]) -> dict[str, Any]:
+def _with_time(row: dict[str, Any]) -> dict[str, Any]:
     return row | {"at": datetime.fromisoformat(row["at"])}
 
 
 def _refund(row: dict[str, Any]) -> RefundRecord:
     ids = {name: UUID(row[name]) for name in ("operation", "refund", "share") if row[name]}
-    return RefundRecord(**_dated(row) | ids | {"verdict": Verdict(row["verdict"])})
+    return RefundRecord(**_with_time(row) | ids | {"verdict": Verdict(row["verdict"])})
 
 
 def _books(content: dict[str, Any]) -> Books:
     return Books(
         is_held=content["is_held"],
-        capture=CaptureRecord(**_dated(content["capture"])) if content["capture"] else None,
+        capture=CaptureRecord(**_with_time(content["capture"])) if content["capture"] else None,
         refunds=list(map(_refund, content["refunds"])),
         disputes=list(map(_dispute, content["disputes"])),
     )
@@ -110,7 +110,7 @@ def _payment(row: dict[str, Any]) -> PaymentRecord:
     return PaymentRecord(**row | ids | {"card": Card(**row["card"])})
 
 
-def _told(row: dict[str, Any]) -> Notification:
+def _notification(row: dict[str, Any]) -> Notification:
     operation = UUID(row["operation"]) if row["operation"] else None
     typed = {"payment": UUID(row["payment"]), "verdict": Verdict(row["verdict"]), "operation": operation}
     return Notification(**row | typed)
@@ -120,5 +120,5 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "movements": _books,
     "changed": UUID,
     "payments": _payment,
-    "tell": _told,
+    "tell": _notification,
 }

@@ -118,9 +118,9 @@ class Desk:
         page.goto(f"{self.service.base_url}{path}")
         return page
 
-    def is_there(self, page: Page, wanted: str) -> bool:
-        """Load the checklist again, and return whether the page has an element that matches `wanted`."""
-        return bool(self.at(page, "/portal/checklist").locator(wanted).count())
+    def is_there(self, page: Page, selector: str) -> bool:
+        """Load the checklist again, and return whether the page has an element that matches `selector`."""
+        return bool(self.at(page, "/portal/checklist").locator(selector).count())
 
 
 def _checkout(name: str) -> Callable[[Desk, Page], Page]:
@@ -132,12 +132,12 @@ def _case(name: str, shows: str) -> Callable[[Desk, Page], Page]:
 
     def bring(desk: Desk, page: Page) -> Page:
         desk.at(page, "/portal/checklist")
-        wanted = f"#case-{name} {shows}"
-        if not page.locator(wanted).count():
+        selector = f"#case-{name} {shows}"
+        if not page.locator(selector).count():
             # An earlier visit might have made the endpoint capture orders (see `_happened`).
             desk.receiver.answer_with(500)
             page.click(f"#case-{name} button")
-            polling.until(lambda: desk.is_there(page, wanted) or None, within=90, what=f"the case {name}")
+            polling.until(lambda: desk.is_there(page, selector) or None, within=90, what=f"the case {name}")
         return page
 
     return bring
@@ -170,14 +170,14 @@ def _cancel(desk: Desk, page: Page) -> Page:
     return page
 
 
-def _happened(name: str, what: str, shows: str) -> Callable[[Desk, Page], Page]:
+def _happened(name: str, script: str, shows: str) -> Callable[[Desk, Page], Page]:
     """Return a function that changes a captured order at the bank, and shows the change on its page."""
 
     def bring(desk: Desk, page: Page) -> Page:
         if name not in desk.uuids:
             desk.receiver.answer = desk._capture
             desk.merchant.awaited(desk.pay(name), "captured", within=20)
-            desk.service.command("shell", "-c", what.format(uuid=desk.uuids[name]))
+            desk.service.command("shell", "-c", script.format(uuid=desk.uuids[name]))
         _checkout(name)(desk, page)
         for _ in range(20):
             if page.locator(shows).count():

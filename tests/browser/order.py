@@ -77,9 +77,9 @@ class Order:
         charges = self._rows("bank.charge", "payment", {row["pk"] for row in payments})
         return sorted(row["fields"]["state"] for row in charges)
 
-    def _rows(self, model: str, field: str, wanted: set[str]) -> list[dict[str, Any]]:
+    def _rows(self, model: str, field: str, values: set[str]) -> list[dict[str, Any]]:
         rows = json.loads(self.service.command("dumpdata", model))
-        return [row for row in rows if row["fields"][field] in wanted]
+        return [row for row in rows if row["fields"][field] in values]
 
     def comes_to(self, *charges: str) -> None:
         """Fail unless the order is held and its charges get these states within 10 s. Releases take time."""

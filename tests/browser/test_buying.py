@@ -60,9 +60,9 @@ def buy(page: Page, service: Service, look: Visit = nothing) -> None:
     page.locator("button:has-text('Buy')").first.click()
 
 
-def moment(page: Page, said: str) -> float:
+def moment(page: Page, event: str) -> float:
     """Return the time of an event, as the order page shows it."""
-    at = page.locator("li", has_text=said).locator("time").get_attribute("datetime")
+    at = page.locator("li", has_text=event).locator("time").get_attribute("datetime")
     return datetime.fromisoformat(at or "").timestamp()
 
 

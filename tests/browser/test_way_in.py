@@ -127,8 +127,8 @@ def test_a_remembered_payer_who_pays_everything_needs_three_fields_and_three_tap
     accessible(page)
     done: list[str] = []
 
-    def did(what: str) -> None:
-        done.append(what)
+    def did(action: str) -> None:
+        done.append(action)
 
     page.expose_function("did", did)
     page.add_init_script(TELLS)
@@ -152,8 +152,8 @@ def test_a_phone_number_from_the_shop_saves_the_payer_one_field(
     page = open_page(java_script_enabled=script)
     done: list[str] = []
 
-    def did(what: str) -> None:
-        done.append(what)
+    def did(action: str) -> None:
+        done.append(action)
 
     page.expose_function("did", did)
     page.add_init_script(TELLS)

@@ -116,7 +116,7 @@ class TestConflict:
         in_doubt("capture")
         path = f"checkouts/{unpaid.pk}"
         told = refused(api.post(f"{path}/cancel"), 409, "operation_in_progress")["details"]
-        assert told == [_stands(api, unpaid)] and told[0]["status"] == "authorized"
+        assert told == [_status_and_actions(api, unpaid)] and told[0]["status"] == "authorized"
         make_late(Checkout.objects.get(pk=unpaid.pk))
         late = refused(api.post(f"{path}/cancel"), 409, "operation_in_progress")["details"]
         assert late == [{"status": "authorized", "available_actions": []}]
@@ -128,16 +128,20 @@ class TestConflict:
         factories.stop(None if is_all else api.merchant)
         answer = api.post(f"checkouts/{held.pk}/refund", {"merchant_refund_ref": "r-1"})
         told = refused(answer, 409, "not_refundable")["details"]
-        assert told == [_stands(api, held)] == [{"status": "authorized", "available_actions": ["cancel"]}]
+        assert (
+            told
+            == [_status_and_actions(api, held)]
+            == [{"status": "authorized", "available_actions": ["cancel"]}]
+        )
 
     def test_offers_no_action_after_a_passed_deadline(self, api: Api, unpaid: Checkout) -> None:
         make_late(unpaid)
         (told,) = refused(_pay_share(api, unpaid), 409, "share_not_open")["details"]
-        assert told["available_actions"] == _stands(api, unpaid)["available_actions"] == []
+        assert told["available_actions"] == _status_and_actions(api, unpaid)["available_actions"] == []
 
     def test_of_a_share_includes_the_checkouts_status(self, api: Api, captured: Checkout) -> None:
         told = refused(_pay_share(api, captured), 409, "share_not_open")["details"]
-        assert told == [_stands(api, captured)]
+        assert told == [_status_and_actions(api, captured)]
 
 
 def _pay_share(api: Api, checkout: Checkout) -> Any:
@@ -145,7 +149,7 @@ def _pay_share(api: Api, checkout: Checkout) -> Any:
     return api.client.post(path, {}, content_type=JSON, headers=api.headers({}))
 
 
-def _stands(api: Api, checkout: Checkout) -> dict[str, Any]:
+def _status_and_actions(api: Api, checkout: Checkout) -> dict[str, Any]:
     shown = api.get(f"checkouts/{checkout.pk}").json()["data"]
     return {name: shown[name] for name in ("status", "available_actions")}
 
@@ -202,7 +206,7 @@ class TestWords:
         for answer in _attacks(api, held):
             assert answer.status_code != 500, answer.request
             if answer.status_code >= 400:
-                seen |= set(_said(answer))
+                seen |= set(_sentences(answer))
         assert len(seen) > 40
         assert {words: found for words in seen if (found := _foreign(words))} == {}
         assert [words for words in seen if not words.endswith(".")] == []
@@ -226,7 +230,7 @@ def _foreign(words: str) -> list[str]:
     return [phrase for phrase in FOREIGN if phrase in words]
 
 
-def _said(answer: Any) -> Iterator[str]:
+def _sentences(answer: Any) -> Iterator[str]:
     """Yield every sentence of an error response."""
     assert answer["Content-Type"] == JSON, answer.content[:300]
     body = answer.json()

@@ -47,9 +47,9 @@ def _connection_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "close_pool", lambda: None)
 
 
-def said(asked: str, instead: str) -> AbstractContextManager[None]:
-    """Replace the text `asked` in every SQL statement by `instead` until the block ends."""
-    return connection.execute_wrapper(lambda execute, sql, *more: execute(sql.replace(asked, instead), *more))
+def replaced_in_sql(old: str, new: str) -> AbstractContextManager[None]:
+    """Replace the text `old` in every SQL statement by `new` until the block ends."""
+    return connection.execute_wrapper(lambda execute, sql, *more: execute(sql.replace(old, new), *more))
 
 
 def refused(words: str) -> None:
@@ -131,7 +131,7 @@ def test_a_database_that_was_never_migrated_is_refused() -> None:
 
 
 def test_the_tcp_time_limit_is_checked_on_tcp_connections() -> None:
-    with said("inet_client_addr()", "'192.0.2.1'::inet"):
+    with replaced_in_sql("inet_client_addr()", "'192.0.2.1'::inet"):
         refused("lacks its time limits (tcp_user_timeout).")
 
 
@@ -147,9 +147,9 @@ def test_a_database_that_lacks_a_table_is_refused() -> None:
 
 @pytest.mark.rule("environment.database")
 def test_an_old_postgresql_is_refused() -> None:
-    with said("SHOW server_version_num", "SELECT 150099"):
+    with replaced_in_sql("SHOW server_version_num", "SELECT 150099"):
         refused("PostgreSQL must be 16 or newer, not 15.")
-    with said("SHOW server_version_num", "SELECT 160000"):
+    with replaced_in_sql("SHOW server_version_num", "SELECT 160000"):
         startup_checks.require_valid_database()
 
 
@@ -204,7 +204,7 @@ def test_local_mode_skips_the_checks(settings: Settings) -> None:
 
 
 class TestMigrate:
-    def kept(self) -> list[str]:
+    def stored_limits(self) -> list[str]:
         with connection.cursor() as cursor:
             cursor.execute(
                 "SELECT unnest(setconfig) FROM pg_db_role_setting s JOIN pg_database d ON d.oid = s.setdatabase"
@@ -217,9 +217,9 @@ class TestMigrate:
         name = connection.ops.quote_name(connection.settings_dict["NAME"])
         with connection.cursor() as cursor:
             cursor.execute(f"ALTER ROLE CURRENT_USER IN DATABASE {name} RESET ALL")
-        assert self.kept() == []
+        assert self.stored_limits() == []
         call_command("migrate", verbosity=0)
-        assert {text.partition("=")[0] for text in self.kept()} == set(limits.LIMITS)
+        assert {text.partition("=")[0] for text in self.stored_limits()} == set(limits.LIMITS)
 
     def test_plants_the_canary(self) -> None:
         assert "portal.0002_sql" in {f"{app}.{name}" for app, name in _applied()}

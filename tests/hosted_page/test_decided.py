@@ -19,7 +19,7 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 
 @pytest.mark.parametrize(
-    ("kept", "decided"),
+    ("actual", "documented"),
     [
         pytest.param(share_claim_limits.PER_ADDRESS, Limit(30, HOUR), id="takes an address"),
         pytest.param(share_claims.AT_FIRST, timedelta(minutes=3), id="a take until signed in"),
@@ -42,5 +42,5 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
         pytest.param(split_amounts.MAX_PEOPLE, 20, id="people of a split"),
     ],
 )
-def test_each_limit_has_its_documented_value(kept: object, decided: object) -> None:
-    assert kept == decided
+def test_each_limit_has_its_documented_value(actual: object, documented: object) -> None:
+    assert actual == documented

@@ -267,7 +267,7 @@ class TestTheLanguage:
 @pytest.mark.rule("known.prefilled")
 class TestARememberedPayer:
     @pytest.fixture
-    def known(self, unpaid: Checkout) -> Payer:
+    def remembered(self, unpaid: Checkout) -> Payer:
         """Return a browser that remembers the number 07700 900123."""
         payer = Payer(unpaid)
         payer.post("/phone", phone="07700 900123")
@@ -275,24 +275,24 @@ class TestARememberedPayer:
         wait()
         return payer
 
-    def test_continues_without_a_code_with_the_same_number(self, acme: Merchant, known: Payer) -> None:
-        there = at_order(acme, LEA)
-        there.client = known.client
-        assert "Continue as •••• 0123" in words(there.get())
-        assert there.post("/known")["Location"] == f"/pay/split?id={there.checkout.pk}"
-        assert 'value="Lea Fontaine"' in words(there.get("/split"))
+    def test_continues_without_a_code_with_the_same_number(self, acme: Merchant, remembered: Payer) -> None:
+        visit = at_order(acme, LEA)
+        visit.client = remembered.client
+        assert "Continue as •••• 0123" in words(visit.get())
+        assert visit.post("/known")["Location"] == f"/pay/split?id={visit.checkout.pk}"
+        assert 'value="Lea Fontaine"' in words(visit.get("/split"))
 
-    def test_needs_a_code_with_another_number(self, acme: Merchant, known: Payer) -> None:
-        there = at_order(acme, LEA | {"phone": "+447700900555"})
-        there.client = known.client
-        assert IS_IT in words(there.get()) and "•••• 0555" in words(there.get())
-        assert there.post("/known")["Location"] == f"/pay?id={there.checkout.pk}"
-        there.checkout.refresh_from_db()
-        assert there.checkout.lead is None and there.get("/split").status_code == 303
+    def test_needs_a_code_with_another_number(self, acme: Merchant, remembered: Payer) -> None:
+        visit = at_order(acme, LEA | {"phone": "+447700900555"})
+        visit.client = remembered.client
+        assert IS_IT in words(visit.get()) and "•••• 0555" in words(visit.get())
+        assert visit.post("/known")["Location"] == f"/pay?id={visit.checkout.pk}"
+        visit.checkout.refresh_from_db()
+        assert visit.checkout.lead is None and visit.get("/split").status_code == 303
 
     def test_can_be_remembered_with_the_merchants_number(self, acme: Merchant, lea: Payer) -> None:
         lea.post("/prefilled")
         lea.post("/code", code=shown_code(lea.get()), remember="yes")
-        there = at_order(acme, LEA)
-        there.client = lea.client
-        assert "Continue as •••• 0123" in words(there.get())
+        visit = at_order(acme, LEA)
+        visit.client = lea.client
+        assert "Continue as •••• 0123" in words(visit.get())

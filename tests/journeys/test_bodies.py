@@ -73,7 +73,7 @@ def send(connection: socket.socket, pieces: Iterable[bytes]) -> int:
     return sent
 
 
-def kept() -> set[Path]:
+def stored_rows() -> set[Path]:
     return set(Path(tempfile.gettempdir()).glob("*.upload*"))
 
 
@@ -86,13 +86,13 @@ class TestTooLarge:
             refused(answer_of(connection), 413)
 
     def test_is_neither_read_nor_stored(self, service: Service) -> None:
-        before = kept()
+        before = stored_rows()
         with connected(service) as connection:
             connection.sendall(head(service, "/pay/phone", Content_Type=MULTIPART, Content_Length=str(MANY)))
             pieces = itertools.chain([FILE], itertools.repeat(b"x" * 65_536, MANY // 65_536))
             # The service does not read the body. The data only fills the socket buffers of the kernel.
             assert send(connection, pieces) < MANY / 4
-            assert kept() == before
+            assert stored_rows() == before
 
     @pytest.mark.parametrize(
         "path",
@@ -106,7 +106,7 @@ class TestTooLarge:
         ],
     )
     def test_is_refused_when_sent_in_chunks(self, service: Service, path: str) -> None:
-        before = kept()
+        before = stored_rows()
         chunk = b"%x\r\n%s\r\n" % (16_384, b"x" * 16_384)
         with connected(service) as connection:
             connection.sendall(head(service, path, Content_Type=MULTIPART, Transfer_Encoding="chunked"))
@@ -115,7 +115,7 @@ class TestTooLarge:
         with connected(service) as connection:
             connection.sendall(head(service, path, Content_Type=MULTIPART, Transfer_Encoding="chunked"))
             assert send(connection, itertools.repeat(chunk, MANY // 16_384)) < MANY / 4
-        assert kept() == before
+        assert stored_rows() == before
 
 
 @pytest.mark.rule("api.slow_body")

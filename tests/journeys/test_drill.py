@@ -112,7 +112,7 @@ def at_rest(whole: Drill) -> None:
     polling.until(lambda: whole.rows(OPEN) == [(0,)], within=90, what="the end of every operation")
 
 
-def stands(whole: Drill) -> Any:
+def row_counts(whole: Drill) -> Any:
     return whole.rows(WRITTEN), whole.rows(CALLS, of_bank=True)
 
 
@@ -139,9 +139,9 @@ def test_after_a_restore_no_money_moves_twice_and_no_capture_is_reported_as_void
     service.command("shell", "--no-imports", "--command", FITS)
     assert whole.readyz() == (503, f"{startup_checks.CLOSED}\n")
     assert shop.merchant.post("checkouts", {}).status_code == 503
-    stood = stands(whole)
+    counts = row_counts(whole)
     time.sleep(CLOSED_SECONDS)
-    assert stands(whole) == stood, "something moved while it was closed"
+    assert row_counts(whole) == counts, "something moved while it was closed"
 
     said = service.command("reconcile", "--repair")
     print(said)

@@ -173,11 +173,11 @@ class Upgrade:
         """Return the version that a process has logged at its last start."""
         log = self._folder / f"{name}.log"
 
-        def begun() -> list[str]:
+        def versions() -> list[str]:
             return re.findall(r"event='begins'.* version='([0-9.]+)'", log.read_text())
 
-        polling.until(begun, within=60, what=f"the version of {name}")
-        return begun()[-1]
+        polling.until(versions, within=60, what=f"the version of {name}")
+        return versions()[-1]
 
     def end(self) -> None:
         self._whole.end()

@@ -125,14 +125,14 @@ def world(
         end=today + timedelta(days=1),
         amount=1,
     )
-    _people(acme, shared)
-    _sending(acme, told)
+    _create_people(acme, shared)
+    _create_deliveries(acme, told)
     factories.stop(acme)
     stage.payout(acme)
     return acme
 
 
-def _people(acme: Merchant, shared: Checkout) -> None:
+def _create_people(acme: Merchant, shared: Checkout) -> None:
     now, lea = clock.now(), User.objects.create_user("lea@acme.example")
     Membership.objects.create(merchant=acme, user=lea, role="owner")
     PreviousPassword.objects.create(user=lea, encoded="unspoken")
@@ -191,7 +191,7 @@ def _people(acme: Merchant, shared: Checkout) -> None:
     Group.objects.create(name="Support")
 
 
-def _sending(acme: Merchant, told: Subscription) -> None:
+def _create_deliveries(acme: Merchant, told: Subscription) -> None:
     for number, delivery in enumerate(Delivery.objects.all()):
         Attempt.objects.create(
             id=clock.new_id_of_same_time(delivery.pk),

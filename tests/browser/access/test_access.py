@@ -311,17 +311,17 @@ contentinfo
 @pytest.fixture(scope="module")
 def found(service: Service, browser: Browser) -> Iterator[Found]:
     """Yield, for each page, the text that a screen reader reads and the faults that each check finds."""
-    seen: Found = {}
+    results: Found = {}
 
     def look(name: str, page: Page) -> None:
         page.wait_for_load_state("load")
         found = {check: run(page) for check, run in checks.ALL.items()}
-        seen[name] = found | {"reading": reading(page).splitlines()}
+        results[name] = found | {"reading": reading(page).splitlines()}
 
     walk.payers(service, browser, look)
     with receiver.listening() as endpoint:
         walk.portal(service, browser, endpoint, look)
-    yield seen
+    yield results
     service.prove_ledger()
 
 

@@ -43,13 +43,13 @@ def large(browser: Browser) -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def found(service: Service, large: Browser) -> Iterator[dict[str, list[str]]]:
     """Yield the faults of each page of a payer."""
-    seen: dict[str, list[str]] = {}
+    results: dict[str, list[str]] = {}
 
     def look(name: str, page: Page) -> None:
-        seen[name] = large_text.faults(page)
+        results[name] = large_text.faults(page)
 
     walk.payers(service, large, look)
-    yield seen
+    yield results
     service.prove_ledger()
 
 

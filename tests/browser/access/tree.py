@@ -136,7 +136,7 @@ class _Tree:
 
     def _lines(self, node: Node) -> list[str]:
         role = _role(node)
-        head = SHORT.get(role, role) + _said(node)
+        head = SHORT.get(role, role) + _label(node)
         head += " [current]" if node.get("backendDOMNodeId") in self.current else ""
         if role in NAMED:
             return [f'{head} "{_name(node)}"{_described(node)}']
@@ -164,7 +164,7 @@ def _described(node: Node) -> str:
     return f" ({words})" if words else ""
 
 
-def _said(node: Node) -> str:
+def _label(node: Node) -> str:
     states = {it["name"]: it["value"].get("value") for it in node.get("properties", ())}
     if _role(node) == "heading":
         return f" {states.get('level')}"

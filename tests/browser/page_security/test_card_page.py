@@ -38,7 +38,7 @@ print(sorted(CspReport.objects.values_list("page", "directive", "blocked")))
 """
 
 
-class Seen:
+class VisitedPages:
     """The pages that a browser has visited. The inventory must list every script that ran on them."""
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class Seen:
 
 @pytest.mark.rule("card_page.inventory")
 def test_browsers_run_the_scripts_of_the_inventory(order: Order, open_page: Callable[..., Page]) -> None:
-    seen, page = Seen(), open_page()
+    seen, page = VisitedPages(), open_page()
     page.goto(order.url)
     sign_in(page, seen.look)
     heading(page, "Who’s in on this?")

@@ -44,14 +44,14 @@ def _remember(stage: Stage, page: Page) -> Page:
     return page
 
 
-def _known(stage: Stage) -> Page:
+def _remembered(stage: Stage) -> Page:
     page = _remember(stage, stage.open_page())
     page.goto(stage.order().url)
     expect(page.locator(".remembered")).to_be_visible()
     return page
 
 
-def _known_mate(stage: Stage) -> Page:
+def _remembered_mate(stage: Stage) -> Page:
     page = stage.asked()
     link = page.url
     _remember(stage, page).goto(link)
@@ -114,8 +114,8 @@ def _our_fault(stage: Stage) -> Page:
 
 
 STATES: dict[str, Callable[[Stage], Page]] = {
-    "43 known here": _known,
-    "43 known here, a mate": _known_mate,
+    "43 known here": _remembered,
+    "43 known here, a mate": _remembered_mate,
     "44 signed out, the split kept": _signed_out,
     "45 split, refused by the server": _split_refused,
     "46 no more texts": _stop,

@@ -50,7 +50,7 @@ def _all_paid_at_the_link(stage: Stage) -> Page:
     return table.come(link)
 
 
-def _sent(stage: Stage) -> Page:
+def _texted(stage: Stage) -> Page:
     """Show the group link of an order whose lead has texted Finn's link."""
     table = laid(stage)
     link, line = table.link, table.line(2)
@@ -227,7 +227,7 @@ STATES: dict[str, Callable[[Stage], Page]] = {
     "37 group link, some have come": lambda stage: _some_have_come(stage).come(),
     "37 group link, all gone": lambda stage: _some_have_come(stage, TWO).come(),
     "37 group link, all paid": _all_paid_at_the_link,
-    "37 group link, a share was sent": _sent,
+    "37 group link, a share was sent": _texted,
     "38 group link, a share taken": lambda stage: laid(stage).take("Finn"),
     "39 QR, held up": _held_up,
     "40 the bill, a mate said no": _said_no,

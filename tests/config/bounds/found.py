@@ -78,18 +78,18 @@ def expressions() -> Iterator[tuple[str, Act]]:
     for module, source in sources().items():
         for name in NAMED.findall(source):
             expression = getattr(importlib.import_module(module[:-3].replace("/", ".")), name)
-            for way in sorted(_ways(name, source) or _ways(name, "\n".join(sources().values()))):
-                yield f"{module} {name}.{way}", _used(expression, way)
+            for method in sorted(_methods(name, source) or _methods(name, "\n".join(sources().values()))):
+                yield f"{module} {name}.{method}", _method_of(expression, method)
 
 
-def _ways(name: str, source: str) -> set[str]:
+def _methods(name: str, source: str) -> set[str]:
     return set(re.findall(rf"\b{name}\.(match|fullmatch|search|sub|split|findall|finditer)\b", source))
 
 
-def _used(expression: re.Pattern[str], way: str) -> Act:
-    if way == "finditer":
+def _method_of(expression: re.Pattern[str], method: str) -> Act:
+    if method == "finditer":
         return expression.findall
-    act: Act = functools.partial(expression.sub, "") if way == "sub" else getattr(expression, way)
+    act: Act = functools.partial(expression.sub, "") if method == "sub" else getattr(expression, method)
     return act if isinstance(expression.pattern, str) else lambda text: act(text.encode())
 
 
@@ -104,8 +104,8 @@ def routes() -> Iterator[tuple[str, Act]]:
             yield part, functools.partial(_matched, pattern, re.split(r"[<(]", part.lstrip("^"))[0])
 
 
-def _matched(pattern: URLPattern, before: str, text: str) -> object:
-    return pattern.pattern.match(f"{before}{text}")
+def _matched(pattern: URLPattern, beginning: str, text: str) -> object:
+    return pattern.pattern.match(f"{beginning}{text}")
 
 
 def form_classes() -> Iterator[tuple[str, Act]]:
@@ -127,7 +127,7 @@ def _fields(form: type[forms.Form], text: str) -> None:
 
 def fields() -> Iterator[tuple[str, Act]]:
     """Yield a name and a validation function for every type of field in request bodies and queries."""
-    kinds = {type(field).__name__: field for _, field in _taken()}
+    kinds = {type(field).__name__: field for _, field in _input_fields()}
     for name, field in kinds.items():
         yield name, functools.partial(_run, field)
 
@@ -136,12 +136,12 @@ def lists_without_an_end() -> list[str]:
     """Return the names of list fields that do not check a maximum length before they check their items."""
     return [
         name
-        for name, field in _taken()
+        for name, field in _input_fields()
         if isinstance(field, serializers.ListField) and not (isinstance(field, List) and field.max_length)
     ]
 
 
-def _taken() -> Iterator[tuple[str, Any]]:
+def _input_fields() -> Iterator[tuple[str, Any]]:
     for serializer in _below(serializers.Serializer):
         if serializer.__name__.endswith(("In", "Query")):
             for name, field in serializer().fields.items():

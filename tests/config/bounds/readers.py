@@ -66,23 +66,23 @@ class Reader(NamedTuple):
     texts: tuple[Filled, ...] = TEXTS
 
 
-def _suppress(refusal: type[Exception], act: Callable[[str], object]) -> Callable[[str], None]:
+def _suppress(refusal: type[Exception], parse: Callable[[str], object]) -> Callable[[str], None]:
     """Return a function that runs the parser and ignores its error for an invalid text."""
 
     def read_or_refuse(text: str) -> None:
         with contextlib.suppress(refusal):
-            act(text)
+            parse(text)
 
     return read_or_refuse
 
 
-def _asked(*, method: str = "GET", is_secure: bool = False, **headers: str) -> Any:
+def _request(*, method: str = "GET", is_secure: bool = False, **headers: str) -> Any:
     """Return a request whose header bytes are decoded as Latin-1, as a WSGI server decodes them."""
     names = {name.replace("_", "-"): value.encode().decode("latin-1") for name, value in headers.items()}
     return RequestFactory(REMOTE_ADDR="10.0.0.1").generic(method, "/", secure=is_secure, headers=names)
 
 
-def _answered(request: HttpRequest) -> HttpResponse:
+def _response(request: HttpRequest) -> HttpResponse:
     return HttpResponse(str(len(request.COOKIES)))
 
 
@@ -110,18 +110,18 @@ def _csrf(text: str) -> None:
         {"referer": text},
         {"cookie": f"csrftoken={text}", "x_csrftoken": text},
     ):
-        request = _asked(method="POST", is_secure=True, **headers)
-        middleware = CsrfViewMiddleware(_answered)
+        request = _request(method="POST", is_secure=True, **headers)
+        middleware = CsrfViewMiddleware(_response)
         middleware.process_request(request)
-        middleware.process_view(request, _answered, (), {})
+        middleware.process_view(request, _response, (), {})
 
 
 def _basic(text: str) -> None:
     encoded = base64.b64encode(text.encode(errors="replace")).decode()
     with contextlib.suppress(client_requests.InvalidRequest):
-        client_requests._read_basic(_asked(authorization=f"Basic {encoded}"))
+        client_requests._read_basic(_request(authorization=f"Basic {encoded}"))
     with contextlib.suppress(client_requests.InvalidRequest):
-        client_requests._read_basic(_asked(authorization=f"Basic {text}"))
+        client_requests._read_basic(_request(authorization=f"Basic {text}"))
 
 
 def _password(text: str) -> None:
@@ -148,7 +148,7 @@ def _page_around(text: str) -> None:
 
 def _came_from(text: str) -> None:
     for referrer in (text, f"http://127.0.0.1/portal/{text}"):
-        frame._came_from(_asked(host="127.0.0.1", referer=referrer))
+        frame._came_from(_request(host="127.0.0.1", referer=referrer))
 
 
 def _parts(text: str) -> None:
@@ -173,7 +173,7 @@ def _answer(text: str) -> None:
         transport.run(read(packets, loses=True))
 
 
-def _said(text: str) -> None:
+def _provider_fields(text: str) -> None:
     """Read the text as each field of a provider's response. Providers state no maximum length for a field."""
     for readers in (safe_answers.OUTCOME, safe_answers.REFUND, safe_answers.DISPUTE):
         for read_field in readers.values():
@@ -195,21 +195,21 @@ READERS = {
     "JSON": Reader(
         _suppress(strict_json.InvalidJson, lambda text: strict_json.parse(text.encode())), BODY, DOCUMENTS
     ),
-    "cookies": Reader(lambda text: CookieMiddleware(_answered)(_asked(cookie=text)), texts=TEXTS + QUOTED),
+    "cookies": Reader(lambda text: CookieMiddleware(_response)(_request(cookie=text)), texts=TEXTS + QUOTED),
     "a payer's cookie": Reader(
-        lambda text: payer.customer_of(_asked(cookie=f"payer_{NOBODY.hex}={text}"), NOBODY)
+        lambda text: payer.customer_of(_request(cookie=f"payer_{NOBODY.hex}={text}"), NOBODY)
     ),
     "a way to stop": Reader(_suppress(Http404, stopped_numbers._read_link_token)),
     "a password": Reader(_password),
     "a split's cookie": Reader(
-        lambda text: typed_split.typed_values(_asked(cookie=f"payer_typed={text}"), Checkout(lead=None))
+        lambda text: typed_split.typed_values(_request(cookie=f"payer_typed={text}"), Checkout(lead=None))
     ),
-    "a language": Reader(lambda text: translation.get_language_from_request(_asked(accept_language=text))),
+    "a language": Reader(lambda text: translation.get_language_from_request(_request(accept_language=text))),
     "a language's cookie": Reader(
-        lambda text: translation.get_language_from_request(_asked(cookie=f"language={text}"))
+        lambda text: translation.get_language_from_request(_request(cookie=f"language={text}"))
     ),
     "Basic": Reader(_basic),
-    "X-Forwarded-For": Reader(lambda text: address.caller_address(_asked(x_forwarded_for=text))),
+    "X-Forwarded-For": Reader(lambda text: address.caller_address(_request(x_forwarded_for=text))),
     "an address": Reader(address.networks_of),
     "User-Agent": Reader(sessions.browser_in_words),
     "Content-Length": Reader(lambda text: bodies.content_length({"CONTENT_LENGTH": text})),
@@ -257,7 +257,7 @@ READERS = {
     ),
     "a receiver's answer": Reader(_answer, ANSWER, ANSWERS),
     "a receiver's words": Reader(lambda text: transport._safe_text(text.encode()), connections.ANSWER_BYTES),
-    "a provider's words": Reader(_said),
+    "a provider's words": Reader(_provider_fields),
     "a cell of a file": Reader(lambda text: files.csv_lines([[text]])),
     "an event in the portal's log": Reader(_in_the_log),
     "a ticket's day": Reader(

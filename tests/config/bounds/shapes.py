@@ -32,17 +32,17 @@ class Filled(NamedTuple):
         return self.times(self.pieces(size))
 
 
-class Made(NamedTuple):
-    """A text that `made` builds from a number of pieces, each of about `length` characters."""
+class Built(NamedTuple):
+    """A text that `build` makes from a number of pieces, each of about `length` characters."""
 
     length: int
-    made: Callable[[int], str]
+    build: Callable[[int], str]
 
     def pieces(self, size: int) -> int:
         return size // self.length
 
     def times(self, count: int) -> str:
-        return self.made(count)
+        return self.build(count)
 
 
 PIECES = (

@@ -101,7 +101,9 @@ def closed() -> dict[str, str]:
 
 
 @pytest.fixture
-def known(acme: Merchant, at: Callable[[str], Checkout], pay: Callable[..., Checkout]) -> dict[str, str]:
+def known_paths(
+    acme: Merchant, at: Callable[[str], Checkout], pay: Callable[..., Checkout]
+) -> dict[str, str]:
     """Return paths of existing objects, keyed by route prefix.
 
     The objects are shares, the bank's pages, an invitation, a logo, and links in messages.
@@ -141,10 +143,12 @@ def known(acme: Merchant, at: Callable[[str], Checkout], pay: Callable[..., Chec
 
 
 @pytest.fixture
-def open_ones(known: dict[str, str], acme: Merchant) -> dict[str, str]:
+def open_ones(known_paths: dict[str, str], acme: Merchant) -> dict[str, str]:
     """Return a path for each route that needs no login. If possible, it is the path of an existing object."""
     order = f"?id={factories.checkout(acme).pk}"
-    found_at = {route: addresses.path(route, known) for route in addresses.routes() if route not in closed()}
+    found_at = {
+        route: addresses.path(route, known_paths) for route in addresses.routes() if route not in closed()
+    }
     return {route: f"{path}{order if path.startswith('/pay') else ''}" for route, path in found_at.items()}
 
 
@@ -216,11 +220,11 @@ class TestDoublingTheInput:
         assert _steep(READERS.items()) == {}
 
     def test_grows_the_time_of_every_regular_expression_about_linearly(self) -> None:
-        known = dict(found.expressions())
-        assert BEHIND_ANOTHER in known
-        del known[BEHIND_ANOTHER]
+        expressions = dict(found.expressions())
+        assert BEHIND_ANOTHER in expressions
+        del expressions[BEHIND_ANOTHER]
         texts = shapes.TEXTS + shapes.ADDRESSES[::2] + shapes.QUOTED[::2]
-        assert _steep(_fed(known.items(), LINE, texts)) == {}
+        assert _steep(_fed(expressions.items(), LINE, texts)) == {}
 
     def test_grows_the_time_of_every_url_pattern_about_linearly(self) -> None:
         assert _steep(_fed(found.routes(), LINE, shapes.TEXTS)) == {}

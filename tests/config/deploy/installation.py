@@ -74,8 +74,8 @@ class Installation:
             **AS_NOBODY,
         )
         assert done.returncode == 0, done.stderr
-        told: str = done.stdout
-        return told
+        output: str = done.stdout
+        return output
 
     @contextlib.contextmanager
     def running(self, name: str, command: list[str], **more: Any) -> Iterator[None]:

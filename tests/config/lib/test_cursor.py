@@ -34,7 +34,7 @@ DAYS = (0, 0.2, 0.9, 1.1, 1.2, 6.9, 7.1, 8, 20, 29)
 
 
 @pytest.fixture
-def tried(acme: Merchant) -> QuerySet[Attempt]:
+def delivered(acme: Merchant) -> QuerySet[Attempt]:
     """Create attempts over a month, half of which a filter excludes; return the filtered queryset."""
     now = clock.now()
     for days in DAYS:
@@ -54,25 +54,25 @@ def tried(acme: Merchant) -> QuerySet[Attempt]:
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 4, 10, 50])
-def test_reading_in_steps_skips_no_row(tried: QuerySet[Attempt], limit: int) -> None:
+def test_reading_in_steps_skips_no_row(delivered: QuerySet[Attempt], limit: int) -> None:
     found: list[Attempt] = []
     after, is_first = None, True
     while after or is_first:
         page, after = cursor.read_page(
-            tried, scope="log", limit=limit, cursor=after, key="started_at", in_steps=True
+            delivered, scope="log", limit=limit, cursor=after, key="started_at", in_steps=True
         )
         found, is_first = [*found, *page], False
         assert page
     assert [attempt.pk for attempt in found] == [
-        attempt.pk for attempt in tried.order_by("-started_at", "-pk")
+        attempt.pk for attempt in delivered.order_by("-started_at", "-pk")
     ]
 
 
 @pytest.mark.parametrize(("limit", "steps"), [(2, 1), (5, 2), (9, 3)])
 def test_reading_in_steps_stops_when_the_page_is_full(
-    tried: QuerySet[Attempt], limit: int, steps: int
+    delivered: QuerySet[Attempt], limit: int, steps: int
 ) -> None:
     with CaptureQueriesContext(connection) as asked:
-        cursor.read_page(tried, scope="log", limit=limit, cursor=None, key="started_at", in_steps=True)
+        cursor.read_page(delivered, scope="log", limit=limit, cursor=None, key="started_at", in_steps=True)
     listed = [query["sql"] for query in asked if "ORDER BY" in query["sql"]]
     assert len(listed) == steps and all(") >= (" in sql for sql in listed[:2])

@@ -9,7 +9,7 @@ import structlog
 from config import logs
 
 
-class Said(StrEnum):
+class Answer(StrEnum):
     YES = "succeeded"
 
 
@@ -23,7 +23,7 @@ def test_a_log_line_contains_the_value_of_an_enumeration(in_words: bool) -> None
     formatter = structlog.stdlib.ProcessorFormatter(processors=given["processors"])
     record = logging.LogRecord("provider", logging.INFO, "", 0, "", None, None)
     # structlog passes a log line to the formatter in this form.
-    record.msg = {"event": "provider", "verdict": Said.YES, "kind": Kind.A}
+    record.msg = {"event": "provider", "verdict": Answer.YES, "kind": Kind.A}
     record._logger, record._name = logging.getLogger(), "info"
     words = formatter.format(record)
-    assert "succeeded" in words and "Said" not in words and "Kind" not in words
+    assert "succeeded" in words and "Answer" not in words and "Kind" not in words

@@ -8,29 +8,29 @@ import pytest
 from config.lib import strict_json
 from config.lib.strict_json import InvalidJson
 from tests.config.bounds import price
-from tests.config.bounds.shapes import Filled, Made, Shape
+from tests.config.bounds.shapes import Built, Filled, Shape
 
 # Texts that are expensive for a careless parser, for example with deep nesting, endless strings, escapes,
 # duplicate keys or long numbers.
 WORST: dict[str, Shape] = {
     "nested lists": Filled("["),
     "nested objects": Filled('{"":'),
-    "nested and closed": Made(2, lambda n: "[" * n + "]" * n),
+    "nested and closed": Built(2, lambda n: "[" * n + "]" * n),
     "escaped quotes without an end": Filled('\\"', "[" * 21 + '"'),
     "escaped quotes and a backslash": Filled('\\"', '["', "\\"),
     "escaped quotes": Filled('\\"', '{"":"', '"}'),
     "quotes": Filled('"'),
     "backslashes": Filled("\\", '"'),
     "empty strings": Filled('"",', "[", '""]'),
-    "a string and blanks": Made(2, lambda n: '["' + " " * n + '"' + " " * n + "]"),
+    "a string and blanks": Built(2, lambda n: '["' + " " * n + '"' + " " * n + "]"),
     "surrogates": Filled("\\ud83d\\ude00", '"', '"'),
     "lists in a list": Filled("[],", "[", "[]]"),
     "objects in a list": Filled("{},", "[", "{}]"),
-    "keys": Made(11, lambda n: "{" + ",".join(f'"{key:06x}":0' for key in range(n)) + "}"),
-    "a twin at the end": Made(
+    "keys": Built(11, lambda n: "{" + ",".join(f'"{key:06x}":0' for key in range(n)) + "}"),
+    "a twin at the end": Built(
         11, lambda n: "{" + "".join(f'"{key:06x}":0,' for key in range(n)) + '"000000":0}'
     ),
-    "escaped keys": Made(17, lambda n: "{" + ",".join(f'"\\u0061{key:06x}":0' for key in range(n)) + "}"),
+    "escaped keys": Built(17, lambda n: "{" + ",".join(f'"\\u0061{key:06x}":0' for key in range(n)) + "}"),
     "one long key": Filled("k", '{"', '":0}'),
     "a long integer": Filled("9", "[", "]"),
     "a long fraction": Filled("3", "[0.", "]"),

@@ -34,12 +34,12 @@ class Service:
         self.refusals: dict[str, list[tuple[int, str]]] = {}
         self.secret, self.is_subscribed, self.status = signing.new_secret(), False, "created"
 
-    def take(self, asked: http.server.BaseHTTPRequestHandler, content: bytes) -> Reply:
+    def take(self, request: http.server.BaseHTTPRequestHandler, content: bytes) -> Reply:
         # The shop polls the list of changes in the background. These calls are not recorded.
-        if "sort=updated_at" not in asked.path:
-            key = asked.headers.get("Idempotency-Key")
-            self.calls.append((asked.path, json.loads(content or b"null"), key))
-        status, answer = self.answer(asked.path)
+        if "sort=updated_at" not in request.path:
+            key = request.headers.get("Idempotency-Key")
+            self.calls.append((request.path, json.loads(content or b"null"), key))
+        status, answer = self.answer(request.path)
         return Reply(status, json.dumps(answer).encode())
 
     def asked(self, ending: str) -> list[Any]:

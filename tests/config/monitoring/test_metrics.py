@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 TOKEN = "nobody-guesses-this-token"
 
 
-def told() -> str:
+def page_text() -> str:
     return metrics.metrics_text().decode()
 
 
@@ -32,20 +32,20 @@ def fail(*_: object) -> NoReturn:
 @pytest.mark.rule("environment.metrics")
 class TestAccess:
     @pytest.mark.parametrize(
-        "given", [None, "", "Bearer", "Bearer wrong", f"Basic {TOKEN}", f"Bearer {TOKEN}x", "Bearer é"]
+        "header", [None, "", "Bearer", "Bearer wrong", f"Basic {TOKEN}", f"Bearer {TOKEN}x", "Bearer é"]
     )
-    def test_requires_the_token(self, client: Client, settings: Settings, given: str | None) -> None:
+    def test_requires_the_token(self, client: Client, settings: Settings, header: str | None) -> None:
         settings.METRICS_TOKEN = TOKEN
-        headers = {} if given is None else {"Authorization": given}
+        headers = {} if header is None else {"Authorization": header}
         assert client.get("/metrics", headers=headers).status_code == 404
         assert client.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
 
-    @pytest.mark.parametrize("given", ["Bearer ", "Bearer None", "Bearer"])
+    @pytest.mark.parametrize("header", ["Bearer ", "Bearer None", "Bearer"])
     def test_is_impossible_without_a_configured_token(
-        self, client: Client, settings: Settings, given: str
+        self, client: Client, settings: Settings, header: str
     ) -> None:
         settings.METRICS_TOKEN = ""
-        assert client.get("/metrics", headers={"Authorization": given}).status_code == 404
+        assert client.get("/metrics", headers={"Authorization": header}).status_code == 404
 
 
 @pytest.mark.rule("environment.metrics")
@@ -55,9 +55,11 @@ class TestRequests:
         for path in (f"/pay/share/{token}", f"/{token}", f"/pay?id={token}"):
             client.get(path)
         client.generic("BREW", "/pay")
-        assert token not in told() and "BREW" not in told()
-        assert re.search(r'checkout_requests_total\{method="GET",route="pay",status="404"\} [1-9]', told())
-        assert 'method="-"' in told()
+        assert token not in page_text() and "BREW" not in page_text()
+        assert re.search(
+            r'checkout_requests_total\{method="GET",route="pay",status="404"\} [1-9]', page_text()
+        )
+        assert 'method="-"' in page_text()
 
 
 @pytest.mark.rule("environment.metrics")
@@ -66,9 +68,9 @@ class TestFigures:
         reporting.report(kinds.DISPUTED, uuid4())
         cache.clear()
         metrics.read_figures()
-        assert 'checkout_discrepancies{kind="disputed"} 1.0' in told()
-        assert 'checkout_queue_oldest_seconds{queue="Operations to finish"} 0.0' in told()
-        assert "checkout_database_answers 1.0" in told()
+        assert 'checkout_discrepancies{kind="disputed"} 1.0' in page_text()
+        assert 'checkout_queue_oldest_seconds{queue="Operations to finish"} 0.0' in page_text()
+        assert "checkout_database_answers 1.0" in page_text()
 
     def test_are_read_by_one_process_every_five_seconds_at_most(self) -> None:
         cache.clear()
@@ -83,7 +85,7 @@ class TestFigures:
     def test_report_that_the_database_is_unavailable(self) -> None:
         with connection.execute_wrapper(fail):
             metrics.read_figures()
-        assert "checkout_database_answers 0.0" in told() and "checkout_queue_late{" not in told()
+        assert "checkout_database_answers 0.0" in page_text() and "checkout_queue_late{" not in page_text()
 
 
 class TestBulkheads:

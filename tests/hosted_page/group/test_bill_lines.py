@@ -39,7 +39,7 @@ def row(page: str, share: PaymentRequest) -> tuple[str, str]:
     return found[1], text(found[2].partition(">")[2])
 
 
-def kept(line: str) -> str:
+def reserved_until(line: str) -> str:
     """Return the time until which a share is reserved, as the line shows it."""
     return line.partition("Taken kept until ")[2][:40]
 
@@ -109,10 +109,10 @@ class TestALine:
     def test_of_a_claimed_share_says_until_when_it_is_reserved(self, lead: Payer, finn: Mate) -> None:
         share_claims.claim_share(finn.share.pk, claim="x" * 64)
         page = words(lead.get())
-        assert self.kept_until(finn) in kept(row(page, finn.share)[1])
+        assert self.kept_until(finn) in reserved_until(row(page, finn.share)[1])
         share_claims.extend_claim(finn.share.pk, claim="x" * 64)
         part = words(lead.get("/bill", seen=seen(page)))
-        assert self.kept_until(finn) in kept(row(part, finn.share)[1])
+        assert self.kept_until(finn) in reserved_until(row(part, finn.share)[1])
         assert row(part, finn.share)[0] != row(page, finn.share)[0], "the row is put in anew"
         assert self.kept_until(finn) not in row(page, finn.share)[1]
 

@@ -179,20 +179,20 @@ class TestAMate:
 
     @pytest.mark.rule("pledge.withdraw")
     @pytest.mark.parametrize(
-        ("number", "said"),
+        ("number", "reason"),
         [
             (mates.CHALLENGED, "Lea is paying right now. You can no longer withdraw."),
             ("4242424242424242", "Lea has paid. We take £20.00 from your Mastercard ending 4444 once Acme"),
         ],
     )
     def test_cannot_withdraw_while_the_lead_pays(
-        self, lead: Payer, finn: Mate, number: str, said: str
+        self, lead: Payer, finn: Mate, number: str, reason: str
     ) -> None:
         card = CardUse(bank.tokenise(subject=lead.checkout.pk, number=number))
         lead.checkout.refresh_from_db()
         authorizations.authorize(lead.checkout.pk, card=card, lead=lead.checkout.lead, cause=CAUSE)
         page = plain(words(finn.get()))
-        assert said in page and "Yes, withdraw" not in page
+        assert reason in page and "Yes, withdraw" not in page
         for posted in ({}, {"another": "1"}):
             finn.post("/withdraw", **posted)
             assert finn.status() == "pledged"

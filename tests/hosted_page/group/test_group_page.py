@@ -154,14 +154,14 @@ class TestPage:
 
     @pytest.mark.rule("group.preview")
     def test_has_a_link_preview_without_changing_facts(self, zoe: Guest, ade: Guest, order: Checkout) -> None:
-        def told() -> list[str]:
+        def preview() -> list[str]:
             return [line for line in words(Guest(order).get()).splitlines() if "og:" in line]
 
-        first = told()
+        first = preview()
         assert 'og:title" content="TEST · ' in first[0] and "Pay your share of Lea’s order." in first[1]
         ade.take(2)
         mates.give_back(order)
-        assert told() == first and not any(name in line for line in first for name in ("Finn", "Amy", "£"))
+        assert preview() == first and not any(name in line for line in first for name in ("Finn", "Amy", "£"))
 
 
 class TestTaking:

@@ -19,7 +19,7 @@ FINNS, AMYS = "+447700900456", "+447700900457"
 
 
 @pytest.fixture
-def asked(lead: Payer, order: Checkout, network: Network) -> Checkout:
+def order_with_texts(lead: Payer, order: Checkout, network: Network) -> Checkout:
     """Return an order for which Finn and Amy were asked to pay by text, more than a day ago."""
     for position, phone in ((2, FINN), (3, "07700 900457")):
         share = order.payment_requests.get(position=position)
@@ -39,7 +39,7 @@ def said(page: str) -> str:
     return text(page.partition('class="last-day"')[2].partition("</section>")[0])
 
 
-def reminded(lead: Payer, network: Network) -> set[str]:
+def tap(lead: Payer, network: Network) -> set[str]:
     answer = lead.post("/remind")
     assert answer.status_code == 303 and answer["Location"].endswith("#last-day")
     send_all()
@@ -47,7 +47,7 @@ def reminded(lead: Payer, network: Network) -> set[str]:
 
 
 class TestTheReminderOffer:
-    def test_is_on_the_bill_only_on_the_last_day(self, lead: Payer, asked: Checkout) -> None:
+    def test_is_on_the_bill_only_on_the_last_day(self, lead: Payer, order_with_texts: Checkout) -> None:
         ends_in(days=1, minutes=1)
         assert said(words(lead.get())) == ""
         ends_in(hours=23, minutes=59)
@@ -56,14 +56,18 @@ class TestTheReminderOffer:
         )
         assert "Remind 2 mates by text" in said(words(lead.get()))
 
-    def test_sends_no_reminder_automatically(self, lead: Payer, asked: Checkout, network: Network) -> None:
+    def test_sends_no_reminder_automatically(
+        self, lead: Payer, order_with_texts: Checkout, network: Network
+    ) -> None:
         ends_in(hours=2)
         lead.get()
         send_all()
         assert network.sent == {}
 
-    def test_names_a_single_mate_and_those_without_a_number(self, lead: Payer, asked: Checkout) -> None:
-        asked.payment_requests.filter(position=3).update(phone="")
+    def test_names_a_single_mate_and_those_without_a_number(
+        self, lead: Payer, order_with_texts: Checkout
+    ) -> None:
+        order_with_texts.payment_requests.filter(position=3).update(phone="")
         ends_in(hours=2)
         offer = said(words(lead.get()))
         assert (
@@ -71,13 +75,13 @@ class TestTheReminderOffer:
             and "We have no number for Amy. Share the link below" in offer
         )
 
-    def test_disappears_once_the_lead_keeps_all_shares(self, lead: Payer, asked: Checkout) -> None:
-        for share in asked.payment_requests.all():
+    def test_disappears_once_the_lead_keeps_all_shares(self, lead: Payer, order_with_texts: Checkout) -> None:
+        for share in order_with_texts.payment_requests.all():
             lead.post("/cancel-share", share=str(share.pk))
         ends_in(hours=2)
         assert said(words(lead.get())) == ""
 
-    def test_is_updated_on_an_open_page(self, lead: Payer, finn: Mate, asked: Checkout) -> None:
+    def test_is_updated_on_an_open_page(self, lead: Payer, finn: Mate, order_with_texts: Checkout) -> None:
         ends_in(hours=2)
         before = seen(words(lead.get()))
         finn.pay()
@@ -88,27 +92,27 @@ class TestTheReminderOffer:
 
 class TestATap:
     def test_reminds_all_who_have_not_paid_once_a_day(
-        self, lead: Payer, asked: Checkout, network: Network
+        self, lead: Payer, order_with_texts: Checkout, network: Network
     ) -> None:
         ends_in(hours=23)
-        assert reminded(lead, network) == {FINNS, AMYS}
+        assert tap(lead, network) == {FINNS, AMYS}
         network.sent.clear()
         hint = "You can send each mate one reminder a day. Already requested for: Finn and Amy."
         assert hint in said(words(lead.get()))
-        assert reminded(lead, network) == set()
+        assert tap(lead, network) == set()
 
     def test_does_not_remind_a_mate_who_has_paid(
-        self, lead: Payer, finn: Mate, asked: Checkout, network: Network
+        self, lead: Payer, finn: Mate, order_with_texts: Checkout, network: Network
     ) -> None:
         finn.pay()
         mates.settled(finn.share)
         send_all()
         network.sent.clear()
         ends_in(hours=23)
-        assert reminded(lead, network) == {AMYS}
+        assert tap(lead, network) == {AMYS}
 
     def test_reminds_the_others_if_one_number_has_stopped_texts(
-        self, lead: Payer, asked: Checkout, network: Network
+        self, lead: Payer, order_with_texts: Checkout, network: Network
     ) -> None:
         Client().post(urlsplit(stopped_numbers.stop_link(outbox.number_digest(FINNS))).path)
         ends_in(hours=23)
@@ -118,14 +122,16 @@ class TestATap:
         send_all()
         assert {phone for phone, _ in network.sent.values()} == {AMYS}
 
-    def test_before_the_last_day_does_nothing(self, lead: Payer, asked: Checkout, network: Network) -> None:
-        assert reminded(lead, network) == set()
+    def test_before_the_last_day_does_nothing(
+        self, lead: Payer, order_with_texts: Checkout, network: Network
+    ) -> None:
+        assert tap(lead, network) == set()
 
     def test_is_only_for_the_lead_and_only_to_the_asked_mates(
-        self, lead: Payer, finn: Mate, asked: Checkout, network: Network
+        self, lead: Payer, finn: Mate, order_with_texts: Checkout, network: Network
     ) -> None:
         ends_in(hours=23)
-        answer = finn.client.post(f"/pay/remind?id={asked.pk}")
+        answer = finn.client.post(f"/pay/remind?id={order_with_texts.pk}")
         assert answer.status_code == 403 and "Sign in again" in words(answer)
         lead.post("/remind", phone="07700 900199", share="x")
         send_all()

@@ -32,7 +32,7 @@ def turned() -> bytes:
 
 class TestAcceptedLogo:
     @pytest.mark.parametrize(
-        ("content", "seen"),
+        ("content", "colour"),
         [
             (files.written(Image.new("RGB", (64, 64), (10, 20, 30))), (10, 20, 30, 255)),
             (files.written(Image.new("RGBA", (64, 64), (10, 20, 30, 128))), (10, 20, 30, 128)),
@@ -62,15 +62,15 @@ class TestAcceptedLogo:
             "grey",
         ],
     )
-    def test_can_be_any_kind_of_png_or_jpeg(self, content: bytes, seen: Any) -> None:
-        if seen is None:
+    def test_can_be_any_kind_of_png_or_jpeg(self, content: bytes, colour: Any) -> None:
+        if colour is None:
             assert refused(content).startswith("This picture is empty"), "all of it is the clear colour"
             return
         picture = decode(content)
         assert picture.mode == "RGBA"
         found = picture.getpixel((0, 0))
         assert isinstance(found, tuple)
-        assert all(abs(one - other) <= 2 for one, other in zip(found, seen, strict=True)), found
+        assert all(abs(one - other) <= 2 for one, other in zip(found, colour, strict=True)), found
 
     def test_is_rotated_upright_and_loses_its_metadata(self) -> None:
         picture = decode(turned())

@@ -52,7 +52,7 @@ def finn(lea: Payer) -> Mate:
     return Mate(lea.checkout.payment_requests.get())
 
 
-def told() -> list[dict[str, Any]]:
+def event_data() -> list[dict[str, Any]]:
     """Return the data of each event about an opt-in, oldest first."""
     events = Event.objects.filter(type="marketing.opted_in").order_by("pk")
     return [json.loads(decrypt_if_personal(event.type, bytes(event.body)))["data"] for event in events]
@@ -79,7 +79,7 @@ class TestALink:
         saved = Client().post(path, TICKED)
         assert (saved.status_code, saved["Location"]) == (303, f"{path}?saved=1")
         assert "Saved. You can stop any time." in words(Client().get(saved["Location"]))
-        [data] = told()
+        [data] = event_data()
         assert data["opt_in"]["placement"] == "email_link" and data["subject"] == "lead"
         assert data["order"]["checkout_uuid"] == str(lea.checkout.pk)
         assert data["customer"] == {"name": None, "email": "lea@example.com", "phone": None}
@@ -89,7 +89,7 @@ class TestALink:
         self, path: str, lea: Payer
     ) -> None:
         lea.client.post(path, TICKED)
-        assert told()[-1]["customer"]["phone"] is None
+        assert event_data()[-1]["customer"]["phone"] is None
 
     def test_says_what_is_wrong_with_an_address(self, path: str) -> None:
         refused = Client().post(path, TICKED | {"email": "lea@"})
@@ -97,14 +97,14 @@ class TestALink:
         assert refused.status_code == 422 and "Enter an e\N{NON-BREAKING HYPHEN}mail address" in words(
             refused
         )
-        assert told() == []
+        assert event_data() == []
 
     @pytest.mark.rule("opt_in.link")
     @pytest.mark.parametrize("placement", ["app", "other"])
     def test_reports_its_placement_with_the_consent(self, api: Api, lea: Payer, placement: str) -> None:
         url = self.link(api, lea, f"?placement={placement}")["data"]["url"]
         Client().post(urlsplit(url).path, TICKED)
-        assert told()[-1]["opt_in"]["placement"] == placement
+        assert event_data()[-1]["opt_in"]["placement"] == placement
 
     @pytest.mark.parametrize("placement", ["success_page", "pay_link", "mail", ""])
     def test_with_an_unknown_placement_is_refused(self, api: Api, lea: Payer, placement: str) -> None:
@@ -133,7 +133,7 @@ class TestALink:
         assert self.link(api, lea)["data"] == {"url": None, "placement": "email_link"}
         assert "No offers to sign up for" in words(Client().get(path))
         Client().post(path, TICKED)
-        assert told() == []
+        assert event_data() == []
 
 
 class TestTheLead:
@@ -144,7 +144,7 @@ class TestTheLead:
         assert 'name="opt_in" value="yes"' in page and " checked" not in page, "never ticked beforehand"
         saved = lea.post("/opt-in", **TICKED)
         assert saved.status_code == 303 and "Saved." in words(lea.client.get(saved["Location"]))
-        (data,) = told()
+        (data,) = event_data()
         kept = OptIn.objects.get()
         person = MerchantCustomer.objects.get(customer=lea.checkout.lead or Checkout.objects.get().lead)
         assert data == {
@@ -170,7 +170,7 @@ class TestTheLead:
     def test_ticks_twice_and_the_merchant_is_notified_twice(self, lea: Payer) -> None:
         for email in ("lea@example.com", "lea@work.example"):
             lea.post("/opt-in", **{**TICKED, "email": email})
-        one, other = told()
+        one, other = event_data()
         assert one["customer_id"] == other["customer_id"]
         assert [data["customer"]["email"] for data in (one, other)] == ["lea@example.com", "lea@work.example"]
 
@@ -180,36 +180,36 @@ class TestTheLead:
     def test_with_an_invalid_email_address_is_asked_again(self, lea: Payer, email: str) -> None:
         answer = lea.post("/opt-in", **{**TICKED, "email": email})
         assert answer.status_code == 422 and "Enter an e\N{NON-BREAKING HYPHEN}mail address" in words(answer)
-        assert "Confirmed and paid" in words(answer) and told() == []
+        assert "Confirmed and paid" in words(answer) and event_data() == []
 
     @pytest.mark.rule("opt_in.free")
     def test_who_has_not_ticked_the_box_gives_no_consent(self, lea: Payer) -> None:
         answer = lea.post("/opt-in", email="lea@example.com", version="1")
-        assert answer.status_code == 422 and "Offers are optional." in words(answer) and told() == []
+        assert answer.status_code == 422 and "Offers are optional." in words(answer) and event_data() == []
         assert 'value="lea@example.com"' in words(answer)
 
     def test_is_not_a_stranger_who_has_the_link(self, lea: Payer) -> None:
         stranger = Payer(lea.checkout)
         assert "Hear from" not in words(stranger.get())
         answer = stranger.post("/opt-in", **TICKED)
-        assert answer.status_code == 403 and "This was not saved." in words(answer) and told() == []
+        assert answer.status_code == 403 and "This was not saved." in words(answer) and event_data() == []
 
     def test_is_not_asked_if_the_shop_has_disabled_the_opt_in(self, lea: Payer, shop: Merchant) -> None:
         shop.opt_in_enabled = False
         shop.save()
         assert "Hear from" not in words(lea.get())
-        assert lea.post("/opt-in", **TICKED).status_code == 303 and told() == []
+        assert lea.post("/opt-in", **TICKED).status_code == 303 and event_data() == []
 
     @pytest.mark.rule("opt_in.link")
     def test_can_tick_only_a_limited_number_of_times(self, lea: Payer) -> None:
         for _ in range(consent.MAX_TICKS):
             assert lea.post("/opt-in", **TICKED).status_code == 303
-        assert lea.post("/opt-in", **TICKED).status_code == 422 and len(told()) == consent.MAX_TICKS
+        assert lea.post("/opt-in", **TICKED).status_code == 422 and len(event_data()) == consent.MAX_TICKS
 
     def test_with_an_unknown_version_consents_to_the_current_wording(self, lea: Payer) -> None:
         for version in ("", "x", "7", "9" * 5000, "²"):
             assert lea.post("/opt-in", **{**TICKED, "version": version}).status_code == 303
-        assert {data["opt_in"]["text_version"] for data in told()} == {1}
+        assert {data["opt_in"]["text_version"] for data in event_data()} == {1}
 
 
 class TestTheName:
@@ -217,17 +217,17 @@ class TestTheName:
         Customer.objects.update(name="")
         assert 'name="name"' in words(lea.get())
         lea.post("/opt-in", **TICKED, name="  Lea\tBrown ")
-        assert told()[0]["customer"]["name"] == Customer.objects.get().name == "Lea Brown"
+        assert event_data()[0]["customer"]["name"] == Customer.objects.get().name == "Lea Brown"
         assert 'name="name"' not in words(lea.get())
 
     def test_that_is_known_is_not_changed(self, lea: Payer) -> None:
         assert 'name="name"' not in words(lea.get())
         lea.post("/opt-in", **TICKED, name="Somebody")
-        assert told()[0]["customer"]["name"] == Customer.objects.get().name == "Lea"
+        assert event_data()[0]["customer"]["name"] == Customer.objects.get().name == "Lea"
 
     def test_of_a_payer_who_is_not_signed_in_is_sent_but_not_stored(self, finn: Mate) -> None:
         finn.post("/opt-in", **TICKED, name="Finn")
-        assert told()[0]["customer"]["name"] == "Finn"
+        assert event_data()[0]["customer"]["name"] == "Finn"
         assert not Customer.objects.filter(name="Finn").exists()
 
     def test_is_kept_in_the_form_if_the_email_address_is_invalid(self, finn: Mate) -> None:
@@ -240,7 +240,7 @@ class TestAFriend:
         assert "Hear from" in words(finn.get())
         saved = finn.post("/opt-in", **{**TICKED, "email": "finn@example.com"})
         assert "Saved." in words(finn.client.get(saved["Location"]))
-        (data,) = told()
+        (data,) = event_data()
         assert (data["subject"], data["order"]["payment_request_uuid"]) == ("friend", str(finn.share.pk))
         assert data["customer"] == {"name": None, "email": "finn@example.com", "phone": None}
         assert (data["opt_in"]["sms_marketing"], data["opt_in"]["placement"]) == (None, "pay_link")
@@ -248,7 +248,7 @@ class TestAFriend:
     def test_who_is_not_signed_in_is_recognised_by_the_email_address(self, finn: Mate) -> None:
         for email in ("finn@example.com", "FINN@example.com", "amy@example.com"):
             finn.post("/opt-in", **{**TICKED, "email": email})
-        one, again, other = (data["customer_id"] for data in told())
+        one, again, other = (data["customer_id"] for data in event_data())
         assert one == again != other
 
     def test_who_is_not_signed_in_is_never_matched_to_a_signed_in_person(
@@ -256,18 +256,18 @@ class TestAFriend:
     ) -> None:
         lea.post("/opt-in", **TICKED)
         finn.post("/opt-in", **TICKED)
-        leads, somebodys = told()
+        leads, somebodys = event_data()
         assert leads["customer_id"] != somebodys["customer_id"] and somebodys["customer"]["phone"] is None
 
     def test_who_is_signed_in_is_sent_with_a_number(self, finn: Mate) -> None:
         finn.pay()
         finn.post("/opt-in", **TICKED)
-        (data,) = told()
+        (data,) = event_data()
         assert data["customer"]["phone"] == "+447700900456" and data["opt_in"]["sms_marketing"] is True
 
     def test_can_continue_without_ticking(self, finn: Mate) -> None:
         finn.post("/opt-in", email="x")
-        assert finn.post("/phone", phone=FINN).status_code == 303 and told() == []
+        assert finn.post("/phone", phone=FINN).status_code == 303 and event_data() == []
 
     def test_with_an_invalid_email_address_stays_on_the_share_page(self, finn: Mate) -> None:
         answer = finn.post("/opt-in", **{**TICKED, "email": "x"})
@@ -283,7 +283,7 @@ class TestTheWording:
         lea.post("/opt-in", **TICKED)
         lea.post("/opt-in", **{**TICKED, "version": "2"})
         lea.post("/opt-in", **{**TICKED, "version": "x"})
-        assert [data["opt_in"]["text_version"] for data in told()] == [1, 2, 2]
+        assert [data["opt_in"]["text_version"] for data in event_data()] == [1, 2, 2]
 
     @pytest.mark.rule("opt_in.words")
     @pytest.mark.parametrize("language", [code for code, _ in settings.LANGUAGES])
@@ -347,7 +347,7 @@ class TestTheHelper:
         shown = self.post(api, lea.checkout, email="lea@example.com").json()["data"]
         assert shown == {"event_id": str(Event.objects.get(type="marketing.opted_in").pk)}
         self.post(api, lea.checkout, email="finn@example.com", subject="friend", placement="email_link")
-        leads, friends = told()
+        leads, friends = event_data()
         assert (leads["subject"], leads["opt_in"]["placement"]) == ("lead", "success_page")
         assert (friends["subject"], friends["opt_in"]["placement"]) == ("friend", "email_link")
 

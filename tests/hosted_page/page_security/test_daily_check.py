@@ -97,7 +97,7 @@ class TestAnUnchangedPage:
 
 class TestAChange:
     @pytest.mark.parametrize(
-        ("name", "value", "said"),
+        ("name", "value", "discrepancy"),
         [
             ("Content-Security-Policy", "script-src *", "Content-Security-Policy is script-src *, not "),
             ("X-Content-Type-Options", "", "X-Content-Type-Options is missing, not nosniff."),
@@ -114,21 +114,21 @@ class TestAChange:
         ],
     )
     def test_of_a_header_is_named_on_each_page(
-        self, network: Network, name: str, value: str, said: str
+        self, network: Network, name: str, value: str, discrepancy: str
     ) -> None:
         def change(answer: Any) -> None:
             answer.headers.pop(name, None)
             answer.headers.update({name: value} if value else {})
 
         network.change = change
-        assert f"{FIRST}: {said}" in changes() and f"{CARD}: {said}" in changes()
+        assert f"{FIRST}: {discrepancy}" in changes() and f"{CARD}: {discrepancy}" in changes()
 
     def test_of_a_header_that_is_sent_twice_is_named(self, network: Network) -> None:
         network.change = lambda answer: answer.headers.add("X-Frame-Options", "ALLOWALL")
         assert "X-Frame-Options is DENY, ALLOWALL, not DENY." in changes()
 
     @pytest.mark.parametrize(
-        ("added", "said"),
+        ("added", "discrepancy"),
         [
             ('<script src="https://evil.example/skim.js"></script>', "loads https://evil.example/skim.js"),
             ('<script src="/static/js/bill.js"></script>', "loads /static/js/bill.js, which is not in"),
@@ -137,9 +137,9 @@ class TestAChange:
             ('<img onerror="steal()">', "has inline code in img, onerror."),
         ],
     )
-    def test_of_the_code_in_a_page_is_named(self, network: Network, added: str, said: str) -> None:
+    def test_of_the_code_in_a_page_is_named(self, network: Network, added: str, discrepancy: str) -> None:
         network.change = lambda answer: answer.replace("</body>", f"{added}</body>")
-        assert f"{FIRST} {said}" in changes() and f"{CARD} {said}" in changes()
+        assert f"{FIRST} {discrepancy}" in changes() and f"{CARD} {discrepancy}" in changes()
 
     def test_of_an_integrity_is_named(self, network: Network) -> None:
         network.change = lambda answer: answer.replace(' integrity="sha256-', ' title="sha256-')

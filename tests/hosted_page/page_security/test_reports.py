@@ -80,7 +80,7 @@ class TestStoredReports:
         assert rows()[0][0] == page
 
     @pytest.mark.parametrize(
-        ("blocked", "kept"),
+        ("blocked", "host"),
         [
             ("eval", "eval"),
             ("data", "data"),
@@ -95,9 +95,9 @@ class TestStoredReports:
             ("", "other"),
         ],
     )
-    def test_contain_only_the_host_of_an_address(self, blocked: str, kept: str) -> None:
+    def test_contain_only_the_host_of_an_address(self, blocked: str, host: str) -> None:
         assert send([violation(blockedURL=blocked)]).status_code == 204
-        assert [row[2] for row in rows()] == [kept]
+        assert [row[2] for row in rows()] == [host]
 
     def test_contain_no_other_text_of_the_sender(self) -> None:
         send([violation(effectiveDirective="lea@mail.example", sample="4242424242424242", referrer=TOKEN)])

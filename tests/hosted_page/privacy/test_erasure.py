@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("privacy.erase")]
 Pay = Callable[..., Checkout]
 
 
-def anew(customer: Customer) -> Customer:
+def reread(customer: Customer) -> Customer:
     return Customer.objects.get(pk=customer.pk)
 
 
@@ -54,7 +54,7 @@ class TestErasing:
             created_at=clock.now(),
         )
         assert "Erased." in run("erase_person", "--phone", PHONE)
-        assert (anew(lea).phone, anew(lea).name) == (None, "") and anew(lea).erased_at
+        assert (reread(lea).phone, reread(lea).name) == (None, "") and reread(lea).erased_at
         tick = OptIn.objects.get()
         assert (tick.email, tick.email_digest) == ("", "") and tick.opted_in_at
         assert not SignInCode.objects.exists() and not CardTry.objects.exists()
@@ -90,7 +90,7 @@ class TestErasing:
 
     def test_by_email_erases_a_customer_with_a_number(self, order: Checkout, lea: Customer) -> None:
         run("erase_person", "--email", EMAIL.upper())
-        assert anew(lea).erased_at
+        assert reread(lea).erased_at
 
     def test_withholds_consents_that_are_not_yet_sent_to_merchants(
         self, order: Checkout, lea: Customer
@@ -127,12 +127,12 @@ class TestErasing:
     def test_by_email_erases_a_person_without_a_number(self, order: Checkout, lea: Customer) -> None:
         tick(order, None, "amy@example.com")
         run("erase_person", "--email", "amy@example.com")
-        assert {row.email for row in OptIn.objects.all()} == {EMAIL, ""} and not anew(lea).erased_at
+        assert {row.email for row in OptIn.objects.all()} == {EMAIL, ""} and not reread(lea).erased_at
 
     def test_stores_nothing_of_a_consent_given_at_the_same_time(self, order: Checkout, lea: Customer) -> None:
         run("erase_person", "--phone", PHONE)
         tick(order, lea, "late@example.com")
-        assert [row.email for row in OptIn.objects.all()] == [""] and anew(lea).name == ""
+        assert [row.email for row in OptIn.objects.all()] == [""] and reread(lea).name == ""
 
     def test_clears_a_share_that_was_sent_to_the_number(self, order: Checkout, acme: Merchant) -> None:
         other = factories.checkout(acme)
@@ -152,7 +152,7 @@ class TestErasing:
     def test_by_email_erases_consents_with_and_without_a_number(self, order: Checkout, lea: Customer) -> None:
         tick(order, None)
         run("erase_person", "--email", EMAIL)
-        assert anew(lea).erased_at and {row.email for row in OptIn.objects.all()} == {""}
+        assert reread(lea).erased_at and {row.email for row in OptIn.objects.all()} == {""}
 
     def test_by_an_email_address_of_several_people_is_refused(self, order: Checkout) -> None:
         tick(order, CustomerFactory.create())
@@ -188,7 +188,7 @@ class TestErasureIsRefused:
         at(status)
         mates.pump(unpaid.pk)
         run("erase_person", "--phone", PHONE)
-        assert anew(lea).erased_at
+        assert reread(lea).erased_at
 
     def test_while_a_mates_share_is_open(
         self, unpaid: Checkout, lea: Customer, at: Callable[[str], Checkout]
@@ -243,7 +243,7 @@ class TestAfterARestore:
         assert written.count("\n") == 2 and PHONE not in written and EMAIL not in written
         Customer.objects.filter(pk=lea.pk).update(phone=PHONE, name="Lea", erased_at=None)
         assert run("erase_person", "--again") == "1 erased again.\n"
-        assert anew(lea).phone is None and file.read_text() == written
+        assert reread(lea).phone is None and file.read_text() == written
 
     def test_a_person_who_returned_after_the_erasure_is_kept(self, file: Path, order: Checkout) -> None:
         tick(order, None, "amy@example.com")
@@ -252,7 +252,7 @@ class TestAfterARestore:
         again = CustomerFactory.create(phone=PHONE, name="Lea")
         tick(order, None, "amy@example.com")
         assert run("erase_person", "--again") == "0 erased again.\n"
-        assert anew(again).phone == PHONE
+        assert reread(again).phone == PHONE
         assert OptIn.objects.exclude(email_digest="").filter(person__customer=None).exists()
 
     def test_an_email_address_without_a_number_is_erased_again(self, file: Path, order: Checkout) -> None:

@@ -34,18 +34,18 @@ def refund(api: Api, checkout: Checkout) -> None:
     assert api.post(f"checkouts/{checkout.pk}/refund", {"merchant_refund_ref": "r"}).status_code == 204
 
 
-def earlier(before: str, after: str) -> float:
-    return (datetime.fromisoformat(before) - datetime.fromisoformat(after)).total_seconds()
+def seconds_between(end: str, start: str) -> float:
+    return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
 
 
 def story(checkout: Checkout) -> list[tuple[datetime, str]]:
     """Return the time and a label of each recorded change, call, operation and share, sorted by time."""
-    told = [(row.created_at, f"{row.origin} to {row.to}") for row in checkout.changes.all()]
-    told += [(row.created_at, f"{row.method} {row.path}") for row in ApiCall.objects.all()]
-    told += [(row.created_at, row.kind) for row in Operation.objects.all()]
-    told += [(row.ended_at, f"{row.kind} ended") for row in Operation.objects.all() if row.ended_at]
-    told += [(row.created_at, f"share {row.position}") for row in checkout.payment_requests.all()]
-    return sorted(told)
+    events = [(row.created_at, f"{row.origin} to {row.to}") for row in checkout.changes.all()]
+    events += [(row.created_at, f"{row.method} {row.path}") for row in ApiCall.objects.all()]
+    events += [(row.created_at, row.kind) for row in Operation.objects.all()]
+    events += [(row.ended_at, f"{row.kind} ended") for row in Operation.objects.all() if row.ended_at]
+    events += [(row.created_at, f"share {row.position}") for row in checkout.payment_requests.all()]
+    return sorted(events)
 
 
 def rows_of_money() -> list[dict[str, Any]]:
@@ -121,8 +121,10 @@ class TestAdvance:
         assert after["updated_at"] > before["updated_at"]
         times = ("created_at", "authorized_at", "capture_before", "captured_at")
         for name in times:
-            assert earlier(before[name], after[name]) == 864_000, name
-        assert earlier(before["refunds"][0]["created_at"], after["refunds"][0]["created_at"]) == 864_000
+            assert seconds_between(before[name], after[name]) == 864_000, name
+        assert (
+            seconds_between(before["refunds"][0]["created_at"], after["refunds"][0]["created_at"]) == 864_000
+        )
         stays = before.keys() - {
             *times,
             "updated_at",

@@ -222,7 +222,7 @@ def test_ten_simultaneous_texts_stay_within_the_limit(
     target, ends_at = PaymentTarget(factories.checkout(acme)), timezone.now() + timedelta(minutes=10)
     save, together = SmsMessage.save, threading.Barrier(10)
 
-    def dawdle(row: SmsMessage, **how: Any) -> None:
+    def lock_slowly(row: SmsMessage, **how: Any) -> None:
         # Without a lock, the other threads would count the texts during this pause, and miss this one.
         time.sleep(0.02)
         save(row, **how)
@@ -243,7 +243,7 @@ def test_ten_simultaneous_texts_stay_within_the_limit(
             connection.close()
         return True
 
-    monkeypatch.setattr(SmsMessage, "save", dawdle)
+    monkeypatch.setattr(SmsMessage, "save", lock_slowly)
     monkeypatch.setattr(limits, "PER_ADDRESS", Limit(3, timedelta(hours=1)))
     settings.SMS_RANGE_BUDGET, settings.SMS_MERCHANT_BUDGET = 4, 12
     ten = range(10)

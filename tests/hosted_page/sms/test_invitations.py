@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("share.bends", "sms.invita
 
 
 @pytest.fixture
-def taken(lead: Payer, finn: Mate, network: Network) -> SmsMessage:
+def claimed_text(lead: Payer, finn: Mate, network: Network) -> SmsMessage:
     """Return the first text to Finn, which a worker has claimed but not sent yet.
 
     After the claim, Finn has declined, and Lea has asked him again.
@@ -27,9 +27,9 @@ def taken(lead: Payer, finn: Mate, network: Network) -> SmsMessage:
 
 
 def test_a_new_link_can_be_sent_at_once_to_the_same_number(
-    lead: Payer, finn: Mate, taken: SmsMessage, network: Network
+    lead: Payer, finn: Mate, claimed_text: SmsMessage, network: Network
 ) -> None:
-    sending.send(taken)
+    sending.send(claimed_text)
     page = words(lead.get())
     assert "text the link to" in page and "•••• 0456" in page and "You can remind them from" not in page
     old = finn.share.token
@@ -38,25 +38,25 @@ def test_a_new_link_can_be_sent_at_once_to_the_same_number(
     for _ in range(2):
         ask(lead, finn.share, "")
     send_all()
-    [(phone, told)] = network.sent.values()
-    assert phone == FINN_SENT and finn.share.token in told
+    [(phone, body)] = network.sent.values()
+    assert phone == FINN_SENT and finn.share.token in body
     assert "You can remind them from" in words(lead.get())
 
 
 @pytest.mark.parametrize("error", [Refused("bad_number"), InDoubt("no_answer")])
 def test_a_new_link_is_queued_even_if_the_old_links_text_fails(
-    lead: Payer, finn: Mate, taken: SmsMessage, network: Network, error: Exception
+    lead: Payer, finn: Mate, claimed_text: SmsMessage, network: Network, error: Exception
 ) -> None:
     ask(lead, finn.share, "")
     network.error = error
-    sending.send(taken)
+    sending.send(claimed_text)
     page = words(lead.get())
     assert "•••• 0456" in page and "You can remind them from" in page and not is_free(finn.share)
 
 
 def test_a_number_is_dropped_if_the_carrier_refuses_it(
-    lead: Payer, finn: Mate, taken: SmsMessage, network: Network
+    lead: Payer, finn: Mate, claimed_text: SmsMessage, network: Network
 ) -> None:
     network.error = Refused("bad_number")
-    sending.send(taken)
+    sending.send(claimed_text)
     assert "0456" not in words(lead.get()) and is_free(finn.share)

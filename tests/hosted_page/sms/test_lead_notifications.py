@@ -198,7 +198,7 @@ class TestNothingIsSent:
             together.wait()
             return find_words(row, checkout, shares)
 
-        def dawdle(row: SmsMessage, **how: Any) -> None:
+        def lock_slowly(row: SmsMessage, **how: Any) -> None:
             # Without a lock, the other worker would count the texts during this pause, and miss this one.
             time.sleep(0.2)
             save(row, **how)
@@ -209,7 +209,7 @@ class TestNothingIsSent:
 
         monkeypatch.setattr(lead_notifications, "PER_CHECKOUT", 1)
         monkeypatch.setattr(lead_notifications, "_words_of_text", meet)
-        monkeypatch.setattr(SmsMessage, "save", dawdle)
+        monkeypatch.setattr(SmsMessage, "save", lock_slowly)
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(work, range(2)))
         assert SmsMessage.objects.filter(kind=SmsMessage.Kind.LEAD).count() == 1

@@ -57,7 +57,7 @@ def signature(address: str, fields: Mapping[str, str], key: str = KEY) -> str:
     return base64.b64encode(hmac.new(key.encode(), signed.encode(), hashlib.sha1).digest()).decode()
 
 
-def told(status: str, **more: str) -> dict[str, str]:
+def form_with(status: str, **more: str) -> dict[str, str]:
     sid = "SM" + "3d" * 16
     return {
         "AccountSid": ACCOUNT,
@@ -79,7 +79,7 @@ def call(message: SmsMessage, fields: dict[str, str], signed: str | None = None)
     return Client(enforce_csrf_checks=True).post(path, urlencode(fields), FORM, headers=headers)
 
 
-def kept(message: SmsMessage) -> tuple[str, str]:
+def outcome(message: SmsMessage) -> tuple[str, str]:
     message.refresh_from_db()
     return message.receipt, message.refusal
 
@@ -94,8 +94,8 @@ class TestACallback:
         ],
     )
     def test_records_the_outcome_of_the_message(self, message: SmsMessage, status: str, receipt: str) -> None:
-        assert call(message, told(status)).status_code == 204
-        assert kept(message) == (receipt, "")
+        assert call(message, form_with(status)).status_code == 204
+        assert outcome(message) == (receipt, "")
 
     @pytest.mark.parametrize(
         ("code", "refusal"),
@@ -104,60 +104,63 @@ class TestACallback:
     def test_records_why_the_message_was_not_delivered(
         self, message: SmsMessage, code: str, refusal: str
     ) -> None:
-        assert call(message, told("undelivered", ErrorCode=code)).status_code == 204
-        assert kept(message) == ("undelivered", refusal)
+        assert call(message, form_with("undelivered", ErrorCode=code)).status_code == 204
+        assert outcome(message) == ("undelivered", refusal)
 
     def test_counts_once_and_the_first_result_stays(self, message: SmsMessage) -> None:
         for status in ("delivered", "delivered", "sent", "undelivered"):
-            assert call(message, told(status)).status_code == 204
-        assert kept(message) == ("delivered", "")
+            assert call(message, form_with(status)).status_code == 204
+        assert outcome(message) == ("delivered", "")
 
     def test_can_have_unknown_fields(self, message: SmsMessage) -> None:
         assert (
-            call(message, told("delivered", RawDlrDoneDate="2611230500", Nouveau="é +&=")).status_code == 204
+            call(message, form_with("delivered", RawDlrDoneDate="2611230500", Nouveau="é +&=")).status_code
+            == 204
         )
-        assert kept(message) == ("delivered", "")
+        assert outcome(message) == ("delivered", "")
 
     def test_about_a_deleted_message_is_accepted(self, message: SmsMessage) -> None:
         SmsMessage.objects.all().delete()
-        assert call(message, told("delivered")).status_code == 204
+        assert call(message, form_with("delivered")).status_code == 204
 
     def test_logs_no_number(self, message: SmsMessage, caplog: pytest.LogCaptureFixture) -> None:
-        call(message, told("undelivered", ErrorCode="30003"))
+        call(message, form_with("undelivered", ErrorCode="30003"))
         assert "SMS not delivered" in caplog.text and "twilio_30003" in caplog.text
         assert "7700900123" not in caplog.text and KEY not in caplog.text
 
 
 class TestAForgedCallback:
-    @pytest.mark.parametrize("signed", ["", "x", "é", signature("https://else.example", told("delivered"))])
+    @pytest.mark.parametrize(
+        "signed", ["", "x", "é", signature("https://else.example", form_with("delivered"))]
+    )
     def test_is_refused(self, message: SmsMessage, signed: str) -> None:
-        assert call(message, told("delivered"), signed.encode().decode("latin-1")).status_code == 403
-        assert kept(message) == ("", "")
+        assert call(message, form_with("delivered"), signed.encode().decode("latin-1")).status_code == 403
+        assert outcome(message) == ("", "")
 
     def test_with_another_key_is_refused(self, message: SmsMessage) -> None:
-        fields = told("delivered")
+        fields = form_with("delivered")
         for key in ("", "another"):
             signed = signature(f"{BASE}/sms/twilio/{message.pk}", fields, key)
             assert call(message, fields, signed).status_code == 403
-        assert kept(message) == ("", "")
+        assert outcome(message) == ("", "")
 
     def test_with_other_fields_is_refused(self, message: SmsMessage) -> None:
-        signed = signature(f"{BASE}/sms/twilio/{message.pk}", told("delivered"))
-        assert call(message, told("undelivered"), signed).status_code == 403
-        assert kept(message) == ("", "")
+        signed = signature(f"{BASE}/sms/twilio/{message.pk}", form_with("delivered"))
+        assert call(message, form_with("undelivered"), signed).status_code == 403
+        assert outcome(message) == ("", "")
 
     def test_about_another_message_is_refused(self, message: SmsMessage) -> None:
-        signed = signature(f"{BASE}/sms/twilio/{message.subject}", told("delivered"))
-        assert call(message, told("delivered"), signed).status_code == 403
+        signed = signature(f"{BASE}/sms/twilio/{message.subject}", form_with("delivered"))
+        assert call(message, form_with("delivered"), signed).status_code == 403
 
     def test_is_refused_if_another_sender_is_configured(
         self, message: SmsMessage, settings: Settings
     ) -> None:
         settings.SMS_SENDER, settings.TWILIO_AUTH_TOKEN = settings.PAGE_SMS_SENDER, ""
-        signed = signature(f"{BASE}/sms/twilio/{message.pk}", told("delivered"), key="")
-        assert call(message, told("delivered"), signed).status_code == 403
+        signed = signature(f"{BASE}/sms/twilio/{message.pk}", form_with("delivered"), key="")
+        assert call(message, form_with("delivered"), signed).status_code == 403
 
     def test_that_is_not_a_post_or_is_too_long_is_refused(self, message: SmsMessage) -> None:
         assert Client().get(f"/sms/twilio/{message.pk}").status_code == 405
-        assert call(message, told("delivered", More="x" * 40_000)).status_code == 413
-        assert kept(message) == ("", "")
+        assert call(message, form_with("delivered", More="x" * 40_000)).status_code == 413
+        assert outcome(message) == ("", "")

@@ -39,8 +39,8 @@ class TestARefundThatFails:
         refunds.accept(order.merchant, order.pk, ref="r", cause=CAUSE)
         mates.pump(order.pk)
 
-    def fails(self, order: Checkout, *, after: timedelta = timedelta(0)) -> None:
-        Refund.objects.update(created_at=F("created_at") - after)
+    def fails(self, order: Checkout, *, delay: timedelta = timedelta(0)) -> None:
+        Refund.objects.update(created_at=F("created_at") - delay)
         pending = Call.objects.filter(kind="refund", verdict="pending")
         pending.update(fails_with="refused", settles_at=timezone.now())
         mates.pump(order.pk)
@@ -149,15 +149,15 @@ class TestARefundThatFails:
         assert text.startswith("Your mates have paid £20.00")
 
     @pytest.mark.rule("share.pauses")
-    @pytest.mark.parametrize("is_told_before", [False, True])
+    @pytest.mark.parametrize("is_announced", [False, True])
     def test_lets_the_end_of_the_links_be_announced_a_day_before(
-        self, order: Checkout, network: Network, is_told_before: bool
+        self, order: Checkout, network: Network, is_announced: bool
     ) -> None:
-        if is_told_before:
+        if is_announced:
             a_day_before_the_end()
             assert len(texts(network)) == 1
         self.begins(order)
-        self.fails(order, after=timedelta(days=3))
+        self.fails(order, delay=timedelta(days=3))
         row = LeadTold.objects.get(kind="links_end")
         assert row.ended_at is None
         assert row.due_at == (amys(order).expires_at or row.due_at) - timedelta(days=1)

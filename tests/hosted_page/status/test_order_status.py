@@ -24,7 +24,7 @@ from tests.outside import decide, dispute
 pytestmark = pytest.mark.django_db
 
 
-def told(checkout: Checkout) -> order_status.PageStatus:
+def main_text(checkout: Checkout) -> order_status.PageStatus:
     checkout.refresh_from_db()
     found = order_status.order_status_of(checkout, now=clock.now(), is_lead=True)
     assert found is not None
@@ -42,7 +42,7 @@ def test_an_expired_order_with_a_possible_hold_says_that_the_hold_is_released(
     assert Charge.objects.get().state == "held"
     assert (
         "<strong>You paid nothing.</strong> If your bank still holds any money, it is released."
-        in told(unpaid).paragraphs[0]
+        in main_text(unpaid).paragraphs[0]
     )
 
 
@@ -52,7 +52,7 @@ def test_a_capture_in_doubt_shows_no_countdown_and_promises_nothing(held: Checko
     with pytest.raises(captures.OutcomeUnknown):
         captures.capture(held.merchant, held.pk, cause=CAUSE)
     make_late(held)
-    shown = told(held)
+    shown = main_text(held)
     assert (shown.heading, shown.countdown, shown.live) == ("Waiting for the bank", None, True)
     page = Client().get(f"/pay?id={held.pk}").content.decode()
     assert "has asked for it, and the bank has not answered yet" in page and "nothing is taken" not in page

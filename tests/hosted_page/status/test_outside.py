@@ -18,7 +18,7 @@ from tests import mates
 from tests.factories import CAUSE
 from tests.hosted_page.browsers import Mate, Payer, words
 from tests.hosted_page.group.test_bill import text
-from tests.hosted_page.status.test_refund import left, rows
+from tests.hosted_page.status.test_refund import final_charge, rows
 from tests.outside import RETURNS, come_back, decide, dispute, hear, refund_outside, returned, settle
 
 pytestmark = [
@@ -65,7 +65,7 @@ class TestADashboardRefund:
             ("Refunded earlier", "−£20.00"),
             ("Refunded", "−£70.00"),
         ]
-        assert "<h1>£70.00 goes back to your card</h1>" in page and left(page) == "£0.00"
+        assert "<h1>£70.00 goes back to your card</h1>" in page and final_charge(page) == "£0.00"
 
     @pytest.mark.rule("page.refund")
     def test_of_the_whole_amount_leaves_nothing_to_refund(self, lea: Payer, paid: Checkout) -> None:
@@ -73,7 +73,7 @@ class TestADashboardRefund:
         refund(paid)
         page = words(lea.get())
         assert rows(page) == [("Taken", "£90.00"), ("Refunded earlier", "−£90.00")]
-        assert "<h1>Refunded</h1>" in page and left(page) == "£0.00"
+        assert "<h1>Refunded</h1>" in page and final_charge(page) == "£0.00"
 
     @pytest.mark.rule("refund.returned")
     def test_that_fails_after_the_refund_is_shown_as_returned(self, lea: Payer, paid: Checkout) -> None:
@@ -127,7 +127,7 @@ class TestADispute:
         refund(order)
         page = words(lead.get())
         assert rows(page) == [("Taken", "£90.00"), ("Returned by your bank", "−£90.00")]
-        assert "<h1>Refunded</h1>" in page and left(page) == "£0.00"
+        assert "<h1>Refunded</h1>" in page and final_charge(page) == "£0.00"
         assert "<h1>£20.00 goes back to your card</h1>" in words(finn.get())
 
     def test_that_is_won_on_appeal_is_not_shown_any_more(self, lea: Payer, paid: Checkout) -> None:

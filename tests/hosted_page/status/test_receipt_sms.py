@@ -54,7 +54,7 @@ def link(carrier: Network, phone: str = LEAS) -> str:
     return f"{parts.path}?{parts.query}"
 
 
-def come_back(client: Client, address: str, phone: str) -> Any:
+def open_receipt_link(client: Client, address: str, phone: str) -> Any:
     """Open the link, request a code and enter it; return the page that the link then opens.
 
     If the page shows no code, 000000 is entered instead.
@@ -142,7 +142,7 @@ class TestTheText:
 
 
 class TestItIsRefused:
-    def asked(self, paid: Payer, carrier: Network) -> str:
+    def refusal(self, paid: Payer, carrier: Network) -> str:
         answer = paid.post("/receipt")
         assert answer.status_code == 422 and texts(carrier) == []
         return text(words(answer))
@@ -150,7 +150,7 @@ class TestItIsRefused:
     @pytest.mark.rule("sms.stop")
     def test_to_a_number_that_stopped_texts(self, paid: Payer, carrier: Network) -> None:
         Client().post(urlsplit(stopped_numbers.stop_link(outbox.number_digest(LEAS))).path)
-        said = self.asked(paid, carrier)
+        said = self.refusal(paid, carrier)
         assert "This number has stopped our texts, except for codes. Print the receipt." in said
 
     @pytest.mark.rule("sms.stop")
@@ -170,7 +170,7 @@ class TestItIsRefused:
 
     def test_for_a_stopped_shop(self, paid: Payer, carrier: Network) -> None:
         operator_stops.suspend(paid.checkout.merchant, reason="A question.")
-        assert "We cannot send texts for this shop now." in self.asked(paid, carrier)
+        assert "We cannot send texts for this shop now." in self.refusal(paid, carrier)
 
 
 @pytest.mark.rule("sign_in.payer_returns", "page.receipt")
@@ -179,13 +179,13 @@ class TestTheLink:
         paid.post("/receipt")
         address = link(carrier)
         drop_codes(carrier)
-        page = words(come_back(Client(), address, PHONE))
+        page = words(open_receipt_link(Client(), address, PHONE))
         assert receipt(page)[:3] == ["Receipt", "Paid to", "Acme Tickets"] and "Text it to" in text(page)
 
     def test_leads_no_other_number_to_the_receipt(self, paid: Payer, carrier: Network) -> None:
         address = f"/pay?id={paid.checkout.pk}&sign_in=1"
         client = Client()
-        page = words(come_back(client, address, FINN))
+        page = words(open_receipt_link(client, address, FINN))
         assert receipt(page) == [] and texts(carrier, FINNS) == []
         code_page = text(words(client.get(address)))
         assert "if that number was used to pay and has not received too many texts" in code_page
@@ -196,7 +196,7 @@ class TestTheLink:
         paid.checkout.refresh_from_db()
         assert paid.checkout.status == "refunded"
         drop_codes(carrier)
-        page = words(come_back(Client(), f"/pay?id={paid.checkout.pk}&sign_in=1", PHONE))
+        page = words(open_receipt_link(Client(), f"/pay?id={paid.checkout.pk}&sign_in=1", PHONE))
         assert "£90.00 goes back to your card" in text(page)
         assert receipt(page)[:3] == ["Receipt", "Paid to", "Acme Tickets"]
         assert page.count('id="print"') == 1
@@ -215,8 +215,8 @@ class TestTheLink:
         drop_codes(carrier)
         address = f"{finn.path}?sign_in=1"
         assert "Sign in to see your receipt" in words(Client().get(finn.path))
-        assert receipt(words(come_back(Client(), address, PHONE))) == []
-        assert receipt(words(come_back(Client(), address, FINN)))[0] == "Receipt"
+        assert receipt(words(open_receipt_link(Client(), address, PHONE))) == []
+        assert receipt(words(open_receipt_link(Client(), address, FINN)))[0] == "Receipt"
 
     def test_shows_a_signed_in_payer_the_receipt_at_once(self, paid: Payer) -> None:
         assert receipt(words(paid.get(sign_in="1")))[0] == "Receipt"

@@ -27,7 +27,7 @@ def rows(page: str) -> list[tuple[str, str]]:
     return [(label, amount) for label, amount in found if not label.startswith("Acme")]
 
 
-def left(page: str) -> str:
+def final_charge(page: str) -> str:
     label = r"(?:Final charge to|Left on) your card(?: after the refund)?"
     found = re.search(label + r'</strong>\s*<span class="amount">([^<]*)<', page)
     assert found
@@ -43,7 +43,7 @@ class TestTheLead:
         mates.pump(lea.checkout.pk, rounds=3)
         page = words(lea.get())
         assert "<h1>£90.00 goes back to your card</h1>" in page and "Your Visa ending 4242" in page
-        assert rows(page) == [("Taken", "£90.00"), ("Refunded", "−£90.00")] and left(page) == "£0.00"
+        assert rows(page) == [("Taken", "£90.00"), ("Refunded", "−£90.00")] and final_charge(page) == "£0.00"
         assert ", London time" in page and "mates" not in page
 
     def test_with_mates_gets_the_amount_that_the_card_still_bore(
@@ -62,7 +62,7 @@ class TestTheLead:
             ("Back when Finn paid", "−£20.00"),
             ("Refunded", "−£70.00"),
         ]
-        assert "<h1>£70.00 goes back to your card</h1>" in page and left(page) == "£0.00"
+        assert "<h1>£70.00 goes back to your card</h1>" in page and final_charge(page) == "£0.00"
         assert "Finn’s card gets its £20.00 back too. Your mates’ links have ended." in page
         assert "The cards" not in page and "4444" not in page
 
@@ -79,7 +79,7 @@ class TestTheLead:
         refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
         assert mates.settled(finn.share) == "refunded"
         page = words(lead.get())
-        assert rows(page) == [("Taken", "£90.00"), ("Refunded", "−£90.00")] and left(page) == "£0.00"
+        assert rows(page) == [("Taken", "£90.00"), ("Refunded", "−£90.00")] and final_charge(page) == "£0.00"
         assert "Finn’s card gets its £20.00 back too." in page
 
     def test_sees_no_amounts_while_a_reimbursement_is_unresolved(
@@ -107,7 +107,7 @@ class TestTheLead:
         assert mates.settled(finn.share) == "refunded"
         page = words(lead.get())
         assert rows(page) == [("Taken", "£90.00"), ("Back when Finn paid", "−£90.00")]
-        assert "<h1>Refunded</h1>" in page and left(page) == "£0.00"
+        assert "<h1>Refunded</h1>" in page and final_charge(page) == "£0.00"
 
 
 class TestAMate:
@@ -118,7 +118,7 @@ class TestAMate:
         assert rows(words(finn.get())) == [("Taken", "£20.00"), ("On its way back", "−£20.00")]
         assert mates.settled(finn.share) == "refunded"
         page = words(finn.get())
-        assert rows(page) == [("Taken", "£20.00"), ("Refunded", "−£20.00")] and left(page) == "£0.00"
+        assert rows(page) == [("Taken", "£20.00"), ("Refunded", "−£20.00")] and final_charge(page) == "£0.00"
         assert "links have ended" not in page and "4242" not in page
 
 
@@ -138,7 +138,7 @@ class TestRefundReturnedAfterItSettled:
         assert "<h1>The refund was returned</h1>" in page and "It is sent again, or paid another way" in page
         assert rows(page) == [] and "to your card after" not in page and 'id="receipt"' in page
         page = words(lead.get())
-        assert "<h1>£70.00 goes back to your card</h1>" in page and left(page) == "£0.00"
+        assert "<h1>£70.00 goes back to your card</h1>" in page and final_charge(page) == "£0.00"
         assert "The refund was returned" not in page
 
     def test_to_the_leads_card_is_shown_to_the_lead(self, lea: Payer, reimbursed: Mate) -> None:
@@ -148,7 +148,7 @@ class TestRefundReturnedAfterItSettled:
         come_back()
         assert "<h1>The refund was returned</h1>" in words(lea.get())
         page = words(reimbursed.get())
-        assert "<h1>£20.00 goes back to your card</h1>" in page and left(page) == "£0.00"
+        assert "<h1>£20.00 goes back to your card</h1>" in page and final_charge(page) == "£0.00"
 
     @pytest.mark.rule("share.borne")
     def test_of_a_reimbursement_is_shown_on_the_bill(self, lea: Payer, reimbursed: Mate) -> None:

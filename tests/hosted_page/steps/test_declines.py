@@ -48,7 +48,7 @@ def new(acme: Merchant) -> Callable[..., Payer]:
     Its arguments are the payer's phone number and network address.
     """
 
-    def made(phone: str = PHONE, at: str = "192.0.2.1") -> Payer:
+    def create(phone: str = PHONE, at: str = "192.0.2.1") -> Payer:
         payer = Payer(factories.checkout(acme))
         payer.client.defaults["REMOTE_ADDR"] = at
         SmsMessage.objects.update(created_at=timezone.now() - timedelta(days=1))
@@ -56,7 +56,7 @@ def new(acme: Merchant) -> Callable[..., Payer]:
         payer.post("/split", split="all")
         return payer
 
-    return made
+    return create
 
 
 def give(payer: Payer, number: str) -> Any:
@@ -181,8 +181,8 @@ def test_a_mates_cards_count_like_all_others(at: Callable[[str], Checkout]) -> N
 def test_of_ten_simultaneous_cards_at_most_the_limit_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     decide, together = declines._run_limit_check, threading.Barrier(10)
 
-    def dawdle(template: str, given: Any) -> None:
-        decide(template, given)
+    def check_slowly(template: str, parameters: Any) -> None:
+        decide(template, parameters)
         # Without a lock, the other threads would read the count during this pause.
         time.sleep(0.05)
 
@@ -197,7 +197,7 @@ def test_of_ten_simultaneous_cards_at_most_the_limit_are_tried(monkeypatch: pyte
             connection.close()
         return True
 
-    monkeypatch.setattr(declines, "_run_limit_check", dawdle)
+    monkeypatch.setattr(declines, "_run_limit_check", check_slowly)
     phones = [f"+44770090020{number}" for number in range(10)]
     addresses = [f"198.51.100.{number}" for number in range(10)]
     with ThreadPoolExecutor(10) as pool:

@@ -28,7 +28,7 @@ def shares(checkout: Checkout) -> list[tuple[str, int]]:
     return list(checkout.payment_requests.order_by("position").values_list("name", "amount"))
 
 
-def own(lea: Payer, **fields: list[str]) -> Any:
+def by_amounts(lea: Payer, **fields: list[str]) -> Any:
     return lea.client.post(f"/pay/split?id={lea.checkout.pk}", {"split": "own", "your_name": "Lea", **fields})
 
 
@@ -58,8 +58,8 @@ class TestTheChoice:
         assert lea.post("/split", split="all")["Location"] == f"/pay/card?id={lea.checkout.pk}"
 
     def test_of_all_mine_overrides_the_other_fields(self, lea: Payer) -> None:
-        own(lea, name=["Finn"], amount=["24"])
-        assert own(lea, split=["all", "own"], name=["Finn"], amount=["24"]).status_code == 303
+        by_amounts(lea, name=["Finn"], amount=["24"])
+        assert by_amounts(lea, split=["all", "own"], name=["Finn"], amount=["24"]).status_code == 303
         assert shares(lea.checkout) == []
 
     def test_is_not_all_mine_when_enter_is_pressed_in_a_field(self, lea: Payer) -> None:
@@ -106,7 +106,7 @@ class TestEqualShares:
 class TestOwnAmounts:
     @pytest.mark.rule("split.shares")
     def test_are_saved_with_names_and_the_rest_is_the_leads(self, lea: Payer) -> None:
-        answer = own(lea, name=["Finn", "", "Priya"], amount=["24.00", "", "£8"], your_name=["Lea"])
+        answer = by_amounts(lea, name=["Finn", "", "Priya"], amount=["24.00", "", "£8"], your_name=["Lea"])
         assert answer["Location"] == f"/pay/card?id={lea.checkout.pk}"
         assert shares(lea.checkout) == [("Finn", 2400), ("Priya", 800)]
         lea.checkout.refresh_from_db()
@@ -120,63 +120,63 @@ class TestOwnAmounts:
     @pytest.mark.parametrize("typed", ["10,50", "10.50", "10,5 €"])
     def test_are_typed_with_a_comma_or_a_point(self, lea: Payer, language: str, typed: str) -> None:
         lea.client.post("/pay/language", {"language": language, "next": "/pay"})
-        assert own(lea, name=["Finn"], amount=[typed]).status_code == 303
+        assert by_amounts(lea, name=["Finn"], amount=[typed]).status_code == 303
         assert shares(lea.checkout) == [("Finn", 1050)]
 
     def test_can_be_the_whole_order(self, lea: Payer) -> None:
-        own(lea, name=[""], amount=["90"])
+        by_amounts(lea, name=[""], amount=["90"])
         assert shares(lea.checkout) == [("", 9000)]
 
     def test_are_shown_again_as_they_were_typed(self, lea: Payer) -> None:
-        page = words(own(lea, name=["Finn"], amount=["100"]))
+        page = words(by_amounts(lea, name=["Finn"], amount=["100"]))
         assert "£10.00 more than the order. Reduce a share." in page
         assert 'value="Finn"' in page and 'value="100"' in page
 
     def test_above_the_total_are_marked_and_linked_to_the_notice(self, lea: Payer) -> None:
-        page = words(own(lea, name=["Finn", "Amy", ""], amount=["70", "30", ""]))
+        page = words(by_amounts(lea, name=["Finn", "Amy", ""], amount=["70", "30", ""]))
         assert re.search(r'<div class="notice tone-stop" id="not-saved" role="alert"', page)
         assert blamed(page) == ["amount-2", "amount-3"], "what is empty is not to blame"
-        page = words(own(lea, name=["Finn", "Amy"], amount=["70", "x"]))
+        page = words(by_amounts(lea, name=["Finn", "Amy"], amount=["70", "x"]))
         assert blamed(page) == [] and 'aria-describedby="amount-3-error"' in page
 
     def test_that_are_missing_are_asked_for_in_the_first_field(self, lea: Payer) -> None:
-        assert blamed(words(own(lea, name=["", ""], amount=["", ""]))) == ["amount-2"]
+        assert blamed(words(by_amounts(lea, name=["", ""], amount=["", ""]))) == ["amount-2"]
 
     def test_are_shown_when_the_step_is_opened_again(self, lea: Payer) -> None:
-        own(lea, name=["Finn"], amount=["24"])
+        by_amounts(lea, name=["Finn"], amount=["24"])
         page = words(lea.get("/split"))
         assert 'value="24.00"' in page and _is_chosen(page, "own")
 
     def test_can_be_extended_by_a_mate_without_javascript(self, lea: Payer) -> None:
-        page = own(lea, name=["Finn", "Amy", "Tom"], amount=["1", "2", "x"], add=["1"])
+        page = by_amounts(lea, name=["Finn", "Amy", "Tom"], amount=["1", "2", "x"], add=["1"])
         assert page.status_code == 200 and words(page).count("<li data-row") == 4
         assert "Enter an amount" not in words(page) and not lea.checkout.payment_requests.exists()
 
     @pytest.mark.rule("split.shares")
     def test_allow_at_most_nineteen_mates(self, lea: Payer) -> None:
-        page = words(own(lea, name=[""] * 30, amount=["1"] * 30, add=["1"]))
+        page = words(by_amounts(lea, name=[""] * 30, amount=["1"] * 30, add=["1"]))
         assert page.count("<li data-row") == 19 and "data-add hidden" in page
 
     @pytest.mark.rule("split.shares")
     def test_of_more_than_nineteen_mates_are_refused_completely(self, lea: Payer) -> None:
         for more in ({"amount": ["1"] * 25, "name": []}, {"amount": ["1"] * 19, "name": [""] * 19 + ["Tom"]}):
-            answer = own(lea, **more)
+            answer = by_amounts(lea, **more)
             page = words(answer)
             assert answer.status_code == 422 and page.count("<li data-row") == 19
             assert "At most 19 mates can share the cost. The others were left out" in page
             assert shares(lea.checkout) == []
-        assert own(lea, name=["Finn", *[""] * 24], amount=["1"] * 19 + [""] * 6).status_code == 303
+        assert by_amounts(lea, name=["Finn", *[""] * 24], amount=["1"] * 19 + [""] * 6).status_code == 303
         assert len(shares(lea.checkout)) == 19
 
     def test_replace_an_equal_split(self, lea: Payer) -> None:
         equally(lea, 4)
-        own(lea, name=["Finn"], amount=["24"])
+        by_amounts(lea, name=["Finn"], amount=["24"])
         assert shares(lea.checkout) == [("Finn", 2400)]
         lea.post("/split", split="all")
         assert shares(lea.checkout) == []
 
     def test_keep_a_name_in_one_harmless_line(self, lea: Payer) -> None:
-        own(lea, name=["<b>F\x00inn\n" + "x" * 100], amount=["1"], your_name=["L\x00ea " + "x" * 100])
+        by_amounts(lea, name=["<b>F\x00inn\n" + "x" * 100], amount=["1"], your_name=["L\x00ea " + "x" * 100])
         ((name, _),) = shares(lea.checkout)
         assert name.startswith("<b>F inn x") and len(name) == 30
         assert "<b>F" not in words(lea.get("/split"))
@@ -189,9 +189,9 @@ class TestMinimumCardCharge:
         monkeypatch.setattr(SandboxProvider, "amount_rule", lambda _, currency: AmountRule(minimum=30))
 
     def test_is_the_minimum_share_of_a_mate(self, lea: Payer) -> None:
-        refused = own(lea, name=["Finn", "Amy"], amount=["0.29", "0.30"])
+        refused = by_amounts(lea, name=["Finn", "Amy"], amount=["0.29", "0.30"])
         assert refused.status_code == 422 and words(refused).count("Enter at least £0.30.") == 1
-        assert own(lea, name=["Finn"], amount=["0.30"]).status_code == 303
+        assert by_amounts(lea, name=["Finn"], amount=["0.30"]).status_code == 303
         assert shares(lea.checkout) == [("Finn", 30)]
 
     @pytest.mark.rule("split.shares")
@@ -248,7 +248,7 @@ def test_a_previous_leads_form_does_not_change_the_next_leads_split(
     def meanwhile(form: SplitForm) -> bool:
         monkeypatch.setattr(SplitForm, "is_valid", is_valid)
         finn.sign_in(FINN)
-        assert own(finn, name=["Amy"], amount=["20"]).status_code == 303
+        assert by_amounts(finn, name=["Amy"], amount=["20"]).status_code == 303
         return form.is_valid()
 
     monkeypatch.setattr(SplitForm, "is_valid", meanwhile)
@@ -268,11 +268,11 @@ class TestCardChargeSteps:
         monkeypatch.setattr(SandboxProvider, "amount_rule", lambda _, currency: rule)
 
     def test_apply_to_a_mates_amount(self, lea: Payer) -> None:
-        refused = own(lea, name=["Finn", "Amy", "Bo"], amount=["2.50", "2.00", "1.00"])
+        refused = by_amounts(lea, name=["Finn", "Amy", "Bo"], amount=["2.50", "2.00", "1.00"])
         told = words(refused)
         assert refused.status_code == 422
         assert (told.count("Enter a multiple of £1.00."), told.count("Enter at least £2.00.")) == (1, 1)
-        assert own(lea, name=["Finn"], amount=["2.00"]).status_code == 303
+        assert by_amounts(lea, name=["Finn"], amount=["2.00"]).status_code == 303
         assert shares(lea.checkout) == [("Finn", 200)]
 
     def test_apply_to_an_equal_share_and_the_rest_is_the_leads(self, lea: Payer) -> None:
@@ -317,7 +317,7 @@ def test_a_split_in_any_currency(acme: Merchant, currency: str, typed: str, mino
     line = factories.item(currency=currency, quantity=1, unit_price=1000)
     lea = Payer(factories.checkout(acme, currency=currency, items=[line], total_amount=1000))
     lea.sign_in()
-    own(lea, name=["Finn"], amount=[typed])
+    by_amounts(lea, name=["Finn"], amount=[typed])
     assert shares(lea.checkout) == [("Finn", minor)]
 
 
@@ -333,6 +333,6 @@ def test_the_example_amount_of_the_page_is_accepted(
     lea = Payer(factories.checkout(acme, currency=currency, items=[line], total_amount=9000))
     lea.sign_in()
     lea.client.post("/pay/language", {"language": language, "next": "/pay"})
-    assert f" {example}." in words(own(lea, name=["Finn"], amount=["some"]))
-    assert own(lea, name=["Finn"], amount=[example]).status_code == 303
+    assert f" {example}." in words(by_amounts(lea, name=["Finn"], amount=["some"]))
+    assert by_amounts(lea, name=["Finn"], amount=[example]).status_code == 303
     assert shares(lea.checkout) == [("Finn", 2400)]

@@ -39,10 +39,10 @@ def envelope(subscribed: Merchant, receiver: Receiver) -> dict[str, Any]:
     return found
 
 
-def told_by(shop: list[str], base_url: str, merchant: Merchant, envelope: dict[str, Any]) -> dict[str, Any]:
+def report_of(shop: list[str], base_url: str, merchant: Merchant, envelope: dict[str, Any]) -> dict[str, Any]:
     """Run the shop, which sells, refunds and handles the event; return the report that it prints."""
     keys = merchant.credentials
-    said = making.run(
+    output = making.run(
         *shop,
         base_url,
         keys.client_id,
@@ -50,7 +50,7 @@ def told_by(shop: list[str], base_url: str, merchant: Merchant, envelope: dict[s
         json.dumps(envelope),
         within=Path(shop[-1]).parent,
     )
-    found: dict[str, Any] = json.loads(said)
+    found: dict[str, Any] = json.loads(output)
     return found
 
 
@@ -58,12 +58,12 @@ def told_by(shop: list[str], base_url: str, merchant: Merchant, envelope: dict[s
 def test_generated_clients_sell_refund_and_receive_events(
     shop: list[str], subscribed: Merchant, envelope: dict[str, Any]
 ) -> None:
-    told = told_by(shop, subscribed.base_url, subscribed, envelope)
-    assert (told["seen"][0], told["seen"][-1]) == ("captured", "refunded")
-    assert (told["refused"], told["wanted"]) == ("checkout_not_found", ["*"])
-    assert set(told["told"]) == {"checkout.authorized"}
-    assert envelope["data"]["checkout_uuid"] in told["listed"]
-    assert told["heard"] == f"{envelope['data']['checkout_uuid']} 9000"
+    report = report_of(shop, subscribed.base_url, subscribed, envelope)
+    assert (report["seen"][0], report["seen"][-1]) == ("captured", "refunded")
+    assert (report["refused"], report["wanted"]) == ("checkout_not_found", ["*"])
+    assert set(report["told"]) == {"checkout.authorized"}
+    assert envelope["data"]["checkout_uuid"] in report["listed"]
+    assert report["heard"] == f"{envelope['data']['checkout_uuid']} 9000"
 
 
 @pytest.mark.rule("api.added_later")
@@ -71,18 +71,18 @@ def test_generated_clients_accept_values_that_were_added_later(
     shop: list[str], subscribed: Merchant, envelope: dict[str, Any]
 ) -> None:
     with tomorrow.running(subscribed.base_url) as base_url:
-        told = told_by(shop, base_url, subscribed, tomorrow.changed(envelope))
-    assert (told["seen"][0], told["seen"][-1]) == ("taken", "refunded")
-    assert "captured" not in told["seen"] and "refunding" not in told["seen"]
-    assert (told["refused"], told["wanted"]) == ("checkout_archived", ["*", "checkout.promised"])
-    assert set(told["told"]) == set(told["listed"]) == {"checkout.promised"}
-    assert told["heard"] == "ignored"
+        report = report_of(shop, base_url, subscribed, tomorrow.changed(envelope))
+    assert (report["seen"][0], report["seen"][-1]) == ("taken", "refunded")
+    assert "captured" not in report["seen"] and "refunding" not in report["seen"]
+    assert (report["refused"], report["wanted"]) == ("checkout_archived", ["*", "checkout.promised"])
+    assert set(report["told"]) == set(report["listed"]) == {"checkout.promised"}
+    assert report["heard"] == "ignored"
 
 
 @pytest.mark.rule("api.added_later")
 def test_generated_clients_accept_an_event_with_added_fields(
     shop: list[str], subscribed: Merchant, envelope: dict[str, Any]
 ) -> None:
-    kept = tomorrow.changed(envelope) | {"type": envelope["type"]}
-    told = told_by(shop, subscribed.base_url, subscribed, kept)
-    assert told["heard"] == f"{envelope['data']['checkout_uuid']} 9000"
+    extended = tomorrow.changed(envelope) | {"type": envelope["type"]}
+    report = report_of(shop, subscribed.base_url, subscribed, extended)
+    assert report["heard"] == f"{envelope['data']['checkout_uuid']} 9000"

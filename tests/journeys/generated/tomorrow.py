@@ -41,12 +41,14 @@ def _field(name: str, value: Any) -> Any:
 def running(base_url: str) -> Iterator[str]:
     """Run the later version as a proxy of the current service until the block ends; yield its address."""
 
-    def answer(asked: BaseHTTPRequestHandler, body: bytes) -> Reply:
+    def answer(request: BaseHTTPRequestHandler, body: bytes) -> Reply:
         hops = {"host", "connection"}
-        sent = {name: value for name, value in asked.headers.items() if name.lower() not in hops}
-        said = requests.request(asked.command, base_url + asked.path, data=body, headers=sent, timeout=20)
-        content = json.dumps(changed(said.json())).encode() if said.content else b""
-        return Reply(said.status_code, content, {"Content-Type": "application/json"})
+        sent = {name: value for name, value in request.headers.items() if name.lower() not in hops}
+        response = requests.request(
+            request.command, base_url + request.path, data=body, headers=sent, timeout=20
+        )
+        content = json.dumps(changed(response.json())).encode() if response.content else b""
+        return Reply(response.status_code, content, {"Content-Type": "application/json"})
 
     with serving(answer) as address:
         yield address

@@ -48,11 +48,11 @@ class Order(NamedTuple):
     def line(self, part: str, **facts: Any) -> Line:
         """Wait for a log line about the order with these fields, and return the first one."""
 
-        def found() -> Line | None:
+        def first_match() -> Line | None:
             matching = (line for line in self.lines(part) if facts.items() <= line.items())
             return next(matching, None)
 
-        return polling.until(found, within=20, what=f"a line of {part} with {facts}")
+        return polling.until(first_match, within=20, what=f"a line of {part} with {facts}")
 
 
 def gather_static_files(folder: Path) -> None:

@@ -44,7 +44,7 @@ class World(NamedTuple):
     def fail_once(self, point: str) -> None:
         (self.folder / "fail" / point).write_text("raise")
 
-    def told(self) -> dict[str, str]:
+    def reports(self) -> dict[str, str]:
         """Map each source of reports, such as a log file, to the text of its reports."""
         found = {
             str(log.relative_to(self.folder)): log.read_text(errors="replace")
@@ -180,7 +180,7 @@ def _shapes(secret: str) -> Iterator[str]:
         yield f"44{secret[1:].replace(' ', '')}"
 
 
-def _stands_in(secret: str, text: str) -> bool:
+def _contains(secret: str, text: str) -> bool:
     """Return whether the text contains the secret. Digits within a longer number or id do not count."""
     return any(
         re.search(rf"(?<![\w.-]){re.escape(shape)}(?![\w-])" if shape.isdigit() else re.escape(shape), text)
@@ -192,25 +192,25 @@ def _stands_in(secret: str, text: str) -> bool:
 def test_no_secret_of_an_order_is_in_logs_traces_or_error_reports(
     world: World, secrets: dict[str, str]
 ) -> None:
-    told = world.told()
+    reports = world.reports()
     for text in ("errors", "spans", "access.log", "web.log", "worker.log"):
-        assert told[text], f"{text} tells something"
+        assert reports[text], f"{text} tells something"
     leaks = [
         (name, place)
         for name, secret in secrets.items()
-        for place, text in told.items()
-        if _stands_in(secret, text)
+        for place, text in reports.items()
+        if _contains(secret, text)
     ]
     assert leaks == []
 
 
 @pytest.mark.rule("environment.errors")
 def test_the_errors_of_the_order_are_still_reported(world: World, secrets: dict[str, str]) -> None:
-    def are_told() -> bool:
+    def are_reported() -> bool:
         return all(
-            words in world.told()["errors"]
+            words in world.reports()["errors"]
             for words in ("before_call.authorize", "before_call.capture", "before_call.refund", "row failed")
         )
 
-    polling.until(are_told, within=15, what="each error")
-    assert "pay/share/[secret]" in world.told()["web.log"]
+    polling.until(are_reported, within=15, what="each error")
+    assert "pay/share/[secret]" in world.reports()["web.log"]

@@ -22,21 +22,21 @@ CARD = "4242424242424242"
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Deployment, Service, Collector]]:
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Deployment, Service, Collector]]:
     folder = tmp_path_factory.mktemp("telemetry")
-    with deployment.running(folder) as (whole, service), collectors.collecting() as (collector, told_there):
+    with deployment.running(folder) as (whole, service), collectors.collecting() as (collector, variables):
         (folder / "fail").mkdir()
-        whole.start_anew({**told_there, "FAIL_POINTS": str(folder / "fail")})
+        whole.start_anew({**variables, "FAIL_POINTS": str(folder / "fail")})
         yield whole, service, collector
 
 
 @pytest.fixture
-def shop(told: tuple[Deployment, Service, Collector], receiver: Receiver) -> tuple[Merchant, Receiver]:
+def shop(world: tuple[Deployment, Service, Collector], receiver: Receiver) -> tuple[Merchant, Receiver]:
     """Return a merchant, and its receiver, which captures an order when it gets the order's webhook.
 
     The receiver sends the capture with the trace id of the delivery.
     """
-    merchant = told[1].new_merchant()
+    merchant = world[1].new_merchant()
     receiver.secrets = [merchant.subscribe(receiver.url)]
 
     def answer(arrival: Arrival) -> int:
@@ -53,9 +53,9 @@ def shop(told: tuple[Deployment, Service, Collector], receiver: Receiver) -> tup
 
 @pytest.mark.rule("environment.traces")
 def test_everything_that_one_request_triggers_is_one_trace(
-    told: tuple[Deployment, Service, Collector], shop: tuple[Merchant, Receiver]
+    world: tuple[Deployment, Service, Collector], shop: tuple[Merchant, Receiver]
 ) -> None:
-    collector, (merchant, _) = told[2], shop
+    collector, (merchant, _) = world[2], shop
     uuid = merchant.create()
     merchant.pay(uuid)
     merchant.awaited(uuid, "captured", within=10)
@@ -77,7 +77,7 @@ def test_everything_that_one_request_triggers_is_one_trace(
     )
     later = {"POST api/merchant/v1/checkouts/<api_uuid:checkout_uuid>/refund", "provider refund look_up"}
     polling.until(lambda: later <= collector.names_in(refunded), within=10, what="what a worker did later")
-    owner = Person(told[1].base_url, told[1].ca)
+    owner = Person(world[1].base_url, world[1].ca)
     owner.log_in(*merchant.owner)
     owner.open(f"/portal/checkouts/{uuid}")
     pages = {"POST api/merchant/v1/checkouts", "GET portal/checkouts/<uuid:checkout_uuid>"}
@@ -91,9 +91,9 @@ def test_everything_that_one_request_triggers_is_one_trace(
 
 @pytest.mark.rule("environment.traces")
 def test_a_release_and_its_webhook_belong_to_the_cancel(
-    told: tuple[Deployment, Service, Collector], shop: tuple[Merchant, Receiver]
+    world: tuple[Deployment, Service, Collector], shop: tuple[Merchant, Receiver]
 ) -> None:
-    collector, (merchant, receiver) = told[2], shop
+    collector, (merchant, receiver) = world[2], shop
     receiver.answer = lambda arrival: 200
     merchant.cancel(merchant.held())
     (cancelled,) = polling.until(
@@ -105,9 +105,9 @@ def test_a_release_and_its_webhook_belong_to_the_cancel(
 
 @pytest.mark.rule("environment.errors")
 def test_errors_are_reported_without_secrets(
-    told: tuple[Deployment, Service, Collector], tmp_path: Path
+    world: tuple[Deployment, Service, Collector], tmp_path: Path
 ) -> None:
-    whole, service, collector = told
+    whole, service, collector = world
     merchant, fail = service.new_merchant(), Path(whole.parts["web"].variables["FAIL_POINTS"])
     held = merchant.held()
     (fail / "before_call.capture").write_text("raise")

@@ -138,8 +138,8 @@ class TestReset:
 
 
 class TestChange:
-    def change(self, client: Client, now: str = PASSWORD, new: str = NEW) -> str:
-        fields = {"oldpassword": now, "password1": new, "password2": new}
+    def change(self, client: Client, current: str = PASSWORD, new: str = NEW) -> str:
+        fields = {"oldpassword": current, "password1": new, "password2": new}
         return str(client.post("/accounts/password/change/", fields, follow=True).content.decode())
 
     def test_ends_all_other_sessions_and_sends_a_mail(self, client: Client, lea: User) -> None:
@@ -174,7 +174,7 @@ class TestChange:
 
     def test_requires_the_current_password(self, client: Client, lea: User) -> None:
         people.log_in(client)
-        assert "This is not your password" in self.change(client, now="wrong")
+        assert "This is not your password" in self.change(client, current="wrong")
         assert User.objects.get().check_password(PASSWORD)
 
 

@@ -195,17 +195,17 @@ class TestOthers:
         assert LoginAttempt.objects.count() == 1
 
 
-def at_once(act: Callable[[int], object], times: int = MANY) -> None:
+def call_in_parallel(call: Callable[[int], object], times: int = MANY) -> None:
     """Call the function `times` times, several calls in parallel, each on its own database connection."""
 
-    def acting(number: int) -> None:
+    def call_and_close(number: int) -> None:
         try:
-            act(number)
+            call(number)
         finally:
             connection.close()
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        list(pool.map(acting, range(times)))
+        list(pool.map(call_and_close, range(times)))
 
 
 @pytest.mark.django_db(transaction=True)
@@ -219,22 +219,22 @@ class TestHundredAtOnce:
         compared: list[str] = []
         check = User.check_password
 
-        def checking(user: User, raw: str) -> bool:
+        def record_and_check(user: User, raw: str) -> bool:
             compared.append(raw)
             return check(user, raw)
 
-        monkeypatch.setattr(User, "check_password", checking)
+        monkeypatch.setattr(User, "check_password", record_and_check)
         return compared
 
     def test_passwords_of_one_pair(self, owner: User, monkeypatch: pytest.MonkeyPatch) -> None:
         compared = self.looked_at(monkeypatch)
-        at_once(lambda number: people.log_in(Client(), f"guess {number}"))
+        call_in_parallel(lambda number: people.log_in(Client(), f"guess {number}"))
         assert len(compared) == LoginAttempt.objects.count() == 10
 
     @pytest.mark.long
     def test_passwords_from_many_addresses(self, owner: User, monkeypatch: pytest.MonkeyPatch) -> None:
         compared = self.looked_at(monkeypatch)
-        at_once(lambda number: people.log_in(Client(), f"guess {number}", at=f"10.2.0.{number}"))
+        call_in_parallel(lambda number: people.log_in(Client(), f"guess {number}", at=f"10.2.0.{number}"))
         assert len(compared) == LoginAttempt.objects.count() == 50
 
     def test_codes_of_the_app(self, owner: User, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,7 +242,7 @@ class TestHundredAtOnce:
         client = Client()
         people.log_in(client)
         cookies = client.cookies.output(header="", sep=";")
-        at_once(lambda number: self.guess("2fa/authenticate/", f"{number:06}", cookies))
+        call_in_parallel(lambda number: self.guess("2fa/authenticate/", f"{number:06}", cookies))
         assert LoginAttempt.objects.filter(kind="second_factor").count() == 10
 
     @pytest.mark.long
@@ -250,7 +250,7 @@ class TestHundredAtOnce:
         client = Client()
         client.post("/accounts/login/code/", {"email": EMAIL})
         cookies = client.cookies.output(header="", sep=";")
-        at_once(lambda number: self.guess("login/code/confirm/", f"{number:08}", cookies))
+        call_in_parallel(lambda number: self.guess("login/code/confirm/", f"{number:08}", cookies))
         assert LoginAttempt.objects.filter(kind="mailed_code").count() <= 3
 
     def test_one_code_of_the_app_logs_in_only_once(self, owner: User) -> None:
@@ -259,7 +259,9 @@ class TestHundredAtOnce:
         for client in clients:
             people.log_in(client)
         right = people.code(secret)
-        at_once(lambda number: clients[number].post("/accounts/2fa/authenticate/", {"code": right}), 8)
+        call_in_parallel(
+            lambda number: clients[number].post("/accounts/2fa/authenticate/", {"code": right}), 8
+        )
         assert sum(people.is_in(client) for client in clients) == 1
 
     def guess(self, path: str, code: str, cookies: str) -> None:

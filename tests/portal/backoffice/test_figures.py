@@ -31,7 +31,7 @@ MANY = "WITH numbers AS (SELECT generate_series(100, 3099) AS n) "
 
 
 @pytest.fixture
-def told(acme: Merchant, pay: Callable[..., Checkout]) -> Checkout:
+def subscribed_hold(acme: Merchant, pay: Callable[..., Checkout]) -> Checkout:
     """Return a hold that ends in 20 seconds. Its merchant has an endpoint."""
     factories.subscribe(acme, url=story.OLD_URL)
     held = pay(factories.checkout(acme))
@@ -43,7 +43,7 @@ def end_in(held: Checkout, seconds: float) -> None:
     Checkout.objects.filter(pk=held.pk).update(capture_before=clock.now() + timedelta(seconds=seconds))
 
 
-def unheard() -> float:
+def undelivered_holds() -> float:
     cache.clear()
     return next(number for name, _, number in figures.read_figures() if name == "checkout_holds_unheard")
 
@@ -81,37 +81,39 @@ class TestTheReconciliation:
 class TestUndeliveredHolds:
     @pytest.mark.parametrize("answers", [(), (500,), (500, 500, 500, 500), (400,)])
     def test_count_holds_that_an_endpoint_has_not_accepted(
-        self, told: Checkout, answers: tuple[int, ...]
+        self, subscribed_hold: Checkout, answers: tuple[int, ...]
     ) -> None:
         answer(*answers)
-        assert unheard() == 1
+        assert undelivered_holds() == 1
 
     @pytest.mark.parametrize("answers", [(200,), (500, 200)])
     def test_leave_out_holds_that_the_endpoint_accepted(
-        self, told: Checkout, answers: tuple[int, ...]
+        self, subscribed_hold: Checkout, answers: tuple[int, ...]
     ) -> None:
         answer(*answers)
-        assert unheard() == 0
+        assert undelivered_holds() == 0
 
     @pytest.mark.parametrize("seconds", [-1, 40])
-    def test_leave_out_holds_that_ended_or_still_have_time(self, told: Checkout, seconds: float) -> None:
+    def test_leave_out_holds_that_ended_or_still_have_time(
+        self, subscribed_hold: Checkout, seconds: float
+    ) -> None:
         answer(400)
-        end_in(told, seconds)
-        assert unheard() == 0
+        end_in(subscribed_hold, seconds)
+        assert undelivered_holds() == 0
 
-    def test_leave_out_merchants_without_a_subscription(self, told: Checkout) -> None:
-        subscriptions.end(told.merchant)
+    def test_leave_out_merchants_without_a_subscription(self, subscribed_hold: Checkout) -> None:
+        subscriptions.end(subscribed_hold.merchant)
         assert Delivery.objects.get().status == "parked"
-        assert unheard() == 0
+        assert undelivered_holds() == 0
 
-    def test_leave_out_captured_holds(self, told: Checkout) -> None:
+    def test_leave_out_captured_holds(self, subscribed_hold: Checkout) -> None:
         answer(400)
-        captures.capture(told.merchant, told.pk, cause=CAUSE)
-        assert unheard() == 0
+        captures.capture(subscribed_hold.merchant, subscribed_hold.pk, cause=CAUSE)
+        assert undelivered_holds() == 0
 
 
 class TestPlan:
-    def test_reads_no_table_from_end_to_end(self, told: Checkout) -> None:
+    def test_reads_no_table_from_end_to_end(self, subscribed_hold: Checkout) -> None:
         """With 3,000 other orders in the database, the queries read no table or index completely."""
         answer(400)
         mine = "original.checkout_uuid = %(checkout)s"
@@ -122,11 +124,11 @@ class TestPlan:
             copy("payments_payment", mine, id=OLD, subject=OLD, checkout_uuid=OLD),
             copy("checkout_checkout", "original.id = %(checkout)s", id=OLD, payment_id=OLD, **CAPTURED),
         ):
-            tamper(told, MANY + sql)
+            tamper(subscribed_hold, MANY + sql)
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE")
         with CaptureQueriesContext(connection) as queries:
-            assert unheard() == 1
+            assert undelivered_holds() == 1
         read = {
             table
             for query in queries

@@ -24,7 +24,7 @@ PART = {"HX-Request": "true"}
 
 
 @pytest.fixture
-def told(captured: Checkout) -> Discrepancy:
+def discrepancy(captured: Checkout) -> Discrepancy:
     reporting.report_operation(Operation.objects.get(kind="capture"), kinds.ANOTHER_AMOUNT)
     return Discrepancy.objects.get()
 
@@ -59,8 +59,8 @@ class TestLookingUpNow:
 
 
 class TestTheQuestion:
-    def test_is_shown_in_place_or_on_its_own_page(self, operator: Client, told: Discrepancy) -> None:
-        address = f"{PAGE}ask/close/{told.pk}"
+    def test_is_shown_in_place_or_on_its_own_page(self, operator: Client, discrepancy: Discrepancy) -> None:
+        address = f"{PAGE}ask/close/{discrepancy.pk}"
         page = operator.get(PAGE).content.decode()
         assert f'href="{address}"' in page and f'hx-get="{address}"' in page
         with nothing_moves():
@@ -70,8 +70,13 @@ class TestTheQuestion:
             assert "Close this discrepancy?" in shown and 'name="words"' in shown
         assert "<html" in whole and "<html" not in part
 
-    def test_returns_to_the_page_where_it_was_asked(self, operator: Client, told: Discrepancy) -> None:
-        form = {"action": "close", "_selected_action": str(told.pk), "from_operations": "1", "confirmed": "1"}
+    def test_returns_to_the_page_where_it_was_asked(self, operator: Client, discrepancy: Discrepancy) -> None:
+        form = {
+            "action": "close",
+            "_selected_action": str(discrepancy.pk),
+            "from_operations": "1",
+            "confirmed": "1",
+        }
         without = operator.post("/admin/payments/discrepancy/", form | {"words": ""}).content.decode()
         assert (
             "field-error" in without and 'name="from_operations"' in without and f'href="{PAGE}"' in without
@@ -82,19 +87,19 @@ class TestTheQuestion:
 
     @pytest.mark.parametrize("action", ["give_up", "delete_selected", "nothing"])
     def test_is_a_404_for_an_action_that_is_not_offered(
-        self, operator: Client, told: Discrepancy, action: str
+        self, operator: Client, discrepancy: Discrepancy, action: str
     ) -> None:
         capture = Operation.objects.get(kind="capture")
-        for key in (told.pk, capture.pk):
+        for key in (discrepancy.pk, capture.pk):
             assert operator.get(f"{PAGE}ask/{action}/{key}").status_code == 404
 
-    def test_requires_the_permission(self, client: Client, told: Discrepancy) -> None:
+    def test_requires_the_permission(self, client: Client, discrepancy: Discrepancy) -> None:
         person = User.objects.create_user("looker@example.com", is_staff=True)
         person.user_permissions.set(
             Permission.objects.filter(codename__in=["view_operation", "view_discrepancy"])
         )
         people.operate(client, person)
-        assert client.get(f"{PAGE}ask/close/{told.pk}").status_code == 404
+        assert client.get(f"{PAGE}ask/close/{discrepancy.pk}").status_code == 404
 
 
 class TestAPageThatUpdatesItself:
@@ -119,7 +124,7 @@ class TestAPageThatUpdatesItself:
         assert b"login" not in answer.content
 
 
-def test_the_page_updates_its_own_part(operator: Client, told: Discrepancy) -> None:
+def test_the_page_updates_its_own_part(operator: Client, discrepancy: Discrepancy) -> None:
     part = operator.get(PAGE, headers=PART).content.decode()
     assert "The provider speaks of another amount" in part and "<html" not in part
     for words in (part, operator.get(PAGE).content.decode()):

@@ -28,11 +28,11 @@ from webhooks.models import Delivery, Event
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.search")]
 
 
-def found(term: Any) -> list[Checkout]:
-    return [row.checkout for row in looked_for(term).orders]
+def orders_found_by(term: Any) -> list[Checkout]:
+    return [row.checkout for row in search_results(term).orders]
 
 
-def looked_for(term: Any) -> SearchResults:
+def search_results(term: Any) -> SearchResults:
     request = RequestFactory().get("/admin/find")
     request.user = User(is_superuser=True)
     return search.find_rows(str(term), request)
@@ -57,30 +57,30 @@ class TestFinding:
         self, captured: Checkout, rival: Merchant, term: Callable[[Checkout], Any]
     ) -> None:
         factories.checkout(rival, merchant_order_id="B-1")
-        assert found(term(Checkout.objects.select_related("payment", "lead").get(pk=captured.pk))) == [
-            captured
-        ]
+        assert orders_found_by(
+            term(Checkout.objects.select_related("payment", "lead").get(pk=captured.pk))
+        ) == [captured]
 
     def test_by_the_providers_reference(self, captured: Checkout) -> None:
         Payment.objects.update(provider_reference="pi_3Nxyz")
-        assert found("pi_3Nxyz") == [captured] and found("pi_3Nxy") == []
+        assert orders_found_by("pi_3Nxyz") == [captured] and orders_found_by("pi_3Nxy") == []
 
     def test_by_the_request_id_of_a_call(self, api: Api, held: Checkout) -> None:
         api.post(f"checkouts/{held.pk}/capture", X_Request_Id="order-7.capture")
         assert ApiCall.objects.filter(request_id="order-7.capture").exists()
-        assert found("order-7.capture") == [held]
+        assert orders_found_by("order-7.capture") == [held]
 
     def test_by_a_refunds_reference(self, captured: Checkout) -> None:
         refund = refunds.accept(captured.merchant, captured.pk, ref="R-17", cause=CAUSE).refund
-        assert found("R-17") == found(refund.pk) == [captured]
+        assert orders_found_by("R-17") == orders_found_by(refund.pk) == [captured]
 
     def test_by_a_share_and_its_mates_number(self, unpaid: Checkout) -> None:
         (share,) = mates.split(unpaid, 2000)
         PaymentRequest.objects.update(phone="+447700900555")
-        assert found(share.pk) == found("+447700900555") == [unpaid]
+        assert orders_found_by(share.pk) == orders_found_by("+447700900555") == [unpaid]
         other = Customer.objects.create(phone="+447700900556")
         PaymentRequest.objects.update(mate=other)
-        assert found("+447700900556") == [unpaid]
+        assert orders_found_by("+447700900556") == [unpaid]
 
     @pytest.mark.usefixtures("posted")
     def test_by_a_movement_and_a_booking(self, captured: Checkout) -> None:
@@ -89,19 +89,24 @@ class TestFinding:
         refund = Operation.objects.get(purpose="outside")
         booking = bookings.settle_outside(refund, 500, note="By hand", now=clock.now(), cause=CAUSE)
         moved = refund.movements.get()
-        assert found(booking.pk) == found(moved.pk) == found(refund.pk) == [captured]
+        assert (
+            orders_found_by(booking.pk)
+            == orders_found_by(moved.pk)
+            == orders_found_by(refund.pk)
+            == [captured]
+        )
 
     def test_by_an_api_call_and_a_delivery_attempt(self, api: Api, held: Checkout) -> None:
         register(held.merchant)
         api.post(f"checkouts/{held.pk}/cancel")
-        assert found(claim_one().lease_token) == [held]
-        assert found(ApiCall.objects.get(path__endswith="cancel").pk) == [held]
+        assert orders_found_by(claim_one().lease_token) == [held]
+        assert orders_found_by(ApiCall.objects.get(path__endswith="cancel").pk) == [held]
 
     @pytest.mark.usefixtures("posted")
     def test_by_a_dispute_and_its_discrepancy(self, captured: Checkout) -> None:
         dispute = outside.dispute(captured.payment)
         told = Discrepancy.objects.get(kind="disputed")
-        assert found(dispute.pk) == found(told.pk) == [captured]
+        assert orders_found_by(dispute.pk) == orders_found_by(told.pk) == [captured]
 
     @pytest.mark.parametrize(
         ("subject", "facts"),
@@ -115,7 +120,7 @@ class TestFinding:
     def test_by_a_discrepancy_of_no_operation(self, captured: Checkout, subject: Any, facts: Any) -> None:
         reporting.report(kinds.OUTSIDE_CAPTURE, subject(captured), **facts(captured))
         told = Discrepancy.objects.get()
-        assert found(told.pk) == found(told.subject) == [captured]
+        assert orders_found_by(told.pk) == orders_found_by(told.subject) == [captured]
 
     def test_by_a_uuid_always_costs_the_same(self, captured: Checkout) -> None:
         reporting.report(kinds.OUTSIDE_CAPTURE, captured.payment_id)
@@ -139,22 +144,22 @@ class TestFinding:
         column = (model._meta.pk if key == "pk" else model._meta.get_field(key)).column  # type: ignore[union-attr]
         with connection.cursor() as cursor:
             kept = connection.introspection.get_constraints(cursor, model._meta.db_table).values()
-        assert any(found["index"] or found["unique"] for found in kept if found["columns"][:1] == [column])
+        assert any(index["index"] or index["unique"] for index in kept if index["columns"][:1] == [column])
 
     def test_by_an_order_id_that_is_a_uuid(self, acme: Merchant) -> None:
         order = factories.checkout(acme, merchant_order_id="0193c0de-1111-7000-8000-00000000beef")
-        assert found(order.merchant_order_id) == [order]
+        assert orders_found_by(order.merchant_order_id) == [order]
 
     def test_of_another_merchant_by_the_same_order_id(self, acme: Merchant, rival: Merchant) -> None:
         orders = [factories.checkout(merchant, merchant_order_id="A-1") for merchant in (acme, rival)]
-        assert set(found("A-1")) == set(orders)
+        assert set(orders_found_by("A-1")) == set(orders)
 
     @pytest.mark.parametrize(
         "term",
         ["", "   ", "nothing", "+4477", "+44770090012", "7700900123", "%", "'", "\0", "A\0", "9" * 300],
     )
     def test_finds_nothing_by_an_incomplete_or_unknown_term(self, captured: Checkout, term: str) -> None:
-        assert found(term) == []
+        assert orders_found_by(term) == []
 
 
 class TestSeveral:
@@ -165,10 +170,10 @@ class TestSeveral:
         for order in orders[:2]:
             mates.split(order, 2000)
         PaymentRequest.objects.update(phone=phone)
-        assert len(looked_for(phone).orders) == 2 and not looked_for(phone).is_cut
+        assert len(search_results(phone).orders) == 2 and not search_results(phone).is_cut
         mates.split(orders[2], 2000)
         PaymentRequest.objects.update(phone=phone)
-        assert found(phone) == [orders[2], orders[1]] and looked_for(phone).is_cut
+        assert orders_found_by(phone) == [orders[2], orders[1]] and search_results(phone).is_cut
 
     def test_list_each_card_of_an_order_once(self) -> None:
         first, *more = [
@@ -184,9 +189,9 @@ class TestSeveral:
 
 class TestMatchedField:
     def test_is_named_once_if_it_is_the_same_for_all(self, captured: Checkout) -> None:
-        assert looked_for("4242").by == "card" and not looked_for("4242").ways
+        assert search_results("4242").by == "card" and not search_results("4242").ways
 
     def test_is_named_for_each_order_if_it_differs(self, captured: Checkout, acme: Merchant) -> None:
         factories.checkout(acme, merchant_order_id="4242")
-        found = looked_for("4242")
-        assert found.ways and not found.by and {row.by for row in found.orders} == {"card", "order id"}
+        results = search_results("4242")
+        assert results.ways and not results.by and {row.by for row in results.orders} == {"card", "order id"}

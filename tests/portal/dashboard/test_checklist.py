@@ -70,49 +70,49 @@ class TestChecklist:
         assert token == made == captured is not None
 
     def test_ticks_itself_from_real_traffic(self, acme: Merchant, api: Api) -> None:
-        def done() -> list[bool]:
+        def ticked_steps() -> list[bool]:
             return [step.is_done for step in checklist.checklist_of(acme)]
 
-        assert done() == [True, *[False] * 6], "the API's fixture has taken a token"
+        assert ticked_steps() == [True, *[False] * 6], "the API's fixture has taken a token"
         uuid = api.post("checkouts", factories.order()).json()["data"]["checkout_uuid"]
-        assert done() == [True, True, *[False] * 5]
+        assert ticked_steps() == [True, True, *[False] * 5]
         factories.subscribe(acme, url=stage.URL, event_types=["*"])
         testing.send_test_event(acme)
         stage.deliver(acme, 500)
-        assert done()[2] is False
+        assert ticked_steps()[2] is False
         testing.send_test_event(acme)
         stage.deliver(acme, 204)
-        assert done()[2] is True
+        assert ticked_steps()[2] is True
         stage.hold(Checkout.objects.get(pk=uuid))
         first = stage.deliver(acme, 200)
         api.post(f"checkouts/{uuid}/capture")
-        assert done()[3:] == [True, False, False, False]
+        assert ticked_steps()[3:] == [True, False, False, False]
         assert checklist.checklist_of(acme)[3].at == Checkout.objects.get(pk=uuid).captured_at
         cause = factories.CAUSE
         resending.resend(acme, first.pk, cause=cause, although_over=True, although_delivered=True)
         stage.deliver(acme, 200)
-        assert done()[4] is True
+        assert ticked_steps()[4] is True
         assert checklist.checklist_of(acme)[4].at == Attempt.objects.latest("started_at").started_at
         api.post(f"checkouts/{uuid}/refund", {"merchant_refund_ref": "r-1"})
-        assert done()[5] is False, "accepted, not settled"
+        assert ticked_steps()[5] is False, "accepted, not settled"
         for _ in range(3):
             mates.pump(Checkout.objects.get(pk=uuid).pk)
-        assert done()[5] is True
+        assert ticked_steps()[5] is True
         assert checklist.checklist_of(acme)[5].at == Refund.objects.get().settled_at is not None
         subscriptions.rotate(acme)
-        assert done()[6] is False
+        assert ticked_steps()[6] is False
         outbox.emit(acme, EventType.VOIDED, {}, at=clock.now())
         stage.deliver(acme, 200)
-        assert done() == [True] * 7
+        assert ticked_steps() == [True] * 7
 
     def test_uses_indexes_for_rare_rows_with_any_cached_plan(self, acme: Merchant) -> None:
         statements: list[str] = []
 
-        def heard(execute: Callable[..., Any], sql: str, *given: Any) -> Any:
+        def record_query(execute: Callable[..., Any], sql: str, *given: Any) -> Any:
             statements.append(sql)
             return execute(sql, *given)
 
-        with connection.execute_wrapper(heard):
+        with connection.execute_wrapper(record_query):
             checklist.checklist_of(acme)
         tested = next(sql for sql in statements if "FROM webhooks_attempt" in sql)
         assert "event_type" not in filters(tested)

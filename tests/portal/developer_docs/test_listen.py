@@ -166,9 +166,9 @@ class TestWhere:
 
 
 class TestPolicy:
-    def starts(self, told: dict[str, Any], status: int | None) -> list[float]:
+    def starts(self, envelope: dict[str, Any], status: int | None) -> list[float]:
         """Return when each attempt starts, in seconds after the first, if every attempt fails immediately."""
-        delivery: listen.Delivery | None = listen.arrived(told, time.time())
+        delivery: listen.Delivery | None = listen.arrived(envelope, time.time())
         assert delivery is not None
         first, found = delivery.due_at, list[float]()
         while delivery:

@@ -21,33 +21,33 @@ pytestmark = pytest.mark.django_db
 @pytest.mark.rule("mail.outbox")
 class TestAboutALogin:
     @pytest.fixture
-    def asked(self, owner: Membership) -> OutboundEmail:
+    def code_mail(self, owner: Membership) -> OutboundEmail:
         """Return the mail with a code that Lea has requested."""
         answer = Client().post("/accounts/login/code/", {"email": owner.user.email})
         assert answer.status_code == 302 and mail.outbox == [], "no answer waits for the mail server"
         return OutboundEmail.objects.get()
 
-    def test_is_encrypted_while_it_waits_and_deleted_once_sent(self, asked: OutboundEmail) -> None:
+    def test_is_encrypted_while_it_waits_and_deleted_once_sent(self, code_mail: OutboundEmail) -> None:
         with connection.cursor() as cursor:
             cursor.execute("SELECT row_to_json(email)::text FROM portal_outboundemail email")
             (kept,) = cursor.fetchone()
         assert outbox.send_due() == 1
         (sent,) = mail.outbox
         code = re.search(r"\b\d{8}\b", str(sent.body))
-        assert sent.to == ["lea@acme.example"] and code and code[0] in (asked.text or "")
+        assert sent.to == ["lea@acme.example"] and code and code[0] in (code_mail.text or "")
         assert code[0] not in kept and "lea@" not in kept
-        asked.refresh_from_db()
-        assert asked.text is None and asked.sent_at and outbox.send_due() == 0
+        code_mail.refresh_from_db()
+        assert code_mail.text is None and code_mail.sent_at and outbox.send_due() == 0
 
-    def test_is_not_sent_when_its_code_has_ended(self, asked: OutboundEmail) -> None:
-        assert asked.ends_at and asked.ends_at - asked.created_at > timedelta(minutes=9)
+    def test_is_not_sent_when_its_code_has_ended(self, code_mail: OutboundEmail) -> None:
+        assert code_mail.ends_at and code_mail.ends_at - code_mail.created_at > timedelta(minutes=9)
         OutboundEmail.objects.update(ends_at=clock.now())
         assert outbox.send_due() == 0 and mail.outbox == []
-        asked.refresh_from_db()
-        assert (asked.text, asked.sent_at, asked.next_try_at) == (None, None, None)
+        code_mail.refresh_from_db()
+        assert (code_mail.text, code_mail.sent_at, code_mail.next_try_at) == (None, None, None)
 
     def test_waits_half_a_minute_for_an_unavailable_server(
-        self, asked: OutboundEmail, monkeypatch: pytest.MonkeyPatch
+        self, code_mail: OutboundEmail, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         with monkeypatch.context() as patch:
             patch.setattr("django.core.mail.EmailMessage.send", Mock(side_effect=ConnectionRefusedError))
@@ -55,7 +55,7 @@ class TestAboutALogin:
         OutboundEmail.objects.update(next_try_at=F("next_try_at") - timedelta(seconds=31))
         assert outbox.send_due() == 1 and mail.outbox[0].to == ["lea@acme.example"]
 
-    def test_of_a_server_that_hangs_holds_up_few_threads(self, asked: OutboundEmail) -> None:
+    def test_of_a_server_that_hangs_holds_up_few_threads(self, code_mail: OutboundEmail) -> None:
         taken = [outbox.SERVER.enter() for _ in range(outbox.SERVER.slots)]
         try:
             assert all(taken) and outbox.send_due() == 0

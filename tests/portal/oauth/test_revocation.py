@@ -33,7 +33,7 @@ def request_of(api: Api, **changes: Any) -> dict[str, Any]:
     return own | changes
 
 
-def done(answer: Any) -> None:
+def accepted(answer: Any) -> None:
     assert (answer.status_code, answer.content) == (200, b"")
     assert answer["Cache-Control"] == "no-store" and not answer.has_header("Content-Type")
 
@@ -45,34 +45,34 @@ def refused(answer: Any, status: int, error: str) -> None:
 
 class TestOwnToken:
     @pytest.mark.rule("token.revocation", "token.ways")
-    @pytest.mark.parametrize("way", ["JSON", "form", "Basic"])
-    def test_ends_at_once(self, api: Api, way: str) -> None:
+    @pytest.mark.parametrize("method", ["JSON", "form", "Basic"])
+    def test_ends_at_once(self, api: Api, method: str) -> None:
         sent = request_of(api)
         assert api.get("checkouts").status_code == 200
-        if way == "Basic":
+        if method == "Basic":
             header = basic(sent["client_id"], sent["client_secret"])
             answer = revoke(urlencode({"token": api.token}), FORM, authorization=header)
         else:
-            answer = revoke(sent) if way == "JSON" else revoke(urlencode(sent), FORM)
-        done(answer)
+            answer = revoke(sent) if method == "JSON" else revoke(urlencode(sent), FORM)
+        accepted(answer)
         ended = api.get("checkouts")
         assert (ended.status_code, ended.json()["error"]["code"]) == (401, "invalid_token")
         assert not AccessToken.objects.exists()
 
     def test_is_the_only_one_that_ends(self, api: Api) -> None:
         other = api.get_token()
-        done(revoke(request_of(api)))
+        accepted(revoke(request_of(api)))
         api.token = other
         assert api.get("checkouts").status_code == 200
 
     @pytest.mark.parametrize("hint", ["access_token", "refresh_token", "magic"])
     def test_ends_with_any_token_type_hint(self, api: Api, hint: str) -> None:
-        done(revoke(request_of(api, token_type_hint=hint)))
+        accepted(revoke(request_of(api, token_type_hint=hint)))
         assert not AccessToken.objects.exists()
 
     def test_ends_by_either_secret_of_a_key_that_is_rotated(self, api: Api) -> None:
         ApiClient.objects.update(previous_secret=make_password("sk_old", hasher="client_secret"))
-        done(revoke(request_of(api, client_secret="sk_old")))
+        accepted(revoke(request_of(api, client_secret="sk_old")))
         assert not AccessToken.objects.exists()
 
 
@@ -81,18 +81,18 @@ class TestOtherTokens:
     def test_another_clients_token_stays_valid(self, api: Api, rival_api: Api) -> None:
         colleague = Api(api.merchant)
         for other in (rival_api, colleague):
-            done(revoke(request_of(api, token=other.token)))
+            accepted(revoke(request_of(api, token=other.token)))
             assert other.get("checkouts").status_code == 200
 
     @pytest.mark.rule("token.revocation")
     @pytest.mark.parametrize("token", ["unknown", "é", "sk_secret", "a b"])
     def test_an_unknown_token_gets_the_same_response(self, api: Api, token: str) -> None:
-        done(revoke(request_of(api, token=token)))
+        accepted(revoke(request_of(api, token=token)))
         assert api.get("checkouts").status_code == 200
 
     def test_a_token_that_has_ended_gets_the_same_response(self, api: Api) -> None:
         for _ in range(2):
-            done(revoke(request_of(api)))
+            accepted(revoke(request_of(api)))
 
 
 class TestRefusal:

@@ -11,7 +11,7 @@ from webhooks.models import Attempt
 
 
 @pytest.fixture
-def told(acme: Merchant) -> Merchant:
+def subscribed(acme: Merchant) -> Merchant:
     stage.saved(acme)
     return acme
 

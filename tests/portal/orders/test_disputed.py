@@ -53,7 +53,7 @@ def test_the_page_of_a_disputed_order_says_where_the_money_is(
 
 
 @pytest.mark.parametrize(
-    ("due_in", "title", "left"),
+    ("due_in", "title", "remaining"),
     [
         (timedelta(days=7), "Send your evidence by", "7 days left"),
         (timedelta(days=1), "Send your evidence by", "1 day left"),
@@ -61,13 +61,13 @@ def test_the_page_of_a_disputed_order_says_where_the_money_is(
     ],
 )
 def test_the_page_shows_the_banks_deadline_alone(
-    captured: Checkout, due_in: timedelta, title: str, left: str
+    captured: Checkout, due_in: timedelta, title: str, remaining: str
 ) -> None:
     found = dispute(captured.payment)
     Dispute.objects.filter(pk=found.pk).update(respond_by=clock.now() + due_in)
     page = stage.browser(stage.person(captured.merchant, Role.OWNER)).get(f"/portal/checkouts/{captured.pk}")
     words = re.sub(r"\s+", " ", page.content.decode())
-    assert title in words and left in words
+    assert title in words and remaining in words
     assert (
         "and keeps it until the dispute is decided. If you do not answer, the customer gets the money."
         in words

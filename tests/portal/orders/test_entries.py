@@ -34,14 +34,14 @@ def titles(checkout: Checkout) -> list[str]:
 
 class TestTimeline:
     @pytest.mark.rule("portal.timeline")
-    def test_shows_statuses_calls_attempts_bank_and_ledger(self, api: Api, told: Merchant) -> None:
+    def test_shows_statuses_calls_attempts_bank_and_ledger(self, api: Api, subscribed: Merchant) -> None:
         uuid = api.post("checkouts", factories.order()).json()["data"]["checkout_uuid"]
         checkout = Checkout.objects.get(pk=uuid)
         stage.hold(checkout)
-        stage.deliver(told, 500, "HTTP 500", "upstream unavailable")
+        stage.deliver(subscribed, 500, "HTTP 500", "upstream unavailable")
         assert api.post(f"checkouts/{uuid}/capture", {"amount": 1}).status_code == 422
         assert api.post(f"checkouts/{uuid}/capture").status_code == 200
-        refunds.accept(told, checkout.pk, ref="r-1", cause=CAUSE)
+        refunds.accept(subscribed, checkout.pk, ref="r-1", cause=CAUSE)
         found = titles(checkout)
         assert set(found) >= {
             "You created the checkout, 201",
@@ -53,13 +53,13 @@ class TestTimeline:
             "Refund accepted",
         }
         assert found[-1] == "You created the checkout, 201", "newest first"
-        story = timeline.timeline_page(order.read_order(told, checkout.pk))
+        story = timeline.timeline_page(order.read_order(subscribed, checkout.pk))
         captured = next(entry for entry in story.entries if entry.title == "Captured")
         assert captured.text == "Taken from Visa ending 4242. Posted: £90.00 from the bank to you."
         assert captured.by == "By key “Key”"
         held = next(entry for entry in story.entries if entry.title == "Held")
         assert "You had until" in held.text and "You have until" not in held.text
-        told_all = timeline.as_json(order.read_order(told, checkout.pk))["timeline"]
+        told_all = timeline.as_json(order.read_order(subscribed, checkout.pk))["timeline"]
         assert any(one["text"].endswith("By key “Key”.") for one in told_all)
         assert "£90.00 is on its way to Visa ending 4242." in [entry.text for entry in story.entries]
         assert captured.since_hold is not None and captured.since_hold > timedelta()
@@ -151,16 +151,16 @@ class TestTimeline:
 
     def test_is_complete_as_json(self, acme: Merchant, captured: Checkout) -> None:
         client = stage.browser(stage.person(acme, Role.VIEWER))
-        told = json.loads(client.get(f"/portal/checkouts/{captured.pk}/timeline.json").content)
-        assert told["checkout_uuid"] == str(captured.pk) and told["amount"] == 9000
-        assert [entry for entry in told["timeline"] if entry.get("to") == "captured"]
-        posted = [line for entry in told["timeline"] for line in entry.get("postings", [])]
+        subscribed = json.loads(client.get(f"/portal/checkouts/{captured.pk}/timeline.json").content)
+        assert subscribed["checkout_uuid"] == str(captured.pk) and subscribed["amount"] == 9000
+        assert [entry for entry in subscribed["timeline"] if entry.get("to") == "captured"]
+        posted = [line for entry in subscribed["timeline"] for line in entry.get("postings", [])]
         assert sum(line["amount"] for line in posted) == 0 and posted
-        assert str(captured.lead_id) not in json.dumps(told), (
+        assert str(captured.lead_id) not in json.dumps(subscribed), (
             "a person is known by another id to each merchant"
         )
 
-    def test_costs_the_same_for_any_number_of_entries(self, api: Api, told: Merchant) -> None:
+    def test_costs_the_same_for_any_number_of_entries(self, api: Api, subscribed: Merchant) -> None:
         def cost(checkout: Checkout) -> int:
             with CaptureQueriesContext(connection) as queries:
                 titles(checkout)
@@ -169,7 +169,7 @@ class TestTimeline:
         uuid = api.post("checkouts", factories.order()).json()["data"]["checkout_uuid"]
         checkout = Checkout.objects.get(pk=uuid)
         stage.hold(checkout)
-        stage.deliver(told, 500)
+        stage.deliver(subscribed, 500)
         cost(checkout)  # not counted: the first call can need more statements
         before = cost(checkout)
         for _ in range(5):

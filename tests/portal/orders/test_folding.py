@@ -9,27 +9,30 @@ from portal.orders.folding import fold_entries
 AT = datetime(2026, 11, 25, 9, 37, tzinfo=UTC)
 
 
-def entry(kind: str, title: str, after: float = 0, **more: Any) -> Entry:
-    at: datetime = AT + timedelta(seconds=after)
+def entry(kind: str, title: str, at_second: float = 0, **more: Any) -> Entry:
+    at: datetime = AT + timedelta(seconds=at_second)
     return Entry(at, kind, "still", "bank", title, **more)
 
 
-def told(*oldest_first: Entry) -> list[tuple[str, str]]:
+def titles_and_texts(*oldest_first: Entry) -> list[tuple[str, str]]:
     return [(one.title, one.text) for one in fold_entries(oldest_first[::-1])]
 
 
 def test_a_bank_entry_is_merged_into_its_status_entry() -> None:
     took = entry("bank", "Took", part_of="captured", as_part="Taken from a card.")
     captured = entry("state", "Captured", 0.1, key="captured", text="Yours.")
-    assert told(took, captured) == [("Captured", "Yours. Taken from a card.")]
-    assert [title for title, _ in told(took)] == ["Took"], "its state is on another page"
+    assert titles_and_texts(took, captured) == [("Captured", "Yours. Taken from a card.")]
+    assert [title for title, _ in titles_and_texts(took)] == ["Took"], "its state is on another page"
 
 
 def test_a_later_bank_entry_is_not_merged_into_the_status() -> None:
     failed = entry("state", "Refund failed", key="refund_failed")
     again = entry("bank", "Giving back: failed", 9, part_of="refund_failed", as_part="Closed.")
-    assert told(failed, again) == [("Giving back: failed", ""), ("Refund failed", "")]
-    assert told(failed, again, entry("state", "Refund failed", 10, key="refund_failed"))[0][1] == "Closed."
+    assert titles_and_texts(failed, again) == [("Giving back: failed", ""), ("Refund failed", "")]
+    assert (
+        titles_and_texts(failed, again, entry("state", "Refund failed", 10, key="refund_failed"))[0][1]
+        == "Closed."
+    )
 
 
 def test_a_call_is_listed_below_the_status_that_it_caused() -> None:
@@ -44,11 +47,14 @@ def test_a_call_is_listed_below_the_status_that_it_caused() -> None:
 def test_a_call_with_a_reused_request_id_keeps_its_place() -> None:
     held = entry("call", "You created the checkout, 201", 0, request_id="mine")
     captured = entry("state", "Captured", 1, cause="mine")
-    assert [title for title, _ in told(held, captured)] == ["Captured", "You created the checkout, 201"]
+    assert [title for title, _ in titles_and_texts(held, captured)] == [
+        "Captured",
+        "You created the checkout, 201",
+    ]
 
 
-def read(after: float, title: str = "You read the checkout, 200", actor: str = "client:1") -> Entry:
-    return entry("call", title, after, actor=actor, facts={"method": "GET"})
+def read(at_second: float, title: str = "You read the checkout, 200", actor: str = "client:1") -> Entry:
+    return entry("call", title, at_second, actor=actor, facts={"method": "GET"})
 
 
 def test_reads_in_a_row_are_one_entry() -> None:

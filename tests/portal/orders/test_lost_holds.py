@@ -28,16 +28,18 @@ def why(checkout: Checkout) -> str:
 
 @pytest.mark.rule("portal.timeline")
 class TestWhyVoided:
-    def test_names_the_events_sent_and_the_responses(self, told: Merchant, held: Checkout) -> None:
-        sent = stage.deliver(told, None, "could not connect")
+    def test_names_the_events_sent_and_the_responses(self, subscribed: Merchant, held: Checkout) -> None:
+        sent = stage.deliver(subscribed, None, "could not connect")
         assert sent.status == "pending"
         lapse(held)
         words = why(held)
         assert words.startswith("We sent checkout.authorized at ")
         assert "Your endpoint answered nothing and no capture came, so the hold ended at " in words
 
-    def test_of_an_endpoint_that_answered_but_did_not_capture(self, told: Merchant, held: Checkout) -> None:
-        stage.deliver(told, 200)
+    def test_of_an_endpoint_that_answered_but_did_not_capture(
+        self, subscribed: Merchant, held: Checkout
+    ) -> None:
+        stage.deliver(subscribed, 200)
         lapse(held)
         assert "Your endpoint answered 200, but no capture came" in why(held)
 
@@ -60,32 +62,32 @@ class TestWhyVoided:
         assert why(held).startswith("You had no endpoint for checkout.authorized when the hold began")
 
     @pytest.mark.parametrize(
-        ("kept", "words"),
+        ("days_of_log", "words"),
         [(2, "The log of that time is no longer kept."), (4, "You had no endpoint for checkout.authorized")],
     )
-    def test_with_deleted_events_says_so(self, held: Checkout, kept: int, words: str) -> None:
+    def test_with_deleted_events_says_so(self, held: Checkout, days_of_log: int, words: str) -> None:
         lapse(held)
         then, today = clock.now() - timedelta(days=3), clock.now().date()
         Checkout.objects.filter(pk=held.pk).update(authorized_at=then, voided_at=then + timedelta(minutes=2))
-        partitions.make(EVENTS, today - timedelta(days=kept), today)
+        partitions.make(EVENTS, today - timedelta(days=days_of_log), today)
         assert words in why(held)
 
-    def test_of_a_capture_that_came_too_late(self, api: Api, told: Merchant) -> None:
+    def test_of_a_capture_that_came_too_late(self, api: Api, subscribed: Merchant) -> None:
         uuid = api.post("checkouts", factories.order()).json()["data"]["checkout_uuid"]
         held = stage.hold(Checkout.objects.get(pk=uuid))
-        stage.deliver(told, 200)
+        stage.deliver(subscribed, 200)
         lapse(held)
         assert api.post(f"checkouts/{uuid}/capture").status_code == 409
         assert "its capture came at" in why(held) and "too late" in why(held)
 
-    def test_of_a_capture_that_was_refused(self, api: Api, told: Merchant) -> None:
+    def test_of_a_capture_that_was_refused(self, api: Api, subscribed: Merchant) -> None:
         uuid = api.post("checkouts", factories.order()).json()["data"]["checkout_uuid"]
         held = stage.hold(Checkout.objects.get(pk=uuid))
         api.post(f"checkouts/{uuid}/capture", {"amount": 1})
         lapse(held)
         assert "we answered once with 422 partial_capture_not_supported" in why(held)
 
-    def test_of_a_capture_that_the_bank_did_not_answer(self, api: Api, told: Merchant) -> None:
+    def test_of_a_capture_that_the_bank_did_not_answer(self, api: Api, subscribed: Merchant) -> None:
         uuid = api.post("checkouts", factories.order()).json()["data"]["checkout_uuid"]
         held = stage.hold(Checkout.objects.get(pk=uuid))
         ApiCall.objects.create(
@@ -102,8 +104,8 @@ class TestWhyVoided:
         lapse(held)
         assert why(held).startswith("Your server called capture in time, but the bank did not answer, so")
 
-    def test_of_a_capture_whose_call_is_not_kept(self, told: Merchant, held: Checkout) -> None:
-        stage.deliver(told, 200)
+    def test_of_a_capture_whose_call_is_not_kept(self, subscribed: Merchant, held: Checkout) -> None:
+        stage.deliver(subscribed, 200)
         Operation.objects.create(
             payment=Payment.objects.get(),
             kind="capture",

@@ -53,14 +53,14 @@ CASES = [
 ]
 
 
-def act(checkout: Checkout, kind: str, *, is_told: bool = True) -> None:
+def act_in_dashboard(checkout: Checkout, kind: str, *, is_notified: bool = True) -> None:
     """Simulate an action of this kind in the bank's dashboard.
 
-    With `is_told`, the bank notifies the service. Otherwise, the reconciliation finds the action.
+    With `is_notified`, the bank notifies the service. Otherwise, the reconciliation finds the action.
     """
     assert checkout.payment_id is not None
     bank.call_bank("act_in_dashboard", kind=kind, payment=checkout.payment_id, amount=0)
-    if not is_told:
+    if not is_notified:
         BankNotification.objects.update(due_at=None)
         reconciliation.run()
     hear()
@@ -76,14 +76,14 @@ def words(acme: Merchant) -> Words:
 
 
 class TestTheOrdersPage:
-    @pytest.mark.parametrize("is_told", [True, False], ids=["told", "found at night"])
+    @pytest.mark.parametrize("is_notified", [True, False], ids=["notified", "found at night"])
     @pytest.mark.parametrize("case", CASES, ids=lambda case: case.kind)
     def test_explains_an_action_outside_the_service(
-        self, at: Callable[[str], Checkout], words: Words, case: Case, is_told: bool
+        self, at: Callable[[str], Checkout], words: Words, case: Case, is_notified: bool
     ) -> None:
         checkout = at(case.status)
         assert "outside this service" not in words(checkout)
-        act(checkout, case.kind, is_told=is_told)
+        act_in_dashboard(checkout, case.kind, is_notified=is_notified)
         shown = words(checkout)
         assert case.title in shown and case.meaning in shown
         whom = f'<a href="mailto:{settings.SUPPORT_EMAIL}?subject=Order%20{checkout.merchant_order_id}">'
@@ -94,7 +94,7 @@ class TestTheOrdersPage:
     ) -> None:
         """The test sets the captured amount, because the sandbox's bank captures only whole holds."""
         checkout = at("authorized")
-        act(checkout, "capture")
+        act_in_dashboard(checkout, "capture")
         told = Discrepancy.objects.get(kind="outside_capture")
         other = {"kind": "captured_another_amount", "facts": told.facts | {"amount": 5000}}
         Discrepancy.objects.filter(pk=told.pk).update(**other)
@@ -108,21 +108,21 @@ class TestTheOrdersPage:
     def test_says_that_a_capture_has_found_the_money(
         self, acme: Merchant, held: Checkout, words: Words
     ) -> None:
-        act(held, "capture")
+        act_in_dashboard(held, "capture")
         captures.capture(acme, held.pk, cause=CAUSE)
         assert "so the customer was not charged twice" in words(held)
 
     def test_says_that_the_money_of_an_order_that_has_ended_goes_back(
         self, held: Checkout, words: Words
     ) -> None:
-        act(held, "capture")
+        act_in_dashboard(held, "capture")
         make_late(held)
         assert "Do not fulfil it. We make sure that the customer gets the money back." in words(held)
 
     def test_does_not_show_actions_on_another_order_or_merchant(
         self, acme: Merchant, rival: Merchant, held: Checkout, pay: Callable[..., Checkout]
     ) -> None:
-        act(held, "void")
+        act_in_dashboard(held, "void")
         assert outside_actions.open_actions(order.read_order(acme, held.pk))
         other = pay(factories.checkout(acme))
         assert outside_actions.open_actions(order.read_order(acme, other.pk)) == []
@@ -149,7 +149,7 @@ class TestTheOrdersPage:
         )
 
     def test_costs_no_statement(self, acme: Merchant, held: Checkout) -> None:
-        act(held, "void")
+        act_in_dashboard(held, "void")
         read = order.read_order(acme, held.pk)
         with CaptureQueriesContext(connection) as asked:
             assert len(outside_actions.open_actions(read)) == 1

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 client = stage.client_of(Role.SUPPORT)
 
 
-def found(merchant: Merchant, **typed: str) -> set[str]:
+def order_ids_found_by(merchant: Merchant, **typed: str) -> set[str]:
     form = search.Filters(typed)
     assert form.is_valid(), form.errors
     rows = search.checkouts(merchant, form.cleaned_data)
@@ -36,9 +36,9 @@ class TestSearch:
         factories.checkout(acme, merchant_order_id="A-2")
         request_id = ApiCall.objects.get(checkout_uuid=uuid).request_id
         for text in ("A-1", "a-1", uuid, uuid.upper(), "4242", request_id, " A-1 "):
-            assert found(acme, q=text) == {"A-1"}, text
+            assert order_ids_found_by(acme, q=text) == {"A-1"}, text
         for text in ("A", "a-"):
-            assert found(acme, q=text) == {"A-1", "A-2"}, "the beginning is enough"
+            assert order_ids_found_by(acme, q=text) == {"A-1", "A-2"}, "the beginning is enough"
         lead = Checkout.objects.select_related("lead").get(pk=uuid).lead
         assert lead and lead.phone
         for text in (
@@ -51,24 +51,30 @@ class TestSearch:
             "4444",
             "01a1ff87-30a0-763f-ad37-2dcca246cbf9",
         ):
-            assert found(acme, q=text) == set(), text
+            assert order_ids_found_by(acme, q=text) == set(), text
 
     def test_never_finds_another_merchants_orders(self, acme: Merchant, rival: Merchant) -> None:
         theirs = stage.captured(rival, merchant_order_id="R-1")
         for text in ("R-1", "r-", str(theirs.pk), "4242"):
-            assert found(acme, q=text) == set()
+            assert order_ids_found_by(acme, q=text) == set()
 
     def test_by_state(self, acme: Merchant, at: Any) -> None:
         lapsed = at("lapsed")
-        assert found(acme, state="lapsed") == {lapsed.merchant_order_id}
-        assert found(acme, state="cancelled") == found(acme, state="captured") == set()
+        assert order_ids_found_by(acme, state="lapsed") == {lapsed.merchant_order_id}
+        assert (
+            order_ids_found_by(acme, state="cancelled") == order_ids_found_by(acme, state="captured") == set()
+        )
 
     def test_by_day_in_the_merchants_own_time(self, acme: Merchant, unpaid: Checkout) -> None:
         acme.time_zone = "Asia/Tokyo"
         late = datetime(2026, 11, 15, 23, 30, tzinfo=UTC)  # the 16th in Tokyo
         Checkout.objects.filter(pk=unpaid.pk).update(created_at=late)
-        assert found(acme, since="2026-11-16", until="2026-11-16") == {unpaid.merchant_order_id}
-        assert found(acme, until="2026-11-15") == found(acme, since="2026-11-17") == set()
+        assert order_ids_found_by(acme, since="2026-11-16", until="2026-11-16") == {unpaid.merchant_order_id}
+        assert (
+            order_ids_found_by(acme, until="2026-11-15")
+            == order_ids_found_by(acme, since="2026-11-17")
+            == set()
+        )
 
     @pytest.mark.parametrize(
         ("typed", "orders"),
@@ -91,7 +97,7 @@ class TestSearch:
             checkout = factories.checkout(acme, merchant_order_id=name, **order)
             if name == "K":
                 Checkout.objects.filter(pk=checkout.pk).update(amount=20_000)  # 20.000
-        assert found(acme, at_least=typed) == orders
+        assert order_ids_found_by(acme, at_least=typed) == orders
 
     @pytest.mark.parametrize(
         "typed",

@@ -92,7 +92,7 @@ class TestProgress:
         assert checklist_page.checklist_with_cases(acme).cases[0].capture_by is None
 
     def test_a_case_whose_latest_run_failed_is_not_done_until_it_passes(self, acme: Merchant) -> None:
-        def done() -> list[str]:
+        def is_done() -> list[str]:
             counted = checklist_page.checklist_counts(acme).cases
             shown = checklist_page.checklist_with_cases(acme).cases
             names = [one.case.name for one in shown if one.is_done]
@@ -100,15 +100,15 @@ class TestProgress:
             return names
 
         end(backend.begin(acme, "twice"), has_passed=True)
-        assert done() == ["twice"]
+        assert is_done() == ["twice"]
         again = backend.begin(acme, "twice")
-        assert done() == ["twice"], "while it runs again"
+        assert is_done() == ["twice"], "while it runs again"
         end(again, has_passed=False)
-        assert done() == []
+        assert is_done() == []
         one = checklist_page.checklist_with_cases(acme).cases[0]
         assert one.has_failed and one.passed is not None, "its earlier evidence stays"
         end(backend.begin(acme, "twice"), has_passed=True)
-        assert done() == ["twice"]
+        assert is_done() == ["twice"]
 
     def test_a_failed_run_overrides_real_traffic(self, acme: Merchant) -> None:
         stage.saved(acme)

@@ -15,20 +15,22 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def own(acme: Merchant) -> Stage:
+def acme_stage(acme: Merchant) -> Stage:
     return Stage(acme)
 
 
 @pytest.fixture
-def client(own: Stage) -> Client:
-    return browser(own.people[Role.OWNER])
+def client(acme_stage: Stage) -> Client:
+    return browser(acme_stage.people[Role.OWNER])
 
 
 class TestQuestion:
-    def test_is_shown_in_place_or_as_a_page_and_changes_nothing(self, own: Stage, client: Client) -> None:
+    def test_is_shown_in_place_or_as_a_page_and_changes_nothing(
+        self, acme_stage: Stage, client: Client
+    ) -> None:
         for address, title in (
-            (f"/portal/keys/{own.client.pk}/revoke", "Revoke “Shop backend”?"),
-            (f"/portal/team/{own.target.pk}/remove", f"Remove {own.target.user.email}?"),
+            (f"/portal/keys/{acme_stage.client.pk}/revoke", "Revoke “Shop backend”?"),
+            (f"/portal/team/{acme_stage.target.pk}/remove", f"Remove {acme_stage.target.user.email}?"),
             ("/portal/webhooks/end", "Remove the endpoint?"),
         ):
             page = client.get(address).content.decode()
@@ -36,25 +38,25 @@ class TestQuestion:
             part = client.get(address, headers={"HX-Request": "true", "HX-Target": "question-1"})
             words = part.content.decode()
             assert title in words and "<h1>" not in words and f'action="{address}"' in words
-        assert ApiClient.objects.filter(pk=own.client.pk, revoked_at=None).exists()
-        assert Membership.objects.filter(pk=own.target.pk).exists()
-        assert Subscription.objects.filter(merchant=own.merchant, ended_at=None).exists()
+        assert ApiClient.objects.filter(pk=acme_stage.client.pk, revoked_at=None).exists()
+        assert Membership.objects.filter(pk=acme_stage.target.pk).exists()
+        assert Subscription.objects.filter(merchant=acme_stage.merchant, ended_at=None).exists()
 
-    def test_carries_out_the_action_when_it_is_confirmed(self, own: Stage, client: Client) -> None:
-        client.post(f"/portal/keys/{own.client.pk}/revoke")
-        client.post(f"/portal/team/{own.target.pk}/remove")
-        assert not ApiClient.objects.filter(pk=own.client.pk, revoked_at=None).exists()
-        assert not Membership.objects.filter(pk=own.target.pk).exists()
-        assert client.get(f"/portal/keys/{own.client.pk}/revoke").status_code == 404
+    def test_carries_out_the_action_when_it_is_confirmed(self, acme_stage: Stage, client: Client) -> None:
+        client.post(f"/portal/keys/{acme_stage.client.pk}/revoke")
+        client.post(f"/portal/team/{acme_stage.target.pk}/remove")
+        assert not ApiClient.objects.filter(pk=acme_stage.client.pk, revoked_at=None).exists()
+        assert not Membership.objects.filter(pk=acme_stage.target.pk).exists()
+        assert client.get(f"/portal/keys/{acme_stage.client.pk}/revoke").status_code == 404
 
 
-def test_actions_without_the_right_have_no_form(own: Stage) -> None:
-    client = browser(own.people[Role.VIEWER])
+def test_actions_without_the_right_have_no_form(acme_stage: Stage) -> None:
+    client = browser(acme_stage.people[Role.VIEWER])
     for address, known in (
-        ("/portal/settings", own.merchant.name),
+        ("/portal/settings", acme_stage.merchant.name),
         ("/portal/webhooks", "127.0.0.1:9/<wbr>hooks"),
-        ("/portal/keys", own.client.client_id),
-        ("/portal/team", own.invitation.email),
+        ("/portal/keys", acme_stage.client.client_id),
+        ("/portal/team", acme_stage.invitation.email),
     ):
         main = client.get(address).content.decode().split("<main")[1]
         assert known in main
@@ -63,10 +65,13 @@ def test_actions_without_the_right_have_no_form(own: Stage) -> None:
 
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.DEVELOPER])
-def test_a_refund_is_offered_only_to_roles_with_the_right(own: Stage, role: Role) -> None:
-    order = captured(own.merchant)
+def test_a_refund_is_offered_only_to_roles_with_the_right(acme_stage: Stage, role: Role) -> None:
+    order = captured(acme_stage.merchant)
     for who, is_offered in ((Role.OWNER, True), (role, False)):
         main = (
-            browser(own.people[who]).get(f"/portal/checkouts/{order.pk}").content.decode().split("<main")[1]
+            browser(acme_stage.people[who])
+            .get(f"/portal/checkouts/{order.pk}")
+            .content.decode()
+            .split("<main")[1]
         )
         assert (f"/portal/checkouts/{order.pk}/refund" in main) == is_offered, who

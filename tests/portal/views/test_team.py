@@ -111,7 +111,7 @@ class TestInvitation:
         assert not Invitation.objects.exists() and not OutboundEmail.objects.exists()
 
     @pytest.mark.parametrize(
-        ("becomes", "left"),
+        ("becomes", "still_invited"),
         [
             (Role.OWNER, {"owner", "viewer"}),
             (Role.ADMIN, {"viewer"}),
@@ -120,7 +120,7 @@ class TestInvitation:
         ],
     )
     def test_ends_when_its_sender_loses_the_right_to_send_it(
-        self, acme: Merchant, owner: Membership, becomes: Role | None, left: set[str]
+        self, acme: Merchant, owner: Membership, becomes: Role | None, still_invited: set[str]
     ) -> None:
         dora = stage.person(acme, Role.OWNER, "dora@acme.example")
         for role in (Role.OWNER, Role.VIEWER):
@@ -128,7 +128,7 @@ class TestInvitation:
         team.invite(owner, "else@acme.example", Role.OWNER)
         team.change_role(owner, dora.pk, becomes) if becomes else team.remove(owner, dora.pk)
         still_open = Invitation.objects.filter(ended_at=None).values_list("email", flat=True)
-        assert set(still_open) == {f"{role}@acme.example" for role in left} | {"else@acme.example"}
+        assert set(still_open) == {f"{role}@acme.example" for role in still_invited} | {"else@acme.example"}
 
     def test_is_not_sent_twice_to_one_address(self, client: Client) -> None:
         for _ in range(2):

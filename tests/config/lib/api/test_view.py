@@ -12,7 +12,7 @@ from config.lib.api import fields, view
 SECONDS = 10
 
 
-class Asked(Serializer[Any]):
+class AmountIn(Serializer[Any]):
     """A serializer for an amount up to the limit in its context.
 
     If the context has the barrier `others`, the validation waits for the other threads.
@@ -29,20 +29,20 @@ class Asked(Serializer[Any]):
         return amount
 
 
-def errors(sent: Any, **context: Any) -> Any:
+def errors(body: Any, **context: Any) -> Any:
     with pytest.raises(ValidationError) as refused:
-        view.read_body(Asked, sent, context)
+        view.read_body(AmountIn, body, context)
     return refused.value.detail
 
 
 class TestBody:
     def test_is_read_independently_of_earlier_bodies(self) -> None:
         for _ in range(3):
-            assert view.read_body(Asked, {"amount": 5, "reason": "x"}, {"limit": 5}) == {
+            assert view.read_body(AmountIn, {"amount": 5, "reason": "x"}, {"limit": 5}) == {
                 "amount": 5,
                 "reason": "x",
             }
-            assert view.read_body(Asked, {"amount": 4}, {"limit": 4}) == {"amount": 4}
+            assert view.read_body(AmountIn, {"amount": 4}, {"limit": 4}) == {"amount": 4}
             assert errors({"amount": 5}, limit=3) == {"amount": ["Must be 3 or less."]}
             assert errors({}, limit=3) == {"amount": ["Is required."]}
             assert set(errors([], limit=3)) == set(errors(None, limit=3)) == {""}
@@ -66,7 +66,7 @@ class TestBody:
         others = Barrier(8)
 
         def read(limit: int) -> dict[str, Any]:
-            return view.read_body(Asked, {"amount": limit}, {"limit": limit, "others": others})
+            return view.read_body(AmountIn, {"amount": limit}, {"limit": limit, "others": others})
 
         with ThreadPoolExecutor(8) as threads:
             for _ in range(5):

@@ -52,10 +52,10 @@ def _behind_a_proxy(settings: Settings) -> None:
 
 
 @pytest.mark.rule("limit.address")
-@pytest.mark.parametrize(("header", "seen"), SEEN)
-def test_the_callers_address_is_the_one_that_the_proxy_saw(header: str, seen: str) -> None:
+@pytest.mark.parametrize(("header", "caller"), SEEN)
+def test_the_callers_address_is_the_one_that_the_proxy_saw(header: str, caller: str) -> None:
     request = RequestFactory(REMOTE_ADDR=PROXY).get("/", headers={"x-forwarded-for": header})
-    assert address.caller_address(request) == seen
+    assert address.caller_address(request) == caller
 
 
 def test_the_callers_address_behind_two_proxies_is_the_one_that_the_outer_proxy_saw(
@@ -106,8 +106,8 @@ class TestEverywhere:
     Two spellings of an address count as one address.
     """
 
-    @pytest.mark.parametrize(("header", "seen"), SEEN)
-    def test_at_the_login(self, acme: Merchant, header: str, seen: str) -> None:
+    @pytest.mark.parametrize(("header", "caller"), SEEN)
+    def test_at_the_login(self, acme: Merchant, header: str, caller: str) -> None:
         people.join(acme)
         client = Client(REMOTE_ADDR=PROXY, headers={"x-forwarded-for": header})
         for password in ("wrong", people.PASSWORD):
@@ -115,17 +115,17 @@ class TestEverywhere:
             assert answer.status_code in (200, 302)
         assert client.get("/portal/security").status_code == 200
         written = AuditEntry.objects.exclude(address=None).values_list("address", flat=True)
-        assert set(written) <= {seen}
+        assert set(written) <= {caller}
 
-    @pytest.mark.parametrize(("header", "seen"), SEEN)
-    def test_at_the_page(self, unpaid: Checkout, header: str, seen: str) -> None:
+    @pytest.mark.parametrize(("header", "caller"), SEEN)
+    def test_at_the_page(self, unpaid: Checkout, header: str, caller: str) -> None:
         lea = Payer(unpaid)
         lea.client = Client(REMOTE_ADDR=PROXY, headers={"x-forwarded-for": header})
         assert lea.post("/phone", phone=PHONE).status_code == 303
         assert lea.code()
 
-    @pytest.mark.parametrize(("header", "seen"), SEEN)
-    def test_at_the_token_endpoint(self, api: Api, header: str, seen: str) -> None:
+    @pytest.mark.parametrize(("header", "caller"), SEEN)
+    def test_at_the_token_endpoint(self, api: Api, header: str, caller: str) -> None:
         body = {"grant_type": "client_credentials", "client_id": api.key.client.client_id}
         client = Client(REMOTE_ADDR=PROXY, headers={"x-forwarded-for": header})
         for secret, status in (("wrong", 401), (api.key.client_secret, 200)):

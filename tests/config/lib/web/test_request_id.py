@@ -15,20 +15,21 @@ from tests.refusals import refused
 
 class TestRequestId:
     @pytest.mark.rule("api.request_id")
-    @pytest.mark.parametrize("given", ["a", "Order-1._x", "x" * 64])
-    def test_is_kept_when_it_is_well_formed(self, api: Api, given: str) -> None:
-        assert api.get("checkouts", x_request_id=given)["X-Request-Id"] == given
+    @pytest.mark.parametrize("request_id", ["a", "Order-1._x", "x" * 64])
+    def test_is_kept_when_it_is_well_formed(self, api: Api, request_id: str) -> None:
+        assert api.get("checkouts", x_request_id=request_id)["X-Request-Id"] == request_id
         assert (
-            refused(api.get("checkouts/x", x_request_id=given), 404, "checkout_not_found")["request_id"]
-            == given
+            refused(api.get("checkouts/x", x_request_id=request_id), 404, "checkout_not_found")["request_id"]
+            == request_id
         )
 
     @pytest.mark.rule("api.request_id")
-    @pytest.mark.parametrize("given", ["", "x" * 65, "a b", "a/b", "ä", "a\nb", "<script>"])
-    def test_is_replaced_when_it_is_not(self, api: Api, given: str) -> None:
-        answer = api.get("checkouts/x", x_request_id=given)
+    @pytest.mark.parametrize("request_id", ["", "x" * 65, "a b", "a/b", "ä", "a\nb", "<script>"])
+    def test_is_replaced_when_it_is_not(self, api: Api, request_id: str) -> None:
+        answer = api.get("checkouts/x", x_request_id=request_id)
         assert (
-            re.fullmatch(r"[A-Za-z0-9._-]{1,64}", answer["X-Request-Id"]) and answer["X-Request-Id"] != given
+            re.fullmatch(r"[A-Za-z0-9._-]{1,64}", answer["X-Request-Id"])
+            and answer["X-Request-Id"] != request_id
         )
         refused(answer, 404, "checkout_not_found")
 
