@@ -295,7 +295,7 @@ def at(unpaid: Checkout, pay: Callable[..., Checkout]) -> Callable[[str], Checko
     mates has paid, but the lead has not been reimbursed yet.
     """
 
-    def brought(status: str) -> Checkout:
+    def bring_to(status: str) -> Checkout:
         asked = mates.split(unpaid, 2000, 3000) if status == "shared" else []
         if status not in ("created", "expired"):
             pay(unpaid)
@@ -319,7 +319,7 @@ def at(unpaid: Checkout, pay: Callable[..., Checkout]) -> Callable[[str], Checko
         unpaid.refresh_from_db()
         return unpaid
 
-    return brought
+    return bring_to
 
 
 @pytest.fixture
@@ -331,9 +331,9 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def in_doubt(unpaid: Checkout, pay: Callable[..., Checkout]) -> InDoubt:
-    """Return a function that starts an operation of a given kind, whose first `times` calls fail."""
+    """Return a function that starts an operation of a given kind. The operation's first `times` calls fail."""
 
-    def brought(kind: str, mode: str = "down", times: int = 1) -> Operation:
+    def start_operation(kind: str, mode: str = "down", times: int = 1) -> Operation:
         if kind == "refund":
             captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
         elif kind != "authorize":
@@ -353,7 +353,7 @@ def in_doubt(unpaid: Checkout, pay: Callable[..., Checkout]) -> InDoubt:
             tasks.finish_operations()
         return Operation.objects.select_related("payment").get(kind=kind)
 
-    return brought
+    return start_operation
 
 
 @pytest.fixture

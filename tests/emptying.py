@@ -1,4 +1,4 @@
-"""Resets the database after a test that has committed rows, 40 times as fast as Django's flush.
+"""Resets the database after a test that has committed rows. This is 40 times as fast as Django's flush.
 
 Django's flush takes 2 s on a busy machine: it truncates every table, which creates the files of all tables
 again, and it searches for all permissions and content types. This module only deletes the rows that are not

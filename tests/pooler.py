@@ -14,16 +14,16 @@ from pathlib import Path
 from config.local import children, engines, servers
 from tests import template
 
-WANTED = "THROUGH_PGBOUNCER"  # if it is set, the service reaches PostgreSQL through PgBouncer
+SWITCH = "THROUGH_PGBOUNCER"  # if it is set, the service reaches PostgreSQL through PgBouncer
 FILE = Path(__file__).resolve().parents[1] / "config" / "deploy" / "pgbouncer.ini"
 PORT = 6432
 START_SECONDS = 20
 
 
 @contextlib.contextmanager
-def before(database_url: str, folder: Path) -> Iterator[str]:
+def in_front_of(database_url: str, folder: Path) -> Iterator[str]:
     """If THROUGH_PGBOUNCER is set, run PgBouncer until the block ends; yield the service's database URL."""
-    if not os.environ.get(WANTED):
+    if not os.environ.get(SWITCH):
         yield database_url
         return
     sockets = Path(database_url.partition("host=")[2])
@@ -44,19 +44,19 @@ def before(database_url: str, folder: Path) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def of_a_run() -> Iterator[dict[str, str]]:
+def variables_of_pooled_run() -> Iterator[dict[str, str]]:
     """Run PostgreSQL and PgBouncer for a program that otherwise starts its own PostgreSQL.
 
     Yield the program's environment variables. They are empty if THROUGH_PGBOUNCER is not set.
     """
-    if not os.environ.get(WANTED):
+    if not os.environ.get(SWITCH):
         yield {}
         return
     with tempfile.TemporaryDirectory(prefix="checkout-pooled-") as place:
         folder = Path(place)
         template.copy_to(folder)
         with engines.running(folder, durable=False, redis_url="redis://elsewhere") as own:
-            with before(own.database_url, folder) as database_url:
+            with in_front_of(own.database_url, folder) as database_url:
                 owner = {"DATABASE_OWNER_URL": own.database_url}
                 yield owner | {"DATABASE_URL": database_url, "DATABASE_PREPARE": "false"}
 

@@ -26,7 +26,7 @@ NOWHERE = {
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     os.environ.setdefault("ENVIRONMENT", "local")
-    os.environ.setdefault("DATABASE_PREPARE", str(not os.environ.get(pooler.WANTED)))
+    os.environ.setdefault("DATABASE_PREPARE", str(not os.environ.get(pooler.SWITCH)))
     os.environ.setdefault("SANDBOX_REFUND_SECONDS", "0")
     folder = Path(_stack.enter_context(tempfile.TemporaryDirectory(prefix="checkout-tests-")))
     atexit.register(_stack.close)  # in case pytest exits before it calls pytest_unconfigure
@@ -44,7 +44,7 @@ def start(folder: Path) -> dict[str, str]:
     """Start PostgreSQL with a copy of the migrated database, and Valkey; return their URLs."""
     template.copy_to(folder)
     started = _stack.enter_context(engines.running(folder, durable=False))
-    database_url = _stack.enter_context(pooler.before(started.database_url, folder))
+    database_url = _stack.enter_context(pooler.in_front_of(started.database_url, folder))
     return {"DATABASE_URL": database_url, "REDIS_URL": started.redis_url}
 
 

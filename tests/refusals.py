@@ -82,7 +82,7 @@ def refused(answer: Any, status: int, code: str, *params: str | None) -> dict[st
 
 
 def _in_words(first: dict[str, Any], *more: dict[str, Any]) -> str:
-    """Return the expected `message`: the first detail, and how many more there are.
+    """Return the expected `message`: the first detail, and the number of other details.
 
     The first detail is included so that a log which stores only messages is useful.
     """

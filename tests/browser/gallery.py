@@ -44,7 +44,7 @@ class Stage:
 
     def __post_init__(self) -> None:
         self.merchant = self.service.new_merchant("Acme Tickets")
-        # All payers of all stages have the same IP address. Without this, they would exceed its limits.
+        # All payers of all stages have the same IP address, and would exceed the limits of one address.
         self.service.command("shell", "-c", COUNT_NOTHING)
 
     def order(self, **changes: Any) -> Order:
@@ -92,7 +92,7 @@ class Stage:
         self.merchant.capture(order.checkout_uuid)
         return stay(at(page, "confirmed"))
 
-    def asked(self, order: Order | None = None) -> Page:
+    def mate_at_pay_link(self, order: Order | None = None) -> Page:
         """Return a mate's browser that has opened the first pay link of a captured order."""
         lea = self.confirmed(order, mates=2)
         link = lea.get_attribute(".group-line [data-url]", "data-url") or ""
@@ -309,21 +309,21 @@ def _not_found(stage: Stage) -> Page:
 
 
 def _mate_card(stage: Stage) -> Page:
-    page = stage.asked()
+    page = stage.mate_at_pay_link()
     stage.sign_in(page)
     page.wait_for_selector("#number")
     return page
 
 
 def _mate_said_no(stage: Stage) -> Page:
-    page = stage.asked()
+    page = stage.mate_at_pay_link()
     page.click(".leave button")
     return at(page, "declined")
 
 
 def _link_ended(stage: Stage) -> Page:
     order = stage.order()
-    page = stage.asked(order)
+    page = stage.mate_at_pay_link(order)
     stage.merchant.advance(order.checkout_uuid, 10 * 86_400)
     stage.merchant.advance(order.checkout_uuid, 5 * 86_400)
     page.reload()
@@ -369,9 +369,9 @@ STATES: dict[str, Callable[[Stage], Page]] = {
     "27 expired": _expired,
     "28 somebody else is paying": _elsewhere,
     "29 no such order": _not_found,
-    "30 mate is asked": Stage.asked,
+    "30 mate is asked": Stage.mate_at_pay_link,
     "31 mate's card": _mate_card,
-    "32 mate has paid": lambda stage: at(stage.mate_pays(stage.asked()), "share_paid"),
+    "32 mate has paid": lambda stage: at(stage.mate_pays(stage.mate_at_pay_link()), "share_paid"),
     "33 mate said no": _mate_said_no,
     "34 link has ended": _link_ended,
     "35 offers, by a link in a mail": offers,

@@ -224,7 +224,7 @@ def test_back_shows_no_card_form_after_paying(service: Service, open_page: Calla
     stage = Stage(service, open_page)
     lea = paid_meanwhile(stage.at_the_card(), GOOD, "held")
     heading(lea, "Held, not taken yet")
-    finn = stage.asked()
+    finn = stage.mate_at_pay_link()
     stage.sign_in(finn)
     at(paid_meanwhile(finn, FINNS, "share_paid"), "share_paid")
     finn.go_back()

@@ -79,7 +79,7 @@ def test_a_time_names_its_zone_for_a_payer_in_another_zone(
 
 @pytest.mark.long
 def test_a_mates_receipt_prints(stage: Stage) -> None:
-    page = at(stage.mate_pays(stage.asked()), "share_paid")
+    page = at(stage.mate_pays(stage.mate_at_pay_link()), "share_paid")
     page.emulate_media(media="print")
     receipt = page.locator(".receipt")
     for kept in (

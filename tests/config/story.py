@@ -137,7 +137,7 @@ class Story:
             self.kept["answers"].setdefault(f"{name} {response.status_code}", answer)
         return answer
 
-    def tell(self) -> dict[str, Any]:
+    def send_all_calls(self) -> dict[str, Any]:
         """Send all calls, and return the stored requests, responses, errors and events."""
         self._get_token()
         self._register()

@@ -59,7 +59,7 @@ FOREIGN = (
 class TestTable:
     @pytest.mark.rule("api.error_codes")
     def test_every_code_is_answered_with_its_row(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-        told = set(story.Story(api).tell()["errors"])
+        told = set(story.Story(api).send_all_calls()["errors"])
         for code, raised in RAISED.items():
             for error in raised:
                 monkeypatch.setattr(current_checkouts, "refresh_late", functools.partial(_fail, error))

@@ -86,7 +86,7 @@ class Mate:
         return self.share.status
 
 
-class Asked(Payer):
+class ChallengedLead(Payer):
     """The browser of a lead whose bank has sent a challenge about the card."""
 
     def __init__(self, checkout: Checkout) -> None:
@@ -100,7 +100,7 @@ class Asked(Payer):
     def answer(self, value: str) -> Any:
         return self.client.post(self.question, {"answer": value})
 
-    def back(self) -> Any:
+    def return_from_bank(self) -> Any:
         return self.get("/confirmed")
 
     def card_page(self) -> str:

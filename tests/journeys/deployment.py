@@ -107,7 +107,7 @@ class Deployment:
             (row,) = connection.execute(statement, parameters).fetchall()
         return row
 
-    def start_anew(self, variables: Mapping[str, str], **of_part: Mapping[str, str]) -> None:
+    def restart_all(self, variables: Mapping[str, str], **of_part: Mapping[str, str]) -> None:
         """Restart all parts with additional environment variables, and return when all of them answer.
 
         All parts get `variables`. `of_part` maps the name of a part to more variables for this part only.
@@ -161,7 +161,7 @@ def running(folder: Path) -> Iterator[tuple[Deployment, Service]]:
     variables = environment.variables_of_run(service.bare_environment(PORT=port, SHOP_PORT=shop_port), folder)
     with (
         engines.running(folder, durable=False) as own,
-        pooler.before(own.database_url, folder) as database_url,
+        pooler.in_front_of(own.database_url, folder) as database_url,
     ):
         # If the tests run through PgBouncer, they use its configuration without prepared statements.
         may_prepare = database_url == own.database_url

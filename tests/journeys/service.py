@@ -93,7 +93,7 @@ def running(folder: Path) -> Iterator[Service]:
 
     Fail afterwards if one of its processes still runs, or if its sandbox file still exists.
     """
-    with pooler.of_a_run() as more:
+    with pooler.variables_of_pooled_run() as more:
         with _running(folder, more) as started:
             yield started
     assert living.processes_in(folder) == []

@@ -50,7 +50,7 @@ class World(NamedTuple):
             found[file.name] = sum(value for key, value, _, _ in read if "accounts/login/" in key)
         return {name: count for name, count in found.items() if count}
 
-    def told(self) -> float:
+    def login_requests(self) -> float:
         """Return the number of requests for the login page, as shown at /metrics."""
         url = f"{self.service.base_url}/metrics"
         answer = requests.get(url, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=20)
@@ -74,7 +74,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
             "METRICS_DIR": str(folder / "metrics"),
             "FAIL_POINTS": str(folder / "fail"),
         }
-        whole.start_anew(variables, **{name: {"PROBE_PORT": port} for name, port in probes.items()})
+        whole.restart_all(variables, **{name: {"PROBE_PORT": port} for name, port in probes.items()})
         yield World(whole, service, folder, probes)
 
 
@@ -109,7 +109,7 @@ class TestMetrics:
             world.look_at_login()
             sent += 1
             assert sent < 2000, "one process has answered all"
-        assert world.told() == sum(world.counts().values()) == sent
+        assert world.login_requests() == sum(world.counts().values()) == sent
 
     def test_of_an_earlier_start_are_deleted_at_the_next_start(self, world: World) -> None:
         world.look_at_login()
@@ -120,9 +120,9 @@ class TestMetrics:
         shutil.copy(former, folder / "counter_99999999.db")
         world.whole.make_whole()
         assert not any(file.exists() for file in stale)
-        assert world.told() == 0
+        assert world.login_requests() == 0
         world.look_at_login()
-        polling.until(lambda: world.told() == 1, within=10, what="one request")
+        polling.until(lambda: world.login_requests() == 1, within=10, what="one request")
 
 
 @pytest.mark.rule("environment.liveness")

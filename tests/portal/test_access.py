@@ -172,7 +172,7 @@ class TestAddress:
         named = {part: uuid for part, uuid in ids.items() if f":{part}>" in path_of(name)}
         assert client.get(reverse(name, kwargs=named)).status_code in {200, 302, 405}
         after = everything()
-        after["AuditEntry"], before["AuditEntry"] = [], []  # an export may add an audit entry
+        after["AuditEntry"], before["AuditEntry"] = [], []  # an export can add an audit entry
         assert after == before
 
 

@@ -75,20 +75,20 @@ def operator(client: Client, monkeypatch: pytest.MonkeyPatch) -> Client:
 
 
 @pytest.fixture
-def told(acme: Merchant) -> Subscription:
+def all_events(acme: Merchant) -> Subscription:
     """Subscribe Acme to every event."""
     return factories.subscribe(acme, url="http://127.0.0.1:9/hooks", event_types=["*"]).subscription
 
 
 @pytest.fixture
-def shared(acme: Merchant, told: Subscription, at: Callable[[str], Checkout]) -> Checkout:
+def shared(acme: Merchant, all_events: Subscription, at: Callable[[str], Checkout]) -> Checkout:
     """Return a split order of which a mate has paid a share."""
     return at("shared")
 
 
 @pytest.fixture
 def world(
-    acme: Merchant, told: Subscription, shared: Checkout, pay: Callable[..., Checkout], api: Api
+    acme: Merchant, all_events: Subscription, shared: Checkout, pay: Callable[..., Checkout], api: Api
 ) -> Merchant:
     """Create a row of almost every model, in addition to the split order and its events."""
     refunded = captures.capture(acme, pay(factories.checkout(acme)).pk, cause=CAUSE)
@@ -126,7 +126,7 @@ def world(
         amount=1,
     )
     _create_people(acme, shared)
-    _create_deliveries(acme, told)
+    _create_deliveries(acme, all_events)
     factories.stop(acme)
     stage.payout(acme)
     return acme
@@ -191,7 +191,7 @@ def _create_people(acme: Merchant, shared: Checkout) -> None:
     Group.objects.create(name="Support")
 
 
-def _create_deliveries(acme: Merchant, told: Subscription) -> None:
+def _create_deliveries(acme: Merchant, all_events: Subscription) -> None:
     for number, delivery in enumerate(Delivery.objects.all()):
         Attempt.objects.create(
             id=clock.new_id_of_same_time(delivery.pk),
@@ -201,7 +201,7 @@ def _create_deliveries(acme: Merchant, told: Subscription) -> None:
             event_type=EventType.VOIDED,
             started_at=clock.now(),
         )
-    Endpoint.objects.create(subscription=told, failing_since=clock.now(), last_error="HTTP 500")
+    Endpoint.objects.create(subscription=all_events, failing_since=clock.now(), last_error="HTTP 500")
     BrokenKey.objects.create(key=acme.pk)
     BankNotification.objects.create(
         call=Call.objects.earliest("created_at"), verdict="succeeded", due_at=clock.now()

@@ -28,7 +28,7 @@ def brand(stage: Stage, words: str, colour: str, brand: str = "#A61C59") -> Stag
 
 
 def _said_no(stage: Stage) -> Page:
-    page = brand(stage, "A", "white", "#F5D90A").asked()
+    page = brand(stage, "A", "white", "#F5D90A").mate_at_pay_link()
     page.click(".leave button")
     return at(page, "declined")
 

@@ -23,11 +23,11 @@ class Shop:
     def __init__(self, service: Service, endpoint: Receiver) -> None:
         self.merchant: Merchant = service.new_merchant("Acme Tickets")
         endpoint.secrets = [self.merchant.subscribe(endpoint.url, "*")]
-        endpoint.answer = self.hear
+        endpoint.answer = self.receive
         self.endpoint, self.known = endpoint, set[str]()
         self.remembers = True
 
-    def hear(self, arrival: Arrival) -> int:
+    def receive(self, arrival: Arrival) -> int:
         if self.remembers and arrival.event_id in self.known:
             return 200
         self.known.add(arrival.event_id)

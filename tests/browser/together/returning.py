@@ -52,7 +52,7 @@ def _remembered(stage: Stage) -> Page:
 
 
 def _remembered_mate(stage: Stage) -> Page:
-    page = stage.asked()
+    page = stage.mate_at_pay_link()
     link = page.url
     _remember(stage, page).goto(link)
     expect(page.locator(".remembered")).to_be_visible()
@@ -102,7 +102,7 @@ def _stopped(stage: Stage) -> Page:
 def _our_fault(stage: Stage) -> Page:
     """Show a mate's link while the merchant's time zone is invalid, so that the page fails."""
     order = Order(stage.service, stage.merchant, stage.merchant.create())
-    page = stage.asked(order)
+    page = stage.mate_at_pay_link(order)
     client_id = stage.merchant.credentials.client_id
     try:
         stage.service.command("shell", "-c", FAULT.format(client_id=client_id, zone="Nowhere"))

@@ -20,7 +20,7 @@ from payments.providers.sandbox import fault_injection
 from tests import factories, mates
 from tests.conftest import Api
 from tests.factories import CAUSE
-from tests.hosted_page.browsers import Asked
+from tests.hosted_page.browsers import ChallengedLead
 from tests.journeys import polling
 from tests.outages import pump
 from tests.refusals import refused
@@ -147,7 +147,7 @@ class TestTheList:
         assert {*found, *changes(api, cursor)[0]} == {str(row.pk) for row in made}
 
     def test_lists_an_order_again_after_its_payer_did_not_confirm(self, api: Api, unpaid: Checkout) -> None:
-        Asked(unpaid)
+        ChallengedLead(unpaid)
         age(15 * 60)
         _, cursor = first_page(api)
         shown = api.get(f"checkouts/{unpaid.pk}").json()["data"]

@@ -22,7 +22,7 @@ ONCE = re.compile(
 ALLOWED: dict[str, str] = {}  # parts of statements that are harmless here, each with the reason
 
 
-def ours() -> Iterator[tuple[str, str]]:
+def our_migrations() -> Iterator[tuple[str, str]]:
     """Yield the app and the name of each of our migrations."""
     for app in apps.get_app_configs():
         if "site-packages" not in app.path:
@@ -34,7 +34,7 @@ def ours() -> Iterator[tuple[str, str]]:
 def test_later_migrations_have_no_unsafe_statement(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(migrations.RunPython, "database_forwards", lambda *arguments: None)
     loader = MigrationLoader(connection)
-    found = list(ours())
+    found = list(our_migrations())
     assert {name for _, name in found} >= set(FIRST)
     for key in found:
         if key[1] not in FIRST:

@@ -41,7 +41,7 @@ MADE_OF = {
 Schema = dict[str, list[str]]
 
 
-def ours() -> list[str]:
+def our_apps() -> list[str]:
     """Return the labels of our apps that have migrations."""
     migrated = (app for app in apps.get_app_configs() if (Path(app.path) / "migrations").exists())
     return sorted(app.label for app in migrated if "site-packages" not in Path(app.path).parts)
@@ -82,7 +82,7 @@ def schema(database_url: str) -> Schema:
 
 
 def test_forward_back_and_forward_again_is_the_same(database_url: str) -> None:
-    labels = ours()
+    labels = our_apps()
     assert {"payments", "webhooks", "checkout", "hosted_page", "portal"} < set(labels)
     run(database_url, FORWARD)
     first = schema(database_url)

@@ -32,10 +32,10 @@ SESSIONS = {"config/management/commands/migrate.py", "config/settings.py"}
 def test_the_pooler_gives_each_transaction_any_free_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(pooler.WANTED, "1")
+    monkeypatch.setenv(pooler.SWITCH, "1")
     template.copy_to(tmp_path)
     with engines.running(tmp_path, durable=False, redis_url="redis://elsewhere") as own:
-        with pooler.before(own.database_url, tmp_path) as address:
+        with pooler.in_front_of(own.database_url, tmp_path) as address:
             clients = [psycopg.connect(address, autocommit=True) for _ in range(5)]
             servers = {client.execute("SELECT pg_backend_pid()").fetchone() for client in clients}
             for client in clients:

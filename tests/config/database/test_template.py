@@ -26,15 +26,15 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+def made_templates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Replace template databases by small stubs in a folder of this test; return a list.
 
     Each stub takes 0.3 s to make. Its folder is then in the list.
     """
-    made: list[Path] = []
+    made_templates: list[Path] = []
 
     def make(folder: Path) -> None:
-        made.append(folder)
+        made_templates.append(folder)
         time.sleep(0.3)
         (folder / template.CLUSTER).mkdir(parents=True)
         (folder / template.CLUSTER / "PG_VERSION").write_text("18")
@@ -42,7 +42,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
     monkeypatch.setattr(template, "FOLDER", tmp_path / "templates")
     monkeypatch.setattr(template, "_migrate", make)
-    return made
+    return made_templates
 
 
 class TestDigest:
@@ -88,18 +88,20 @@ class TestCopy:
             limits = "SELECT count(*) FROM pg_db_role_setting WHERE array_to_string(setconfig, ' ') LIKE '%timeout%'"
             assert value(own.database_url, limits) == 1
 
-    def test_for_many_processes_builds_the_template_once(self, tmp_path: Path, made: list[Path]) -> None:
+    def test_for_many_processes_builds_the_template_once(
+        self, tmp_path: Path, made_templates: list[Path]
+    ) -> None:
         folders = [tmp_path / str(number) for number in range(3)]
         threads = [threading.Thread(target=template.copy_to, args=[folder]) for folder in folders]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert len(made) == 1
+        assert len(made_templates) == 1
         assert {(folder / "postgres" / "PG_VERSION").read_text() for folder in folders} == {"18"}
 
     def test_never_uses_an_unfinished_or_outdated_template(
-        self, tmp_path: Path, made: list[Path], monkeypatch: pytest.MonkeyPatch
+        self, tmp_path: Path, made_templates: list[Path], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         template.copy_to(tmp_path / "one")
         (first,) = template.FOLDER.glob("*/")
@@ -107,4 +109,4 @@ class TestCopy:
         monkeypatch.setattr(template, "digest", lambda _: "another")
         template.copy_to(tmp_path / "two")
         assert [path.name for path in template.FOLDER.glob("*/")] == ["another"]
-        assert len(made) == 2
+        assert len(made_templates) == 2

@@ -46,7 +46,7 @@ class Installation:
                 shutil.copytree(place, self.home / path, ignore=shutil.ignore_patterns("__pycache__"))
             else:
                 shutil.copy(place, self.home / path)
-        for words in package.said("RUN"):
+        for words in package.arguments_of("RUN"):
             # With this PATH, the command uses the system's Python, which every user may run.
             bare = {"PATH": os.defpath, "HOME": str(self.kept)}
             subprocess.run(words.split(), cwd=self.home, env=bare, check=True)

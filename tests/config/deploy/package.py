@@ -20,7 +20,7 @@ def dockerfile() -> list[tuple[str, str]]:
     return [(word, rest) for word, _, rest in (line.partition(" ") for line in lines) if word and word != "#"]
 
 
-def said(instruction: str) -> list[str]:
+def arguments_of(instruction: str) -> list[str]:
     return [rest for word, rest in dockerfile() if word == instruction]
 
 
@@ -31,7 +31,7 @@ def compose() -> dict[str, Any]:
 
 def command(part: str) -> list[str]:
     """Return the command that starts one of our containers."""
-    words: list[str] = compose()["services"][part].get("command") or json.loads(said("CMD")[-1])
+    words: list[str] = compose()["services"][part].get("command") or json.loads(arguments_of("CMD")[-1])
     return words
 
 

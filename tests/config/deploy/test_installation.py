@@ -145,7 +145,7 @@ class TestInstallation:
 
     def test_is_healthy_while_it_answers(self, whole: Installation) -> None:
         """The image's health check passes if the process answers, and fails if it is gone or silent."""
-        probe = whole.words(json.loads(package.said("HEALTHCHECK")[0].partition("CMD ")[2]))
+        probe = whole.words(json.loads(package.arguments_of("HEALTHCHECK")[0].partition("CMD ")[2]))
 
         def probed(port: str) -> int:
             asked = whole.variables | {"PROBE_PORT": port}

@@ -21,22 +21,22 @@ def variables_of_operators() -> set[str]:
 
 class TestImage:
     def test_pins_its_base_images_by_digest(self) -> None:
-        bases = package.said("FROM")
+        bases = package.arguments_of("FROM")
         assert len(bases) == 2
         assert all(re.fullmatch(r"[a-z]+:[\w.-]+@sha256:[0-9a-f]{64}( AS build)?", base) for base in bases)
 
     def test_is_built_only_by_makefile_targets(self) -> None:
-        run = package.said("RUN")
+        run = package.arguments_of("RUN")
         assert run == ["make install", "make static"]
         assert {words.removeprefix("make ") for words in run} <= package.targets()
 
     def test_runs_as_an_unprivileged_user(self) -> None:
-        (user,) = package.said("USER")
+        (user,) = package.arguments_of("USER")
         assert int(user.split(":")[0]) > 1000
         assert package.dockerfile()[-1][0] == "CMD" and ("USER", user) in package.dockerfile()[-4:]
 
     def test_says_its_version(self) -> None:
-        assert f'version="{version.VERSION}"' in " ".join(package.said("LABEL"))
+        assert f'version="{version.VERSION}"' in " ".join(package.arguments_of("LABEL"))
         assert package.compose()["services"]["web"]["image"].endswith(f":{version.VERSION}")
 
     def test_contains_the_product_and_no_tests(self) -> None:
@@ -65,7 +65,7 @@ class TestCompose:
         make_env.write(tmp_path, "pay.shop.example")
         owner = (tmp_path / ".kept").stat()
         assert owner.st_uid == make_env.CONTAINERS_USER or owner.st_mode & 0o002
-        assert package.said("USER") == [f"{make_env.CONTAINERS_USER}:{make_env.CONTAINERS_USER}"]
+        assert package.arguments_of("USER") == [f"{make_env.CONTAINERS_USER}:{make_env.CONTAINERS_USER}"]
         for part in (*package.PARTS, "migrate"):
             service = package.compose()["services"][part]
             assert service["environment"]["ERASURES_FILE"].startswith("/srv/kept/"), part
@@ -74,7 +74,7 @@ class TestCompose:
     def test_gives_beat_a_writable_folder_for_its_schedule(self) -> None:
         kept = package.command("beat")[-1].rpartition("/")[0]
         mounted = {mount.partition(":")[0]: mount for mount in package.compose()["services"]["beat"]["tmpfs"]}
-        (user,) = package.said("USER")
+        (user,) = package.arguments_of("USER")
         assert f"uid={user.split(':')[0]}," in mounted[kept]
 
     @pytest.mark.parametrize("part", package.PARTS)

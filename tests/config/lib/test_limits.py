@@ -134,7 +134,7 @@ class TestMerchant:
 
 class TestRoundTrips:
     @pytest.fixture
-    def sent(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    def commands_sent(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         """Record the commands that are sent to Redis in a list, and return the list."""
         limits.spend("reads", "the first use loads the script")
         commands = list[str]()
@@ -148,13 +148,13 @@ class TestRoundTrips:
         return commands
 
     @pytest.mark.rule("limit.merchant")
-    def test_an_api_call_costs_one_round_trip(self, api: Api, sent: list[str]) -> None:
+    def test_an_api_call_costs_one_round_trip(self, api: Api, commands_sent: list[str]) -> None:
         api.get("checkouts")
-        assert sent == ["EVALSHA"]
+        assert commands_sent == ["EVALSHA"]
 
-    def test_a_check_costs_one_round_trip(self, sent: list[str]) -> None:
+    def test_a_check_costs_one_round_trip(self, commands_sent: list[str]) -> None:
         assert limits.has_calls_left("reads", "one", shared=limits.Shared(("all",), 2))
-        assert sent == ["MGET"]
+        assert commands_sent == ["MGET"]
 
 
 class TestTime:

@@ -42,7 +42,7 @@ class Service:
         status, answer = self.answer(request.path)
         return Reply(status, json.dumps(answer).encode())
 
-    def asked(self, ending: str) -> list[Any]:
+    def bodies_sent_to(self, ending: str) -> list[Any]:
         return [body for path, body, _ in self.calls if path.endswith(ending)]
 
     def answer(self, path: str) -> tuple[int, Any]:
@@ -84,7 +84,7 @@ class Customer:
         """Buy tickets; return the request with which the shop created the checkout."""
         form = urlencode({"show": "union-hall", "quantity": quantity}).encode()
         assert self.send("POST", "/buy", form)[:2] == (303, "http://pay.example/?id=1")
-        request: dict[str, Any] = self.service.asked(CHECKOUTS)[-1]
+        request: dict[str, Any] = self.service.bodies_sent_to(CHECKOUTS)[-1]
         return request
 
     def deliver(self, body: bytes, signature: str | None = None) -> tuple[int, str]:
@@ -95,7 +95,7 @@ class Customer:
     def log(self) -> str:
         return (self.folder / "log").read_text()
 
-    def kept(self) -> str:
+    def dumped_database(self) -> str:
         with contextlib.closing(sqlite3.connect(self.folder / "shop.sqlite3")) as connection:
             return "\n".join(connection.iterdump())
 

@@ -56,7 +56,7 @@ class TestSignature:
         assert customer.deliver(body, headers[reason]) == (400, reason)
 
         assert customer.service.calls == []
-        assert "the marked body" not in customer.kept() + customer.log()
+        assert "the marked body" not in customer.dumped_database() + customer.log()
         assert f"webhook refused: {reason}\n" in customer.log()
 
 
@@ -67,7 +67,7 @@ class TestWebhook:
         assert customer.deliver(event) == (200, "done")
         assert customer.deliver(event) == (200, "known already")
 
-        assert customer.service.asked("/capture") == [{}]
+        assert customer.service.bodies_sent_to("/capture") == [{}]
 
     def test_a_capture_that_is_too_late_is_not_repeated(self, customer: Customer) -> None:
         event = authorized(customer.buy()["merchant_order_id"])
@@ -76,7 +76,7 @@ class TestWebhook:
         assert customer.deliver(event) == (200, "done")
         assert customer.deliver(event) == (200, "known already")
 
-        assert len(customer.service.asked("/capture")) == 1
+        assert len(customer.service.bodies_sent_to("/capture")) == 1
 
     @pytest.mark.parametrize("refusal", [(409, "operation_in_progress"), (504, "outcome_unknown")])
     def test_a_capture_that_failed_is_tried_again_when_the_event_comes_again(
@@ -88,16 +88,19 @@ class TestWebhook:
         assert customer.deliver(event) == (500, refusal[1])
         assert customer.deliver(event) == (200, "done")
 
-        assert len(customer.service.asked("/capture")) == 2
+        assert len(customer.service.bodies_sent_to("/capture")) == 2
 
     def test_a_hold_for_an_unknown_order_is_cancelled(self, customer: Customer) -> None:
         assert customer.deliver(authorized("stranger")) == (200, "done")
-        assert customer.service.asked("/cancel") == [{}]
-        assert customer.service.asked("/capture") == []
+        assert customer.service.bodies_sent_to("/cancel") == [{}]
+        assert customer.service.bodies_sent_to("/capture") == []
 
     def test_an_order_of_the_portals_checklist_is_captured(self, customer: Customer) -> None:
         assert customer.deliver(authorized("trial-twice-0a1b2c3d")) == (200, "done")
-        assert customer.service.asked("/capture") == [{}] and customer.service.asked("/cancel") == []
+        assert (
+            customer.service.bodies_sent_to("/capture") == [{}]
+            and customer.service.bodies_sent_to("/cancel") == []
+        )
 
     def test_other_events_cause_no_call(self, customer: Customer) -> None:
         event = {"id": str(uuid4()), "type": "webhook.test", "data": {}}
@@ -116,7 +119,7 @@ class TestOrderPage:
         customer.service.status = status
 
         assert "Tickets issued" in customer.send("GET", page)[2]
-        assert len(customer.service.asked("/capture")) == 1
+        assert len(customer.service.bodies_sent_to("/capture")) == 1
 
     def test_refreshes_while_the_service_does_not_answer(self, customer: Customer) -> None:
         order_id = customer.buy()["merchant_order_id"]
@@ -159,12 +162,12 @@ class TestBuying:
     def test_one_token_serves_many_calls(self, customer: Customer) -> None:
         customer.buy()
         customer.buy()
-        assert customer.service.asked("/oauth/token") == []
+        assert customer.service.bodies_sent_to("/oauth/token") == []
 
     def test_a_token_that_is_refused_is_replaced(self, customer: Customer) -> None:
         customer.service.refusals[CHECKOUTS] = [(401, "invalid_token")]
         customer.buy()
-        assert len(customer.service.asked("/oauth/token")) == 1
+        assert len(customer.service.bodies_sent_to("/oauth/token")) == 1
 
 
 class TestRefunding:
@@ -184,13 +187,13 @@ class TestRefunding:
         assert customer.send("POST", f"{page}/refund", form)[:2] == (303, page)
         assert customer.send("POST", f"{page}/refund", form)[:2] == (303, page)
 
-        first, second = customer.service.asked("/refund")
+        first, second = customer.service.bodies_sent_to("/refund")
         assert first == second
         assert first["merchant_refund_ref"]
 
     def test_refuses_a_form_from_another_site(self, customer: Customer, page: str) -> None:
         assert customer.send("POST", f"{page}/refund", b"form_token=guessed")[0] == 403
-        assert customer.service.asked("/refund") == []
+        assert customer.service.bodies_sent_to("/refund") == []
 
 
 class TestStart:
@@ -198,7 +201,7 @@ class TestStart:
         with serving() as service:
             service.is_subscribed = True
             with open_shop(service, tmp_path) as customer:
-                assert service.asked("/rotate") == [{"revoke_previous": True}]
+                assert service.bodies_sent_to("/rotate") == [{"revoke_previous": True}]
                 assert customer.deliver(authorized("stranger"))[0] == 200
 
     def test_logs_no_secret(self, customer: Customer) -> None:

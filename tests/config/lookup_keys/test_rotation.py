@@ -69,7 +69,7 @@ COLUMNS = {
 }
 # The call with which config.lib.web.address makes the digests of a caller's networks.
 OF_NETWORKS = "network.caller_digests"
-# Each module that makes a digest, and the digest's purpose. hosted_page_smsstop.number is half of one for `sms`.
+# Each module that makes a digest, and the digest's purpose. hosted_page_smsstop.number is half of an `sms` digest.
 PURPOSES = {
     ("config/lib/web/address.py", "purpose"),
     ("checkout/api/idempotency.py", "'request'"),
@@ -265,7 +265,7 @@ class TestTwoProcesses:
         """
         mine = threading.local()
 
-        class Own:
+        class ThreadSettings:
             @property
             def LOOKUP_KEY(self) -> str:
                 return str(mine.keys[0])
@@ -277,7 +277,7 @@ class TestTwoProcesses:
         sealed = crypto.encrypt(LEA)
         monkeypatch.setattr(crypto, "encrypt", lambda _: sealed)
         monkeypatch.setattr(crypto, "decrypt", lambda _: LEA)
-        monkeypatch.setattr(crypto, "settings", Own())
+        monkeypatch.setattr(crypto, "settings", ThreadSettings())
         found = []
 
         def later() -> None:

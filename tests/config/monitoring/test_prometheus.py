@@ -88,7 +88,7 @@ def open_the_database(world: World) -> None:
 
 
 def fill_the_pool(world: World) -> None:
-    """Lock a table, and start more callers that wait for the lock than the pool has connections."""
+    """Lock a table, and start callers that wait for it. The callers outnumber the pool's connections."""
     world.hold("payments_merchant")
     world.call_in_parallel(24, "merchant/v1/checkouts")
 
@@ -102,30 +102,30 @@ def silence_the_bank(world: World) -> None:
     world.set_fault("error")
 
 
-def mend_the_bank(world: World) -> None:
+def repair_the_bank(world: World) -> None:
     world.set_fault("error", times=0)
 
 
 def hang_the_bank(world: World) -> None:
-    """Make the bank hang, and start more payments than the service has slots for calls to it."""
+    """Make the bank hang, and start payments that outnumber the service's slots for calls to the bank."""
     uuids = [world.merchant.create() for _ in range(12)]
     world.set_fault("hang", "authorize")
     for uuid in uuids:
         world.call_in_parallel(1, f"sandbox/v1/checkouts/{uuid}/pay", {"card": "4242424242424242"})
 
 
-def mend_the_hanging_bank(world: World) -> None:
+def repair_the_hanging_bank(world: World) -> None:
     world.send_callers_away()
     world.set_fault("hang", "authorize", times=0)
 
 
-def nobody_tells(world: World) -> None:
+def delay_the_notification(world: World) -> None:
     """Kill the worker, then advance a hold to its last half minute."""
     world.whole.kill("worker")
     world.merchant.advance(world.merchant.held(), 92)
 
 
-def untaken(status: int) -> Callable[[World], None]:
+def refuse_with(status: int) -> Callable[[World], None]:
     """Return a function that makes the merchant answer every webhook with this status.
 
     The function waits until the webhook about a hold is parked. It then advances the hold to its last half
@@ -160,7 +160,7 @@ def leave_in_doubt(world: World) -> None:
 
 def give_up(world: World) -> None:
     """Repair the bank, and give up the operations that would otherwise stay in doubt for a day."""
-    mend_the_bank(world)
+    repair_the_bank(world)
     world.service.command("shell", "--command", GIVE_UP)
 
 
@@ -212,11 +212,11 @@ FAULTS: dict[str, tuple[Callable[[World], None], set[str], Callable[[World], Non
     "database away": (close_the_database, {"DatabaseAway", "RequestsFail"}, open_the_database),
     "database restored": (bring_another_server, {"Closed"}, repair),
     "pool full": (fill_the_pool, {"PoolFull", "RequestsSlow"}, let_callers_go),
-    "bank silent": (silence_the_bank, {"ProviderSilent"}, mend_the_bank),
-    "bank hangs": (hang_the_bank, {"SlotsRefused"}, mend_the_hanging_bank),
-    "nobody tells": (nobody_tells, {"HoldsUnheard"}, whole_again),
-    "endpoint fails": (untaken(500), {"HoldsUnheard"}, take_webhooks),
-    "endpoint refuses": (untaken(400), {"HoldsUnheard"}, take_webhooks),
+    "bank silent": (silence_the_bank, {"ProviderSilent"}, repair_the_bank),
+    "bank hangs": (hang_the_bank, {"SlotsRefused"}, repair_the_hanging_bank),
+    "nobody tells": (delay_the_notification, {"HoldsUnheard"}, whole_again),
+    "endpoint fails": (refuse_with(500), {"HoldsUnheard"}, take_webhooks),
+    "endpoint refuses": (refuse_with(400), {"HoldsUnheard"}, take_webhooks),
     "an operation that stays in doubt": (leave_in_doubt, {"OutcomeUnknown"}, give_up),
     "a forged notification": (forge_a_notification, {"Discrepancies"}, close_discrepancies),
     "a partition missing": (lose_a_partition, {"PartitionsMissing"}, make_partitions),

@@ -181,7 +181,7 @@ def running(folder: Path) -> Iterator[tuple[World, dict[str, str]]]:
         measured = {"METRICS_TOKEN": TOKEN, "METRICS_DIR": str(folder / "metrics")}
         (folder / "fail").mkdir()
         of_part = {name: {"PROBE_PORT": port} for name, port in ports.items()}
-        whole.start_anew({**measured, "FAIL_POINTS": str(folder / "fail")}, web=SMALL, **of_part)
+        whole.restart_all({**measured, "FAIL_POINTS": str(folder / "fail")}, web=SMALL, **of_part)
         world = World(whole, helper, shop)
         try:
             yield (

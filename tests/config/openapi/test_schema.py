@@ -132,7 +132,7 @@ class TestDocument:
 class TestExamples:
     @pytest.mark.rule("api.data", "api.document")
     def test_equal_the_current_responses_of_the_api(self, api: Api) -> None:
-        fresh = story.as_text(story.Story(api).tell())
+        fresh = story.as_text(story.Story(api).send_all_calls())
         if os.environ.get(RECORD):
             examples.PATH.write_text(fresh)
         kept = examples.PATH.read_text()

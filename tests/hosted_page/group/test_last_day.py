@@ -34,7 +34,7 @@ def ends_in(**left: int) -> None:
     PaymentRequest.objects.update(expires_at=timezone.now() + timedelta(**left))
 
 
-def said(page: str) -> str:
+def offer_text(page: str) -> str:
     """Return the text of the offer to remind the mates, or "" if the page has none."""
     return text(page.partition('class="last-day"')[2].partition("</section>")[0])
 
@@ -49,12 +49,13 @@ def tap(lead: Payer, network: Network) -> set[str]:
 class TestTheReminderOffer:
     def test_is_on_the_bill_only_on_the_last_day(self, lead: Payer, order_with_texts: Checkout) -> None:
         ends_in(days=1, minutes=1)
-        assert said(words(lead.get())) == ""
+        assert offer_text(words(lead.get())) == ""
         ends_in(hours=23, minutes=59)
-        assert "£50.00 is not paid yet. You cover any share that is not paid before the links end." in said(
-            words(lead.get())
+        assert (
+            "£50.00 is not paid yet. You cover any share that is not paid before the links end."
+            in offer_text(words(lead.get()))
         )
-        assert "Remind 2 mates by text" in said(words(lead.get()))
+        assert "Remind 2 mates by text" in offer_text(words(lead.get()))
 
     def test_sends_no_reminder_automatically(
         self, lead: Payer, order_with_texts: Checkout, network: Network
@@ -69,7 +70,7 @@ class TestTheReminderOffer:
     ) -> None:
         order_with_texts.payment_requests.filter(position=3).update(phone="")
         ends_in(hours=2)
-        offer = said(words(lead.get()))
+        offer = offer_text(words(lead.get()))
         assert (
             "Remind Finn by text, •••• 0456" in offer
             and "We have no number for Amy. Share the link below" in offer
@@ -79,7 +80,7 @@ class TestTheReminderOffer:
         for share in order_with_texts.payment_requests.all():
             lead.post("/cancel-share", share=str(share.pk))
         ends_in(hours=2)
-        assert said(words(lead.get())) == ""
+        assert offer_text(words(lead.get())) == ""
 
     def test_is_updated_on_an_open_page(self, lead: Payer, finn: Mate, order_with_texts: Checkout) -> None:
         ends_in(hours=2)
@@ -87,7 +88,7 @@ class TestTheReminderOffer:
         finn.pay()
         mates.settled(finn.share)
         part = words(lead.get("/bill", seen=before))
-        assert "£30.00 is not paid yet." in said(part) and 'data-seen="£30.00 · Amy' in part
+        assert "£30.00 is not paid yet." in offer_text(part) and 'data-seen="£30.00 · Amy' in part
 
 
 class TestATap:
@@ -98,7 +99,7 @@ class TestATap:
         assert tap(lead, network) == {FINNS, AMYS}
         network.sent.clear()
         hint = "You can send each mate one reminder a day. Already requested for: Finn and Amy."
-        assert hint in said(words(lead.get()))
+        assert hint in offer_text(words(lead.get()))
         assert tap(lead, network) == set()
 
     def test_does_not_remind_a_mate_who_has_paid(

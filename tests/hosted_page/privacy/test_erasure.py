@@ -314,13 +314,13 @@ class TestAfterARestore:
 
 
 class TestDataSentByMerchants:
-    def said(self, acme: Merchant, **customer: str) -> Checkout:
+    def order_with(self, acme: Merchant, **customer: str) -> Checkout:
         return factories.checkout(acme, customer=customer)
 
     @pytest.mark.rule("prefill.kept")
     def test_is_erased_with_a_person_who_never_signed_in(self, acme: Merchant) -> None:
-        self.said(acme, phone=PHONE, name="Lea")
-        self.said(acme, phone="+447700900999", name="Mia")
+        self.order_with(acme, phone=PHONE, name="Lea")
+        self.order_with(acme, phone="+447700900999", name="Mia")
         assert "Erased." in run("erase_person", "--phone", PHONE)
         assert [row.name for row in Prefill.objects.all()] == ["Mia"]
 
@@ -331,9 +331,12 @@ class TestDataSentByMerchants:
         Lea is the lead of two orders. With the first, the merchant sent Mia's number and name. With the
         second, it sent only a name.
         """
-        mias, hers = self.said(acme, phone="+447700900999", name="Mia"), self.said(acme, name="Leo")
+        mias, hers = (
+            self.order_with(acme, phone="+447700900999", name="Mia"),
+            self.order_with(acme, name="Leo"),
+        )
         Checkout.objects.filter(pk__in=[mias.pk, hers.pk]).update(lead=lea)
-        self.said(acme, phone=PHONE, locale="fr")
+        self.order_with(acme, phone=PHONE, locale="fr")
         told = json.loads(run("export_person", "--phone", PHONE))["said_by_merchants"]
         assert {(row["phone"], row["name"], row["locale"]) for row in told} == {
             (None, "Leo", None),

@@ -27,7 +27,7 @@ def ask(lead: Payer, share: PaymentRequest, phone: str = FINN) -> str:
     )
 
 
-def way(carrier: Network) -> str:
+def stop_path(carrier: Network) -> str:
     """Return the path of the stop link in the last text that Finn got."""
     *_, text = [text for phone, text in carrier.sent.values() if phone == FINNS]
     found = re.search(r"No more texts: (\S+)$", text)
@@ -41,19 +41,22 @@ class TestAnInvitation:
     ) -> None:
         ask(lead, share)
         send_all()
-        first = way(carrier)
+        first = stop_path(carrier)
         assert first.startswith("/pay/stop/") and len(first) <= 50
         a_day_later()
         ask(lead, share, "")
         send_all()
-        assert len([1 for phone, _ in carrier.sent.values() if phone == FINNS]) == 2 and way(carrier) == first
+        assert (
+            len([1 for phone, _ in carrier.sent.values() if phone == FINNS]) == 2
+            and stop_path(carrier) == first
+        )
 
     def test_is_not_sent_to_a_number_that_stopped_texts(
         self, lead: Payer, share: PaymentRequest, carrier: Network
     ) -> None:
         ask(lead, share)
         send_all()
-        client, path = Client(), way(carrier)
+        client, path = Client(), stop_path(carrier)
         assert "Stop these texts?" in words(client.get(path)) and not SmsStop.objects.exists()
         for _ in range(2):
             assert client.post(path)["Location"] == path

@@ -12,7 +12,7 @@ TABLE = PAID | RETURNED
 KNOWN = {"shop", "amount", "card", "name", "until", "each"}
 
 
-def said(cell: Cell) -> str:
+def words_of(cell: Cell) -> str:
     """Return all words of a cell."""
     parts = [part for words in cell.money for part in (words if isinstance(words, tuple) else (words,))]
     return " ".join(str(part) for part in (cell.headline, *parts, cell.note))
@@ -21,7 +21,7 @@ def said(cell: Cell) -> str:
 @pytest.mark.parametrize("situation", TABLE)
 def test_words_fit_the_person_who_reads_them(situation: Situation) -> None:
     for viewer, cell in TABLE[situation].items():
-        words = said(cell)
+        words = words_of(cell)
         if viewer in (Viewer.LEAD, Viewer.PAID):
             assert "not been charged" not in words
         if viewer in (Viewer.ORDER_LINK, Viewer.PAY_LINK, Viewer.GROUP_LINK):

@@ -161,25 +161,25 @@ class TestAReplacedLink:
 @pytest.mark.rule("group.own_link")
 class TestASentShare:
     @pytest.fixture
-    def sent(self, group: Group) -> Guest:
+    def guest(self, group: Group) -> Guest:
         PaymentRequest.objects.filter(pk=group.share(3).pk).update(phone="+447700900456")
         return Guest(group.order)
 
-    def test_is_paid_at_the_group_link_by_the_person_who_proves_the_number(self, sent: Guest) -> None:
-        page = words(sent.get())
+    def test_is_paid_at_the_group_link_by_the_person_who_proves_the_number(self, guest: Guest) -> None:
+        page = words(guest.get())
         assert "That’s me" in page and "900456" not in page
-        assert sent.take(3).status_code == 409
+        assert guest.take(3).status_code == 409
         SmsMessage.objects.all().delete()
-        sent.pay(3, mates.AMYS)
+        guest.pay(3, mates.AMYS)
         share = PaymentRequest.objects.get(position=3)
         assert mates.settled(share) == "reimbursed"
-        assert "You paid £" in words(sent.get("/3"))
+        assert "You paid £" in words(guest.get("/3"))
 
-    def test_is_paid_by_no_other_person(self, sent: Guest) -> None:
-        sent.sign_in(3, "07700 900777")
-        assert "sent to another number" in plain(words(sent.get("/3")))
-        assert sent.get("/3/card")["Location"] == f"{sent.path}/3"
-        assert sent.post("/3/decline")["Location"] == f"{sent.path}/3"
+    def test_is_paid_by_no_other_person(self, guest: Guest) -> None:
+        guest.sign_in(3, "07700 900777")
+        assert "sent to another number" in plain(words(guest.get("/3")))
+        assert guest.get("/3/card")["Location"] == f"{guest.path}/3"
+        assert guest.post("/3/decline")["Location"] == f"{guest.path}/3"
         assert PaymentRequest.objects.get(position=3).status == "open"
 
 

@@ -16,15 +16,15 @@ from checkout.proof import ledger_proof
 from payments.models import Operation, Payment
 from payments.providers.sandbox.models import Charge
 from tests.conftest import Api
-from tests.hosted_page.browsers import ASKS, Asked, Payer, words
+from tests.hosted_page.browsers import ASKS, ChallengedLead, Payer, words
 from tests.refusals import nothing_moves, refused
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def lea(unpaid: Checkout) -> Asked:
-    return Asked(unpaid)
+def lea(unpaid: Checkout) -> ChallengedLead:
+    return ChallengedLead(unpaid)
 
 
 def charges() -> list[str]:
@@ -40,16 +40,16 @@ def status(payer: Payer) -> str:
 
 class TestTheAnswer:
     @pytest.mark.rule("pay.challenge")
-    def test_that_confirms_holds_the_money(self, lea: Asked) -> None:
+    def test_that_confirms_holds_the_money(self, lea: ChallengedLead) -> None:
         assert lea.answer("confirm")["Location"].endswith(f"/pay/confirmed?id={lea.checkout.pk}")
-        assert lea.back()["Location"] == f"/pay?id={lea.checkout.pk}"
+        assert lea.return_from_bank()["Location"] == f"/pay?id={lea.checkout.pk}"
         assert "your Visa ending 3155" in words(lea.get())
         assert (status(lea), charges(), ledger_proof.find_breaches()) == ("authorized", ["held"], [])
 
     @pytest.mark.rule("pay.challenge")
-    def test_that_refuses_leads_to_the_card_step_with_a_reason(self, lea: Asked) -> None:
+    def test_that_refuses_leads_to_the_card_step_with_a_reason(self, lea: ChallengedLead) -> None:
         lea.answer("refuse")
-        lea.back()
+        lea.return_from_bank()
         assert lea.get()["Location"] == f"/pay/card?id={lea.checkout.pk}"
         page = lea.card_page()
         assert "You did not confirm this payment with your bank." in page
@@ -69,30 +69,30 @@ class TestTheAnswer:
         assert "You did not confirm this payment with your bank." in page
 
     @pytest.mark.parametrize(("first", "second"), [("confirm", "refuse"), ("refuse", "confirm")])
-    def test_given_twice_counts_the_first_time(self, lea: Asked, first: str, second: str) -> None:
+    def test_given_twice_counts_the_first_time(self, lea: ChallengedLead, first: str, second: str) -> None:
         assert lea.answer(first)["Location"] == lea.answer(second)["Location"]
-        lea.back()
-        lea.back()
+        lea.return_from_bank()
+        lea.return_from_bank()
         assert charges() == ["held" if first == "confirm" else "declined"]
         assert Operation.objects.count() == Payment.objects.count() == 1
 
-    def test_after_another_card_was_chosen_leads_back_to_the_order(self, lea: Asked) -> None:
+    def test_after_another_card_was_chosen_leads_back_to_the_order(self, lea: ChallengedLead) -> None:
         lea.post("/another-card")
         assert charges() == ["voided"]
         for answered in (lea.client.get(lea.question), lea.answer("confirm")):
             assert answered["Location"].endswith(f"/pay/confirmed?id={lea.checkout.pk}")
-        lea.back()
+        lea.return_from_bank()
         assert (status(lea), charges()) == ("created", ["voided"])
 
-    def test_that_arrives_before_the_release_does_not_keep_the_hold(self, lea: Asked) -> None:
+    def test_that_arrives_before_the_release_does_not_keep_the_hold(self, lea: ChallengedLead) -> None:
         lea.post("/another-card")
         lea.answer("confirm")
         assert Charge.objects.get().state == "held"
-        lea.back()
+        lea.return_from_bank()
         assert (status(lea), charges()) == ("created", ["voided"])
 
     @pytest.mark.rule("pay.challenge")
-    def test_that_is_missing_ends_the_challenge_after_ten_minutes(self, lea: Asked) -> None:
+    def test_that_is_missing_ends_the_challenge_after_ten_minutes(self, lea: ChallengedLead) -> None:
         self.wait(timedelta(minutes=9))
         tasks.finish_operations()
         assert "Confirm with your bank" in words(lea.get())
@@ -105,16 +105,18 @@ class TestTheAnswer:
 
 
 class TestThePageDuringTheChallenge:
-    def test_links_to_the_banks_question(self, lea: Asked) -> None:
+    def test_links_to_the_banks_question(self, lea: ChallengedLead) -> None:
         page = words(lea.get())
         assert "Confirm with your bank" in page and lea.question in page and "Use another card" in page
 
-    def test_shows_a_stranger_neither_the_question_nor_the_other_card_button(self, lea: Asked) -> None:
+    def test_shows_a_stranger_neither_the_question_nor_the_other_card_button(
+        self, lea: ChallengedLead
+    ) -> None:
         page = words(Payer(lea.checkout).get())
         assert "Not confirmed yet" in page
         assert lea.question not in page and "Use another card" not in page
 
-    def test_reloads_completely_when_its_poll_finds_the_card_step(self, lea: Asked) -> None:
+    def test_reloads_completely_when_its_poll_finds_the_card_step(self, lea: ChallengedLead) -> None:
         lea.post("/another-card")
         polled = lea.client.get(f"/pay?id={lea.checkout.pk}", headers={"hx-request": "true"})
         assert (polled.status_code, polled["HX-Refresh"], polled.content) == (200, "true", b"")
@@ -131,50 +133,50 @@ class TestThePageDuringTheChallenge:
         with nothing_moves():
             assert lea.client.get(reload)["Location"] == f"/pay?id={unpaid.pk}"
 
-    def test_a_second_submit_of_the_card_form_replaces_the_first_question(self, lea: Asked) -> None:
+    def test_a_second_submit_of_the_card_form_replaces_the_first_question(self, lea: ChallengedLead) -> None:
         card = {"number": ASKS, "expiry": "08 / 49", "code": "123"}
         again = lea.client.get(lea.client.post(lea.bank_form, card)["Location"])["Location"]
         assert again != lea.question
         lea.answer("confirm")
         lea.client.post(again, {"answer": "confirm"})
-        lea.back()
+        lea.return_from_bank()
         assert (status(lea), charges()) == ("authorized", ["voided", "held"])
 
 
 class TestAnotherCard:
     @pytest.mark.rule("pay.another_card")
-    def test_gives_up_the_first_card(self, lea: Asked) -> None:
+    def test_gives_up_the_first_card(self, lea: ChallengedLead) -> None:
         assert lea.post("/another-card")["Location"] == f"/pay?id={lea.checkout.pk}"
         ended = Operation.objects.get(kind="authorize")
         assert (ended.state, ended.reason, charges()) == ("failed", "another_card", ["voided"])
         assert 'role="alert"' not in lea.card_page()
 
-    def test_can_be_chosen_only_by_the_lead(self, lea: Asked) -> None:
+    def test_can_be_chosen_only_by_the_lead(self, lea: ChallengedLead) -> None:
         with nothing_moves():
             assert Payer(lea.checkout).post("/another-card").status_code == 303
         assert "Confirm with your bank" in words(lea.get())
 
-    def test_needs_a_csrf_token_and_a_post(self, lea: Asked) -> None:
+    def test_needs_a_csrf_token_and_a_post(self, lea: ChallengedLead) -> None:
         strict = Client(enforce_csrf_checks=True)
         strict.cookies = lea.client.cookies
         with nothing_moves():
             assert strict.post(f"/pay/another-card?id={lea.checkout.pk}").status_code == 403
             assert lea.get("/another-card").status_code == 405
 
-    def test_is_refused_once_the_money_is_held(self, lea: Asked) -> None:
+    def test_is_refused_once_the_money_is_held(self, lea: ChallengedLead) -> None:
         lea.answer("confirm")
-        lea.back()
+        lea.return_from_bank()
         with nothing_moves():
             lea.post("/another-card")
         assert status(lea) == "authorized"
 
-    def test_is_refused_while_the_bank_is_being_asked(self, lea: Asked) -> None:
+    def test_is_refused_while_the_bank_is_being_asked(self, lea: ChallengedLead) -> None:
         Operation.objects.update(state="unknown")
         with nothing_moves():
             lea.post("/another-card")
         assert "Checking with your bank" in words(lea.get())
 
-    def test_can_be_used_after_a_minute_without_a_response(self, lea: Asked) -> None:
+    def test_can_be_used_after_a_minute_without_a_response(self, lea: ChallengedLead) -> None:
         Operation.objects.update(state="unknown", created_at=F("created_at") - timedelta(minutes=1))
         assert "Your bank has not answered" in words(lea.get())
         lea.post("/another-card")

@@ -29,7 +29,7 @@ def run(*command: str, within: Path, **more: str) -> str:
     return done.stdout
 
 
-def told(program: str, base_url: str) -> list[str]:
+def documented_command(program: str, base_url: str) -> list[str]:
     """Return the guide's command with which this program generates a client."""
     (line,) = re.findall(rf"^(?:npx )?({program} .*{{base_url}}.*)$", guide.GUIDE, re.MULTILINE)
     return str(line).replace("{base_url}", base_url).split()
@@ -61,7 +61,7 @@ def lines(package: Path) -> int:
 
 def python_shop(base_url: str, folder: Path) -> list[str]:
     """Generate the Python client, check the client and shop.py with mypy, and return the shop's command."""
-    beside = python(folder, *told("openapi-python-client", base_url)).parent
+    beside = python(folder, *documented_command("openapi-python-client", base_url)).parent
     shutil.copy(HERE / "shop.py", beside)
     (beside / "mypy.ini").write_text("[mypy]\nstrict = True\n")
     judged = subprocess.run(
@@ -83,6 +83,6 @@ def typescript_shop(base_url: str, folder: Path) -> list[str]:
     (folder / "node_modules").symlink_to((HERE / "node_modules").resolve())
     for name in ("shop.ts", "tsconfig.json"):
         shutil.copy(HERE / name, folder)
-    run(*told("openapi-typescript", base_url), within=folder)
+    run(*documented_command("openapi-typescript", base_url), within=folder)
     run("tsc", "--project", ".", within=folder)
     return ["node", str(folder / "out/shop.js")]

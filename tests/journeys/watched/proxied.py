@@ -34,7 +34,7 @@ def running(
             children.tie_to_parent(command, by=signal.SIGTERM), stderr=subprocess.DEVNULL
         )
         try:
-            whole.start_anew({**variables, **address}, **of_part)
+            whole.restart_all({**variables, **address}, **of_part)
             polling.until((folder / "nginx.pid").exists, within=10, what="nginx")
             ca = str(folder / ".tls" / "public.pem")
             yield whole, dataclasses.replace(service, base_url=address["BASE_URL"], ca=ca)

@@ -26,7 +26,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Deployment
     folder = tmp_path_factory.mktemp("telemetry")
     with deployment.running(folder) as (whole, service), collectors.collecting() as (collector, variables):
         (folder / "fail").mkdir()
-        whole.start_anew({**variables, "FAIL_POINTS": str(folder / "fail")})
+        whole.restart_all({**variables, "FAIL_POINTS": str(folder / "fail")})
         yield whole, service, collector
 
 

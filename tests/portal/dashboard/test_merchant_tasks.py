@@ -29,7 +29,7 @@ pytestmark = pytest.mark.django_db
 client = stage.client_of(Role.VIEWER)
 
 
-def shown(moment: datetime) -> str:
+def displayed(moment: datetime) -> str:
     """Return a deadline as the portal shows it to a merchant in London."""
     with timezone.override("Europe/London"):
         return deadline(moment)
@@ -67,7 +67,7 @@ class TestNeeds:
         Dispute.objects.update(respond_by=due)
         page = client.get("/portal").content.decode()
         assert "A customer disputes £90.00 (Visa ending 4242)" in page
-        assert f"Send your evidence to help@checkout.example by {shown(due)}" in page
+        assert f"Send your evidence to help@checkout.example by {displayed(due)}" in page
         assert f'href="/portal/checkouts/{captured.pk}"' in page
         page = client.get(f"/portal/checkouts/{captured.pk}").content.decode()
         assert f'href="mailto:help@checkout.example?subject=Dispute%20{captured.merchant_order_id}"' in page
@@ -84,7 +84,9 @@ class TestNeeds:
         due = clock.now() - timedelta(days=1)
         Dispute.objects.update(respond_by=due)
         page = client.get("/portal").content.decode()
-        assert f"Evidence was due {shown(due)}. Ask help@checkout.example if it can still be sent." in page
+        assert (
+            f"Evidence was due {displayed(due)}. Ask help@checkout.example if it can still be sent." in page
+        )
         page = client.get(f"/portal/checkouts/{captured.pk}").content.decode()
         assert "Evidence was due " in page and "and ask if it still counts" in page
 
@@ -99,7 +101,7 @@ class TestNeeds:
         Dispute.objects.filter(pk=urgent.pk).update(respond_by=due)
         (need,) = WaitingItems(acme).needs()
         assert need.title == "2 payments are disputed: £180.00" and need.address.endswith(str(other.pk))
-        assert f" by {shown(due)}." in need.text and "Evidence was due" not in need.text
+        assert f" by {displayed(due)}." in need.text and "Evidence was due" not in need.text
 
     @pytest.mark.rule("dispute.told")
     @pytest.mark.usefixtures("posted")

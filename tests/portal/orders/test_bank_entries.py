@@ -21,7 +21,7 @@ from tests.outside import come_back, decide, dispute, hear, refund_outside, reim
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted")]
 
 
-def told(checkout: Checkout) -> list[Entry]:
+def entries_of(checkout: Checkout) -> list[Entry]:
     return sorted(
         bank_entries.bank_entries_of(Order(checkout), Window(None, 500)), key=lambda entry: entry.at
     )
@@ -39,7 +39,7 @@ class TestEntries:
     def test_of_a_declined_card_have_no_postings(
         self, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
-        (declined,) = told(pay(unpaid, "4000000000009995"))
+        (declined,) = entries_of(pay(unpaid, "4000000000009995"))
         assert declined.title == "Holding £90.00 on Visa ending 9995: declined"
         assert (declined.tone, declined.text) == ("stop", "Insufficient funds.")
         assert declined.facts["state"] == "declined" and declined.facts["postings"] == []
@@ -55,12 +55,12 @@ class TestEntries:
         self, held: Checkout, reason: str, title: str, text: str
     ) -> None:
         Operation.objects.update(state="failed", reason=reason)
-        (entry,) = told(held)
+        (entry,) = entries_of(held)
         assert entry.title == f"Holding £90.00 on Visa ending 4242: {title}"
         assert (entry.tone, entry.text) == ("still", text)
 
     def test_of_captured_money_show_its_postings(self, captured: Checkout) -> None:
-        held, taken = told(captured)
+        held, taken = entries_of(captured)
         assert (held.title, held.text) == ("The bank holds £90.00 on Visa ending 4242", "")
         assert taken.title == "The bank took £90.00 from Visa ending 4242"
         assert taken.text == "Posted: £90.00 from the bank to you."
@@ -68,7 +68,7 @@ class TestEntries:
 
     def test_of_a_dispute_show_its_start_and_its_end(self, captured: Checkout) -> None:
         found = dispute(captured.payment)
-        *_, opened = told(captured)
+        *_, opened = entries_of(captured)
         assert opened.title == "The customer disputes £90.00" and (opened.tone, opened.icon) == (
             "held",
             "alert",
@@ -78,10 +78,10 @@ class TestEntries:
             " Posted: £90.00 from you to the bank."
         )
         decide(found, is_won=False)
-        *_, decided = told(captured)
+        *_, decided = entries_of(captured)
         assert (decided.title, decided.text) == ("The dispute over £90.00 is lost", "")
         decide(found, is_won=True)
-        *_, decided = told(captured)
+        *_, decided = entries_of(captured)
         assert decided.title == "The dispute over £90.00 is won" and decided.tone == "done"
         assert decided.text == "Posted: £90.00 from the bank to you."
         assert decided.facts["dispute"] == opened.facts["dispute"] == str(found.pk)
@@ -90,7 +90,7 @@ class TestEntries:
         found = dispute(captured.payment)
         decide(found, is_won=True)
         decide(found, is_won=False)
-        *_, opened, back, lost = told(captured)
+        *_, opened, back, lost = entries_of(captured)
         assert opened.title == "The customer disputes £90.00"
         assert back.title == "The customer’s bank gave £90.00 back to you"
         assert lost.title == "The dispute over £90.00 is lost" and lost.text.startswith(
@@ -100,15 +100,15 @@ class TestEntries:
     @pytest.mark.rule("sync.outside")
     def test_of_a_dashboard_refund_show_its_status(self, captured: Checkout) -> None:
         given = refund_outside(captured.payment, 2000, is_pending=True)
-        *_, going = told(captured)
+        *_, going = entries_of(captured)
         assert going.title == "Refunding £20.00 to Visa ending 4242 in the bank’s dashboard"
         assert (going.tone, going.text) == ("move", "Accepted by the bank, not settled yet.")
         end(captured, given)
-        *_, done = told(captured)
+        *_, done = entries_of(captured)
         assert done.title == "£20.00 was refunded to Visa ending 4242 in the bank’s dashboard"
         assert (done.tone, done.text) == ("still", "Posted: £20.00 from you to the bank.")
         end(captured, given)
-        *_, back = told(captured)
+        *_, back = entries_of(captured)
         assert back.title == "The refund of £20.00 to Visa ending 4242 was returned" and back.tone == "stop"
         assert back.text == "The card’s account is closed. Posted: £20.00 from the bank to you."
 
@@ -116,7 +116,7 @@ class TestEntries:
     def test_of_a_failed_dashboard_refund_say_so(self, captured: Checkout) -> None:
         given = refund_outside(captured.payment, 2000, is_pending=True)
         end(captured, given, "card_closed")
-        *_, failed = told(captured)
+        *_, failed = entries_of(captured)
         assert failed.title.endswith("in the bank’s dashboard: failed") and failed.tone == "stop"
         assert failed.facts["postings"] == []
 
@@ -127,7 +127,7 @@ class TestEntries:
         come_back()
         settling_outside.settle_outside(returned(unpaid).pk, note="By bank transfer", cause=CAUSE)
         settling_outside.reverse_booking(Booking.objects.get().pk, note="It was not", cause=CAUSE)
-        booked, reversed_ = (entry for entry in told(unpaid) if "another way" in entry.title)
+        booked, reversed_ = (entry for entry in entries_of(unpaid) if "another way" in entry.title)
         assert booked.title == "£30.00 was refunded another way: Visa ending 7726 could not take it"
         assert booked.text == "Posted: £30.00 from the lead to elsewhere."
         assert reversed_.title == "The entry for £30.00 refunded another way was reversed"
@@ -141,9 +141,9 @@ class TestEntries:
         mates.pump(order.pk)
         decide(dispute(order.payment), is_won=False)
         amount = money.display(shares[0].amount, "GBP")
-        *_, closed = told(order)
+        *_, closed = entries_of(order)
         assert closed.title == f"{amount} of a mate’s payment is not owed to the lead any more"
         assert closed.text == f"Posted: {amount} from the lead to you."
         assert "not sent" in next(
-            entry.title for entry in told(order) if entry.facts.get("purpose") == "reimbursement"
+            entry.title for entry in entries_of(order) if entry.facts.get("purpose") == "reimbursement"
         )

@@ -31,7 +31,7 @@ class Backend:
         self.api, self.seen = api, set[str]()
         self.got: list[dict[str, Any]] = []
 
-    def hear(self, event: dict[str, Any]) -> int:
+    def receive(self, event: dict[str, Any]) -> int:
         """Receive an event, and return the status of the response."""
         self.got.append(event)
         if event["id"] in self.seen:
@@ -52,7 +52,7 @@ class Backend:
 class Forgetful(Backend):
     """A backend that captures each time it receives an event, even if it has received the event before."""
 
-    def hear(self, event: dict[str, Any]) -> int:
+    def receive(self, event: dict[str, Any]) -> int:
         return self.take(event)
 
 
@@ -66,14 +66,14 @@ class Idle(Backend):
 class Cross(Backend):
     """A backend that answers 409 to an event that it receives again."""
 
-    def hear(self, event: dict[str, Any]) -> int:
-        return 409 if event["id"] in self.seen else super().hear(event)
+    def receive(self, event: dict[str, Any]) -> int:
+        return 409 if event["id"] in self.seen else super().receive(event)
 
 
 class Refusing(Backend):
     """A backend that answers 400 to everything, as if its secret were wrong."""
 
-    def hear(self, event: dict[str, Any]) -> int:
+    def receive(self, event: dict[str, Any]) -> int:
         return 400
 
 
@@ -81,7 +81,7 @@ def answer_directly(monkeypatch: pytest.MonkeyPatch, backend: Backend) -> None:
     """Pass the delivery attempts that the sandbox makes itself directly to the backend, without a network."""
 
     def answered(claimed: delivery.Claimed, body: bytes, _: float) -> Answer:
-        status = backend.hear(orjson.loads(body))
+        status = backend.receive(orjson.loads(body))
         return Answer(status, None if status < 300 else f"HTTP {status}", "", 340)
 
     monkeypatch.setattr(testing, "_await_answer", answered)
@@ -114,7 +114,7 @@ def send_due(backend: Backend) -> None:
     """Let the backend answer all waiting deliveries, even those that are not due."""
     Delivery.objects.filter(status="pending", lease_token=None).update(next_attempt_at=clock.now())
     for claimed in delivery.claim(slots=20, general_slots=20):
-        status = backend.hear(orjson.loads(claimed.body))
+        status = backend.receive(orjson.loads(claimed.body))
         lease = (claimed.delivery_id, claimed.lease_token)
         error = None if status < 300 else f"HTTP {status}"
         delivery.record_results([delivery.Result(*lease, status, error, 340)])

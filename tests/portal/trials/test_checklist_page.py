@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 class Failing(backend.Backend):
     def __init__(self) -> None: ...
 
-    def hear(self, event: dict[str, Any]) -> int:
+    def receive(self, event: dict[str, Any]) -> int:
         return 500
 
 

@@ -130,7 +130,7 @@ class TestRetry:
 
     def test_fails_if_the_retry_is_refused(self, acme: Merchant, api: Api) -> None:
         class Broken(Backend):
-            def hear(self, event: dict[str, Any]) -> int:
+            def receive(self, event: dict[str, Any]) -> int:
                 return 500
 
         trial = backend.walk(acme, "retry", Broken(api))
@@ -189,7 +189,7 @@ class TestSlow:
         class Interrupted(Backend):
             """A backend that makes no capture at the first attempt, as if the sandbox had interrupted it."""
 
-            def hear(self, event: dict[str, Any]) -> int:
+            def receive(self, event: dict[str, Any]) -> int:
                 self.got.append(event)
                 return self.take(event) if len(self.got) > 1 else 200
 
@@ -235,8 +235,8 @@ class TestLapse:
 
     def test_fails_if_the_release_event_is_refused(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
         class Deaf(Backend):
-            def hear(self, event: dict[str, Any]) -> int:
-                return 404 if event["type"] == "checkout.voided" else super().hear(event)
+            def receive(self, event: dict[str, Any]) -> int:
+                return 404 if event["type"] == "checkout.voided" else super().receive(event)
 
         trial = self.walk(Deaf(api), monkeypatch)
         assert trial.has_passed is False

@@ -68,7 +68,7 @@ class Standby:
         self.is_running = False
 
     @contextmanager
-    def stilled(self) -> Iterator[None]:
+    def frozen(self) -> Iterator[None]:
         """Freeze the replica until the block ends: it accepts connections and does not answer."""
         self._signal(signal.SIGSTOP)
         try:
@@ -117,7 +117,7 @@ class Standby:
         return wanted is not None and bool(self.ask(reached))
 
     @contextmanager
-    def asked(self) -> Iterator[list[str]]:
+    def received_statements(self) -> Iterator[list[str]]:
         """Yield a list. When the block has ended, it contains the statements that the replica received."""
         log, found = self.folder / "postgres.log", list[str]()
         begin = log.stat().st_size

@@ -64,7 +64,7 @@ def asked_by(standby: Standby, but_for: str = "nothing") -> Iterator[list[bool]]
     """
     standby.catch_up()
     found: list[bool] = []
-    with standby.asked() as asked, counted() as by:
+    with standby.received_statements() as asked, counted() as by:
         yield found
     assert {table for text in asked for table in OF_ACCESS.findall(text)} <= {but_for}
     assert bool(asked) == bool(by.get("replica"))
@@ -94,7 +94,7 @@ def test_portal_posts_never_use_the_replica(standby: Standby, acme: Merchant) ->
             browser = stage.browser(own.people[Role.OWNER])
             form = {part: value.format(**own.ids(), merchant=acme.pk) for part, value in row.form.items()}
             standby.catch_up()
-            with standby.asked() as asked:
+            with standby.received_statements() as asked:
                 browser.post(path(name, own.ids()), form)
                 browser.get(path(name, own.ids()))
             assert asked == []
@@ -109,7 +109,7 @@ def _is_marked(pattern: Any) -> bool:
 def test_a_post_to_a_list_does_not_use_the_replica(standby: Standby, acme: Merchant) -> None:
     browser = stage.browser(stage.person(acme, Role.OWNER))
     standby.catch_up()
-    with standby.asked() as asked:
+    with standby.received_statements() as asked:
         for name in LISTS:
             browser.post(reverse(name))
     assert asked == []

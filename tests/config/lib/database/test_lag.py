@@ -134,7 +134,7 @@ class TestWhoServes:
 
     def test_adds_one_query_on_the_replica(self, standby: Standby) -> None:
         standby.catch_up()
-        with standby.asked() as asked:
+        with standby.received_statements() as asked:
             replica.read_on_replica(Merchant.objects.count)
         assert len(asked) == 2
 

@@ -64,7 +64,7 @@ class TestRead:
                 Merchant.objects.count(),
             ]
 
-        with standby.asked() as asked:
+        with standby.received_statements() as asked:
             there, _, found, count = replica.read_on_replica(read)
         assert (there, found, count) == (True, unpaid, 1) and not is_there()
         assert [
@@ -249,7 +249,7 @@ class TestAway:
     def test_silence_delays_one_request_by_a_second(self, standby: Standby, lea: Client) -> None:
         standby.catch_up()
         assert lea.get(LIST).status_code == 200
-        with standby.stilled(), counted() as by:
+        with standby.frozen(), counted() as by:
             with within(2.5):
                 assert lea.get(LIST).status_code == 200
             with within(1):

@@ -54,7 +54,7 @@ def keys(settings: Settings) -> Iterator[Keys]:
     keys.are(*before)
 
 
-class Kept:
+class EncryptedRows:
     """Rows with one value of each kind that is stored encrypted. `read` returns all the values."""
 
     def __init__(self, api: Api, captured: Checkout) -> None:
@@ -103,8 +103,8 @@ class Kept:
 
 
 @pytest.fixture
-def kept(keys: Keys, api: Api, captured: Checkout) -> Kept:
-    return Kept(api, captured)
+def encrypted_rows(keys: Keys, api: Api, captured: Checkout) -> EncryptedRows:
+    return EncryptedRows(api, captured)
 
 
 def rotate() -> str:
@@ -115,46 +115,50 @@ def rotate() -> str:
 
 @pytest.mark.rule("secret.keys")
 def test_leaves_no_row_that_needs_the_old_key(
-    kept: Kept, keys: Keys, monkeypatch: pytest.MonkeyPatch
+    encrypted_rows: EncryptedRows, keys: Keys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # With one row in each batch, the command works in several batches.
     monkeypatch.setattr(rotate_keys, "ROWS", 1)
-    before = kept.read()
+    before = encrypted_rows.read()
     assert len(before) > 8
     keys.are(SECOND, FIRST)
-    assert kept.read() == before
+    assert encrypted_rows.read() == before
     assert "checkout_paymentrequest.token: 2 rewritten" in rotate()
     keys.are(SECOND)
-    assert kept.read() == before
-    app = Authenticator.objects.get(user=kept.owner, type="totp")
-    assert second_factor.use_code(kept.owner, people.code(crypto.decrypt(app.data["secret"]))) == app
+    assert encrypted_rows.read() == before
+    app = Authenticator.objects.get(user=encrypted_rows.owner, type="totp")
+    assert (
+        second_factor.use_code(encrypted_rows.owner, people.code(crypto.decrypt(app.data["secret"]))) == app
+    )
     keys.are(FIRST)
     with pytest.raises(InvalidToken):
-        kept.read()
+        encrypted_rows.read()
 
 
-def test_a_second_run_rewrites_nothing(kept: Kept, keys: Keys) -> None:
+def test_a_second_run_rewrites_nothing(encrypted_rows: EncryptedRows, keys: Keys) -> None:
     keys.are(SECOND, FIRST)
     rotate()
     counts = [line.split(": ")[1] for line in rotate().splitlines()[:-1]]
     assert len(counts) == 19 and set(counts) == {"0 rewritten"}
 
 
-def test_reports_its_progress(kept: Kept, keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reports_its_progress(
+    encrypted_rows: EncryptedRows, keys: Keys, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(rotate_keys, "ROWS", 1)
     monkeypatch.setattr(rotate_keys, "PROGRESS_EVERY", 2)
     said = rotate()
     assert "checkout_paymentrequest.token: 2 read\ncheckout_paymentrequest.token: 0 rewritten" in said
 
 
-def test_names_the_row_that_no_key_decrypts(kept: Kept, keys: Keys) -> None:
+def test_names_the_row_that_no_key_decrypts(encrypted_rows: EncryptedRows, keys: Keys) -> None:
     keys.are(SECOND)
     with pytest.raises(CommandError, match=r"No key in FIELD_KEYS can decrypt .* of "):
         rotate()
 
 
 def test_keeps_a_row_that_changes_during_the_rotation(
-    kept: Kept, keys: Keys, monkeypatch: pytest.MonkeyPatch
+    encrypted_rows: EncryptedRows, keys: Keys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keys.are(SECOND, FIRST)
     seal = crypto.rotate

@@ -8,7 +8,7 @@ from django.utils import translation
 
 from checkout.models import Checkout
 from tests.hosted_page.browsers import Payer, words
-from tests.hosted_page.seldom.said import speaking
+from tests.hosted_page.rare_messages.captured_orders import speaking
 
 PLACEHOLDER = re.compile(r"%\(\w+\)s|\{\w*\}")
 
@@ -24,17 +24,19 @@ def lea(unpaid: Checkout, language: str) -> Payer:
 
 
 @pytest.fixture
-def said(language: str) -> Callable[..., bool]:
+def shows(language: str) -> Callable[..., bool]:
     """Return a function that checks whether a page contains a sentence in this language.
 
     The sentence's placeholders can have any values.
     """
 
-    def is_said(page: Any, sentence: str, plural: str = "", count: int = 1) -> bool:
+    def shows_sentence(page: Any, sentence: str, plural: str = "", count: int = 1) -> bool:
         with translation.override(language):
-            told = translation.ngettext(sentence, plural, count) if plural else translation.gettext(sentence)
-        assert told not in (sentence, plural) or language == "en-gb"
-        gaps = ".{1,80}?".join(re.escape(part) for part in PLACEHOLDER.split(" ".join(told.split())))
+            translated = (
+                translation.ngettext(sentence, plural, count) if plural else translation.gettext(sentence)
+            )
+        assert translated not in (sentence, plural) or language == "en-gb"
+        gaps = ".{1,80}?".join(re.escape(part) for part in PLACEHOLDER.split(" ".join(translated.split())))
         return bool(re.search(gaps, " ".join(html.unescape(words(page)).split())))
 
-    return is_said
+    return shows_sentence

@@ -12,22 +12,22 @@ from checkout.remedies import settling_outside
 from tests import mates
 from tests.factories import CAUSE
 from tests.hosted_page.browsers import Payer
-from tests.hosted_page.seldom.said import captured, speaking
+from tests.hosted_page.rare_messages.captured_orders import captured, speaking
 from tests.outside import RETURNS, come_back, decide, dispute, refund_outside, returned, settle
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted"), pytest.mark.rule("page.language")]
 
 
 class TestTheRefund:
-    def test_that_was_returned(self, refunded: Checkout, language: str, said: Callable[..., bool]) -> None:
+    def test_that_was_returned(self, refunded: Checkout, language: str, shows: Callable[..., bool]) -> None:
         come_back()
         page = speaking(Payer(refunded), language).get()
-        assert said(page, "The refund was returned")
-        assert said(page, "{shop} refunded this order, but a bank returned some or all of it.")
+        assert shows(page, "The refund was returned")
+        assert shows(page, "{shop} refunded this order, but a bank returned some or all of it.")
 
     @pytest.mark.parametrize("mates_", [1, 2])
     def test_after_mates_without_names_have_paid(
-        self, lea: Payer, said: Callable[..., bool], mates_: int
+        self, lea: Payer, shows: Callable[..., bool], mates_: int
     ) -> None:
         order = captured(lea, name=[""] * mates_, amount=["20"] * mates_)
         for share in order.payment_requests.all():
@@ -39,23 +39,23 @@ class TestTheRefund:
             "{count} mate’s card gets its {amount} back too.",
             "{count} mates’ cards get their {amount} back too.",
         )
-        assert said(lea.get(), "Back when a mate paid") and said(lea.get(), one, many, mates_)
+        assert shows(lea.get(), "Back when a mate paid") and shows(lea.get(), one, many, mates_)
 
     @pytest.mark.usefixtures("posted")
-    def test_after_a_dashboard_refund_of_a_part(self, lea: Payer, said: Callable[..., bool]) -> None:
+    def test_after_a_dashboard_refund_of_a_part(self, lea: Payer, shows: Callable[..., bool]) -> None:
         order = captured(lea, name=["Finn"], amount=["20"])
         share = order.payment_requests.get()
         refund_outside(order.payment, 500)
         given = "{shop} refunded you <strong>{amount}</strong>. Your bank may take a few days to show it."
-        assert said(lea.get(), given)
+        assert shows(lea.get(), given)
         ended = "{shop} has refunded a payment for this order. Ask {name} whether the order is still valid."
-        assert said(lea.client.get(f"/pay/share/{share.token}"), ended)
+        assert shows(lea.client.get(f"/pay/share/{share.token}"), ended)
         refunds.accept(order.merchant, order.pk, ref="r", cause=CAUSE)
         mates.pump(order.pk, rounds=3)
-        assert said(lea.get(), "Refunded earlier")
+        assert shows(lea.get(), "Refunded earlier")
 
     @pytest.mark.usefixtures("posted")
-    def test_after_a_lost_dispute(self, lea: Payer, said: Callable[..., bool], settings: Settings) -> None:
+    def test_after_a_lost_dispute(self, lea: Payer, shows: Callable[..., bool], settings: Settings) -> None:
         settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
         order = captured(lea, name=["Finn"], amount=["20"])
         mates.pay(order.payment_requests.get())
@@ -63,14 +63,14 @@ class TestTheRefund:
         decide(dispute(order.payment), is_won=False)
         refunds.accept(order.merchant, order.pk, ref="r", cause=CAUSE)
         mates.pump(order.pk, rounds=3)
-        assert said(lea.get(), "Returned by your bank")
+        assert shows(lea.get(), "Returned by your bank")
 
     @pytest.mark.usefixtures("posted")
-    def test_of_a_reimbursement_settled_outside(self, lea: Payer, said: Callable[..., bool]) -> None:
+    def test_of_a_reimbursement_settled_outside(self, lea: Payer, shows: Callable[..., bool]) -> None:
         order = captured(lea, number=RETURNS, name=["Finn"], amount=["20"])
         mates.pay(order.payment_requests.get())
         settle(order)
         settle(order)
         come_back()
         settling_outside.settle_outside(returned(order).pk, note="By bank transfer", cause=CAUSE)
-        assert said(lea.get(), "Paid back another way")
+        assert shows(lea.get(), "Paid back another way")
