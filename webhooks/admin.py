@@ -21,12 +21,14 @@ RECENT_PERIOD = timedelta(hours=24)
 
 
 class ResendingAdmin(ReadOnlyAdmin):
-    """An admin with actions that send deliveries again, for operators who may change deliveries."""
+    """An admin with actions that send deliveries again. They require the permission to change deliveries."""
 
     def has_resend_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("webhooks.change_delivery")
 
-    def tell(self, request: HttpRequest, merchant: Merchant, resent: resending.ResendResult | None) -> None:
+    def show_result(
+        self, request: HttpRequest, merchant: Merchant, resent: resending.ResendResult | None
+    ) -> None:
         """Show the result of an action."""
         if resent is None:
             self.message_user(request, f"{merchant} has no subscription to send to.", messages.ERROR)
@@ -63,10 +65,10 @@ class SubscriptionAdmin(ResendingAdmin):
                     merchant, clock.now() - RECENT_PERIOD, cause=cause_of_operator(request)
                 )
             except subscriptions.SubscriptionNotFound:
-                self.tell(request, merchant, None)
+                self.show_result(request, merchant, None)
                 continue
             self.log_change(request, subscription, f"Sent parked deliveries again: {resent.sent}.")
-            self.tell(request, merchant, resent)
+            self.show_result(request, merchant, resent)
 
 
 @admin.register(Endpoint)
@@ -151,11 +153,11 @@ class DeliveryAdmin(ResendingAdmin):
                     merchant, uuids, cause=cause_of_operator(request), although_over=although_over
                 )
             except subscriptions.SubscriptionNotFound:
-                self.tell(request, merchant, None)
+                self.show_result(request, merchant, None)
                 continue
             for delivery in Delivery.objects.filter(pk__in=uuids):
                 self.log_change(request, delivery, "Queued to be sent again.")
-            self.tell(request, merchant, resent)
+            self.show_result(request, merchant, resent)
 
 
 @admin.register(Attempt)

@@ -67,7 +67,8 @@ _EVENT_ID = Claimed._fields.index("event_id")
 class Claims(list[Claimed]):
     """The leased deliveries.
 
-    `is_shared` is true if endpoints with due deliveries were skipped because another process was claiming.
+    `is_shared` is true if an endpoint with due deliveries was skipped because another process was claiming
+    them.
     """
 
     is_shared = False
@@ -180,8 +181,8 @@ def record_results(results: Sequence[Result]) -> None:
         )
         finished = [_finish(row, result) for row, result in pairs if result is not None]
         if finished:
-            rows = orjson.dumps([_result_row(one) for one in finished]).decode()
-            attempts = [one.leased.lease_token for one in finished]
+            rows = orjson.dumps([_result_row(row) for row in finished]).decode()
+            attempts = [row.leased.lease_token for row in finished]
             cursor.execute(statements.FINISH_ATTEMPTS, {"rows": rows, "attempts": attempts})
         for row in finished:
             failpoint.reach("webhook_recorded", row.leased.delivery_id)
@@ -192,7 +193,7 @@ def record_results(results: Sequence[Result]) -> None:
 def record_one_by_one(results: Sequence[Result]) -> int:
     """Record each result in its own transaction; return how many were recorded.
 
-    A result that cannot be recorded is tried again without the receiver's text. If that fails too, the other
+    If a result cannot be recorded, it is recorded without the receiver's text. If that fails too, the other
     results are still recorded. Raises OperationalError or InterfaceError if the database fails.
     """
     return sum(_try_record(result) or _try_record(replace(result, excerpt="")) for result in results)
@@ -214,8 +215,8 @@ def _try_record(result: Result) -> bool:
 def _cursor() -> Iterator[Any]:
     """Yield a cursor that reads timestamps with psycopg's own code, and ids as text.
 
-    Django's conversion of timestamps costs as much as the rest of a row. Ids would be converted to UUID
-    objects, and then back to text.
+    Django's conversion of timestamps costs as much as reading the rest of a row. Without this cursor, ids
+    would be converted to UUID objects, and then back to text.
     """
     # `queries` is not used, because the loaders apply only to the cursor on which they are registered.
     with connection.cursor() as cursor:
@@ -287,16 +288,16 @@ def _next_attempt_at(leased: _LeasedDelivery, result: Result, ended_at: datetime
     return retries.resumes_at(leased.returns_at, attempted) if leased.returns_at else None
 
 
-def _result_row(one: _FinishedAttempt) -> dict[str, Any]:
-    leased, result = one.leased, one.result
+def _result_row(finished: _FinishedAttempt) -> dict[str, Any]:
+    leased, result = finished.leased, finished.result
     return {
         "delivery_id": leased.delivery_id,
-        "status": one.status.value,
-        "next_attempt_at": one.next_attempt_at,
-        "ended_at": None if one.status == Delivery.Status.PENDING else leased.now,
+        "status": finished.status.value,
+        "next_attempt_at": finished.next_attempt_at,
+        "ended_at": None if finished.status == Delivery.Status.PENDING else leased.now,
         "is_urgent": leased.event_type in URGENT,
         "attempt_id": leased.lease_token,
-        "attempt_ended_at": one.attempt_ended_at,
+        "attempt_ended_at": finished.attempt_ended_at,
         "is_delivered": retries.is_delivered(result.http_status),
         "http_status": result.http_status,
         "error_message": result.error_message,
@@ -307,9 +308,9 @@ def _result_row(one: _FinishedAttempt) -> dict[str, Any]:
 
 
 def _concerns_endpoint(row: _FinishedAttempt) -> bool:
-    """Return whether the result says something about the endpoint at its current address.
+    """Return whether the result counts for the health of the endpoint at its current address.
 
-    It does not if the failure was on our own side, or if the attempt went to a previous address.
+    Failures on our own side and attempts at a previous address do not count.
     """
     return row.result.error_message not in health.ERRORS_NOT_OF_ENDPOINT and not row.leased.is_elsewhere
 

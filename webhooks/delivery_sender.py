@@ -157,8 +157,8 @@ class Sender:
 
     async def _claim(self) -> None:
         sending = [claimed for task, claimed in self._sending.items() if not task.done()]
-        # Attempts that are in flight and attempts that wait to be recorded are at most twice the slots. With
-        # more, leases would expire before the results are recorded.
+        # The number of attempts that are in flight or wait to be recorded is at most twice the number of
+        # slots. If there were more, leases would expire before the results are recorded.
         free = min(self._slots - len(sending), 2 * self._slots - len(self._sending))
         if self._is_stopping or not free:
             return
@@ -286,7 +286,7 @@ def _close_connection() -> None:
 
 
 def record_with_retries(results: Sequence[delivery.Result]) -> None:
-    """Record results, and retry if that fails, because the POST of a lost result is sent again."""
+    """Record results, and retry if that fails. If a result were lost, its POST would be sent again."""
     for result in results:
         failpoint.reach("webhook_answered", result.delivery_id)
     for tries, pause in enumerate(RECORD_PAUSES):
@@ -308,7 +308,7 @@ _is_stopped = False
 
 
 def wake() -> None:
-    """Wake the sender of this process. Start it first if it does not run."""
+    """Wake the sender of this process. If it is not running, start it."""
     global _sender
     with _starting:
         if _is_stopped:

@@ -16,7 +16,7 @@ def _decrypt_secret(sealed_secret: str) -> str:
 
 
 def signed_headers(claimed: Claimed, body: bytes) -> dict[str, str]:
-    """Return the headers of a delivery, signed with the time of its claim by the database's clock."""
+    """Return the headers of a delivery. The time in its signatures is the database's time of the claim."""
     secrets = [_decrypt_secret(sealed) for sealed in claimed.sealed_secrets]
     at, trace = int(claimed.claimed_at.timestamp()), tracing.current_traceparent()
     return {

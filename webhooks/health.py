@@ -69,10 +69,10 @@ class Health:
     working_since: datetime | None
 
 
-def record_health(seen: Iterable[AttemptResult]) -> None:
+def record_health(results: Iterable[AttemptResult]) -> None:
     """Update the health of endpoints from a batch of recorded attempts."""
     by_endpoint: dict[str, list[AttemptResult]] = defaultdict(list)
-    for attempt in seen:
+    for attempt in results:
         by_endpoint[attempt.subscription_id].append(attempt)
     if not by_endpoint:
         return
@@ -101,14 +101,14 @@ def _health_row(attempts: Sequence[AttemptResult]) -> dict[str, Any]:
 def read_health(subscription: Subscription) -> Health:
     """Return the current health of the subscription's endpoint. The cost does not grow with the log."""
     endpoint, now = Endpoint.objects.filter(subscription=subscription).first() or Endpoint(), clock.now()
-    asked: dict[str, Any] = {"merchant": subscription.merchant_id, "subscription": subscription.pk}
+    endpoint_ids: dict[str, Any] = {"merchant": subscription.merchant_id, "subscription": subscription.pk}
     first, last = (
         clock.first_id(now - HEALTH_PERIOD - retries.MAX_SCHEDULE_LENGTH),
         clock.first_id(now + HEALTH_PERIOD),
     )
     since = {"since": now - HEALTH_PERIOD, "first": first, "last": last, "failed": endpoint.last_failure_at}
     counted = {"latest": LATEST, "not_its_own": list(ERRORS_NOT_OF_ENDPOINT)}
-    found = queries.row(statements.SUMMARIZE_ATTEMPTS, asked | since | counted)
+    found = queries.row(statements.SUMMARIZE_ATTEMPTS, endpoint_ids | since | counted)
     attempts, delivered, p50, p95, working_since = found
     return Health(
         attempts=attempts,
@@ -126,9 +126,9 @@ def read_health(subscription: Subscription) -> Health:
 
 
 def oldest_due_of_all(now: datetime, *, is_urgent: bool) -> datetime | None:
-    """Return when the oldest due delivery of all merchants became due, or None if no delivery is due.
+    """Return the time at which the oldest due delivery of all merchants became due.
 
-    This needs one index lookup per endpoint.
+    Return None if no delivery is due. This needs one index lookup per endpoint.
     """
     first = Delivery.objects.filter(
         subscription=OuterRef("pk"), status=Delivery.Status.PENDING, lease_token=None, is_urgent=is_urgent
@@ -145,9 +145,9 @@ def _count_parked(subscription: Subscription, since: datetime) -> int:
 
 
 def _oldest_due_at(subscription: Subscription, now: datetime) -> datetime | None:
-    """Return when the subscription's oldest due delivery became due.
+    """Return the time at which the subscription's oldest due delivery became due, or None.
 
-    This needs one index lookup for urgent deliveries and one for the others.
+    This needs one index lookup for urgent deliveries, and one for deliveries that are not urgent.
     """
     waiting = Delivery.objects.filter(subscription=subscription, status=Delivery.Status.PENDING)
     due = waiting.filter(lease_token=None, next_attempt_at__lte=now).order_by("next_attempt_at")

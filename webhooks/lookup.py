@@ -1,7 +1,7 @@
-"""Queries for events, deliveries and attempts that read only the partitions with the wanted rows.
+"""Queries for events, deliveries and attempts. They read only the partitions that hold the requested rows.
 
-Each function takes ids, not a subquery. PostgreSQL can skip the other partitions only if it knows the ids
-when it plans the query.
+Each function takes ids, not a subquery. PostgreSQL can skip the other partitions only if the ids are part of
+the query that it plans.
 """
 
 from collections.abc import Collection

@@ -137,9 +137,9 @@ def encrypt_if_personal(event_type: str, body: bytes) -> bytes:
     return crypto.encrypt(body.decode()).encode() if event_type in PERSONAL else body
 
 
-def decrypt_if_personal(event_type: str, kept: bytes) -> bytes:
+def decrypt_if_personal(event_type: str, stored: bytes) -> bytes:
     """Return the bytes to send for the stored bytes of an event."""
-    return crypto.decrypt(kept.decode()).encode() if event_type in PERSONAL else kept
+    return crypto.decrypt(stored.decode()).encode() if event_type in PERSONAL else stored
 
 
 class Delivery(models.Model):

@@ -98,7 +98,8 @@ def resend(
         holds = _lock_holds(events)
         delivery = rows.select_for_update(no_key=True).first()
         if delivery is None:
-            # If it existed a moment ago, an attempt has just ended, which moved its row to another partition.
+            # If the delivery existed a moment ago, an attempt has just ended and moved its row to another
+            # partition.
             raise UnderWay if events else DeliveryNotFound
         for why, kind in _refusals().items():
             if not confirmed.get(kind) and rows.filter(why).exists():
@@ -171,7 +172,7 @@ def close_unsendable(merchant: Merchant) -> int:
         .order_by("-ended_at")
         .values_list("pk", flat=True)[:MAX_RESENT]
     )
-    # The update checks again that they are parked, because a person might just have sent one of them anyway.
+    # The update checks again that they are parked, because a person might have sent one of them meanwhile.
     return parked_deliveries(merchant).filter(pk__in=list(found)).update(closed_at=Now())
 
 

@@ -18,8 +18,8 @@ from webhooks import statements
 from webhooks.models import EVENTS, PARTITIONED, Delivery, Endpoint, EventType, SigningSecret, Subscription
 
 PERSONAL_KEPT_FOR = timedelta(days=7)
-# After this time, no transaction is left that read the subscription before its end and can still write an
-# event.
+# A transaction that read the subscription before its end can still write an event. After this time, all such
+# transactions have ended.
 ENDED_KEPT_FOR = timedelta(hours=1)
 MAX_DROP_DELAY = timedelta(days=2)  # a partition is dropped at most this long after its retention ended
 ROWS = 500
@@ -40,7 +40,7 @@ def park_unapproved() -> int:
 
 
 def release_approved() -> int:
-    """Make deliveries of personal data due that wait although their address is approved; return how many.
+    """Make due the deliveries that wait for an approval although their address has it; return how many.
 
     They were queued while their address was being approved.
     """

@@ -90,7 +90,7 @@ def is_delivered(http_status: int | None) -> bool:
 
 
 def next_attempt_at(attempted: AttemptedDelivery) -> datetime | None:
-    """Return when the next attempt starts, or None if there is no next attempt and the delivery is parked."""
+    """Return the time of the next attempt, or None if no attempt follows and the delivery is parked."""
     policy = SCHEDULES[attempted.event_type]
     if attempted.attempts >= policy.attempts or not policy.retries(attempted.http_status):
         return None
@@ -117,7 +117,7 @@ def planned_attempts(attempted: AttemptedDelivery, next_at: datetime) -> list[da
 
 
 def resumes_at(planned: datetime, attempted: AttemptedDelivery) -> datetime | None:
-    """Return when the schedule continues after a requested attempt.
+    """Return the time at which the schedule continues after a requested attempt.
 
     Returns None if it would continue at or after `valid_until`.
     """

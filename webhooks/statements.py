@@ -217,7 +217,7 @@ gone AS (
 )
 {_END}"""  # noqa: S608 - made only of our own constants
 
-# Makes deliveries due that were written without a due time while their address was being approved.
+# Makes due the deliveries that were written without a due time while their address was being approved.
 RELEASE_MISSED = """
 WITH missed AS MATERIALIZED (
     SELECT d.id FROM webhooks_delivery_pending d JOIN webhooks_subscription s ON s.id = d.subscription_id
@@ -227,7 +227,7 @@ WITH missed AS MATERIALIZED (
 UPDATE webhooks_delivery_pending d SET next_attempt_at = clock_timestamp() FROM missed WHERE d.id = missed.id
 """
 
-# Reads the subscriptions of merchants with new events. The ORM would build the statement for each event.
+# Reads the subscriptions of merchants with new events. The ORM would build the statement again each time.
 READ_SUBSCRIPTIONS = """
 SELECT merchant_id, id, event_types, has_deliveries, is_approved FROM webhooks_subscription
 WHERE ended_at IS NULL AND merchant_id = ANY(%s)

@@ -28,7 +28,7 @@ class SubscriptionNotFound(Exception):
 
 
 class RotationInProgress(Exception):
-    """Raised if the maximum number of secrets already sign.
+    """Raised if the subscription already has as many signing secrets as it can have.
 
     `until` has the times when the previous secrets expire, newest first. Rule rotation.full.
     """
@@ -59,8 +59,8 @@ def save_subscription(
     """Create the merchant's subscription with a secret, or change it and keep its secret.
 
     `is_approved` is true if an owner, an admin or one of their keys makes the change. A new address that is
-    not approved gets no personal data until `approve`. An unchanged address keeps its approval. Rule
-    endpoint.approved.
+    not approved gets no personal data until `approve` is called. An unchanged address keeps its approval.
+    Rule endpoint.approved.
     """
     wanted = list(dict.fromkeys(event_types))
     with transaction.atomic(savepoint=True):
@@ -154,8 +154,8 @@ def end(merchant: Merchant) -> None:
 def rotate(merchant: Merchant, *, revoke_previous: bool = False) -> RotatedSecret:
     """Create a new secret. Each previous secret expires two hours after it was replaced, or now if revoked.
 
-    Raises SubscriptionNotFound. Raises RotationInProgress if the maximum number of secrets already sign.
-    Rules rotation.grace, rotation.revoke, rotation.repeat.
+    Raises SubscriptionNotFound. Raises RotationInProgress if the subscription already has as many signing
+    secrets as it can have. Rules rotation.grace, rotation.revoke, rotation.repeat.
     """
     with transaction.atomic(savepoint=True):
         subscription = _lock_subscription(merchant)

@@ -10,8 +10,8 @@ from django.conf import settings
 
 from webhooks import delivery_sender, retention
 
-# When the worker stops, it waits this long for attempts in flight. That is longer than an attempt can take,
-# except on a developer's machine, where Ctrl-C must not take long.
+# When the worker stops, it waits this long for attempts in flight, which is longer than an attempt can take.
+# On a developer's machine, the wait is shorter, because Ctrl-C must not take long.
 DRAIN_SECONDS = 5.0 if settings.LOCAL else 16.0
 
 # The function is registered as a task directly, without a wrapper.
@@ -26,7 +26,7 @@ def deliver_due() -> None:
 
 @shared_task
 def delete_personal() -> None:
-    """Make due or park deliveries that wait for an approved address, and delete old personal data."""
+    """Release or park the deliveries that wait for an approved address, and delete old personal data."""
     retention.release_approved()
     retention.park_unapproved()
     retention.delete_personal_bodies()

@@ -1,4 +1,4 @@
-"""Tests of an endpoint: `webhook.test` events, and first attempts that the sandbox lets fail.
+"""Tests of an endpoint: `webhook.test` events, and the sandbox's simulated failures of first attempts.
 
 A person sends `webhook.test` in the portal. Rules event.test, trial.first_attempt.
 """
@@ -39,19 +39,19 @@ def refuse_first_attempt(delivery_uuid: UUID) -> None:
 
     No request is sent. The usual retries follow.
     """
-    taken = Delivery.objects.get(pk=delivery_uuid)
-    if taken.lease_token is not None:
-        _record_answer(taken, Answer(500, health.REFUSED_BY_SANDBOX, "", 0))
+    leased = Delivery.objects.get(pk=delivery_uuid)
+    if leased.lease_token is not None:
+        _record_answer(leased, Answer(500, health.REFUSED_BY_SANDBOX, "", 0))
 
 
 def drop_first_answer(delivery_uuid: UUID) -> None:
     """Make a leased first attempt, but record it as if no answer had arrived. The usual retries follow."""
     answer = _make_attempt(delivery_uuid, DROPPED_AFTER)
     if answer is not None:
-        taken, told = answer
-        is_there = told.http_status is not None or (told.error_message or "").startswith("timeout")
+        leased, result = answer
+        has_result = result.http_status is not None or (result.error_message or "").startswith("timeout")
         _record_answer(
-            taken, Answer(None, health.DROPPED_BY_SANDBOX, "", told.duration_ms) if is_there else told
+            leased, Answer(None, health.DROPPED_BY_SANDBOX, "", result.duration_ms) if has_result else result
         )
 
 
@@ -67,29 +67,29 @@ def _make_attempt(delivery_uuid: UUID, deadline_seconds: float) -> tuple[Deliver
 
     Return None if the delivery is no longer leased.
     """
-    taken = Delivery.objects.select_related("event", "subscription").get(pk=delivery_uuid)
-    if taken.lease_token is None:
+    leased = Delivery.objects.select_related("event", "subscription").get(pk=delivery_uuid)
+    if leased.lease_token is None:
         return None
     at = clock.now()
-    Attempt.objects.filter(pk=taken.lease_token).update(started_at=at)
-    body = taken.event.plain_body
-    secrets = subscriptions.signing_secrets(taken.subscription, at)
+    Attempt.objects.filter(pk=leased.lease_token).update(started_at=at)
+    body = leased.event.plain_body
+    secrets = subscriptions.signing_secrets(leased.subscription, at)
     claimed = Claimed(
-        delivery_id=str(taken.pk),
-        lease_token=str(taken.lease_token),
-        attempt_number=taken.attempt_count,
+        delivery_id=str(leased.pk),
+        lease_token=str(leased.lease_token),
+        attempt_number=leased.attempt_count,
         claimed_at=at,
-        event_id=str(taken.event_id),
-        event_type=taken.event_type,
-        url=taken.subscription.url,
-        is_urgent=taken.is_urgent,
+        event_id=str(leased.event_id),
+        event_type=leased.event_type,
+        url=leased.subscription.url,
+        is_urgent=leased.is_urgent,
         sealed_secrets=[crypto.encrypt(secret) for secret in secrets],
-        merchant_uuid=str(taken.merchant_id),
+        merchant_uuid=str(leased.merchant_id),
         body=body,
-        checkout_uuid=str(taken.event.checkout_uuid),
+        checkout_uuid=str(leased.event.checkout_uuid),
         traceparent="",
     )
-    return taken, _await_answer(claimed, body, deadline_seconds)
+    return leased, _await_answer(claimed, body, deadline_seconds)
 
 
 def _await_answer(claimed: Claimed, body: bytes, deadline_seconds: float) -> Answer:
@@ -107,8 +107,8 @@ async def _post_event(claimed: Claimed, body: bytes, deadline_seconds: float) ->
         return await transport.post(pool, url, signed, body, deadline_seconds=deadline_seconds)
 
 
-def _record_answer(taken: Delivery, answer: Answer) -> None:
-    lease = str(taken.pk), str(taken.lease_token)
+def _record_answer(leased: Delivery, answer: Answer) -> None:
+    lease = str(leased.pk), str(leased.lease_token)
     delivery.record_results(
         [Result(*lease, answer.http_status, answer.error_message, answer.duration_ms, answer.excerpt)]
     )

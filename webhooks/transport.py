@@ -75,10 +75,10 @@ def tls_context() -> ssl.SSLContext:
 
 
 class Pool(NamedTuple):
-    """The two sessions for POSTs: `kept` reuses its connections, `new` opens one for each POST."""
+    """The two sessions for POSTs: `reusing` reuses its connections, `single_use` opens one for each POST."""
 
-    kept: aiohttp.ClientSession
-    new: aiohttp.ClientSession
+    reusing: aiohttp.ClientSession
+    single_use: aiohttp.ClientSession
 
 
 @contextlib.asynccontextmanager
@@ -101,10 +101,10 @@ async def open_pool(
     connector = functools.partial(
         connections.Connector, ssl=tls or tls_context(), resolver=resolver, socket_factory=guarded_socket
     )
-    kept = _open_session(connector(keepalive_timeout=connections.IDLE_SECONDS))
-    async with kept, _open_session(connector(force_close=True)) as new:
+    reusing = _open_session(connector(keepalive_timeout=connections.IDLE_SECONDS))
+    async with reusing, _open_session(connector(force_close=True)) as single_use:
         try:
-            yield Pool(kept, new)
+            yield Pool(reusing, single_use)
         finally:
             await resolver.close()
 
@@ -152,12 +152,12 @@ async def _send_post(
     pool: Pool, url: yarl.URL, headers: Mapping[str, str], body: bytes
 ) -> aiohttp.ClientResponse:
     try:
-        return await pool.kept.post(url, headers=headers, data=body, allow_redirects=False)
+        return await pool.reusing.post(url, headers=headers, data=body, allow_redirects=False)
     except connections.KeptConnectionLost:
         # A receiver can close a kept connection just when we reuse it. That is not an answer, so the request
         # is sent again, over a new connection that is not reused. If the request makes the receiver crash,
         # the second try fails and is not repeated.
-        return await pool.new.post(url, headers=headers, data=body, allow_redirects=False)
+        return await pool.single_use.post(url, headers=headers, data=body, allow_redirects=False)
 
 
 @functools.lru_cache(maxsize=1024)  # so that an endpoint's URL is parsed once, not for every delivery

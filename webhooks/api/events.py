@@ -1,6 +1,6 @@
 """The feed of a merchant's events, in the order in which they were written (rules events.*).
 
-With the feed, a merchant's backend gets the events that it has missed.
+A merchant's backend reads the feed to get the events that it has missed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,16 +25,16 @@ from webhooks.api import responses, serializers
 from webhooks.models import EVENTS, PERSONAL, Event, EventType, decrypt_if_personal
 
 CUSTOMERS = "customers:read"  # the scope that shows personal data
-# How far back a reader begins by default, and how far back at most.
+# How long before now the feed begins by default, and the longest time that a reader can request.
 DEFAULT_PERIOD, LONGEST_PERIOD = timedelta(hours=24), timedelta(days=30)
 _COLUMNS = ("id", "type", "body", "body_deleted_at", "created_at", "written_at")
 
 
 class FeedPosition(NamedTuple):
-    """How far a reader has read in the feed, which is ordered by `written_at` and then by id.
+    """A reader's place in the feed, which is ordered by `written_at` and then by id.
 
-    The next event is the first one after the time `at` and the id `last`. The reader began with the events
-    that happened at `since` or later. Events that are written at `began` or later are included, even if they
+    The next event is the first one after the time `at` and the id `last`. The reader gets the events that
+    happened at `since` or later. If an event was written at `began` or later, the reader gets it even if it
     happened before `since`.
     """
 
@@ -54,18 +54,18 @@ class Events(ApiView):
     queries = {"GET": serializers.EventsQuery}
 
     def get(self, request: Request) -> Response:
-        caller, asked = caller_of(request), self.query
-        about = _parse_checkout_uuid(asked.get("checkout_uuid"))
-        scope = f"events:{caller.merchant.pk}:{asked.get('type', '')}:{about or ''}"
+        caller, query = caller_of(request), self.query
+        about = _parse_checkout_uuid(query.get("checkout_uuid"))
+        scope = f"events:{caller.merchant.pk}:{query.get('type', '')}:{about or ''}"
         until = feed_horizon.horizon()
-        place = _starting_position(asked, scope, until)
+        place = _starting_position(query, scope, until)
         rows = _events_after(caller.merchant, place, until)
         rows = rows.filter(checkout_uuid=about) if about else rows
-        kind = lookup.EventTypeValue(asked.get("type", EventType.TEST))
-        rows = rows.filter(type=kind) if "type" in asked else rows.exclude(type=kind)
-        found = list(rows.order_by("written_at", "pk")[: asked["limit"]])
-        listed = _list_entries(found, sees_customers=CUSTOMERS in caller.scopes)
-        next_cursor = cursor.write_cursor(scope, *_end_of_page(found, asked["limit"], place, until))
+        kind = lookup.EventTypeValue(query.get("type", EventType.TEST))
+        rows = rows.filter(type=kind) if "type" in query else rows.exclude(type=kind)
+        events = list(rows.order_by("written_at", "pk")[: query["limit"]])
+        listed = _list_entries(events, sees_customers=CUSTOMERS in caller.scopes)
+        next_cursor = cursor.write_cursor(scope, *_end_of_page(events, query["limit"], place, until))
         page = responses.EventFeedOut.write({"events": listed, "next_cursor": next_cursor})
         return Response({"data": page})
 
@@ -77,21 +77,21 @@ def _parse_checkout_uuid(text: str | None) -> UUID | None:
         raise drf.ValidationError({"checkout_uuid": ["Must be the id of a checkout, a UUID."]}) from None
 
 
-def _starting_position(asked: Mapping[str, Any], scope: str, until: datetime) -> FeedPosition:
+def _starting_position(query: Mapping[str, Any], scope: str, until: datetime) -> FeedPosition:
     """Return the place after which this call reads.
 
-    Raises ValidationError. Raises InvalidCursor, also if `created_after` is not the one that the cursor began
-    with.
+    Raises ValidationError. Raises InvalidCursor for an invalid cursor, or if `created_after` differs from the
+    value in the call that returned the first cursor.
     """
-    given: datetime | None = asked.get("created_after")
-    if "cursor" in asked:
-        place = FeedPosition(*cursor.read_cursor(asked["cursor"], scope, *_POSITION_PARSERS))
-        if given not in (None, place.since):
+    created_after: datetime | None = query.get("created_after")
+    if "cursor" in query:
+        place = FeedPosition(*cursor.read_cursor(query["cursor"], scope, *_POSITION_PARSERS))
+        if created_after not in (None, place.since):
             raise cursor.InvalidCursor
         _check_events_kept(place, until)
         return place
     furthest = min(LONGEST_PERIOD, settings.WEBHOOK_RETENTION)
-    if given and given < until - furthest:
+    if created_after and created_after < until - furthest:
         raise drf.ValidationError(
             {
                 "created_after": [
@@ -99,7 +99,7 @@ def _starting_position(asked: Mapping[str, Any], scope: str, until: datetime) ->
                 ]
             }
         )
-    since = given or until - DEFAULT_PERIOD
+    since = created_after or until - DEFAULT_PERIOD
     return FeedPosition(*_position_before(since - MAX_CLOCK_DIFFERENCE), since, began=max(since, until))
 
 
@@ -110,10 +110,9 @@ def _check_events_kept(place: FeedPosition, until: datetime) -> None:
         return
     kept_from = partitions.starts_at(EVENTS)
     if kept_from is not None and place.at < kept_from:
-        told = f"Events between this cursor and {clock.iso(kept_from)} have been deleted. "
-        raise drf.ValidationError(
-            {"cursor": [f"{told}Start again with created_after, and compare your orders with GET checkouts."]}
-        )
+        remedy = "Start again with created_after, and compare your orders with GET checkouts."
+        reason = f"Events between this cursor and {clock.iso(kept_from)} have been deleted. "
+        raise drf.ValidationError({"cursor": [reason + remedy]})
 
 
 def _position_before(at: datetime) -> tuple[datetime, UUID]:
@@ -125,8 +124,8 @@ def _events_after(merchant: Merchant, place: FeedPosition, until: datetime) -> Q
     """Return the merchant's events after a place that were written before `until`.
 
     The range of ids does not change the result. It lets PostgreSQL leave out the partitions of other days,
-    because an id is made just before its row is written. Events that are older than the column `written_at`
-    all have the same time in it. Their ids give their order.
+    because an id is made just before its row is written. Events that were written before the column
+    `written_at` existed all have the same value in it, so only their ids give their order.
     """
     lowest = min(clock.time_of_id(place.last), place.at - MAX_CLOCK_DIFFERENCE)
     ids = clock.first_id(lowest), clock.first_id(until + MAX_CLOCK_DIFFERENCE)
@@ -141,30 +140,30 @@ def _events_after(merchant: Merchant, place: FeedPosition, until: datetime) -> Q
     return rows.values_list(*_COLUMNS, named=True)
 
 
-def _end_of_page(found: Sequence[Any], limit: int, place: FeedPosition, until: datetime) -> FeedPosition:
+def _end_of_page(events: Sequence[Any], limit: int, place: FeedPosition, until: datetime) -> FeedPosition:
     """Return the place at the end of a page.
 
     After a full page, it is the place of the last event. Otherwise, all events that were written before
     `until` have been read, and it is the place just before `until`.
     """
-    if len(found) == limit:
-        return place._replace(at=found[-1].written_at, last=found[-1].id)
+    if len(events) == limit:
+        return place._replace(at=events[-1].written_at, last=events[-1].id)
     at, last = _position_before(until)
     return place._replace(at=at, last=last) if at > place.at else place
 
 
-def _list_entries(found: Sequence[Any], *, sees_customers: bool) -> list[dict[str, Any]]:
-    statuses = lookup.statuses_of([event.id for event in found])
+def _list_entries(events: Sequence[Any], *, sees_customers: bool) -> list[dict[str, Any]]:
+    statuses = lookup.statuses_of([event.id for event in events])
     return [
         {"event": _body_for_reader(event, sees_customers), "delivery_status": statuses.get(event.id, "none")}
-        for event in found
+        for event in events
     ]
 
 
 def _body_for_reader(event: Any, sees_customers: bool) -> bytes:
     """Return the JSON of an event as it is sent.
 
-    `data` is null if it contains personal data that was deleted, or that the reader may not see.
+    `data` is null if its personal data was deleted, or if the reader is not allowed to see personal data.
     """
     if event.type in PERSONAL and (event.body_deleted_at or not sees_customers):
         return outbox.build_envelope(event.id, event.type, event.created_at, None)

@@ -71,7 +71,7 @@ class LoggedAttempt(NamedTuple):
 
     @property
     def next_attempt_at(self) -> Any:
-        """When the event is sent again. None if a later attempt of the delivery exists."""
+        """The time of the delivery's next attempt. None if this is not the delivery's latest attempt."""
         is_latest = self.attempt.number == self.delivery.attempt_count
         return self.delivery.next_attempt_at if is_latest else None
 

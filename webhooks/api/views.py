@@ -23,8 +23,8 @@ from webhooks.models import Attempt, Delivery, Event
 from webhooks.targets import TargetRefused
 
 # Only these columns are read, without model objects. Three objects for each entry would cost as much as the
-# rest of the call. The data of deliveries and events is read separately, by their ids, because PostgreSQL
-# would plan a join for all their partitions.
+# rest of the call. Deliveries and events are read separately, by their ids, because a join would make
+# PostgreSQL plan for all their partitions.
 _COLUMNS = (
     "id",
     "number",
@@ -132,15 +132,15 @@ class Deliveries(ApiView):
     queries = {"GET": serializers.DeliveriesQuery}
 
     def get(self, request: Request) -> Response:
-        asked = self.query
+        query = self.query
         merchant = caller_of(request).merchant
         rows, next_cursor = cursor.read_page(
-            _matching_attempts(merchant, asked),
+            _matching_attempts(merchant, query),
             scope=f"deliveries:{merchant.pk}",
-            limit=asked["limit"],
-            cursor=asked.get("cursor"),
+            limit=query["limit"],
+            cursor=query.get("cursor"),
             key="started_at",
-            in_steps=asked.get("status") == "delivered",
+            in_steps=query.get("status") == "delivered",
         )
         page = responses.DeliveryLogOut.write(
             {"deliveries": _with_deliveries(rows), "next_cursor": next_cursor}
@@ -148,18 +148,18 @@ class Deliveries(ApiView):
         return Response({"data": page})
 
 
-def _matching_attempts(merchant: Merchant, asked: Mapping[str, Any]) -> QuerySet[Attempt, Any]:
+def _matching_attempts(merchant: Merchant, query: Mapping[str, Any]) -> QuerySet[Attempt, Any]:
     """Return the finished attempts that match the filters. An attempt in flight is not in the log yet."""
     rows = (
-        lookup.attempts_of([_parse_event_id(asked["event_id"])])
-        if "event_id" in asked
+        lookup.attempts_of([_parse_event_id(query["event_id"])])
+        if "event_id" in query
         else Attempt.objects.all()
     )
     rows = rows.filter(merchant=merchant, ended_at__isnull=False)
-    if "event_type" in asked:
-        rows = rows.filter(event_type=lookup.EventTypeValue(asked["event_type"]))
-    if "status" in asked:
-        rows = rows.filter(lookup.result_condition(is_delivered=asked["status"] == "delivered"))
+    if "event_type" in query:
+        rows = rows.filter(event_type=lookup.EventTypeValue(query["event_type"]))
+    if "status" in query:
+        rows = rows.filter(lookup.result_condition(is_delivered=query["status"] == "delivered"))
     return rows.values_list(*_COLUMNS, named=True)
 
 

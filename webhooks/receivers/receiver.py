@@ -91,7 +91,7 @@ def try_capture(checkout: str, seconds: float = 8) -> tuple[bool | None, float]:
 
 
 def capture(checkout: str) -> bool:
-    """Return whether the money has moved. It takes at most 12 s, so it fits into a webhook's 15 s."""
+    """Return whether the money has moved. This takes at most 12 s; a webhook must be answered within 15 s."""
     end = time.monotonic() + 12
     while True:
         moved, wait = try_capture(checkout, min(8, end - time.monotonic()))
@@ -108,7 +108,7 @@ def fulfil(checkout: str) -> None:
 
 
 def catch_up() -> None:
-    """Capture held checkouts, then fulfil those captured since the cursor. Store it with your orders."""
+    """Capture held checkouts; fulfil those captured since the cursor. Store the cursor with your orders."""
     page = authorized("GET", f"{ORDERS}?status=authorized&limit=200")["data"]
     held = page["checkouts"]
     while page["next_cursor"]:  # the newest come first, so the hold that ends soonest is on the last page
