@@ -70,7 +70,7 @@ CANCEL = confirmation.Question(
     " merchant can refund it.",
     label="Reason",
     button="Yes, cancel",
-    one="Cancel {}?",
+    title_for_one="Cancel {}?",
     of_one=_texts_of_cancellation,
 )
 admin.site.register(Operation, remedies_admin.RemediedOperationAdmin)
@@ -333,7 +333,7 @@ class CustomerAdmin(ReadOnlyAdmin):
     # Only another admin page can search by phone number. It logs each search.
     search_fields = ("id",)
     secret = ("phone", "name")
-    also = ("__str__",)
+    extra_columns = ("__str__",)
 
 
 @admin.register(MerchantCustomer)
@@ -372,7 +372,7 @@ class PrefillAdmin(ReadOnlyAdmin):
     list_display = ("checkout", "__str__", "locale")
     search_fields = ("checkout",)
     secret = ("phone", "name")
-    also = ("__str__",)
+    extra_columns = ("__str__",)
 
 
 @admin.register(PaymentRequest)

@@ -113,7 +113,7 @@ def _send_capture(operation: Operation, deadline: Deadline) -> Outcome:
         outcome = Outcome(Verdict.UNKNOWN, reason=outcome.reason)
     if outcome.verdict == Verdict.UNKNOWN:
         outcome = _look_up_outcome(operation, outcome, deadline)
-    while outcome.verdict == Verdict.PENDING and deadline.left() > ASK_AGAIN_SECONDS:
+    while outcome.verdict == Verdict.PENDING and deadline.remaining() > ASK_AGAIN_SECONDS:
         time.sleep(ASK_AGAIN_SECONDS)
         outcome = _look_up_outcome(operation, outcome, deadline)
     return outcome
@@ -168,7 +168,7 @@ def _wait_until_ended(operation_uuid: UUID, patience: Deadline) -> None:
     capture.join.
     """
     with bulkheads.CAPTURE_WAITERS.place(operation_uuid) as is_ours:
-        while is_ours and patience.left():
+        while is_ours and patience.remaining():
             connection_release.release()
             time.sleep(0.1)
             if not Operation.objects.filter(pk=operation_uuid, ended_at=None).exists():

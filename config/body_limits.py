@@ -12,7 +12,7 @@ from portal.oauth import client_requests
 TOO_LARGE = "This is more than we take here. Go back and send less."
 TOO_LARGE_LOGO = "This file is too large. Go back and use a PNG or JPEG of at most 256 KB."
 NO_FILES = "We take no files here. Go back and send the form alone."
-# In bytes. The limit is lower than for JSON, because parsing a form costs far more, and our forms are short.
+# In bytes. The limit is lower than for JSON, because a form costs far more to parse, and our forms are short.
 LARGEST_FORM = 32 * 1024
 MAX_PARTS = 100
 # The form that uploads a logo. Its view parses the form only for signed-in users. The limit is higher than

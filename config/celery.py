@@ -1,7 +1,7 @@
 """Celery and its schedule.
 
-Beat starts each pump every second. If a pump has not started for two seconds, the workers start it without
-beat and Redis. Rules pump.beat, pump.redis.
+Beat starts each pump every second. If a pump has not started for two seconds, the workers start it directly,
+without beat and Redis. Rules pump.beat, pump.redis.
 """
 
 import gc
@@ -75,10 +75,10 @@ class Scheduler(PersistentScheduler):
     """Beat's scheduler, which records at each tick that its thread is alive."""
 
     def tick(self, *arguments: Any, **more: Any) -> Any:
-        """Send the tasks that are due, as Celery's scheduler does; return the seconds until the next is due.
+        """Send the due tasks, as Celery's scheduler does; return the seconds until the next task is due.
 
         Raises SystemExit if a signal handler has closed the schedule file, because beat must then stop. The
-        handler itself also raises SystemExit. But Python ignores it if the signal arrives in a finalizer.
+        handler itself raises SystemExit too, but Python ignores that if the signal arrives in a finalizer.
         """
         liveness.watch()
         try:
@@ -160,7 +160,7 @@ def _end_tickers(**_: Any) -> None:
 
 
 def _run_pump_if_idle(name: str) -> None:
-    """Run the pump directly, without Redis, whenever it has not started recently. Loop until shutdown."""
+    """Until shutdown, run the pump directly, without Redis, whenever it has not started recently."""
     while not _is_ending.wait(CHECK_SECONDS):
         liveness.watch()
         now = time.monotonic()
@@ -180,7 +180,7 @@ def _sample_tickers() -> None:
 def _run_pump(name: str) -> None:
     try:
         app.tasks[name]()
-        app.tasks[DELIVER_DUE]()  # the pump can have emitted events whose wake-up was lost
+        app.tasks[DELIVER_DUE]()  # the wake-up for the pump's events might be lost
     except Exception as error:
         log.error("pump failed", task=name, error=type(error).__name__, exc_info=True)
     finally:

@@ -38,7 +38,7 @@ def _as_unavailable(response: HttpResponse) -> HttpResponse:
 def _is_closed() -> bool:
     """Return True if the database is closed or does not answer.
 
-    If the database does not answer now, a restored database might replace it before the view reads it.
+    If it does not answer now, a restored database might take its place before the view reads it.
     """
     try:
         return restore_guard.is_closed()

@@ -44,7 +44,7 @@ def words(name: str, default: str = "") -> list[str]:
 def former_lookup_keys(former_secret_keys: list[str]) -> list[str]:
     """Return LOOKUP_KEY_FALLBACKS, plus the former SECRET_KEYs if SECRET_KEY also serves as LOOKUP_KEY.
 
-    The service can therefore still find its rows after SECRET_KEY was replaced by the documented steps.
+    With these keys, the service can still find its rows after an operator has replaced SECRET_KEY.
     """
     return words("LOOKUP_KEY_FALLBACKS") + ([] if optional("LOOKUP_KEY") else former_secret_keys)
 
@@ -58,7 +58,7 @@ def pairs(name: str) -> dict[str, str]:
 
 
 def with_localhost(address: str) -> str:
-    """Return an address with `localhost` in place of 127.0.0.1: passkeys do not work with IP addresses."""
+    """Replace 127.0.0.1 by `localhost` in an address, because passkeys do not work with IP addresses."""
     return address.replace("//127.0.0.1", "//localhost", 1)
 
 
@@ -91,7 +91,7 @@ def database(name: str) -> dict[str, Any]:
 
 
 def _process_name() -> str:
-    """Return the name that this process shows in PostgreSQL, such as checkout-web or checkout-worker."""
+    """Return this process's name for PostgreSQL's list of connections, such as checkout-web."""
     if "gunicorn" in sys.argv[0]:
         return "checkout-web"
     commands = [word for word in sys.argv if word in {"worker", "beat"}] or sys.argv[1:2] or sys.argv

@@ -185,7 +185,7 @@ def handle_exception(exc: Exception, context: dict[str, Any]) -> Response | None
     if code is None:
         return None
     if locks.is_locked(exc) and "checkout_uuid" not in context["kwargs"]:
-        # The call is not about a checkout, so the lock is not held by a card operation.
+        # The call is not about a checkout, so no card operation holds the lock.
         code = "service_unavailable"
     row, details = ERRORS[code], _details_of(exc) or _conflict_details(exc, code, context)
     param = details[0].get("param") if details else None
@@ -225,10 +225,10 @@ def error_headers(code: str) -> dict[str, str]:
 
 
 def _specific_message(exc: Exception, details: list[dict[str, Any]]) -> str:
-    """Return a more specific message than the table's, or "" if the table's is enough.
+    """Return a message for this exception, or "" if the message in the error table is specific enough.
 
-    It says, for example, where the JSON is invalid, or which field is wrong. This helps merchants who log
-    only the message of an error.
+    The message names, for example, the invalid place in the JSON or the wrong field. This helps merchants who
+    log only an error's message.
     """
     match exc:
         case strict_json.InvalidJson():
@@ -274,8 +274,8 @@ STATE_CONFLICT_CODES = (
 def _conflict_details(exc: Exception, code: str, context: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the checkout's status and allowed actions, for a call that its state does not allow.
 
-    The checkout is read again, as the merchant would read it, because the allowed actions depend on more
-    than the state that caused the refusal. Return an empty list if the code is not in STATE_CONFLICT_CODES, or if the
+    The checkout is read again as a call to read it would, because the allowed actions depend on more than the
+    state that caused the refusal. Return an empty list if the code is not in STATE_CONFLICT_CODES, or if the
     checkout cannot be read. Rule api.conflict.
     """
     if code not in STATE_CONFLICT_CODES or "checkout_uuid" not in context["kwargs"]:

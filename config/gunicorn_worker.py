@@ -29,7 +29,7 @@ class Worker(ThreadWorker):
     def handle_error(self, req: Any, client: Any, addr: Any, exc: Exception) -> None:
         """Answer invalid HTTP and internal errors with our own responses.
 
-        Gunicorn would copy what the client sent into the response and the log. This can be a secret.
+        Gunicorn would copy the client's bytes, which can contain a secret, into the response and the log.
         """
         number = request_id.new_id()
         if isinstance(exc, errors.ParseException) and not isinstance(exc, SERVER_ERRORS):
@@ -45,7 +45,7 @@ class Worker(ThreadWorker):
     def finish_request(self, conn: Any, fs: "Future[Any]") -> None:
         """End a request without waiting for the client to close the connection.
 
-        Gunicorn would wait in the thread that accepts new connections, and so delay every new connection.
+        Gunicorn would wait in the thread that accepts connections, which would delay every new connection.
         """
         is_kept = not fs.cancelled() and fs.exception() is None and fs.result()
         if not is_kept:

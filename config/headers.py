@@ -31,8 +31,8 @@ class HeadersMiddleware(MiddlewareMixin):
 
     - No cache may store a response, unless its view allows it (rule api.no_store).
     - No page may use a device, such as the camera.
-    - Our own origin has the permission `payment`. On payers' pages, the provider's origins that ask for card
-      details have it too.
+    - Our own origin has the permission `payment`. On payers' pages, the provider's origins that collect card
+    details have this permission too.
     - A page whose address is a secret sends no referrer, not even to our own pages.
     - The response to a deprecated call has headers that announce the deprecation (rule docs.deprecation).
     """

@@ -53,7 +53,7 @@ def _state(reason: str, else_: str) -> tuple[HTTPStatus, bytes]:
 
 
 def _reason_not_ready() -> str:
-    """Return why this process cannot serve, or "" if it can.
+    """Return the reason why this process cannot serve, or "" if it can.
 
     The database must answer, and must not be closed. Outside `local`, it must also pass the startup checks.
     """

@@ -1,4 +1,4 @@
-"""The logging setup: JSON lines that contain the values bound to the request, and no secrets.
+"""The logging setup. Log lines are JSON, contain the values that are bound to the request, and no secrets.
 
 Rules environment.logs, secret.logs.
 """

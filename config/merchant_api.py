@@ -81,7 +81,7 @@ _FIND_CALLER = statements.FIND_CALLER.replace("{merchant}", _MERCHANT)
 def _find_caller(token: str) -> Caller:
     """Return the caller of a token. Raises InvalidToken.
 
-    The statement is plain SQL, because the ORM would build the query again for each call.
+    The statement is plain SQL, because the ORM would build its query again for each call.
     """
     row = queries.row(_FIND_CALLER, [crypto.digest(token)])
     if row is None:
@@ -114,8 +114,8 @@ class HasScope(BasePermission):
 class ClientLimits(BaseThrottle):
     """Rate limits for each API client, and for all clients of a merchant together.
 
-    Each bucket (a group of calls, such as reads) has its own limits. Calls that their view declares urgent
-    always pass: the first capture of a hold, and captures near the end of the hold.
+    Each bucket (a group of calls, such as reads) has its own limits. A call always passes if its view
+    declares it urgent: the first capture of a hold, and each capture near the end of a hold.
 
     Rules limit.buckets, limit.merchant, limit.last_capture.
     """

@@ -27,7 +27,7 @@ _REVOKE_STATEMENTS = {
     "UPDATE": "REVOKE UPDATE ON {table} FROM {role}",
 }
 _EXTRA_GRANTS = (
-    "GRANT UPDATE (email) ON hosted_page_optin TO {role}",  # to re-encrypt it; a trigger refuses the rest
+    "GRANT UPDATE (email) ON hosted_page_optin TO {role}",  # to re-encrypt it; a trigger refuses others
     "GRANT DELETE ON portal_checkoutnote TO {role}",  # for the erasure of a person
     "GRANT EXECUTE ON FUNCTION erase_opt_ins(uuid[], text) TO {role}",
     "GRANT EXECUTE ON FUNCTION digest_opt_in_again(uuid, text, text) TO {role}",
@@ -43,7 +43,7 @@ _ROLE = "CREATE ROLE {role} LOGIN PASSWORD {password}"
 
 @contextmanager
 def as_owner(connection: Any) -> Iterator[bool]:
-    """Connect as the owner of the tables until the block ends. Yield True.
+    """Connect as the owner of the tables until the block ends, and yield True.
 
     If DATABASE_OWNER_URL is not set, keep the connection and yield False.
     """

@@ -60,7 +60,7 @@ FAIL_POINTS = env.optional("FAIL_POINTS")  # the folder where tests put files th
 if FAIL_POINTS and not LOCAL:
     _refuse("FAIL_POINTS is for tests on one machine.")
 
-WEBHOOK_LOOPBACK = env.boolean("WEBHOOK_LOOPBACK", LOCAL)  # webhooks may use http and go to this machine
+WEBHOOK_LOOPBACK = env.boolean("WEBHOOK_LOOPBACK", LOCAL)  # allows webhooks over http and to this machine
 if WEBHOOK_LOOPBACK and not LOCAL:
     _refuse("WEBHOOK_LOOPBACK is for local alone: webhooks go to public addresses.")
 
@@ -137,11 +137,11 @@ SMS_SLOTS = env.integer("SMS_SLOTS", 8)  # SMS messages that a worker sends to t
 SMS_MERCHANT_BUDGET = env.integer("SMS_MERCHANT_BUDGET", 5_000)  # SMS messages per day without a payment
 SMS_TOTAL_BUDGET = env.integer("SMS_TOTAL_BUDGET", 50_000)
 SMS_RANGE_BUDGET = env.integer("SMS_RANGE_BUDGET", 500)  # SMS messages per day to 10,000 adjacent numbers
-# Delay between a mate's payment and the reimbursement of the lead's card. Rule reimburse.delay.
+# The delay between a mate's payment and the reimbursement of the lead's card. Rule reimburse.delay.
 REIMBURSEMENT_DELAY = timedelta(hours=env.integer("REIMBURSEMENT_HOURS", 0 if SANDBOX else 24))
 SANDBOX_REFUND_SECONDS = env.integer("SANDBOX_REFUND_SECONDS", 2)
 SANDBOX_KEY_SECONDS = env.integer("SANDBOX_KEY_SECONDS", 86_400)
-# How many threads of a process may wait for the provider at the same time.
+# The numbers of threads of a process that can wait for the provider at the same time.
 PROVIDER_SLOTS = env.integer("PROVIDER_SLOTS", 24)  # threads of a web process, for payers' requests
 CAPTURE_SLOTS = env.integer("CAPTURE_SLOTS", 16)  # threads of a web process, for captures
 PUMP_SLOTS = env.integer("PUMP_SLOTS", 4)  # threads of a worker, for each of three kinds of operations
@@ -283,7 +283,7 @@ _DATABASE = env.database("DATABASE_URL")
 _POOL_SIZE = env.integer("DATABASE_POOL", 16)  # 0: no pool, each thread opens a connection when it needs one
 _POOL = {"min_size": 1, "max_size": _POOL_SIZE, "timeout": 5} if _POOL_SIZE else False
 # If this is on, PostgreSQL keeps a statement's plan after its fifth use in a connection, which halves its CPU
-# time. Turn it off if a transaction pooler is used that does not support prepared statements.
+# time. Turn this off for a transaction pooler that does not support prepared statements.
 _IS_PREPARED = env.boolean("DATABASE_PREPARE", False)
 _PREPARING = {"server_side_binding": True, "prepare_threshold": 5} if _IS_PREPARED else {}
 json_numbers.parse_large_numbers_as_floats()
@@ -309,7 +309,7 @@ if _REPLICA:  # rules replica.*: only code that uses config.lib.database.replica
                 "min_size": 1,
                 "max_size": _POOL_SIZE or 1,
                 "timeout": bounded_connection.ANSWER_SECONDS,
-                "reconnect_timeout": 5,  # seconds; later, the pool connects only if a thread needs it
+                "reconnect_timeout": 5,  # seconds; after that, the pool connects only if a thread asks
                 "connection_class": bounded_connection.BoundedConnection,
             },
         },
@@ -383,7 +383,7 @@ MFA_FORMS = {
 }
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
-MFA_WEBAUTHN_USER_VERIFICATION = "required"  # so that a passkey counts as two factors
+MFA_WEBAUTHN_USER_VERIFICATION = "required"  # makes a passkey count as two factors
 MFA_RATE_LIMITS = False  # portal.accounts.login_limits counts instead, as for passwords
 MFA_TOTP_ISSUER = "Merchant Checkout" + (" (test)" if SANDBOX else "")
 MFA_TOTP_TOLERANCE = 1  # steps of half a minute by which a phone's clock can be wrong
@@ -433,7 +433,7 @@ LIMITS = {  # rules limit.buckets, limit.test_events, token.failures
     "url_checks": env.text("LIMIT_URL_CHECKS", "30/minute"),  # checks of a merchant's webhook address
     "test_events": "60/hour",  # per merchant: each one is a POST to the merchant's endpoint
     "csp_reports": "30/minute",  # per network: each one is a browser's request with up to 20 reports
-    "refusals_listed": "10/minute",  # per key and error code, in the portal's log of requests
+    "refusals_listed": "10/minute",  # entries per key and error code in the portal's log of requests
     "token_failures": env.text("LIMIT_TOKEN_FAILURES", "20/minute"),
 }
 REST_FRAMEWORK = {
@@ -471,8 +471,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     **CELERY_TASK_PUBLISH_RETRY_POLICY,
 }
 CELERY_TASK_IGNORE_RESULT = True
-# A lost task does no harm, because a later run finds the same rows. Redis therefore keeps no copy of a task
-# that a worker has taken. With late acknowledgement, a worker would end if Redis went away during a task.
+# A lost task does no harm, because a later run finds the same rows. Redis therefore stores no copy of a task
+# that a worker has taken. With late acknowledgement, a worker would end if Redis failed during a task.
 CELERY_TASK_ACKS_LATE = False
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_POOL = "threads"

@@ -48,7 +48,7 @@ def require_valid_database() -> None:
 
 
 def reason_not_to_start() -> str:
-    """Return a sentence about the first check that the database fails, or "".
+    """Return a sentence about the first check that the database fails, or "" if it passes all of them.
 
     Raises Error if the database does not answer.
     """

@@ -1,4 +1,4 @@
-"""The version and commit of the running code, and the first line of the log, which names them."""
+"""The version and commit of the running code, which the first line of the log names."""
 
 import os
 import subprocess

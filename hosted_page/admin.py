@@ -23,7 +23,7 @@ from hosted_page.models import (
 class PhoneAdmin(ReadOnlyAdmin):
     """Admin that shows only the last four digits of a phone number."""
 
-    also = ("number",)
+    extra_columns = ("number",)
 
     @admin.display(description="phone")
     def number(self, row: Any) -> str:

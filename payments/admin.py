@@ -90,7 +90,7 @@ class OperationAdmin(MoneyAdmin):
         ("payments.discrepancy", "operation"),
     )
     secret = ("lease_token", "action_url")
-    also = ("merchant", "checkout")
+    extra_columns = ("merchant", "checkout")
 
     def called(self, row: Operation) -> str:
         return (

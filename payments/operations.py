@@ -104,7 +104,7 @@ def perform(operation: Operation, *, deadline: Deadline) -> Outcome:
     before it begins or claims the operation. No call is sent after the deadline, after the lease has ended,
     or under a key that the provider might soon forget. Rules doubt.old_key, doubt.sleeper.
     """
-    wait = deadline.left(CALL_SECONDS[operation.kind])
+    wait = deadline.remaining(CALL_SECONDS[operation.kind])
     if wait <= 0 or not _record_sending(operation):
         return Outcome(Verdict.UNKNOWN)
     return _call(operation, wait, lambda: _send(operation, deadline))
@@ -139,12 +139,12 @@ def _send(operation: Operation, deadline: Deadline) -> Outcome:
     """
     bank, payment, kind = provider.current_provider(), operation.payment, operation.kind
     if kind == Kind.AUTHORIZE and not payment.provider_reference:
-        made = bank.register(payment, deadline.left(CALL_SECONDS[kind]))
+        made = bank.register(payment, deadline.remaining(CALL_SECONDS[kind]))
         if made.verdict != Verdict.SUCCEEDED:
             return made
         if made.reference:
             _keep_reference(payment, safe_answers.safe_outcome(operation, made).reference)
-    wait = deadline.left(CALL_SECONDS[kind])
+    wait = deadline.remaining(CALL_SECONDS[kind])
     if wait <= 0:
         return Outcome(Verdict.UNKNOWN)
     match kind:
@@ -167,7 +167,7 @@ def _keep_reference(payment: Payment, reference: str) -> None:
 
 def look_up(operation: Operation, *, deadline: Deadline | None = None) -> Outcome:
     """Ask the provider for an operation's outcome. Return UNKNOWN if the call fails."""
-    wait = (deadline or Deadline.after(PATIENCE)).left(LOOK_UP_SECONDS)
+    wait = (deadline or Deadline.after(PATIENCE)).remaining(LOOK_UP_SECONDS)
     return _call(operation, wait, lambda: provider.current_provider().look_up(operation, wait), "look_up")
 
 

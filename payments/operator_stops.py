@@ -96,4 +96,4 @@ def _read_stopped_merchants() -> frozenset[UUID | None]:
 
 
 _stopped_merchants = CachedRead(_read_stopped_merchants, seconds=CACHE_SECONDS)
-reread_stops = _stopped_merchants.read_anew
+reread_stops = _stopped_merchants.invalidate

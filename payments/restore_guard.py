@@ -76,7 +76,7 @@ def begin_repair(since: datetime) -> datetime:
 def reopen_service() -> None:
     """Mark the database as opened on this server, after it was repaired."""
     queries.execute(statements.MARK_DATABASE_AS_OPENED, [settings.DATABASE_RESTORED])
-    _is_open.read_anew()
+    _is_open.invalidate()
 
 
 @contextmanager
@@ -113,7 +113,7 @@ def _check_new_connection(connection: Any, **_: Any) -> None:
     finally:
         if not is_open:
             connection.close()
-            _is_open.read_anew()
+            _is_open.invalidate()
     if not is_open:
         raise ServiceClosed
 

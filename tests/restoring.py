@@ -51,7 +51,7 @@ class Backup:
                 cursor.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM restored_{table}")
             cursor.execute("SET LOCAL session_replication_role = origin")
             cursor.execute("UPDATE payments_databasemark SET server = 'another'")
-        restore_guard._is_open.read_anew()
+        restore_guard._is_open.invalidate()
 
     def discard(self) -> None:
         with connection.cursor() as cursor:

@@ -44,7 +44,7 @@ class SubscriptionAdmin(ResendingAdmin):
     list_display = ("url", "merchant", "event_types", "created_at", "ended_at")
     search_fields = ("url", "merchant__name")
     actions = ("resend_parked",)
-    also = ("health",)
+    extra_columns = ("health",)
 
     @admin.display(description="health, last 24 hours")
     def health(self, subscription: Subscription) -> str:
@@ -104,7 +104,7 @@ class EventAdmin(ReadOnlyAdmin):
     references = {"checkout_uuid": "checkout.checkout"}
     panels = (("webhooks.delivery", "event"),)
     secret = ("body",)
-    also = ("sent",)
+    extra_columns = ("sent",)
 
     @admin.display(description="body")
     def sent(self, event: Event) -> str:
@@ -124,7 +124,7 @@ class DeliveryAdmin(ResendingAdmin):
     unindexed = ("merchant", "subscription")
     panels = (("webhooks.attempt", "delivery"),)
     secret = ("lease_token",)
-    also = ("checkout",)
+    extra_columns = ("checkout",)
     actions = ("resend", "resend_although_over")
 
     @admin.display(description="checkout")

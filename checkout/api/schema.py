@@ -13,7 +13,7 @@ ENDPOINTS: DescribedOperations = {
         "`discount`, and only they, have a negative `unit_price`. A `merchant_order_id` can repeat: each "
         "call creates a new checkout, unless it has the same `Idempotency-Key`.",
         {201: DescribedResponse("The checkout waits for payment.", responses.CreatedCheckoutOut)},
-        takes=serializers.CheckoutIn,
+        body=serializers.CheckoutIn,
         codes=("merchant_suspended", "invalid_amount_arithmetic"),
     ),
     (views.OneCheckout, "GET"): DescribedOperation(
@@ -34,7 +34,7 @@ ENDPOINTS: DescribedOperations = {
         "`capture_before` on, the service refuses the capture, even if the release is not recorded yet. An "
         "empty body is the same as `{}`.",
         {200: DescribedResponse("The money has moved; `status` is `captured`.", responses.CheckoutOut)},
-        takes=serializers.CaptureIn,
+        body=serializers.CaptureIn,
         codes=(
             "merchant_suspended",
             "not_capturable",
@@ -52,7 +52,7 @@ ENDPOINTS: DescribedOperations = {
         "event. Cancelling an unpaid checkout sends no event, because no authorization was released. An "
         "empty body is the same as `{}`.",
         {200: DescribedResponse("No money is held any more; `status` is `voided`.", responses.CheckoutOut)},
-        takes=serializers.CancelIn,
+        body=serializers.CancelIn,
         codes=("not_cancellable", "operation_in_progress"),
     ),
     (views.Refund, "POST"): DescribedOperation(
@@ -69,7 +69,7 @@ ENDPOINTS: DescribedOperations = {
                 "The existing refund, because you have used this reference before.", responses.RefundOut
             ),
         },
-        takes=serializers.RefundIn,
+        body=serializers.RefundIn,
         codes=(
             "not_refundable",
             "refund_ref_conflict",

@@ -62,7 +62,7 @@ SETTLE = confirmation.Question(
     " tried again. You can take the booking back on the booking’s page.",
     label="How it was settled",
     button="Book it as settled",
-    one="Book {} as settled outside?",
+    title_for_one="Book {} as settled outside?",
     of_one=_settle_texts,
 )
 TAKE_BACK = confirmation.Question(
@@ -70,14 +70,14 @@ TAKE_BACK = confirmation.Question(
     text="Do this only if the payer does not have the money. The card is owed the amount again.",
     label="Why it was wrong",
     button="Take it back",
-    one="Take {} back?",
+    title_for_one="Take {} back?",
 )
 SEND = confirmation.Question(
     title="Send again",
     text="The operation goes to the provider at once.",
     label="Why you send it again",
     button="Send it again",
-    one="Send {} again?",
+    title_for_one="Send {} again?",
     of_one=_send_texts,
 )
 GIVE_UP = confirmation.Question(
@@ -86,7 +86,7 @@ GIVE_UP = confirmation.Question(
     " and the order continues. If it is an authorization, its hold is released first.",
     label=NOTE,
     button="Give it up",
-    one="Give up {}?",
+    title_for_one="Give up {}?",
 )
 BUSY = "A card operation is open. Try again in a moment."
 RESTORED_TEXT = "the database was restored. Repair it first (manage.py reconcile --repair)."
@@ -152,18 +152,18 @@ class RemediedOperationAdmin(RemediesMixin, OperationAdmin):
         return row.kind in (Kind.AUTHORIZE, Kind.CAPTURE) and operation_queue.is_in_doubt(row)
 
     @admin.action(description="Book as settled outside: the card can't take it", permissions=["remedy"])
-    @confirmation.requires_confirmation(SETTLE, seen=_provider_answer)
+    @confirmation.requires_confirmation(SETTLE, look_up=_provider_answer)
     def settle_outside(self, request: HttpRequest, rows: QuerySet[Operation], note: str) -> None:
         act = partial(settling_outside.settle_outside, note=note)
         self.remedy(request, rows, act, done=f"Settled outside: {note}.")
 
     @admin.action(description="Send again: it failed, or never arrived", permissions=["remedy"])
-    @confirmation.requires_confirmation(SEND, seen=_provider_answer)
+    @confirmation.requires_confirmation(SEND, look_up=_provider_answer)
     def send_again(self, request: HttpRequest, rows: QuerySet[Operation], note: str) -> None:
         self.remedy(request, rows, sending.send_again, done=f"Sent again: {note}.")
 
     @admin.action(description="Give up the operation: it never arrived", permissions=["remedy"])
-    @confirmation.requires_confirmation(GIVE_UP, seen=_provider_answer)
+    @confirmation.requires_confirmation(GIVE_UP, look_up=_provider_answer)
     def give_up(self, request: HttpRequest, rows: QuerySet[Operation], note: str) -> None:
         act = partial(giving_up.give_up, note=note)
         self.remedy(request, rows, act, done=f"Given up: {note}.")

@@ -4,8 +4,8 @@
 For the command `migrate`, it adds the variables of the owner of the tables. The script is installed as
 `checkout-manage` and needs only the standard library.
 
-It reads the files with the variables as systemd does. A line has a name, "=", and the value up to its end. A
-line that begins with # is a comment.
+It reads the files of variables as systemd does. A line has a name, "=", and a value that extends to the end
+of the line. A line that begins with # is a comment.
 """
 
 import os

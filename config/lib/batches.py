@@ -13,9 +13,9 @@ T = TypeVar("T")
 M = TypeVar("M", bound=Model)
 
 
-def chunks(things: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Yield the things in lists of at most `size`."""
-    rest = iter(things)
+def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield the items in lists of at most `size`."""
+    rest = iter(items)
     while chunk := list(islice(rest, size)):
         yield chunk
 
@@ -61,7 +61,7 @@ def update(old: QuerySet[Any], **values: Any) -> int:
     return repeat(lambda rows: _run_batch(old, rows, lambda found: found.update(**values)))
 
 
-def _run_batch(old: QuerySet[Any], rows: int, act: Callable[[QuerySet[Any]], object]) -> int:
+def _run_batch(old: QuerySet[Any], rows: int, process: Callable[[QuerySet[Any]], object]) -> int:
     keys = list(old.values_list("pk", flat=True)[:rows])
-    act(old.model._base_manager.filter(pk__in=keys))
+    process(old.model._base_manager.filter(pk__in=keys))
     return len(keys)

@@ -84,7 +84,7 @@ class Bulkhead:
             return False
 
     def refuse(self) -> None:
-        """Count a caller that got no slot. Always raises Busy."""
+        """Raise Busy, and count the caller in the metric of refusals."""
         REFUSED.labels(self._name).inc()
         raise Busy
 
@@ -121,7 +121,7 @@ class Slot:
 
     def wait(self, deadline: Deadline | None = None) -> None:
         """Take the slot, or wait for one up to two seconds, and not past the deadline. Raises Busy."""
-        patience = (deadline or Deadline.after(WAIT_SECONDS)).left(WAIT_SECONDS)
+        patience = (deadline or Deadline.after(WAIT_SECONDS)).remaining(WAIT_SECONDS)
         self._is_ours = self._is_ours or self._bulkhead.wait(patience)
         if not self._is_ours:
             self._bulkhead.refuse()
@@ -148,7 +148,7 @@ class Slot:
 class KeyedLimit:
     """A limit on concurrent threads: at most `places` in total, and at most `each` for the same key.
 
-    The calls for one key can therefore not take all places. No thread waits for a place.
+    The calls for one key therefore cannot take all places. No thread waits for a place.
     """
 
     def __init__(self, places: int, *, each: int = 1) -> None:

@@ -1,4 +1,4 @@
-"""The only clock that the service uses, which is the clock of PostgreSQL."""
+"""The clock of PostgreSQL, which is the only clock that the service uses."""
 
 from datetime import UTC, datetime
 from functools import cache
@@ -7,15 +7,17 @@ from zoneinfo import available_timezones
 
 from config.lib.database import queries, statements
 
-# Python lists these names, but they name no zone: one is the machine's own zone, the other means "not set".
+# Python lists these two names, but they are not names of zones. `localtime` is the machine's own zone, and
+# `Factory` means that no zone is set.
 EXCLUDED_ZONES = frozenset({"localtime", "Factory"})
 
 
 def now() -> datetime:
     """Return the database's wall clock time, aware, in UTC.
 
-    Call it after you have locked the row. The locking statement itself cannot return the right time. In SQL,
-    `now()` is the start of the transaction, and `clock_timestamp()` is read before the wait for the lock.
+    Call this function after the row is locked. The locking statement itself cannot return the right time. In
+    SQL, `now()` is the start of the transaction, and `clock_timestamp()` is read before the wait for the
+    lock.
     """
     time: datetime = queries.value(statements.READ_CLOCK)
     return time
@@ -26,23 +28,23 @@ def first_id(at: datetime) -> UUID:
     return UUID(int=int(at.timestamp() * 1000) << 80)
 
 
-def first_id_of_same_time(found: UUID) -> UUID:
+def first_id_of_same_time(row_id: UUID) -> UUID:
     """Return a lower bound for all UUIDv7 ids with the same timestamp as this id."""
-    return UUID(int=found.int >> 80 << 80)
+    return UUID(int=row_id.int >> 80 << 80)
 
 
-def last_id_of_same_time(found: UUID) -> UUID:
+def last_id_of_same_time(row_id: UUID) -> UUID:
     """Return an upper bound for all UUIDv7 ids with the same timestamp as this id."""
-    return UUID(int=found.int | (1 << 80) - 1)
+    return UUID(int=row_id.int | (1 << 80) - 1)
 
 
-def time_of_id(found: UUID) -> datetime:
-    """Return when a UUIDv7 was made, according to the clock of the machine that made it."""
-    return datetime.fromtimestamp((found.int >> 80) / 1000, UTC)
+def time_of_id(row_id: UUID) -> datetime:
+    """Return the time at which a UUIDv7 was made, by the clock of the machine that made it."""
+    return datetime.fromtimestamp((row_id.int >> 80) / 1000, UTC)
 
 
 def new_id_of_same_time(of: UUID) -> UUID:
-    """Return a new UUIDv7 with the time of another id. Their rows are then in partitions of the same days."""
+    """Return a new UUIDv7 with the time of another id, so that both are in partitions of the same days."""
     return UUID(int=(of.int >> 80) << 80 | uuid4().int & ~(0xF << 76) & ((1 << 80) - 1) | 7 << 76)
 
 

@@ -1,4 +1,4 @@
-"""Secrets at rest: encryption for values that are read back, digests for values that are only compared.
+"""Secrets at rest: encryption for values that the service reads, digests for values that it only compares.
 
 Rule secret.at_rest.
 """
@@ -97,7 +97,7 @@ class EncryptedTextField(models.TextField):
 
 
 class FindableTextField(EncryptedTextField):
-    """Encrypted text that queries can search by its whole value.
+    """Encrypted text that queries can find by its whole value.
 
     The column holds the keyed digest of the text, followed by the ciphertext.
 

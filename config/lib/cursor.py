@@ -35,10 +35,11 @@ def read_page(
     """Return one page, and the cursor of the next page or None if there is none. Raises InvalidCursor.
 
     Each row has an `id` and the field `key`. `scope` names the list and the merchant. A cursor is valid only
-    for the scope for which it is signed.
+    for the scope that it is signed for.
 
-    Use `in_steps` for a partitioned table if the filter has no index, because most rows match it. The newest
-    days are then read first. Otherwise, PostgreSQL would also read whole partitions of older days.
+    Use `in_steps` for a partitioned table if the filter has no index because most rows match it. The newest
+    days are then read first, and often only they. Without it, PostgreSQL would also read whole partitions of
+    older days.
     """
     at = None
     if cursor is not None:
@@ -63,9 +64,9 @@ def _first_rows(rows: QuerySet[Any, Row], count: int, key: str, at: datetime) ->
     found: list[Row] = []
     for step in _STEPS:
         since = at - step
-        # This lower bound compares two columns, as the upper bound from the cursor does. With two bounds on
-        # one column, PostgreSQL's generic plan expects almost no rows, and PostgreSQL does not reuse it. It
-        # then plans for all partitions each time, which takes 2 ms.
+        # This lower bound compares two columns, like the upper bound from the cursor. With two bounds on one
+        # column, PostgreSQL's generic plan expects almost no rows, and PostgreSQL does not reuse it. It then
+        # plans for all partitions each time, which takes 2 ms.
         later = TupleGreaterThanOrEqual(Tuple(F(key), F("pk")), (since, _FIRST))
         found += rows.filter(later)[: count - len(found)]
         if len(found) == count:
@@ -78,7 +79,7 @@ class Feed(NamedTuple, Generic[Row]):
     """Rows that are listed by their last change. For most rows, the field `key` has the time of that change.
 
     `changed_at` returns the time of a row's last change, which can be later than its key. `beside` returns
-    the rows that have changed since a moment, although their key is older.
+    the rows that have changed since a given time although their key is older.
     """
 
     rows: QuerySet[Any, Row]
@@ -86,20 +87,24 @@ class Feed(NamedTuple, Generic[Row]):
     changed_at: Callable[[Row], datetime]
     beside: Callable[[datetime], Iterable[Row]]
 
-    def after(self, place: Position, until: datetime, limit: int) -> tuple[list[Row], Position | None]:
-        """Return rows that have changed after a place, in order, and the place up to which they are complete.
+    def changes_after(
+        self, place: Position, until: datetime, limit: int
+    ) -> tuple[list[Row], Position | None]:
+        """Return the rows that changed after a place, in order, and the place up to which they are complete.
 
         That place is None if no more rows follow before `until`. The list can be shorter than `limit`
         although more rows follow.
         """
         since = Q(**{f"{self.key}__gt": place[0]}) | Q(pk__gt=place[1])
         rows = self.rows.filter(since, **{f"{self.key}__gte": place[0], f"{self.key}__lt": until})
-        told: list[Any] = list(rows.order_by(self.key, "pk")[:limit])
-        end: Position | None = (getattr(told[-1], self.key), told[-1].id) if len(told) == limit else None
-        found: dict[UUID, Any] = {row.id: row for row in [*told, *self.beside(place[0])]}
-        places = sorted((self.changed_at(row), row.id) for row in found.values())
+        changed: list[Any] = list(rows.order_by(self.key, "pk")[:limit])
+        end: Position | None = (
+            (getattr(changed[-1], self.key), changed[-1].id) if len(changed) == limit else None
+        )
+        by_id: dict[UUID, Any] = {row.id: row for row in [*changed, *self.beside(place[0])]}
+        places = sorted((self.changed_at(row), row.id) for row in by_id.values())
         page = [at for at in places if place < at <= (end or (until, _FIRST))][:limit]
-        return [found[key] for _, key in page], page[-1] if len(page) == limit else end
+        return [by_id[key] for _, key in page], page[-1] if len(page) == limit else end
 
 
 def read_changes(
@@ -107,10 +112,10 @@ def read_changes(
 ) -> tuple[Sequence[Row], str]:
     """Return the rows since the cursor in the order of their change, and the cursor to continue from.
 
-    There is always a cursor to continue from. If no cursor is given, the rows begin after `start`, or at the
-    first row if `start` is None. The cursor of an empty page continues from the same moment. Rows that an
-    open transaction might still write are left for a later page (see `feed_horizon`). Raises InvalidCursor.
-    Rule list.changes.
+    If no cursor is given, the rows begin after `start`, or at the first row if `start` is None. A page always
+    has a cursor to continue from. The cursor of an empty page continues from the same time. Rows that an open
+    transaction might still write are left for a later page (see `feed_horizon`). Raises InvalidCursor. Rule
+    list.changes.
     """
     place: Position = (start, _LAST) if start else (datetime.min.replace(tzinfo=UTC), _FIRST)
     if cursor is not None:
@@ -120,7 +125,7 @@ def read_changes(
     found: list[Row] = []
     end: Position | None = place
     while end and len(found) < limit:  # readers rely on full pages while there are more rows
-        more, end = rows.after(end, until, limit - len(found))
+        more, end = rows.changes_after(end, until, limit - len(found))
         found += more
     if not found and cursor:
         return found, cursor

@@ -18,6 +18,6 @@ class Deadline:
         """Return a deadline that is `seconds` earlier, which leaves that time for later steps."""
         return Deadline(self.at - seconds)
 
-    def left(self, maximum: float = float("inf")) -> float:
+    def remaining(self, maximum: float = float("inf")) -> float:
         """Return the remaining seconds, at most `maximum`, never negative."""
         return max(0.0, min(maximum, self.at - time.monotonic()))

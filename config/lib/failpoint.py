@@ -14,12 +14,12 @@ from pathlib import Path
 
 from django.conf import settings
 
-# Each comment names the details that can follow the name of the point, and what has happened so far.
+# Each comment lists the details that can follow the name of the point, and then what has happened so far.
 POINTS = frozenset(
     {
         "before_call",  # .<operation's kind>.<checkout_uuid>: the intent is committed, the call not made yet
         "after_call",  # same details: the provider has answered, the outcome is not recorded
-        "before_look_up",  # same details: the provider has not been asked for the outcome yet
+        "before_look_up",  # same details: the provider has not received a query for the outcome yet
         "after_look_up",  # same details: the provider has reported the outcome, it is not recorded
         "before_commit",  # same details: the outcome is recorded, not committed
         "after_commit",  # same details: the outcome is committed, the caller has no answer yet
@@ -28,7 +28,7 @@ POINTS = frozenset(
         "key_claimed",  # an Idempotency-Key is claimed, the work of the call has not begun
         "answer_made",  # the work of the call has ended, its answer is not stored under the key
         "answer_kept",  # the answer is stored, the caller has not received it
-        "sms_claimed",  # .<SMS message's id>: the message is claimed for good, the carrier does not have it
+        "sms_claimed",  # .<SMS message's id>: it is claimed permanently, the carrier does not have it
         "webhook_answered",  # .<delivery's id>: the receiver has answered, the answer is not recorded
         "webhook_recorded",  # same details: the result of the attempt is recorded, not committed
     }

@@ -15,7 +15,7 @@ M = TypeVar("M", bound=Model)
 
 
 class Queue(Generic[M]):
-    """The rows of a queryset whose time in the field `due` has come.
+    """The rows of a queryset that are due: the time in their field `due` has passed.
 
     `rows` builds the queryset. It is called only when the queue is used, so it can use models that are not
     loaded yet. Rows are taken in the order of the field `by`, which defaults to `due`.

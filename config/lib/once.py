@@ -10,7 +10,7 @@ Given = ParamSpec("Given")
 
 
 class Once(Generic[Given, Made]):
-    """A cached function. The first caller with some arguments makes the value, while the others wait for it."""
+    """A cached function. One caller makes the value for its arguments, and the other callers wait for it."""
 
     def __init__(self, make: Callable[Given, Made]) -> None:
         functools.update_wrapper(self, make)

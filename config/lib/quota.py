@@ -13,7 +13,7 @@ from django.db.models import CharField, Q, QuerySet
 from config.lib.database import queries, statements
 
 SITE_FACTOR = 10  # the limit for an IPv6 /48 is this many times the limit for a /64 (rule limit.address)
-HAS_SITE = ~Q(site_digest="")  # matches the rows of IPv6 callers; indexes by site contain only these
+HAS_SITE = ~Q(site_digest="")  # matches the rows of IPv6 callers; indexes by site contain only these rows
 
 
 class Limit(NamedTuple):
@@ -67,7 +67,7 @@ def lock_digests(purpose: str, *digests: str) -> None:
 
 
 def locked_until(rows: QuerySet[Any], limit: Limit, now: datetime) -> datetime | None:
-    """Return the time until which no further row is allowed, or None if one is allowed now.
+    """Return the time until which no further row is allowed, or None if a row is allowed now.
 
     Once the maximum has been reached within a period, no row is allowed for one period after the last row.
     """

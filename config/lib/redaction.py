@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
-# Paths that are followed by a secret. Anyone who has the whole address can pay, join or set a password. In
+# Paths that are followed by a secret. Anyone who has such an address can pay, join or set a password. In all
 # other paths, each part that looks random is blanked.
 SECRET_PATHS = (
     "pay/share",

@@ -30,11 +30,11 @@ class InvalidJson(Exception):
     overflowing number.
     """
 
-    def __init__(self, problem: str, *, before: str) -> None:
-        """Describe a problem. `before` is the text up to the problem, from which its line is counted."""
+    def __init__(self, problem: str, *, preceding: str) -> None:
+        """Describe a problem. `preceding` is the text up to the problem, from which its line is counted."""
         self.problem = problem
-        self.line = before.count("\n") + 1
-        self.column = len(before) - before.rfind("\n")
+        self.line = preceding.count("\n") + 1
+        self.column = len(preceding) - preceding.rfind("\n")
         super().__init__(f"{problem}, at line {self.line}, column {self.column}")
 
 
@@ -47,7 +47,7 @@ def parse(body: bytes) -> Any:
         if error.msg.startswith("depth limit"):
             # This always raises, because DEEPEST is lower than the library's limit.
             _check_tokens(text[: error.pos])
-        raise InvalidJson(error.msg, before=text[: error.pos]) from None
+        raise InvalidJson(error.msg, preceding=text[: error.pos]) from None
     _check_tokens(text)
     return value
 
@@ -56,38 +56,38 @@ def _decode(body: bytes) -> str:
     try:
         return body.decode()
     except UnicodeDecodeError as error:
-        raise InvalidJson("not UTF-8", before=body[: error.start].decode()) from None
+        raise InvalidJson("not UTF-8", preceding=body[: error.start].decode()) from None
 
 
 def _check_tokens(text: str) -> None:
-    """Raise InvalidJson for valid JSON on which parsers disagree: depth, duplicate keys, big integers."""
+    """Raise InvalidJson for JSON that parsers read differently: too deep, duplicate keys, big integers."""
     keys: list[set[str]] = []  # the keys of each open object; an empty set for a list
-    for found in _TOKEN.finditer(text):
+    for token in _TOKEN.finditer(text):
         problem = ""
-        match found.lastgroup:
+        match token.lastgroup:
             case "opening":
                 keys.append(set())
                 problem = f"nested deeper than {DEEPEST} levels" if len(keys) > DEEPEST else ""
             case "closing":
                 keys.pop()
             case "is_key":
-                problem = _check_duplicate(found["string"], keys[-1])
+                problem = _check_duplicate(token["string"], keys[-1])
             case "integer":
-                problem = _check_overflow(found["integer"])
+                problem = _check_overflow(token["integer"])
         if problem:
-            raise InvalidJson(problem, before=text[: found.start()])
+            raise InvalidJson(problem, preceding=text[: token.start()])
 
 
-def _check_duplicate(string: str, known: set[str]) -> str:
-    """Add the unescaped key to `known`. Return an error text if the key was already there, else ""."""
+def _check_duplicate(string: str, keys: set[str]) -> str:
+    """Add the unescaped key to `keys`. Return an error text if the key was already there, else ""."""
     key = orjson.loads(string) if "\\" in string else string[1:-1]
-    if key in known:
+    if key in keys:
         return f"the key {orjson.dumps(key[:_MAX_SHOWN]).decode()} occurs twice in one object"
-    known.add(key)
+    keys.add(key)
     return ""
 
 
 def _check_overflow(digits: str) -> str:
-    """Return an error text for an integer beyond 64 bits, on which parsers disagree, else ""."""
+    """Return an error text for an integer beyond 64 bits, which parsers read differently, else ""."""
     is_long = len(digits) > 20
     return "an integer beyond 64 bits" if is_long or not -(2**63) <= int(digits) < 2**63 else ""

@@ -13,7 +13,7 @@ from celery import current_app
 from django.db import transaction
 
 log = structlog.get_logger("wakeup")
-# To send a wake-up costs as much as three statements. Under load, this pause lets one serve many commits.
+# A wake-up costs as much as three statements. Under load, this pause makes one wake-up serve many commits.
 GAP_SECONDS = 0.02
 _names: queue.SimpleQueue[str] = queue.SimpleQueue()
 _starting = threading.Lock()
@@ -35,7 +35,7 @@ def _enqueue_task(task_name: str) -> None:
 
 
 def _send_forever() -> None:
-    """Send wake-ups forever, in a separate thread. If Redis does not answer, no request waits for it."""
+    """Send wake-ups forever, in a separate thread, so that no request waits if Redis does not answer."""
     while True:
         names = {_names.get()}
         while not _names.empty():

@@ -20,7 +20,8 @@ PARENT_CHECK = ("sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"')
 def tie_to_parent(command: Sequence[str], *, by: signal.Signals) -> list[str]:
     """Return the command, wrapped so that Linux sends it the signal `by` when its starting thread ends.
 
-    Other systems have no such feature. There, the command is unchanged, and outlives a parent that is killed.
+    Other systems have no such feature. On these, the command is unchanged, and outlives a parent that is
+    killed.
     """
     setpriv = shutil.which("setpriv") if sys.platform == "linux" else None
     if setpriv is None:
@@ -96,7 +97,7 @@ class Child:
 
 
 def end_all(children: Sequence[Child], *, within: float) -> None:
-    """Ask all children to end, and wait. Ask only once, as a second signal would make Celery stop at once."""
+    """Send each child one signal to end, and wait. A second signal would make Celery stop at once."""
     for child in children:
         child.ask_to_end()
     deadline = time.monotonic() + within

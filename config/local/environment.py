@@ -24,21 +24,21 @@ NAMES = (
 )
 
 
-def variables_of_run(given: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """Return the given variables, and those that a local run adds. The engines' addresses are not added.
+def variables_of_run(variables: Mapping[str, str], folder: Path) -> dict[str, str]:
+    """Return these variables and the variables that a local run adds, except the engines' addresses.
 
     Raises CannotStart for invalid ports.
     """
-    port = _read_port("PORT", given.get("PORT") or "8000")
-    shop_port = _read_port("SHOP_PORT", given.get("SHOP_PORT") or str(port + 1))
+    port = _read_port("PORT", variables.get("PORT") or "8000")
+    shop_port = _read_port("SHOP_PORT", variables.get("SHOP_PORT") or str(port + 1))
     if port == shop_port:
         raise CannotStart(f"PORT and SHOP_PORT are both {port}: give the shop a port of its own.")
-    own = {"BASE_URL": f"http://127.0.0.1:{port}", **load_keys(folder)}
+    added = {"BASE_URL": f"http://127.0.0.1:{port}", **load_keys(folder)}
     return {
-        **own,
-        **{name: value for name, value in given.items() if value or name not in NAMES},
+        **added,
+        **{name: value for name, value in variables.items() if value or name not in NAMES},
         "ENVIRONMENT": "local",
-        "DATABASE_PREPARE": given.get("DATABASE_PREPARE") or "true",
+        "DATABASE_PREPARE": variables.get("DATABASE_PREPARE") or "true",
         "PORT": str(port),
         "SHOP_PORT": str(shop_port),
         "PYTHONUNBUFFERED": "1",

@@ -49,7 +49,7 @@ def show_email(request: HttpRequest, name: str) -> HttpResponse:
 def newest_first() -> list[Mail]:
     """Return the emails of the newest files, newest first. Emails of the same second are in order of writing.
 
-    Only the MAXIMUM newest files are read. Each has at least one email, so they fill the list.
+    Only the MAXIMUM newest files are read. Each file has at least one email, so the files fill the list.
     """
     files = sorted(Path(settings.EMAIL_FILE_PATH).glob("*.log"), key=lambda file: file.stat().st_mtime_ns)
     mails = [mail for file in files[-MAXIMUM:] for mail in _mails_of(file)]

@@ -33,11 +33,11 @@ Commands = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True)
 class Plan:
-    """The parts of a run: a seed that writes the credentials file, then services that keep running."""
+    """The parts of a run: first a seed that writes the credentials file, then services that keep running."""
 
     seed: Sequence[str]
     services: Commands
-    ready: Mapping[str, str]  # from a variable with a port to the path that returns 200 when ready
+    ready: Mapping[str, str]  # a variable with a port: the path that returns 200 when ready
 
 
 def plan(folder: Path, port: str) -> Plan:
@@ -73,7 +73,7 @@ def main(folder: Path = environment.FOLDER, planned: Callable[[Path, str], Plan]
 
 
 class _Interrupted(BaseException):
-    """A signal has asked the run to end."""
+    """Raised if a signal asks the run to end."""
 
 
 @contextlib.contextmanager

@@ -66,7 +66,7 @@ def _write_seed() -> dict[str, str]:
 
 
 def _create_merchants() -> tuple[Any, Any]:
-    """Create Acme Tickets and the demo shop's merchant, with their colours and the shop's pages."""
+    """Create Acme Tickets and the demo shop's merchant, with colours and the shop's page addresses."""
     from payments.models import Merchant
     from portal import provisioning
 

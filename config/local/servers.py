@@ -104,7 +104,7 @@ def postgres(place: ServerFolders) -> Server:
     cluster = place.folder / "postgres"
     if not cluster.exists():
         _create_cluster(cluster, binaries, unprivileged)
-    # We hold the lock, so no server of ours is running. The process id in a leftover file can now belong to
+    # We hold the lock, so none of our servers is running. The process id in a leftover file can now belong to
     # another process.
     (cluster / "postmaster.pid").unlink(missing_ok=True)
     settings = POSTGRES_SETTINGS | {"unix_socket_directories": str(place.sockets)}

@@ -1,4 +1,4 @@
-"""The demo shop: an example of a merchant's backend, for trying the service and as a model for integrations.
+"""The demo shop, which is an example of a merchant's backend. Use it to try the service or as a model.
 
 The shop calls the public API through shop_api.py. It also uses webhooks/signing.py, which you may copy. Its
 pages are in shop_site.py. The environment sets SHOP_PORT, BASE_URL, SHOP_CLIENT_ID, SHOP_CLIENT_SECRET and
@@ -23,7 +23,8 @@ from webhooks import signing
 ZONE, FEE = "Europe/London", 175  # pence
 CATCH_UP_SECONDS = 60  # seconds
 TONIGHT = datetime.now(ZoneInfo(ZONE)).replace(hour=19, minute=30, second=0, microsecond=0)
-# The portal's checklist makes orders in the shop's name, to see what the shop does. They exist only in the sandbox.
+# The portal's checklist makes orders in the shop's name, to test the shop. Such orders exist only in the
+# sandbox.
 SANDBOX_PREFIX = "trial-"
 SHOWS = {  # place, price, start
     "union-hall": ("Union Hall, London", 2250, TONIGHT + timedelta(days=21)),
@@ -39,7 +40,7 @@ TABLES = (
 
 
 class Shop:
-    """The shop's orders and their steps. Each step commits separately, and can be repeated after a crash."""
+    """The shop's orders and their steps. A step commits separately, so it can be repeated after a crash."""
 
     shows, fee = SHOWS, FEE
 

@@ -38,7 +38,7 @@ class Api:
             raise
 
     def _renew_token(self) -> None:
-        # This takes at most 3 s, and a capture at most 10 s. A webhook must be answered within 15 s.
+        # This takes at most 3 s, and a capture takes at most 10 s. A webhook must be answered within 15 s.
         client = {"client_id": self.client_id, "client_secret": self._client_secret}
         body = {"grant_type": "client_credentials", **client}
         answer = self._send("POST", "/oauth/token", body, {}, seconds=3)

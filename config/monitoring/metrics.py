@@ -46,9 +46,9 @@ def metrics_text() -> bytes:
 
 
 class _LastFigures:
-    """The database's figures as this process last read them, so that no request waits for the database."""
+    """The database's figures when this process last read them, so that no request waits for the database."""
 
-    found: Sequence[figures.Figure] = ()
+    rows: Sequence[figures.Figure] = ()
     answers = False
 
 
@@ -69,9 +69,9 @@ def _refresh_figures_forever() -> None:
 def read_figures() -> None:
     """Read the database's figures. If the database does not answer, record that and drop the old figures."""
     try:
-        _LastFigures.found, _LastFigures.answers = figures.read_figures(), True
+        _LastFigures.rows, _LastFigures.answers = figures.read_figures(), True
     except Error:
-        _LastFigures.found, _LastFigures.answers = (), False
+        _LastFigures.rows, _LastFigures.answers = (), False
     finally:
         close_old_connections()
 
@@ -90,7 +90,7 @@ class _Figures(Collector):
         )
         for name, (label, words) in figures.TABLE.items():
             family = GaugeMetricFamily(name, words, labels=[label] if label else [])
-            for each, value, number in _LastFigures.found:
+            for each, value, number in _LastFigures.rows:
                 if each == name:
                     family.add_metric([value] if label else [], number)
             yield family

@@ -1,4 +1,4 @@
-"""Reports to the operator's own systems, if these are configured: errors to Sentry, traces to OpenTelemetry.
+"""Reports to the operator's systems, if they are configured: errors to Sentry, traces to OpenTelemetry.
 
 Rules environment.errors, environment.traces.
 """

@@ -56,16 +56,16 @@ def register(
     *serializers: type[Serializer[Any]],
     direction: Literal["request", "response"] = "response",
 ) -> None:
-    """Add the objects of these serializers to the document, because no view of the merchant API uses them."""
+    """Add the objects of these serializers, which no view of the merchant API uses, to the document."""
     view = build_mocked_view("POST", "/", extend_schema(), registry)
     described: AutoSchema = view.schema
     for serializer in serializers:
         described.resolve_serializer(serializer, direction)
 
 
-def reference_to(thing: str) -> Schema:
+def reference_to(name: str) -> Schema:
     """Return a reference to an object of the document."""
-    return {"$ref": f"#/components/schemas/{thing}"}
+    return {"$ref": f"#/components/schemas/{name}"}
 
 
 def json(media: Schema) -> Schema:

@@ -85,7 +85,7 @@ def listed_event() -> Schema:
 
 
 def schemas(registry: ComponentRegistry) -> Schema:
-    """Return the schemas of all event envelopes. The schema `Event` matches any of them, by its `type`.
+    """Return the schemas of all event envelopes. The schema `Event` matches any envelope by its `type`.
 
     Also register the schemas of the events' data.
     """

@@ -40,7 +40,7 @@ def event_example(name: str) -> Any:
 
 
 def error_example(code: str) -> Any:
-    """Return the error body for a code: the recorded body, or else one made from the error table."""
+    """Return the error body for a code: the recorded body, or else a body made from the error table."""
     body = _read_examples()["errors"].get(code)
     if body is None:
         body = errors.error_envelope(code)

@@ -41,7 +41,7 @@ class ComputedSchema(OpenApiSerializerFieldExtension):
 
 
 class EnvelopeSchema(OpenApiSerializerFieldExtension):
-    """The schema of an event in the feed. Its data can be withheld, or its type can be added later."""
+    """The schema of an event in the feed. The event's data can be withheld, or its type can be newer."""
 
     target_class = Envelope
 

@@ -20,7 +20,7 @@ def _word_list_field(help_text: str) -> drf.ListField:
 
 
 class TokenRequest(drf.Serializer[Any]):
-    """The request of a token, as JSON."""
+    """The request for a token, as JSON."""
 
     grant_type = Constant("client_credentials", help_text="Always this value.")
     client_id = SENT(required=False, help_text="The client id of your key. Send it here or by HTTP Basic.")
@@ -69,7 +69,7 @@ class TokenErrorOut(drf.Serializer[Any]):
 
 
 class RevocationRequest(drf.Serializer[Any]):
-    """The request of a revocation, as JSON."""
+    """The request for a revocation, as JSON."""
 
     token = SENT(help_text="The access token to revoke.")
     token_type_hint = SENT(required=False, help_text="`access_token`. The service ignores any other hint.")

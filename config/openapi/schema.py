@@ -40,7 +40,7 @@ _REFERENCE = re.compile(rb'"#/components/schemas/(\w+)"')
 
 
 class EndpointSchema(AutoSchema):
-    """Describes a view's method by its row in the tables and by the serializers that the row names."""
+    """Describes a view's method by its row in TABLES and the serializers that this row names."""
 
     @property
     def _view_and_method(self) -> tuple[type[APIView], str]:
@@ -66,7 +66,7 @@ class EndpointSchema(AutoSchema):
         return [self._described_endpoint.query] if self._described_endpoint.query else []
 
     def get_request_serializer(self) -> Any:
-        return self._described_endpoint.takes
+        return self._described_endpoint.body
 
     def get_response_serializers(self) -> None:
         """Return None, because `_get_response_bodies` reads the row instead."""
@@ -118,13 +118,13 @@ class EndpointSchema(AutoSchema):
     def _all_error_codes(self) -> set[str]:
         """Return all error codes of the call.
 
-        Some codes belong to every call. Others depend on the call's form, such as a body or a cursor. The
-        endpoint's row in the tables names the rest.
+        Every call can return some of the codes. Some depend on the call's form, such as a body or a cursor.
+        The call's row in TABLES names the other codes.
         """
         endpoint = self._described_endpoint
         by_shape = {
             errors.WITH_BODY: self.method == "POST",
-            errors.WITH_FIELDS: bool(endpoint.takes or endpoint.query),
+            errors.WITH_FIELDS: bool(endpoint.body or endpoint.query),
             errors.WITH_CURSOR: endpoint.query is not None and "cursor" in endpoint.query().fields,
             errors.WITH_CHECKOUT: "{checkout_uuid}" in self.path,
             errors.WITH_KEY: self._is_recorded,
@@ -154,12 +154,12 @@ def complete_document(result: Schema, generator: SchemaGenerator, **_: Any) -> S
     envelopes = events.schemas(generator.registry)
     result["paths"] = oauth.paths() | result["paths"]
     result["webhooks"] = events.webhooks()
-    made = generator.registry.build({})
+    parts = generator.registry.build({})
     own = envelopes | {"OtherData": events.OTHER_DATA} | _envelope_schemas(result["paths"])
-    made["schemas"] = _without_defaults(made["schemas"]) | own
-    made |= {"headers": components.HEADERS, "parameters": components.PARAMETERS}
-    result["components"] = made | {"examples": _error_examples()}
-    _add_states(made["schemas"]["Checkout"]["properties"])
+    parts["schemas"] = _without_defaults(parts["schemas"]) | own
+    parts |= {"headers": components.HEADERS, "parameters": components.PARAMETERS}
+    result["components"] = parts | {"examples": _error_examples()}
+    _add_states(parts["schemas"]["Checkout"]["properties"])
     _mark_deprecated(result["paths"])
     cleaned: Schema = _without_marks(result)
     return cleaned
@@ -171,8 +171,8 @@ def _envelope_schemas(paths: Schema) -> Schema:
     return {name: _envelope_schema(name.removesuffix(WRAPPED)) for name in names}
 
 
-def _envelope_schema(thing: str) -> Schema:
-    content = components.reference_to(thing) | {"description": "The resource."}
+def _envelope_schema(name: str) -> Schema:
+    content = components.reference_to(name) | {"description": "The resource."}
     return {"type": "object", "required": ["data"], "properties": {"data": content}}
 
 
@@ -192,8 +192,8 @@ def _referenced_names(part: Schema) -> set[str]:
 
 def _error_examples() -> Schema:
     return {
-        code: shown
-        for code, shown in errors.examples_by_code().items()
+        code: example
+        for code, example in errors.examples_by_code().items()
         if code not in errors.NO_OPERATION_CODES
     }
 
@@ -230,23 +230,25 @@ def _mark_deprecated(paths: Schema) -> None:
 
 @Once
 def document() -> Schema:
-    """Return the document. It is made once, because its generator cannot make two at the same time."""
-    made: Schema = SchemaGenerator().get_schema(request=None, public=True)
-    made["info"] |= {
-        "description": guide.guide_text(made),
+    """Return the document. It is made once, because its generator cannot run twice at the same time."""
+    schema: Schema = SchemaGenerator().get_schema(request=None, public=True)
+    schema["info"] |= {
+        "description": guide.guide_text(schema),
         "contact": _support_contact(),
         "x-environment": settings.ENVIRONMENT,  # listen.py reads this before it sends a secret
     }
-    made["tags"] = [{"name": name, "description": guide.tag_description(name)} for name in _used_tags(made)]
-    return made
+    schema["tags"] = [
+        {"name": name, "description": guide.tag_description(name)} for name in _used_tags(schema)
+    ]
+    return schema
 
 
 def _support_contact() -> Schema:
     return {"name": "Support", "email": parseaddr(settings.SUPPORT_EMAIL)[1]}
 
 
-def _used_tags(made: Schema) -> list[str]:
-    paths = [*made["paths"].values(), *made["webhooks"].values()]
+def _used_tags(schema: Schema) -> list[str]:
+    paths = [*schema["paths"].values(), *schema["webhooks"].values()]
     return list(dict.fromkeys(tag for methods in paths for call in methods.values() for tag in call["tags"]))
 
 

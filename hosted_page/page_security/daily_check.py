@@ -137,7 +137,7 @@ class _Check:
         shown = urlsplit(address).path
         self.found.looked_at.append(shown)
         try:
-            seconds = self._deadline.left(SECONDS_EACH)
+            seconds = self._deadline.remaining(SECONDS_EACH)
             live = http.request("GET", address, b"", SENT, seconds=seconds, largest=LARGEST)
         except http.NoAnswer as error:
             self.found.unanswered.append(f"{shown}: {error}.")

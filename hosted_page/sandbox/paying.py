@@ -191,7 +191,7 @@ def _answer_challenge(subject: UUID, *, is_confirmed: bool) -> PaymentResult:
         raise OperationInProgress
     client.call_bank("answer_challenge", key=found.pk, is_confirmed=is_confirmed)
     patience = Deadline.after(WAIT_SECONDS)
-    while patience.left():
+    while patience.remaining():
         # This call has no effect while the pump has leased the operation.
         operation_recovery.finish_for_payer(subject)
         found.refresh_from_db()
@@ -204,7 +204,7 @@ def _answer_challenge(subject: UUID, *, is_confirmed: bool) -> PaymentResult:
 
 def _wait_for_outcome(share: PaymentRequest) -> None:
     patience = Deadline.after(WAIT_SECONDS)
-    while patience.left():
+    while patience.remaining():
         # This call has no effect while the pump has leased the operation.
         operation_recovery.finish_due_operations(share.checkout_id)
         share.refresh_from_db()

@@ -12,7 +12,7 @@ ENDPOINTS: DescribedOperations = {
         "`shares` if there are any, and pays with `card`, a test card. The event `checkout.authorized` is "
         "sent as for a real customer.",
         {200: DescribedResponse("The card is held; `status` is `authorized`.", responses.SplitCheckoutOut)},
-        takes=views.PayIn,
+        body=views.PayIn,
         codes=("card_declined", "merchant_suspended", "not_payable", "operation_in_progress"),
     ),
     (views.Split, "POST"): DescribedOperation(
@@ -23,7 +23,7 @@ ENDPOINTS: DescribedOperations = {
         "least 10 minutes must be left until then. Sending it again changes the split: a share that stays the "
         "same keeps its pledge. `sandbox_pay` then takes no `shares`.",
         {200: DescribedResponse("The checkout with its shares.", responses.SplitCheckoutOut)},
-        takes=views.SplitIn,
+        body=views.SplitIn,
         codes=("not_payable", "operation_in_progress"),
     ),
     (views.PledgeShare, "POST"): DescribedOperation(
@@ -33,7 +33,7 @@ ENDPOINTS: DescribedOperations = {
         "open share. When you capture the checkout, the card is charged. If the checkout ends without a "
         "capture, the hold is released.",
         {200: DescribedResponse("The share is pledged.", responses.ShareOut)},
-        takes=views.PayShareIn,
+        body=views.PayShareIn,
         codes=("card_declined", "merchant_suspended", "operation_in_progress", "share_not_open"),
     ),
     (views.PayShare, "POST"): DescribedOperation(
@@ -42,7 +42,7 @@ ENDPOINTS: DescribedOperations = {
         "Does what a mate does at the pay link: signs in and pays one open share. Shares open with the "
         "capture. The mate's payment goes to the lead's card. In this API, it changes only `shares`.",
         {200: DescribedResponse("The share is paid.", responses.ShareOut)},
-        takes=views.PayShareIn,
+        body=views.PayShareIn,
         codes=("card_declined", "merchant_suspended", "operation_in_progress", "share_not_open"),
     ),
     (views.TickOptIn, "POST"): DescribedOperation(
@@ -52,7 +52,7 @@ ENDPOINTS: DescribedOperations = {
         "every tick. `event_id` is null while you have opt-in off. An order accepts 20 ticks, and each of "
         "its shares another 20.",
         {200: DescribedResponse("Ticked.", responses.TickedOut)},
-        takes=views.OptInIn,
+        body=views.OptInIn,
         codes=("too_many_ticks",),
     ),
     (views.DecideDispute, "POST"): DescribedOperation(
@@ -62,7 +62,7 @@ ENDPOINTS: DescribedOperations = {
         "4000000000000259. If `result` is `won`, the checkout can be refunded again. If it is `lost`, the payer "
         "keeps the money.",
         {200: DescribedResponse("The dispute is decided; its `status` is `won` or `lost`.", CheckoutOut)},
-        takes=views.DecideDisputeIn,
+        body=views.DecideDisputeIn,
         codes=("not_disputed",),
     ),
     (views.Advance, "POST"): DescribedOperation(
@@ -74,7 +74,7 @@ ENDPOINTS: DescribedOperations = {
         "change, and `updated_at` is the current time. Each call makes at most one more attempt per "
         "delivery. If a refund is settled and then returned, the return happens in a later call.",
         {200: DescribedResponse("The checkout after that time.", CheckoutOut)},
-        takes=views.AdvanceIn,
+        body=views.AdvanceIn,
         codes=("operation_in_progress",),
     ),
 }

@@ -43,7 +43,7 @@ def stop(seconds: float) -> None:
     _is_stopped.set()
     patience = Deadline.after(seconds)
     for _ in range(_carrier.slots):
-        _carrier.wait(max(0.0, patience.left()))
+        _carrier.wait(max(0.0, patience.remaining()))
 
 
 def _send_all() -> None:

@@ -16,7 +16,7 @@ CLOSE = confirmation.Question(
     text="Close the discrepancies that you have resolved. If one occurs again, it is reported again.",
     label="What came of it",
     button="Close",
-    one="Close this discrepancy?",
+    title_for_one="Close this discrepancy?",
     of_one=lambda _: {
         "text": "Close it once you have resolved it. If it occurs again, it is reported again.",
         "button": "Close it",

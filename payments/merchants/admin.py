@@ -30,7 +30,7 @@ def _ask_about_merchants(verb: str, effect: str) -> confirmation.Question:
         text=effect.format("they"),
         label="Reason",
         button=f"Yes, {verb.lower()}",
-        one=f"{verb} {{}}?",
+        title_for_one=f"{verb} {{}}?",
         of_one=lambda merchant: {"text": effect.format(merchant), "button": f"Yes, {verb.lower()} it"},
     )
 
@@ -53,7 +53,7 @@ STOP_ALL = confirmation.Question(
 )
 LIFT = confirmation.Question(
     title="End these stops",
-    one="Resume {}?",
+    title_for_one="Resume {}?",
     text="Within five seconds, these merchants can create orders, be paid and capture again, unless another stop"
     " still applies to them.",
     label="Reason",
@@ -65,7 +65,7 @@ INVITE = confirmation.Question(
     " the merchant’s portal, and can invite others.",
     label="Owner’s e-mail",
     button="Send the invitation",
-    one="Invite an owner of {}?",
+    title_for_one="Invite an owner of {}?",
 )
 SUSPENSION = lists.state_filter({"open": Q(is_suspended=False), "stopped": Q(is_suspended=True)})
 

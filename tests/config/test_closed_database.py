@@ -32,12 +32,12 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("restore.closed")]
 def close() -> None:
     """Set the database's mark to another server, as in a restored database."""
     DatabaseMark.objects.update(server="another")
-    restore_guard._is_open.read_anew()
+    restore_guard._is_open.invalidate()
 
 
 class TestTheDatabaseMark:
     def test_a_migrated_database_is_open(self) -> None:
-        restore_guard._is_open.read_anew()
+        restore_guard._is_open.invalidate()
         assert not restore_guard.is_closed()
 
     @pytest.mark.parametrize("position", [0, 1, 2], ids=["cluster", "timeline", "tables"])
@@ -45,7 +45,7 @@ class TestTheDatabaseMark:
         parts = DatabaseMark.objects.get().server.split("/")
         parts[position] = f"{parts[position]}0"
         DatabaseMark.objects.update(server="/".join(parts))
-        restore_guard._is_open.read_anew()
+        restore_guard._is_open.invalidate()
         assert restore_guard.is_closed()
 
     def test_recreated_tables_close_it(self) -> None:
@@ -53,25 +53,25 @@ class TestTheDatabaseMark:
         with connection.cursor() as cursor:
             cursor.execute("ALTER TABLE payments_databasemark RENAME TO before")
             cursor.execute("CREATE TABLE payments_databasemark AS SELECT * FROM before")
-        restore_guard._is_open.read_anew()
+        restore_guard._is_open.invalidate()
         assert restore_guard.is_closed()
 
     def test_a_missing_mark_closes_it(self) -> None:
         DatabaseMark.objects.all().delete()
-        restore_guard._is_open.read_anew()
+        restore_guard._is_open.invalidate()
         assert restore_guard.is_closed()
         restore_guard.reopen_service()
         assert not restore_guard.is_closed()
 
     def test_a_setting_of_the_operators_closes_it(self, settings: Settings) -> None:
         settings.DATABASE_RESTORED = "2026-11-23"
-        restore_guard._is_open.read_anew()
+        restore_guard._is_open.invalidate()
         assert restore_guard.is_closed()
         restore_guard.reopen_service()
         assert not restore_guard.is_closed()
 
     def test_is_checked_again_within_seconds(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        restore_guard._is_open.read_anew()
+        restore_guard._is_open.invalidate()
         assert not restore_guard.is_closed()
         DatabaseMark.objects.update(server="another")
         monkeypatch.setattr(

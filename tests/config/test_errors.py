@@ -214,7 +214,7 @@ class TestWords:
 
 def _serializers() -> Iterator[type[Serializer[Any]]]:
     for endpoint in schema.ENDPOINTS.values():
-        yield from (kind for kind in (endpoint.takes, endpoint.query) if kind is not None)
+        yield from (kind for kind in (endpoint.body, endpoint.query) if kind is not None)
 
 
 def _fields(field: Any) -> Iterator[Any]:

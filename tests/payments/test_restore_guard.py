@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.rule("restore
 
 @pytest.fixture(autouse=True)
 def _asks_as_in_production() -> Iterator[None]:
-    restore_guard._is_open.read_anew()
+    restore_guard._is_open.invalidate()
     yield
     restore_guard._is_open._value, restore_guard._is_open._read_at = True, float("inf")
 
@@ -114,7 +114,7 @@ def test_a_promoted_standby_refuses_the_first_action_of_an_old_thread(
     with promoted() as standby:
         before = books(standby)
         for action in actions(api, held, captured):
-            restore_guard._is_open.read_anew()
+            restore_guard._is_open.invalidate()
             assert not restore_guard.is_closed()
             with reconnected(standby):
                 action()
@@ -166,7 +166,7 @@ def times_read(standby: Standby) -> int:
 
 def test_costs_one_statement_for_each_connection_and_none_for_a_request(api: Api, held: Checkout) -> None:
     with promoted() as standby, reconnected(standby):
-        restore_guard._is_open.read_anew()
+        restore_guard._is_open.invalidate()
         assert restore_guard.is_closed()
         restore_guard.reopen_service()
         assert not restore_guard.is_closed()

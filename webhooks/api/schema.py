@@ -20,7 +20,7 @@ ENDPOINTS: DescribedOperations = {
                 responses.SubscriptionOut,
             ),
         },
-        takes=serializers.SubscriptionIn,
+        body=serializers.SubscriptionIn,
     ),
     (views.OneSubscription, "GET"): DescribedOperation(
         "read_subscription",
@@ -46,7 +46,7 @@ ENDPOINTS: DescribedOperations = {
         "once, and deliveries can fail until your server has the new one. Send the flag in the body or in "
         "the query.",
         {200: DescribedResponse("The new secret, shown only this once.", responses.RotatedSecretOut)},
-        takes=serializers.RotateIn,
+        body=serializers.RotateIn,
         query=serializers.RotateQuery,
         codes=("subscription_not_found", "rotation_in_progress"),
     ),

@@ -1,7 +1,7 @@
 """Columns of the admin: times with their seconds, and other rows as links.
 
-Django compares columns. The functions that make columns are therefore cached, so that equal arguments return
-the same column.
+Django compares columns, which are functions. The functions below are therefore cached, so that equal
+arguments return the same column.
 """
 
 from collections.abc import Callable
@@ -56,26 +56,26 @@ def link_column(name: str, title: str) -> Column:
 
 @cache
 def reference_column(name: str, title: str, label: str) -> Column:
-    """Return a column that links to a row by a key that is not a foreign key, so the row might not exist."""
+    """Return a column that links to a row by a plain key. The row might not exist."""
 
-    def shown(row: Any) -> str:
+    def cell(row: Any) -> str:
         key = getattr(row, name)
         return EMPTY_CELL if key is None else key_link(label, key)
 
-    return _name_column(shown, name, title)
+    return _name_column(cell, name, title)
 
 
 @cache
 def time_column(name: str, title: str) -> Column:
     """Return a column that shows a time to the second, in UTC."""
 
-    def shown(row: Any) -> str:
+    def cell(row: Any) -> str:
         at = getattr(row, name)
         return EMPTY_CELL if at is None else f"{at.day} {at:%b %Y %H:%M:%S}"
 
-    return _name_column(shown, name, title)
+    return _name_column(cell, name, title)
 
 
-def _name_column(shown: Column, name: str, title: str) -> Column:
-    shown.__name__ = name
-    return admin.display(description=title)(shown)
+def _name_column(cell: Column, name: str, title: str) -> Column:
+    cell.__name__ = name
+    return admin.display(description=title)(cell)

@@ -28,50 +28,51 @@ RowTexts = Callable[[Any], dict[str, Any]]
 class Question:
     """The texts of a confirmation: what will happen, what the note is for, and the button's text.
 
-    `one` is the title for a single row. In it, the row's name (`OperatorAdmin.called`) replaces the {}.
-    `of_one` gets the row and returns the other texts that differ, as a dict with the names of their fields.
+    `title_for_one` is the title for a single row. The row's name (`OperatorAdmin.called`) replaces its {}.
+    `of_one` gets the single row. It returns the other texts that differ for this row, keyed by field name.
     """
 
     title: str
     text: str
     label: str
     button: str
-    one: str = ""
+    title_for_one: str = ""
     of_one: RowTexts | None = None
 
-    def about(self, shown: OperatorAdmin, rows: Sequence[Any]) -> "Question":
+    def about(self, model_admin: OperatorAdmin, rows: Sequence[Any]) -> "Question":
         """Return the question for one row or for several. Its title ends with a question mark."""
-        if len(rows) != 1 or not self.one:
+        if len(rows) != 1 or not self.title_for_one:
             return replace(self, title=f"{self.title}?")
-        words: dict[str, Any] = {"title": self.one.format(shown.called(rows[0]))}
+        words: dict[str, Any] = {"title": self.title_for_one.format(model_admin.called(rows[0]))}
         return replace(self, **words | (self.of_one(rows[0]) if self.of_one else {}))
 
 
 def requires_confirmation(
-    question: Question, *, seen: LookUp | None = None, check: Check | None = None
+    question: Question, *, look_up: LookUp | None = None, check: Check | None = None
 ) -> Callable[[Action], Callable[..., HttpResponse | None]]:
     """Decorate an action so that it asks for confirmation first. The action gets the operator's note.
 
-    With `seen`, the action takes only one row at a time, and the question shows what `seen` returns for that
-    row. With `check`, the question is asked again with the error at the note, if the check refuses the note.
+    With `look_up`, the action takes only one row at a time, and the question shows what `look_up` returns for
+    that row. If `check` refuses the note, the question is shown again with the error at the note.
     """
 
     def decorated(action: Action) -> Callable[..., HttpResponse | None]:
         @wraps(action)
         def asking(self: Any, request: HttpRequest, rows: QuerySet[Any]) -> HttpResponse | None:
-            if seen is not None and len(rows) != 1:
+            if look_up is not None and len(rows) != 1:
                 self.message_user(request, "Choose one: it is looked up first.", messages.WARNING)
                 return None
-            told = question.about(self, list(rows))
-            form = _NoteForm(told.label, request.POST if CONFIRMED in request.POST else None)
+            asked = question.about(self, list(rows))
+            form = _NoteForm(asked.label, request.POST if CONFIRMED in request.POST else None)
             if form.is_valid() and form.is_accepted(check):
                 action(self, request, rows, form.cleaned_data["words"])
                 return None
-            said = seen(rows[0]) if seen else ""
-            asked = {"rows": list(rows), "question": told, "action": action.__name__, "said": said}
-            return _render_page(self, request, form, asked)
+            details = look_up(rows[0]) if look_up else ""
+            texts = {"rows": list(rows), "question": asked, "action": action.__name__, "said": details}
+            return _render_page(self, request, form, texts)
 
-        asking.question, asking.seen = question, seen  # type: ignore[attr-defined]  # read by `question_about`
+        # `question_about` reads these attributes.
+        asking.question, asking.look_up = question, look_up  # type: ignore[attr-defined]
         return asking
 
     return decorated
@@ -79,25 +80,27 @@ def requires_confirmation(
 
 @dataclass(frozen=True)
 class AskedQuestion:
-    """The confirmation of an action on one row: its question, the text from `seen`, and the note's field."""
+    """The confirmation of an action on one row. `details` is the result of `look_up`; `field` is the note."""
 
     question: Question
-    seen: str
+    details: str
     field: forms.BoundField
 
 
-def question_about(shown: OperatorAdmin, request: HttpRequest, action: str, row: Any) -> AskedQuestion | None:
+def question_about(
+    model_admin: OperatorAdmin, request: HttpRequest, action: str, row: Any
+) -> AskedQuestion | None:
     """Return the confirmation of an action on a row.
 
-    Return None if the action is not available for the row or for the operator, or asks for no confirmation.
+    Return None if the action is not available for the row or the operator, or needs no confirmation.
     """
-    found = (shown.get_actions(request) or {}).get(action)
-    if found is None or not shown.offers(action, row) or not hasattr(found[0], "question"):
+    chosen = (model_admin.get_actions(request) or {}).get(action)
+    if chosen is None or not model_admin.offers(action, row) or not hasattr(chosen[0], "question"):
         return None
-    asking: Any = found[0]
-    question, seen = asking.question.about(shown, [row]), asking.seen
+    asking: Any = chosen[0]
+    question, look_up = asking.question.about(model_admin, [row]), asking.look_up
     form = _NoteForm(question.label)
-    return AskedQuestion(question, seen(row) if seen else "", form["words"])
+    return AskedQuestion(question, look_up(row) if look_up else "", form["words"])
 
 
 class _NoteForm(forms.Form):
@@ -116,29 +119,29 @@ class _NoteForm(forms.Form):
 
 
 def _render_page(
-    shown: OperatorAdmin,
+    model_admin: OperatorAdmin,
     request: HttpRequest,
     form: forms.Form,
-    asked: dict[str, Any],
+    texts: dict[str, Any],
 ) -> HttpResponse:
     context = {
-        **shown.admin_site.each_context(request),
-        **asked,
-        "title": asked["question"].title,
+        **model_admin.admin_site.each_context(request),
+        **texts,
+        "title": texts["question"].title,
         "form": form,
-        "opts": shown.opts,
+        "opts": model_admin.opts,
         "chosen": request.POST.getlist(ACTION_CHECKBOX_NAME),
         "from_page": FROM_PAGE in request.POST,
         "from_operations": FROM_OPERATIONS in request.POST,
-        "back": _address_of_list(shown, request),
+        "back": _address_of_list(model_admin, request),
     }
     return TemplateResponse(request, "admin/confirm.html", context)
 
 
-def _address_of_list(shown: OperatorAdmin, request: HttpRequest) -> str:
+def _address_of_list(model_admin: OperatorAdmin, request: HttpRequest) -> str:
     chosen = request.POST.getlist(ACTION_CHECKBOX_NAME)
     if FROM_OPERATIONS in request.POST:
         return reverse("admin_operations")
     if FROM_PAGE in request.POST and len(chosen) == 1:
-        return page_address(shown.opts.label_lower, quote(chosen[0]))
-    return list_address(shown.opts.label_lower)
+        return page_address(model_admin.opts.label_lower, quote(chosen[0]))
+    return list_address(model_admin.opts.label_lower)

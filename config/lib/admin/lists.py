@@ -15,14 +15,14 @@ from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 from django.utils.functional import cached_property
 
-# The maximum number of rows on all pages of a list together, and of rows that a search finds.
+# The maximum number of rows on all pages of a list together. A search finds at most as many rows.
 MAXIMUM = 1000
 NEWEST_SEARCHED = 10_000  # the number of newest rows that a filter searches
 MERCHANT_PARAMETER = "merchant__exact"
 
 
 class ShortPaginator(Paginator):
-    """Paginator that counts at most MAXIMUM rows. It reads them in the list's order, which has an index."""
+    """Paginator that counts at most MAXIMUM rows, which it reads in the list's indexed order."""
 
     @cached_property
     def count(self) -> int:
@@ -46,7 +46,7 @@ class SelectedRowsForm(ActionForm):
 
 
 class NewestRowsFilter(admin.ChoicesFieldListFilter):
-    """Filter that searches only the newest rows. Otherwise, a rare value would need the whole table."""
+    """Filter that searches only the newest rows, because a rare value would need the whole table."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -129,7 +129,7 @@ def find_exact_matches(
     A path that ends in `__iexact` ignores case. Each look-up uses an index. The indexes of the columns in
     `of_each_merchant` begin with the merchant. A look-up in these columns therefore names all merchants.
     """
-    found: set[Any] = set()
+    keys: set[Any] = set()
     for path in paths:
         try:
             value = get_fields_from_path(model, path.removesuffix("__iexact"))[-1].to_python(term)
@@ -141,5 +141,5 @@ def find_exact_matches(
             merchants = model._meta.get_field("merchant").related_model
             # The field is a foreign key, so this is a model, not one of the other types in the stubs.
             rows = rows.filter(merchant__in=merchants._base_manager.all())  # type: ignore[union-attr]
-        found |= set(rows.order_by().values_list("pk", flat=True)[:MAXIMUM])
-    return found
+        keys |= set(rows.order_by().values_list("pk", flat=True)[:MAXIMUM])
+    return keys

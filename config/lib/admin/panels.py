@@ -45,35 +45,39 @@ class Link(NamedTuple):
     rows: str = ""
 
 
-def read_panel(shown: Any, request: HttpRequest, path: str, row: Model) -> Panel:
-    """Return the panel of rows whose `path` leads to this row, oldest first. `shown` is their model's admin.
+def read_panel(model_admin: Any, request: HttpRequest, path: str, row: Model) -> Panel:
+    """Return the panel of the rows of `model_admin` whose `path` leads to this row, oldest first.
 
     If both models have a merchant, the look-up includes it, because the index can begin with the merchant.
     """
-    lookups = {f"{path}__exact": row.pk} | _merchant_lookup(row, shown.model)
-    rows = list(shown.get_queryset(request).filter(**lookups).order_by("pk")[: MAXIMUM + 1])
+    lookups = {f"{path}__exact": row.pk} | _merchant_lookup(row, model_admin.model)
+    rows = list(model_admin.get_queryset(request).filter(**lookups).order_by("pk")[: MAXIMUM + 1])
     # The page already shows the row and its merchant, so the panel leaves out these columns.
-    said = {path, "merchant"} if "merchant__exact" in lookups else {path}
-    columns = [column for column in shown.get_list_display(request) if column_name(column) not in said]
+    hidden = {path, "merchant"} if "merchant__exact" in lookups else {path}
+    columns = [
+        column for column in model_admin.get_list_display(request) if column_name(column) not in hidden
+    ]
     return Panel(
-        title=str(capfirst(shown.model._meta.verbose_name_plural)),
-        headers=[capfirst(str(label_for_field(column, shown.model, shown))) for column in columns],
-        rows=[_write_cells(columns, found, shown) for found in rows[:MAXIMUM]],
-        address=list_address(shown.model._meta.label_lower, **lookups),
+        title=str(capfirst(model_admin.model._meta.verbose_name_plural)),
+        headers=[
+            capfirst(str(label_for_field(column, model_admin.model, model_admin))) for column in columns
+        ],
+        rows=[_write_cells(columns, each, model_admin) for each in rows[:MAXIMUM]],
+        address=list_address(model_admin.model._meta.label_lower, **lookups),
         is_cut=len(rows) > MAXIMUM,
     )
 
 
 def shorten_ids(cell: str) -> str:
-    """Return a cell with its long ids cut in the middle. If plain text is cut, `title` has all of it."""
+    """Return a cell with its long ids cut in the middle. If plain text is cut, `title` has the whole text."""
     if isinstance(cell, SafeString):
         return mark_safe(_LINKED.sub(_shorten, cell))  # noqa: S308  # ids have no markup
     short = _LONG.sub(_shorten, cell)
     return cell if short == cell else format_html('<span title="{}">{}</span>', cell, short)
 
 
-def _shorten(found: re.Match[str]) -> str:
-    return f"{found[0][:4]}…{found[0][-6:]}"
+def _shorten(match: re.Match[str]) -> str:
+    return f"{match[0][:4]}…{match[0][-6:]}"
 
 
 def _merchant_lookup(row: Any, model: type[Model]) -> dict[str, Any]:
@@ -86,28 +90,28 @@ def _has_merchant(model: type[Model]) -> bool:
     return any(field.name == "merchant" for field in model._meta.fields)
 
 
-def _write_cells(columns: Sequence[Any], row: Model, shown: Any) -> list[str]:
-    first, *others = [shorten_ids(_write_cell(column, row, shown)) for column in columns]
+def _write_cells(columns: Sequence[Any], row: Model, model_admin: Any) -> list[str]:
+    first, *others = [shorten_ids(_write_cell(column, row, model_admin)) for column in columns]
     return [format_html('<a href="{}">{}</a>', page_address(row._meta.label_lower, row.pk), first), *others]
 
 
-def _write_cell(column: Any, row: Model, shown: Any) -> str:
-    field, attribute, value = lookup_field(column, row, shown)
+def _write_cell(column: Any, row: Model, model_admin: Any) -> str:
+    field, attribute, value = lookup_field(column, row, model_admin)
     if field is None:
         return display_for_value(value, EMPTY_CELL, boolean=getattr(attribute, "boolean", False))
     return display_for_field(value, field, EMPTY_CELL)
 
 
-def referring_fields(model: type[Model], shown: Any) -> Iterator[str]:
-    """Yield the fields by which rows of the admin `shown` refer to a model: foreign keys and plain keys.
+def referring_fields(model: type[Model], model_admin: Any) -> Iterator[str]:
+    """Yield the fields by which rows of `model_admin` refer to a model: foreign keys and plain keys.
 
     Foreign keys in the admin's `unindexed` are left out, because a look-up by them would read a whole table.
     """
-    for field in shown.model._meta.fields:
-        is_found = field.name not in getattr(shown, "unindexed", ())
-        if isinstance(field, ForeignKey) and field.related_model is model and is_found:
+    for field in model_admin.model._meta.fields:
+        is_indexed = field.name not in getattr(model_admin, "unindexed", ())
+        if isinstance(field, ForeignKey) and field.related_model is model and is_indexed:
             yield field.name
-    for name, label in getattr(shown, "references", {}).items():
+    for name, label in getattr(model_admin, "references", {}).items():
         if label == model._meta.label_lower:
             yield name
 
@@ -122,28 +126,31 @@ def other_list_links(
 ) -> list[Link]:
     """Return links to the lists of all rows that refer to a row, except those that are `drawn` as panels.
 
-    If both models have a merchant, the links include it, as in `read_panel`. If the rows are counted, the links to
-    empty lists are left out. The `uncounted` keys of an admin have no index, so lists by these keys are not
-    counted and always linked.
+    If both models have a merchant, the links include it, as in `read_panel`. If the rows are counted, the
+    links to empty lists are left out. Lists by an admin's `uncounted` keys, which have no index, are always
+    linked and never counted.
     """
     links: list[Link] = []
     lists: dict[int, QuerySet[Any, Any]] = {}  # the lists that can be counted, by the index of their link
-    for shown in registered:
-        label, title = shown.model._meta.label_lower, capfirst(shown.model._meta.verbose_name_plural)
-        names = [name for name in referring_fields(type(row), shown) if (label, name) not in drawn]
-        if not names or not shown.has_view_permission(request):
+    for model_admin in registered:
+        label, title = (
+            model_admin.model._meta.label_lower,
+            capfirst(model_admin.model._meta.verbose_name_plural),
+        )
+        names = [name for name in referring_fields(type(row), model_admin) if (label, name) not in drawn]
+        if not names or not model_admin.has_view_permission(request):
             continue
         for name in names:
-            more = f" ({shown.model._meta.get_field(name).verbose_name})" if len(names) > 1 else ""
-            lookups = {f"{name}__exact": row.pk} | _merchant_lookup(row, shown.model)
-            if name not in getattr(shown, "uncounted", ()):
-                lists[len(links)] = shown.model._base_manager.filter(**lookups)
+            more = f" ({model_admin.model._meta.get_field(name).verbose_name})" if len(names) > 1 else ""
+            lookups = {f"{name}__exact": row.pk} | _merchant_lookup(row, model_admin.model)
+            if name not in getattr(model_admin, "uncounted", ()):
+                lists[len(links)] = model_admin.model._base_manager.filter(**lookups)
             links.append(Link(f"{title}{more}", list_address(label, **lookups)))
     return sorted(_count_links(links, lists) if is_counted and lists else links)
 
 
 def _count_links(links: Sequence[Link], lists: Mapping[int, QuerySet[Any, Any]]) -> list[Link]:
-    """Return the links with the sizes of their lists, up to MAXIMUM. Leave empty lists out.
+    """Return the links to lists that are not empty, with the sizes of the lists up to MAXIMUM.
 
     One statement counts all lists.
     """

@@ -24,7 +24,7 @@ class ChangesForm(forms.ModelForm):
     """Form that changes only the fields whose values differ from those that its page showed.
 
     Another operator might have changed the other fields since then. The page also posts the values that it
-    showed. If these are missing for a field, the form compares the field with the current row. Rule
+    showed. If the page's value is missing for a field, the form compares the field with the current row. Rule
     operator.changes.
     """
 
@@ -32,10 +32,11 @@ class ChangesForm(forms.ModelForm):
         super().__init__(*args, **kwargs)
         shown = [name for name in self.fields if self.add_initial_prefix(name) in self.data]
         for name, field in self.fields.items():
-            # A page that showed an empty list posts no shown value for it. The list counts as shown.
+            # If a page showed an empty list, it posts no earlier value for it. The earlier value then counts
+            # as empty.
             was_empty = bool(shown) and isinstance(field, forms.ModelMultipleChoiceField)
-            is_told = not self.is_bound or name in shown or was_empty
-            field.show_hidden_initial = is_told and self._is_of_row()
+            is_comparable = not self.is_bound or name in shown or was_empty
+            field.show_hidden_initial = is_comparable and self._is_of_row()
 
     def clean(self) -> dict[str, Any]:
         typed = self.cleaned_data
@@ -65,16 +66,16 @@ class OperatorAdmin(admin.ModelAdmin):
     searched_by = ""  # the label of the search field, if it needs one
     adds_by = ""  # the label of the button that adds a row, if it needs one
     listed_as = "Newest first"  # the list's order
-    is_small = False  # the table has so few rows that a search or a filter may read them all
+    is_small = False  # the table has so few rows that a search or a filter can read all of them
     secret: tuple[str, ...] = ()
     references: Mapping[str, str] = {}  # from a field with another row's key to that row's model
-    # The panels on a row's page. Each is another model, and its field that refers to the row.
+    # The panels on a row's page. Each is the name of another model, and of its field that refers to the row.
     panels: tuple[tuple[str, str], ...] = ()
     counts_records = False  # whether a row's page shows the size of each list of rows that refer to it
     uncounted: tuple[str, ...] = ()  # fields in `references` without an index, so they are not counted
-    linked_by: tuple[str, ...] = ()  # lookups that links to the list use, in addition to foreign keys
+    linked_by: tuple[str, ...] = ()  # lookups in links to the list, in addition to foreign keys
     of_each_merchant: tuple[str, ...] = ()  # searched columns whose index begins with the merchant
-    merchants_order: tuple[str, ...] = ()  # the order that has an index, for the rows of one merchant
+    merchants_order: tuple[str, ...] = ()  # the indexed order of one merchant's rows
 
     def offers(self, action: str, row: Any) -> bool:
         """Return whether a row's own page has a button for an action."""
@@ -85,7 +86,7 @@ class OperatorAdmin(admin.ModelAdmin):
         return str(row)
 
     def column(self, name: Any) -> Any:
-        """Return the column for a field: another row as a link, a time to the second, others unchanged."""
+        """Return the column for a field. It shows another row as a link, and a time to the second."""
         field = {field.name: field for field in self.opts.fields}.get(name)
         title = str(getattr(field, "verbose_name", name))
         if name in self.references:
@@ -143,7 +144,7 @@ class OperatorAdmin(admin.ModelAdmin):
         return lists.NewestFirst
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
-        """Allow only lookups of filters and of our pages. Others could reveal a secret letter by letter."""
+        """Allow only the lookups that our pages use. Others could reveal a secret letter by letter."""
         names = [field.name for field in self.opts.fields if isinstance(field, ForeignKey)]
         allowed = {f"{name}__exact" for name in (*names, *self.references, *self.linked_by)}
         for chosen in self.get_list_filter(request) if request else ():
@@ -164,7 +165,8 @@ class OperatorAdmin(admin.ModelAdmin):
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> Any:
         row = kwargs.get("obj")
-        # After a reauthentication, the browser can show another address, so the form names its own.
+        # After a reauthentication, the browser can show another address. The form therefore names its own
+        # address.
         kwargs["form_url"] = request.get_full_path()
         context["adminform"].form.label_suffix = ""
         if row is not None:
@@ -188,7 +190,7 @@ class OperatorAdmin(admin.ModelAdmin):
     def response_action(
         self, request: HttpRequest, queryset: QuerySet[Any], *where: Any
     ) -> HttpResponse | None:
-        """Redirect to the page where the action was started, if that is not the list."""
+        """If the action was started on another page than the list, redirect to that page."""
         answer = super().response_action(request, queryset, *where)
         chosen = request.POST.getlist("_selected_action")
         if isinstance(answer, HttpResponseRedirect) and FROM_PAGE in request.POST and len(chosen) == 1:
@@ -203,7 +205,7 @@ class OperatorAdmin(admin.ModelAdmin):
 class ReadOnlyAdmin(OperatorAdmin):
     """An admin that shows every field except the secret ones, and allows no changes."""
 
-    also: tuple[str, ...] = ()  # columns that are shown in addition to the fields
+    extra_columns: tuple[str, ...] = ()  # columns that are shown in addition to the fields
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -216,10 +218,10 @@ class ReadOnlyAdmin(OperatorAdmin):
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         fields: list[Field[Any, Any]] = list(self.opts.fields)
-        shown: list[str | Column] = [
+        cells: list[str | Column] = [
             self.column(field.name) for field in fields if field.name not in self.secret
         ]
-        return [*shown, *self.also]
+        return [*cells, *self.extra_columns]
 
 
 class UnloggedAdmin(ReadOnlyAdmin):

@@ -33,7 +33,7 @@ class DescribedOperation:
     summary: str
     description: str
     answers: Mapping[int, DescribedResponse]
-    takes: Body | None = None
+    body: Body | None = None
     query: Body | None = None
     codes: tuple[str, ...] = ()
 

@@ -25,11 +25,11 @@ _SPELT_TOGETHER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|-")  # where `totalAmount`
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 _HOST_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
 _ENDS_IN_A_NUMBER = re.compile(r"(.*\.)?([0-9]+|0x[0-9a-f]*)\.?")
-# The pattern, in the API's document, of a text that is not blank and has no control characters.
+# The API document's pattern for a text that is not blank and has no control characters.
 _PRINTABLE = r"^(?=.*\S)[^\u0000-\u001F\u007F-\u009F]*$"
 MAX_AHEAD = timedelta(seconds=60)  # how far a caller's clock can be ahead of the service's clock
 Schema = dict[str, Any]  # the schema of a field in the API's document
-# Error texts of every field, in place of the library's.
+# Error texts that replace the library's texts in every field.
 ERROR_TEXTS: Any = {"required": "Is required.", "null": "Must not be null."}
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
@@ -40,7 +40,7 @@ class Body(Serializer[Any]):
     default_error_messages = {**ERROR_TEXTS, "invalid": "Must be an object."}
 
     def run_validation(self, data: Any = empty) -> Any:
-        """Refuse a null body with the same error text as any other body that is not an object."""
+        """Refuse a null body with the error text for a body that is not an object."""
         if data is None and self.parent is None:
             raise ValidationError({api_settings.NON_FIELD_ERRORS_KEY: [self.error_messages["invalid"]]})
         return super().run_validation(data)
@@ -64,8 +64,7 @@ def _snake_case(name: str) -> str:
 class Text(Field[str, Any, str, Any]):
     """A string of `minimum` to `maximum` characters, not blank, without control characters.
 
-    `format` is only shown in the API's document. The serializer that has the field checks the format. Rule
-    create.texts.
+    `format` appears only in the API's document. The field's serializer checks the format. Rule create.texts.
     """
 
     default_error_messages = ERROR_TEXTS
@@ -122,7 +121,7 @@ class Integer(Field[int, Any, int, Any]):
 
 
 class Currency(Text):
-    """A currency code of three letters. The serializer that has the field checks that the code is in use."""
+    """A currency code of three letters. The field's serializer checks that the code is in use."""
 
     def schema(self) -> Schema:
         return {"type": "string", "pattern": "^[A-Z]{3}$"}
@@ -276,7 +275,7 @@ class Query(Body):
     """
 
     @property
-    def known(self) -> str:
+    def accepted_parameters(self) -> str:
         """A sentence that names the parameters that the call accepts."""
         return (
             f"The call accepts {', '.join(self.fields)}."
@@ -285,17 +284,17 @@ class Query(Body):
         )
 
     def to_internal_value(self, data: Any) -> Any:
-        unknown = [f"Is not a parameter of this call. {self.known}"]
+        unknown = [f"Is not a parameter of this call. {self.accepted_parameters}"]
         wrong = {name: unknown for name in data if name not in self.fields}
         wrong |= {name: ["Must be sent only once."] for name in data if len(data.getlist(name)) > 1}
         try:
-            asked = super().to_internal_value(data.dict())
+            values = super().to_internal_value(data.dict())
         except ValidationError as error:
-            said: Any = error.detail
-            raise ValidationError(said | wrong) from None
+            errors: Any = error.detail
+            raise ValidationError(errors | wrong) from None
         if wrong:
             raise ValidationError(wrong)
-        return asked
+        return values
 
 
 class QueryInteger(Integer):

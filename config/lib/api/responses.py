@@ -1,7 +1,7 @@
-"""Serializers of the API's responses. They write a response, and also describe it in the API's document.
+"""Serializers of the API's responses. They write a response, and describe it in the API's document.
 
-They use the fields below and those of DRF. If requests have a field with the same limits, they use its class
-from `config.lib.api.fields`.
+They use the fields below and DRF's fields. A field that requests have too, with the same limits, uses the
+class from `config.lib.api.fields`.
 """
 
 from collections.abc import Callable, Iterable

@@ -20,8 +20,8 @@ class ApiView(APIView):
     """A view that reads only the query parameters that it declares, and refuses all others.
 
     `queries` has the serializer of the query string for each method. `query` has the request's parameters. In
-    `local` and `sandbox`, `ignored` names the fields of the body that the API does not know, and so does a
-    header of the response.
+    `local` and `sandbox`, `ignored` names the body's unknown fields, and a header of the response names them
+    too.
     """
 
     http_method_names = ["get", "head", "post", "delete"]  # all methods that `Allow` can name
@@ -61,19 +61,19 @@ class ApiView(APIView):
 def _query_parameters(request: Request, kind: type[Query]) -> QueryDict:
     """Return the parameters of the query string.
 
-    Raises ValidationError if there are more than Django's limit, which is far above what any call accepts.
-    The error does not name the unknown parameters, because it would need a sentence for each.
+    Raises ValidationError if there are more parameters than Django's limit, which is far above what any call
+    accepts. The error does not name the parameters, because each name would need a sentence.
     """
     try:
         return request.query_params
     except TooManyFieldsSent:
-        message = f"The URL has too many query parameters. {kind().known}"
+        message = f"The URL has too many query parameters. {kind().accepted_parameters}"
         raise ValidationError({api_settings.NON_FIELD_ERRORS_KEY: [message]}) from None
 
 
-def read_body(kind: type[Serializer[Any]], sent: Any, context: dict[str, Any]) -> dict[str, Any]:
+def read_body(kind: type[Serializer[Any]], data: Any, context: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a body as `kind` reads them. Raises ValidationError."""
-    reader = kind(data=sent, context=context)
+    reader = kind(data=data, context=context)
     reader.is_valid(raise_exception=True)
     fields: dict[str, Any] = reader.validated_data
     return fields

@@ -5,7 +5,7 @@ from typing import Any
 import psycopg
 from psycopg.errors import _WaitTimeout
 
-ANSWER_SECONDS = 1.0  # for a statement that takes hardly longer than the network round trip
+ANSWER_SECONDS = 1.0  # for a statement that takes little longer than the network round trip
 STATEMENT_SECONDS = 5.0
 
 

@@ -6,10 +6,10 @@ from config.lib.database import queries, statements
 
 
 def horizon() -> datetime:
-    """Return a moment before which no more rows can appear. Read the list in a later statement.
+    """Return a time before which no more rows can appear. Read the list in a later statement.
 
-    The moment is the start of the service's oldest open transaction, because all earlier transactions have
-    ended. One second is subtracted, for a transaction that has begun but is not visible yet. Rule
+    The result is the start of the service's oldest open transaction, because all earlier transactions have
+    ended. The function subtracts one second, in case a transaction has begun but is not visible yet. Rule
     list.changes.
     """
     moment: datetime = queries.value(statements.READ_HORIZON)

@@ -1,4 +1,4 @@
-"""The lag of the replica. Each process measures it every second, so that requests need not (rules replica.*).
+"""The lag of the replica. Each process measures it every second, so that requests do not (rules replica.*).
 
 The time of the last replayed commit does not show the lag: the primary might have no writes, and the clocks
 of two machines can differ. Each process therefore records, every second, the position of the primary's log,
@@ -36,17 +36,17 @@ class ServerState(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """The primary's position, and when this process asked for it, by its own clock."""
+    """The primary's position, and the time on this process's clock when it queried the position."""
 
     at: float
     position: int
 
 
 class _ReplicaState:
-    """What this process knows about the primary and the replica."""
+    """This process's latest information about the primary and the replica."""
 
     is_watched = False
-    answers = False  # whether the replica answered when it was last asked or read
+    answers = False  # whether the replica answered the last query
     # The samples that were not older than MAX_LAG_SECONDS when the primary last answered.
     recent: tuple[Sample, ...] = ()
     # The replica has all changes that the primary had at this time on the process's clock.
@@ -70,7 +70,7 @@ def _follow() -> None:
 
 
 def measure_lag() -> None:
-    """Ask the primary, then the replica, for its position."""
+    """Query the position of the primary, then of the replica."""
     try:
         _measure_primary()
         _measure_replica()
@@ -84,9 +84,9 @@ def measure_lag() -> None:
 
 def _measure_primary() -> None:
     at = time.monotonic()
-    found = _read_server_state(DEFAULT_DB_ALIAS)
-    _ReplicaState.server = found.server
-    sample = Sample(at, found.position)
+    state = _read_server_state(DEFAULT_DB_ALIAS)
+    _ReplicaState.server = state.server
+    sample = Sample(at, state.position)
     _ReplicaState.samples.append(sample)
     _ReplicaState.recent = (
         *(former for former in _ReplicaState.recent if former.at > at - MAX_LAG_SECONDS),
@@ -99,11 +99,11 @@ def _measure_replica() -> None:
         pool: Any = connections[ALIAS].pool  # type: ignore[attr-defined]  # the stubs lack it
         pool.open()
         pool.check()  # removes connections that broke while the replica was away
-    found = _read_server_state(ALIAS)
-    is_ours = found.follows and found.server == _ReplicaState.server
+    state = _read_server_state(ALIAS)
+    is_ours = state.follows and state.server == _ReplicaState.server
     if is_ours:
         reached = (
-            sample.at for sample in reversed(_ReplicaState.samples) if sample.position <= found.position
+            sample.at for sample in reversed(_ReplicaState.samples) if sample.position <= state.position
         )
         _ReplicaState.replayed_at = next(reached, _ReplicaState.replayed_at)
     if is_ours != _ReplicaState.answers:
@@ -142,7 +142,7 @@ class ReplicaLag(NamedTuple):
 
 
 def known_lag() -> ReplicaLag | None:
-    """Return the replica's state as this process knows it, or None if there is no replica."""
+    """Return the replica's state as this process last measured it, or None if there is no replica."""
     if not _ReplicaState.is_watched:
         return None
     return ReplicaLag(lag_seconds(), required_position() is not None and lag_seconds() <= MAX_LAG_SECONDS)

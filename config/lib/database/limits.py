@@ -6,8 +6,9 @@ from django.db import connections
 
 from config.lib.database import queries, statements
 
-# In milliseconds. A hold lasts two minutes, so a long wait could prevent its capture. These limits end waits
-# for a row lock, for a statement, for a client that is idle in a transaction, and for one that does not read.
+# In milliseconds. A hold lasts two minutes, so a long wait could prevent its capture. The limits apply to the
+# wait for a row lock, to a statement, to a client that is idle in a transaction, and to a client that does
+# not read.
 LIMITS = {
     "lock_timeout": 3_000,
     "statement_timeout": 15_000,
@@ -17,7 +18,7 @@ LIMITS = {
 
 
 def set_limits(*, using: str, **_: Any) -> None:
-    """Set the limits of the current role. It runs after each `migrate`, as a restored database lacks them."""
+    """Set the limits of the current role, after each `migrate`, because a restored database lacks them."""
     database = connections[using].ops.quote_name(connections[using].settings_dict["NAME"])
     for limit, milliseconds in LIMITS.items():
         words = {"database": database, "limit": limit, "milliseconds": milliseconds}
@@ -30,4 +31,4 @@ def missing_limits() -> list[str]:
     A Unix socket needs no TCP limit.
     """
     limits = queries.rows(statements.READ_LIMITS, [list(LIMITS)])
-    return [name for name, found in limits if not 0 < found <= LIMITS[name]]
+    return [name for name, limit in limits if not 0 < limit <= LIMITS[name]]

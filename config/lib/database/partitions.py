@@ -52,7 +52,7 @@ def id_range_of(*ids: UUID) -> tuple[UUID, UUID]:
     Rows whose ids were made by `clock.new_id_of_same_time` from these ids are in this range. Use it with `pk__range`,
     so that PostgreSQL plans only for the partitions of these ids.
     """
-    moments = [found.int >> 80 for found in ids]
+    moments = [row_id.int >> 80 for row_id in ids]
     return UUID(int=min(moments) << 80), UUID(int=(max(moments) << 80) + (1 << 80) - 1)
 
 
@@ -63,7 +63,7 @@ def ids_made_since(*ids: UUID) -> tuple[UUID, UUID]:
     """
     now = time.time_ns() // 1_000_000
     slack = int(MAX_CLOCK_DIFFERENCE.total_seconds() * 1000)
-    first = min((found.int >> 80 if found.version == 7 else 0 for found in ids), default=now)
+    first = min((row_id.int >> 80 if row_id.version == 7 else 0 for row_id in ids), default=now)
     return UUID(int=max(0, min(first, now) - slack) << 80), UUID(int=now + slack << 80)
 
 
@@ -79,9 +79,9 @@ def make(table: Partitioned, since: date, until: date) -> int:
     If one fails, the others are still made. No partition is made for days for which the default partition
     already holds rows, because these rows would have to be moved under a lock.
     """
-    wanted = table.steps(since, until)
-    found = _existing_tables(map(table.named, wanted))
-    return sum(_try_make(table, day) for day in wanted if table.named(day) not in found)
+    starts = table.steps(since, until)
+    existing = _existing_tables(map(table.named, starts))
+    return sum(_try_make(table, day) for day in starts if table.named(day) not in existing)
 
 
 def _try_make(table: Partitioned, starts_on: date) -> bool:
@@ -93,27 +93,28 @@ def _try_make(table: Partitioned, starts_on: date) -> bool:
     )
 
 
-def drop(table: Partitioned, before: datetime, *, referring: Sequence[Partitioned] = ()) -> int:
-    """Drop the partitions that contain only ids from before a moment; return how many were dropped.
+def drop(table: Partitioned, cutoff: datetime, *, referring: Sequence[Partitioned] = ()) -> int:
+    """Drop the partitions that contain only ids from before the cutoff; return how many were dropped.
 
-    Rows of the default partition stay: see `delete_default_rows`. A drop waits only briefly for its lock, because
-    all other statements on the table wait behind it. If it gives up, the next run tries again.
+    Rows of the default partition stay: see `delete_default_rows`. A drop waits only briefly for its lock,
+    because all other statements on the table wait behind the drop. If the wait fails, the next run tries
+    again.
 
     `referring` are the tables whose rows refer to rows of this table. A partition is kept while one of these
     tables still has its own partition of the same days.
     """
     dropped = 0
-    while _try_in_transaction(table, partial(_drop_oldest, table, before, referring)):
+    while _try_in_transaction(table, partial(_drop_oldest, table, cutoff, referring)):
         dropped += 1
     return dropped
 
 
-def _drop_oldest(table: Partitioned, before: datetime, referring: Sequence[Partitioned]) -> bool:
+def _drop_oldest(table: Partitioned, cutoff: datetime, referring: Sequence[Partitioned]) -> bool:
     """Drop the oldest partition, and return whether one was dropped.
 
     If a referring table still has the partition of the same days, roll the drop back.
     """
-    dropped = _call_owner_function(statements.DROP_PARTITION, table, before)
+    dropped = _call_owner_function(statements.DROP_PARTITION, table, cutoff)
     if dropped is None:
         return False
     days = str(dropped).removeprefix(table.table)
@@ -122,23 +123,23 @@ def _drop_oldest(table: Partitioned, before: datetime, referring: Sequence[Parti
     return not is_early
 
 
-def delete_default_rows(table: Partitioned, before: datetime) -> datetime:
-    """Delete the default partition's rows from before a moment, oldest first, in limited batches.
+def delete_default_rows(table: Partitioned, cutoff: datetime) -> datetime:
+    """Delete the default partition's rows from before the cutoff, oldest first, in limited batches.
 
-    Returns the moment before which the default partition has no more rows.
+    Returns the time before which the default partition has no more rows.
     """
     rest = connection.ops.quote_name(f"{table.table}_default")
 
     def step(rows: int) -> int:
-        return queries.execute(statements.DELETE_OLDEST.format(table=rest), [clock.first_id(before), rows])
+        return queries.execute(statements.DELETE_OLDEST.format(table=rest), [clock.first_id(cutoff), rows])
 
     batches.repeat(step, rows=ROWS)
-    left = queries.row(statements.READ_OLDEST_IDS.format(table=rest), [clock.first_id(before), 1])
-    return clock.time_of_id(left[0]) if left else before
+    oldest = queries.row(statements.READ_OLDEST_IDS.format(table=rest), [clock.first_id(cutoff), 1])
+    return clock.time_of_id(oldest[0]) if oldest else cutoff
 
 
 def starts_at(table: Partitioned) -> datetime | None:
-    """Return when the oldest partition starts. Partitions before it were dropped.
+    """Return the start of the oldest partition. Earlier partitions were dropped.
 
     Returns None if the table has only the default partition.
     """
@@ -147,10 +148,10 @@ def starts_at(table: Partitioned) -> datetime | None:
 
 
 def days_ahead(table: Partitioned, today: date) -> int:
-    """Return for how many days from today partitions exist without a gap."""
-    wanted = table.steps(today, today + AHEAD)
-    found = _existing_tables(map(table.named, wanted))
-    missing = next((day for day in wanted if table.named(day) not in found), wanted[-1])
+    """Return the number of days from today for which partitions exist without a gap."""
+    starts = table.steps(today, today + AHEAD)
+    existing = _existing_tables(map(table.named, starts))
+    missing = next((day for day in starts if table.named(day) not in existing), starts[-1])
     return max(0, (missing - today).days)
 
 
@@ -160,19 +161,19 @@ def _existing_tables(names: Iterable[str]) -> set[str]:
 
 def _call_owner_function(statement: str, table: Partitioned, *arguments: date) -> object:
     """Call a database function that belongs to the owner of the tables, and return its result."""
-    found: object = queries.value(statement, [table.table, *arguments])
-    return found
+    result: object = queries.value(statement, [table.table, *arguments])
+    return result
 
 
-def _try_in_transaction(table: Partitioned, act: Callable[[], object]) -> object:
-    """Return the result of `act`, run in its own transaction.
+def _try_in_transaction(table: Partitioned, action: Callable[[], object]) -> object:
+    """Return the result of `action`, run in its own transaction.
 
     If a database error occurs, log it and return None. Inside an outer transaction, raise it instead.
     """
     is_inside = connection.in_atomic_block
     try:
         with transaction.atomic(durable=True):
-            return act()
+            return action()
     except DatabaseError as error:
         if is_inside:
             raise

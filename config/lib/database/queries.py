@@ -14,8 +14,8 @@ def rows(
     """Run a statement and return all its rows."""
     with connections[using].cursor() as cursor:
         cursor.execute(statement, parameters)
-        found: list[tuple[Any, ...]] = cursor.fetchall()
-    return found
+        fetched: list[tuple[Any, ...]] = cursor.fetchall()
+    return fetched
 
 
 def row(statement: str, parameters: Parameters | None = None, *, using: str = DEFAULT_DB_ALIAS) -> Any:

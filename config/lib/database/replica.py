@@ -1,4 +1,4 @@
-"""Reads on the replica. They run there only if code requests it, and only while the replica is usable.
+"""Reads on the replica. A query runs there only if its code requests it and the replica is usable.
 
 While `read_on_replica` runs a function, this thread's default connection is a connection to the replica. All
 queries of the ORM and in raw SQL go there, and PostgreSQL refuses writes. Other code can therefore not read
@@ -36,7 +36,7 @@ _thread = threading.local()  # `use_primary`: the connection that becomes the de
 
 
 def readable(view: View) -> View:
-    """Mark a view that only shows data that can be slightly old. It is then called by `read_on_replica`."""
+    """Mark a view whose data can be slightly old. The view is then called by `read_on_replica`."""
     view.is_readable = True  # type: ignore[attr-defined]  # ours
     return view
 
@@ -56,15 +56,15 @@ def read_on_replica(call: Callable[[], Read], *, since: Callable[[], int] = int)
     """
     if ALIAS not in connections.settings or _primary_connection() is not None or connection.in_atomic_block:
         return call()
-    wanted = lag.required_position()
-    if wanted is not None:
-        position = max(wanted, since())
+    required = lag.required_position()
+    if required is not None:
+        position = max(required, since())
         try:
             with _on_replica():
                 if _has_reached(position):
-                    found = call()
+                    result = call()
                     READS.labels("replica").inc()
-                    return found
+                    return result
         except NotSupportedError:
             pass  # a replica cannot read unlogged tables, such as the table of sign-in codes
         except (OperationalError, InterfaceError) as error:
@@ -79,9 +79,9 @@ def _has_reached(position: int) -> bool:
     connection.ensure_connection()
     raw: Any = connection.connection
     raw.seconds = ANSWER_SECONDS
-    found = queries.value(statements.HAS_REPLAYED, [position])
+    has_replayed = queries.value(statements.HAS_REPLAYED, [position])
     raw.seconds = STATEMENT_SECONDS
-    return bool(found)
+    return bool(has_replayed)
 
 
 def _primary_connection() -> Any:
@@ -91,12 +91,12 @@ def _primary_connection() -> Any:
 @contextmanager
 def _on_replica() -> Iterator[None]:
     connection_release.release()
-    own: Any = connections[DEFAULT_DB_ALIAS]
-    connections[DEFAULT_DB_ALIAS], _thread.primary = connections[ALIAS], own
+    primary: Any = connections[DEFAULT_DB_ALIAS]
+    connections[DEFAULT_DB_ALIAS], _thread.primary = connections[ALIAS], primary
     try:
         yield
     finally:
-        connections[DEFAULT_DB_ALIAS], _thread.primary = own, None
+        connections[DEFAULT_DB_ALIAS], _thread.primary = primary, None
         _release_replica()
 
 
@@ -110,13 +110,13 @@ def _release_replica() -> None:
 @contextmanager
 def use_primary() -> Iterator[None]:
     """Read and write on the primary until the block ends, even inside `read_on_replica`."""
-    own = _primary_connection()
-    if own is None:
+    primary = _primary_connection()
+    if primary is None:
         yield
         return
-    connections[DEFAULT_DB_ALIAS], _thread.primary = own, None
+    connections[DEFAULT_DB_ALIAS], _thread.primary = primary, None
     try:
         yield
     finally:
         connection_release.release()
-        connections[DEFAULT_DB_ALIAS], _thread.primary = connections[ALIAS], own
+        connections[DEFAULT_DB_ALIAS], _thread.primary = connections[ALIAS], primary

@@ -10,14 +10,14 @@ WHERE name = ANY(%s) AND (name <> 'tcp_user_timeout' OR inet_client_addr() IS NO
 """
 SET_LIMIT = "ALTER ROLE CURRENT_USER IN DATABASE {database} SET {limit} = {milliseconds}"
 
-# PostgreSQL hides when the transactions of other roles began. They do not matter, because only the service's
-# role writes the listed rows.
+# PostgreSQL hides the start times of other roles' transactions. These transactions do not matter, because
+# only the service's role writes the listed rows.
 READ_HORIZON = """
 SELECT least(statement_timestamp(), min(xact_start)) - interval '1 second' FROM pg_stat_activity
 WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
 """
 
-# It also reads the server's identity, because a replica must not be read if it was promoted, belongs to
+# Reads a server's position and its identity. A replica must not be read if it was promoted, belongs to
 # another cluster or follows an abandoned timeline. After a failover, a server reports the new timeline only
 # after its next checkpoint. Until both servers report it, all reads go to the primary.
 READ_PLACE = """
@@ -34,7 +34,7 @@ SELECT min(to_date(right(relname::text, 8), 'YYYYMMDD')) FROM pg_inherits JOIN p
 WHERE inhparent = %s::regclass AND relname ~ '_[0-9]{8}$'
 """
 READ_EXISTING_TABLES = "SELECT name FROM unnest(%s::text[]) name WHERE to_regclass(name) IS NOT NULL"
-# These call functions that belong to the owner of the tables.
+# These statements call functions that belong to the owner of the tables.
 MAKE_PARTITION = "SELECT make_partition(%s, %s, %s)"
 DROP_PARTITION = "SELECT drop_partition(%s, %s)"
 READ_OLDEST_IDS = "SELECT id FROM {table} WHERE id < %s ORDER BY id LIMIT %s"

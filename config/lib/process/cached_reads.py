@@ -1,4 +1,4 @@
-"""Values that a process reads from the database every few seconds, but that callers need far more often."""
+"""Values that callers need often, but that a process reads from the database only every few seconds."""
 
 import threading
 import time
@@ -27,25 +27,25 @@ class CachedRead(Generic[Read]):
     def __call__(self) -> Read:
         age = time.monotonic() - self._read_at
         if age >= self._seconds + GRACE:
-            return self._anew()
+            return self._read_again()
         if age >= self._seconds and self._reading.acquire(blocking=False):
             try:
-                return self._anew()
+                return self._read_again()
             finally:
                 self._reading.release()
         return self._value
 
-    def _anew(self) -> Read:
+    def _read_again(self) -> Read:
         began = time.monotonic()
         # All threads share the value, so it must not be an old one from the replica.
         with replica.use_primary():
             value = self._read()
-        # Do not store the value if another thread has stored a newer one, or if `read_anew` was called
+        # Do not store the value if another thread has stored a newer one, or if `invalidate` was called
         # during the read.
         if began >= max(self._read_at, self._wanted_at):
             self._value, self._read_at = value, began
         return value
 
-    def read_anew(self) -> None:
+    def invalidate(self) -> None:
         """Make the next call read the value again."""
         self._wanted_at, self._read_at = time.monotonic(), float("-inf")

@@ -16,7 +16,7 @@ log = structlog.get_logger("liveness")
 # A thread without a sign of life for this long is stuck. No call to a third party takes so long.
 STILL_SECONDS = 60.0
 END_SECONDS = 120.0  # if a thread is stuck for this long, the process ends; other processes do its work
-# If no check ran for this long, the whole process was stopped, and not only one thread.
+# If no check ran for this long, the whole process was suspended, and not only one thread.
 FROZEN_SECONDS = 10.0
 _signs: dict[str, float] = {}
 _checked_at = time.monotonic()
@@ -35,7 +35,7 @@ def record_sign(name: str = "") -> None:
 
 
 def unwatch(name: str = "") -> None:
-    """Stop watching a thread, because it ends."""
+    """Stop watching a thread that is about to end."""
     _signs.pop(name or threading.current_thread().name, None)
 
 

@@ -8,7 +8,7 @@ SECONDS = 1.0
 _samplers: list[Callable[[], None]] = []
 _starting = threading.Lock()
 _started_in: int | None = (
-    None  # the id of the process that has the sampling thread; a fork has no such thread
+    None  # the id of the process that has the sampling thread; a forked process has no such thread
 )
 
 

@@ -13,10 +13,10 @@ _LONGEST = 64  # the maximum length of an address with brackets, zone and port
 
 
 def caller_address(request: HttpRequest) -> str:
-    """Return the caller's address, as the outermost of our TRUSTED_PROXY_COUNT proxies saw it.
+    """Return the caller's address as the outermost of our TRUSTED_PROXY_COUNT proxies reports it.
 
-    If that proxy does not know it (`unknown`, or an invalid address), return the address of the nearest
-    proxy. Rule limit.address.
+    If that proxy sent no valid address (for example `unknown`), return the address of the nearest proxy. Rule
+    limit.address.
     """
     count: int = settings.TRUSTED_PROXY_COUNT
     seen = [part for part in request.headers.get("X-Forwarded-For", "").split(",") if part.strip()]

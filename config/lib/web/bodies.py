@@ -33,7 +33,7 @@ class CountedBodies:
     """A WSGI wrapper that reads the whole body, chunked or not, before it calls the application.
 
     The limit is `largest` bytes. `larger` maps some paths to higher limits. A body over the limit is not
-    read, except for the beginning of a chunked body. The application must refuse it because of its
+    read, except for the beginning of a chunked body. The application must refuse such a body because of its
     CONTENT_LENGTH. A response with `Connection: close` closes the connection.
     """
 
@@ -52,7 +52,7 @@ class CountedBodies:
         return [_start_timeout_response(environ, start)]
 
     def _is_whole(self, environ: Environ) -> bool:
-        """Read the body; return whether all of it arrived. A body that is too long counts as whole."""
+        """Read the body; return whether all of it arrived. Return True for a body that is too long."""
         expected = content_length(environ)
         largest = self._larger.get(environ.get("PATH_INFO", ""), self._largest)
         is_chunked = "chunked" in environ.get("HTTP_TRANSFER_ENCODING", "").lower()
@@ -123,7 +123,7 @@ def _close_on_request(environ: Environ, start_response: StartResponse) -> StartR
 
 
 def end_reading(connection: socket.socket | None) -> None:
-    """Stop reading from the client. This ends a pending read, and lets the connection close at once."""
+    """Stop reading from the client, so that a pending read ends and the connection can close at once."""
     if connection is not None and not isinstance(connection, ssl.SSLSocket):
         with contextlib.suppress(OSError):
             connection.shutdown(socket.SHUT_RD)

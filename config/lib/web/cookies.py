@@ -3,7 +3,7 @@
 from django.http import HttpRequest
 from django.utils.deprecation import MiddlewareMixin
 
-LONGEST = 16 * 1024  # characters of the header; servers usually accept only half as many
+LONGEST = 16 * 1024  # characters of the header; most servers accept only half as many
 
 
 class CookieMiddleware(MiddlewareMixin):

@@ -1,4 +1,4 @@
-"""The content security policy of each page, and the origins that a page allows in addition to ours.
+"""The content security policy of each page, and the origins that a page allows in addition to our origin.
 
 Rule secret.csp.
 """
@@ -53,7 +53,7 @@ def _build_policy(update: _Origins, replace: _Origins) -> str:
 
 
 def allow_forms_to(response: HttpResponse, *urls: str) -> None:
-    """Allow redirects of the page's forms to these URLs. Chromium blocks redirects to all other origins."""
+    """Allow the page's forms to redirect to these URLs. Chromium blocks redirects to all other origins."""
     found = {origins.origin_of(url) for url in urls}
     allow(response, {"form-action": sorted(found - {""})})
 

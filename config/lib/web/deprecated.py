@@ -14,12 +14,15 @@ SHORTEST = timedelta(days=366)
 
 
 class TooSoon(Exception):
-    """A deprecated call would end earlier than merchants were promised."""
+    """Raised for a deprecated call that would end less than MONTHS after its announcement."""
 
 
 @dataclass(frozen=True)
 class Deprecated:
-    """Calls whose path begins with `address`, with one method or any. `words` say what to use instead."""
+    """Calls that are deprecated: their path begins with `address`, and they have one method or any method.
+
+    `words` name the replacement.
+    """
 
     address: str
     since: datetime

@@ -19,7 +19,7 @@ OPERATORS = "/admin/"
 
 
 def template_context(request: HttpRequest) -> dict[str, Any]:
-    """Return the context of every template, such as test mode, the other portal's address, the request id."""
+    """Return the context of every template, for example test mode and the request id."""
     return {
         "test_mode": settings.SANDBOX,
         "other_portal": settings.LIVE_PORTAL_URL if settings.SANDBOX else settings.SANDBOX_PORTAL_URL,
@@ -47,7 +47,7 @@ def show_unreadable_form(request: HttpRequest, status: int) -> HttpResponse:
 
 
 def show_internal_error(request: HttpRequest) -> HttpResponse:
-    """Return the page for an internal error. Read only the request line, as other parts can be the cause.
+    """Return the page for an internal error. Read only the request line: other parts can be the cause.
 
     If the database does not answer, the status is 503, so that a proxy or a script tries again soon.
     """

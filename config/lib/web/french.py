@@ -11,8 +11,8 @@ _BEFORE_VOWEL = re.compile(r"\b([Dd]|[Qq]u)e ((?:<(?:bdi|strong)\b[^>]*>)*)(?=[A
 def elide(text: str) -> str:
     """Return a French text or page with "d’" and "qu’" before words that begin with a capital vowel.
 
-    Names are inserted into sentences, so a translation cannot know whether the word before them is elided. A
-    name that begins with H or Y keeps the full word, because its sound is not known.
+    A translation cannot depend on the name that is inserted into it, so this function elides the word before
+    the name. A name that begins with H or Y keeps the full word, because its pronunciation is unknown.
     """
     return _BEFORE_VOWEL.sub(r"\1’\2", text)
 

@@ -1,4 +1,4 @@
-"""A client for single HTTP requests, with a time limit that a slow server cannot exceed."""
+"""A client for single HTTP requests, with a time limit that holds even for a slow server."""
 
 import asyncio
 from collections.abc import Mapping
@@ -54,18 +54,18 @@ def request(
     """
     if seconds <= 0:
         raise NoAnswer("no time left")
-    sent = {"method": method, "url": url, "data": body, "headers": headers}
-    return asyncio.run(_send_request(sent, seconds, largest))
+    arguments = {"method": method, "url": url, "data": body, "headers": headers}
+    return asyncio.run(_send_request(arguments, seconds, largest))
 
 
-async def _send_request(sent: dict[str, Any], seconds: float, largest: int | None) -> Response:
+async def _send_request(arguments: dict[str, Any], seconds: float, largest: int | None) -> Response:
     names = resolver()
     try:
         async with (
             aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(resolver=names), timeout=aiohttp.ClientTimeout(total=seconds)
             ) as session,
-            session.request(**sent, allow_redirects=False) as response,
+            session.request(**arguments, allow_redirects=False) as response,
         ):
             return Response(response.status, await _read_body(response, largest), response.headers)
     except (aiohttp.ClientError, TimeoutError, OSError) as error:

@@ -17,7 +17,7 @@ BROKEN = "An error occurred on our side. Send the request_id to support."
 def error_response(
     words: str, request_id: str, *, code: str = "invalid_header", status: str = "400 Bad Request"
 ) -> bytes:
-    """Return a whole response, head and body, with these words in the error envelope.
+    """Return a whole response, head and body, with this message in the error envelope.
 
     Its header `Connection: close` announces that the connection is closed.
     """

@@ -23,7 +23,7 @@ def split_url(url: str) -> SplitResult:
 
 @lru_cache(1024)  # all pages of a shop need the same origins
 def origin_of(url: str) -> str:
-    """Return `scheme://host:port`, with the port only if it is given, or "" if the host is invalid in DNS."""
+    """Return `scheme://host`, with `:port` if the URL has one, or "" if the host is invalid in DNS."""
     try:
         parts = split_url(url)
         host, port = host_of(url), parts.port

@@ -30,8 +30,8 @@ _INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
 class WithoutIndents(Extension):
     """Compile templates without their indents.
 
-    A page is sent uncompressed, and one byte in fifteen would be an indent. The line breaks stay, so words
-    remain separate.
+    Pages are sent uncompressed, and one byte in fifteen would belong to an indent. The line breaks stay, so
+    words remain separate.
     """
 
     def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
@@ -58,7 +58,7 @@ def environment(**given: Any) -> Environment:
         "htmx_script": partial(static_files.script, static_files.HTMX),
     }
     parts = _macros_of(found, PARTS)
-    found.globals |= parts | {"icon": cache(parts["icon"])}  # a page has thirty icons, equal for all payers
+    found.globals |= parts | {"icon": cache(parts["icon"])}  # thirty icons a page, equal for all payers
     return found
 
 
@@ -77,7 +77,7 @@ def translate(words: str) -> Markup:
 def _translator_of(language: str | None) -> Callable[[str], Markup]:
     """Return the function that translates texts of our pages into one language."""
 
-    @cache  # a look-up in the catalogues costs ten times as much, and the pages have a fixed set of texts
+    @cache  # a look-up in the catalogues costs ten times as much; the pages have a fixed set of texts
     def said_in_it(words: str) -> Markup:
         with translation.override(language):
             return Markup(units.join_units(translation.gettext(words)))  # noqa: S704 (ours)

@@ -9,12 +9,13 @@ from config.lib.web import bodies
 
 API_PREFIXES = ("/api/merchant/", "/api/sandbox/", *bodies.OAUTH)
 PAYER_PREFIXES = ("/pay", "/bank/card/", "/bank/challenge/")
-# The pages of payers. The forms of an order, of a share and of a group link have longer paths than their pages.
+# The pages of payers. The forms on the pages of an order, a share and a group link have longer paths than the
+# pages.
 _PAYER_PAGE = re.compile(r"/bank/.+|/pay/(?:(?:share|stop|offers)/[^/]+|g/[^/]+(?:/\d+)?)")
 
 
 def payer_page(request: HttpRequest) -> str:
-    """Return the address of the payer's page to which a form belongs, "" if the address names no such page."""
+    """Return the address of the payer's page to which a form belongs, or "" if it belongs to no such page."""
     if found := _PAYER_PAGE.match(request.path):
         return found[0]
     checkout = request.GET.get("id", "")

@@ -1,4 +1,4 @@
-"""One id per request, in the response's header, in every log line, in the error body and on the timeline."""
+"""The id of each request, in the response's header, all log lines, the error body and the timeline."""
 
 import re
 import time
@@ -32,9 +32,9 @@ def new_id() -> str:
     return f"req_{uuid7().hex}"
 
 
-def valid_or_new_id(given: str) -> str:
-    """Return a caller's own id if it is well formed, else a new id."""
-    return given if _ACCEPTABLE.fullmatch(given) else new_id()
+def valid_or_new_id(request_id: str) -> str:
+    """Return the id that a caller sent if it is well formed, else a new id."""
+    return request_id if _ACCEPTABLE.fullmatch(request_id) else new_id()
 
 
 def current_id() -> str:
@@ -48,7 +48,7 @@ def age_ms() -> int:
 
 
 class RequestIdMiddleware:
-    """Middleware that keeps a caller's well-formed X-Request-Id or makes one, and counts and logs requests.
+    """Middleware that uses a caller's well-formed X-Request-Id or makes an id, and counts and logs requests.
 
     Once the merchant, client and checkout of a request are known, all its log lines contain them. Rules
     api.request_id, secret.logs.
@@ -97,8 +97,8 @@ class RequestIdMiddleware:
 def _traceparent_of(request: HttpRequest) -> str:
     """Return the `traceparent` header of an API call, or "" for other requests.
 
-    A merchant's backend can copy it from our webhook to its own call.
+    A merchant's backend can copy the header from our webhook to its call.
     """
     is_api = request.path_info.startswith("/api/")
-    given: str = request.headers.get("traceparent", "") if is_api else ""
-    return given
+    header: str = request.headers.get("traceparent", "") if is_api else ""
+    return header

@@ -1,4 +1,4 @@
-"""Static files: compressed and named by their contents outside local, and protected by digests.
+"""Static files, protected by digests. Outside local, they are compressed and named by their contents.
 
 A page states the digest of each script and style sheet that it uses (subresource integrity). A browser does
 not load a file whose bytes differ from this release. Rule card_page.integrity.

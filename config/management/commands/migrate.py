@@ -1,7 +1,8 @@
 """Django's migrate command, with a limit of 3 s for each wait for a lock.
 
-Other sessions queue behind a migration that waits for a lock, so a long wait would stop the service. The
-error names the sessions that hold the lock. Rules environment.migrate, environment.migrations.
+Other sessions queue behind a migration that waits for a lock, so a long wait would stop the service. If the
+wait fails, the error names the sessions that hold the lock. Rules environment.migrate,
+environment.migrations.
 """
 
 import contextlib
@@ -21,7 +22,7 @@ from config.lib.database import limits
 
 LOCK_SECONDS = 3
 # In seconds; 0 means no limit. Statements have no limit, because an index can take long to build. Only the
-# wait for a lock has a limit, because other sessions queue behind it.
+# wait for a lock has a limit, because other sessions queue behind the waiting migration.
 LIMITS = {"lock_timeout": LOCK_SECONDS, "statement_timeout": 0, "idle_in_transaction_session_timeout": 0}
 CHECK_SECONDS = 0.5  # the pause between two queries for the sessions that hold the lock
 WAITED_TOO_LONG = """{what} waited {seconds} s for a lock that these sessions hold, and {became}:
@@ -47,7 +48,7 @@ class Command(migrate.Command):
             if is_owner:
                 with self._in_time(connection):
                     roles.grant(connection.alias)
-        # A transaction is necessary, because the service's connection can go through a pooler.
+        # The transaction is necessary, because the service's connection can go through a pooler.
         if is_owner:
             with transaction.atomic(connection.alias, durable=True), self._in_time(connection):
                 limits.set_limits(using=connection.alias)

@@ -69,7 +69,7 @@ class EncryptedColumn(NamedTuple):
 
 
 class Change(NamedTuple):
-    """The change of a value that needs a former key: new value, primary key of its row, old value."""
+    """The change of a value that needs a former key: new value, primary key of the value's row, old value."""
 
     new: str
     row: Any
@@ -154,14 +154,14 @@ def _in_field(model: type[Model], field: "Field[Any, Any]") -> Iterator[Encrypte
 def _batches(place: EncryptedColumn) -> Iterator[tuple[int, list[Change]]]:
     """For each batch, yield the number of rows read, and the changes to values that need a former key."""
     statement = place.statement(statements.READ_FIRST_ENCRYPTED)
-    after: list[Any] = []
+    last_key: list[Any] = []
     while True:
-        found = queries.rows(statement, after)
+        found = queries.rows(statement, last_key)
         if not found:
             return
         changes = [Change(_renew_value(place, row, old), row, old) for row, old in found]
         yield len(found), [change for change in changes if change.new != change.old]
-        statement, after = place.statement(statements.READ_ENCRYPTED), [found[-1][0]]
+        statement, last_key = place.statement(statements.READ_ENCRYPTED), [found[-1][0]]
 
 
 def _renew_value(place: EncryptedColumn, row: Any, old: str) -> str:

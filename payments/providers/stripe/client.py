@@ -80,7 +80,7 @@ def call_with_retries(ask: Callable[[], T]) -> T:
         try:
             return ask()
         except TRANSIENT_ERRORS as error:
-            if deadline.left() < pause:
+            if deadline.remaining() < pause:
                 raise
             log.warning("stripe page asked for again", status=error.http_status, request=error.request_id)
             time.sleep(pause)

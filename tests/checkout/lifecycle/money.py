@@ -67,7 +67,7 @@ class Money(UnitRules):
         finally:
             transaction.savepoint_rollback(self.savepoint)
             connection.run_on_commit = []
-            restore_guard._is_open.read_anew()
+            restore_guard._is_open.invalidate()
 
     @initialize(
         parts=st.sampled_from([[], [3000], [2000, 3000], [9000], *BY_ITEM]),

@@ -29,7 +29,7 @@ def row(acme: Merchant) -> Merchant:
 class TestQuestion:
     def test_has_a_title_and_a_required_note_field(self, request_of: HttpRequest, row: Merchant) -> None:
         asked = confirmation.question_about(cases.admin_of(row), request_of, "suspend", row)
-        assert asked is not None and asked.question.title == "Stop Acme Tickets?" and asked.seen == ""
+        assert asked is not None and asked.question.title == "Stop Acme Tickets?" and asked.details == ""
         assert asked.field.label == "Reason" and asked.field.field.required
 
     @pytest.mark.parametrize("action", ["resume", "nothing"])

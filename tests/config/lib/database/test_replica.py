@@ -117,7 +117,7 @@ class TestRead:
         assert by == BY_PRIMARY and lag.required_position() is not None, "the replica is as good as before"
 
     def test_of_a_value_shared_by_all_threads_uses_the_primary(self, standby: Standby) -> None:
-        restore_guard._is_open.read_anew()
+        restore_guard._is_open.invalidate()
         with counted() as by:
             # All threads use this value, so it is read on the primary.
             assert replica.read_on_replica(restore_guard.is_closed) is False

@@ -59,7 +59,7 @@ def test_a_value_is_cached_for_its_lifetime_and_can_be_refreshed(
     clock[0] += 0.1
     assert number() == 1
     source.number = 2
-    number.read_anew()
+    number.invalidate()
     assert (number(), source.readings) == (2, 3)
 
 
@@ -104,7 +104,7 @@ def test_a_read_that_started_before_a_refresh_is_not_cached(
         first = pool.submit(number)
         assert source.is_reading.wait(5)
         source.number, clock[0] = 1, clock[0] + 0.1
-        number.read_anew()
+        number.invalidate()
         source.may_go_on.set()
         assert first.result() == 0
     assert number() == 1

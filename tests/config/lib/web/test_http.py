@@ -181,11 +181,11 @@ def moment(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 class TestDeadline:
     def test_shrinks_over_time_and_never_falls_below_zero(self, moment: list[float]) -> None:
         until = Deadline.after(8)
-        assert (until.left(), until.left(3)) == (8, 3)
+        assert (until.remaining(), until.remaining(3)) == (8, 3)
         moment[0] += 6
-        assert (until.left(), until.left(3), until.sooner(1.5).left()) == (2, 2, 0.5)
+        assert (until.remaining(), until.remaining(3), until.sooner(1.5).remaining()) == (2, 2, 0.5)
         moment[0] += 6
-        assert (until.left(), until.left(3), until.sooner(1.5).left()) == (0, 0, 0)
+        assert (until.remaining(), until.remaining(3), until.sooner(1.5).remaining()) == (0, 0, 0)
 
     @pytest.mark.rule("capture.eight_seconds")
     @pytest.mark.django_db
