@@ -1,1 +1,1 @@
-"""Tools without domain knowledge: they do not know merchants or money."""
+"""Tools without domain knowledge: they do not depend on merchants or money."""

@@ -1,1 +1,1 @@
-"""The fields, views and descriptions of the merchant API that do not know merchants or money."""
+"""The parts of the merchant API's fields, views and descriptions that do not depend on merchants or money."""
