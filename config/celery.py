@@ -31,7 +31,7 @@ log = structlog.get_logger("config.celery")
 
 
 class OpenTask(Task):
-    """A task that returns at once while the database is closed, no matter who calls it (rule restore.closed)."""
+    """A task that does nothing while the database is closed, even if called directly. Rule restore.closed."""
 
     def __call__(self, *arguments: Any, **more: Any) -> Any:
         if restore_guard.is_closed():

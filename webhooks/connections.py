@@ -130,15 +130,15 @@ class Connection(ResponseHandler):
         return not self._awaits_head and (self._payload is None or self._payload.is_eof())
 
     def _is_stale(self) -> bool:
-        """Return whether a connection that ends now had already ended before our request was sent."""
+        """Return whether to assume that the connection had ended before our request was sent."""
         return self._requests > 1 and self._loop.time() - self._asked_at < STALE_SECONDS
 
     def _end_of_head(self, data: bytes) -> int:
         """Return where the head ends in `data`, or the length of `data` if the head is incomplete."""
-        seen = self._overlap + data
-        blank_line = BLANK_LINE.search(seen)
+        recent = self._overlap + data
+        blank_line = BLANK_LINE.search(recent)
         end = len(data) if blank_line is None else blank_line.end() - len(self._overlap)
-        self._overlap = seen[-LONGEST_OVERLAP:] if blank_line is None else b""
+        self._overlap = recent[-LONGEST_OVERLAP:] if blank_line is None else b""
         return end
 
     def _cut(self, error: BaseException) -> None:

@@ -108,8 +108,8 @@ def read_health(subscription: Subscription) -> Health:
     )
     since = {"since": now - HEALTH_PERIOD, "first": first, "last": last, "failed": endpoint.last_failure_at}
     counted = {"latest": LATEST, "not_its_own": list(ERRORS_NOT_OF_ENDPOINT)}
-    found = queries.row(statements.SUMMARIZE_ATTEMPTS, endpoint_ids | since | counted)
-    attempts, delivered, p50, p95, working_since = found
+    summary = queries.row(statements.SUMMARIZE_ATTEMPTS, endpoint_ids | since | counted)
+    attempts, delivered, p50, p95, working_since = summary
     return Health(
         attempts=attempts,
         success_rate=delivered / attempts if attempts else None,
@@ -135,8 +135,8 @@ def oldest_due_of_all(now: datetime, *, is_urgent: bool) -> datetime | None:
     ).order_by("next_attempt_at")
     due_at = Subquery(first.values("next_attempt_at")[:1])
     rows = Subscription.objects.filter(ended_at=None).annotate(due_at=due_at)
-    found = rows.aggregate(oldest=Min("due_at"))["oldest"]
-    return found if found is not None and found <= now else None
+    oldest = rows.aggregate(oldest=Min("due_at"))["oldest"]
+    return oldest if oldest is not None and oldest <= now else None
 
 
 def _count_parked(subscription: Subscription, since: datetime) -> int:
@@ -152,5 +152,5 @@ def _oldest_due_at(subscription: Subscription, now: datetime) -> datetime | None
     waiting = Delivery.objects.filter(subscription=subscription, status=Delivery.Status.PENDING)
     due = waiting.filter(lease_token=None, next_attempt_at__lte=now).order_by("next_attempt_at")
     times = due.values_list("next_attempt_at", flat=True)
-    found = [times.filter(is_urgent=is_urgent).first() for is_urgent in (True, False)]
-    return min((at for at in found if at is not None), default=None)
+    times_due = [times.filter(is_urgent=is_urgent).first() for is_urgent in (True, False)]
+    return min((at for at in times_due if at is not None), default=None)

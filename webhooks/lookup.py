@@ -33,8 +33,8 @@ class EventTypeValue(Value):
 
 def events_about(*checkout_uuids: UUID) -> QuerySet[Event]:
     """Return the events of these checkouts. Partitions older than the oldest checkout are not read."""
-    told = partitions.ids_made_since(*checkout_uuids)
-    return Event.objects.filter(checkout_uuid__in=checkout_uuids, pk__range=told)
+    id_range = partitions.ids_made_since(*checkout_uuids)
+    return Event.objects.filter(checkout_uuid__in=checkout_uuids, pk__range=id_range)
 
 
 def deliveries_of(event_uuids: Collection[UUID]) -> QuerySet[Delivery]:

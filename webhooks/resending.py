@@ -166,14 +166,14 @@ def close_unsendable(merchant: Merchant) -> int:
 
     If a person sends a closed delivery anyway, it is no longer closed.
     """
-    found = (
+    keys = (
         parked_deliveries(merchant)
         .filter(_is_unsendable())
         .order_by("-ended_at")
         .values_list("pk", flat=True)[:MAX_RESENT]
     )
     # The update checks again that they are parked, because a person might have sent one of them meanwhile.
-    return parked_deliveries(merchant).filter(pk__in=list(found)).update(closed_at=Now())
+    return parked_deliveries(merchant).filter(pk__in=list(keys)).update(closed_at=Now())
 
 
 def _is_unsendable() -> Q:
@@ -208,13 +208,13 @@ def _resend_all(
             possible = possible.exclude(why)
     left_out = chosen.count() - possible.count()
     with transaction.atomic(savepoint=True):
-        wanted = dict(possible.values_list("pk", "event")[:MAX_RESENT])
-        holds = _lock_holds(wanted.values())
+        selected = dict(possible.values_list("pk", "event")[:MAX_RESENT])
+        holds = _lock_holds(selected.values())
         # The conditions are checked again under the lock. Another request or the end of a hold might have
         # come first.
         over = [] if although_over else [event.pk for event in holds.values() if _is_over(event, clock.now())]
         rows = (
-            Delivery.objects.filter(pk__in=wanted)
+            Delivery.objects.filter(pk__in=selected)
             .exclude(event__in=over)
             .exclude(UNDER_WAY)
             .exclude(AWAITS_APPROVAL)
@@ -222,7 +222,7 @@ def _resend_all(
         )
         locked = rows.order_by("pk").select_for_update(of=("self",), no_key=True, skip_locked=True)
         sent = _send_again(merchant, list(locked.values_list("pk", flat=True)), holds, cause, although_over)
-    return ResendResult(sent, left_out + len(wanted) - sent)
+    return ResendResult(sent, left_out + len(selected) - sent)
 
 
 def _lock_holds(event_uuids: Iterable[UUID]) -> dict[UUID, Event]:

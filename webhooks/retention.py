@@ -96,11 +96,11 @@ def _delete_ended_batch(rows: int) -> int:
     pending = Delivery.objects.filter(subscription=OuterRef("pk"), status=Delivery.Status.PENDING)
     ended = Subscription.objects.filter(is_old | Q(ended_at__lt=before, has_deliveries=False))
     unused = ended.exclude(Exists(pending))
-    found = list(unused.values_list("pk", flat=True)[:rows])
-    SigningSecret.objects.filter(subscription__in=found).delete()
-    Endpoint.objects.filter(subscription__in=found).delete()
-    Subscription.objects.filter(pk__in=found).delete()
-    return len(found)
+    keys = list(unused.values_list("pk", flat=True)[:rows])
+    SigningSecret.objects.filter(subscription__in=keys).delete()
+    Endpoint.objects.filter(subscription__in=keys).delete()
+    Subscription.objects.filter(pk__in=keys).delete()
+    return len(keys)
 
 
 def _run_in_batches(statement: str, parameters: dict[str, Any]) -> int:

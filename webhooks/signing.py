@@ -46,7 +46,7 @@ def sign(secrets: Sequence[str], body: bytes, at: int) -> str:
 
 
 def standard_headers(secrets: Sequence[str], body: bytes, at: int, *, event_id: str) -> dict[str, str]:
-    """Return the three headers of the Standard Webhooks specification, signed as it requires.
+    """Return the three headers of a delivery that the Standard Webhooks specification requires.
 
     Rules signing.standard, signing.foreign.
     """

@@ -62,16 +62,16 @@ def save_subscription(
     not approved gets no personal data until `approve` is called. An unchanged address keeps its approval.
     Rule endpoint.approved.
     """
-    wanted = list(dict.fromkeys(event_types))
+    new_types = list(dict.fromkeys(event_types))
     with transaction.atomic(savepoint=True):
         Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
         subscription = Subscription.objects.filter(merchant=merchant, ended_at=None).first()
         if subscription is None:
             subscription = Subscription.objects.create(
-                merchant=merchant, url=url, event_types=wanted, is_approved=is_approved
+                merchant=merchant, url=url, event_types=new_types, is_approved=is_approved
             )
             return SavedSubscription(subscription, _create_secret(subscription))
-        is_changed = _change_subscription(subscription, url, wanted, is_approved)
+        is_changed = _change_subscription(subscription, url, new_types, is_approved)
         return SavedSubscription(subscription, None, is_changed=is_changed)
 
 
@@ -169,9 +169,9 @@ def rotate(merchant: Merchant, *, revoke_previous: bool = False) -> RotatedSecre
         subscription.secrets.filter(expires_at=None).update(expires_at=expires_at)
         secret = _create_secret(subscription)
         ended = subscription.secrets.filter(expires_at__lte=now).order_by("-created_at")
-        kept = list(ended.values_list("pk", flat=True)[:MAX_EXPIRED_SECRETS])
+        newest = list(ended.values_list("pk", flat=True)[:MAX_EXPIRED_SECRETS])
         # Without this, repeated rotations would add rows without limit.
-        ended.exclude(pk__in=kept).delete()
+        ended.exclude(pk__in=newest).delete()
     return RotatedSecret(secret, None if revoke_previous else expires_at)
 
 
@@ -201,8 +201,8 @@ def signing_secrets(subscription: Subscription, at: datetime) -> list[str]:
 
 
 def _previous_expiries(subscription: Subscription, now: datetime) -> list[datetime]:
-    kept = subscription.secrets.filter(expires_at__gt=now).order_by("-expires_at")
-    return [expires_at for expires_at in kept.values_list("expires_at", flat=True) if expires_at]
+    unexpired = subscription.secrets.filter(expires_at__gt=now).order_by("-expires_at")
+    return [expires_at for expires_at in unexpired.values_list("expires_at", flat=True) if expires_at]
 
 
 def _lock_subscription(merchant: Merchant) -> Subscription:

@@ -156,11 +156,11 @@ class GuardedResolver(AbstractResolver):
     ) -> list[ResolveResult]:
         try:
             async with asyncio.timeout(RESOLVE_SECONDS):
-                found = await self._names.resolve(host, port, family)
+                results = await self._names.resolve(host, port, family)
         except TimeoutError:
             raise OSError("the name servers took too long") from None
-        check_addresses((result["host"] for result in found), allow_loopback=self._allow_loopback)
-        return found[:MAX_ADDRESSES]
+        check_addresses((result["host"] for result in results), allow_loopback=self._allow_loopback)
+        return results[:MAX_ADDRESSES]
 
     async def close(self) -> None:
         await self._names.close()

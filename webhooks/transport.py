@@ -166,7 +166,7 @@ def _parse_url(url: str) -> yarl.URL:
 
 
 def describe_failure(failure: BaseException, deadline_seconds: float) -> str:
-    """Return why there was no answer, in words that never contain an IP address."""
+    """Return the reason why there was no answer, in words that never contain an IP address."""
     if isinstance(failure, TimeoutError):
         return f"timeout after {deadline_seconds:.2g} s"
     if isinstance(failure, aiohttp.ClientConnectorCertificateError):

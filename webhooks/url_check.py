@@ -13,7 +13,7 @@ from payments.models import Merchant
 from webhooks import targets
 
 CheckedUrl = NewType("CheckedUrl", str)
-# The number of concurrent checks per process. Each merchant can run only one of them.
+# The number of concurrent checks per process. Each merchant can run only one check at a time.
 CHECK_SLOTS = KeyedLimit(2)
 
 

@@ -33,7 +33,7 @@ def write(folder: Path, host: str) -> None:
 
     Operators replace the certificate with a real one. Containers may write only into .kept.
     """
-    variables, tls, kept = folder / ".env", folder / ".tls", folder / ".kept"
+    variables, tls, permanent = folder / ".env", folder / ".tls", folder / ".kept"
     if not variables.exists():
         variables.touch(mode=0o600)
         variables.write_text(_write_variables(host))
@@ -42,12 +42,12 @@ def write(folder: Path, host: str) -> None:
         names = ["-subj", f"/CN={host}", "-addext", f"subjectAltName=DNS:{host}"]
         files = ["-keyout", str(tls / "private.pem"), "-out", str(tls / "public.pem")]
         subprocess.run([*CERTIFICATE.split(), *names, *files], check=True, capture_output=True, umask=0o077)
-    if not kept.exists():
-        kept.mkdir()
+    if not permanent.exists():
+        permanent.mkdir()
         if os.getuid() == 0:
-            os.chown(kept, CONTAINERS_USER, CONTAINERS_USER)
+            os.chown(permanent, CONTAINERS_USER, CONTAINERS_USER)
         else:  # only root can change the owner: let all users write, but delete only their own files
-            kept.chmod(0o1777)
+            permanent.chmod(0o1777)
 
 
 def _write_variables(host: str) -> str:

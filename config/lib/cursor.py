@@ -46,11 +46,11 @@ def read_page(
         at, last = read_cursor(cursor, scope, *_PLACE)
         rows = rows.filter(TupleLessThan(Tuple(F(key), F("pk")), (at, last)))
     rows = rows.order_by(f"-{key}", "-pk")
-    found = _first_rows(rows, limit + 1, key, at or clock.now()) if in_steps else list(rows[: limit + 1])
-    if len(found) <= limit:
-        return found, None
-    end: Any = found[limit - 1]
-    return found[:limit], write_cursor(scope, getattr(end, key), end.id)
+    page = _first_rows(rows, limit + 1, key, at or clock.now()) if in_steps else list(rows[: limit + 1])
+    if len(page) <= limit:
+        return page, None
+    end: Any = page[limit - 1]
+    return page[:limit], write_cursor(scope, getattr(end, key), end.id)
 
 
 _STEPS = (timedelta(days=1), timedelta(days=7))
@@ -61,18 +61,18 @@ def _first_rows(rows: QuerySet[Any, Row], count: int, key: str, at: datetime) ->
 
     Search the last day before `at` first, then the last week, then the rest.
     """
-    found: list[Row] = []
+    first_rows: list[Row] = []
     for step in _STEPS:
         since = at - step
         # This lower bound compares two columns, like the upper bound from the cursor. With two bounds on one
         # column, PostgreSQL's generic plan expects almost no rows, and PostgreSQL does not reuse it. It then
         # plans for all partitions each time, which takes 2 ms.
         later = TupleGreaterThanOrEqual(Tuple(F(key), F("pk")), (since, _FIRST))
-        found += rows.filter(later)[: count - len(found)]
-        if len(found) == count:
-            return found
+        first_rows += rows.filter(later)[: count - len(first_rows)]
+        if len(first_rows) == count:
+            return first_rows
         rows = rows.filter(**{f"{key}__lt": since})
-    return found + list(rows[: count - len(found)])
+    return first_rows + list(rows[: count - len(first_rows)])
 
 
 class Feed(NamedTuple, Generic[Row]):
@@ -122,17 +122,17 @@ def read_changes(
         at, last = read_cursor(cursor, scope, *_PLACE)
         place = at, last
     until = feed_horizon.horizon()
-    found: list[Row] = []
+    page: list[Row] = []
     end: Position | None = place
-    while end and len(found) < limit:  # readers rely on full pages while there are more rows
-        more, end = rows.changes_after(end, until, limit - len(found))
-        found += more
-    if not found and cursor:
-        return found, cursor
-    if found:
-        newest: Any = found[-1]
+    while end and len(page) < limit:  # readers rely on full pages while there are more rows
+        more, end = rows.changes_after(end, until, limit - len(page))
+        page += more
+    if not page and cursor:
+        return page, cursor
+    if page:
+        newest: Any = page[-1]
         place = end or (rows.changed_at(newest), newest.id)
-    return found, write_cursor(scope, *place)
+    return page, write_cursor(scope, *place)
 
 
 def write_cursor(scope: str, *place: datetime | UUID) -> str:

@@ -50,13 +50,13 @@ def reach(point: str, *details: object) -> None:
 
 
 def _run_armed_fault(name: str) -> None:
-    taken = Path(settings.FAIL_POINTS) / f".{name}.{os.getpid()}.{time.monotonic_ns()}"
+    claimed = Path(settings.FAIL_POINTS) / f".{name}.{os.getpid()}.{time.monotonic_ns()}"
     try:
-        (Path(settings.FAIL_POINTS) / name).rename(taken)  # succeeds in only one process
+        (Path(settings.FAIL_POINTS) / name).rename(claimed)  # succeeds in only one process
     except FileNotFoundError:
         return
-    act, _, seconds = taken.read_text().partition(" ")
-    taken.unlink()
+    act, _, seconds = claimed.read_text().partition(" ")
+    claimed.unlink()
     if act == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
     if act == "raise":

@@ -1,4 +1,4 @@
-"""Rate limits. Redis counts the calls of all processes. While Redis is down, each process counts its own.
+"""Rate limits. Redis counts the calls of all processes. Without Redis, each process counts its own calls.
 
 Rule limit.no_redis.
 """

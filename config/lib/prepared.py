@@ -55,9 +55,9 @@ class _Plan(NamedTuple):
 class Prepared(Generic[M]):
     """A query whose SQL is the same for all values of its parameters.
 
-    `build` makes the queryset from values of the given kinds (UUID, str or datetime). The queryset may use
-    each of them only as a parameter of its SQL. `build` runs once, at the first use, so it can name models
-    that are not loaded yet.
+    `build` makes the queryset from values of the given kinds (UUID, str or datetime). The queryset can use
+    each value only as a parameter of its SQL. `build` runs once, at the first use, so it can name models that
+    are not loaded yet.
     """
 
     def __init__(

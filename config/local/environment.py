@@ -53,11 +53,11 @@ def _read_port(name: str, value: str) -> int:
 
 def load_keys(folder: Path) -> dict[str, str]:
     """Return the keys of this folder's database. The first run makes them."""
-    kept = folder / SECRETS
-    if not kept.exists():
+    path = folder / SECRETS
+    if not path.exists():
         field_key = base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()  # a Fernet key
-        write_private(kept, {"SECRET_KEY": secrets.token_urlsafe(50), "FIELD_KEYS": field_key})
-    return read_private(kept)
+        write_private(path, {"SECRET_KEY": secrets.token_urlsafe(50), "FIELD_KEYS": field_key})
+    return read_private(path)
 
 
 def share_variables(environment: Mapping[str, str], folder: Path) -> Path:

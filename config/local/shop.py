@@ -62,14 +62,16 @@ class Shop:
 
     def subscribe(self) -> None:
         """Subscribe to all events. Rotate a lost signing secret, because the service shows it only once."""
-        wanted = {"url": f"{self.address}/webhooks", "event_types": ["*"]}
-        answer = self.api.call("POST", "/webhooks/subscription", wanted)
+        subscription = {"url": f"{self.address}/webhooks", "event_types": ["*"]}
+        answer = self.api.call("POST", "/webhooks/subscription", subscription)
         if "signing_secret" not in answer and not self.signing_secrets():
             answer = self.api.call("POST", "/webhooks/secret/rotate", {"revoke_previous": True})
         if "signing_secret" in answer:
             own = (self.api.client_id, answer["signing_secret"])
             self.rows("REPLACE INTO signing_secret VALUES (?, ?)", *own)
-        print(f"subscribed to webhooks at {wanted['url']}, the demo shop's own endpoint, of its own merchant")
+        print(
+            f"subscribed to webhooks at {subscription['url']}, the endpoint of the demo shop's own merchant"
+        )
 
     def buy(self, show: str, quantity: int) -> str:
         """Place an order, create its checkout, and return the address of the page where the customer pays."""
@@ -163,8 +165,10 @@ class Shop:
 
         This finds captures whose answer was lost. It also finds failed refunds, which no event reports.
         """
-        kept = self.rows("SELECT cursor FROM feed")
-        since = {"cursor": kept[0]["cursor"]} if kept else {"updated_after": api_time(ago=86_400)}
+        cursor_rows = self.rows("SELECT cursor FROM feed")
+        since = (
+            {"cursor": cursor_rows[0]["cursor"]} if cursor_rows else {"updated_after": api_time(ago=86_400)}
+        )
         page = self.api.call("GET", f"/checkouts?{urlencode({'sort': 'updated_at', **since})}")
         for changed in page["checkouts"]:
             for order in self.rows("SELECT * FROM orders WHERE checkout_uuid = ?", changed["checkout_uuid"]):
@@ -187,11 +191,11 @@ class Shop:
         path = f"/checkouts/{order['checkout_uuid']}"
         refunds = self.api.call("GET", path).get("refunds", [])
         failed = sum(refund["status"] == "failed" for refund in refunds)
-        asked = {
+        body = {
             "merchant_refund_ref": f"{order['checkout_uuid']}-{failed + 1}",
             "reason": "Asked for in the shop",
         }
-        self.api.call("POST", f"{path}/refund", asked)
+        self.api.call("POST", f"{path}/refund", body)
         print(f"order {order['id']}: refund asked for")
 
 
@@ -218,14 +222,14 @@ def api_time(ago: int = 0) -> str:
 
 def subscribe(shop: Shop) -> None:
     """Subscribe as soon as the service answers, because it might still be starting."""
-    said = ""
+    last_error = ""
     while True:
         try:
             return shop.subscribe()
         except CallFailed as failure:
-            if said != str(failure):
+            if last_error != str(failure):
                 print(f"not subscribed to webhooks yet: {failure}")
-            said = str(failure)
+            last_error = str(failure)
             time.sleep(1)
 
 
@@ -243,12 +247,12 @@ def keep_caught_up(shop: Shop) -> None:
 def main() -> None:
     """Serve the shop until it is interrupted."""
     os.umask(0o077)  # the shop's database file contains the signing secret
-    given = os.environ
-    api = Api(given["BASE_URL"], given["SHOP_CLIENT_ID"], given["SHOP_CLIENT_SECRET"])
-    address = given.get("SHOP_URL") or f"http://127.0.0.1:{given['SHOP_PORT']}"
-    shop = Shop(api, address, given["SHOP_STATE"])
+    variables = os.environ
+    api = Api(variables["BASE_URL"], variables["SHOP_CLIENT_ID"], variables["SHOP_CLIENT_SECRET"])
+    address = variables.get("SHOP_URL") or f"http://127.0.0.1:{variables['SHOP_PORT']}"
+    shop = Shop(api, address, variables["SHOP_STATE"])
     threading.Thread(target=keep_caught_up, args=[shop], daemon=True).start()
-    shop_site.serve(shop, int(given["SHOP_PORT"]))
+    shop_site.serve(shop, int(variables["SHOP_PORT"]))
 
 
 if __name__ == "__main__":

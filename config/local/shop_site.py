@@ -34,7 +34,7 @@ WORDS = {
     "/terms": ("Terms", "This is a demo shop. No real money moves, and no ticket opens a door."),
     "/privacy": ("Privacy", "This demo shop keeps your orders on this machine only."),
 }
-FORM_TOKEN = secrets.token_urlsafe()  # other sites do not know it, so their forms cannot refund an order
+FORM_TOKEN = secrets.token_urlsafe()  # other sites cannot read it, so their forms cannot refund an order
 SECURITY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; frame-ancestors 'none'"
 )
@@ -182,7 +182,7 @@ def order_steps(order: Any, checkout: Any, events: list[Any]) -> list[tuple[str,
     """Return the steps of an order, each with its time, oldest first."""
     asked_for = ("Refund asked for", "Refund asked for, but it failed")
     refunds = checkout.get("refunds", [])
-    told = [
+    steps = [
         (order["placed_at"], "Order placed"),
         (checkout.get("authorized_at"), "Money held on the card"),
         *((event["received_at"], f"Webhook verified: {event['type']}") for event in events),
@@ -193,7 +193,7 @@ def order_steps(order: Any, checkout: Any, events: list[Any]) -> list[tuple[str,
         *((refund["created_at"], asked_for[refund["status"] == "failed"]) for refund in refunds),
         (checkout.get("last_refund_at"), "Refunded in full"),
     ]
-    return sorted((at, said) for at, said in told if at)
+    return sorted((at, said) for at, said in steps if at)
 
 
 def serve(shop: "Shop", port: int) -> None:

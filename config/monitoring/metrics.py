@@ -1,6 +1,6 @@
 """The content of /metrics, in Prometheus' format: the processes' own metrics, and figures from the database.
 
-Most metrics are defined next to the code that they measure. This module has the others.
+Most metrics are defined next to the code that they measure. This module defines the rest.
 
 Rule environment.metrics.
 """

@@ -83,11 +83,11 @@ class EndpointSchema(AutoSchema):
         own = [{"$ref": "#/components/parameters/RequestId"}]
         if self._is_recorded:
             own.insert(0, {"$ref": "#/components/parameters/IdempotencyKey"})
-        found: list[Schema] = super()._get_parameters()
-        for parameter in found:
+        parameters: list[Schema] = super()._get_parameters()
+        for parameter in parameters:
             if parameter["in"] == "path":
                 parameter["description"] = "The id of the checkout."
-        return found + own
+        return parameters + own
 
     def _get_request_body(self, direction: str = "request") -> Schema | None:
         body: Schema | None = super()._get_request_body(direction)  # type: ignore[no-untyped-call]  # untyped there

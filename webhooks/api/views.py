@@ -54,9 +54,9 @@ class OneSubscription(ApiView):
         )
 
     def post(self, request: Request) -> Response:
-        asked = self.body(serializers.SubscriptionIn)
+        body = self.body(serializers.SubscriptionIn)
         try:
-            registered = _register(request, asked["url"], asked["event_types"])
+            registered = _register(request, body["url"], body["event_types"])
         except TargetRefused as refused:
             raise drf.ValidationError({"url": [str(refused)]}) from None
         if registered.signing_secret is None:
@@ -112,9 +112,9 @@ def _revoke_previous(request: Request, query: Mapping[str, Any]) -> bool:
     """Return `revoke_previous` from the body or the query. Raises ValidationError if they differ."""
     body = serializers.RotateIn(data=request.data)
     body.is_valid(raise_exception=True)
-    given = set(body.validated_data.values())
-    given |= set(query.values())
-    if len(given) > 1:
+    values = set(body.validated_data.values())
+    values |= set(query.values())
+    if len(values) > 1:
         raise drf.ValidationError(
             {
                 "revoke_previous": [
@@ -122,7 +122,7 @@ def _revoke_previous(request: Request, query: Mapping[str, Any]) -> bool:
                 ]
             }
         )
-    return given == {True}
+    return values == {True}
 
 
 class Deliveries(ApiView):
@@ -180,9 +180,9 @@ def _with_deliveries(attempts: Sequence[Any]) -> list[LoggedAttempt]:
     deliveries = {row.id: row for row in rows.values_list(*_DELIVERY_COLUMNS, named=True)}
     events = Event.objects.filter(pk__in={row.event_id for row in deliveries.values()})
     about = dict(events.values_list("pk", "checkout_uuid"))
-    found = ((attempt, deliveries.get(attempt.delivery_id)) for attempt in attempts)
+    pairs = ((attempt, deliveries.get(attempt.delivery_id)) for attempt in attempts)
     return [
         LoggedAttempt(attempt, sent, about[sent.event_id])
-        for attempt, sent in found
+        for attempt, sent in pairs
         if sent and sent.event_id in about
     ]

@@ -1,6 +1,6 @@
 """Verifies each webhook, captures the held checkout, and answers. Run it with: python3 receiver.py"""
 # It needs CHECKOUT_BASE_URL, CHECKOUT_CLIENT_ID, CHECKOUT_CLIENT_SECRET and SIGNING_SECRETS (two secrets
-# while you rotate). Set PORT for another port than 3000.
+# while you rotate). To use a port other than 3000, set PORT.
 
 import hmac
 import json

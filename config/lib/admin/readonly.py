@@ -30,12 +30,12 @@ class ChangesForm(forms.ModelForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        shown = [name for name in self.fields if self.add_initial_prefix(name) in self.data]
+        posted = [name for name in self.fields if self.add_initial_prefix(name) in self.data]
         for name, field in self.fields.items():
             # If a page showed an empty list, it posts no earlier value for it. The earlier value then counts
             # as empty.
-            was_empty = bool(shown) and isinstance(field, forms.ModelMultipleChoiceField)
-            is_comparable = not self.is_bound or name in shown or was_empty
+            was_empty = bool(posted) and isinstance(field, forms.ModelMultipleChoiceField)
+            is_comparable = not self.is_bound or name in posted or was_empty
             field.show_hidden_initial = is_comparable and self._is_of_row()
 
     def clean(self) -> dict[str, Any]:
@@ -104,20 +104,20 @@ class OperatorAdmin(admin.ModelAdmin):
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
         """Return the row. Lock it if the request changes or deletes it, because a save writes all fields."""
-        found = super().get_object(request, object_id, from_field)
-        if found is None or request.method != "POST" or not transaction.get_connection().in_atomic_block:
-            return found  # the history page also accepts a POST, which runs outside a transaction
-        if not (self.has_change_permission(request, found) or self.has_delete_permission(request, found)):
-            return found  # Django will refuse the request, and our role may not lock rows of some tables
-        return self.get_queryset(request).select_for_update(of=("self",), no_key=True).get(pk=found.pk)
+        row = super().get_object(request, object_id, from_field)
+        if row is None or request.method != "POST" or not transaction.get_connection().in_atomic_block:
+            return row  # the history page also accepts a POST, which runs outside a transaction
+        if not (self.has_change_permission(request, row) or self.has_delete_permission(request, row)):
+            return row  # Django will refuse the request, and our role cannot lock the rows of some tables
+        return self.get_queryset(request).select_for_update(of=("self",), no_key=True).get(pk=row.pk)
 
     def get_list_display(self, request: HttpRequest) -> Any:
         return [self.column(name) for name in self.list_display]
 
     def get_list_filter(self, request: HttpRequest) -> Any:
-        found: list[Any] = [self._filter(chosen) for chosen in self.list_filter]
+        filters: list[Any] = [self._filter(chosen) for chosen in self.list_filter]
         has_merchant = any(field.name == "merchant" for field in self.opts.fields)
-        return [lists.MerchantFilter, *found] if has_merchant else found
+        return [lists.MerchantFilter, *filters] if has_merchant else filters
 
     def _filter(self, chosen: Any) -> Any:
         return (chosen, lists.NewestRowsFilter) if isinstance(chosen, str) and not self.is_small else chosen

@@ -36,13 +36,13 @@ class ApiView(APIView):
     def take_query(self, request: Request) -> None:
         """Read the query string into `query`. Raises ValidationError."""
         kind = self.queries.get(methods.effective_method(request), Query)
-        given = _query_parameters(request, kind)
-        if kind is Query and not given:
+        parameters = _query_parameters(request, kind)
+        if kind is Query and not parameters:
             self.query = {}
             return
-        asked = kind(data=given)
-        asked.is_valid(raise_exception=True)
-        self.query = asked.validated_data
+        reader = kind(data=parameters)
+        reader.is_valid(raise_exception=True)
+        self.query = reader.validated_data
 
     def body(self, kind: type[Serializer[Any]], **context: Any) -> dict[str, Any]:
         """Return the fields of the request's body, as `kind` reads them. Raises ValidationError."""

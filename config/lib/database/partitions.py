@@ -100,8 +100,8 @@ def drop(table: Partitioned, cutoff: datetime, *, referring: Sequence[Partitione
     because all other statements on the table wait behind the drop. If the wait fails, the next run tries
     again.
 
-    `referring` are the tables whose rows refer to rows of this table. A partition is kept while one of these
-    tables still has its own partition of the same days.
+    `referring` are the tables whose rows refer to rows of this table. A partition is kept while a referring
+    table still has a partition of the same days.
     """
     dropped = 0
     while _try_in_transaction(table, partial(_drop_oldest, table, cutoff, referring)):

@@ -32,7 +32,7 @@ READS = Counter("checkout_replica_reads_total", "Pages and parts of files that a
 # Errors of a query that conflicts with the replay of the log. The replica itself still works.
 CONFLICTS = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
 READ_METHODS = frozenset({"GET", "HEAD"})
-_thread = threading.local()  # `use_primary`: the connection that becomes the default again after the block
+_thread = threading.local()  # `primary`: the primary's connection, while the replica's is the default
 
 
 def readable(view: View) -> View:

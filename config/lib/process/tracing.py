@@ -40,11 +40,11 @@ def span(name: str, *, parent: str = "", **facts: object) -> AbstractContextMana
 def _open_span(name: str, parent: str, facts: dict[str, object]) -> Iterator[Any]:
     from opentelemetry.trace import Status, StatusCode
 
-    told = {key: str(fact) for key, fact in facts.items() if fact}
+    attributes = {key: str(fact) for key, fact in facts.items() if fact}
     with _tracer.start_as_current_span(
         name,
         context=_parse_parent(parent),
-        attributes=told,
+        attributes=attributes,
         record_exception=False,
         set_status_on_exception=False,
     ) as begun:

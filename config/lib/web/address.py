@@ -19,8 +19,8 @@ def caller_address(request: HttpRequest) -> str:
     limit.address.
     """
     count: int = settings.TRUSTED_PROXY_COUNT
-    seen = [part for part in request.headers.get("X-Forwarded-For", "").split(",") if part.strip()]
-    written = seen[-count] if count and len(seen) >= count else ""
+    addresses = [part for part in request.headers.get("X-Forwarded-For", "").split(",") if part.strip()]
+    written = addresses[-count] if count and len(addresses) >= count else ""
     return _bare_address(written) or _bare_address(str(request.META.get("REMOTE_ADDR", "")))
 
 

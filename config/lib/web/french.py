@@ -1,4 +1,4 @@
-"""French elision: "de" and "que" lose their vowel before a name that begins with one ("d’Amélie")."""
+"""French elision: "de" and "que" lose their vowel before a name that begins with a vowel ("d’Amélie")."""
 
 import re
 

@@ -64,8 +64,8 @@ def environment(**given: Any) -> Environment:
 
 def _macros_of(pages: Environment, name: str) -> dict[str, Macro]:
     """Return a template's macros by name, for use as globals. An import would run again for each payer."""
-    given = vars(pages.get_template(name).module)
-    return {name: macro for name, macro in given.items() if isinstance(macro, Macro)}
+    members = vars(pages.get_template(name).module)
+    return {name: macro for name, macro in members.items() if isinstance(macro, Macro)}
 
 
 def translate(words: str) -> Markup:

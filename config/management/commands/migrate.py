@@ -135,9 +135,11 @@ def _watch_blockers(connection: Any, pid: int) -> Iterator[list[str]]:
 
 
 def _second_connection(connection: Any) -> "psycopg.Connection[Any]":
-    wanted = {**connection.get_connection_params(), "application_name": "checkout-migrate-watch"}
+    parameters = {**connection.get_connection_params(), "application_name": "checkout-migrate-watch"}
     known = ("dbname", "user", "password", "host", "port", "application_name")
-    return psycopg.connect(**{name: wanted[name] for name in known if wanted.get(name)}, autocommit=True)
+    return psycopg.connect(
+        **{name: parameters[name] for name in known if parameters.get(name)}, autocommit=True
+    )
 
 
 def _in_words(pid: int, name: str, state: str | None, seconds: int | None, word: str) -> str:
