@@ -193,8 +193,8 @@ def record_results(results: Sequence[Result]) -> None:
 def record_one_by_one(results: Sequence[Result]) -> int:
     """Record each result in its own transaction; return how many were recorded.
 
-    If a result cannot be recorded, it is recorded without the receiver's text. If that fails too, the other
-    results are still recorded. Raises OperationalError or InterfaceError if the database fails.
+    If recording a result fails, the function tries again without the receiver's text. If that fails too, it
+    still records the other results. Raises OperationalError or InterfaceError if the database fails.
     """
     return sum(_try_record(result) or _try_record(replace(result, excerpt="")) for result in results)
 

@@ -40,7 +40,7 @@ def park_unapproved() -> int:
 
 
 def release_approved() -> int:
-    """Make due the deliveries that wait for an approval although their address has it; return how many.
+    """Release the personal deliveries that still wait although their address is approved; return how many.
 
     They were queued while their address was being approved.
     """

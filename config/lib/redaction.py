@@ -60,7 +60,7 @@ def redact(_logger: object, _method: str, line: MutableMapping[str, Any]) -> Mut
 
 
 def blank_secrets(text: str) -> str:
-    """Return a text in which everything that must not be in a log is blanked."""
+    """Return the text with everything blanked that must not be in a log."""
     text = _SECRET.sub("[secret]", text)
     text = _NAMED_SECRET.sub(r"\1[secret]", text)
     text = _QUERY.sub("?[query]", _blank_paths(text))

@@ -31,7 +31,7 @@ class InvalidJson(Exception):
     """
 
     def __init__(self, problem: str, *, preceding: str) -> None:
-        """Describe a problem. `preceding` is the text up to the problem, from which its line is counted."""
+        """Describe a problem. `preceding` is the text before it, which determines its line and column."""
         self.problem = problem
         self.line = preceding.count("\n") + 1
         self.column = len(preceding) - preceding.rfind("\n")

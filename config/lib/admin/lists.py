@@ -15,7 +15,7 @@ from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 from django.utils.functional import cached_property
 
-# The maximum number of rows on all pages of a list together. A search finds at most as many rows.
+# The maximum number of rows on all pages of a list together, and of rows that one search finds.
 MAXIMUM = 1000
 NEWEST_SEARCHED = 10_000  # the number of newest rows that a filter searches
 MERCHANT_PARAMETER = "merchant__exact"
