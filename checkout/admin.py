@@ -96,7 +96,7 @@ REFUSALS = {
 class ProblemFilter(admin.SimpleListFilter):
     """Filter for orders with a problem that their status does not show.
 
-    "In doubt" looks at all operations. "Disputed" and "Refund failed" look only at the newest disputes and
+    "In doubt" searches all operations. "Disputed" and "Refund failed" search only the newest disputes and
     refunds.
     """
 
@@ -154,7 +154,7 @@ class CheckoutAdmin(MoneyAdmin):
     search_fields = ("id", "merchant_order_id__iexact")
     of_each_merchant = ("merchant_order_id",)
     merchants_order = ("-created_at", "-pk")
-    # This column has no index, so no other admin page lists orders by their payment. The page of a payment
+    # The column `payment` has no index, so no other admin page lists orders by it. The page of a payment
     # links to its order instead.
     unindexed = ("payment",)
     amounts = ("amount", "refunded_amount")
@@ -162,7 +162,10 @@ class CheckoutAdmin(MoneyAdmin):
     counts_records = True
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Return the rows with the time of the query, because the pages show when their data was read."""
+        """Return the rows.
+
+        Each has the time of the query, because the pages show when their data was read.
+        """
         return current_checkouts.with_read_at(settling.with_needs_accounts(super().get_queryset(request)))
 
     def get_fields(self, request: HttpRequest, obj: Checkout | None = None) -> Any:
@@ -377,7 +380,10 @@ class PrefillAdmin(ReadOnlyAdmin):
 
 @admin.register(PaymentRequest)
 class PaymentRequestAdmin(MoneyAdmin):
-    """Admin of shares, also of replaced ones. It never shows the pay link, because anyone with it may pay."""
+    """Admin of shares, including replaced ones.
+
+    It never shows a pay link, because anyone with the link may pay.
+    """
 
     list_display = ("id", "position", "checkout", "amount", "status", "expires_at", "paid_at")
     list_filter = ("status",)

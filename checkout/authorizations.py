@@ -31,7 +31,7 @@ class NotPayable(StateConflict):
 
 
 class NotTheLead(Exception):
-    """The person is no longer the lead, because another person has signed in (rule pay.lead)."""
+    """This person is no longer the lead, because another person has signed in (rule pay.lead)."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def authorize(
     If the lead shares the cost, the page's `language` is stored for text messages to the lead (rule
     lead.language).
 
-    Another card can still have an open authorization. It is given up if it waits for the payer's
+    If another card has an open authorization, that authorization is given up if it waits for the payer's
     confirmation, or if its bank has been silent for a minute. Otherwise, OperationInProgress is raised.
     `admit` is called in the transaction that begins the operation, and can raise to roll it back. Raises
     NotPayable, NotTheLead, OperationInProgress, operator_stops.MerchantSuspended, operator_stops.AllStopped,
@@ -136,7 +136,7 @@ def _check_payable(checkout: Checkout, card_token: str, lead: Customer | None, n
 def new_payment(
     checkout: Checkout, card: CardUse, kind: Payment.Kind, *, of: Checkout | PaymentRequest
 ) -> Payment:
-    """Create the payment of a card for the whole checkout, or for a mate's share.
+    """Create a card's payment for the whole checkout or for a mate's share.
 
     `of` is the checkout or the share. The lead's card pays the whole checkout, even if the cost is split.
     Rule split.full_hold.

@@ -24,7 +24,7 @@ from payments.provider import Outcome, Verdict
 # Time limit of the whole call. A merchant can call it while it handles a webhook, for which it has 15 s.
 CAPTURE_SECONDS = 8.0
 LOCK_SECONDS = 3.0  # maximum time that a statement waits for a row lock (lock_timeout)
-RECORD_SECONDS = 3.2  # part of CAPTURE_SECONDS that is reserved to lock again and record the outcome
+RECORD_SECONDS = 3.2  # part of CAPTURE_SECONDS that is reserved to record the outcome
 JOIN_SECONDS = 2.0  # maximum time that a call waits for another capture of the same checkout
 ASK_AGAIN_SECONDS = 0.3  # pause between two look-ups of a capture that is accepted but not confirmed
 Kind: TypeAlias = Operation.Kind
@@ -32,7 +32,7 @@ State: TypeAlias = Operation.State
 
 
 class NotCapturable(StateConflict):
-    """Only a held checkout can be captured, until its deadline (rule capture.refused)."""
+    """Only a held checkout can be captured, and only until its deadline (rule capture.refused)."""
 
 
 class PartialCaptureNotSupported(Exception):
@@ -75,7 +75,8 @@ def capture(merchant: Merchant, checkout_uuid: UUID, *, amount: int | None = Non
     with bulkheads.CAPTURES.slot() as slot:
         while True:
             try:
-                # This wait ends early enough for the call to wait for two row locks before the deadline.
+                # This wait ends early enough that the call can still wait for two row locks before the
+                # deadline.
                 checkout, operation = slot.begin(begin, deadline.sooner(2 * LOCK_SECONDS))
                 break
             except _CaptureInProgress as joined:
@@ -96,8 +97,8 @@ def _require_captured(recorded: outcomes.RecordedOutcome) -> Checkout:
         raise ProviderRefused(recorded.operation.reason)
     if recorded.checkout.status != Status.AUTHORIZED:
         raise NotCapturable(recorded.checkout.status)
-    # If another process has recorded a refusal, the outcome is still open: the capture can continue under a
-    # new key.
+    # If another process has recorded a refusal, the outcome is still unknown, because the capture can be sent
+    # again under a new key.
     raise OutcomeUnknown
 
 
@@ -119,11 +120,11 @@ def _send_capture(operation: Operation, deadline: Deadline) -> Outcome:
     return outcome
 
 
-def _look_up_outcome(capture: Operation, said: Outcome, deadline: Deadline) -> Outcome:
-    """Look up the capture. Return the outcome if it is clear, else return `said`, the earlier outcome."""
-    seen = operations.look_up_capture(capture, deadline=deadline)
-    is_clear = seen.verdict not in (Verdict.UNKNOWN, Verdict.NOT_FOUND)
-    return seen if is_clear else said
+def _look_up_outcome(capture: Operation, earlier: Outcome, deadline: Deadline) -> Outcome:
+    """Look up the capture. Return the outcome if it is clear, else return the earlier outcome."""
+    latest = operations.look_up_capture(capture, deadline=deadline)
+    is_clear = latest.verdict not in (Verdict.UNKNOWN, Verdict.NOT_FOUND)
+    return latest if is_clear else earlier
 
 
 class _CaptureInProgress(Exception):
@@ -147,7 +148,7 @@ def _begin_capture(
             raise PartialCaptureNotSupported(checkout.amount)
         if checkout.status == Status.CAPTURED:
             return checkout, None
-        # This comes before `live` is read, because it can give up the card of a silent bank.
+        # This can give up a card whose bank is silent, so the live payment is read only after it.
         expiry.expire_if_due(checkout, now)
         live = open_operations.live_payment(checkout.pk)
         if live is not None and live.open_uuid is not None and live.open_kind == Kind.CAPTURE:

@@ -116,7 +116,7 @@ def sign_error(unit_price: int, category: str) -> str | None:
 
 
 def check_total(lines: list[dict[str, Any]], total_amount: int) -> None:
-    """Raise InvalidAmountArithmetic unless the lines, each quantity × unit price, add up to the total.
+    """Raise InvalidAmountArithmetic unless the sum of quantity × unit price of all lines is the total.
 
     Rule create.arithmetic.
     """

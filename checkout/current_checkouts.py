@@ -1,4 +1,4 @@
-"""Reads of checkouts that are never out of date.
+"""Reads that return only up-to-date checkouts.
 
 If the deadline of a checkout has passed, the read lapses or expires the checkout first. Rule lapse.whoever.
 """
@@ -24,15 +24,18 @@ URGENT_PERIOD = timedelta(seconds=30)
 
 
 def with_read_at(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
-    """Add `read_at` to each row: the database's time of the query. Other functions of this module need it."""
+    """Add `read_at`, the database's time of the query, to each row.
+
+    Other functions of this module need it.
+    """
     return rows.annotate(read_at=Now())
 
 
 def read_one(rows: Prepared[Checkout], checkout_uuid: UUID, *more: UUID) -> Checkout:
     """Return one checkout. If its deadline has passed, lapse or expire it, and read it again.
 
-    `rows` must be a query `with_read_at` whose first parameter is the checkout's id. `more` are its other
-    parameters. Raises Checkout.DoesNotExist.
+    `rows` must be a `with_read_at` query whose first parameter is the checkout's id. `more` are the query's
+    other parameters. Raises Checkout.DoesNotExist.
     """
     checkout: Any = rows.get(checkout_uuid, *more)
     if checkout.has_lapsed(checkout.read_at) or checkout.has_expired(checkout.read_at):
@@ -42,16 +45,16 @@ def read_one(rows: Prepared[Checkout], checkout_uuid: UUID, *more: UUID) -> Chec
 
 
 def read_at(checkout: Any) -> datetime:
-    """Return the database's time at which a checkout from a query `with_read_at` was read."""
+    """Return the database's time at which a checkout was read. The row must come from `with_read_at`."""
     return cast("datetime", checkout.read_at)
 
 
 def available_actions(checkout: Checkout, *, open_kind: str | None, is_disputed: bool) -> list[str]:
-    """Return the actions that the merchant may take now on a checkout from a query `with_read_at`.
+    """Return the actions that the merchant may take now on a checkout. The row must come from `with_read_at`.
 
     `open_kind` is the kind of the open card operation, or None. While an operation is open, no action is
-    allowed. The same is true if the deadline has passed and the checkout has not lapsed or expired yet.
-    `is_disputed` means that a dispute rules out a refund. An operator's stop rules out a capture. Rule
+    allowed. No action is allowed either if the deadline has passed and the checkout has not lapsed or expired
+    yet. If `is_disputed`, a dispute rules out a refund. An operator's stop rules out a capture. Rule
     read.actions.
     """
     now = read_at(checkout)
@@ -76,8 +79,8 @@ _SHARES = Prepared(lambda pk: PaymentRequest.objects.filter(checkout=pk).order_b
 class Split(NamedTuple):
     """Parts of a split order's amount, in minor units, which sum to the amount.
 
-    `paid` is the sum of the shares that mates have paid. `out` is the sum of the shares that mates are still
-    asked for. `yours` is the rest, which is the lead's own part.
+    `paid` is the sum of the shares that mates have paid. `out` is the sum of the shares that mates have been
+    asked to pay and have not paid. `yours` is the rest, which is the lead's own part.
     """
 
     yours: int
@@ -100,21 +103,23 @@ def split_of(checkout: Checkout, shares: Sequence[PaymentRequest]) -> Split:
     return Split(checkout.amount - out - paid, out, paid)
 
 
-def refresh_late(rows: QuerySet[Checkout], found: Sequence[Checkout]) -> list[Checkout]:
-    """Return the checkouts in `found` as they are now.
+def refresh_late(rows: QuerySet[Checkout], checkouts: Sequence[Checkout]) -> list[Checkout]:
+    """Return these checkouts as they are now.
 
-    `found` are results of the query `rows`, read `with_read_at`. Each checkout whose deadline has passed
-    lapses or expires first. It stays in the list only if it still matches `rows`.
+    `checkouts` are results of the query `rows`, which has `with_read_at`. Each checkout whose deadline has
+    passed first lapses or expires. It stays in the list only if it still matches `rows`.
     """
-    late = [row.pk for row in found if row.has_lapsed(read_at(row)) or row.has_expired(read_at(row))]
+    late = [row.pk for row in checkouts if row.has_lapsed(read_at(row)) or row.has_expired(read_at(row))]
     if not late:
-        return list(found)
+        return list(checkouts)
     with replica.use_primary():
         for checkout_uuid in late:
             expiry.expire_one_if_due(checkout_uuid)
-        again = {row.pk: row for row in rows.filter(pk__in=late)}
+        refreshed = {row.pk: row for row in rows.filter(pk__in=late)}
     return [
-        again[row.pk] if row.pk in late else row for row in found if row.pk not in late or row.pk in again
+        refreshed[row.pk] if row.pk in late else row
+        for row in checkouts
+        if row.pk not in late or row.pk in refreshed
     ]
 
 

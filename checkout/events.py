@@ -90,9 +90,8 @@ def emit_voided(checkouts: Sequence[Checkout]) -> None:
 def _last_event_times(checkouts: Sequence[Checkout]) -> dict[UUID, datetime]:
     """Return the time of the last event of each lapsed checkout. Outside the sandbox, return {}.
 
-    Only in the sandbox can time be advanced. The deadline of a hold can then be earlier than the
-    `checkout.authorized` event, and `checkout.voided` must not be older than that event. Rule
-    sandbox.advance.
+    In the sandbox, a call can move the deadline of a hold to a time before its `checkout.authorized` event.
+    The `checkout.voided` event must still not be older than that event. Rule sandbox.advance.
     """
     lapsed = [checkout.pk for checkout in checkouts if checkout.void_reason == VoidReason.AUTH_EXPIRED]
     return outbox.last_event_times(lapsed) if settings.SANDBOX and lapsed else {}

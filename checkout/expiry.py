@@ -16,8 +16,8 @@ from payments import open_operations, operation_queue, planning, restore_guard
 from payments.cause import PUMP, Cause
 from payments.models import Merchant, Operation
 
-PAGE = 200  # maximum length of a page of a list
-# The pump runs every second. Its previous run has ended the holds that ended longer ago than this.
+PAGE = 200  # maximum number of checkouts on a page of a list
+# The pump runs every second. Its previous run handled the holds whose deadline passed longer ago than this.
 JUST_NOW = timedelta(seconds=1)
 Kind = Operation.Kind
 
@@ -31,8 +31,8 @@ def expire_if_due(checkout: Checkout, now: datetime) -> bool:
     """
     if not (checkout.has_lapsed(now) or checkout.has_expired(now)):
         return False
-    found = open_operations.open_operation(checkout.pk)
-    if found is not None and not given_up_cards.abandon_if_silent(checkout, found, now):
+    operation = open_operations.open_operation(checkout.pk)
+    if operation is not None and not given_up_cards.abandon_if_silent(checkout, operation, now):
         return False
     _end_late(checkout.status, [checkout], now)
     return True
@@ -82,31 +82,31 @@ def oldest_deadline(status: Status) -> datetime | None:
 
 
 def seconds_to_next_lapse() -> float | None:
-    """Return the seconds until the next hold ends, by the database's clock; None if no card is held.
+    """Return the seconds until the next hold ends, by the database's clock, or None if no card is held.
 
     The value is negative if the hold has ended within JUST_NOW, because the last batch might have missed it.
     Holds with an open card operation are left out.
     """
     held = Checkout.objects.filter(status=Status.AUTHORIZED, capture_before__gt=Now() - JUST_NOW)
-    free = held.exclude(Exists(open_operations.query_open_operation(OuterRef("pk")))).order_by(
+    unblocked = held.exclude(Exists(open_operations.query_open_operation(OuterRef("pk")))).order_by(
         "capture_before"
     )
-    left: timedelta | None = free.values_list(F("capture_before") - Now(), flat=True).first()
-    return None if left is None else left.total_seconds()
+    remaining: timedelta | None = unblocked.values_list(F("capture_before") - Now(), flat=True).first()
+    return None if remaining is None else remaining.total_seconds()
 
 
 def expire_due(status: Status, limit: int) -> int:
-    """End up to `limit` checkouts with this status whose deadline has passed; return how many have ended.
+    """End the late checkouts with this status, at most `limit` of them, and return their number.
 
-    They lapse or expire in one transaction. Checkouts that are locked or have an open card operation are left
-    out. Rule lapse.together.
+    A checkout is late if its deadline has passed. The checkouts lapse or expire in one transaction. Checkouts
+    that are locked or have an open card operation are left out. Rule lapse.together.
     """
     with transaction.atomic(durable=True):
         late = {checkout.pk: checkout for checkout in _late_checkouts(status)[:limit]}
         if not late:
-            # Usually no deadline has passed. Then no further query is made.
+            # Usually no checkout is late, and no further query is needed.
             return 0
-        # The statement that locked the rows can have missed an operation that began during the statement.
+        # The statement that locked the rows might have missed an operation that began while it ran.
         for operation in open_operations.query_open_operations(late):
             late.pop(operation.payment.subject, None)
         if late:

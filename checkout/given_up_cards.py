@@ -1,7 +1,8 @@
 """Giving up an authorization, so that the payer can use another card.
 
-This happens if the bank is silent, if the payer does not confirm the payment in time, or if the payer chooses
-another card. If the card was held after all, the hold is released. Rules pay.another_card, pay.challenge.
+An authorization is given up if the bank is silent, if the payer does not confirm the payment in time, or if
+the payer chooses another card. If money was held on the card after all, the hold is released. Rules
+pay.another_card, pay.challenge.
 """
 
 from datetime import datetime, timedelta
@@ -31,8 +32,8 @@ def is_another_card_allowed(operation: Operation, now: datetime) -> bool:
 def allow_another_card(checkout_uuid: UUID, subject: UUID | None = None, *, lead: UUID | None = None) -> None:
     """Give up the open authorization of a checkout or a share, if the payer may use another card.
 
-    `subject` is the share's id, or None for the checkout. `lead` is the id of the person who asks for it, if
-    known. If another person leads the checkout now, no card is given up. Rule pay.lead.
+    `subject` is the share's id, or None for the checkout. `lead` is the id of the person who requests this,
+    if known. If another person leads the checkout now, no card is given up. Rule pay.lead.
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
@@ -76,20 +77,22 @@ def abandon_if_silent(checkout: Checkout, operation: Operation, now: datetime) -
 
 
 def give_up_if_due(
-    checkout_uuid: UUID, operation_uuid: UUID, said: Verdict, *, age: timedelta, is_waited_for: bool
+    checkout_uuid: UUID, operation_uuid: UUID, verdict: Verdict, *, age: timedelta, is_waited_for: bool
 ) -> bool:
     """Give up an authorization that has passed its time limit; return whether its operation was ended.
 
-    If the payer has not confirmed the payment in time, the operation is ended. If the bank is silent, only the
-    payer stops waiting: the operation stays open, and the service keeps looking it up. `said` is the provider's
-    verdict, and `age` is the authorization's age. `is_waited_for` is false if the authorization was given up
-    before. Rules pay.challenge, pay.another_card.
+    If the payer has not confirmed the payment in time, the operation is ended. If the bank is silent, the
+    payer can use another card, but the operation stays open and the service keeps looking it up. `verdict` is
+    the provider's latest verdict, and `age` is the authorization's age. `is_waited_for` is false if the
+    authorization was already given up. Rules pay.challenge, pay.another_card.
     """
-    if said == Verdict.NEEDS_ACTION and age > CHALLENGE:
+    if verdict == Verdict.NEEDS_ACTION and age > CHALLENGE:
         _expire_challenge(checkout_uuid, operation_uuid)
         return True
-    is_silent = said in (Verdict.UNKNOWN, Verdict.PENDING) and age >= GIVEN_UP_AFTER
-    if is_waited_for and (is_silent or (said == Verdict.NOT_FOUND and age >= operation_queue.MAX_PAYER_WAIT)):
+    is_silent = verdict in (Verdict.UNKNOWN, Verdict.PENDING) and age >= GIVEN_UP_AFTER
+    if is_waited_for and (
+        is_silent or (verdict == Verdict.NOT_FOUND and age >= operation_queue.MAX_PAYER_WAIT)
+    ):
         _stop_waiting(checkout_uuid, operation_uuid)
     return False
 

@@ -25,7 +25,7 @@ from payments.provider import AmountRule, CardUse
 
 # Value of ShareNotOpen.status for a share that is reserved for the person who took it through the group link.
 RESERVED = "kept"
-# Value of ShareNotOpen.status for a share whose amount is not what the mate has agreed to.
+# Value of ShareNotOpen.status for a share whose amount or units differ from those that the mate agreed to.
 CHANGED = "changed"
 
 
@@ -77,9 +77,10 @@ def split_equally(
 ) -> None:
     """Split the cost equally between `people`, including the lead. The lead bears the remainder.
 
-    If `people` is 1, the cost is not split. `names` are the names of the first mates, "" for a mate without
-    a name. `lead` is the id of the person who asks for the split. With `everyone_first`, mates can pledge before
-    the lead pays. Raises ValueError, NotTheLead, NotPayable, TooLateToCollect, OperationInProgress.
+    If `people` is 1, the cost is not split. `names` are the names of the mates in order, "" for a mate
+    without a name. The list can be shorter. `lead` is the id of the person who requests the split. With
+    `everyone_first`, mates can pledge before the lead pays. Raises ValueError, NotTheLead, NotPayable,
+    TooLateToCollect, OperationInProgress.
     """
     with transaction.atomic(durable=True):
         checkout = _lock_changeable_by(lead, checkout_uuid)
@@ -94,7 +95,7 @@ def split(
 ) -> None:
     """Split the cost into shares with the given amounts. The lead bears the rest.
 
-    `lead` is the id of the person who asks for the split. With `everyone_first`, mates can pledge before the
+    `lead` is the id of the person who requests the split. With `everyone_first`, mates can pledge before the
     lead pays. Raises split_amounts.SharesExceedAmount, ValueError, NotTheLead, NotPayable, TooLateToCollect,
     OperationInProgress. Rules split.shares, pledge.choice.
     """
@@ -112,12 +113,12 @@ def split_by_item(
     lead: UUID | None = None,
     everyone_first: bool = False,
 ) -> None:
-    """Split the cost by the units of the order's lines. The lead has the units that are not listed here.
+    """Split the cost by the units of the order's lines. The lead has all units that no argument lists.
 
-    `mates` are each mate's name and units of each line. `free` are the units that mates take at the group
-    link. If a card cannot be charged for all of them, the lead bears them. `lead` and `everyone_first` are as in
-    `split`. Raises ValueError, NotTheLead, NotPayable,
-    TooLateToCollect, OperationInProgress. Rules split.by_item, split.free_units.
+    `mates` are each mate's name and units of each line. `free` are the units that mates can take through the
+    group link. If a card cannot be charged for all free units, the lead bears them. `lead` and
+    `everyone_first` are as in `split`. Raises ValueError, NotTheLead, NotPayable, TooLateToCollect,
+    OperationInProgress. Rules split.by_item, split.free_units.
     """
     with transaction.atomic(durable=True):
         checkout = _lock_changeable_by(lead, checkout_uuid)
@@ -143,7 +144,7 @@ def amount_rule(checkout: Checkout) -> AmountRule:
 
 
 def equal_share(checkout: Checkout, people: int) -> int:
-    """Return what each mate bears if `people` share a checkout equally, in minor units."""
+    """Return the amount in minor units that each mate bears if `people` people share a checkout equally."""
     return split_amounts.equal_shares(checkout.amount, people, step=amount_rule(checkout).step)[1]
 
 
@@ -153,7 +154,7 @@ def max_people(checkout: Checkout) -> int:
 
 
 def _reset_split(checkout: Checkout, *, people: int | None, **facts: Any) -> None:
-    """Write how many people share the cost. The shares of an earlier split are replaced by none."""
+    """Remove the shares of an earlier split, and write how many people share the cost."""
     was_split = checkout.has_mates
     write = checkout.touch if was_split or (people or 1) > 1 else checkout.note
     write(people=people, **facts)
@@ -164,7 +165,7 @@ def _reset_split(checkout: Checkout, *, people: int | None, **facts: Any) -> Non
 def _write_shares(
     checkout: Checkout, shares: Sequence[Share], rule: AmountRule, everyone_first: bool
 ) -> None:
-    """Write the shares. Raises ValueError if cards cannot be charged one of the amounts.
+    """Write the shares. Raises ValueError if a card cannot be charged one of the amounts.
 
     Rule split.minimum.
     """
@@ -177,8 +178,8 @@ def _write_shares(
         return
     was_split = checkout.has_mates
     checkout.touch(people=len(shares) + 1)
-    wanted = dict(enumerate(shares, start=2))
-    missing = share_rows.replace_shares(checkout, wanted) if was_split else wanted
+    by_position = dict(enumerate(shares, start=2))
+    missing = share_rows.replace_shares(checkout, by_position) if was_split else by_position
     share_rows.create_shares(checkout, missing)
     if everyone_first or checkout.payment_requests.exclude(status=ShareStatus.DRAFT).exists():
         pledges.open_links(checkout)
@@ -219,10 +220,11 @@ def pay(
     claim: str = "",
     admit: Callable[[], None] = lambda: None,
 ) -> PaymentResult:
-    """Hold the share's amount on a mate's card. The pump captures the amount if it is still wanted.
+    """Hold the share's amount on a mate's card.
 
-    Before the lead has paid, the hold is a pledge (rules pledge.*). `agreed` is what the mate has agreed to pay for. If
-    the share is for another amount or other units now, ShareNotOpen is raised.
+    The pump captures it later if mates may still be charged then. Before the lead has paid, the hold is a
+    pledge (rules pledge.*). `agreed` is the amount and the units that the mate has agreed to. If the amount
+    or the units of the share now differ from it, ShareNotOpen is raised.
 
     If a person has taken the share through the group link, only the browser with their `claim` can pay it
     (rule group.pays). An earlier card can be given up for this one, and `admit` is called, as in
@@ -255,7 +257,7 @@ def _begin_authorization(share: PaymentRequest, card: CardUse, cause: Cause) -> 
 def _payability(
     share: PaymentRequest, card: CardUse, mate: Customer, claim: str, agreed: Agreed | None
 ) -> str:
-    """Return `open` if the share can be paid now, else the reason why it cannot.
+    """Return `open` if the share can be paid now, else the reason why not.
 
     If another card is already paying the share, it can be given up for this card. Raises OwnShare,
     OperationInProgress, operator_stops.MerchantSuspended, operator_stops.AllStopped. Rules share.one_card,
@@ -275,9 +277,9 @@ def _payability(
     if mate.pk == checkout.lead_id:
         raise OwnShare
     operator_stops.check(checkout.merchant)
-    found = open_operations.open_operation(share.pk)
-    if found is not None and found.payment.card_token != card.token:
-        given_up_cards.give_up_for_another_card(checkout, found, now)
+    operation = open_operations.open_operation(share.pk)
+    if operation is not None and operation.payment.card_token != card.token:
+        given_up_cards.give_up_for_another_card(checkout, operation, now)
         share.refresh_from_db()
     if share.status != ShareStatus.OPEN or open_operations.live_payment(share.pk) is not None:
         raise OperationInProgress
@@ -285,7 +287,7 @@ def _payability(
 
 
 def _disagreement(share: PaymentRequest, claim: str, agreed: Agreed | None, now: datetime) -> str:
-    """Return why this mate has not agreed to the share as it is now, "" if the mate has."""
+    """Return the reason why this mate cannot have the share as it is now, or "" if the mate can."""
     if share.is_kept_from(claim, now):
         return RESERVED
     return CHANGED if agreed not in (None, (share.amount, share.units)) else ""

@@ -21,8 +21,8 @@ from payments.provider import Outcome, Verdict
 Kind, State = Operation.Kind, Operation.State
 # The provider carries out only one capture and only one void of a payment, even under two keys.
 KINDS_DONE_ONCE = (Kind.CAPTURE, Kind.VOID)
-# After this many attempts, a capture or void is looked up and can get a new key. The provider might repeat a
-# stored error for as long as it remembers the old key.
+# After this many attempts, a capture or void is looked up and can get a new key. Otherwise, the provider
+# might repeat a stored error for as long as it remembers the old key.
 ATTEMPTS_PER_KEY = 4
 REFUSED = (Verdict.FAILED, Verdict.DECLINED)
 
@@ -31,11 +31,12 @@ def finish_operation(operation: Operation, deadline: Deadline | None = None) -> 
     """Send a claimed operation again or look it up, and record the outcome.
 
     It is safe to repeat, because the provider recognizes the operation's id. `deadline` must be set before
-    the claim. After the deadline no call is sent, because another process can have claimed the operation.
+    the claim. After the deadline no call is sent, because another process might have claimed the operation.
     """
     deadline = deadline or Deadline.after(operations.PATIENCE)
     if operation.purpose == Operation.Purpose.OUTSIDE:
-        # The service never sends a refund by others. Its result comes from the provider's books.
+        # Others made this refund at the provider. The service never sends it, and its result comes from the
+        # books.
         return
     match operation.kind:
         case Kind.AUTHORIZE:
@@ -116,9 +117,9 @@ def _ask_authorization(operation: Operation, age: timedelta, deadline: Deadline)
 
 
 def _finish_capture(operation: Operation, deadline: Deadline) -> None:
-    """Send a capture again while it is wanted. After that, only look it up.
+    """Send a capture again while the order still needs it. After that, only look it up.
 
-    If the capture is no longer wanted and never arrived, a void begins. Once the void has succeeded, a late
+    If the capture is no longer needed and never arrived, a void begins. Once the void has succeeded, a late
     capture can no longer take the money. Rules doubt.capture_before, doubt.capture_after.
     """
     if is_capture_wanted(Checkout.objects.get(pk=operation.payment.checkout_uuid), operation):
@@ -150,7 +151,7 @@ def _begin_fence(checkout_uuid: UUID, capture_uuid: UUID, lease: UUID | None) ->
     """Record a capture that never arrived as failed, and begin a void that rules out a late capture.
 
     Returns the void. Returns None if another process has recorded an outcome in the meantime, if the provider
-    has accepted the capture, or if the capture is wanted.
+    has accepted the capture, or if the order still needs it.
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
@@ -168,8 +169,8 @@ def _begin_fence(checkout_uuid: UUID, capture_uuid: UUID, lease: UUID | None) ->
 def _finish_void(operation: Operation, deadline: Deadline) -> None:
     """Send a void again and record the outcome.
 
-    If the provider refuses a fence (see `outcomes.is_fence`), the capture is looked up. That outcome decides
-    what is recorded.
+    If the provider refuses a fence (see `outcomes.is_fence`), the capture is looked up, and the capture's
+    outcome decides what is recorded.
     """
     outcome = _send_or_look_up(operation, deadline)
     checkout = Checkout.objects.get(pk=operation.payment.checkout_uuid)
@@ -190,9 +191,9 @@ def _finish_void(operation: Operation, deadline: Deadline) -> None:
         outcomes.renew_fence(checkout.pk, operation.pk, reason=outcome.reason, is_proven=is_proven)
 
 
-def _is_proven_absent(seen: Outcome, capture: Operation | None) -> bool:
+def _is_proven_absent(outcome: Outcome, capture: Operation | None) -> bool:
     """Return whether the provider vouches that no capture arrived, and no call can still carry one out."""
-    is_absent = seen.verdict == Verdict.NOT_FOUND and seen.is_vouched
+    is_absent = outcome.verdict == Verdict.NOT_FOUND and outcome.is_vouched
     return is_absent and capture is not None and planning.calls_have_ended(capture, clock.now())
 
 
@@ -274,7 +275,7 @@ def _renew_operation(checkout_uuid: UUID, operation_uuid: UUID, lease: UUID | No
     """Renew an operation under a new key; return whether it was renewed.
 
     It is not renewed if it has ended, if another process has claimed it, or if it is a capture that is no
-    longer wanted.
+    longer needed.
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
@@ -290,7 +291,8 @@ def _renew_operation(checkout_uuid: UUID, operation_uuid: UUID, lease: UUID | No
 def renew_and_settle(checkout: Checkout, operation: Operation, now: datetime) -> None:
     """Renew an operation that never arrived under a new key.
 
-    For a refund, `settle` then plans what the card is still owed. Must be called with the checkout locked.
+    For a refund, `settle` then plans a refund of the amount that the card is still owed. Must be called with
+    the checkout locked.
     """
     planning.replace_under_new_key(operation, now=now)
     if operation.kind == Kind.REFUND:

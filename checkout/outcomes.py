@@ -34,7 +34,7 @@ REPORT_AFTER_REFUSALS = 3
 class RecordedOutcome(NamedTuple):
     """Operation and checkout after `record_outcome`.
 
-    `is_kept` is false if the given outcome was not recorded, because another process had recorded one.
+    `is_kept` is false if the outcome was not recorded, because another process had already recorded one.
     """
 
     operation: Operation
@@ -48,15 +48,15 @@ def record_outcome(
     """Lock the checkout, read the operation again, and record the outcome.
 
     `lease` is the lease under which the provider was called. If another process has recorded an outcome in
-    the meantime, that outcome is kept. Rule doubt.sleeper.
+    the meantime, that outcome stays. Rule doubt.sleeper.
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
         now = checkout.locked_at
         operation = operations.read_operation(operation_uuid)
-        before = (operation.state, checkout.status)
+        old_statuses = (operation.state, checkout.status)
         is_kept = conclude_operation(checkout, operation, outcome, now=now, lease=lease)
-        if is_kept and operation.state != before[0] and checkout.status == before[1]:
+        if is_kept and operation.state != old_statuses[0] and checkout.status == old_statuses[1]:
             checkout.touch()
         if not is_kept and outcome.verdict in (Verdict.SUCCEEDED, Verdict.PENDING):
             _handle_late_success(operation, now)
@@ -138,10 +138,10 @@ def _record_authorization(checkout: Checkout, operation: Operation, now: datetim
 
 
 def _hold_order(checkout: Checkout, operation: Operation, now: datetime) -> None:
-    """Move the order to `authorized` after a successful hold, or release the hold if it is not wanted.
+    """Move the order to `authorized` after a successful hold, or release the hold if it is unwanted.
 
-    The two minutes for the capture begin now, even if the hold was made earlier. The hold is not wanted if
-    the order no longer waits for this card. Rules doubt.authorize, pay.declined.
+    The two minutes for the capture begin now, even if the hold was made earlier. The hold is unwanted if the
+    order no longer waits for this card. Rules doubt.authorize, pay.declined.
     """
     if operation.state != State.SUCCEEDED or checkout.payment_id == operation.payment_id:
         return
@@ -233,8 +233,8 @@ def apply_late_success(checkout: Checkout, operation: Operation, reference: str,
 def _lapse_order(checkout: Checkout, now: datetime) -> None:
     """Void a held order as of its deadline, because its hold was released without a capture.
 
-    If the deadline has not passed yet, the merchant had cancelled the order, and a restore has lost the
-    cancellation.
+    If the deadline has not passed yet, the merchant must have cancelled the order, and a restore has lost the
+    record of it.
     """
     at = min(checkout.capture_before or now, now)
     reason = VoidReason.AUTH_EXPIRED if checkout.has_lapsed(now) else VoidReason.MERCHANT_CANCEL
@@ -268,8 +268,9 @@ def _is_released_by_bank(payment: Payment, now: datetime) -> bool:
 def renew_fence(checkout_uuid: UUID, fence_uuid: UUID, *, reason: str, is_proven: bool) -> None:
     """Plan a refused fence (see `is_fence`) again under a new key.
 
-    `is_proven` means that the provider has said that no capture happened. The hold is then given up at once.
-    After MAX_HOLD_LIFETIME the fence ends as failed instead, and the hold is given up too.
+    If `is_proven`, the provider has reported that no capture happened, and the hold is given up at once.
+    After MAX_HOLD_LIFETIME, the fence ends as failed instead of getting a new key, and the hold is also given
+    up.
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
@@ -292,7 +293,7 @@ def renew_fence(checkout_uuid: UUID, fence_uuid: UUID, *, reason: str, is_proven
 
 
 def _give_up_hold(checkout: Checkout, payment: Payment, now: datetime) -> None:
-    """Void the order, or open the share again, without waiting until its uncaptured hold is released."""
+    """Void the order or reopen the share now, before the release of its uncaptured hold is confirmed."""
     if payment.kind == Payment.Kind.SHARE:
         share_outcomes.give_up_card(checkout, payment, now)
     else:

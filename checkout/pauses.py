@@ -18,8 +18,8 @@ from payments.models import Dispute
 def extend_links_after_pause(checkout: Checkout, now: datetime) -> None:
     """Extend the order's open links by the length of the pause that has just ended.
 
-    If the links are still paused, they do not change. The message to the lead about the end of the links is
-    moved too. Must be called with the checkout locked.
+    If the links are still paused, their end does not change. The lead's message about the end of the links is
+    postponed by the same time. Must be called with the checkout locked.
     """
     if checkout.status != Status.CAPTURED or not checkout.has_mates or disputes.has_open_dispute(checkout.pk):
         return
@@ -31,7 +31,7 @@ def extend_links_after_pause(checkout: Checkout, now: datetime) -> None:
 
 
 def pause_began_at(checkout: Checkout, now: datetime) -> datetime:
-    """Return when the pause that ends now began. If no pause ends now, return `now`.
+    """Return the time at which the pause that ends now began, or `now` if no pause ends now.
 
     Pauses that overlap count as one pause, because a dispute can begin before a refund or another dispute has
     ended. Must be called when the links are no longer paused.
@@ -45,7 +45,7 @@ def pause_began_at(checkout: Checkout, now: datetime) -> datetime:
 
 
 def _ended_pauses(checkout: Checkout) -> Iterator[tuple[datetime, datetime]]:
-    """Yield the start and the end of each pause that a refund or a dispute caused and that has ended."""
+    """Yield the start and the end of each ended pause that a refund or a dispute caused."""
     decided = Dispute.objects.filter(checkout_uuid=checkout.pk).annotate(ended=F("closed_at"))
     yield from decided.exclude(ended=None).values_list("created_at", "ended")
     # A failed refund does not store the time of its end, but the order's history does.

@@ -39,13 +39,16 @@ def open_links(checkout: Checkout) -> None:
 
 
 def record_pledge(checkout: Checkout, share: PaymentRequest, now: datetime) -> None:
-    """Mark a share as pledged, because the mate's card is held. Tell the lead if everyone is in."""
+    """Mark a share as pledged, because the mate's card is held.
+
+    Queue a message to the lead if all have pledged.
+    """
     share.move(ShareStatus.PLEDGED)
     tell_if_all_in(checkout, now)
 
 
 def tell_if_all_in(checkout: Checkout, now: datetime) -> None:
-    """Queue the text that everyone is in, once for each order (rule pledge.lead_told)."""
+    """Queue the lead's message that all have pledged, once for each order (rule pledge.lead_told)."""
     shares = checkout.payment_requests.all()
     is_missing = any(share.status in (ShareStatus.OPEN, ShareStatus.PAYING) for share in shares)
     if is_missing or not any(share.status == ShareStatus.PLEDGED for share in shares):
@@ -55,12 +58,12 @@ def tell_if_all_in(checkout: Checkout, now: datetime) -> None:
 
 
 def end_pledge(share: PaymentRequest, now: datetime, reason: str = NOT_PLEDGED) -> None:
-    """End a pledge: release its hold, and open the share for others. `reason` is written on the hold."""
+    """End a pledge: release its hold, and open the share for others. `reason` is stored with the payment."""
     share.checkout.touch()
     live = open_operations.live_payment(share.pk)
     if live is not None:
         release_holds([live.payment], now, reason)
-    # A mate who has withdrawn keeps their name until another person takes the share.
+    # If a mate has withdrawn, the share keeps the mate's name until another person takes the share.
     share.move(
         ShareStatus.OPEN, **NO_CLAIM | ({"claim_name": share.claim_name} if reason == WITHDRAWN else {})
     )
@@ -79,7 +82,7 @@ def release_holds(payments: Sequence[Payment], now: datetime, reason: str = NOT_
 def end_with_orders(checkouts: Sequence[Checkout], now: datetime) -> None:
     """Cancel the unpaid shares of orders that have ended without a capture, and release the holds for them.
 
-    A share whose card is being asked is cancelled once the card has answered.
+    A share whose card is being authorized is cancelled once the bank has answered.
     """
     split = [checkout.pk for checkout in checkouts if checkout.has_mates]
     if not split:
@@ -102,7 +105,7 @@ def end_all(checkout: Checkout, now: datetime) -> None:
 def end_those_of_lead(checkout: Checkout, now: datetime) -> None:
     """End the pledges of a held order that were made with the lead's own number or card (rule pledge.lead).
 
-    A pledge without a hold ends too. A restore can leave one.
+    A pledge without a hold, which a restore can leave, also ends.
     """
     if not checkout.has_mates:
         return
@@ -134,7 +137,7 @@ def capture_all(checkout: Checkout, now: datetime) -> None:
 
 
 def ended_hold(share: PaymentRequest, mate_uuid: UUID | None) -> Payment | None:
-    """Return the last payment of this mate for a share if it was a pledge that has ended, else None."""
+    """Return the last payment for this mate's share if it was a pledge that has ended, else None."""
     if mate_uuid is None or share.mate_id != mate_uuid:
         return None
     last = Payment.objects.filter(subject=share.pk).order_by("-created_at").first()
@@ -151,7 +154,8 @@ def was_pledged(checkout: Checkout, payment: Payment) -> bool:
 def replace_share(share: PaymentRequest, now: datetime) -> None:
     """Take a share out of the current split, because a newer split replaces it.
 
-    A share whose link was never open is deleted. A hold for any other share is released.
+    If the share's link was never open, the share is deleted. Otherwise, the share is cancelled and its hold
+    is released.
     """
     if share.status == ShareStatus.DRAFT:
         share.delete()
@@ -164,9 +168,9 @@ def replace_share(share: PaymentRequest, now: datetime) -> None:
 
 
 def change_share(share: PaymentRequest, amount: int, units: Sequence[int], now: datetime) -> None:
-    """Ask for another amount, or for other units, at the same link.
+    """Change the amount and the units of a share. Its link stays the same.
 
-    An earlier hold is released, and a claim ends, because nobody has agreed to the new amount.
+    An earlier hold is released and a claim ends, because no mate has agreed to the new amount yet.
     """
     _end_payment(share, now)
     share.amount, share.units = amount, list(units)
@@ -176,7 +180,7 @@ def change_share(share: PaymentRequest, amount: int, units: Sequence[int], now: 
 
 
 def _end_payment(share: PaymentRequest, now: datetime) -> None:
-    """End the pledge of a share, or the payment with which a mate is about to pledge."""
+    """End the pledge of a share, or the open payment with which a mate wants to pledge."""
     live = open_operations.live_payment(share.pk)
     if live is not None:
         _give_up(live.payment, live.open_uuid is not None, now)
@@ -185,7 +189,7 @@ def _end_payment(share: PaymentRequest, now: datetime) -> None:
 
 
 def _give_up(payment: Payment, is_asked: bool, now: datetime) -> None:
-    """Give up a card. If the bank is being asked, its hold is released once the bank has answered."""
+    """Give up a card. If its authorization is open, the hold is released once the bank has answered."""
     if is_asked:
         open_operations.abandon_payment(payment, now)
     else:

@@ -72,9 +72,9 @@ def accept(
                 return AcceptedRefund(_begin_refund(checkout, ref, reason, cause), is_new=True)
     except IntegrityError as error:
         if "a_refund_ref_is_used_once_per_merchant" in str(error):
-            raise RefundRefConflict from error  # a call for another checkout used it at the same moment
+            raise RefundRefConflict from error  # a simultaneous call for another checkout used `ref`
         raise
-    # The deadline had passed. The checkout has lapsed or expired, and that is committed.
+    # The checkout has just lapsed or expired, because its deadline had passed.
     raise NotRefundable(checkout.status)
 
 
@@ -100,7 +100,7 @@ RESTORED = "restored_{}"
 
 
 def restore_refund(checkout: Checkout, refund_uuid: UUID) -> None:
-    """Begin a refund again that was lost when the database was restored. The provider still has its id.
+    """Begin again a refund that a restore of the database has lost. The provider still has its id.
 
     The refund gets its reference when the merchant repeats the call. No operation is planned here. The repair
     settles the order after it has found all lost operations. Must be called with the checkout locked.
@@ -161,8 +161,8 @@ def has_failed(checkout: Checkout) -> bool:
     """
     if checkout.status != Status.CAPTURED:
         return False
-    known: bool | None = getattr(checkout, "has_failed_refund", None)
-    return _failed_refunds(checkout.pk).exists() if known is None else known
+    annotated: bool | None = getattr(checkout, "has_failed_refund", None)
+    return _failed_refunds(checkout.pk).exists() if annotated is None else annotated
 
 
 def _failed_refunds(checkout_uuid: UUID | OuterRef) -> QuerySet[Refund]:
@@ -186,9 +186,9 @@ def _check_refundable(checkout: Checkout) -> None:
 
 
 def dispute_blocking_refund(checkout: Checkout, *, is_locked: bool = False) -> Dispute | None:
-    """Return the dispute that rules out a refund, or None.
+    """Return the dispute that makes a refund impossible, or None.
 
-    An open dispute rules it out. A lost dispute rules it out if no card still bears an amount.
+    An open dispute makes it impossible. A lost dispute does so only if no card still bears an amount.
     """
     dispute = disputes.blocking_dispute(checkout.pk)
     if dispute is None or dispute.status == Dispute.Status.OPEN:

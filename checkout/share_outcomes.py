@@ -33,9 +33,10 @@ def open_links(checkout: Checkout, at: datetime) -> None:
 
 
 def record_authorization(checkout: Checkout, operation: Operation, now: datetime) -> None:
-    """Plan the capture of a share's hold, or a release of the hold if it must not be captured.
+    """Plan the capture of a share's hold, or its release if it must not be captured.
 
-    While the order is not captured, the hold becomes a pledge. If the card was not held, the share opens again.
+    While the order is not captured, the hold becomes a pledge. If the card was not held, the share opens
+    again.
     """
     share = _share_of(operation.payment)
     if operation.ended_at is None:
@@ -57,7 +58,8 @@ def record_authorization(checkout: Checkout, operation: Operation, now: datetime
 def is_void_a_fence(payment: Payment) -> bool:
     """Return whether a void of this mate's payment is a fence.
 
-    A fence is sent when a capture seems to have never arrived. It proves whether that capture happened.
+    A fence is a void that is sent if a capture seems to have never arrived. It proves whether the capture
+    happened.
     """
     lost = payment.operations.filter(kind=Kind.CAPTURE, state=State.FAILED, reason="never_arrived")
     return _share_of(payment).status == ShareStatus.PAYING and lost.exists()
@@ -91,7 +93,8 @@ def _reason_unwanted(checkout: Checkout, share: PaymentRequest, payment: Payment
 def record_capture(checkout: Checkout, operation: Operation, now: datetime) -> None:
     """Mark a captured share as paid and settle the order.
 
-    If the capture failed, the hold is released and the share opens again. If it was a pledge, the lead gets a text.
+    If the capture failed, the hold is released and the share opens again. If the share was pledged, the lead
+    gets a message about the failure.
     """
     share = _share_of(operation.payment)
     if operation.ended_at is None or share.payment_id == operation.payment_id:
@@ -126,7 +129,10 @@ def give_up_card(checkout: Checkout, payment: Payment, now: datetime) -> None:
 
 
 def record_void(checkout: Checkout, operation: Operation, now: datetime) -> None:
-    """Open a share again once its hold is released. A pledge whose hold is lost after a restore ends."""
+    """Reopen a share once its hold is released.
+
+    If a restore has lost the hold of a pledge, the pledge ends.
+    """
     if operation.state == State.SUCCEEDED:
         share = _share_of(operation.payment)
         if share.status == ShareStatus.PLEDGED and open_operations.live_payment(share.pk) is None:
@@ -142,10 +148,10 @@ def mark_refunded(payment: Payment, now: datetime) -> None:
 
 
 def reopen_share(checkout: Checkout, share: PaymentRequest, now: datetime) -> None:
-    """Open a share again that no card is paying any more. If the order's links have ended, cancel the share.
+    """Reopen a share that no card is paying any more, or cancel it if the order's links have ended.
 
-    The links end if the order ends, if a dispute is lost, or if others refund the order at the provider. Rules
-    dispute.lost, sync.links.
+    The links end if the order ends, if a dispute is lost, or if others refund the order at the provider.
+    Rules dispute.lost, sync.links.
     """
     if share.status == ShareStatus.PAYING and open_operations.live_payment(share.pk) is None:
         share.move(ShareStatus.OPEN)
@@ -174,7 +180,7 @@ def resume_paying(share_uuid: UUID, now: datetime) -> None:
 
 
 def reopen_share_of(checkout: Checkout, payment: Payment, now: datetime) -> None:
-    """Open the share of a payment again, as `reopen_share` does."""
+    """Reopen the share of a payment, as `reopen_share` does."""
     reopen_share(checkout, _share_of(payment), now)
 
 

@@ -37,7 +37,7 @@ ALLOWED_MOVES: dict[tuple[Status, Status], str] = {
 # Statuses of a checkout whose money was captured.
 PAID = (Status.CAPTURED, Status.REFUNDING, Status.REFUNDED)
 
-# The column with the time at which each of these statuses ends.
+# For each of these statuses, the column with the time at which it ends.
 DEADLINES: dict[Status, str] = {Status.AUTHORIZED: "capture_before", Status.CREATED: "payable_until"}
 
 # The actions that the merchant may take in each status.

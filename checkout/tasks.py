@@ -1,6 +1,6 @@
 """Celery tasks of checkouts: pumps, proofs and clean-ups.
 
-A pump is a task that handles all due rows, each in its own transaction.
+A pump is a task that processes all due rows, each in its own transaction.
 """
 
 import contextlib
@@ -34,9 +34,9 @@ from payments.models import Operation
 
 log = structlog.get_logger("checkout.tasks")
 BATCH = 500
-# One second and a margin, so that the next run begins before this run stops waiting.
+# One second and a margin, so that this run waits until the next run has begun.
 TICK_SECONDS = 1.05
-# How many seconds of each minute an unfinished proof of all checkouts may use.
+# The number of seconds in each minute that an unfinished proof of all checkouts may use.
 PROVING_SECONDS = 40.0
 MIN_PAUSE = 0.05  # seconds between two batches, if holds end shortly after each other
 
@@ -47,8 +47,8 @@ def expire_due() -> None:
 
     First, it ends checkouts in batches. Then it ends those with a silent bank one by one. If a batch failed,
     it ends all checkouts one by one. After that, it waits for each hold that ends within this tick, so that
-    the hold ends on time and not up to a second late. The pledges of stopped merchants end too. Rules lapse.void,
-    expiry.end, pledge.ends.
+    the hold ends on time instead of up to a second late. The pledges of stopped merchants end too. Rules
+    lapse.void, expiry.end, pledge.ends.
     """
     end = time.monotonic() + TICK_SECONDS
     for merchant_uuid, checkout_uuid in pledging.orders_of_stopped_merchants():
@@ -57,8 +57,8 @@ def expire_due() -> None:
         is_done = _try_on(_expire_all, status, end)
         for checkout in _one_by_one(status, is_done):
             _try_on(expiry.expire_one_if_due, checkout.pk, of=(checkout.merchant_id, checkout.pk))
-    while (left := expiry.seconds_to_next_lapse()) is not None:
-        pause = max(left, MIN_PAUSE)
+    while (seconds := expiry.seconds_to_next_lapse()) is not None:
+        pause = max(seconds, MIN_PAUSE)
         if time.monotonic() + pause > end:
             return
         connection_release.release()

@@ -36,7 +36,7 @@ def build_call(request: Request, checkout_uuid: UUID | None) -> ApiCall:
 
 
 def set_answer(call: ApiCall, response: Response) -> None:
-    """Set the fields of the row that come from the answer."""
+    """Copy the status and the error of the answer to the row, and set the call's duration."""
     content: Any = response.data
     if isinstance(content, dict) and "error" in content:
         error = content["error"]
@@ -44,14 +44,14 @@ def set_answer(call: ApiCall, response: Response) -> None:
     call.status, call.duration_ms = response.status_code, request_id.age_ms()
 
 
-def write_call(call: ApiCall, statement: str = statements.INSERT_API_CALL, **of_the_key: Any) -> None:
+def write_call(call: ApiCall, statement: str = statements.INSERT_API_CALL, **key_parameters: Any) -> None:
     """Write the row of a call to the log.
 
     `statement` is INSERT_API_CALL, or a longer statement that contains it and also changes the idempotency
-    key. `of_the_key` are the parameters for the key.
+    key. `key_parameters` are the parameters that only the longer statement has.
     """
-    of_the_call = {name: getattr(call, name) for name in statements.API_CALL_COLUMNS}
-    queries.execute(statement, of_the_call | of_the_key)
+    call_parameters = {name: getattr(call, name) for name in statements.API_CALL_COLUMNS}
+    queries.execute(statement, call_parameters | key_parameters)
 
 
 def log_refusal(request: Request, response: Response, checkout_uuid: UUID | None) -> None:
@@ -60,7 +60,7 @@ def log_refusal(request: Request, response: Response, checkout_uuid: UUID | None
     Such a call lacks a scope, exceeds a limit, or has a wrong address or query. At most ten rows a minute are
     written for each key and error code, and twenty for each merchant and error code. This prevents a flood of
     refused calls from filling the log. If the row cannot be written, the response is sent anyway. Only the
-    row of a POST names its checkout, because a checkout's timeline shows no reads.
+    row of a POST has the id of its checkout, because a checkout's timeline shows no reads.
     """
     if response.status_code == 401 or response.status_code >= 500 or not isinstance(request.auth, Caller):
         return

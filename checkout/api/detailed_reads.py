@@ -30,8 +30,8 @@ _DISPUTE_COLUMNS = ("id", "amount", "reason", "status", "opened_at", "respond_by
 def _json_list(table: str, columns: Sequence[str], order: str, *, of: str = "checkout_id") -> Func:
     """Return an expression that reads the first hundred rows of a checkout's child table as a JSON list.
 
-    It is plain SQL, because the ORM would build the query again for each read. That costs as much as the rest
-    of the read. Rule read.refunds.
+    It is plain SQL, because the ORM would build the query again for each read, which costs as much as the
+    rest of the read. Rule read.refunds.
     """
     return Func(template=statements.json_list(table, columns, order, of=of), output_field=Field())
 
@@ -50,7 +50,7 @@ def with_parts(rows: CheckoutQuerySet) -> CheckoutQuerySet:
 
 
 def read_checkout(merchant: Merchant, checkout_uuid: UUID) -> Any:
-    """Return the whole checkout as it is now, for CheckoutOut.
+    """Return the checkout with all its parts as it is now, for CheckoutOut.
 
     Raises Checkout.DoesNotExist, also for another merchant's checkout. Rule api.strangers.
     """
@@ -75,15 +75,15 @@ def read_without_expiring(merchant: Merchant, checkout_uuid: UUID) -> Any:
 
 
 def pending_kind(checkout: Any) -> str | None:
-    """Return the kind of the pending operation of a checkout from a query `with_parts`, or None."""
+    """Return the kind of a checkout's pending operation, or None. The row must come from `with_parts`."""
     return str(checkout.pending[0]) if checkout.pending else None
 
 
 def changed_at(checkout: Any) -> datetime:
-    """Return when a checkout from a query `with_parts` last changed.
+    """Return the time of a checkout's last change. The row must come from `with_parts`.
 
-    The start of an authorization or a capture is a change for the API too. Only the operation's row records
-    it, not the row of the checkout.
+    The start of an authorization or a capture also counts as a change. It is recorded in the operation's row,
+    not in the checkout's row.
     """
     written: datetime = checkout.updated_at
     if pending_kind(checkout) not in open_operations.KINDS_NOT_ON_ORDER_ROW:

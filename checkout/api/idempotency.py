@@ -56,8 +56,8 @@ class IdempotencyInProgress(KeyRefused):
 class RecordedView(ApiView, ABC):
     """View that records its POST in the request log. Subclasses implement `act`, which returns the answer.
 
-    With `in_one_transaction`, `act` and the record are in the same transaction, so a crash cannot keep only
-    one of them. Rules idempotency.replay, idempotency.kept, idempotency.elsewhere.
+    With `in_one_transaction`, the changes of `act` and the record are committed together, so that a crash
+    cannot leave only one of them. Rules idempotency.replay, idempotency.kept, idempotency.elsewhere.
     """
 
     in_one_transaction = False
@@ -132,8 +132,9 @@ class RecordedView(ApiView, ABC):
 def _digests(request: Request) -> list[str]:
     """Return the digests that identify a request. The first one is stored.
 
-    They cover method, path and body. If the body has customer data, the digests are made with our secret key.
-    Without that key, a reader of the database cannot find a phone number by trying all numbers.
+    They cover method, path and body. If the body has customer data, the digests are keyed with our secret
+    key. A reader of the database does not have this key, and so cannot find a phone number by trying all
+    numbers.
     """
     plain = hashlib.sha256(f"{request.method} {request.path}\n".encode() + request.body).hexdigest()
     return crypto.keyed_digests("request", plain) if b'"customer"' in request.body else [plain]
@@ -149,26 +150,26 @@ def _claim(request: Request, checkout_uuid: UUID | None) -> IdempotencyKey | Htt
     if not _KEY.fullmatch(key):
         raise InvalidIdempotencyKey
     digests = _digests(request)
-    wanted = IdempotencyKey(
+    new_key = IdempotencyKey(
         merchant=caller_of(request).merchant,
         key=key,
         request_digest=digests[0],
         checkout_uuid=checkout_uuid,
         created_at=Now(),
     )
-    return _write_or_replay(wanted, digests)
+    return _write_or_replay(new_key, digests)
 
 
-def _write_or_replay(wanted: IdempotencyKey, digests: list[str]) -> IdempotencyKey | HttpResponse:
-    while not _try_write(wanted):
-        same = IdempotencyKey.objects.filter(merchant=wanted.merchant, key=wanted.key)
-        stored = same.annotate(age=Now() - F("created_at")).first()
+def _write_or_replay(new_key: IdempotencyKey, digests: list[str]) -> IdempotencyKey | HttpResponse:
+    while not _try_write(new_key):
+        existing = IdempotencyKey.objects.filter(merchant=new_key.merchant, key=new_key.key)
+        stored = existing.annotate(age=Now() - F("created_at")).first()
         if stored is not None and not _free_if_stale(stored, stored.age, digests):
             return _replay(stored, digests)
-    return wanted
+    return new_key
 
 
-def _try_write(wanted: IdempotencyKey) -> bool:
+def _try_write(new_key: IdempotencyKey) -> bool:
     """Insert the row of the key; return whether this call inserted it.
 
     If another transaction is inserting the same key, wait for it. Raises IdempotencyInProgress if that takes
@@ -176,7 +177,7 @@ def _try_write(wanted: IdempotencyKey) -> bool:
     """
     try:
         with transaction.atomic(savepoint=True):
-            wanted.save(force_insert=True)
+            new_key.save(force_insert=True)
     except IntegrityError:
         return False
     except OperationalError:
@@ -188,8 +189,8 @@ def _try_write(wanted: IdempotencyKey) -> bool:
 def _free_if_stale(stored: IdempotencyKey, age: timedelta, digests: list[str]) -> bool:
     """Free a stored key if it has expired or its process has died; return whether it was freed.
 
-    A process counts as dead if the call has no answer after TAKEN_OVER_AFTER. Before the key expires, only
-    the same request can take it over.
+    A process counts as dead if its call has no answer after TAKEN_OVER_AFTER. Before the key expires, only a
+    call with the same request can take it over.
     """
     if age < KEPT_FOR and (stored.status is not None or age < TAKEN_OVER_AFTER):
         return False

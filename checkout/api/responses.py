@@ -155,9 +155,9 @@ class StandingOut(Out):
 
 
 class CheckoutOut(Out):
-    """Complete checkout, with the fields of its status (rule read.fields).
+    """Complete checkout, with the fields that its status has (rule read.fields).
 
-    The row must come from a query `with_parts` and `with_read_at`.
+    The row must come from both `with_parts` and `with_read_at`.
     """
 
     checkout_uuid = CHECKOUT_UUID(source="pk")
@@ -237,8 +237,8 @@ class CheckoutOut(Out):
         "only the amount that the dispute did not take.",
     )
 
-    # The statuses in which a field can be sent. A field in ALWAYS is always sent in these statuses. A field
-    # in SOMETIMES is sent only if it has a value.
+    # For each field, the statuses in which it is sent. In the statuses of ALWAYS, it is always sent. In the
+    # statuses of SOMETIMES, it is sent only if it has a value.
     ALWAYS = {
         "payable_until": (Status.CREATED, Status.EXPIRED),
         "expired_at": (Status.EXPIRED,),

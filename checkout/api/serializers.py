@@ -165,8 +165,8 @@ class ItemIn(fields.Body):
     custom_data = CustomData(required=False, allow_null=True, help_text=CUSTOM_DATA)
 
     def to_internal_value(self, data: Any) -> Any:
-        # Some checks need two fields of the line. They read it here, so that all errors are reported
-        # together.
+        # Some checks need two fields of the line. They read the line from this attribute, so that all errors
+        # are reported together.
         self._line = data
         return super().to_internal_value(data)
 

@@ -10,8 +10,8 @@ INSERT_API_CALL = f"""
 INSERT INTO checkout_apicall ({", ".join(API_CALL_COLUMNS)}, created_at)
 VALUES ({", ".join(f"%({name})s" for name in API_CALL_COLUMNS)}, statement_timestamp())
 """  # noqa: S608 - built from constants only
-# One statement writes the call and its answer. This costs only one commit, and the timeline always agrees
-# with the stored answer.
+# One statement writes the call and its answer, so that there is only one commit, and the timeline always
+# agrees with the stored answer.
 INSERT_API_CALL_AND_STORE_ANSWER = f"""
 WITH called AS ({INSERT_API_CALL})
 UPDATE checkout_idempotencykey SET status = %(status)s, checkout_uuid = %(checkout_uuid)s, body = %(body)s

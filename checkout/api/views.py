@@ -55,10 +55,10 @@ _BY_TIME = (Status.VOIDED, Status.EXPIRED)
 def _read_page(merchant: Merchant, query: Mapping[str, Any]) -> tuple[list[Checkout], str | None]:
     """Return a page and the next cursor.
 
-    A checkout on the page whose deadline has passed lapses or expires first. It is left out if it then no
-    longer matches the filters. Some filters match a checkout only after it has lapsed or expired. With such a
-    filter, the merchant's other checkouts whose deadline has passed lapse or expire too. Rules list.pages,
-    list.changes, lapse.whoever.
+    If the deadline of a checkout on the page has passed, the checkout first lapses or expires. It is then
+    left out if it no longer matches the filters. Some filters match a checkout only after it has lapsed or
+    expired. With such a filter, all the merchant's checkouts whose deadline has passed first lapse or expire.
+    Rules list.pages, list.changes, lapse.whoever.
     """
     filters = {lookup: query[name] for name, lookup in _FILTERS.items() if name in query}
     # The index of this column ignores case. PostgreSQL uses it only for an `iexact` condition.
@@ -76,8 +76,8 @@ def _read_page(merchant: Merchant, query: Mapping[str, Any]) -> tuple[list[Check
         since = query["updated_after"]
         begun = open_operations.orders_with_call_since(merchant.pk, since)
         rows = rows.filter(Q(updated_at__gt=since) | Q(pk__in=begun))
-    found, next_cursor = cursor.read_page(rows, scope=scope, limit=limit, cursor=after)
-    return current_checkouts.refresh_late(rows, found), next_cursor
+    checkouts, next_cursor = cursor.read_page(rows, scope=scope, limit=limit, cursor=after)
+    return current_checkouts.refresh_late(rows, checkouts), next_cursor
 
 
 def _read_changes(
@@ -85,17 +85,17 @@ def _read_changes(
 ) -> tuple[list[Checkout], str]:
     """Return the checkouts that changed since a cursor, and the next cursor.
 
-    If a checkout lapses during this call, it has changed again, so a later page lists it again.
+    If a checkout lapses during this call, this is a further change, so a later page lists the checkout again.
     """
 
     def begun(since: datetime) -> Iterable[Checkout]:
-        found = open_operations.orders_with_call_since(merchant.pk, since)
-        return rows.filter(pk__in=found) if found else []
+        uuids = open_operations.orders_with_call_since(merchant.pk, since)
+        return rows.filter(pk__in=uuids) if uuids else []
 
     start, limit, after = query.get("updated_after"), query["limit"], query.get("cursor")
     feed = cursor.Feed(rows, "updated_at", detailed_reads.changed_at, beside=begun)
-    found, next_cursor = cursor.read_changes(feed, scope=scope, limit=limit, cursor=after, start=start)
-    return current_checkouts.refresh_late(rows, found), next_cursor
+    checkouts, next_cursor = cursor.read_changes(feed, scope=scope, limit=limit, cursor=after, start=start)
+    return current_checkouts.refresh_late(rows, checkouts), next_cursor
 
 
 class OneCheckout(ApiView):
@@ -116,7 +116,7 @@ class Capture(RecordedView):
     limit = "verbs"
 
     def is_urgent(self, request: Request, checkout_uuid: UUID) -> bool:
-        """Return whether no limit may refuse this capture.
+        """Return whether this capture is exempt from the rate limits.
 
         This is the case for the first capture of a hold, and for a capture shortly before the end of the hold
         (rule limit.last_capture).
@@ -124,9 +124,9 @@ class Capture(RecordedView):
         return current_checkouts.needs_urgent_capture(caller_of(request).merchant, checkout_uuid)
 
     def act(self, request: Request, checkout_uuid: UUID | None) -> Response:
-        asked = self.body(serializers.CaptureIn)
+        fields = self.body(serializers.CaptureIn)
         merchant = caller_of(request).merchant
-        amount = asked.get("amount")
+        amount = fields.get("amount")
         checkout = captures.capture(
             merchant, _require_uuid(checkout_uuid), amount=amount, cause=cause_of(request)
         )
@@ -158,13 +158,13 @@ class Refund(RecordedView):
     scopes = {"POST": "refunds:write"}
 
     def act(self, request: Request, checkout_uuid: UUID | None) -> Response:
-        asked = self.body(serializers.RefundIn)
+        fields = self.body(serializers.RefundIn)
         accepted = refunds.accept(
             caller_of(request).merchant,
             _require_uuid(checkout_uuid),
-            ref=asked["merchant_refund_ref"],
-            reason=asked.get("reason"),
-            amount=asked.get("amount"),
+            ref=fields["merchant_refund_ref"],
+            reason=fields.get("reason"),
+            amount=fields.get("amount"),
             cause=cause_of(request),
         )
         if accepted.is_new:

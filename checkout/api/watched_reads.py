@@ -1,6 +1,6 @@
 """Request log rows for reads of watched orders, so that the checklist can see them (rule trial.reads).
 
-Only the sandbox writes them. In production no order is watched, and no read is slowed by writing a row.
+Only the sandbox writes such rows. In production no order is watched, so that no read has to write a row.
 """
 
 from collections.abc import Sequence
@@ -21,9 +21,9 @@ MAX_RECORDED = 5  # maximum number of rows that one read writes
 
 
 def record_reads(request: Request, checkouts: Sequence[Any]) -> None:
-    """Write a row for each watched order that a read has returned, at most MAX_RECORDED rows.
+    """Write at most MAX_RECORDED rows, one for each watched order among `checkouts`.
 
-    `checkouts` must come from a query `detailed_reads.with_parts`.
+    `checkouts` are the result of a read, and must come from `detailed_reads.with_parts`.
     """
     if not settings.SANDBOX:
         return

@@ -25,7 +25,7 @@ def save_prefill(checkout: Checkout, customer: dict[str, str]) -> None:
 def with_locale(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
     """Add `prefilled_locale` to each row: the locale that the merchant sent.
 
-    It is "" if only other data was sent, and None if no data was sent.
+    It is "" if the merchant sent other customer data only, and None if the merchant sent none.
     """
     of_order = Prefill.objects.filter(checkout=OuterRef("pk"))
     return rows.annotate(prefilled_locale=Subquery(of_order.values("locale")))
@@ -49,9 +49,11 @@ def locale_of(checkout: Checkout) -> str | None:
 
 def delete_old() -> None:
     """Delete the data of orders that were captured, voided or expired more than a day ago."""
-    before = clock.now() - KEPT_AFTER_END
-    ended = Q(captured_at__lte=before) | Q(voided_at__lte=before) | Q(expired_at__lte=before)
+    ended_before = clock.now() - KEPT_AFTER_END
+    ended = (
+        Q(captured_at__lte=ended_before) | Q(voided_at__lte=ended_before) | Q(expired_at__lte=ended_before)
+    )
     of_ended = Checkout.objects.filter(ended).values("pk")
-    # An order that ended before `before` was also created before it. The condition on the id therefore skips
-    # all newer orders, which are most of them.
-    batches.delete(Prefill.objects.filter(pk__lt=clock.first_id(before), checkout__in=of_ended))
+    # An order that ended before `ended_before` was also created before it. The condition on the id therefore
+    # excludes all newer orders, which are most orders.
+    batches.delete(Prefill.objects.filter(pk__lt=clock.first_id(ended_before), checkout__in=of_ended))

@@ -22,17 +22,17 @@ class AmountNotAllowed(ValueError):
 
 
 def own_part(checkout: Checkout, shares: Sequence[PaymentRequest]) -> int:
-    """Return the lead's own part of the order, in minor units: the amount without all shares."""
+    """Return the lead's own part of the order, in minor units: the order's amount minus all shares."""
     return checkout.amount - sum(share.amount for share in shares)
 
 
 def ends_at(shares: Sequence[PaymentRequest]) -> datetime | None:
-    """Return when the last of the pay links ends, None if no link has opened."""
+    """Return the time at which the last pay link ends, or None if no link has opened."""
     return max((share.expires_at for share in shares if share.expires_at is not None), default=None)
 
 
 def can_add(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime) -> bool:
-    """Return whether the lead can add a mate now: the links still work, and the lead's own part suffices."""
+    """Return whether the lead can add a mate now: the links still work, and the lead's own part is enough."""
     end = ends_at(shares)
     if not 0 < len(shares) < split_amounts.MAX_PEOPLE - 1 or end is None or end <= now:
         return False
@@ -42,10 +42,10 @@ def can_add(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime)
 
 
 def add_mate(checkout_uuid: UUID, *, name: str, amount: int) -> PaymentRequest:
-    """Ask one more mate for an amount in minor units, which comes from the lead's own part.
+    """Ask one more mate for `amount` minor units, by which the lead's own part becomes smaller.
 
-    The pay link of the new share ends with the last of the others. Raises ShareNotOpen if the links do not
-    work any more, and AmountNotAllowed.
+    The new share's pay link ends when the last of the other pay links ends. Raises AmountNotAllowed. Raises
+    ShareNotOpen if `can_add` is false.
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)

@@ -1,4 +1,4 @@
-"""Ends pledges on behalf of a mate, of an operator who stops a merchant, and of a person's erasure.
+"""Ends pledges if a mate withdraws, if an operator stops the merchant, or if a person's data is erased.
 
 Rules pledge.withdraw, pledge.ends.
 """
@@ -23,9 +23,9 @@ BATCH = 200  # maximum number of orders in one run of the pump
 def withdraw(share_uuid: UUID, *, mate: UUID, uses_another_card: bool = False) -> PaymentRequest:
     """End a mate's pledge at the mate's request. An open share is returned unchanged.
 
-    With `uses_another_card`, a share that was taken at the group link is kept for the mate for fifteen
-    minutes. Raises ShareNotOpen if the share is no pledge of this mate, and OperationInProgress while the lead's card
-    is being asked or held. Rule pledge.withdraw.
+    With `uses_another_card`, a share that was taken through the group link is reserved for the mate for
+    fifteen minutes. Raises ShareNotOpen if this mate has not pledged the share. Raises OperationInProgress
+    while the lead's card is being authorized or is held. Rule pledge.withdraw.
     """
     with transaction.atomic(durable=True):
         share, checkout = mate_shares.lock_share(share_uuid)
@@ -45,12 +45,12 @@ def withdraw(share_uuid: UUID, *, mate: UUID, uses_another_card: bool = False) -
 
 
 def may_withdraw(checkout: Checkout) -> bool:
-    """Return whether mates can withdraw now: the lead's card is neither being asked nor held."""
+    """Return whether mates can withdraw now: the lead's card is neither being authorized nor held."""
     return checkout.status == Status.CREATED and open_operations.open_operation(checkout.pk) is None
 
 
 def withdrawn_at(share_uuids: Sequence[UUID]) -> dict[UUID, datetime]:
-    """Return when the mates of these shares withdrew, for those whose last pledge was withdrawn."""
+    """Map each of these shares whose last pledge was withdrawn to the time of the withdrawal."""
     if not share_uuids:
         return {}
     voids = Operation.objects.filter(payment__subject__in=share_uuids, kind=Operation.Kind.VOID)
@@ -62,7 +62,7 @@ def withdrawn_at(share_uuids: Sequence[UUID]) -> dict[UUID, datetime]:
 
 
 def orders_of_stopped_merchants() -> list[tuple[UUID, UUID]]:
-    """Return merchant and id of orders that have pledges although an operator has stopped their merchant."""
+    """Return the merchant and the id of each order that has pledges and whose merchant is stopped."""
     stopped = operator_stops.stopped_merchants()
     if not stopped:
         return []
@@ -81,9 +81,9 @@ def end_of_stopped_merchant(checkout_uuid: UUID) -> None:
 
 
 def end_of_mate(customer_uuid: UUID) -> None:
-    """End the pledges of a mate who is being erased. Call it in a transaction."""
-    mine = PaymentRequest.objects.filter(mate=customer_uuid, status=ShareStatus.PLEDGED)
-    for share_uuid in mine.order_by("checkout").values_list("pk", flat=True):
+    """End the pledges of a mate whose data is being erased. Must be called in a transaction."""
+    pledged = PaymentRequest.objects.filter(mate=customer_uuid, status=ShareStatus.PLEDGED)
+    for share_uuid in pledged.order_by("checkout").values_list("pk", flat=True):
         share, checkout = mate_shares.lock_share(share_uuid)
         if share.status == ShareStatus.PLEDGED and share.mate_id == customer_uuid:
             pledges.end_pledge(share, checkout.locked_at)

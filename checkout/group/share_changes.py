@@ -41,11 +41,11 @@ def rename(share_uuid: UUID, name: str) -> PaymentRequest:
 
 
 def ask_again(share_uuid: UUID) -> PaymentRequest:
-    """Open a declined or cancelled share again, with a new link. The old link only says that it was replaced.
+    """Open a declined or cancelled share again, with a new link.
 
-    The new link ends when the old one would have ended, but works for at least a day. The pause between two
-    reminders is reset, so the new link can be texted at once. A share that is already open is returned
-    unchanged. Raises ShareNotOpen.
+    The old link shows only that it was replaced. The new link ends when the old link would have ended, but
+    works for at least a day. The lead can text the new link at once, because the time of the last reminder no
+    longer counts. A share that is already open is returned unchanged. Raises ShareNotOpen.
     """
     with transaction.atomic(durable=True):
         share, checkout = lock_share(share_uuid)

@@ -18,7 +18,7 @@ from config.lib import clock
 from payments import disputes
 
 AT_FIRST = timedelta(minutes=3)  # lifetime of a claim before the person has signed in
-SIGNED_IN = timedelta(minutes=15)  # lifetime of a claim from the sign-in on
+SIGNED_IN = timedelta(minutes=15)  # lifetime of a claim after the person has signed in
 
 
 class NameMissing(ValueError):
@@ -56,7 +56,7 @@ def claim_share(
         mate_shares.expire_if_late(share, now)
         if share.is_kept(now) and share.claim_digest == claim:
             return share
-        # Free units are taken with `unit_claims.take_units`, also all of them.
+        # Free units can be claimed only with `unit_claims.take_units`, even if one person takes all of them.
         if not accepts_payments(checkout) or not is_free(share, now) or share.has_free_units(now):
             raise _refusal_of(share)
         if not (share.name or name):
@@ -96,7 +96,7 @@ def _refusal_of(share: PaymentRequest) -> ShareNotOpen:
 
 
 def accepts_payments(checkout: Checkout) -> bool:
-    """Return whether the order's links accept payments or pledges now."""
+    """Return whether the pay links of the order accept payments or pledges now."""
     if checkout.status == Status.CREATED:
         return pledges.is_waiting(checkout)
     return checkout.status == Status.CAPTURED and disputes.blocking_dispute(checkout.pk) is None

@@ -21,11 +21,11 @@ class UnitsTaken(Exception):
 
 
 class NoPlaceLeft(Exception):
-    """The order has the maximum number of people, so the next person must take all units that are left."""
+    """The order has the maximum number of people, so the next person must take all remaining units."""
 
 
 class TooSmall(ValueError):
-    """A card cannot be charged the amount of the units. `missing` is what is missing, in minor units."""
+    """The amount of the units is too small for a card, by `missing` minor units."""
 
     def __init__(self, missing: int) -> None:
         super().__init__(f"{missing} more is needed.")
@@ -33,7 +33,7 @@ class TooSmall(ValueError):
 
 
 def free_units(shares: Sequence[PaymentRequest], now: datetime) -> list[int]:
-    """Return how many units of each line mates can take now, [] if the order is not split by item."""
+    """Return the number of free units of each line, or [] if the order is not split by item."""
     free = [share.units for share in shares if share.has_free_units(now)]
     width = max((len(share.units) for share in shares), default=0)
     return item_amounts.add_units([0] * width, *free)
@@ -62,8 +62,8 @@ def take_units(
             raise share_claims.NameMissing
         share_claims.end_claims(checkout, claim)
         free = _free_shares(checkout, now)
-        left = _left_over(free, units)
-        share = _divide(checkout, free, units, left)
+        remaining = _remaining_units(free, units)
+        share = _divide(checkout, free, units, remaining)
         admit()
         share.claim(claim, name=name, until=now + share_claims.AT_FIRST)
     return share
@@ -75,57 +75,60 @@ def _free_shares(checkout: Checkout, now: datetime) -> list[PaymentRequest]:
         row.checkout = checkout
         mate_shares.expire_if_late(row, now)
     free = [row for row in rows if row.status == ShareStatus.OPEN and row.has_free_units(now)]
-    # The first one stays free. It is one that no mate has had, if there is one.
+    # The first share stays free, so a share that no mate has had comes first.
     return sorted(free, key=lambda row: (row.mate_id is not None, row.claim_name != "", row.position))
 
 
-def _left_over(free: Sequence[PaymentRequest], units: Sequence[int]) -> list[int]:
+def _remaining_units(free: Sequence[PaymentRequest], units: Sequence[int]) -> list[int]:
     """Return the units of each line that stay free. Raises UnitsTaken."""
     available = item_amounts.add_units(*(share.units for share in free)) if free else []
     if len(units) != len(available) or not any(units):
         raise UnitsTaken
-    left = [most - taken for most, taken in zip(available, units, strict=True)]
-    if min(left) < 0 or min(units) < 0:
+    remaining = [most - taken for most, taken in zip(available, units, strict=True)]
+    if min(remaining) < 0 or min(units) < 0:
         raise UnitsTaken
-    return left
+    return remaining
 
 
 def _divide(
-    checkout: Checkout, free: Sequence[PaymentRequest], units: Sequence[int], left: Sequence[int]
+    checkout: Checkout, free: Sequence[PaymentRequest], units: Sequence[int], remaining: Sequence[int]
 ) -> PaymentRequest:
-    """Divide the free shares into one with `units` and one with the units that are left. Return the first.
+    """Divide the free shares into one with `units` and one with the remaining units. Return the first.
 
-    The first free share keeps the units that are left, with its link, so that an open page of the lead about
-    it is never about a mate's share. If a card cannot be charged for what is left, the lead bears it. The
-    links of both end with the last link of the free shares.
+    The first free share keeps its link and gets the remaining units. If the lead has a page about this share
+    open, the page therefore never shows a mate's share. If a card cannot be charged for the remaining units,
+    the lead bears them. Both links end when the last link of the free shares ends.
     """
     rule, now = mate_shares.amount_rule(checkout), checkout.locked_at
-    taken = item_amounts.cost_of(checkout.bill, units, step=rule.step).amount
-    if not rule.allows(taken):
-        raise TooSmall(rule.minimum - taken)
-    rest = item_amounts.cost_of(checkout.bill, left, step=rule.step).amount
-    for other in free[1:]:
-        _drop(other, now)
+    amount = item_amounts.cost_of(checkout.bill, units, step=rule.step).amount
+    if not rule.allows(amount):
+        raise TooSmall(rule.minimum - amount)
+    remaining_amount = item_amounts.cost_of(checkout.bill, remaining, step=rule.step).amount
+    for surplus in free[1:]:
+        _drop(surplus, now)
     share = free[0]
     share.expires_at = late_mates.ends_at(free)
-    if rule.allows(rest):
-        share = _add_share(checkout, free[0], Share(taken, units=tuple(units)))
-        _give(free[0], rest, left, now)
+    if rule.allows(remaining_amount):
+        share = _add_share(checkout, free[0], Share(amount, units=tuple(units)))
+        _give(free[0], remaining_amount, remaining, now)
     else:
-        _give(share, taken, units, now)
+        _give(share, amount, units, now)
     checkout.touch(people=checkout.payment_requests.count() + 1)
     return share
 
 
 def _give(share: PaymentRequest, amount: int, units: Sequence[int], now: datetime) -> None:
-    """Let a free share pay for other units. It forgets the mate who had it before."""
+    """Change the amount and the units of a free share, and remove its previous mate."""
     pledges.change_share(share, amount, units, now)
     share.mate = None
     share.save(update_fields=["mate", "expires_at"])
 
 
 def _drop(share: PaymentRequest, now: datetime) -> None:
-    """Delete a free share. If a card was used for it, keep it as a replaced share without a mate."""
+    """Delete a free share.
+
+    If it has a payment or a replaced link, keep it as a replaced share without a mate.
+    """
     if not Payment.objects.filter(subject=share.pk).exists() and not share.replaced_links.exists():
         share.delete()
         return

@@ -28,7 +28,7 @@ from payments.models import Merchant, Payment
 
 
 class ColumnValue(NamedTuple):
-    """Placeholder in a write of several checkouts: each checkout's own value of this column is used."""
+    """Placeholder in a write to several checkouts. It stands for each checkout's own value of this column."""
 
     column: str
 
@@ -54,9 +54,9 @@ def _sql_value(value: Any) -> Any:
 
 def _parameters(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of `facts` by column name, as SQL parameters. A ColumnValue is left out."""
-    given = {name: value for name, value in facts.items() if not isinstance(value, ColumnValue)}
+    values = {name: value for name, value in facts.items() if not isinstance(value, ColumnValue)}
     columns = {field.name: str(field.column) for field in Checkout._meta.concrete_fields}
-    return {columns[name]: _sql_value(value) for name, value in given.items()}
+    return {columns[name]: _sql_value(value) for name, value in values.items()}
 
 
 def _move_parameters(
@@ -66,7 +66,7 @@ def _move_parameters(
         "ids": [checkout.pk for checkout in checkouts],
         "changes": [uuid7() for _ in checkouts],
         "origins": [str(checkout.status) for checkout in checkouts],
-        "ats": [checkout.own(at) for checkout in checkouts],
+        "ats": [checkout.resolve(at) for checkout in checkouts],
         "status": to.value,
         "actor": cause.actor,
         "request_id": cause.request_id,
@@ -105,7 +105,7 @@ class CheckoutQuerySet(models.QuerySet["Checkout"]):
         queries.execute(statements.move_statement(columns), parameters | given)
         for checkout in checkouts:
             for name, value in facts.items():
-                setattr(checkout, name, checkout.own(value))
+                setattr(checkout, name, checkout.resolve(value))
             checkout.status = to
 
     def locked(self, checkout_uuid: UUID, merchant: Merchant | None = None) -> Checkout:
@@ -294,8 +294,8 @@ class Checkout(models.Model):
         """Move this checkout, as `CheckoutQuerySet.move` does."""
         Checkout.objects.move([self], to, cause, now, **facts)
 
-    def own(self, value: Any) -> Any:
-        """Return `value`. If it is an Own, return what this checkout has in its column."""
+    def resolve(self, value: Any) -> Any:
+        """Return `value`. If it is a ColumnValue, return this checkout's value of the column instead."""
         return getattr(self, value.column) if isinstance(value, ColumnValue) else value
 
 

@@ -28,8 +28,8 @@ class PaymentRequest(models.Model):
     """A mate's share with its pay link (rule share.link).
 
     `status` changes only under the checkout's lock. A database trigger checks each change. If a newer split
-    replaces a share whose link was open, the share stays, because a card can be held for it. Only `every`
-    finds such a share.
+    replaces a share whose link was open, the share's row stays, because a card can be held for it. Only the
+    manager `every` returns such a row.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -159,25 +159,26 @@ class PaymentRequest(models.Model):
         return self.status == ShareStatus.PAYING or (self.status == ShareStatus.OPEN and in_time)
 
     def is_kept_from(self, claim: str, now: datetime) -> bool:
-        """Return whether the share is reserved for another browser than the one with this claim."""
+        """Return whether the share is reserved for a browser with a different claim."""
         return self.is_kept(now) and self.claim_digest != claim
 
     def has_free_units(self, now: datetime) -> bool:
         """Return whether the units of this share are free, so that mates can take some of them.
 
-        Units are free if no mate has a name on the share and no one has claimed it. Rule split.free_units.
+        Units are free if no one has paid for them, the lead gave them to no one, and no one has claimed them.
+        Rule split.free_units.
         """
         return self.has_units_for_anyone and not self.is_kept(now)
 
     @property
     def has_units_for_anyone(self) -> bool:
-        """Whether the share is of units that the lead left free and no one has paid for, claimed or not."""
+        """Whether the share has units that the lead left free and no one has paid for, claimed or not."""
         is_unpaid = self.status in (ShareStatus.DRAFT, ShareStatus.OPEN)
         return bool(self.units) and is_unpaid and not self.is_addressed
 
     @property
     def is_addressed(self) -> bool:
-        """Whether the lead gave the share a name or a number, so that it is one person's to refuse."""
+        """Whether the lead entered a name or a number for the share. Only this person may then decline it."""
         return bool(self.name or self.phone)
 
     @property
@@ -205,9 +206,9 @@ class GroupLink(models.Model):
 
 
 class ReplacedLink(models.Model):
-    """A pay link that the lead has replaced by asking again (rule share.replaced).
+    """A pay link that was replaced when the lead asked the mate again (rule share.replaced).
 
-    Only the digest of its token is kept, so that the link can be recognised and not be used.
+    Only the digest of its token is stored, so that the link can be recognised but not used.
     """
 
     share = models.ForeignKey(PaymentRequest, on_delete=models.PROTECT, related_name="replaced_links")
@@ -219,7 +220,7 @@ class ReplacedLink(models.Model):
 
 
 class Refund(models.Model):
-    """Refund of a whole order. The merchant identifies it by the merchant's own reference."""
+    """Refund of a whole order. The merchant identifies it by a reference of the merchant's choice."""
 
     class Status(models.TextChoices):
         PENDING = "pending"

@@ -35,7 +35,7 @@ FROM unnest(%(changes)s::uuid[], %(ids)s::uuid[], %(origins)s::text[], %(ats)s::
 """
 # The cast to json lets the driver parse the lines. For jsonb, Django would check and parse each row itself.
 BILL_LINES = "(SELECT lines::json FROM checkout_bill WHERE checkout_id = checkout_checkout.id)"
-# A repeated message gets a new id, because it is a new text message.
+# If a message is queued again, its row gets a new id, because a new text message is sent.
 QUEUE_LEAD_NOTIFICATION = """
 INSERT INTO checkout_leadtold (id, checkout_id, kind, share_uuid, due_at) VALUES (%s, %s, %s, %s, %s)
 ON CONFLICT (checkout_id, kind, share_uuid)
@@ -46,7 +46,7 @@ DO UPDATE SET id = excluded.id, due_at = excluded.due_at, ended_at = NULL
 def move_statement(values: Mapping[str, str]) -> str:
     """Return the statement that changes the status of checkouts.
 
-    `values` maps each other column that is set to the SQL of its value: a parameter or another column.
+    `values` maps each further column that changes to the SQL of its new value: a parameter or another column.
     """
     facts = "".join(f", {column} = {value}" for column, value in values.items())
     return _MOVE_CHECKOUTS.replace("{facts}", facts)

@@ -37,7 +37,7 @@ class Breach(NamedTuple):
 class IdRange(NamedTuple):
     """A range of checkout ids, including both ends.
 
-    The checkout with the id `first` or `last` can be missing. Such an id comes from a posting or a payment.
+    A checkout with the id `first` or `last` need not exist. Such an id comes from a posting or a payment.
     """
 
     first: UUID
@@ -127,11 +127,11 @@ def report_breaches_of(checkout_uuid: UUID) -> list[Breach]:
         return report_breaches(_find_with(statements.BREACHES_OF_CHECKOUTS, these=[checkout_uuid]))
 
 
-def report_breaches(found: list[Breach]) -> list[Breach]:
+def report_breaches(breaches: list[Breach]) -> list[Breach]:
     """Report each breach as a discrepancy, and return the same list."""
-    for breach in found:
+    for breach in breaches:
         reporting.report(breach.kind, breach.subject, merchant=breach.merchant_uuid)
-    return found
+    return breaches
 
 
 def count_in_range(span: IdRange) -> tuple[int, int]:
@@ -156,8 +156,9 @@ def _set_up_proof() -> None:
 def _breaches_of(these: list[UUID]) -> list[Breach]:
     """Return the breaches of these checkouts. Their ids must be sorted.
 
-    Checkouts that changed recently usually have ids next to each other. If the range of ids has less than
-    twice as many checkouts, the whole range is queried. That costs a third of a query by single ids.
+    Checkouts that changed recently usually have ids next to each other. If the range of these ids has fewer
+    than twice as many checkouts, the whole range is queried, which costs a third as much as a query by single
+    ids.
     """
     span = IdRange(these[0], these[-1])
     with transaction.atomic(durable=True):

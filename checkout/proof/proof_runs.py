@@ -1,9 +1,9 @@
 """Proof of all checkouts, range by range. It can stop at any time and continue later.
 
 Each step proves a range of checkouts, or a month of the ledger's sums, in its own transaction. The same
-transaction records in the run's row what the next step is. A run that continues therefore does not prove any
-part twice. If a checkout is created or changes after its range was proved, the hourly proof of changes covers
-it. Only the breaches of one step are in memory at a time. Rule money.proof.
+transaction records the next step in the run's row, so that a continued run does not prove any part twice. If
+a checkout is created or changes after its range was proved, the hourly proof of changes covers it. Only the
+breaches of one step are in memory at a time. Rule money.proof.
 """
 
 from collections.abc import Iterator

@@ -26,7 +26,7 @@ class Reference(NamedTuple):
     sql: str
 
 
-# For each card: the amount that it bears according to movements and bookings, and what disputes took from it.
+# For each card: the amount that it bears (movements and bookings), and the amount that disputes took.
 _CARDS = """
         SELECT p.checkout_uuid, p.id AS payment_id,
             sum(m.amount) - coalesce((SELECT sum(b.amount) FROM payments_booking b
@@ -36,8 +36,8 @@ _CARDS = """
         GROUP BY p.checkout_uuid, p.id"""
 _NOT_DISPUTED = """NOT EXISTS (
             SELECT 1 FROM payments_dispute d WHERE d.checkout_uuid = c.id AND d.status = 'open')"""
-# True if no refund of the card is open and no report about it is open. Then nothing explains why the card
-# still bears an amount.
+# True if no refund of the card and no report about it are open. An amount that the card still bears is then
+# unexplained.
 _UNEXPLAINED = """NOT EXISTS (
             SELECT 1 FROM payments_operation o
             WHERE o.payment_id = [payment] AND o.kind = 'refund' AND o.ended_at IS NULL)
@@ -357,8 +357,8 @@ REFERENCES = (
 )
 
 # The proof can take longer than the statement timeout of a request, 15 s. It reads few rows of large tables
-# by index. PostgreSQL does not know that many of these rows are next to each other. Without these settings it
-# would read whole tables with parallel workers, which costs more.
+# by index. PostgreSQL does not expect that many of these rows are next to each other. Without these settings
+# it would read whole tables with parallel workers, which costs more.
 SET_UP_PROOF = """
 SELECT set_config('statement_timeout', '0', true), set_config('max_parallel_workers_per_gather', '0', true),
     set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),

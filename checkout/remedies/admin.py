@@ -40,15 +40,15 @@ def _settle_texts(operation: Operation) -> dict[str, Any]:
 
 
 def _send_texts(operation: Operation) -> dict[str, Any]:
-    what, amount = operation.get_kind_display(), money.display(operation.amount, operation.payment.currency)
+    kind, amount = operation.get_kind_display(), money.display(operation.amount, operation.payment.currency)
     return {
-        "text": f"The {what.lower()} goes to the provider at once. {_sending_warning(operation)}",
+        "text": f"The {kind.lower()} goes to the provider at once. {_sending_warning(operation)}",
         "button": f"Send {amount} again",
     }
 
 
 def _sending_warning(operation: Operation) -> str:
-    """Return a warning about when the operation is not sent, or why it might be refused again."""
+    """Return a warning that the operation might not be sent, or that it might be refused again."""
     if operation.ended_at is None:
         return "It is sent only if the provider says that it failed or never arrived."
     if reasons.reason_text(operation.reason) == reasons.CLOSED_TEXT:
@@ -105,15 +105,15 @@ class RemediesMixin:
         return bool(request.user.has_perm("payments.change_operation"))
 
     def remedy(
-        self: Any, request: HttpRequest, rows: QuerySet[Any], act: RemedyFunction, *, done: str
+        self: Any, request: HttpRequest, rows: QuerySet[Any], run: RemedyFunction, *, success_text: str
     ) -> None:
         """Run a remedy on the selected row, log it, and show its result and the state of the ledger.
 
-        `done` is the sentence that is shown and logged after success.
+        `success_text` is the sentence that is shown and logged after success.
         """
         row = rows.get()
         try:
-            checkout_uuid = act(row.pk, cause=cause_of_operator(request))
+            checkout_uuid = run(row.pk, cause=cause_of_operator(request))
         except NotAllowed as refusal:
             self.message_user(request, f"Not done. {refusal}", messages.WARNING)
             return
@@ -125,12 +125,14 @@ class RemediesMixin:
                 raise
             self.message_user(request, BUSY, messages.WARNING)
             return
-        self.log_change(request, row, done)
+        self.log_change(request, row, success_text)
         order = Checkout.objects.values_list("merchant_order_id", flat=True).get(pk=checkout_uuid)
-        found = ledger_proof.report_breaches_of(checkout_uuid)
-        broken = "; ".join(breach.kind.sentence for breach in found)
-        words = f"The ledger is broken: {broken}." if found else "The order’s ledger adds up."
-        self.message_user(request, f"{order}: {done} {words}", messages.ERROR if found else messages.SUCCESS)
+        breaches = ledger_proof.report_breaches_of(checkout_uuid)
+        broken = "; ".join(breach.kind.sentence for breach in breaches)
+        words = f"The ledger is broken: {broken}." if breaches else "The order’s ledger adds up."
+        self.message_user(
+            request, f"{order}: {success_text} {words}", messages.ERROR if breaches else messages.SUCCESS
+        )
 
 
 class RemediedOperationAdmin(RemediesMixin, OperationAdmin):
@@ -154,19 +156,19 @@ class RemediedOperationAdmin(RemediesMixin, OperationAdmin):
     @admin.action(description="Book as settled outside: the card can't take it", permissions=["remedy"])
     @confirmation.requires_confirmation(SETTLE, look_up=_provider_answer)
     def settle_outside(self, request: HttpRequest, rows: QuerySet[Operation], note: str) -> None:
-        act = partial(settling_outside.settle_outside, note=note)
-        self.remedy(request, rows, act, done=f"Settled outside: {note}.")
+        run = partial(settling_outside.settle_outside, note=note)
+        self.remedy(request, rows, run, success_text=f"Settled outside: {note}.")
 
     @admin.action(description="Send again: it failed, or never arrived", permissions=["remedy"])
     @confirmation.requires_confirmation(SEND, look_up=_provider_answer)
     def send_again(self, request: HttpRequest, rows: QuerySet[Operation], note: str) -> None:
-        self.remedy(request, rows, sending.send_again, done=f"Sent again: {note}.")
+        self.remedy(request, rows, sending.send_again, success_text=f"Sent again: {note}.")
 
     @admin.action(description="Give up the operation: it never arrived", permissions=["remedy"])
     @confirmation.requires_confirmation(GIVE_UP, look_up=_provider_answer)
     def give_up(self, request: HttpRequest, rows: QuerySet[Operation], note: str) -> None:
-        act = partial(giving_up.give_up, note=note)
-        self.remedy(request, rows, act, done=f"Given up: {note}.")
+        run = partial(giving_up.give_up, note=note)
+        self.remedy(request, rows, run, success_text=f"Given up: {note}.")
 
 
 class RemediedBookingAdmin(RemediesMixin, BookingAdmin):
@@ -182,7 +184,10 @@ class RemediedBookingAdmin(RemediesMixin, BookingAdmin):
     @confirmation.requires_confirmation(TAKE_BACK)
     def take_back(self, request: HttpRequest, rows: QuerySet[Booking], note: str) -> None:
         self.remedy(
-            request, rows, partial(settling_outside.reverse_booking, note=note), done=f"Taken back: {note}."
+            request,
+            rows,
+            partial(settling_outside.reverse_booking, note=note),
+            success_text=f"Taken back: {note}.",
         )
 
 
@@ -202,12 +207,12 @@ class SearchableDiscrepancyAdmin(DiscrepancyAdmin):
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
         """Return the rows that match the search term, and the rows about an order with that id."""
-        found, _ = super().get_search_results(request, queryset, search_term)
+        rows, _ = super().get_search_results(request, queryset, search_term)
         term = search_term.replace("\0", "").strip()
         if not term:
-            return found, False
+            return rows, False
         orders = list(
             lists.find_exact_matches(Checkout, ["merchant_order_id__iexact"], term, ["merchant_order_id"])
         )
         is_about = Q(subject__in=orders) | Q(operation__payment__checkout_uuid__in=orders)
-        return queryset.filter(Q(pk__in=found.order_by().values("pk")) | is_about), False
+        return queryset.filter(Q(pk__in=rows.order_by().values("pk")) | is_about), False

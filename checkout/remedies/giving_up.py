@@ -30,16 +30,16 @@ def give_up(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
     """End an authorization or a capture with an unknown outcome as failed.
 
     This is allowed if the provider vouches that the operation never arrived. Otherwise, an authorization is
-    given up only after the service has sent a void of it and the void has succeeded. Returns the checkout's
-    uuid. Raises NotAllowed.
+    given up only if the service sends a void of it and the void succeeds. Returns the checkout's uuid. Raises
+    NotAllowed.
     """
-    asked = operations.read_operation(operation_uuid)
-    _check_allowed(asked)
-    status_check.sync(asked.payment_id)
-    outcome = status_check.look_up(asked)
-    void = None if status_check.is_vouched_absent(outcome) else _release_hold(asked, outcome, cause)
+    queried = operations.read_operation(operation_uuid)
+    _check_allowed(queried)
+    status_check.sync(queried.payment_id)
+    outcome = status_check.look_up(queried)
+    void = None if status_check.is_vouched_absent(outcome) else _release_hold(queried, outcome, cause)
     with transaction.atomic(durable=True):
-        checkout = Checkout.objects.locked(asked.payment.checkout_uuid)
+        checkout = Checkout.objects.locked(queried.payment.checkout_uuid)
         operation, now = operations.read_operation(operation_uuid), clock.now()
         _check_allowed(operation)
         outcomes.conclude_operation(checkout, operation, Outcome(Verdict.FAILED, reason=GIVEN_UP), now=now)
@@ -68,7 +68,7 @@ def _check_allowed(operation: Operation) -> None:
         raise NotAllowed("The order still needs this capture. The service sends it automatically.")
 
 
-def _release_hold(asked: Operation, outcome: Outcome, cause: Cause) -> Operation:
+def _release_hold(queried: Operation, outcome: Outcome, cause: Cause) -> Operation:
     """Send a void of the hold that an authorization might have made, and return the void.
 
     Raises NotAllowed unless the void succeeds.
@@ -77,9 +77,9 @@ def _release_hold(asked: Operation, outcome: Outcome, cause: Cause) -> Operation
         f"{status_check.describe_answer(outcome)} The operation can be given up only if a void succeeds, or "
         "if the provider vouches that the operation never arrived."
     )
-    if asked.kind != Kind.AUTHORIZE or outcome.verdict not in (Verdict.UNKNOWN, Verdict.NOT_FOUND):
+    if queried.kind != Kind.AUTHORIZE or outcome.verdict not in (Verdict.UNKNOWN, Verdict.NOT_FOUND):
         raise refusal
-    void = _plan_void(asked.payment.checkout_uuid, asked.pk, cause)
+    void = _plan_void(queried.payment.checkout_uuid, queried.pk, cause)
     if operations.perform(void, deadline=Deadline.after(operations.PATIENCE)).verdict != Verdict.SUCCEEDED:
         raise refusal
     return void

@@ -1,4 +1,4 @@
-"""The amount that is still owed for a failed or returned refund, read under the order's lock."""
+"""Reads the amount that is still owed for a failed or returned refund, under the order's lock."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -45,13 +45,13 @@ def check_refused(refund: Operation) -> None:
 def was_returned(refund: Operation) -> bool:
     """Return whether the operation is a settled refund that was returned later.
 
-    It makes no query for a row from `with_returns`.
+    If the row was read `with_returns`, no query is made.
     """
     if refund.kind != Operation.Kind.REFUND or refund.state != State.SUCCEEDED:
         return False
-    known: bool | None = getattr(refund, "has_return", None)
+    annotated: bool | None = getattr(refund, "has_return", None)
     returns = refund.movements.filter(kind=Movement.Kind.REFUND_RETURNED)
-    return returns.exists() if known is None else known
+    return returns.exists() if annotated is None else annotated
 
 
 def with_returns(rows: QuerySet[Operation, Any]) -> QuerySet[Operation, Any]:
@@ -82,10 +82,15 @@ def find_amount_due(checkout: Checkout, refund: Operation, now: datetime) -> Amo
         raise NotAllowed("The refund was made at the provider, so no further refund is owed.")
     if part.sent:
         raise NotAllowed(UNDER_WAY)
-    wanted = next(
-        (want.amount for want in amounts_owed.find_amounts_owed(accounts, now) if want.key == key), 0
+    owed = next(
+        (
+            amount_owed.amount
+            for amount_owed in amounts_owed.find_amounts_owed(accounts, now)
+            if amount_owed.key == key
+        ),
+        0,
     )
-    amount = part.outstanding or wanted
+    amount = part.outstanding or owed
     if amount <= 0:
         raise NotAllowed("No refund is owed to the card any more.")
     resends = refund if part.outstanding else None

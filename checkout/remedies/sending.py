@@ -24,19 +24,19 @@ def send_again(operation_uuid: UUID, *, cause: Cause) -> UUID:
     """Plan a refund or a void again, due now, if the provider says that it failed or never arrived.
 
     An operation that the provider refused gets a new key. An operation that never arrived keeps its key for
-    as long as the provider remembers it. A refund that never arrived gets a new key only when the provider
-    can no longer carry out a call under the old key. Returns the checkout's uuid. Raises NotAllowed. Rule
-    doubt.old_key.
+    as long as the provider remembers the key. A refund that never arrived gets a new key only when the
+    provider can no longer carry out a call under the old key. Returns the checkout's uuid. Raises NotAllowed.
+    Rule doubt.old_key.
     """
-    asked = operations.read_operation(operation_uuid)
-    _check_allowed(asked)
-    is_refused, checkout_uuid = _is_refused_at_provider(asked), asked.payment.checkout_uuid
+    queried = operations.read_operation(operation_uuid)
+    _check_allowed(queried)
+    is_refused, checkout_uuid = _is_refused_at_provider(queried), queried.payment.checkout_uuid
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
         operation, now = operations.read_operation(operation_uuid), clock.now()
         _check_allowed(operation)
         if operation.ended_at is None:
-            _make_due(checkout, operation, asked, now)
+            _make_due(checkout, operation, queried, now)
         elif operation.kind == Kind.REFUND:
             if not is_refused:
                 _check_new_key(operation)
@@ -49,21 +49,21 @@ def send_again(operation_uuid: UUID, *, cause: Cause) -> UUID:
     return checkout_uuid
 
 
-def _is_refused_at_provider(asked: Operation) -> bool:
+def _is_refused_at_provider(queried: Operation) -> bool:
     """Ask the provider about the operation; return whether the provider refused it.
 
     The refusal of an operation that has not ended is recorded. Returns False if the provider vouches that the
     operation never arrived. Raises NotAllowed for any other answer.
     """
-    status_check.sync(asked.payment_id)
-    outcome = status_check.look_up(asked)
+    status_check.sync(queried.payment_id)
+    outcome = status_check.look_up(queried)
     is_refused = outcome.verdict in status_check.REFUSED
     if not is_refused and not status_check.is_vouched_absent(outcome):
         raise NotAllowed(
             f"{status_check.describe_answer(outcome)} It is sent again only if it failed or never arrived."
         )
-    if is_refused and asked.ended_at is None:
-        outcomes.record_outcome(asked.payment.checkout_uuid, asked.pk, outcome, lease=asked.lease_token)
+    if is_refused and queried.ended_at is None:
+        outcomes.record_outcome(queried.payment.checkout_uuid, queried.pk, outcome, lease=queried.lease_token)
     return is_refused
 
 
@@ -102,13 +102,13 @@ def _plan_void(checkout: Checkout, void: Operation, cause: Cause, now: datetime)
         planning.plan_void_again(void, at=now, cause=cause)
 
 
-def _make_due(checkout: Checkout, operation: Operation, asked: Operation, now: datetime) -> None:
+def _make_due(checkout: Checkout, operation: Operation, queried: Operation, now: datetime) -> None:
     """Make an operation that never arrived due now.
 
-    It keeps its key if that key may still be sent. Otherwise it gets a new key, unless it is a refund of a
+    It keeps its key if the key can still be sent. Otherwise it gets a new key, unless it is a refund of a
     disputed order.
     """
-    if operation.lease_token != asked.lease_token or operation.attempts != asked.attempts:
+    if operation.lease_token != queried.lease_token or operation.attempts != queried.attempts:
         raise NotAllowed(outstanding_refund.UNDER_WAY)
     if operation_recovery.may_be_sent(operation):
         Operation.objects.filter(pk=operation.pk).update(next_attempt_at=now)
@@ -120,7 +120,7 @@ def _make_due(checkout: Checkout, operation: Operation, asked: Operation, now: d
 
 
 def _check_new_key(operation: Operation) -> None:
-    """Raise NotAllowed if a new key could cause a second refund.
+    """Raise NotAllowed if a call under a new key could refund the money twice.
 
     This is the case while the provider could still carry out a call under the current key.
     """

@@ -1,4 +1,4 @@
-"""Payments that a restore has lost. They are written again with the ids that the provider has stored.
+"""Rebuilds payments that a restore has lost, with the ids that the provider has stored.
 
 `sync` later records the money that was moved on them.
 """
@@ -17,28 +17,28 @@ from payments.provider import PaymentRecord, Verdict
 Kind, State = Operation.Kind, Operation.State
 
 
-def write_payment(told: PaymentRecord) -> bool:
+def write_payment(record: PaymentRecord) -> bool:
     """Write a lost payment of an order or a share again. Return False if it does not match the order.
 
     The merchant, the account at the provider, the amount and the currency must match. If the order or share
-    already has a current card, the payment is written as given up. The books later show which card was
-    captured.
+    already has a current card, the payment is written as given up, because only the books show later which
+    card was captured.
     """
-    checkout_uuid = _checkout_of(told.subject)
+    checkout_uuid = _checkout_of(record.subject)
     if checkout_uuid is None:
         return False
     with transaction.atomic(durable=True):
         checkout, now = Checkout.objects.locked(checkout_uuid), clock.now()
-        share = PaymentRequest.every.filter(checkout=checkout, pk=told.subject or checkout.pk).first()
+        share = PaymentRequest.every.filter(checkout=checkout, pk=record.subject or checkout.pk).first()
         if share is not None:
-            _restore_amount(checkout, share, told.amount)
+            _restore_amount(checkout, share, record.amount)
         subject = share or checkout
-        asked = (checkout.merchant_id, subject.amount, checkout.currency)
-        if asked != (told.account, told.amount, told.currency) or told.place not in _accounts_of(
+        expected = (checkout.merchant_id, subject.amount, checkout.currency)
+        if expected != (record.account, record.amount, record.currency) or record.place not in _accounts_of(
             checkout.merchant
         ):
             return False
-        _write_payment(checkout, share, told, now)
+        _write_payment(checkout, share, record, now)
     return True
 
 
@@ -49,8 +49,8 @@ def _restore_amount(checkout: Checkout, share: PaymentRequest, amount: int) -> N
     If the share had units of the order's lines, it is not known which units the amount pays for.
     """
     others = PaymentRequest.objects.filter(checkout=checkout).exclude(pk=share.pk)
-    left = checkout.amount - sum(others.values_list("amount", flat=True))
-    if share.payment_id is None and 0 < amount <= left and amount != share.amount:
+    available = checkout.amount - sum(others.values_list("amount", flat=True))
+    if share.payment_id is None and 0 < amount <= available and amount != share.amount:
         share.amount, share.units = amount, []
         share.save(update_fields=["amount", "units"])
 
@@ -73,23 +73,23 @@ def _accounts_of(merchant: Merchant) -> set[str]:
 
 
 def _write_payment(
-    checkout: Checkout, share: PaymentRequest | None, told: PaymentRecord, now: datetime
+    checkout: Checkout, share: PaymentRequest | None, record: PaymentRecord, now: datetime
 ) -> None:
     subject = share or checkout
     is_second = open_operations.live_payment(subject.pk) is not None
     Payment.objects.create(
-        id=told.payment,
+        id=record.payment,
         merchant_id=checkout.merchant_id,
         kind=Payment.Kind.SHARE if share else Payment.Kind.ORDER,
         subject=subject.pk,
         checkout_uuid=checkout.pk,
-        amount=told.amount,
-        currency=told.currency,
-        provider_reference=told.reference,
-        provider_account=told.place,
-        card_brand=told.card.brand if told.card else "",
-        card_last4=told.card.last4 if told.card else "",
-        card_fingerprint=told.card.fingerprint if told.card else "",
+        amount=record.amount,
+        currency=record.currency,
+        provider_reference=record.reference,
+        provider_account=record.place,
+        card_brand=record.card.brand if record.card else "",
+        card_last4=record.card.last4 if record.card else "",
+        card_fingerprint=record.card.fingerprint if record.card else "",
         abandoned_at=now if is_second else None,
     )
 

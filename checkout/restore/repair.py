@@ -48,27 +48,27 @@ class Repair:
         return self.payments + self.synced
 
 
-def repair(since: datetime, tell: Callable[[str], None] = lambda _: None) -> Repair:
+def repair(since: datetime, write_line: Callable[[str], None] = lambda _: None) -> Repair:
     """Record again what the provider has moved after `since` and our database lacks. Then open the service.
 
-    The repair runs several rounds, because the rows that one round writes can be needed by the next. `tell`
-    is called with a line of progress after each round. A payment of an unknown order is only reported. Raises
-    ProviderUnreachable, and the service then stays closed.
+    The repair runs several rounds, because a round can need rows that the previous round has written.
+    `write_line` is called with a line of progress after each round. A payment of an unknown order is only
+    reported. Raises ProviderUnreachable, and the service then stays closed.
     """
-    done = Repair()
+    result = Repair()
     with restore_guard.repair_mode():
         since = restore_guard.begin_repair(since)
         for number in range(1, MAX_ROUNDS + 1):
-            before = done.written
-            _run_round(since - reconciliation.SKEW, done)
-            tell(f"Round {number}: {done.written - before} written again.")
-            if done.written == before:
+            written_before = result.written
+            _run_round(since - reconciliation.SKEW, result)
+            write_line(f"Round {number}: {result.written - written_before} written again.")
+            if result.written == written_before:
                 break
-        _settle_orders(done.moved)
+        _settle_orders(result.moved)
         reconciliation.run(since)
         planning.assume_sent(since, clock.now())
     restore_guard.reopen_service()
-    return done
+    return result
 
 
 def default_start() -> datetime:
@@ -77,21 +77,21 @@ def default_start() -> datetime:
     return min(last or clock.now(), clock.now()) - MARGIN
 
 
-def _run_round(since: datetime, done: Repair) -> None:
+def _run_round(since: datetime, result: Repair) -> None:
     """Write the missing payments, then sync all payments that the provider has changed.
 
     Payments of orders are synced before payments of shares, because shares are paid later.
     """
     bank, moved = provider.current_provider(), set[UUID]()
-    for told in safe_answers.safe_payment_records(bank.payments(since)):
-        _restore_payment(told, done)
-        moved.add(told.payment)
+    for record in safe_answers.safe_payment_records(bank.payments(since)):
+        _restore_payment(record, result)
+        moved.add(record.payment)
     moved.update(safe_answers.safe_payment_ids(bank.changed(since)))
-    done.moved |= moved
+    result.moved |= moved
     for kind in (Payment.Kind.ORDER, Payment.Kind.SHARE):
         for payment_uuid in _payments_of_kind(moved, kind):
-            done.synced += sync.sync(payment_uuid, is_restored=True)
-            done.synced += payment_rebuild.end_replaced_refunds(payment_uuid)
+            result.synced += sync.sync(payment_uuid, is_restored=True)
+            result.synced += payment_rebuild.end_replaced_refunds(payment_uuid)
 
 
 def _settle_orders(moved: Iterable[UUID]) -> None:
@@ -108,17 +108,17 @@ def _payments_of_kind(payments: Iterable[UUID], kind: Payment.Kind) -> list[UUID
     return list(rows.values_list("pk", flat=True))
 
 
-def _restore_payment(told: PaymentRecord, done: Repair) -> None:
-    known = Payment.objects.filter(pk=told.payment)
-    if known.exists():
-        # The row can lack the provider's id of the payment, which every look-up needs.
-        lost = known.filter(provider_reference="").exclude(provider_reference=told.reference)
-        lost.update(provider_reference=told.reference, provider_account=told.place)
-    elif told.is_moved and payment_rebuild.write_payment(told):
-        done.payments += 1
-    elif told.is_moved:
-        merchant = Merchant.objects.filter(pk=told.account).first()
-        facts = {"amount": told.amount, "currency": told.currency}
-        facts |= {"order": str(told.subject), "reference": told.reference}
-        reporting.report(kinds.UNKNOWN_ORDER, told.payment, merchant=merchant, **facts)
-        done.unknown.add(told.payment)
+def _restore_payment(record: PaymentRecord, result: Repair) -> None:
+    existing = Payment.objects.filter(pk=record.payment)
+    if existing.exists():
+        # The restored row might lack the provider's id of the payment, which every look-up needs.
+        lost = existing.filter(provider_reference="").exclude(provider_reference=record.reference)
+        lost.update(provider_reference=record.reference, provider_account=record.place)
+    elif record.is_moved and payment_rebuild.write_payment(record):
+        result.payments += 1
+    elif record.is_moved:
+        merchant = Merchant.objects.filter(pk=record.account).first()
+        facts = {"amount": record.amount, "currency": record.currency}
+        facts |= {"order": str(record.subject), "reference": record.reference}
+        reporting.report(kinds.UNKNOWN_ORDER, record.payment, merchant=merchant, **facts)
+        result.unknown.add(record.payment)

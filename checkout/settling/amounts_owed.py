@@ -26,7 +26,10 @@ TRIED_FOR = timedelta(days=3)  # after this time, attempts stop, and an operator
 
 
 class AmountOwed(NamedTuple):
-    """An amount that a card is owed. It is sent at `at`. If `at` is None, only an operator can send it."""
+    """An amount that a card is owed. It is refunded at `at`.
+
+    If `at` is None, only an operator can refund it.
+    """
 
     key: PartKey
     amount: int
@@ -34,9 +37,9 @@ class AmountOwed(NamedTuple):
     part: Part
 
     def is_met_by(self, planned: Operation) -> bool:
-        """Return whether this planned refund sends the amount.
+        """Return whether this planned refund covers the amount.
 
-        If `at` is None, only an operator can have planned the refund. It can then be of a smaller amount.
+        If `at` is None, only an operator can have planned the refund, and its amount can be smaller.
         """
         same = PartKey(planned.payment_id, planned.refund_uuid, planned.share_uuid) == self.key
         fits = planned.amount == self.amount or (self.at is None and planned.amount <= self.amount)
@@ -53,7 +56,7 @@ class AmountOwed(NamedTuple):
 
 
 def find_amounts_owed(accounts: Accounts, now: datetime) -> list[AmountOwed]:
-    """Return what the cards of a captured, refunding or refunded order are owed."""
+    """Return the amounts that the cards of a captured, refunding or refunded order are owed."""
     refund = current_refund(accounts)
     return find_refund_parts(accounts, refund, now) if refund else find_reimbursements(accounts, now)
 
@@ -74,7 +77,7 @@ _CURRENT_REFUND = Prepared(
 
 
 def find_reimbursements(accounts: Accounts, now: datetime) -> list[AmountOwed]:
-    """Return what the lead's card is owed for the shares that mates have paid.
+    """Return the amounts that the lead's card is owed for the shares that mates have paid.
 
     Rules reimburse.lead, reimburse.retry.
     """
@@ -84,24 +87,24 @@ def find_reimbursements(accounts: Accounts, now: datetime) -> list[AmountOwed]:
 def _iterate_reimbursements(accounts: Accounts, now: datetime) -> Iterator[AmountOwed]:
     if accounts.lead is None:
         return
-    left = accounts.lead.owed(accounts.target(accounts.lead))
+    remaining = accounts.lead.owed(accounts.target(accounts.lead))
     for share in accounts.shares:
         key, part = accounts.reimbursement(share)
         owed = accounts.owed_to_lead(share) - part.sent - part.outstanding
-        amount = min(owed, left)
+        amount = min(owed, remaining)
         if amount > 0:
-            left -= amount
+            remaining -= amount
             at = _send_time(
                 part, max(now, reimbursement_due_at(share.paid_at or now)), REIMBURSED_AGAIN_AFTER, now
             )
-            want = AmountOwed(key, amount, at, part)
+            amount_owed = AmountOwed(key, amount, at, part)
             if at is None:
-                _report(want, kinds.SHARE_NOT_REIMBURSED, share.pk)
-            yield want
+                _report(amount_owed, kinds.SHARE_NOT_REIMBURSED, share.pk)
+            yield amount_owed
 
 
 def reimbursement_due_at(paid_at: datetime) -> datetime:
-    """Return when the reimbursement is due for a share that was paid at `paid_at` (rule reimburse.delay)."""
+    """Return the due time of the reimbursement for a share paid at `paid_at` (rule reimburse.delay)."""
     return paid_at + settings.REIMBURSEMENT_DELAY
 
 
@@ -111,19 +114,19 @@ def find_refund_parts(accounts: Accounts, refund: Refund, now: datetime) -> list
     If all parts of a refund fail, the refund fails. A failed part is therefore retried only after another
     part has succeeded. Rules refund.same_cards, refund.goes_on, refund.unreimbursed.
     """
-    found, has_given = [], refund.settled_at is not None or has_refund_begun(accounts, refund)
+    amounts, has_begun = [], refund.settled_at is not None or has_refund_begun(accounts, refund)
     for card in accounts.cards.values():
         amount = card.owed(0)
         if amount <= 0:
             continue
         key = PartKey(card.payment.pk, refund.pk, None)
         part = accounts.part(key)
-        at = _send_time(part, now, REFUNDED_AGAIN_AFTER, now) if has_given or not _is_refused(part) else None
-        want = AmountOwed(key, amount, at, part)
-        if want.has_failed and has_given:
-            _report(want, kinds.REFUND_PART_FAILED, card.payment.pk)
-        found.append(want)
-    return found
+        at = _send_time(part, now, REFUNDED_AGAIN_AFTER, now) if has_begun or not _is_refused(part) else None
+        amount_owed = AmountOwed(key, amount, at, part)
+        if amount_owed.has_failed and has_begun:
+            _report(amount_owed, kinds.REFUND_PART_FAILED, card.payment.pk)
+        amounts.append(amount_owed)
+    return amounts
 
 
 def has_refund_begun(accounts: Accounts, refund: Refund) -> bool:
@@ -142,7 +145,7 @@ def _is_refused(part: Part) -> bool:
 
 
 def _send_time(part: Part, first: datetime, gap: timedelta, now: datetime) -> datetime | None:
-    """Return when a part is sent: at `first`, but not before `gap` has passed since a refused attempt.
+    """Return the time to send a part: `first`, or `gap` after the last refused attempt if that is later.
 
     Returns None after three days of attempts.
     """
@@ -153,17 +156,17 @@ def _send_time(part: Part, first: datetime, gap: timedelta, now: datetime) -> da
     return max(first, last.ended_at + gap) if now - began_at < TRIED_FOR else None
 
 
-def _report(want: AmountOwed, kind: DiscrepancyKind, subject: UUID) -> None:
-    last = want.part.last
+def _report(amount_owed: AmountOwed, kind: DiscrepancyKind, subject: UUID) -> None:
+    last = amount_owed.part.last
     if last is not None:
         reporting.report_operation(last, kind, subject=subject, reason=last.reason)
 
 
-def uncovered_amount(accounts: Accounts, share: PaymentRequest, wanted: list[AmountOwed]) -> int:
+def uncovered_amount(accounts: Accounts, share: PaymentRequest, amounts: list[AmountOwed]) -> int:
     """Return the part of a share that the lead is owed and that no refund covers yet.
 
-    Amounts that are being refunded, that are in `wanted`, or that were returned are not included.
+    Amounts that are being refunded, that are in `amounts`, or that were returned are not included.
     """
     key, part = accounts.reimbursement(share)
-    planned = sum(want.amount for want in wanted if want.key == key)
+    planned = sum(owed.amount for owed in amounts if owed.key == key)
     return accounts.owed_to_lead(share) - part.sent - part.outstanding - planned

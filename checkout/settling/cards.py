@@ -1,7 +1,7 @@
 """Accounts of an order: the amount that each card bears, and every attempt to refund some of it.
 
-A card bears the amount that was taken from it and not given back. Amounts are in minor units of the order's
-currency. Rule money.borne.
+A card bears the amount that was taken from it and was not given back to it or to its payer. Amounts are in
+minor units of the order's currency. Rule money.borne.
 """
 
 from collections.abc import Iterable
@@ -52,7 +52,7 @@ class Part:
 
     @property
     def sent(self) -> int:
-        """Amount that was sent to the card and is not confirmed yet."""
+        """Amount of the refunds that were sent to the card and are not confirmed yet."""
         return sum(row.amount for row in self.attempts if row.state in SENT)
 
     @property
@@ -62,11 +62,11 @@ class Part:
 
     @property
     def not_given_again(self) -> int:
-        """Returned amount that was neither sent again nor settled outside."""
-        again = sum(
+        """Returned amount that was neither sent again nor settled outside the service."""
+        resent = sum(
             row.amount for row in self.attempts if row.resends_id and row.state in (*SENT, State.SUCCEEDED)
         )
-        return max(0, self.returned - again - self.settled_after_return)
+        return max(0, self.returned - resent - self.settled_after_return)
 
     @property
     def is_sent_again(self) -> bool:
@@ -140,7 +140,7 @@ class Accounts:
         return key, self.part(key)
 
     def closed(self, share: PaymentRequest, payment_uuid: UUID | None = None) -> int:
-        """Return how much of a share was closed, so that the lead is not owed it any more.
+        """Return the amount of a share that closings have covered, and that the lead is therefore not owed.
 
         With `payment_uuid`, only closings for money that this payment's card got back are counted.
         """
@@ -153,14 +153,14 @@ class Accounts:
         )
 
     def owed_to_lead(self, share: PaymentRequest) -> int:
-        """Return how much of a paid share the lead has not received and is still owed."""
+        """Return the amount of a paid share that the lead is still owed."""
         return share.amount - self.reimbursement(share)[1].given - self.closed(share)
 
     def target(self, card: Card) -> int:
         """Return the amount that a card should bear. It is 0 once the order is being refunded.
 
-        While the order is captured, the lead bears what the mates have not paid. The merchant bears what
-        others refunded.
+        While the order is captured, the lead bears the amount that the mates have not paid. The merchant
+        bears the amount that others refunded.
         """
         if self.checkout.status != Status.CAPTURED:
             return 0
@@ -195,8 +195,8 @@ def _refunds(checkout_uuid: UUID) -> QuerySet[Operation]:
     return rows.select_related("resends", "payment").order_by("pk")
 
 
-# These queries are prepared, because each refund call runs all of them. A refund call may take as long as six
-# empty views. If Django built each query, it would take as long as nine.
+# These queries are prepared, because each refund call runs all of them. If Django built each query, a refund
+# call would take as long as nine empty views. The tests allow six.
 _REFUNDS = Prepared(_refunds, UUID)
 _LOCKED_REFUNDS = Prepared(lambda pk: _refunds(pk).select_for_update(of=("self",), no_key=True), UUID)
 _MOVEMENTS = Prepared(lambda pk: Movement.objects.filter(checkout_uuid=pk).select_related("payment"), UUID)
@@ -212,8 +212,8 @@ def _paid_shares(checkout: Checkout, cards: dict[UUID, Card]) -> list[PaymentReq
 def part_key_of(operation: Operation) -> PartKey | None:
     """Return the key of the part that an attempt belongs to.
 
-    Returns None for a refund by others. If it replaces a returned refund of ours, the key of that refund is
-    returned instead.
+    Returns None for a refund by others. But if it replaces one of our returned refunds, the key of our refund
+    is returned.
     """
     first = operation.resends or operation
     if first.refund_uuid is None and first.share_uuid is None:
@@ -257,7 +257,7 @@ def _add_bookings(accounts: Accounts, operations: Iterable[Operation], movements
     returned = {row.operation_id for row in movements if row.kind == Kind.REFUND_RETURNED}
     keys = {operation.pk: part_key_of(operation) for operation in operations}
     for row in accounts.bookings:
-        if row.operation_id is None:  # a closing
+        if row.operation_id is None:  # this booking is a closing
             continue
         if row.payment_id in accounts.cards:
             accounts.cards[row.payment_id].settled += row.amount
@@ -282,8 +282,8 @@ def _add_outstanding(accounts: Accounts) -> None:
             # In a refunded order, an operator resends the amount of a reversed booking. In any other order,
             # `settle` plans it again.
             is_over = accounts.checkout.status == Status.REFUNDED
-            back = part.not_given_again + (part.taken_back if is_over else 0)
-            part.outstanding = max(0, min(back, owed))
+            returned = part.not_given_again + (part.taken_back if is_over else 0)
+            part.outstanding = max(0, min(returned, owed))
             card.outstanding += part.outstanding
 
 
@@ -295,17 +295,19 @@ def read_accounts_unlocked(checkout: Checkout) -> Accounts | None:
     """
     if checkout.status not in PAID:
         return None
-    row: Any = checkout if hasattr(checkout, "is_untold") else _read_needs_accounts(checkout)
-    return read_accounts(checkout, is_locked=False) if row.is_untold else None
+    row: Any = checkout if hasattr(checkout, "needs_accounts") else _read_needs_accounts(checkout)
+    return read_accounts(checkout, is_locked=False) if row.needs_accounts else None
 
 
 def with_needs_accounts(rows: QuerySet[Checkout, Any]) -> QuerySet[Checkout, Any]:
-    """Add `is_untold` to each checkout: whether `read_accounts_unlocked` has to read its accounts."""
-    own = OuterRef("pk")
-    moved = Exists(Movement.objects.filter(checkout_uuid=own, kind__in=HIDDEN_MOVEMENTS))
-    booked = Exists(Booking.objects.filter(checkout_uuid=own))
-    by_others = Exists(Operation.objects.filter(payment__checkout_uuid=own, purpose=Purpose.OUTSIDE))
-    return rows.annotate(is_untold=ExpressionWrapper(moved | booked | by_others, BooleanField()))
+    """Add `needs_accounts` to each checkout: whether `read_accounts_unlocked` has to read its accounts."""
+    checkout_uuid = OuterRef("pk")
+    moved = Exists(Movement.objects.filter(checkout_uuid=checkout_uuid, kind__in=HIDDEN_MOVEMENTS))
+    booked = Exists(Booking.objects.filter(checkout_uuid=checkout_uuid))
+    by_others = Exists(
+        Operation.objects.filter(payment__checkout_uuid=checkout_uuid, purpose=Purpose.OUTSIDE)
+    )
+    return rows.annotate(needs_accounts=ExpressionWrapper(moved | booked | by_others, BooleanField()))
 
 
 def _read_needs_accounts(checkout: Checkout) -> Any:
@@ -313,12 +315,12 @@ def _read_needs_accounts(checkout: Checkout) -> Any:
 
 
 def is_refunded_by_others(checkout: Checkout) -> bool:
-    """Return whether others have refunded some of an order at the provider, or tried to.
+    """Return whether others have refunded, or tried to refund, some of an order at the provider.
 
     The order's pay links have then ended. If the row was read `with_needs_accounts` and needed none then, no
     query is made.
     """
-    if not getattr(checkout, "is_untold", True):
+    if not getattr(checkout, "needs_accounts", True):
         return False
     return Operation.objects.filter(payment__checkout_uuid=checkout.pk, purpose=Purpose.OUTSIDE).exists()
 
@@ -329,7 +331,7 @@ def has_unrefunded_amount(checkout: Checkout, *, is_locked: bool = True) -> bool
 
 
 def can_refund_to_lead(checkout: Checkout, amount: int) -> bool:
-    """Return whether the lead's card can still be refunded this amount on top of all that it is owed.
+    """Return whether the lead's card can still be refunded this amount in addition to all that it is owed.
 
     Must be called with the checkout locked.
     """

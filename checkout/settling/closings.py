@@ -21,7 +21,7 @@ REVERSAL_NOTE = "The dispute was decided again."
 
 
 def apply_dispute_decisions(accounts: Accounts, now: datetime) -> None:
-    """Close each share whose whole amount a mate's lost dispute took. Reverse closings after a won appeal.
+    """Close each share if a mate's lost dispute took its whole amount. Reverse closings after a won appeal.
 
     Rule dispute.lost.
     """
@@ -41,21 +41,21 @@ def apply_dispute_decisions(accounts: Accounts, now: datetime) -> None:
 
 
 def _reopen_share(accounts: Accounts, share: PaymentRequest) -> None:
-    """Move an ended share back to `paid` if a reversal means that the lead is owed some of it again."""
+    """Move an ended share back to `paid` if the lead is owed some of it again after a reversal."""
     has_ended = share.status in (ShareStatus.REIMBURSED, ShareStatus.REFUNDED)
     part = accounts.reimbursement(share)[1]
     if has_ended and accounts.owed_to_lead(share) > part.sent + part.outstanding:
         share.move(ShareStatus.PAID, ended_at=None)
 
 
-def close_against_disputes(accounts: Accounts, wanted: list[AmountOwed], now: datetime) -> None:
+def close_against_disputes(accounts: Accounts, amounts: list[AmountOwed], now: datetime) -> None:
     """Close shares up to the amount that lost disputes gave the lead.
 
-    If the lead is still owed an amount that no card can take, it is reported.
+    Any amount that the lead is still owed and that the lead's card cannot take is reported.
     """
-    _close_lost_amounts(accounts, wanted, now)
+    _close_lost_amounts(accounts, amounts, now)
     for share in accounts.shares:
-        rest = uncovered_amount(accounts, share, wanted)
+        rest = uncovered_amount(accounts, share, amounts)
         if rest > 0 and accounts.lead is not None:
             facts = {
                 "checkout": str(accounts.checkout.pk),
@@ -67,7 +67,7 @@ def close_against_disputes(accounts: Accounts, wanted: list[AmountOwed], now: da
 
 
 def close_by_lead_disputes(accounts: Accounts, now: datetime) -> None:
-    """Close what the lead of a refunded order is owed, up to the amount that the lead's lost disputes took.
+    """Close what the lead of a refunded order is owed, up to the amount that lost disputes gave the lead.
 
     The lead can be owed an amount because a reimbursement was returned after the refund. If an appeal reduces
     what the disputes took, closings are reversed.
@@ -77,13 +77,13 @@ def close_by_lead_disputes(accounts: Accounts, now: datetime) -> None:
         _close_lost_amounts(accounts, [], now)
 
 
-def _close_lost_amounts(accounts: Accounts, wanted: list[AmountOwed], now: datetime) -> None:
+def _close_lost_amounts(accounts: Accounts, amounts: list[AmountOwed], now: datetime) -> None:
     lead = accounts.lead
     if lead is None:
         return
     for share in accounts.shares:
         closed = min(
-            uncovered_amount(accounts, share, wanted), lead.disputed - _closed_amount_on(accounts, lead)
+            uncovered_amount(accounts, share, amounts), lead.disputed - _closed_amount_on(accounts, lead)
         )
         if closed > 0:
             _close_owed(accounts, lead, share.pk, closed, now)
@@ -105,15 +105,15 @@ def _close_owed(accounts: Accounts, card: Card, share_uuid: UUID, amount: int, n
 def _reverse_closings(accounts: Accounts, card: Card, limit: int, now: datetime) -> None:
     """Reverse closings on a card, newest first, until their sum is at most `limit`."""
     reversed_ones = {row.reverses_id for row in accounts.bookings}
-    standing = [
+    closings = [
         row
         for row in accounts.bookings
         if row.kind == Booking.Kind.CLOSING and row.payment_id == card.payment.pk and row.reverses_id is None
     ]
-    for row in sorted(standing, key=lambda row: row.created_at, reverse=True):
+    for row in sorted(closings, key=lambda row: row.created_at, reverse=True):
         if row.pk not in reversed_ones and _closed_amount_on(accounts, card) > limit:
-            taken_back = bookings.reverse(row, note=REVERSAL_NOTE, now=now, cause=PUMP)
-            accounts.bookings.append(taken_back)
+            reversal = bookings.reverse(row, note=REVERSAL_NOTE, now=now, cause=PUMP)
+            accounts.bookings.append(reversal)
 
 
 def mark_reimbursed(accounts: Accounts, now: datetime) -> None:
@@ -140,10 +140,10 @@ def report_returned_refunds(accounts: Accounts, now: datetime, *, is_disputed: b
         _report_returned(part, now)
     for refund_uuid in {key.refund_uuid for key in returned if key.refund_uuid}:
         parts = accounts.of_refund(refund_uuid).values()
-        back = [part.last for part in parts if part.outstanding or part.is_sent_again]
+        unresolved = [part.last for part in parts if part.outstanding or part.is_sent_again]
         ended = Refund.objects.filter(pk=refund_uuid, settled_at__isnull=False)
-        if back:
-            reason = next((last.reason for last in back if last and last.reason), "refused")
+        if unresolved:
+            reason = next((last.reason for last in unresolved if last and last.reason), "refused")
             ended.update(status=Refund.Status.FAILED, failure_reason=reason)
         else:
             ended.update(status=Refund.Status.SETTLED, failure_reason=None)
@@ -151,14 +151,14 @@ def report_returned_refunds(accounts: Accounts, now: datetime, *, is_disputed: b
 
 def _report_returned(part: Part, now: datetime) -> None:
     """Report the newest returned refunds, up to the amount that is owed. Close the reports of the others."""
-    left = part.outstanding
-    back = [row for row in part.attempts if row.pk in part.came_back]
-    for row in sorted(back, key=lambda row: row.created_at, reverse=True):
-        if left > 0:
+    remaining = part.outstanding
+    attempts = [row for row in part.attempts if row.pk in part.came_back]
+    for row in sorted(attempts, key=lambda row: row.created_at, reverse=True):
+        if remaining > 0:
             checkout = str(row.payment.checkout_uuid)
             reporting.report_operation(
                 row, kinds.REFUND_RETURNED, checkout=checkout, amount=row.amount, reason=row.reason
             )
-            left -= row.amount
+            remaining -= row.amount
         elif not part.is_sent_again:
             reporting.close_resolved(kinds.REFUND_RETURNED, row.pk, note="The payer has got it.", now=now)

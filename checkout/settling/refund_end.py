@@ -20,18 +20,18 @@ from payments.models import Payment
 REFUNDED_NOTE = "The order was refunded, and its share went back to the mate."
 
 
-def end_refund(accounts: Accounts, refund: Refund, wanted: Sequence[AmountOwed], now: datetime) -> None:
+def end_refund(accounts: Accounts, refund: Refund, amounts: Sequence[AmountOwed], now: datetime) -> None:
     """End a pending refund as settled or as failed, if its parts have ended.
 
-    The refund does not end while a mate's card is being charged, or while a part was sent and is not
-    confirmed. `wanted` are the amounts that the cards are still owed.
+    The refund does not end while a mate's card is being charged, or while a part is sent but not confirmed.
+    `amounts` are the amounts that the cards are still owed.
     """
     if amounts_owed.is_share_being_paid(accounts) or any(card.sent for card in accounts.cards.values()):
         return
-    if not wanted:
+    if not amounts:
         _settle_refund(accounts, refund, now)
-    elif not amounts_owed.has_refund_begun(accounts, refund) and all(want.has_failed for want in wanted):
-        _fail_refund(accounts, refund, wanted[0], now)
+    elif not amounts_owed.has_refund_begun(accounts, refund) and all(owed.has_failed for owed in amounts):
+        _fail_refund(accounts, refund, amounts[0], now)
 
 
 def resume_refund(accounts: Accounts, now: datetime) -> None:
@@ -55,15 +55,15 @@ def _settle_refund(accounts: Accounts, refund: Refund, now: datetime) -> None:
     If a returned amount is still owed, the status of the refund is `failed`.
     """
     checkout = accounts.checkout
-    back = [part for part in accounts.of_refund(refund.pk).values() if part.outstanding]
+    returned = [part for part in accounts.of_refund(refund.pk).values() if part.outstanding]
     refund.status, refund.settled_at = Refund.Status.SETTLED, now
-    if back:
-        reason = back[0].last.reason if back[0].last else ""
+    if returned:
+        reason = returned[0].last.reason if returned[0].last else ""
         refund.status, refund.failure_reason = Refund.Status.FAILED, reason or "refused"
     refund.save(update_fields=["status", "settled_at", "failure_reason"])
     checkout.move(Status.REFUNDED, PUMP, now, refunded_amount=refund.amount, last_refund_at=now)
-    taken = Payment.objects.filter(pk__in=accounts.cards, status=Payment.Status.CAPTURED)
-    taken.update(status=Payment.Status.REFUNDED)
+    captured = Payment.objects.filter(pk__in=accounts.cards, status=Payment.Status.CAPTURED)
+    captured.update(status=Payment.Status.REFUNDED)
     if checkout.has_mates:
         _end_shares(accounts, now)
 
@@ -89,7 +89,7 @@ def _end_shares(accounts: Accounts, now: datetime) -> None:
 
 
 def close_owed_for_shares(accounts: Accounts, now: datetime) -> None:
-    """Close what the lead is still owed for shares of a refunded order, because the mates were refunded."""
+    """Close the amounts that the lead of a refunded order is owed for shares whose mates were refunded."""
     for share in accounts.shares:
         owed = amounts_owed.uncovered_amount(accounts, share, [])
         card = accounts.cards[share.payment_id] if share.payment_id else None
@@ -100,12 +100,12 @@ def close_owed_for_shares(accounts: Accounts, now: datetime) -> None:
             accounts.bookings.append(closed)
 
 
-def _fail_refund(accounts: Accounts, refund: Refund, want: AmountOwed, now: datetime) -> None:
+def _fail_refund(accounts: Accounts, refund: Refund, amount_owed: AmountOwed, now: datetime) -> None:
     """Fail the refund, because no part reached a card, and resume the paused pay links.
 
     Rules refund.failed, share.pauses.
     """
-    last = want.part.last
+    last = amount_owed.part.last
     refund.status, refund.failure_reason = Refund.Status.FAILED, (last.reason if last else "") or "refused"
     refund.save(update_fields=["status", "failure_reason"])
     accounts.checkout.move(Status.CAPTURED, PUMP, now)

@@ -49,9 +49,9 @@ def settle(checkout: Checkout, now: datetime, cause: Cause = PUMP) -> None:
 
 @contextmanager
 def defer_settling(checkout: Checkout) -> Iterator[None]:
-    """Make `settle` do nothing in this block. The caller must settle afterwards.
+    """Disable `settle` in this block. The caller must settle afterwards.
 
-    While only a part of the provider's books is recorded, the amount that a card is owed would be wrong.
+    While only a part of the provider's books is recorded, the amounts owed would be wrong.
     """
     checkout.is_settled_later = True
     try:
@@ -62,18 +62,18 @@ def defer_settling(checkout: Checkout) -> Iterator[None]:
 
 def _settle_captured(accounts: Accounts, now: datetime, cause: Cause) -> None:
     closings.apply_dispute_decisions(accounts, now)
-    wanted = amounts_owed.find_reimbursements(accounts, now)
-    _plan_owed_refunds(accounts, wanted, now, cause)
-    closings.close_against_disputes(accounts, wanted, now)
+    amounts = amounts_owed.find_reimbursements(accounts, now)
+    _plan_owed_refunds(accounts, amounts, now, cause)
+    closings.close_against_disputes(accounts, amounts, now)
     closings.mark_reimbursed(accounts, now)
 
 
 def _settle_refund(accounts: Accounts, refund: Refund, now: datetime, cause: Cause) -> None:
-    wanted = amounts_owed.find_refund_parts(accounts, refund, now)
-    _plan_owed_refunds(accounts, wanted, now, cause)
+    amounts = amounts_owed.find_refund_parts(accounts, refund, now)
+    _plan_owed_refunds(accounts, amounts, now, cause)
     is_pending = refund.status == Refund.Status.PENDING
-    if is_pending and not any(want.has_open_attempt for want in wanted):
-        refund_end.end_refund(accounts, refund, wanted, now)
+    if is_pending and not any(owed.has_open_attempt for owed in amounts):
+        refund_end.end_refund(accounts, refund, amounts, now)
     if accounts.checkout.status == Status.REFUNDED:
         closings.close_by_lead_disputes(accounts, now)
         refund_end.close_failed_parts(accounts, now)
@@ -93,8 +93,10 @@ def _report_excess(accounts: Accounts) -> None:
             reporting.report(kinds.CARD_GOT_TOO_MUCH, card.payment.pk, merchant=checkout.merchant_id, **facts)
 
 
-def _plan_owed_refunds(accounts: Accounts, wanted: Sequence[AmountOwed], now: datetime, cause: Cause) -> None:
-    """Plan a refund for each amount in `wanted` that has no planned refund.
+def _plan_owed_refunds(
+    accounts: Accounts, amounts: Sequence[AmountOwed], now: datetime, cause: Cause
+) -> None:
+    """Plan a refund for each of these amounts that has no planned refund.
 
     All other planned refunds are withdrawn, except those that an operator planned to replace a returned
     refund.
@@ -102,19 +104,21 @@ def _plan_owed_refunds(accounts: Accounts, wanted: Sequence[AmountOwed], now: da
     planned = {
         row.pk: row for part in accounts.parts.values() for row in part.attempts if row.state == State.PLANNED
     }
-    for want in wanted:
-        fitting = next((row for row in planned.values() if want.is_met_by(row)), None)
+    for amount_owed in amounts:
+        fitting = next((row for row in planned.values() if amount_owed.is_met_by(row)), None)
         if fitting is not None:
             del planned[fitting.pk]
-        elif want.at is not None:
-            details = OperationDetails(want.amount, want.key.refund_uuid, want.key.share_uuid, at=want.at)
+        elif amount_owed.at is not None:
+            details = OperationDetails(
+                amount_owed.amount, amount_owed.key.refund_uuid, amount_owed.key.share_uuid, at=amount_owed.at
+            )
             planning.plan_operations(
-                [want.key.payment_uuid], Operation.Kind.REFUND, now=now, cause=cause, details=details
+                [amount_owed.key.payment_uuid], Operation.Kind.REFUND, now=now, cause=cause, details=details
             )
             wakeup.wake_after_commit(FINISH_OPERATIONS)
-    unwanted = [row.pk for row in planned.values() if not _is_planned_resend(accounts, row)]
-    if unwanted:
-        planning.withdraw_planned(Operation.objects.filter(pk__in=unwanted), now=now)
+    obsolete = [row.pk for row in planned.values() if not _is_planned_resend(accounts, row)]
+    if obsolete:
+        planning.withdraw_planned(Operation.objects.filter(pk__in=obsolete), now=now)
 
 
 def _is_planned_resend(accounts: Accounts, planned: Operation) -> bool:

@@ -1,6 +1,6 @@
 """Arithmetic that splits a cost by item, in minor units. No function has side effects. Rule split.by_item.
 
-`units` has one entry for each line of the order: how many of the line's units somebody has.
+`units` has one entry for each line of the order: the number of the line's units that a person takes.
 """
 
 from collections.abc import Sequence
@@ -25,14 +25,14 @@ class Cost(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """The cost of an order's lines, in minor units: of those that people take, and of the shared lines."""
+    """The cost in minor units of the lines whose units people take, and of the shared lines."""
 
     goods: int
     shared: int
 
 
 def sums(lines: Sequence[Item]) -> Sums:
-    """Return what the lines cost that people take, and what the shared lines cost, with their signs."""
+    """Return the cost of the lines whose units people take, and the signed cost of the shared lines."""
     shared = sum(line.quantity * line.unit_price for line in lines if is_shared(line))
     return Sums(sum(line.quantity * line.unit_price for line in lines) - shared, shared)
 
@@ -43,17 +43,17 @@ def is_shared(line: Item) -> bool:
 
 
 def can_split(lines: Sequence[Item]) -> bool:
-    """Return whether an order can be split by item: the lines that people take cost something."""
+    """Return whether an order can be split by item: its lines that are not shared cost more than 0."""
     return sums(lines).goods > 0
 
 
 def quantities(lines: Sequence[Item]) -> list[int]:
-    """Return how many units of each line people can take: 0 of a shared line, and of one that costs 0."""
+    """Return how many units of each line people can take: 0 for a shared line and for a line that costs 0."""
     return [0 if is_shared(line) or line.unit_price <= 0 else line.quantity for line in lines]
 
 
 def check_units(lines: Sequence[Item], people: Sequence[Sequence[int]]) -> None:
-    """Raise ValueError unless these people together have at most the units that can be taken."""
+    """Raise ValueError if these people together take more units than the order has."""
     if not can_split(lines):
         raise ValueError("This order has no lines to take.")
     available = quantities(lines)
@@ -64,10 +64,10 @@ def check_units(lines: Sequence[Item], people: Sequence[Sequence[int]]) -> None:
 
 
 def cost_of(lines: Sequence[Item], units: Sequence[int], *, step: int) -> Cost:
-    """Return what the person with these units bears, rounded down to a multiple of `step`.
+    """Return the cost of the person with these units, rounded down to a multiple of `step`.
 
-    The order must be one that `can_split` allows. The amounts of all people together are at most the order's,
-    and the lead bears the rest.
+    `can_split` must be true for the order. The costs of all people sum to at most the order's amount, and the
+    lead bears the rest.
     """
     goods = sum(count * line.unit_price for count, line in zip(units, lines, strict=True))
     whole = sums(lines)

@@ -18,7 +18,7 @@ TOKEN_BYTES = 16
 
 
 class Share(NamedTuple):
-    """What a mate is asked for: the amount in minor units, and the name and number that the lead entered.
+    """The planned share of a mate: the amount in minor units, and the name and number that the lead entered.
 
     `units` are the units of each line of the order, if the cost is split by item.
     """
@@ -30,25 +30,27 @@ class Share(NamedTuple):
 
     @property
     def has_mate(self) -> bool:
-        """Whether the lead entered a name or number. Units of a share without them are free."""
+        """Whether the lead entered a name or a number. If not, the units of the share are free."""
         return bool(self.name or self.phone)
 
 
-def replace_shares(checkout: Checkout, wanted: Mapping[int, Share]) -> dict[int, Share]:
-    """End the shares that are not wanted, by position. Return the wanted shares that are missing then.
+def replace_shares(checkout: Checkout, shares: Mapping[int, Share]) -> dict[int, Share]:
+    """Replace a checkout's shares by `shares`, by position. Return the shares that must still be created.
 
-    A share whose link is open stays if the same mate is asked. If only the amount or the units change, its
-    pledge ends, and its link asks for the new ones (rule pledge.split_changes). A mate who refused is asked
-    again.
+    A share whose link is open stays if it is for the same mate. If its amount or units change, its pledge
+    ends, and the link shows the new amount (rule pledge.split_changes). A declined or cancelled share opens
+    again. Any other earlier share ends.
     """
     rows = list(checkout.payment_requests.order_by("position"))
-    kept = _match_shares([row for row in rows if row.status != ShareStatus.DRAFT], wanted, checkout.locked_at)
+    matches = _match_shares(
+        [row for row in rows if row.status != ShareStatus.DRAFT], shares, checkout.locked_at
+    )
     for row in rows:
-        if row not in kept.values():
+        if row not in matches.values():
             pledges.replace_share(row, checkout.locked_at)
-    _move_to_positions({position: row for position, row in kept.items() if row.position != position})
-    for position, row in kept.items():
-        share = wanted[position]
+    _move_to_positions({position: row for position, row in matches.items() if row.position != position})
+    for position, row in matches.items():
+        share = shares[position]
         if share.name != row.name:
             row.name = share.name
             row.save(update_fields=["name"])
@@ -56,31 +58,35 @@ def replace_shares(checkout: Checkout, wanted: Mapping[int, Share]) -> dict[int,
             pledges.change_share(row, share.amount, share.units, checkout.locked_at)
         if row.status in (ShareStatus.DECLINED, ShareStatus.CANCELLED):
             row.move(ShareStatus.OPEN, ended_at=None, expires_at=checkout.payable_until)
-    return {position: share for position, share in wanted.items() if position not in kept}
+    return {position: share for position, share in shares.items() if position not in matches}
 
 
 def _match_shares(
-    rows: Sequence[PaymentRequest], wanted: Mapping[int, Share], now: datetime
+    rows: Sequence[PaymentRequest], shares: Mapping[int, Share], now: datetime
 ) -> dict[int, PaymentRequest]:
-    """Return the share that stays for each wanted position.
+    """Map each position to the earlier share that stays there. Positions without such a share are left out.
 
-    A share with a name or number stays with its mate. A share without them stays at its position.
+    A share with a name or number stays with its mate. A share without either stays at its position.
     """
-    left, kept = list(rows), dict[int, PaymentRequest]()
-    for position, share in sorted(wanted.items(), key=lambda item: not item[1].has_mate):
-        same = [row for row in left if _asks(row, share, now)]
-        alike = [row for row in same if (row.amount, row.units) == (share.amount, list(share.units))]
-        here = [row for row in same if row.position == position]
-        found = [row for row in alike if row in here] or (alike if share.has_mate else []) or here
-        found = found or (same if share.has_mate else [])
-        if found:
-            kept[position] = found[0]
-            left.remove(found[0])
-    return kept
+    unmatched, matches = list(rows), dict[int, PaymentRequest]()
+    for position, share in sorted(shares.items(), key=lambda item: not item[1].has_mate):
+        same = [row for row in unmatched if _is_for_same_mate(row, share, now)]
+        unchanged = [row for row in same if (row.amount, row.units) == (share.amount, list(share.units))]
+        at_position = [row for row in same if row.position == position]
+        candidates = (
+            [row for row in unchanged if row in at_position]
+            or (unchanged if share.has_mate else [])
+            or at_position
+        )
+        candidates = candidates or (same if share.has_mate else [])
+        if candidates:
+            matches[position] = candidates[0]
+            unmatched.remove(candidates[0])
+    return matches
 
 
-def _asks(row: PaymentRequest, share: Share, now: datetime) -> bool:
-    """Return whether a row asks the mate of a wanted share, by the lead's name for the mate or the mate's own."""
+def _is_for_same_mate(row: PaymentRequest, share: Share, now: datetime) -> bool:
+    """Return whether a row and a share are for the same mate, by number and by name."""
     if row.phone != share.phone:
         return False
     is_taken = row.status in (ShareStatus.PLEDGED, ShareStatus.PAYING) or row.is_kept(now)
@@ -90,7 +96,7 @@ def _asks(row: PaymentRequest, share: Share, now: datetime) -> bool:
 
 
 def _move_to_positions(rows: Mapping[int, PaymentRequest]) -> None:
-    """Move shares to other positions. Positions are unique, so all of them first move out of the way."""
+    """Move shares to other positions. Positions are unique, so all shares first move to unused positions."""
     for offset in (split_amounts.MAX_PEOPLE, 0):
         for position, row in rows.items():
             row.position = position + offset
@@ -98,7 +104,7 @@ def _move_to_positions(rows: Mapping[int, PaymentRequest]) -> None:
 
 
 def create_shares(checkout: Checkout, shares: Mapping[int, Share]) -> None:
-    """Create shares by their positions, and the order's group link."""
+    """Create the shares at their positions, and the order's group link."""
     for_all = secrets.token_urlsafe(TOKEN_BYTES)
     group_link = GroupLink(checkout=checkout, token=for_all, token_digest=crypto.digest(for_all))
     # If an earlier split has created a group link, that link is kept.

@@ -41,7 +41,7 @@ def leads_part(amount: int, shares: Sequence[int]) -> int:
 
 
 def max_people(amount: int, *, minimum: int = 1) -> int:
-    """Return the largest number of people who can share equally so that each pays `minimum` or more.
+    """Return the largest number of people who can share `amount` equally if each pays at least `minimum`.
 
     `minimum` must be a multiple of the step.
     """

@@ -20,37 +20,37 @@ Kind: TypeAlias = Operation.Kind
 State: TypeAlias = Operation.State
 
 
-def sync_capture(reading: Reading, told: CaptureRecord | None) -> bool:
+def sync_capture(reading: Reading, record: CaptureRecord | None) -> bool:
     """Record the capture that the provider's books show; return whether anything has changed.
 
-    A capture of another amount is only reported. A capture that the service never requested is also only
-    reported, and the merchant's own capture call finds it later. In a restored database, such a capture is
-    one of our own whose record was lost, and it is recorded. Rule sync.capture.
+    A capture of a different amount is only reported. A capture that the service never requested is also only
+    reported, and a later capture call of the merchant records it. In a restored database, such a capture
+    counts as our own capture whose row was lost, and it is recorded. Rule sync.capture.
     """
     payment = reading.payment
-    if told is None:
+    if record is None:
         return False
-    known = payment.movements.filter(kind=Movement.Kind.CAPTURED).first()
-    if (told.amount, told.currency) != (payment.amount, payment.currency):
-        _report_capture(reading, kinds.CAPTURED_ANOTHER_AMOUNT, told)
+    recorded = payment.movements.filter(kind=Movement.Kind.CAPTURED).first()
+    if (record.amount, record.currency) != (payment.amount, payment.currency):
+        _report_capture(reading, kinds.CAPTURED_ANOTHER_AMOUNT, record)
         return False
-    if known is not None:
+    if recorded is not None:
         return False
     capture = (
         payment.operations.filter(kind=Kind.CAPTURE).select_related("payment").order_by("created_at").last()
     )
     if capture is None and not reading.is_restored:
-        _report_capture(reading, kinds.OUTSIDE_CAPTURE, told)
+        _report_capture(reading, kinds.OUTSIDE_CAPTURE, record)
         return False
-    _record_capture(reading, capture or _write_lost_capture(reading), told)
+    _record_capture(reading, capture or _write_lost_capture(reading), record)
     return True
 
 
-def _record_capture(reading: Reading, capture: Operation, told: CaptureRecord) -> None:
+def _record_capture(reading: Reading, capture: Operation, record: CaptureRecord) -> None:
     if capture.ended_at is not None:
-        outcomes.apply_late_success(reading.checkout, capture, told.reference, reading.now)
+        outcomes.apply_late_success(reading.checkout, capture, record.reference, reading.now)
         return
-    outcome = Outcome(Verdict.SUCCEEDED, reference=told.reference, amount=told.amount)
+    outcome = Outcome(Verdict.SUCCEEDED, reference=record.reference, amount=record.amount)
     outcomes.conclude_operation(reading.checkout, capture, outcome, now=reading.now)
 
 
@@ -76,10 +76,10 @@ def _make_payment_current(reading: Reading) -> None:
     The card that was current at the restored moment is given up.
     """
     payment = reading.payment
-    other = open_operations.live_payment(payment.subject)
+    current = open_operations.live_payment(payment.subject)
     if payment.abandoned_at is not None:
-        if other is not None:
-            open_operations.abandon_payment(other.payment, reading.now)
+        if current is not None:
+            open_operations.abandon_payment(current.payment, reading.now)
         Payment.objects.filter(pk=payment.pk).update(abandoned_at=None)
         payment.abandoned_at = None
     if payment.kind == Payment.Kind.SHARE:
@@ -87,14 +87,14 @@ def _make_payment_current(reading: Reading) -> None:
 
 
 def rewrite_operation(reading: Reading, kind: Operation.Kind, state: State = State.IN_FLIGHT) -> Operation:
-    """Write again an operation of ours that a restore has lost, and return it."""
+    """Write again one of our operations that a restore has lost, and return it."""
     payment = reading.payment
     operation = Operation(
         payment=payment,
         kind=kind,
         amount=payment.amount,
         state=state,
-        # We no longer know when it was sent. It counts as sent in time and sent again later.
+        # The time at which it was sent is lost. It counts as sent when the order was created, and again now.
         attempts=2,
         first_sent_at=reading.checkout.created_at,
         last_sent_at=reading.now,
@@ -119,9 +119,14 @@ def report_missing(reading: Reading, books: Books) -> None:
         reporting.report_operation(movement.operation, kinds.MISSING_THERE, amount=movement.amount)
 
 
-def _report_capture(reading: Reading, kind: DiscrepancyKind, told: CaptureRecord) -> None:
+def _report_capture(reading: Reading, kind: DiscrepancyKind, record: CaptureRecord) -> None:
     payment = reading.payment
     facts = {"checkout": str(payment.checkout_uuid), "payment": str(payment.pk)}
     reporting.report(
-        kind, payment.pk, merchant=payment.merchant_id, amount=told.amount, currency=told.currency, **facts
+        kind,
+        payment.pk,
+        merchant=payment.merchant_id,
+        amount=record.amount,
+        currency=record.currency,
+        **facts,
     )

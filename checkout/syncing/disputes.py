@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from checkout.syncing.sync import Reading
 
 
-def sync_dispute(reading: Reading, told: DisputeRecord) -> bool:
+def sync_dispute(reading: Reading, record: DisputeRecord) -> bool:
     """Record the current state of a dispute; return whether anything has changed.
 
     If the dispute is lost, the order's open pay links end. Rules dispute.booked, dispute.lost.
     """
-    recorded = disputes.record_dispute(reading.payment, told, now=reading.now)
+    recorded = disputes.record_dispute(reading.payment, record, now=reading.now)
     if recorded is None:
         return False
     status, checkout = recorded.dispute.status, reading.checkout

@@ -41,8 +41,11 @@ def sync_hold(reading: Reading, books: Books) -> bool:
     if payment.status == Status.AUTHORIZED and not books.is_held and books.capture is None:
         if reading.is_restored:
             # The restore has lost the release of the hold, so the release is recorded again.
-            void, done = captures.rewrite_operation(reading, Operation.Kind.VOID), Outcome(Verdict.SUCCEEDED)
-            return outcomes.conclude_operation(reading.checkout, void, done, now=reading.now)
+            void, success = (
+                captures.rewrite_operation(reading, Operation.Kind.VOID),
+                Outcome(Verdict.SUCCEEDED),
+            )
+            return outcomes.conclude_operation(reading.checkout, void, success, now=reading.now)
         _report_payment(payment, kinds.OUTSIDE_VOID)
     return False
 

@@ -39,16 +39,17 @@ def receive(request: HttpRequest) -> HttpResponse:
     signature is wrong or the request cannot be parsed.
     """
     try:
-        told = list(safe_answers.safe_notifications(provider.current_provider().parse_notifications(request)))
+        parsed = provider.current_provider().parse_notifications(request)
+        notifications = list(safe_answers.safe_notifications(parsed))
     except ForgedNotification:
         return _refuse_notification(kinds.FORGED_NOTIFICATION, "The signature does not fit.")
     except (RequestDataTooBig, UnreadablePostError):
         raise
     except Exception as error:
-        # The response is 400, never 500, and the operators get a report.
+        # A notification that causes an error is refused with 400, not 500, and is reported to the operators.
         log.warning("unreadable notification", error=type(error).__name__)
         return _refuse_notification(kinds.UNREADABLE_NOTIFICATION, "This cannot be read.")
-    for notification in told:
+    for notification in notifications:
         handle_notification(notification)
     return HttpResponse(status=204)
 
@@ -58,18 +59,24 @@ def _refuse_notification(kind: DiscrepancyKind, words: str) -> HttpResponse:
     return HttpResponse(words, status=400, content_type="text/plain")
 
 
-def handle_notification(told: Notification) -> None:
-    """Find the operation in a notification and make it due now, or open an inquiry about its payment.
+def handle_notification(notification: Notification) -> None:
+    """Make the operation that a notification is about due now, or open an inquiry about its payment.
 
     If the result is recorded already, the notification is ignored. An unknown payment is reported.
     """
-    log.info("notification", id=told.id, payment=str(told.payment), kind=told.kind, verdict=told.verdict)
-    payment = Payment.objects.filter(pk=told.payment).first()
+    log.info(
+        "notification",
+        id=notification.id,
+        payment=str(notification.payment),
+        kind=notification.kind,
+        verdict=notification.verdict,
+    )
+    payment = Payment.objects.filter(pk=notification.payment).first()
     if payment is None:
-        reporting.report(kinds.MISSING_HERE, told.payment)
+        reporting.report(kinds.MISSING_HERE, notification.payment)
         return
-    operation = _operation_of(payment, told)
-    if operation is not None and operation.state == STATE_BY_VERDICT.get(told.verdict):
+    operation = _operation_of(payment, notification)
+    if operation is not None and operation.state == STATE_BY_VERDICT.get(notification.verdict):
         return
     with transaction.atomic(durable=True):
         if operation is not None and operation.state in (*Operation.OPEN, State.PENDING):
@@ -80,12 +87,12 @@ def handle_notification(told: Notification) -> None:
             wakeup.wake_after_commit(ANSWER_INQUIRIES)
 
 
-def _operation_of(payment: Payment, told: Notification) -> Operation | None:
-    """Return the operation that a notification names, or else the payment's last operation of that kind.
+def _operation_of(payment: Payment, notification: Notification) -> Operation | None:
+    """Return the operation that a notification names, or else the payment's last operation of the same kind.
 
     Returns None for a refund that names no operation, because others made it.
     """
-    rows = payment.operations.filter(kind=told.kind)
-    if told.operation is not None:
-        return rows.filter(pk=told.operation).first()
-    return rows.order_by("created_at").last() if told.kind != Operation.Kind.REFUND else None
+    rows = payment.operations.filter(kind=notification.kind)
+    if notification.operation is not None:
+        return rows.filter(pk=notification.operation).first()
+    return rows.order_by("created_at").last() if notification.kind != Operation.Kind.REFUND else None

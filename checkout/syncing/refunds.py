@@ -22,104 +22,105 @@ Kind, State, Purpose = Operation.Kind, Operation.State, Operation.Purpose
 REFUSED = (State.FAILED, State.DECLINED)
 
 
-def sync_refund(reading: Reading, told: RefundRecord) -> bool:
+def sync_refund(reading: Reading, record: RefundRecord) -> bool:
     """Record the current state of one refund; return whether anything has changed.
 
     A refund that others made at the provider is recorded as an operation with the purpose `outside`, at the
     merchant's expense. If the books show a settled refund as failed, its return is recorded. Rules
     sync.outside, refund.returned.
     """
-    known = _operation_of(reading, told)
-    operation = known or _adopt_refund(reading, told)
+    existing = _operation_of(reading, record)
+    operation = existing or _adopt_refund(reading, record)
     if operation is None:
         return False
-    if (told.amount, told.currency) != (operation.amount, reading.payment.currency):
+    if (record.amount, record.currency) != (operation.amount, reading.payment.currency):
         reporting.report_operation(
-            operation, kinds.REFUND_OF_ANOTHER_AMOUNT, theirs=f"{told.amount} {told.currency}"
+            operation, kinds.REFUND_OF_ANOTHER_AMOUNT, theirs=f"{record.amount} {record.currency}"
         )
         return False
     if operation.ended_at is not None and operation.ended_at >= reading.asked_at:
-        # The end was recorded after these books were requested, so the books can be out of date.
+        # The operation's end was recorded after these books were requested, so the books might be out of
+        # date.
         return False
-    verdict = Verdict.SUCCEEDED if told.has_returned and known is None else told.verdict
-    has_changed = _record_refund_outcome(reading, operation, told, verdict) or known is None
-    if told.verdict == Verdict.FAILED and operation.state == State.SUCCEEDED:
-        has_changed |= _record_return(reading, operation, told)
+    verdict = Verdict.SUCCEEDED if record.has_returned and existing is None else record.verdict
+    has_changed = _record_refund_outcome(reading, operation, record, verdict) or existing is None
+    if record.verdict == Verdict.FAILED and operation.state == State.SUCCEEDED:
+        has_changed |= _record_return(reading, operation, record)
     return has_changed
 
 
-def _operation_of(reading: Reading, told: RefundRecord) -> Operation | None:
+def _operation_of(reading: Reading, record: RefundRecord) -> Operation | None:
     """Return our operation for a refund, or None for a refund that others made.
 
-    The refund is found by the provider's id, or else by the operation that it names. The named operation can
-    already have the id of another refund. It was then carried out twice, or someone copied its id into their
+    The refund is found by the provider's id, or else by the operation that it names. If the named operation
+    already has the id of another refund, it was carried out twice, or someone copied its id into their
     refund. The second refund is then reported, and None is returned.
     """
-    own = reading.payment.operations.filter(kind=Kind.REFUND).select_related("payment", "resends")
-    by_reference = own.filter(reference=told.reference).first()
-    named = own.filter(pk=told.operation).first() if told.operation and by_reference is None else None
+    ours = reading.payment.operations.filter(kind=Kind.REFUND).select_related("payment", "resends")
+    by_reference = ours.filter(reference=record.reference).first()
+    named = ours.filter(pk=record.operation).first() if record.operation and by_reference is None else None
     if named is not None and named.reference:
-        reporting.report_operation(named, kinds.SUCCEEDED_UNDER_AN_OLD_KEY, amount=told.amount)
+        reporting.report_operation(named, kinds.SUCCEEDED_UNDER_AN_OLD_KEY, amount=record.amount)
         return None
     return by_reference or named
 
 
-def _adopt_refund(reading: Reading, told: RefundRecord) -> Operation | None:
+def _adopt_refund(reading: Reading, record: RefundRecord) -> Operation | None:
     """Write an operation for a refund that has no row in our database, and return the operation.
 
     The refund was made by others. In a restored database, it can also be our own refund whose row was lost.
     Returns None if the refund moved no money, or if its payment was never captured.
     """
-    moved = told.has_returned or told.verdict in (Verdict.SUCCEEDED, Verdict.PENDING)
+    moved = record.has_returned or record.verdict in (Verdict.SUCCEEDED, Verdict.PENDING)
     charged = reading.payment.movements.filter(kind=Movement.Kind.CAPTURED)
-    if not moved or told.amount <= 0 or not charged.exists():
+    if not moved or record.amount <= 0 or not charged.exists():
         return None
     operation = Operation(
         payment=reading.payment,
         kind=Kind.REFUND,
-        amount=told.amount,
+        amount=record.amount,
         state=State.PENDING,
-        reference=told.reference,
+        reference=record.reference,
         attempts=1,
         first_sent_at=reading.checkout.created_at,
         last_sent_at=reading.now,
         actor=PUMP.actor,
         created_at=reading.now,
     )
-    _set_purpose(reading, operation, told)
+    _set_purpose(reading, operation, record)
     if operation.purpose != Purpose.OUTSIDE:
         # Only our own refunds are looked up. The result of a refund by others comes from the books.
         operation.next_attempt_at = reading.now
     planning.insert_operation(operation)
-    if reading.is_restored and told.operation is not None and operation.purpose == Purpose.OUTSIDE:
+    if reading.is_restored and record.operation is not None and operation.purpose == Purpose.OUTSIDE:
         reporting.report_operation(operation, kinds.RESTORED_REFUND, checkout=str(reading.checkout.pk))
     return operation
 
 
-def _is_of_share(reading: Reading, told: RefundRecord) -> bool:
+def _is_of_share(reading: Reading, record: RefundRecord) -> bool:
     """Return whether the refund reimburses a share that is in our database."""
     shares = reading.checkout.payment_requests
-    return told.share is not None and shares.filter(pk=told.share).exists()
+    return record.share is not None and shares.filter(pk=record.share).exists()
 
 
-def _set_purpose(reading: Reading, operation: Operation, told: RefundRecord) -> None:
+def _set_purpose(reading: Reading, operation: Operation, record: RefundRecord) -> None:
     """Set the purpose of a refund that had no row in our database.
 
-    A refund of ours that a restore has lost gets back the id and purpose from its metadata at the provider.
-    Any other refund gets the purpose `outside`, because others made it.
+    If a restore has lost one of our refunds, the id and the purpose are read from its metadata at the
+    provider. Any other refund gets the purpose `outside`, because others made it.
     """
-    is_known = told.operation is None or Operation.objects.filter(pk=told.operation).exists()
-    has_aim = told.refund is not None or _is_of_share(reading, told)
+    is_known = record.operation is None or Operation.objects.filter(pk=record.operation).exists()
+    has_aim = record.refund is not None or _is_of_share(reading, record)
     if not reading.is_restored or is_known or not has_aim:
         operation.purpose = Purpose.OUTSIDE
-        operation.resends = settling.returned_refund_on(reading.payment, at_least=told.amount)
+        operation.resends = settling.returned_refund_on(reading.payment, at_least=record.amount)
         _cancel_links(reading)
         return
-    operation.pk = told.operation or operation.pk
-    operation.share_uuid, operation.refund_uuid = told.share, told.refund
-    operation.purpose = Purpose.REIMBURSEMENT if told.share else Purpose.REFUND_PART
-    if told.refund and not Refund.objects.filter(pk=told.refund).exists():
-        refunds.restore_refund(reading.checkout, told.refund)
+    operation.pk = record.operation or operation.pk
+    operation.share_uuid, operation.refund_uuid = record.share, record.refund
+    operation.purpose = Purpose.REIMBURSEMENT if record.share else Purpose.REFUND_PART
+    if record.refund and not Refund.objects.filter(pk=record.refund).exists():
+        refunds.restore_refund(reading.checkout, record.refund)
 
 
 def _cancel_links(reading: Reading) -> None:
@@ -129,35 +130,35 @@ def _cancel_links(reading: Reading) -> None:
 
 
 def _record_refund_outcome(
-    reading: Reading, operation: Operation, told: RefundRecord, verdict: Verdict
+    reading: Reading, operation: Operation, record: RefundRecord, verdict: Verdict
 ) -> bool:
     """Record the outcome of a refund; return whether anything has changed.
 
-    If a refund counts as refused but has succeeded at the provider, this is reported, and the refund is
+    If a refund that counts as refused has succeeded at the provider, this is reported, and the refund is
     recorded as succeeded.
     """
-    outcome = Outcome(verdict, reference=told.reference, reason=told.reason, amount=told.amount)
+    outcome = Outcome(verdict, reference=record.reference, reason=record.reason, amount=record.amount)
     if operation.ended_at is None:
         is_new = (operation.state, verdict) != (State.PENDING, Verdict.PENDING)
         return is_new and outcomes.conclude_operation(reading.checkout, operation, outcome, now=reading.now)
     if operation.state in REFUSED and verdict in (Verdict.SUCCEEDED, Verdict.PENDING):
-        reporting.report_operation(operation, kinds.REFUND_AFTER_REFUSAL, amount=told.amount)
+        reporting.report_operation(operation, kinds.REFUND_AFTER_REFUSAL, amount=record.amount)
         if verdict == Verdict.SUCCEEDED:
-            outcomes.apply_late_success(reading.checkout, operation, told.reference, reading.now)
+            outcomes.apply_late_success(reading.checkout, operation, record.reference, reading.now)
             return True
     return False
 
 
-def _record_return(reading: Reading, operation: Operation, told: RefundRecord) -> bool:
+def _record_return(reading: Reading, operation: Operation, record: RefundRecord) -> bool:
     """Record that a settled refund was returned. Return False if this was recorded before."""
     returned = Movement.Kind.REFUND_RETURNED
     if operation.movements.filter(kind=returned).exists():
         return False
-    operation.reason = told.reason or "refused"
+    operation.reason = record.reason or "refused"
     operation.save(update_fields=["reason"])
-    reference = f"{told.reference} returned"
+    reference = f"{record.reference} returned"
     ledger.record_movement(
-        reading.payment, returned, operation.amount, reference, operation, at=told.at, now=reading.now
+        reading.payment, returned, operation.amount, reference, operation, at=record.at, now=reading.now
     )
     if operation.purpose == Purpose.OUTSIDE:
         reporting.report_operation(
@@ -170,13 +171,13 @@ def _record_return(reading: Reading, operation: Operation, told: RefundRecord) -
     return True
 
 
-def report_missing(reading: Reading, told: Sequence[RefundRecord]) -> None:
+def report_missing(reading: Reading, records: Sequence[RefundRecord]) -> None:
     """Report each recorded refund that the provider's books lack.
 
     A refund that was recorded shortly before the books were requested does not count, because the provider's
     clock can differ from ours.
     """
-    there = {record.reference for record in told} | {record.operation for record in told}
+    there = {record.reference for record in records} | {record.operation for record in records}
     rows = reading.payment.movements.filter(
         kind=Movement.Kind.REFUNDED, recorded_at__lt=reading.asked_at - reconciliation.SKEW
     )

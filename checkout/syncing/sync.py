@@ -30,8 +30,8 @@ INQUIRY_INTERVAL = timedelta(hours=1)
 class Reading:
     """A payment that is being synced, and its locked checkout.
 
-    The books were requested at `asked_at`. They can lack facts that we recorded later. `is_restored` means
-    that the database was restored to an earlier moment. Operations that it lacks can then be our own.
+    The provider's books were requested at `asked_at`, so they can lack facts that we recorded later. If
+    `is_restored`, the database was restored to an earlier moment, so operations that it lacks can be our own.
     """
 
     checkout: Checkout
@@ -63,7 +63,7 @@ def sync(payment_uuid: UUID, *, is_restored: bool = False) -> bool:
         checkout = Checkout.objects.locked(payment.checkout_uuid)
         payment = Payment.objects.get(pk=payment_uuid)
         if payment.synced_at is not None and payment.synced_at >= asked_at:
-            # A later reading, which can contain more, is recorded already.
+            # Books that were read later, and can contain more, are recorded already.
             return False
         Payment.objects.filter(pk=payment_uuid).update(synced_at=asked_at)
         has_changed = record_books(Reading(checkout, payment, asked_at, clock.now(), is_restored), books)
@@ -79,8 +79,8 @@ def record_books(reading: Reading, books: Books) -> bool:
     """
     with settling.defer_settling(reading.checkout):
         changes = [captures.sync_capture(reading, books.capture)]
-        changes += [refunds.sync_refund(reading, told) for told in books.refunds]
-        changes += [disputes.sync_dispute(reading, told) for told in books.disputes]
+        changes += [refunds.sync_refund(reading, record) for record in books.refunds]
+        changes += [disputes.sync_dispute(reading, record) for record in books.disputes]
         changes.append(holds.sync_hold(reading, books))
     captures.report_missing(reading, books)
     refunds.report_missing(reading, books.refunds)

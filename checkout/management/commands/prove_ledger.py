@@ -31,7 +31,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         hours: float | None = options["since_hours"]
         try:
-            told = (
+            summary = (
                 self._prove_all(restart=options["restart"]) if hours is None else self._prove_changed(hours)
             )
         except proof_runs.ProofRunning:
@@ -43,33 +43,33 @@ class Command(BaseCommand):
         proved = [invariant.kind for invariant in (*statements.INVARIANTS, *statements.REFERENCES)]
         for kind in proved if hours is not None else [*proved, kinds.LEDGER_SUMS]:
             self.stdout.write(f"0 cases: {kind.sentence}")
-        self.stdout.write(told)
+        self.stdout.write(summary)
 
     def _prove_changed(self, hours: float) -> str:
         since = clock.now() - timedelta(hours=hours)
-        found = ledger_proof.report_breaches(ledger_proof.find_breaches(since))
-        self._print_breaches(found)
-        if found:
+        breaches = ledger_proof.report_breaches(ledger_proof.find_breaches(since))
+        self._print_breaches(breaches)
+        if breaches:
             sys.exit(1)
         checkouts, postings = ledger_proof.count_changed(since)
         return f"{checkouts} checkouts, {postings} postings, changed in the last {hours:g} hours"
 
     def _prove_all(self, *, restart: bool) -> str:
-        run, said_at = proof_runs.begin_run(restart=restart), time.monotonic()
+        run, printed_at = proof_runs.begin_run(restart=restart), time.monotonic()
         if run.checkout_count:
             self.stderr.write(f"Continuing: {run}, since {run.begun_at:%Y-%m-%d %H:%M} UTC")
         for step in proof_runs.run_steps(run):
             run = step.run
             self._print_breaches(step.breaches)
-            if time.monotonic() - said_at > QUIET_SECONDS:
-                said_at = time.monotonic()
+            if time.monotonic() - printed_at > QUIET_SECONDS:
+                printed_at = time.monotonic()
                 self.stderr.write(f"{run}, next {_describe_next(run)}")
         if run.breach_count:
             sys.exit(1)
         return f"{run.checkout_count} checkouts, {run.posting_count} postings"
 
-    def _print_breaches(self, found: list[Breach]) -> None:
-        for breach in found:
+    def _print_breaches(self, breaches: list[Breach]) -> None:
+        for breach in breaches:
             self.stderr.write(f"{breach.subject}  {breach.kind.sentence}")
 
 

@@ -51,14 +51,14 @@ class Command(BaseCommand):
         if not restore_guard.is_closed():
             raise CommandError("The service is open: this database was not restored. Nothing was changed.")
         self.stdout.write(f"Reading the provider's payments since {clock.iso(since)}.")
-        self._tell(repair.repair(since, self.stdout.write))
+        self._print_result(repair.repair(since, self.stdout.write))
 
-    def _tell(self, done: Repair) -> None:
+    def _print_result(self, result: Repair) -> None:
         self.stdout.write(
-            f"{done.payments} payments recorded again, {done.synced} synchronised. The service is open."
+            f"{result.payments} payments recorded again, {result.synced} synchronised. The service is open."
         )
         self.stdout.write(
-            f"{len(done.unknown)} payments belong to orders that the database does not have. Each is a discrepancy."
+            f"{len(result.unknown)} payments belong to orders that the database does not have. Each is a discrepancy."
         )
 
     def _reconcile(self, since: datetime | None) -> None:
