@@ -59,7 +59,7 @@ class PaymentAdmin(MoneyAdmin):
 
 
 class OperationAdmin(MoneyAdmin):
-    """Operations. checkout/admin.py registers this admin with the actions for an operation that is stuck."""
+    """Operations. checkout/admin.py adds the actions for stuck operations and registers this admin."""
 
     list_display = (
         "id",

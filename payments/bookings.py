@@ -30,9 +30,9 @@ def settle_outside(refund: Operation, amount: int, *, note: str, now: datetime, 
 def close_owed(
     payment: Payment, share_uuid: UUID, amount: int, *, note: str, now: datetime, cause: Cause
 ) -> Booking:
-    """Book that an amount is no longer owed to the lead for a share.
+    """Book that the lead is no longer owed an amount for a share.
 
-    `payment` is the payment whose card got this amount back, by a refund or a dispute.
+    `payment` is the payment whose card got this amount back through a refund or a dispute.
     """
     booking = Booking(kind=Kind.CLOSING, payment=payment, share_uuid=share_uuid, amount=amount)
     return _post_booking(booking, note=note, now=now, cause=cause)

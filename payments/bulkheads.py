@@ -1,4 +1,4 @@
-"""Limits on the threads that call the provider at once. Payers, captures and pumps have separate slots.
+"""Limits how many threads call the provider at the same time. Payers, captures and pumps have separate slots.
 
 Rules capture.slot, limit.slow_peers, pump.kinds.
 """
@@ -15,15 +15,14 @@ Kind = Operation.Kind
 
 PAYERS = Bulkhead(settings.PROVIDER_SLOTS, queue=QUEUE_PER_SLOT * settings.PROVIDER_SLOTS, name="payers")
 CAPTURES = Bulkhead(settings.CAPTURE_SLOTS, queue=QUEUE_PER_SLOT * settings.CAPTURE_SLOTS, name="captures")
-# A thread that waits for the result of another thread's call takes one of these eight places, and none of the
-# slots for calls. For each operation, only one thread per process can wait.
+# A thread that waits for the result of another thread's call takes one of these eight places instead of a
+# slot for calls. For each operation, only one thread per process can wait.
 CAPTURE_WAITERS = KeyedLimit(8)
-# Each worker's slots, by the kinds of operations that share them. Kinds that share slots take turns, and a
-# slow call does not delay kinds with other slots. Captures and voids come first, because only they end a
-# hold.
+# Each worker's slots, by the kinds of operations that share them. Kinds that share slots take turns. A slow
+# call does not delay the kinds with other slots. Captures and voids come first, because only they end a hold.
 PUMPS: dict[tuple[Kind, ...], Bulkhead] = {
     (Kind.CAPTURE, Kind.VOID): Bulkhead(settings.PUMP_SLOTS, name="pump_captures_voids"),
     (Kind.AUTHORIZE,): Bulkhead(settings.PUMP_SLOTS, name="pump_authorizations"),
     (Kind.REFUND,): Bulkhead(settings.PUMP_SLOTS, name="pump_refunds"),
 }
-INQUIRIES = Bulkhead(1, name="inquiries")  # per worker; no caller waits for the answers
+INQUIRIES = Bulkhead(1, name="inquiries")  # per worker; one is enough, because no caller waits for an inquiry

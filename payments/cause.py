@@ -1,4 +1,4 @@
-"""Who acts: the `Cause` of a change, which the history stores, and the `Caller` of the API."""
+"""Actors: the `Cause` of a change, which the history stores, and the `Caller` of the API."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""Records disputes as the provider's books report them, and finds those of a checkout (rule dispute.booked).
+"""Records disputes from the provider's books, and finds a checkout's disputes (rule dispute.booked).
 
 `record_dispute` must be called with the checkout locked.
 """
@@ -44,7 +44,7 @@ _BLOCKING_DISPUTE = Prepared(blocking_disputes_of, UUID)
 def with_disputed(rows: QuerySet[Any], *, checkout: str = "pk") -> QuerySet[Any, Any]:
     """Annotate rows with `is_disputed`: whether the checkout in the column `checkout` is disputed.
 
-    A dispute counts while it is open or after it is lost.
+    A checkout is disputed while a dispute is open, and after a dispute is lost.
     """
     found: QuerySet[Any, Any] = rows.annotate(is_disputed=Exists(blocking_disputes_of(OuterRef(checkout))))
     return found
@@ -80,7 +80,7 @@ def has_lost_dispute(checkout_uuid: UUID) -> bool:
 
 
 class LostAmount(NamedTuple):
-    """The amount that lost disputes returned to a payer, in minor units, and when the last one was lost."""
+    """The amount that lost disputes returned to a payer, in minor units, and the time of the last loss."""
 
     amount: int
     at: datetime
@@ -94,11 +94,11 @@ def lost_amounts_by_payment(checkout_uuid: UUID) -> dict[UUID, LostAmount]:
 
 
 def record_dispute(payment: Payment, told: DisputeRecord, *, now: datetime) -> RecordedDispute | None:
-    """Record the current state of a dispute in the provider's books, and its new balance lines.
+    """Record a dispute's current state and its new balance lines, as they are in the provider's books.
 
-    A new dispute without balance lines, such as an inquiry, has moved no money: it is not recorded, and the
-    result is None. If a dispute is in another currency than the payment, the dispute is recorded and
-    reported, but its lines are not, because the amount in our currency is unknown.
+    A new dispute without balance lines, such as an inquiry, has moved no money. It is not recorded, and the
+    result is None. If the currency of a dispute differs from that of the payment, the dispute is recorded and
+    reported. Its lines are then not recorded, because the amount in the payment's currency is unknown.
     """
     found = Dispute.objects.filter(payment=payment, reference=told.reference).first()
     if found is None and not told.lines:

@@ -21,7 +21,7 @@ MOVEMENT_KINDS = {
 
 
 def bearer_account(operation: Operation) -> Account:
-    """Return the account to which a capture is credited, or from which a refund is paid.
+    """Return the account that a capture is credited to, or that a refund is paid from.
 
     The capture of a mate's share is credited to the lead, and its reimbursement to the lead is paid from the
     same account. Every other capture or refund uses the merchant's account.
@@ -35,7 +35,7 @@ def bearer_account(operation: Operation) -> Account:
 
 
 def posting_parameters(operation: Operation, state: str, reference: str) -> dict[str, Any]:
-    """Return the parameters with which RECORD_OUTCOME posts an operation that is now in `state`.
+    """Return the parameters of RECORD_OUTCOME that post the movement of an operation in its new `state`.
 
     An operation that moves no money has no posting. `reference` is the provider's id of the movement.
     """
@@ -62,9 +62,9 @@ def record_movement(
     at: datetime,
     now: datetime,
 ) -> None:
-    """Record and post a movement that is not the outcome of an operation.
+    """Record and post a movement that is not an operation's outcome.
 
-    It is a returned refund, or a line that a dispute has added to the provider's balance.
+    The movement is a returned refund, or a line that a dispute has added to the provider's balance.
 
     `amount` is positive, in minor units. A constraint refuses a movement that is already recorded. Must be
     called with the checkout locked.

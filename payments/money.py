@@ -53,7 +53,7 @@ GROUPED_FROM = {
     "es": 10_000,
     "it": 10_000,
 }
-_LETTER_THEN_DIGIT = re.compile(r"(?<=[^\W\d_])(?=\d)")  # CLDR puts a space between a letter and a digit
+_LETTER_THEN_DIGIT = re.compile(r"(?<=[^\W\d_])(?=\d)")  # CLDR requires a space between a letter and a digit
 
 
 # Corrections of Babel's data: the euro replaced Bulgaria's lev on 1 January 2026. ISO 4217 lists Venezuela's VED in
@@ -114,7 +114,7 @@ def _active_locale() -> str:
     return translation.to_locale(translation.get_language() or "en")
 
 
-@lru_cache(4096)  # a page that refreshes automatically shows the same amounts every second
+@lru_cache(4096)  # cached, because a page that refreshes shows the same amounts every second
 def _format_amount(amount: int, currency: str, locale: str, *, is_narrow: bool) -> str:
     digits = minor_digits(currency)
     pattern = copy.copy(Locale.parse(locale).currency_formats["standard"])

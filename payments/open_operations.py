@@ -1,4 +1,4 @@
-"""Open operations: the card operation that holds up all other card operations on a checkout or share."""
+"""Open operations. An open card operation blocks all other card operations on its checkout or share."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -11,14 +11,14 @@ from config.lib.prepared import Prepared
 from payments.models import Operation, Payment
 
 # When an operation of these kinds starts, its order counts as changed. Only the operation's row records the
-# start, which saves a write of the order's row and its indexes.
+# start, so that the order's row and its indexes need not be written.
 KINDS_NOT_ON_ORDER_ROW = (Operation.Kind.AUTHORIZE, Operation.Kind.CAPTURE)
 
 
 def query_open_operation(subject: UUID | OuterRef) -> QuerySet[Operation]:
     """Return a query for the open card operation on the live payment of a checkout or share.
 
-    Reimbursements and operations on an abandoned payment are left out, because they do not hold up other
+    Reimbursements and operations on an abandoned payment are left out, because they do not block other
     operations.
     """
     return _query_open(payment__subject=subject)
@@ -52,7 +52,7 @@ def pending_operation_of(subject: str) -> Subquery:
 
 
 def orders_with_call_since(merchant_uuid: UUID, since: datetime) -> list[UUID]:
-    """Return the merchant's orders with a call that began since `since` and has no answer yet.
+    """Return the merchant's orders with a call that began after `since` and has no answer yet.
 
     Only authorizations and captures count. The order's row does not record the start of such a call, but it
     records every answer.
@@ -127,7 +127,7 @@ _OPEN_OPERATION = Prepared(lambda subject: query_open_operation(subject).select_
 
 
 def abandon_payment(payment: Payment, now: datetime) -> None:
-    """Mark a payment as abandoned: the payer can use another card, regardless of how this payment ends.
+    """Mark a payment as abandoned, so that the payer can use another card, no matter how this payment ends.
 
     Must be called with the checkout locked.
     """

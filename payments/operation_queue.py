@@ -1,4 +1,4 @@
-"""When an operation that has not ended is due again, and how a process claims it (rule doubt.unknown)."""
+"""Decides when an open operation is due again, and lets a process claim it (rule doubt.unknown)."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -38,7 +38,7 @@ def is_leased(operation: Operation, now: datetime) -> bool:
 
 
 def retry_delay(operation: Operation, state: State, now: datetime) -> timedelta:
-    """Return how long to wait before the next call or look-up. The waits grow (rule doubt.authorize)."""
+    """Return the delay before the next call or look-up. The delays grow (rule doubt.authorize)."""
     age, tries = now - operation.created_at, operation.attempts
     if state == State.NEEDS_ACTION:
         return timedelta(seconds=5 if age < FREQUENT_CHECKS_FOR else 60)
@@ -48,7 +48,7 @@ def retry_delay(operation: Operation, state: State, now: datetime) -> timedelta:
         return doubled_delay(tries // 4, 600)
     if operation.kind == Kind.VOID:
         return doubled_delay(tries // 4, 60)
-    # short waits for a capture, because a hold must not outlive its deadline for long
+    # short delays for a capture, because a hold must be released soon after its deadline
     return doubled_delay(tries - 1, 10 if operation.kind == Kind.CAPTURE else 60)
 
 
@@ -64,7 +64,7 @@ def make_due(operation: Operation) -> None:
 
 
 def make_due_by(operation: Operation, moment: datetime) -> None:
-    """Make an operation due at `moment` at the latest, if it has not ended and no process has leased it."""
+    """Make an operation due no later than `moment`, if it has not ended and no process has leased it."""
     rows = Operation.objects.filter(
         pk=operation.pk, ended_at=None, lease_token=None, next_attempt_at__gt=moment
     )
@@ -72,7 +72,7 @@ def make_due_by(operation: Operation, moment: datetime) -> None:
 
 
 def oldest_due_at(now: datetime) -> datetime | None:
-    """Return the due time of the operation that has been due longest, or None if no operation is due.
+    """Return the due time of the operation that has been due for the longest time, or None if none is due.
 
     A planned operation that waits for another operation of its payment is left out, because the pump cannot
     process it yet.
@@ -87,7 +87,7 @@ def oldest_due_at(now: datetime) -> datetime | None:
 
 
 def due_operations_of(checkout_uuid: UUID) -> list[UUID]:
-    """Return the ids of a checkout's due operations, longest due first."""
+    """Return the ids of a checkout's due operations, earliest due time first."""
     rows = Operation.objects.filter(payment__checkout_uuid=checkout_uuid, state__in=Operation.NOT_ENDED)
     late = rows.filter(next_attempt_at__lte=clock.now()).order_by("next_attempt_at", "pk")
     return list(late.values_list("pk", flat=True))
@@ -99,11 +99,11 @@ def claim(
     """Lease up to `limit` due operations in a separate short transaction, and return them.
 
     A planned operation is leased only if no earlier planned operation of its payment is due, and if no other
-    operation of the payment is open. An open refund is an exception: it does not hold up other money that is
-    owed to the card. The planned operation then becomes in flight. It is due again when the lease expires.
+    operation of the payment is open. An open refund is an exception: it does not block other refunds to the
+    card. The planned operation then becomes in flight. It is due again when the lease expires.
 
-    `operation_uuid` and `kinds` narrow the choice. If the database was restored and not repaired, no
-    operation is leased.
+    `operation_uuid` and `kinds` restrict which operations are leased. If the database was restored and not
+    repaired, no operation is leased.
     """
     if restore_guard.is_closed():
         return []
@@ -116,9 +116,9 @@ def claim(
     }
     claimed = _lease_operations(statement, parameters)
     if not claimed:
-        return []  # the usual case, which needs no query for the rows
+        return []  # usually no operation is due, and the rows need not be queried
     rows = Operation.objects.filter(pk__in=claimed.keys()).select_related("payment").order_by("pk")
-    # If this process has slept, other processes might have leased some of the rows since.
+    # If this process has slept, other processes might have leased some of these operations in the meantime.
     return [row for row in rows if row.lease_token == claimed[row.pk]]
 
 

@@ -26,10 +26,10 @@ from payments.provider import CardUse, Outcome, Verdict
 
 log = structlog.get_logger("payments.operations")
 
-PATIENCE = 8.0  # seconds for a whole call, if the caller sets no deadline
+PATIENCE = 8.0  # maximum seconds for a whole call, if the caller sets no deadline
 CALL_SECONDS = {"authorize": 6.0, "capture": 3.0, "void": 5.0, "refund": 5.0}
 LOOK_UP_SECONDS = 2.0
-HELD_FOR_LESS = "held_for_less"  # the reason if an authorization did not hold the requested amount
+HELD_FOR_LESS = "held_for_less"  # reason code of an authorization that held less than the requested amount
 CALLS = Histogram(
     "checkout_provider_call_seconds",
     "Time to the provider's answer, by what was asked for and what came of it",
@@ -113,9 +113,9 @@ def perform(operation: Operation, *, deadline: Deadline) -> Outcome:
 def _record_sending(operation: Operation) -> bool:
     """Record that the operation is sent now. Return False if this process must not send it.
 
-    `last_sent_at` becomes the end of a lease that starts now. The caller's deadline is earlier. Even if this
-    process sleeps before its call, it therefore sends no call after `last_sent_at`. For a new operation,
-    `begin` has already recorded the sending.
+    `last_sent_at` becomes the end of a lease that starts now. The caller's deadline is earlier, so no call is
+    sent after `last_sent_at`, even if this process sleeps before its call. For a new operation, `begin` has
+    already recorded the sending.
     """
     lease_end, last = operation.next_attempt_at, operation.last_sent_at
     if operation.lease_token is not None and lease_end is not None and last is not None and last >= lease_end:
@@ -172,7 +172,7 @@ def look_up(operation: Operation, *, deadline: Deadline | None = None) -> Outcom
 
 
 def is_captured_already(outcome: Outcome) -> bool:
-    """Return whether the provider refused because the money had been captured, by us or by someone else."""
+    """Return whether the provider refused because we or someone else had already captured the money."""
     return outcome.verdict in (Verdict.FAILED, Verdict.DECLINED) and outcome.reason == "already_captured"
 
 
@@ -226,11 +226,11 @@ def _check_amount(operation: Operation, outcome: Outcome) -> Outcome:
     """Return the outcome, with a different verdict if its amount is not the operation's amount.
 
     The verdict of an authorization that holds money becomes DECLINED. The verdict of any other operation
-    becomes UNKNOWN. If no hold of the payment was recorded, because the card was declined or given up, the bank
-    might have held less, so a void of any amount is accepted. Rules doubt.amount, pay.held_for_less.
+    becomes UNKNOWN. A void of any amount is accepted if no hold of the payment was recorded, because the bank
+    might have held less on a card that was declined or given up. Rules doubt.amount, pay.held_for_less.
     """
     releases_other_amount = operation.kind == Kind.VOID and operation.payment.status != Status.AUTHORIZED
-    # no money is held before the payer has confirmed, so the amount is checked only after that
+    # Before the payer has confirmed, no money is held, so there is no amount to check.
     is_done = outcome.verdict in (Verdict.SUCCEEDED, Verdict.PENDING)
     if outcome.amount in (None, operation.amount) or releases_other_amount or not is_done:
         return outcome
@@ -314,14 +314,14 @@ def _facts_after(operation: Operation, outcome: Outcome, now: datetime) -> dict[
 
 
 def _keeps_state(operation: Operation, outcome: Outcome) -> bool:
-    """Return whether the state stays unchanged, because an unclear answer does not revoke an earlier one."""
+    """Return whether the state stays the same, because an unclear answer revokes no earlier answer."""
     if operation.state == State.PENDING:
         return not outcome.is_vouched
     return operation.state == State.NEEDS_ACTION
 
 
 def _payment_changes(operation: Operation, state: State, outcome: Outcome) -> dict[str, str]:
-    """Return the changes to an operation's payment when the operation is in `state`."""
+    """Return the changes to an operation's payment that follow from the operation's new `state`."""
     if state not in Operation.ENDED:
         return {}
     changed: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Operators' stops of new business. Each process has a copy that is at most four seconds old.
+"""Operators' stops of new business. Each process caches them for at most four seconds.
 
 Rule operator.stop.
 """
@@ -50,7 +50,7 @@ def stopped_merchants() -> frozenset[UUID | None]:
 
 
 def stopped_since(merchant_uuid: UUID) -> datetime | None:
-    """Return since when an operator has stopped the new business of this merchant, None if it is not stopped."""
+    """Return the time at which an operator stopped this merchant, or all, or None if it is not stopped."""
     if not is_stopped(merchant_uuid):
         return None
     of_merchant = Q(merchant=merchant_uuid) | Q(merchant=None)
@@ -71,7 +71,7 @@ def suspend(merchant: Merchant | None, *, reason: str) -> Switch | None:
 def resume(merchant: Merchant | None, *, reason: str) -> Switch | None:
     """Lift the stop of a merchant, or the stop of all merchants if `merchant` is None.
 
-    Each of the two stops stays in force without the other. Return the switch, or None if it was not set.
+    Lifting one of these stops does not lift the other. Return the switch, or None if it was not set.
     """
     return _set_switch(merchant, is_stopped=False, reason=reason)
 

@@ -1,4 +1,4 @@
-"""The only module that inserts operations. It plans, repeats and withdraws them, and gives them new keys."""
+"""Plans, repeats and withdraws operations, and gives them new keys. No other module inserts operations."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -18,9 +18,9 @@ from payments.models import Operation
 
 Kind: TypeAlias = Operation.Kind
 State: TypeAlias = Operation.State
-# `last_sent_at` is the end of the lease of the last call. If an operation was sent once, the difference from
-# `first_sent_at` is the lease and a few microseconds. A second call is sent only after the answer to the
-# first call or the end of its lease. The difference is then larger.
+# `last_sent_at` is the end of the lease of the last call. If an operation was sent once, the time from
+# `first_sent_at` to `last_sent_at` is the lease and a few microseconds. If it was sent twice, the time is
+# longer, because a second call waits for the first call's answer or for the end of its lease.
 SINGLE_CALL_SPAN = operation_queue.LEASE + timedelta(milliseconds=10)
 KEY_MARGIN = timedelta(hours=1)  # margin for clock differences and slow calls
 
@@ -85,7 +85,7 @@ def _insert_operations(
 
 
 def longest_key_use() -> timedelta:
-    """Return for how long after its first use a key can be sent again.
+    """Return the time after its first use during which a key can be sent again.
 
     After this time, the provider might not recognize the key.
     """
@@ -134,7 +134,7 @@ def plan_release(payments: Sequence[UUID], *, now: datetime) -> bool:
 
 
 def released_payments(payments: Sequence[UUID]) -> set[UUID]:
-    """Return the payments among these that a void has released or is about to release."""
+    """Return those of these payments that have a void that succeeded or can succeed."""
     voids = Operation.objects.filter(payment__in=payments, kind=Kind.VOID).exclude(state=State.FAILED)
     return set(voids.values_list("payment", flat=True))
 
@@ -171,7 +171,7 @@ def end_for_new_key(operation: Operation, *, now: datetime) -> None:
 
 
 def replaced_operations(operation: Operation) -> QuerySet[Operation]:
-    """Return a query for the operations with earlier keys that this operation has replaced."""
+    """Return a query for the operations under earlier keys that this operation has replaced."""
     same = {name: getattr(operation, name) for name in ("payment_id", "kind", "refund_uuid", "share_uuid")}
     return Operation.objects.filter(**same, reason="new_key").exclude(pk=operation.pk)
 
@@ -189,7 +189,7 @@ def withdraw_planned(rows: QuerySet[Operation], *, now: datetime) -> None:
 
 
 def attempts_at_same_part(part: Operation) -> QuerySet[Operation]:
-    """Return every attempt at the same refund part or reimbursement, including this one."""
+    """Return all attempts at the same refund part or reimbursement, including `part` itself."""
     return Operation.objects.filter(
         payment=part.payment_id, kind=Kind.REFUND, refund_uuid=part.refund_uuid, share_uuid=part.share_uuid
     )

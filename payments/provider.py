@@ -15,7 +15,7 @@ from django.utils.module_loading import import_string
 from payments import money
 from payments.models import BalanceEntry, Operation, Payment
 
-# The reasons with which an adapter reports that a card can no longer take a refund.
+# The reasons that an adapter reports if a card can no longer take a refund.
 CARD_CANNOT_TAKE_IT = frozenset(
     {
         "card_account_closed",
@@ -52,10 +52,11 @@ class Card:
 class Outcome:
     """A provider's answer about one operation.
 
-    `amount`, if given, is the amount moved or held, in minor units. It can differ from the operation's amount
-    only after a partial hold. If the verdict is NOT_FOUND and `is_vouched` is true, the adapter has seen all
-    that the provider stores about the payment, and the operation is not there. If `is_vouched` is false, the
-    operation might be there. In both cases, the provider can still carry out a call that was sent earlier.
+    `amount`, if not None, is the amount moved or held, in minor units. It can differ from the operation's
+    amount only after a partial hold. If the verdict is NOT_FOUND and `is_vouched` is true, the adapter has
+    read all that the provider stores about the payment, and the operation is not there. If `is_vouched` is
+    false, the operation might be there. In both cases, the provider can still carry out a call that was sent
+    earlier.
     """
 
     verdict: Verdict
@@ -102,7 +103,7 @@ class CardForm:
 
 @dataclass(frozen=True)
 class CardPage:
-    """A card page on our own host: the adapter's template, and the template's context.
+    """A card page on our own host: the adapter's template and its context.
 
     `allows` maps directives of the page's Content Security Policy, such as `script-src`, to the additional
     origins that they allow. The page shows the content of CardForm.page. Its script sends the browser to
@@ -152,7 +153,7 @@ class DisputeStatus(StrEnum):
 
 @dataclass(frozen=True)
 class DisputeLine:
-    """A line of the provider's balance that withdrew the disputed money or, if `is_back`, reinstated it."""
+    """A balance line of the provider. It withdrew the disputed money or, if `is_back`, reinstated it."""
 
     reference: str
     is_back: bool
@@ -163,10 +164,10 @@ class DisputeLine:
 class DisputeRecord:
     """One dispute in the provider's books.
 
-    `reference` is its id there. `respond_by` is the deadline for evidence. `lines` show whether and when the
-    dispute moved money. Each line moved the whole `amount`. The lines' own amounts are in the account's
-    currency and are not part of this record. `unknown_status` is the provider's status if the adapter does
-    not know it. Such a dispute counts as open.
+    `reference` is the provider's id of the dispute. `respond_by` is the deadline for evidence. `lines` show
+    whether and when the dispute moved money. Each line moved the whole `amount`. The amounts in the
+    provider's lines are in the account's currency and are not part of this record. `unknown_status` is the
+    provider's status if the adapter does not know it. Such a dispute counts as open.
     """
 
     reference: str
@@ -288,10 +289,10 @@ class Provider(Protocol):
 
     @property
     def key_life(self) -> timedelta:
-        """Return for how long after the first call the provider recognizes a repeated call by its id.
+        """Return the time after the first call during which the provider recognizes a repeated call.
 
-        If the call is repeated later, the provider carries it out again. After the same time, the provider
-        no longer carries out a call that was sent but has been delayed.
+        A call that is repeated later is carried out again. After the same time, the provider no longer
+        carries out a delayed call.
         """
 
     urls: str
@@ -308,7 +309,7 @@ class Provider(Protocol):
         """Return the amounts that a card can be charged in this currency, without calling the provider."""
 
     def open_card_form(self, form: CardForm) -> str | CardPage:
-        """Return the page that asks for the card, or its address.
+        """Return the page on which the payer enters the card, or its address.
 
         The page sends the payer back with `card_token`. Raises ProviderUnreachable.
         """
@@ -347,16 +348,16 @@ class Provider(Protocol):
         """
 
     def parse_notifications(self, request: HttpRequest) -> Iterable[Notification]:
-        """Verify a message and return what it says about our payments.
+        """Verify a message and return its notifications about our payments.
 
         The result is empty if the message is about something else. Raises ForgedNotification.
         """
 
     def movements(self, payment: Payment) -> Books:
-        """Return the provider's books about a payment: our operations, dashboard operations, and disputes.
+        """Return the provider's books about a payment: our operations, those of the dashboard, and disputes.
 
-        The adapter reads the current state of each object and never relies on the order of events. A
-        movement that is missing from the books now can still appear later. Raises ProviderUnreachable.
+        The adapter reads the current state of each object and never relies on the order of events. A movement
+        that is missing from the books now can still appear later. Raises ProviderUnreachable.
         """
 
     def changed(self, since: datetime) -> Iterable[UUID]:
@@ -379,7 +380,7 @@ class Provider(Protocol):
         """
 
     def missing(self) -> Iterable[str]:
-        """Return a sentence, with the remedy, for each thing that is missing at the provider for payments.
+        """Return a sentence, with the remedy, for each missing part of the provider's setup.
 
         The adapter sends only requests that change no data. Raises ProviderUnreachable.
         """

@@ -30,7 +30,7 @@ _CARD_NUMBER = re.compile(r"\d(?:[ -]?\d){11,18}")
 
 
 def without_card_numbers(text: str) -> str:
-    """Return the text with each sequence of digits that might be a card number replaced."""
+    """Return the text, with "[digits]" in place of each sequence of digits that might be a card number."""
     return _CARD_NUMBER.sub("[digits]", text)
 
 
@@ -46,7 +46,10 @@ def read_verdict_or_unknown(said: Any) -> Verdict:
 
 
 def read_reference(said: Any) -> str:
-    """Return the reference, or "" if it is invalid. A reference that is cut could name another object."""
+    """Return the reference, or "" if it is invalid.
+
+    It is not truncated, because it could then name another object.
+    """
     return str(said) if _is_text(said, 255) else ""
 
 
@@ -97,7 +100,7 @@ def read_sequence(said: Any) -> Sequence[Any]:
 
 
 def is_not_false(said: Any) -> bool:
-    """Return whether money moved, or True for an invalid value, so that a person looks into it."""
+    """Return whether money moved. An invalid value counts as True, so that a person investigates it."""
     return said is not False
 
 

@@ -1,8 +1,8 @@
-"""Whether the service is open. A database that was restored to an earlier state is closed until its repair.
+"""Closes the service if its database was restored to an earlier state, until the database is repaired.
 
-The provider might have moved money since that state without a trace in the database. A payment that is held
-in the database might be captured at the provider, and a refund that the database lacks would be paid twice.
-Rule restore.closed.
+The provider might have moved money since that state, and the database would have no record of it. For
+example, a payment that is held in the database might be captured at the provider, and a refund that the
+database lacks could be paid twice. Rule restore.closed.
 
 The database stores a mark of the server on which it was opened. A restored database has the mark, but it runs
 on another server: another cluster (`pg_dump`, logical replication), a later timeline of the same cluster (a
@@ -10,7 +10,7 @@ base backup with archived WAL, a promoted replica), or newly created tables. A s
 server's identity too. After restoring a snapshot, an operator therefore sets DATABASE_RESTORED to a new word.
 
 The service reads the mark once on each new connection, and every three seconds. A failover can move the
-database's address to another server. If a thread has read that the database is open, it therefore gets no new
+database's address to another server. Therefore, a thread that has found the service open gets no new
 connection to a server that does not match the mark.
 """
 
@@ -32,7 +32,7 @@ from payments import statements
 
 CACHE_SECONDS = 3.0
 _is_repairing = ContextVar("is_repairing", default=False)
-# `_thread.was_told_open` is true if this thread's last check in this request found the database open.
+# `_thread.was_open` is true if this thread's last check in this request found the service open.
 _thread = threading.local()
 
 
@@ -57,7 +57,7 @@ def is_closed() -> bool:
     """
     if _is_repairing.get():
         return False
-    _clear_answer()  # the read can open a connection to another server, which must not raise ServiceClosed
+    _clear_answer()  # so that a new connection for this read does not raise ServiceClosed
     with replica.use_primary():
         own: Any = connection.connection
         _thread.was_told_open = _is_open() if own is None or _has_matching_mark(own) else _read_mark()
@@ -103,7 +103,7 @@ def _has_matching_mark(own: Any) -> bool:
 
 
 def _check_new_connection(connection: Any, **_: Any) -> None:
-    """Raise ServiceClosed if this thread has read that the database is open, but now connects to another server."""
+    """Raise ServiceClosed if this thread found the service open, but now connects to another server."""
     was_told_open = getattr(_thread, "was_told_open", False)
     if connection.alias != DEFAULT_DB_ALIAS or not was_told_open or _has_matching_mark(connection.connection):
         return
@@ -123,6 +123,7 @@ def _clear_answer(**_: Any) -> None:
 
 
 connection_created.connect(_check_new_connection)
-# A request starts without an earlier answer, because a page that only reads is allowed on a closed database.
+# Each request discards the result of an earlier check, because pages that only read also work while the
+# service is closed.
 request_started.connect(_clear_answer)
 _is_open = CachedRead(_read_mark, seconds=CACHE_SECONDS)

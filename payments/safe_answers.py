@@ -1,4 +1,4 @@
-"""Makes every answer of a provider safe to record, before other code reads it (rule doubt.bounded).
+"""Makes each answer of the provider safe to record before other code reads it (rule doubt.bounded).
 
 A value that is too long or invalid is cut or replaced, and the original is logged. An invalid answer
 therefore cannot stop the recording of money. If the outcome, the amount moved, or the address where the payer
@@ -35,7 +35,7 @@ from payments.provider import (
 
 log = structlog.get_logger("payments.safe_answers")
 
-MAX_IN_LOG = 24_000  # characters; `ascii` can write one character as ten
+MAX_IN_LOG = 24_000  # in characters, of which `ascii` can need ten for one character
 T = TypeVar("T")
 Readers = Mapping[str, Callable[[Any], Any]]
 OUTCOME: Readers = {
@@ -125,7 +125,7 @@ MAX_NOTIFICATIONS = 1000  # in one message
 
 
 def safe_outcome(operation: Operation, said: object) -> Outcome:
-    """Return an answer about an operation, safe to record.
+    """Return the provider's answer about an operation, safe to record.
 
     If its verdict, its amount or the address of the confirmation page is invalid, report a discrepancy and
     return UNKNOWN.

@@ -48,7 +48,7 @@ class ShopField(forms.CharField):
 
 
 class SitesField(forms.CharField):
-    """Sites to which payers can be sent back, shown one per line."""
+    """Sites to which payers can be sent back, one on each line of the field."""
 
     widget = forms.Textarea
 

@@ -131,8 +131,8 @@ WITH recorded AS (
 ),
 {_UPDATE_PAYMENT_AND_POST}"""  # noqa: S608 - only our own constants
 
-# A horizon above all transaction ids of this server was set on another server, from whose dump this database
-# was restored. The horizon is then set again.
+# If the horizon is above all transaction ids of this server, it comes from another server, from whose dump
+# this database was restored. It is then set again.
 SET_HORIZON_OF_CLOSED_DAYS = """
 UPDATE payments_ledgerclosing SET horizon = pg_snapshot_xmax(pg_current_snapshot())::text::bigint
 WHERE horizon IS NULL OR horizon > pg_snapshot_xmax(pg_current_snapshot())::text::bigint
@@ -173,8 +173,8 @@ FROM spans GROUP BY merchant_id, account, currency, 5, 6
 """  # noqa: S608 - only our own constants
 
 READ_SUMMED_UNTIL = "SELECT coalesce(max(summed_until), '-infinity')::text FROM payments_ledgerclosing"
-# `known` is the result of READ_SUMMED_UNTIL. With this value, PostgreSQL can estimate how few postings are
-# left. `summed_until` is read again, in the same snapshot as the sums, so that each posting counts once.
+# `known` is the result of READ_SUMMED_UNTIL. With this value, PostgreSQL can estimate how few postings follow
+# it. `summed_until` is read again, in the same snapshot as the sums, so that each posting counts once.
 READ_BALANCES = """
 SELECT account, currency, sum(amount)::bigint FROM (
     SELECT account, currency, amount FROM payments_ledgersum

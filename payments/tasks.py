@@ -53,7 +53,7 @@ def mail_discrepancies() -> None:
     try:
         now = clock.now()
         rows = _discrepancies_to_mail(now)
-        if rows and _send_mail(rows):  # with no transaction open, because a mail server can be slow
+        if rows and _send_mail(rows):  # no transaction is open, because a mail server can be slow
             Discrepancy.objects.filter(pk__in=[row.pk for row in rows]).update(mailed_at=now)
     finally:
         cache.delete(_TURN)
@@ -90,12 +90,15 @@ def _write_mail(rows: Sequence[Discrepancy]) -> str:
 
 
 def _describer() -> Any:
-    """Return the module of a higher layer that knows the orders of discrepancies."""
+    """Return the module of a higher layer that finds the order and the amount of a discrepancy."""
     return import_module(settings.DISCREPANCIES_DESCRIBED_BY)
 
 
 def _describe_discrepancy(row: Discrepancy, order_id: str, amount: str) -> str:
-    """Return the lines about one discrepancy, without its facts: not every recipient may see them."""
+    """Return the lines about one discrepancy.
+
+    They omit its facts, which not every recipient is allowed to see.
+    """
     kind = row.kind_entry
     lines = {
         "merchant": str(row.merchant or "not known"),

@@ -20,7 +20,7 @@ from config.lib.database import queries
 from payments import statements
 from payments.models import LedgerClosing, Posting
 
-# A day is closed this long after its end, because clocks differ and transactions can be long.
+# time from the end of a day to its closing, because clocks differ and transactions can be long
 CLOSING_DELAY = timedelta(hours=1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)  # the end of the closed days before the first closing
 _ALL_ACCOUNTS = {"accounts": list(Posting.Account.values)}
@@ -73,7 +73,7 @@ def last_day() -> date:
 
 
 def merchants_with_wrong_sums(month: date) -> Sequence[UUID]:
-    """Return the merchants whose stored sums for a month differ from the sums of their postings."""
+    """Return the merchants whose stored sums for a month differ from the actual sums of their postings."""
     span = {"begin": month, "end": next_month(month)}
     found = queries.rows(statements.FIND_MERCHANTS_WITH_WRONG_SUMS, _ALL_ACCOUNTS | span)
     return [uuid for (uuid,) in found]

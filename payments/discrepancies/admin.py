@@ -26,9 +26,9 @@ OPEN_STATE_FILTER = lists.state_filter({"open": Q(closed_at=None), "closed": Q(c
 
 
 class DiscrepancyAdmin(ReadOnlyAdmin):
-    """Discrepancies. A person looks into one, notes the result and closes it.
+    """Discrepancies. A person investigates a discrepancy, notes the result and closes the discrepancy.
 
-    If it occurs again, it is reported again. checkout/admin.py registers this admin with the remedies.
+    If it occurs again, it is reported again. checkout/admin.py adds the remedies and registers this admin.
     """
 
     actions: tuple[str, ...] = ("close",)
@@ -40,7 +40,7 @@ class DiscrepancyAdmin(ReadOnlyAdmin):
     searched_by = "What is wrong, note or order"
     search_help_text = "Part of what is wrong or of a note, or a whole order id."
     search_fields = ("kind", "note", "subject")
-    # A discrepancy's page begins with these. All other fields are folded below them.
+    # A discrepancy's page begins with these fields. All other fields are collapsed below them.
     words: tuple[str, ...] = ("what_to_do", "remedies", "merchant", "created_at", "note")
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -63,7 +63,7 @@ class DiscrepancyAdmin(ReadOnlyAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """Return the search results. A discrepancy is also found by the sentence of its kind."""
+        """Return the search results. The search also includes the sentence of a discrepancy's kind."""
         found, has_duplicates = super().get_search_results(request, queryset, search_term)
         term = search_term.strip().lower()
         named = [kind.name for kind in kinds.TABLE.values() if term and term in kind.sentence.lower()]

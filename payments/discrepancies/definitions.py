@@ -7,7 +7,7 @@ RUNBOOK = "docs/operate.md"
 
 @dataclass(frozen=True)
 class Remedy:
-    """An action of an operator: its name in the admin, the label of its button, and the page that has it."""
+    """An operator's action: its name in the admin, the label of its button, and the page with the button."""
 
     action: str
     words: str
@@ -37,12 +37,12 @@ class DiscrepancyKind:
 
     @property
     def remedy(self) -> str:
-        """Return the labels of the buttons that resolve the discrepancy, and the page that has them."""
+        """Return the labels of the buttons that resolve the discrepancy, and the page with the buttons."""
         if not self.remedies:
             return "None: it closes automatically"
         return f"{' or '.join(verb.words for verb in self.remedies)}, on the {self.remedies[0].page}’s page"
 
     @property
     def runbook_page(self) -> str:
-        """Return the address of the section about it in the runbook."""
+        """Return the address of the runbook's section about this kind."""
         return f"{RUNBOOK}#{self.runbook}"

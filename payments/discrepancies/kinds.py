@@ -379,7 +379,10 @@ TABLE: Mapping[str, DiscrepancyKind] = {
 
 
 def kind_named(name: str) -> DiscrepancyKind:
-    """Return the kind with this name. If the table no longer has it, make its sentence from the name."""
+    """Return the kind with this name.
+
+    If the table no longer has it, return a generic kind whose sentence is made from the name.
+    """
     what_to_do = (
         "This release does not report it. Compare the facts with the provider’s dashboard, then close this."
     )

@@ -63,7 +63,7 @@ def _merchant_entries(entries: Sequence[Entry]) -> Iterator[BalanceEntry]:
 
 
 def _owners_of(accounts: set[str]) -> dict[str, UUID]:
-    """Map each account to its only current merchant or, if it has none now, to its only former merchant.
+    """Map each account to its only current merchant. If it has none, map it to its only former merchant.
 
     The platform's own account ("") is left out.
     """
@@ -74,7 +74,7 @@ def _owners_of(accounts: set[str]) -> dict[str, UUID]:
 
 
 def _single_owners(rows: QuerySet[Any], owner: str) -> dict[str, UUID]:
-    """Return the owner of each account that exactly one row names."""
+    """Map each account that is in exactly one row to the owner in that row."""
     counted = rows.values("provider_account").annotate(count=Count("pk"))
     alone = counted.filter(count=1).values("provider_account")
     return dict(rows.filter(provider_account__in=alone).values_list("provider_account", owner))

@@ -1,4 +1,4 @@
-"""Inquiries: payments that must be read at the provider, because others might have moved their money."""
+"""Inquiries: payments whose books must be read, because others might have moved money at the provider."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -9,7 +9,7 @@ from config.lib import clock
 from config.lib.leases import Queue
 from payments.models import Inquiry, Payment
 
-LEASE = timedelta(seconds=60)  # after this, another process can claim the inquiry, and this one must stop
+LEASE = timedelta(seconds=60)  # after this, another process can claim the inquiry, so this process must stop
 
 
 class Claim(NamedTuple):
@@ -34,7 +34,7 @@ def open_inquiries(payments: Iterable[UUID]) -> None:
 
 
 def claim() -> Claim | None:
-    """Lease and return the inquiry that has been due longest, or return None if no inquiry is due."""
+    """Lease and return the inquiry that has been due for the longest time, or None if no inquiry is due."""
     found = _QUEUE.take_oldest(lambda _, now: {"due_at": now + LEASE})
     if found is None:
         return None

@@ -19,7 +19,7 @@ from payments.models import Payment, Reconciled
 log = structlog.get_logger("payments.inquiring.reconciliation")
 
 FIRST_LOOK_BACK = timedelta(hours=48)  # for the first run
-SKEW = timedelta(minutes=5)  # margin for clock differences, and for lists that lag behind
+SKEW = timedelta(minutes=5)  # margin for clock differences and for lists that are out of date
 CHUNK = 500
 
 
@@ -48,13 +48,19 @@ def run(since: datetime | None = None) -> int:
 
 
 def last_complete_until(now: datetime) -> datetime:
-    """Return the time until which the books were read without a gap, or 48 hours ago before the first run."""
+    """Return the time until which the books were read without a gap.
+
+    Before the first run, it is 48 hours ago.
+    """
     done = Reconciled.objects.filter(pk=1).first()
     return done.until if done else now - FIRST_LOOK_BACK
 
 
 def time_since_last_run(now: datetime) -> timedelta:
-    """Return the time since the last complete run began or, before the first run, our first payment's age."""
+    """Return how long ago the last complete run began.
+
+    Before the first run, return our first payment's age.
+    """
     done = Reconciled.objects.filter(pk=1).first()
     first = None if done else Payment.objects.order_by("pk").values_list("created_at", flat=True).first()
     return max(timedelta(), now - (done.until if done else first or now))

@@ -24,7 +24,7 @@ from payments.settings_form import SettingsForm
 
 
 def _ask_about_merchants(verb: str, effect: str) -> confirmation.Question:
-    """Return the question before one or several merchants are changed. In `effect`, {} stands for them."""
+    """Return the question before a change of merchants. `effect` has {} in place of the merchants' name."""
     return confirmation.Question(
         title=f"{verb} merchants",
         text=effect.format("they"),
@@ -70,7 +70,7 @@ INVITE = confirmation.Question(
 SUSPENSION = lists.state_filter({"open": Q(is_suspended=False), "stopped": Q(is_suspended=True)})
 
 
-# The help texts of settings in the form, where those of the column are not plain enough.
+# Help texts of the form that replace a column's help text, because the column's text is not plain enough.
 HELP_TEXTS = {
     "country": "Two letters, such as GB. The country of phone numbers without a country code.",
     "brand_colour": "# and six hexadecimal digits, such as #A61C59.",
@@ -108,7 +108,7 @@ def _stops_of_row() -> QuerySet[Switch]:
 
 
 def _email_error(text: str) -> str:
-    """Return why a text is not an e-mail address, or ""."""
+    """Return an error message if the text is not an e-mail address, else ""."""
     try:
         validate_email(text)
     except ValidationError:
@@ -117,7 +117,7 @@ def _email_error(text: str) -> str:
 
 
 def _stop_in_words(switch: Switch) -> str:
-    """Return a sentence about a stop: who or all, since when, by whom and why."""
+    """Return a sentence about a stop: its scope, its start, the operator and the reason."""
     logged = LogEntry.objects.filter(object_id=str(switch.pk)).order_by("-action_time").first()
     who = "Stopped" if switch.merchant_id else "All merchants have been stopped"
     by = f" by {logged.user}" if logged else ""
@@ -154,7 +154,7 @@ class MerchantAdmin(OperatorAdmin):
         return rows
 
     def get_ordering(self, request: HttpRequest) -> Any:
-        """Return the order: suspended merchants first, then by name."""
+        """Return the sort order: suspended merchants first, then by name."""
         return (Exists(_stops_of_row()).desc(), "name", "pk")
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
@@ -170,7 +170,7 @@ class MerchantAdmin(OperatorAdmin):
 
     @admin.display(description="state")
     def state(self, merchant: Merchant) -> str:
-        """Return whether the merchant is open or, for each stop, since when, by whom and why it is stopped."""
+        """Return "Open", or a sentence about each stop that applies to the merchant."""
         stops = Switch.objects.filter(Q(merchant=merchant) | Q(merchant=None), is_stopped=True)
         return " ".join(map(_stop_in_words, stops.order_by("changed_at"))) or "Open"
 
@@ -195,7 +195,7 @@ class MerchantAdmin(OperatorAdmin):
         return HttpResponseRedirect(columns.page_address("payments.merchant", obj.pk))
 
     def has_invite_permission(self, request: HttpRequest) -> bool:
-        """Return whether the operator may give people roles: only superusers may."""
+        """Return whether the operator may invite owners. Only superusers may."""
         return bool(getattr(request.user, "is_superuser", False))
 
     @admin.action(description="Invite an owner", permissions=["invite"])
@@ -238,7 +238,7 @@ class MerchantAdmin(OperatorAdmin):
 
 
 def record_switch(shown: OperatorAdmin, request: HttpRequest, switch: Switch | None, reason: str) -> None:
-    """Record a changed switch in the admin's log, and in the audit log of its merchant. None is not recorded."""
+    """Record a changed switch in the admin's log and in its merchant's audit log. Ignore None."""
     if switch is None:
         return
     done = f"{'Stopped' if switch.is_stopped else 'Resumed'}: {reason}"
@@ -249,7 +249,7 @@ def record_switch(shown: OperatorAdmin, request: HttpRequest, switch: Switch | N
 
 
 class SwitchAdmin(ReadOnlyAdmin):
-    """Operators' stops. A merchant is stopped on its own page, and all merchants only by `add_view`."""
+    """Operators' stops. A merchant is stopped on the merchant's page. Only `add_view` stops all merchants."""
 
     is_small = True
     adds_by = "Stop all merchants"
@@ -273,7 +273,7 @@ class SwitchAdmin(ReadOnlyAdmin):
         return str(row.merchant or "all merchants")
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
-        """Show the list. It offers the stop of all merchants only while they are not all stopped."""
+        """Show the list. It has the button that stops all merchants only while they are not all stopped."""
         are_stopped = Switch.objects.filter(merchant=None, is_stopped=True).exists()
         return super().changelist_view(request, {"has_add_permission": False} if are_stopped else None)
 

@@ -14,9 +14,9 @@ from payments.models.payments import Dispute, Operation, Payment
 class Movement(models.Model):
     """One movement of a payment's money, as it is in the provider's books. Append-only.
 
-    The id is also the movement's transaction in the ledger. The provider gives the same `reference` in the
-    answer to an operation and in the payment's books. A movement is therefore recorded only once, whether
-    the service learns of it from the answer or from the books.
+    The id is also the movement's transaction in the ledger. The provider sends the same `reference` in the
+    answer to an operation and in the payment's books. A movement is therefore recorded only once, even if
+    both the answer and the books contain it.
     """
 
     class Kind(models.TextChoices):

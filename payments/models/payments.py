@@ -13,7 +13,7 @@ from payments.models.merchants import Merchant
 
 
 def _condition_column(condition: Q) -> models.GeneratedField:
-    """Return a generated column that is true in the rows that meet the condition. Only queries use it."""
+    """Return a generated column that is true in the rows that meet the condition. It is for queries only."""
     expression = models.ExpressionWrapper(condition, output_field=models.BooleanField())
     return models.GeneratedField(expression=expression, output_field=models.BooleanField(), db_persist=True)
 
@@ -96,7 +96,7 @@ class Payment(models.Model):
 
     def __str__(self) -> str:
         amount = money.display(self.amount, self.currency)
-        status = "held" if self.status == self.Status.AUTHORIZED else self.status  # as on the payment's badge
+        status = "held" if self.status == self.Status.AUTHORIZED else self.status  # as the badge shows it
         return f"{amount}\N{NO-BREAK SPACE}· {self.card_brand} {self.card_last4}\N{NO-BREAK SPACE}· {status}"
 
 
@@ -173,7 +173,7 @@ class Operation(models.Model):
         on_delete=models.PROTECT,
         null=True,
         blank=True,
-        db_index=False,  # few rows have a value, so there is a partial index below instead
+        db_index=False,  # few rows have a value, so a partial index is defined below
         related_name="resent_by",
         help_text="The returned refund that this operation replaces.",
     )
@@ -234,7 +234,10 @@ class Operation(models.Model):
 
     @property
     def has_ended_without_hold(self) -> bool:
-        """Return whether this is a declined or failed authorization. If it has a hold, the hold is voided."""
+        """Return whether this is a declined or failed authorization.
+
+        A hold that it made after all must be voided.
+        """
         return self.kind == self.Kind.AUTHORIZE and self.state in (self.State.DECLINED, self.State.FAILED)
 
 
@@ -252,14 +255,14 @@ class Inquiry(models.Model):
 
 
 class Dispute(models.Model):
-    """A dispute: the payer's bank has taken a payment's money back until the dispute is decided."""
+    """A dispute: the payer's bank takes a payment's money back until the dispute is decided."""
 
     class Status(models.TextChoices):
         OPEN = "open"
         WON = "won"
         LOST = "lost"
 
-    STANDING = (Status.OPEN, Status.LOST)  # the payer has the money back, so no refund may follow
+    STANDING = (Status.OPEN, Status.LOST)  # the payer has the money back, so a refund would pay it twice
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     payment = models.ForeignKey(Payment, on_delete=models.PROTECT, related_name="disputes")

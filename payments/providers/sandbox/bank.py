@@ -56,7 +56,7 @@ def authorize(*, key: UUID, charge: dict[str, Any], subject: UUID, card_token: s
     """
     with transaction.atomic(durable=True):
         token = _use_up_token(card_token, subject)
-        if token is None:  # an earlier call under the same key might have used it up
+        if token is None:  # an earlier call under the same key might have used up the token
             made = Charge.objects.filter(payment=charge["payment"]).first()
             repeated = journal.remembered_answer(journal.lines_about(made), key) if made else None
             return repeated or Outcome(Verdict.DECLINED, reason="invalid_token")
@@ -91,7 +91,7 @@ def _first_state(card: TestCard) -> tuple[Charge.State, Verdict]:
 
 
 def answer_challenge(*, key: UUID, is_confirmed: bool) -> Charge | None:
-    """Confirm or refuse the authorization under `key`, as the payer has answered.
+    """Confirm or refuse the authorization under `key`, depending on the payer's answer.
 
     If the payer has answered before, or the caller has voided the authorization, do not change it. Return its
     charge, or None if there is no such authorization.
@@ -142,7 +142,7 @@ def _capture_or_void(key: UUID, kind: str, payment: UUID, later: Delay | None) -
 
 
 def _refusal_reason(kind: str, charge: Charge, lines: Sequence[Call]) -> str:
-    """Return why a charge's money cannot be captured or released, or "" if it can."""
+    """Return the reason why a charge's money cannot be captured or released, or "" if it can."""
     pending = [line.kind for line in lines if line.verdict == Verdict.PENDING]
     if charge.state == Charge.State.CAPTURED or (kind == "capture" and charge.state != Charge.State.HELD):
         return f"already_{charge.state}"

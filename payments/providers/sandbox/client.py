@@ -1,4 +1,7 @@
-"""The client of the sandbox bank, which runs in this process. Injected faults cause errors or no answer."""
+"""The client of the sandbox bank, which runs in this process.
+
+Injected faults cause errors or missing answers.
+"""
 
 import time
 from collections.abc import Callable
@@ -38,7 +41,7 @@ BANK_CALLS: dict[str, Callable[..., Any]] = {
 
 
 def call_for_outcome(verb: str, /, *, patience: float, **arguments: Any) -> Outcome:
-    """Call the bank. Injected faults change or break the call.
+    """Call the bank and return the outcome. Injected faults can change the call or make it fail.
 
     Raises fault_injection.CallFailed. The bank might still have carried out the call.
     """

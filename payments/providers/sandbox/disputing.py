@@ -17,7 +17,7 @@ TIME_TO_RESPOND = timedelta(days=7)
 
 
 def open_dispute(charge: Charge, *, seconds: float = 0, amount: int | None = None, **facts: Any) -> Dispute:
-    """Let the payer dispute a charge `seconds` from now. Without an `amount`, dispute the whole charge."""
+    """Let the payer dispute a charge `seconds` from now. If `amount` is None, dispute the whole charge."""
     opens_at = clock.now() + timedelta(seconds=seconds)
     facts = {"reason": "fraudulent", "respond_by": opens_at + TIME_TO_RESPOND} | facts
     return Dispute.objects.create(charge=charge, amount=amount or charge.amount, opens_at=opens_at, **facts)
@@ -26,7 +26,7 @@ def open_dispute(charge: Charge, *, seconds: float = 0, amount: int | None = Non
 def dispute_payment(
     *, payment: UUID, reason: str = "fraudulent", amount: int | None = None, is_inquiry: bool = False
 ) -> str:
-    """Let the payer dispute a payment now, or inquire about it. Return the dispute's reference."""
+    """Let the payer dispute a payment now, or open an inquiry about it. Return the dispute's reference."""
     charge = Charge.objects.get(payment=payment)
     return str(open_dispute(charge, amount=amount, reason=reason, is_inquiry=is_inquiry).pk)
 
@@ -52,7 +52,7 @@ def decide_dispute(*, payment: UUID, is_won: bool, reference: str = "") -> None:
 def notify_of_opened(payments: Sequence[UUID] | None = None) -> None:
     """Notify the caller of disputes that have just opened.
 
-    If `payments` is given, do so only for their disputes, and wait for other processes that do the same.
+    If `payments` is not None, notify only of their disputes, and wait for other processes that do the same.
     """
     due = Dispute.objects.filter(is_told=False, opens_at__lte=Now())
     with transaction.atomic(durable=True):

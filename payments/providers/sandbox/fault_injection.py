@@ -18,8 +18,8 @@ from payments.providers.sandbox.models import BrokenKey, Call, Charge, Fault
 from payments.providers.sandbox.settling import Delay
 
 Mode = Fault.Mode
-LATE = timedelta(seconds=5)  # how far stale books lag behind
-SILENCE = timedelta(seconds=2)  # how long the bank answers no calls after a capture whose answer is lost
+LATE = timedelta(seconds=5)  # lag of stale books
+SILENCE = timedelta(seconds=2)  # silence of the bank after a capture whose answer is lost
 MODES_BEFORE_ACTION = {Mode.DOWN, Mode.ERROR, Mode.HANG, Mode.REPLAYED_500}
 MODES_AFTER_ACTION = {
     Mode.DONE_THEN_HANG,
@@ -29,7 +29,7 @@ MODES_AFTER_ACTION = {
     Mode.DONE_REPLAYED_500,
 }
 REPLAYED_MODES = {Mode.REPLAYED_500, Mode.DONE_REPLAYED_500}
-ERROR_MODES = {Mode.ERROR, Mode.DONE_THEN_ERROR, *REPLAYED_MODES}  # the answer is an error
+ERROR_MODES = {Mode.ERROR, Mode.DONE_THEN_ERROR, *REPLAYED_MODES}  # modes in which the answer is an error
 PENDING_DELAYS = {
     Mode.PENDING: Delay(3),
     Mode.PENDING_FOR_EVER: Delay(None),

@@ -22,7 +22,7 @@ def lines_about(charge: Charge) -> Sequence[Call]:
 
 
 def remembered_answer(known: Sequence[Call], key: UUID) -> Outcome | None:
-    """Return the answer for a key in these lines, or None if the key is new or no longer remembered."""
+    """Return the answer under a key in these lines, or None if the key is new or no longer remembered."""
     for line in reversed(known):
         if line.reference == key and line.is_remembered:
             life = timedelta(seconds=settings.SANDBOX_KEY_SECONDS)

@@ -20,7 +20,7 @@ class CardSession(models.Model):
     """One visit to the bank's card page, in an unlogged table.
 
     A crash of PostgreSQL empties the table, and a restored database or a replica has none of its rows. A
-    payer who was on the page then has to start again from the order.
+    payer who was on the page at that time has to start again from the order.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -34,7 +34,7 @@ class CardSession(models.Model):
 
 
 class CardToken(models.Model):
-    """A token for a card that a payer entered for one order or share. It is valid for one charge.
+    """A single-use token for the card that a payer entered for one order or share.
 
     The card number is never stored. The charge stores the last four digits. Tokens are in an unlogged table,
     like visits: after a crash of PostgreSQL, the payer enters the card again.
@@ -194,7 +194,7 @@ class Dispute(models.Model):
 
     @property
     def moves(self) -> Sequence[datetime]:
-        """Return the times when money moved: first a withdrawal, then in turn returns and withdrawals."""
+        """Return the times when money moved: first a withdrawal, then alternately returns and withdrawals."""
         return [*([] if self.is_inquiry else [self.opens_at]), *self.moved_at]
 
     @property

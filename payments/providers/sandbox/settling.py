@@ -19,7 +19,7 @@ STATE_AFTER_CALL = {"capture": Charge.State.CAPTURED, "void": Charge.State.VOIDE
 
 
 class Delay(NamedTuple):
-    """The seconds until an accepted call is carried out (None: never), and the reason if it then fails."""
+    """The seconds until an accepted call ends (None: never), and the reason if it fails."""
 
     seconds: float | None
     reason: str = ""
@@ -31,7 +31,7 @@ class Delay(NamedTuple):
 def settle_due(payments: Sequence[UUID] | None = None) -> None:
     """Settle all due calls, and notify the caller of these calls and of newly opened disputes.
 
-    If `payments` is given, do so only for these payments.
+    If `payments` is not None, this is limited to these payments.
     """
     now = clock.now()
     due = Q(verdict=Verdict.PENDING, settles_at__lte=now) | Q(returns_at__lte=now)
@@ -64,7 +64,7 @@ def settle_lines(lines: Iterable[Call]) -> None:
 
 
 def advance(*, payments: Sequence[UUID], seconds: int) -> None:
-    """Let all future changes of these payments happen `seconds` earlier.
+    """Move all future changes of these payments `seconds` earlier.
 
     This includes the end of a period in which the bank answers no calls.
     """
@@ -77,7 +77,7 @@ def advance(*, payments: Sequence[UUID], seconds: int) -> None:
     disputes = Dispute.objects.filter(charge__payment__in=payments)
     disputes.update(respond_by=F("respond_by") - sooner)
     unopened = disputes.filter(opens_at__gt=Now())
-    # A dispute never opens in the past. It would otherwise be missing from the list of new changes.
+    # A dispute is never moved to the past, because it would then be missing from the list of new changes.
     unopened.update(opens_at=Greatest(F("opens_at") - sooner, Now()))
 
 
@@ -109,9 +109,9 @@ def carry_out(kind: str, charge: Charge) -> None:
 
 
 def _carry_out_line(line: Call, now: datetime) -> None:
-    """Let a line succeed or fail. A refund that will be returned settles now and is returned later.
+    """Let a line succeed or fail. A refund that is to be returned settles now and is returned later.
 
-    This order is kept even if the line is settled late.
+    It is returned after it has settled, even if this line is processed late.
     """
     charge, returns_at = line.charge, None
     if not line.fails_with and line.kind != "refund":

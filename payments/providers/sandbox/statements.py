@@ -1,11 +1,11 @@
 """The SQL of the sandbox bank: the use of a card token, and the faults that apply to a call."""
 
-# This is one statement, so that only one of two simultaneous calls uses up the token.
+# One statement reads and marks the token, so that only one of two simultaneous calls can use it.
 USE_UP_CARD_TOKEN = """
 UPDATE bank_cardtoken SET used_at = clock_timestamp() WHERE digest = %s AND subject = %s AND used_at IS NULL
 RETURNING id, last4
 """
-# This is one statement, because every call to the bank runs it.
+# One statement reads all faults, because every call to the bank runs it.
 READ_FAULTS_OF_CALL = """
 SELECT EXISTS (SELECT FROM bank_brokenkey WHERE key = %s),
     EXISTS (SELECT FROM bank_fault WHERE verb = %s AND times > 0),

@@ -93,7 +93,7 @@ class StripeProvider:
             asked["confirmation_token"] = card.token
         else:
             asked["payment_method"] = card.token
-        # A mate's payment is passed on to the lead's card, so 3-D Secure is requested.
+        # A mate's money is passed on to the lead's card, so the mate is asked for 3-D Secure confirmation.
         if operation.payment.kind == Payment.Kind.SHARE:
             asked["payment_method_options"] = {"card": {"request_three_d_secure": "any"}}
         return _change_intent(operation, patience, lambda service, pi, key: service.confirm(pi, asked, key))
@@ -119,7 +119,7 @@ class StripeProvider:
     def look_up(self, operation: Operation, patience: float) -> Outcome:
         payment = operation.payment
         if not payment.provider_reference:
-            # The id is committed before an intent is confirmed. Without an id, no call was sent.
+            # The id is committed before a call about the intent is sent, so without an id no call was sent.
             return intents.ABSENT
         if operation.kind == Kind.REFUND:
             return refunds.look_up(operation, seconds=patience)
@@ -159,7 +159,10 @@ def _change_intent(operation: Operation, patience: float, change: Change) -> Out
 
 
 def _outcome_of_call(kind: str, ask: Callable[[], Outcome]) -> Outcome:
-    """Make a call that can move money. Return its outcome, or the outcome that Stripe's error means."""
+    """Make a call that can move money. Return its outcome.
+
+    An error from Stripe is also mapped to an outcome.
+    """
     try:
         return ask()
     except stripe.APIConnectionError:
@@ -171,7 +174,7 @@ def _outcome_of_call(kind: str, ask: Callable[[], Outcome]) -> Outcome:
 
 
 def _outcome_of_error(kind: str, error: stripe.StripeError) -> Outcome:
-    """Return the outcome for an error that is not about the card: succeeded, failed or unknown."""
+    """Return the outcome (succeeded, failed or unknown) for an error that is not about the card."""
     code, _ = reasons.error_codes(error.error)
     log.warning(
         "stripe refused",

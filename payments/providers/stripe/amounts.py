@@ -1,4 +1,4 @@
-"""Amounts as Stripe counts them: in minor units of ISO 4217 for most currencies, but not for all.
+"""Amounts in Stripe's units, which are the minor units of ISO 4217 for most currencies, but not for all.
 
 Stripe's documentation: "Supported currencies", minimum amounts and special cases.
 """
@@ -9,8 +9,8 @@ from typing import NamedTuple
 from payments import money
 from payments.provider import AmountRule
 
-# For a currency that is not listed, Stripe's minimum is worth about 0.50 USD. Stripe refuses a smaller
-# amount; this service does not.
+# Stripe's minimum for a currency that is not listed is worth about 0.50 USD. This service does not check it,
+# but Stripe refuses a smaller amount.
 MINIMUM = {
     "AED": 200, "ARS": 50, "AUD": 50, "BRL": 50, "CAD": 50, "CHF": 50, "COP": 50, "CZK": 1500, "DKK": 250,
     "EUR": 50, "GBP": 30, "HKD": 400, "HUF": 17500, "IDR": 50, "ILS": 50, "INR": 50, "JPY": 50, "KRW": 50,
@@ -28,7 +28,7 @@ WHOLE_UNITS_OF_100 = frozenset(("ISK", "UGX"))  # written with two decimals that
 
 
 class _MinorUnits(NamedTuple):
-    """How Stripe counts a currency: its number of decimals. Amounts must be multiples of `step`."""
+    """Stripe's unit of a currency, by its number of decimals. Amounts must be multiples of `step`."""
 
     digits: int
     step: int
@@ -50,7 +50,7 @@ def amount_rule(currency: str) -> AmountRule:
 
 
 def to_stripe_amount(amount: int, currency: str) -> int:
-    """Return an amount of our minor units as Stripe counts it."""
+    """Return an amount of our minor units in Stripe's units."""
     return int(Decimal(amount).scaleb(_minor_units_rule(currency).digits - money.minor_digits(currency)))
 
 

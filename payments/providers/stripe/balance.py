@@ -27,7 +27,7 @@ _FEES = frozenset(("stripe_fee", "stripe_fx_fee", "tax_fee"))
 
 
 def balance_entries(since: datetime) -> Iterator[Entry]:
-    """Yield each account's balance lines since `since`, then the lines in each payout since `since`.
+    """Yield each account's balance lines since `since`, then the lines of each payout since `since`.
 
     Raises ProviderUnreachable.
     """
@@ -41,7 +41,7 @@ def balance_entries(since: datetime) -> Iterator[Entry]:
 
 
 def _automatic_payouts(account: str, asked: PayoutListParams) -> Iterator[str]:
-    """Yield the ids of automatic payouts. Stripe does not say which lines a manual payout pays out."""
+    """Yield the ids of automatic payouts. Stripe does not report which lines a manual payout includes."""
     for payout in books.list_objects(account, lambda client: client.v1.payouts.list(asked)):
         if payout.automatic:
             yield payout.id

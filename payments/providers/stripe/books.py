@@ -1,7 +1,7 @@
-"""Reads the lists of each Stripe account, and finds our payment that a Stripe object belongs to.
+"""Reads lists from each Stripe account, and finds the payment that a Stripe object belongs to.
 
-An object that names none of our payments in its account is ignored, because another system might use the
-account too. Rule provider.accounts.
+An object that does not name one of our payments in its account is ignored, because another system might use
+the same account. Rule provider.accounts.
 """
 
 from collections.abc import Callable, Iterator
@@ -105,8 +105,8 @@ def current_accounts() -> QuerySet[Merchant, str]:
 def list_objects(account: str, ask: Callable[[stripe.StripeClient], stripe.ListObject[T]]) -> Iterator[T]:
     """Yield the objects on all pages of an account's list. Raises ProviderUnreachable.
 
-    If we may no longer read a merchant's account, log the error and stop, so that the caller still reads the
-    other accounts.
+    If we are no longer allowed to read a merchant's account, log the error and stop, so that the caller still
+    reads the other accounts.
     """
     try:
         asks = client.client_for(account, seconds=client.BOOKS_SECONDS)

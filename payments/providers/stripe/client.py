@@ -17,12 +17,12 @@ from payments.models import Payment
 
 log = structlog.get_logger("payments.providers.stripe")
 ASK_SECONDS = 8.0  # for a request that moves no money
-BOOKS_SECONDS = 30.0  # for a page of the books, which is read at night
+BOOKS_SECONDS = 30.0  # for a page of the books, which are read at night
 BOOKS_PAUSES = (1.0, 4.0, 15.0)  # before a page is requested again
 PAGE_SECONDS = 60.0  # after this, a page is not requested again, because an operator might be waiting
 TRANSIENT_ERRORS = (stripe.APIConnectionError, stripe.APIError, stripe.RateLimitError)
 T = TypeVar("T")
-logging.getLogger("stripe").setLevel(logging.CRITICAL + 1)  # because the library logs what it sends
+logging.getLogger("stripe").setLevel(logging.CRITICAL + 1)  # because the library logs its requests
 
 
 class Transport(stripe.HTTPClient):
@@ -49,7 +49,7 @@ class Transport(stripe.HTTPClient):
         return answer.body.decode(errors="replace"), answer.status, answer.headers
 
     def close(self) -> None:
-        """Do no work, because no connection is kept open."""
+        """Do nothing, because no connection is kept open."""
 
 
 def client_for(account: str, *, seconds: float) -> StripeClient:
@@ -71,9 +71,9 @@ def intent_of(payment: Payment, *, seconds: float, expand: str = "latest_charge"
 
 
 def call_with_retries(ask: Callable[[], T]) -> T:
-    """Return a page of the books, and retry after each pause if Stripe fails or does not answer.
+    """Call `read_page` and return its result. Retry it after each pause if Stripe fails or does not answer.
 
-    Without the retries, one failed page would end the whole night's reading. Raises stripe.StripeError.
+    Without retries, one failed page would end the whole nightly read of the books. Raises stripe.StripeError.
     """
     deadline = Deadline.after(PAGE_SECONDS)
     for pause in BOOKS_PAUSES:

@@ -1,4 +1,4 @@
-"""Reads from a PaymentIntent the outcomes of its payment's authorization, capture and void.
+"""Reads the outcomes of a payment's authorization, capture and void from its PaymentIntent.
 
 Stripe's documentation: "How PaymentIntents work". A PaymentIntent that was never confirmed holds no money,
 and its id is committed before the confirmation. An unknown outcome can therefore always be looked up by the
@@ -15,7 +15,7 @@ from payments.provider import Card, Outcome, Verdict
 from payments.providers.stripe import amounts, reasons
 
 Kind = Operation.Kind
-ABSENT = Outcome(Verdict.NOT_FOUND, is_vouched=True)  # vouched, because the intent itself shows no such call
+ABSENT = Outcome(Verdict.NOT_FOUND, is_vouched=True)  # an intent shows every call that was carried out
 
 
 def intent_outcome(kind: str, intent: stripe.PaymentIntent) -> Outcome:

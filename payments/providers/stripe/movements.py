@@ -37,7 +37,7 @@ def read_books(payment: Payment) -> Books:
     The charge is read last, so that no refund or dispute is listed without its capture.
     """
     if not payment.provider_reference:
-        return Books()  # no money is asked for before the PaymentIntent's id is committed
+        return Books()  # no call that moves money is sent before the PaymentIntent's id is committed
     asks = client.client_for(payment.provider_account, seconds=client.ASK_SECONDS)
     try:
         disputes = [_dispute_record(row) for row in _disputes_of(payment, asks)]
@@ -105,7 +105,7 @@ def _dispute_record(dispute: stripe.Dispute) -> DisputeRecord:
 
 
 def _dispute_status(status: str, lines: Sequence[DisputeLine]) -> DisputeStatus | None:
-    """Return the status of a dispute, or None if Stripe's name of the status is unknown here."""
+    """Return the status of a dispute, or None if this adapter does not know Stripe's status."""
     if status not in _UNDECIDED_ENDS:
         return _STATUSES.get(status)
     taken = sum(-1 if line.is_back else 1 for line in lines)

@@ -1,4 +1,7 @@
-"""Stripe's webhooks, which Stripe's library verifies. They show which payment must be read at Stripe."""
+"""Reads Stripe's webhooks, which Stripe's library verifies.
+
+A webhook shows which payment must be read at Stripe.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -17,7 +20,7 @@ _LAST_KIND_BY_STATUS = {"succeeded": Kind.CAPTURE, "canceled": Kind.VOID}
 
 
 def read_message(request: HttpRequest) -> Iterator[Notification]:
-    """Yield what an event says about our payments, if it is about one. Raises ForgedNotification."""
+    """Yield the notification of an event that is about one of our payments. Raises ForgedNotification."""
     event = _verified_event(request.body, request.headers.get("Stripe-Signature", ""))
     thing: Any = event.data.object
     account = getattr(event, "account", None) or ""
@@ -42,9 +45,9 @@ def read_message(request: HttpRequest) -> Iterator[Notification]:
 
 
 def _verified_event(body: bytes, signature: str) -> stripe.Event:
-    """Return the event, if it is signed with the secret of one of our endpoints.
+    """Return the event.
 
-    Raises ForgedNotification if it is not.
+    Raises ForgedNotification unless it is signed with the secret of one of our endpoints.
     """
     for secret in settings.STRIPE_WEBHOOK_SECRETS:
         try:

@@ -14,14 +14,14 @@ WALLETS = ("apple_pay", "google_pay", "link")
 
 
 def missing_parts() -> Iterator[str]:
-    """Yield a sentence for each thing that is missing, with the remedy. Raises ProviderUnreachable."""
+    """Yield a sentence, with the remedy, for each missing part of the setup. Raises ProviderUnreachable."""
     try:
         yield from _webhook_problems()
         for account in books.current_accounts() or [""]:
             yield from _account_problems(account)
             _client_of(account).v1.balance_transactions.list(
                 {"limit": 1}
-            )  # raises PermissionError if the key may not read fees and payouts
+            )  # raises PermissionError if the key does not allow reading fees and payouts
             yield from _wallet_problems(account)
     except stripe.AuthenticationError:
         yield "Stripe does not know STRIPE_SECRET_KEY. Copy it from Stripe's dashboard, Developers, API keys."
@@ -32,7 +32,7 @@ def missing_parts() -> Iterator[str]:
 
 
 def _webhook_problems() -> Iterator[str]:
-    """Yield a problem if no webhook endpoint sends all the events that we read to our address."""
+    """Yield a problem if the webhook endpoints with our address do not send all the events that we read."""
     wanted = settings.BASE_URL + reverse("provider_notifications")
     found = _client_of("").v1.webhook_endpoints.list({"limit": 100}).auto_paging_iter()
     ours = [row for row in found if row.url == wanted and row.status == "enabled"]

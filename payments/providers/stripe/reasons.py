@@ -11,7 +11,7 @@ _REASON_BY_CODE = {
     "authentication_required": "challenge_failed",
     "payment_intent_authentication_failure": "challenge_failed",
 }
-# The card might belong to someone else. Stripe says that these reasons must not be disclosed.
+# With these codes, the card might belong to someone else. Stripe forbids disclosing these reasons.
 _HIDDEN_CODES = frozenset(
     (
         *("fraudulent", "generic_decline", "highest_risk_level", "lost_card", "merchant_blacklist"),
@@ -30,5 +30,5 @@ def decline_reason(code: str, decline_code: str) -> str:
 
 
 def error_codes(said: Any) -> tuple[str, str]:
-    """Return the code and the bank's decline code in Stripe's error object, each "" if it is missing."""
+    """Return the code and the bank's decline code of Stripe's error object, or "" for a missing one."""
     return (getattr(said, "code", None) or "", getattr(said, "decline_code", None) or "")

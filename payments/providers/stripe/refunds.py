@@ -28,7 +28,7 @@ def refund_outcome(refund: stripe.Refund) -> Outcome:
 
 
 def look_up(operation: Operation, *, seconds: float) -> Outcome:
-    """Return the outcome of a refund, found by its id or in the payment's list of refunds.
+    """Return the outcome of a refund, which is searched by its id or in the payment's list of refunds.
 
     Raises stripe.StripeError.
     """
