@@ -162,10 +162,7 @@ class CheckoutAdmin(MoneyAdmin):
     counts_records = True
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Return the rows.
-
-        Each has the time of the query, because the pages show when their data was read.
-        """
+        """Return the rows with the time of their query, which the pages show."""
         return current_checkouts.with_read_at(settling.with_needs_accounts(super().get_queryset(request)))
 
     def get_fields(self, request: HttpRequest, obj: Checkout | None = None) -> Any:
@@ -240,7 +237,14 @@ class BillAdmin(ReadOnlyAdmin):
 
 @admin.register(Change)
 class ChangeAdmin(ReadOnlyAdmin):
-    list_display = (columns.time_column("created_at", "when"), "was", "became", "who", "request", "checkout")
+    list_display = (
+        columns.time_column("created_at", "when"),
+        "was",
+        "became",
+        "actor_text",
+        "request",
+        "checkout",
+    )
     search_fields = ("id", "checkout")
 
     @admin.display(description="to")
@@ -257,7 +261,7 @@ class ChangeAdmin(ReadOnlyAdmin):
         return format_html('<span title="{}">…{}</span>', whole, whole[-6:]) if whole else columns.EMPTY_CELL
 
     @admin.display(description="by")
-    def who(self, change: Change) -> str:
+    def actor_text(self, change: Change) -> str:
         kind, _, key = change.actor.partition(":")
         return f"{kind.capitalize()} …{key[-6:]}" if key else kind.capitalize()
 
@@ -380,10 +384,7 @@ class PrefillAdmin(ReadOnlyAdmin):
 
 @admin.register(PaymentRequest)
 class PaymentRequestAdmin(MoneyAdmin):
-    """Admin of shares, including replaced ones.
-
-    It never shows a pay link, because anyone with the link may pay.
-    """
+    """Admin of shares, including replaced ones. It never shows a pay link, which anyone could use."""
 
     list_display = ("id", "position", "checkout", "amount", "status", "expires_at", "paid_at")
     list_filter = ("status",)

@@ -93,7 +93,7 @@ def _save_payer(checkout: Checkout, lead: Customer | None, language: str) -> Non
 
 
 def hold(begin: Callable[[Slot], Operation]) -> PaymentResult:
-    """Hold money on a card, in three phases.
+    """Hold money on a card in three phases.
 
     First, `begin` takes a slot of the bulkhead and commits the intent. Then the provider is called. After the
     call, the checkout is locked again and the outcome is recorded. Raises bulkhead.Busy and the exceptions of

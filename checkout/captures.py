@@ -105,8 +105,8 @@ def _require_captured(recorded: outcomes.RecordedOutcome) -> Checkout:
 def _send_capture(operation: Operation, deadline: Deadline) -> Outcome:
     """Send a capture and return its outcome.
 
-    If the response is lost, or says that the payment was already captured, the capture is looked up once. If
-    the capture is accepted but not confirmed, it is looked up until it is confirmed or the deadline is
+    If the response is lost, or reports that the payment was already captured, the capture is looked up once.
+    If the capture is accepted but not confirmed, it is looked up until it is confirmed or the deadline is
     reached. Rules doubt.pending, capture.in_time.
     """
     outcome = operations.perform(operation, deadline=deadline)

@@ -39,7 +39,7 @@ class PartialRefundNotSupported(Exception):
 
 
 class AcceptedRefund(NamedTuple):
-    """The refund with the requested reference. `is_new` says whether this call created it."""
+    """The refund with the requested reference. `is_new` is true if this call created the refund."""
 
     refund: Refund
     is_new: bool
@@ -150,8 +150,10 @@ def _write_refund(
 
 def with_failed(rows: QuerySet[Any], *, checkout: str = "pk") -> QuerySet[Any, Any]:
     """Annotate rows with `has_failed_refund`: whether a refund of the checkout in `checkout` has failed."""
-    found: QuerySet[Any, Any] = rows.annotate(has_failed_refund=Exists(_failed_refunds(OuterRef(checkout))))
-    return found
+    annotated: QuerySet[Any, Any] = rows.annotate(
+        has_failed_refund=Exists(_failed_refunds(OuterRef(checkout)))
+    )
+    return annotated
 
 
 def has_failed(checkout: Checkout) -> bool:

@@ -86,7 +86,7 @@ ALLOWED_SHARE_MOVES: dict[tuple[ShareStatus, ShareStatus], str] = {
     (ShareStatus.REFUNDED, ShareStatus.PAID): "the mate's dispute, which was lost, is won by an appeal",
 }
 
-# Statuses in which a mate is asked, or will be asked, for a share that is not paid yet.
+# Statuses of a share that is not paid yet and that a mate is, or will be, asked to pay.
 SHARE_OUTSTANDING = (ShareStatus.DRAFT, ShareStatus.OPEN, ShareStatus.PLEDGED, ShareStatus.PAYING)
 
 # Statuses of an order that can have pledges.

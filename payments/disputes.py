@@ -23,7 +23,7 @@ class RecordedDispute(NamedTuple):
     """A recorded dispute, its previous status (None if it is new), and whether anything has changed."""
 
     dispute: Dispute
-    before: str | None
+    previous_status: str | None
     has_changed: bool
 
 
@@ -46,8 +46,10 @@ def with_disputed(rows: QuerySet[Any], *, checkout: str = "pk") -> QuerySet[Any,
 
     A checkout is disputed while a dispute is open, and after a dispute is lost.
     """
-    found: QuerySet[Any, Any] = rows.annotate(is_disputed=Exists(blocking_disputes_of(OuterRef(checkout))))
-    return found
+    annotated: QuerySet[Any, Any] = rows.annotate(
+        is_disputed=Exists(blocking_disputes_of(OuterRef(checkout)))
+    )
+    return annotated
 
 
 def blocking_dispute_of_row(row: Any) -> Dispute | None:
@@ -93,54 +95,54 @@ def lost_amounts_by_payment(checkout_uuid: UUID) -> dict[UUID, LostAmount]:
     return {payment: LostAmount(-amount, at) for payment, amount, at in sums if amount}
 
 
-def record_dispute(payment: Payment, told: DisputeRecord, *, now: datetime) -> RecordedDispute | None:
+def record_dispute(payment: Payment, record: DisputeRecord, *, now: datetime) -> RecordedDispute | None:
     """Record a dispute's current state and its new balance lines, as they are in the provider's books.
 
     A new dispute without balance lines, such as an inquiry, has moved no money. It is not recorded, and the
     result is None. If the currency of a dispute differs from that of the payment, the dispute is recorded and
     reported. Its lines are then not recorded, because the amount in the payment's currency is unknown.
     """
-    found = Dispute.objects.filter(payment=payment, reference=told.reference).first()
-    if found is None and not told.lines:
+    existing = Dispute.objects.filter(payment=payment, reference=record.reference).first()
+    if existing is None and not record.lines:
         return None
-    before = found.status if found else None
-    dispute = found or _create_dispute(payment, told, now)
-    has_moved = _post_lines(dispute, told, now)
-    has_changed = has_moved or before != told.status or dispute.respond_by != told.respond_by
-    dispute.respond_by = told.respond_by
-    if dispute.status != told.status:
-        _record_decision(dispute, told.status, now)
-    if found is None:
+    previous_status = existing.status if existing else None
+    dispute = existing or _create_dispute(payment, record, now)
+    has_moved = _post_lines(dispute, record, now)
+    has_changed = has_moved or previous_status != record.status or dispute.respond_by != record.respond_by
+    dispute.respond_by = record.respond_by
+    if dispute.status != record.status:
+        _record_decision(dispute, record.status, now)
+    if existing is None:
         _report(dispute, kinds.DISPUTED)
-    if told.unknown_status:
-        _report(dispute, kinds.DISPUTE_STATUS_UNKNOWN, theirs=told.unknown_status)
+    if record.unknown_status:
+        _report(dispute, kinds.DISPUTE_STATUS_UNKNOWN, theirs=record.unknown_status)
     if has_changed:
         dispute.save()
-    return RecordedDispute(dispute, before, has_changed)
+    return RecordedDispute(dispute, previous_status, has_changed)
 
 
-def _create_dispute(payment: Payment, told: DisputeRecord, now: datetime) -> Dispute:
+def _create_dispute(payment: Payment, record: DisputeRecord, now: datetime) -> Dispute:
     dispute = Dispute.objects.create(
         payment=payment,
         checkout_uuid=payment.checkout_uuid,
-        reference=told.reference,
-        amount=told.amount,
-        reason=told.reason,
-        opened_at=told.opened_at,
-        respond_by=told.respond_by,
+        reference=record.reference,
+        amount=record.amount,
+        reason=record.reason,
+        opened_at=record.opened_at,
+        respond_by=record.respond_by,
         created_at=now,
     )
-    if told.currency != payment.currency or told.amount > payment.amount:
-        _report(dispute, kinds.DISPUTE_OF_ANOTHER_AMOUNT, theirs=f"{told.amount} {told.currency}")
+    if record.currency != payment.currency or record.amount > payment.amount:
+        _report(dispute, kinds.DISPUTE_OF_ANOTHER_AMOUNT, theirs=f"{record.amount} {record.currency}")
     return dispute
 
 
-def _post_lines(dispute: Dispute, told: DisputeRecord, now: datetime) -> bool:
+def _post_lines(dispute: Dispute, record: DisputeRecord, now: datetime) -> bool:
     """Record the new balance lines of a dispute. Return whether there were any."""
-    if told.currency != dispute.payment.currency:
+    if record.currency != dispute.payment.currency:
         return False
-    known = set(dispute.movements.values_list("reference", flat=True))
-    new = [line for line in told.lines if line.reference not in known]
+    recorded = set(dispute.movements.values_list("reference", flat=True))
+    new = [line for line in record.lines if line.reference not in recorded]
     for line in sorted(new, key=lambda line: line.at):
         kind = Movement.Kind.DISPUTE_REINSTATED if line.is_back else Movement.Kind.DISPUTE_WITHDRAWN
         ledger.record_movement(

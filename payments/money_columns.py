@@ -19,12 +19,12 @@ def amount_column(name: str, title: str, currency: str) -> Column:
     """
     code = attrgetter(currency)
 
-    def shown(row: Any) -> str:
+    def format_cell(row: Any) -> str:
         return money.display(getattr(row, name), code(row))
 
     # If the function had the field's name, the admin would show the field's help text, "Minor units".
-    shown.__name__ = f"{name}_for_people"
-    return admin.display(description=title)(shown)
+    format_cell.__name__ = f"{name}_for_people"
+    return admin.display(description=title)(format_cell)
 
 
 class MoneyAdmin(ReadOnlyAdmin):

@@ -72,8 +72,8 @@ _CALLS_SINCE = Prepared(_calls_since, UUID, datetime)
 def with_open_kind(rows: QuerySet[Any]) -> QuerySet[Any, Any]:
     """Annotate checkouts or shares with `open_kind`: the kind of their open operation, or null."""
     kind = query_open_operation(OuterRef("pk")).values("kind")[:1]
-    found: QuerySet[Any, Any] = rows.annotate(open_kind=Subquery(kind))
-    return found
+    annotated: QuerySet[Any, Any] = rows.annotate(open_kind=Subquery(kind))
+    return annotated
 
 
 class LivePayment(NamedTuple):
@@ -86,8 +86,8 @@ class LivePayment(NamedTuple):
 
 def live_payment(subject: UUID) -> LivePayment | None:
     """Return the live payment of a checkout or share and its open operation, read in one statement."""
-    found: Any = _LIVE_PAYMENT.first(subject)
-    return LivePayment(found, found.open_uuid, found.open_kind) if found else None
+    payment: Any = _LIVE_PAYMENT.first(subject)
+    return LivePayment(payment, payment.open_uuid, payment.open_kind) if payment else None
 
 
 def query_live_payment(subject: UUID) -> QuerySet[Payment, Any]:

@@ -139,11 +139,11 @@ def _send(operation: Operation, deadline: Deadline) -> Outcome:
     """
     bank, payment, kind = provider.current_provider(), operation.payment, operation.kind
     if kind == Kind.AUTHORIZE and not payment.provider_reference:
-        made = bank.register(payment, deadline.remaining(CALL_SECONDS[kind]))
-        if made.verdict != Verdict.SUCCEEDED:
-            return made
-        if made.reference:
-            _keep_reference(payment, safe_answers.safe_outcome(operation, made).reference)
+        registered = bank.register(payment, deadline.remaining(CALL_SECONDS[kind]))
+        if registered.verdict != Verdict.SUCCEEDED:
+            return registered
+        if registered.reference:
+            _keep_reference(payment, safe_answers.safe_outcome(operation, registered).reference)
     wait = deadline.remaining(CALL_SECONDS[kind])
     if wait <= 0:
         return Outcome(Verdict.UNKNOWN)
@@ -185,33 +185,37 @@ def look_up_capture(capture: Operation, *, deadline: Deadline | None = None) -> 
     return Outcome(Verdict.UNKNOWN) if is_captured_already(outcome) else outcome
 
 
-def _call(operation: Operation, wait: float, ask: Callable[[], Outcome], what: str = "call") -> Outcome:
+def _call(
+    operation: Operation, wait: float, send_request: Callable[[], Outcome], request: str = "call"
+) -> Outcome:
     if wait <= 0:
         return Outcome(Verdict.UNKNOWN)
-    with tracing.span(f"provider {operation.kind} {what}", checkout=operation.payment.checkout_uuid) as span:
-        outcome = _ask_provider(operation, ask, what)
+    with tracing.span(
+        f"provider {operation.kind} {request}", checkout=operation.payment.checkout_uuid
+    ) as span:
+        outcome = _ask_provider(operation, send_request, request)
         if span is not None:
             span.set_attribute("verdict", outcome.verdict)
     return outcome
 
 
-def _ask_provider(operation: Operation, ask: Callable[[], Outcome], what: str) -> Outcome:
-    failpoint.reach(f"before_{what}", operation.kind, operation.payment.checkout_uuid)
+def _ask_provider(operation: Operation, send_request: Callable[[], Outcome], request: str) -> Outcome:
+    failpoint.reach(f"before_{request}", operation.kind, operation.payment.checkout_uuid)
     connection_release.release()
     started = time.monotonic()
     try:
-        outcome = safe_answers.safe_outcome(operation, ask())
+        outcome = safe_answers.safe_outcome(operation, send_request())
     except Exception as error:
         log.warning("provider gave no answer", operation=str(operation.pk), error=type(error).__name__)
         outcome = Outcome(Verdict.UNKNOWN)
-    failpoint.reach(f"after_{what}", operation.kind, operation.payment.checkout_uuid)
+    failpoint.reach(f"after_{request}", operation.kind, operation.payment.checkout_uuid)
     outcome = _check_amount(operation, outcome)
     seconds = time.monotonic() - started
-    CALLS.labels("look_up" if what == "look_up" else operation.kind, outcome.verdict).observe(seconds)
+    CALLS.labels("look_up" if request == "look_up" else operation.kind, outcome.verdict).observe(seconds)
     log.info(
         "provider",
         kind=operation.kind,
-        asked=what,
+        asked=request,
         operation=str(operation.pk),
         merchant=str(operation.payment.merchant_id),
         checkout=str(operation.payment.checkout_uuid),
@@ -253,10 +257,10 @@ def save_outcome(operation: Operation, outcome: Outcome, *, now: datetime, lease
     """
     if operation.ended_at is not None:
         return False
-    facts = _facts_after(operation, outcome, now)
-    of_payment = _payment_changes(operation, facts["state"], outcome)
-    asked = facts | {"state": facts["state"].value, "held_lease": lease}
-    if not _write_state(statements.RECORD_OUTCOME, operation, of_payment, **asked):
+    facts = _new_facts(operation, outcome, now)
+    payment_changes = _payment_changes(operation, facts["state"], outcome)
+    parameters = facts | {"state": facts["state"].value, "held_lease": lease}
+    if not _write_state(statements.RECORD_OUTCOME, operation, payment_changes, **parameters):
         return False
     for name, value in facts.items():
         setattr(operation, name, value)
@@ -265,16 +269,16 @@ def save_outcome(operation: Operation, outcome: Outcome, *, now: datetime, lease
     return True
 
 
-def _write_state(statement: str, operation: Operation, of_payment: dict[str, str], **facts: Any) -> bool:
+def _write_state(statement: str, operation: Operation, payment_changes: dict[str, str], **facts: Any) -> bool:
     """Write an operation's new state, its payment's new status and its postings with the given statement.
 
     Return False if the statement has not changed the operation.
     """
     lines = ledger.posting_parameters(operation, facts["state"], facts["reference"])
     unchanged = dict.fromkeys(statements.PAYMENT_OUTCOME_COLUMNS)
-    if queries.execute(statement, {"id": operation.pk} | unchanged | of_payment | lines | facts) == 0:
+    if queries.execute(statement, {"id": operation.pk} | unchanged | payment_changes | lines | facts) == 0:
         return False
-    for name, value in of_payment.items():
+    for name, value in payment_changes.items():
         setattr(operation.payment, name, value)
     return True
 
@@ -293,12 +297,12 @@ def _report_if_too_long(operation: Operation, now: datetime) -> None:
         reporting.report_operation(operation, kinds.IN_DOUBT_FOR_A_DAY, subject=first.pk)
 
 
-def _facts_after(operation: Operation, outcome: Outcome, now: datetime) -> dict[str, Any]:
+def _new_facts(operation: Operation, outcome: Outcome, now: datetime) -> dict[str, Any]:
     state = STATE_AFTER[outcome.verdict]
     if state == State.UNKNOWN and _keeps_state(operation, outcome):
         state = State(operation.state)
     ended = state in Operation.ENDED
-    # The pump does not send or look up an operation that was made outside this service.
+    # The pump neither sends nor looks up an operation that others made at the provider.
     is_of_others = operation.purpose == Operation.Purpose.OUTSIDE
     return {
         "state": state,
@@ -335,10 +339,10 @@ def _payment_changes(operation: Operation, state: State, outcome: Outcome) -> di
     return changed
 
 
-def _stays_declined(operation: Operation, after: Status) -> bool:
+def _stays_declined(operation: Operation, new_status: Status) -> bool:
     """Return whether a voided payment stays `declined`, because the rate limits on cards must count it."""
     payment = operation.payment
-    if after != Status.VOIDED or payment.status != Status.DECLINED:
+    if new_status != Status.VOIDED or payment.status != Status.DECLINED:
         return False
     return payment.operations.filter(kind=Kind.AUTHORIZE, state=State.DECLINED).exists()
 
@@ -348,10 +352,10 @@ def save_late_success(operation: Operation, reference: str, *, now: datetime) ->
 
     Must be called with the checkout locked.
     """
-    of_payment = _payment_changes(operation, State.SUCCEEDED, Outcome(Verdict.SUCCEEDED))
+    payment_changes = _payment_changes(operation, State.SUCCEEDED, Outcome(Verdict.SUCCEEDED))
     facts = {"state": State.SUCCEEDED, "reference": reference or operation.reference, "ended_at": now}
     _write_state(
-        statements.RECORD_LATE_SUCCESS, operation, of_payment, **facts | {"state": State.SUCCEEDED.value}
+        statements.RECORD_LATE_SUCCESS, operation, payment_changes, **facts | {"state": State.SUCCEEDED.value}
     )
     operation.reason = ""
     for name, value in facts.items():

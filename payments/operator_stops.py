@@ -54,10 +54,10 @@ def stopped_since(merchant_uuid: UUID) -> datetime | None:
     if not is_stopped(merchant_uuid):
         return None
     of_merchant = Q(merchant=merchant_uuid) | Q(merchant=None)
-    found: datetime | None = Switch.objects.filter(of_merchant, is_stopped=True).aggregate(
+    since: datetime | None = Switch.objects.filter(of_merchant, is_stopped=True).aggregate(
         at=Min("changed_at")
     )["at"]
-    return found
+    return since
 
 
 def suspend(merchant: Merchant | None, *, reason: str) -> Switch | None:

@@ -77,11 +77,11 @@ def insert_operation(operation: Operation) -> None:
 
 
 def _insert_operations(
-    like: Operation, ids: Sequence[UUID], payments: Sequence[UUID], *, amount: int | None
+    template: Operation, ids: Sequence[UUID], payments: Sequence[UUID], *, amount: int | None
 ) -> None:
-    given: dict[str, Any] = {name: getattr(like, name) for name in statements.OPERATION_COLUMNS}
-    given |= {"amount": amount, "ids": list(ids), "payments": list(payments)}
-    queries.execute(statements.INSERT_OPERATIONS, given)
+    parameters: dict[str, Any] = {name: getattr(template, name) for name in statements.OPERATION_COLUMNS}
+    parameters |= {"amount": amount, "ids": list(ids), "payments": list(payments)}
+    queries.execute(statements.INSERT_OPERATIONS, parameters)
 
 
 def longest_key_use() -> timedelta:
@@ -172,8 +172,10 @@ def end_for_new_key(operation: Operation, *, now: datetime) -> None:
 
 def replaced_operations(operation: Operation) -> QuerySet[Operation]:
     """Return a query for the operations under earlier keys that this operation has replaced."""
-    same = {name: getattr(operation, name) for name in ("payment_id", "kind", "refund_uuid", "share_uuid")}
-    return Operation.objects.filter(**same, reason="new_key").exclude(pk=operation.pk)
+    same_fields = {
+        name: getattr(operation, name) for name in ("payment_id", "kind", "refund_uuid", "share_uuid")
+    }
+    return Operation.objects.filter(**same_fields, reason="new_key").exclude(pk=operation.pk)
 
 
 def plan_void_again(refused: Operation, *, at: datetime, cause: Cause) -> None:

@@ -34,144 +34,144 @@ def without_card_numbers(text: str) -> str:
     return _CARD_NUMBER.sub("[digits]", text)
 
 
-def read_verdict(said: Any) -> Verdict | None:
+def read_verdict(value: Any) -> Verdict | None:
     try:
-        return Verdict(said) if isinstance(said, str) else None
+        return Verdict(value) if isinstance(value, str) else None
     except ValueError:
         return None
 
 
-def read_verdict_or_unknown(said: Any) -> Verdict:
-    return read_verdict(said) or Verdict.UNKNOWN
+def read_verdict_or_unknown(value: Any) -> Verdict:
+    return read_verdict(value) or Verdict.UNKNOWN
 
 
-def read_reference(said: Any) -> str:
+def read_reference(value: Any) -> str:
     """Return the reference, or "" if it is invalid.
 
     It is not truncated, because it could then name another object.
     """
-    return str(said) if _is_text(said, 255) else ""
+    return str(value) if _is_text(value, 255) else ""
 
 
-def read_reason(said: Any) -> str:
-    if not isinstance(said, str) or (said and not _REASON.fullmatch(said)):
-        return OTHER if said else ""
-    return OTHER if said in OUR_REASONS or _CARD_NUMBER.search(said) else said
+def read_reason(value: Any) -> str:
+    if not isinstance(value, str) or (value and not _REASON.fullmatch(value)):
+        return OTHER if value else ""
+    return OTHER if value in OUR_REASONS or _CARD_NUMBER.search(value) else value
 
 
-def read_address(said: Any) -> str:
+def read_address(value: Any) -> str:
     """Return an absolute http(s) address, or "" for anything else."""
-    if not isinstance(said, str) or not _ADDRESS.fullmatch(said):
+    if not isinstance(value, str) or not _ADDRESS.fullmatch(value):
         return ""
     try:
-        parts = urlsplit(said)
+        parts = urlsplit(value)
         leads = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         return ""
-    return said if leads else ""
+    return value if leads else ""
 
 
-def read_card(said: Any) -> Card | None:
-    if not isinstance(said, Card):
+def read_card(value: Any) -> Card | None:
+    if not isinstance(value, Card):
         return None
-    return Card(_read_brand(said.brand), _read_last4(said.last4), _read_fingerprint(said.fingerprint))
+    return Card(_read_brand(value.brand), _read_last4(value.last4), _read_fingerprint(value.fingerprint))
 
 
-def read_amount(said: Any) -> int | None:
-    return said if type(said) is int and abs(said) <= MAX_AMOUNT else None
+def read_amount(value: Any) -> int | None:
+    return value if type(value) is int and abs(value) <= MAX_AMOUNT else None
 
 
-def read_amount_or_zero(said: Any) -> int:
+def read_amount_or_zero(value: Any) -> int:
     """Return the amount, or 0 if it is invalid. No operation has an amount of 0."""
-    return read_amount(said) or 0
+    return read_amount(value) or 0
 
 
-def is_true(said: Any) -> bool:
-    return said is True
+def is_true(value: Any) -> bool:
+    return value is True
 
 
-def read_unchanged(said: Any) -> Any:
-    return said
+def read_unchanged(value: Any) -> Any:
+    return value
 
 
-def read_sequence(said: Any) -> Sequence[Any]:
+def read_sequence(value: Any) -> Sequence[Any]:
     """Return a list or tuple unchanged, or an empty tuple for anything else. The members are not checked."""
-    return said if isinstance(said, list | tuple) else ()
+    return value if isinstance(value, list | tuple) else ()
 
 
-def is_not_false(said: Any) -> bool:
+def is_not_false(value: Any) -> bool:
     """Return whether money moved. An invalid value counts as True, so that a person investigates it."""
-    return said is not False
+    return value is not False
 
 
-def read_uuid(said: Any) -> UUID:
-    return said if isinstance(said, UUID) else NIL_UUID
+def read_uuid(value: Any) -> UUID:
+    return value if isinstance(value, UUID) else NIL_UUID
 
 
-def read_operation_kind(said: Any) -> str:
+def read_operation_kind(value: Any) -> str:
     """Return the kind of an operation, or "" for anything else."""
-    return said if isinstance(said, str) and said in Operation.Kind.values else ""
+    return value if isinstance(value, str) and value in Operation.Kind.values else ""
 
 
-def read_currency(said: Any) -> str:
-    return said if isinstance(said, str) and _CURRENCY.fullmatch(said) else ""
+def read_currency(value: Any) -> str:
+    return value if isinstance(value, str) and _CURRENCY.fullmatch(value) else ""
 
 
-def read_distinct_reference(said: Any) -> str:
+def read_distinct_reference(value: Any) -> str:
     """Return the reference, or its digest if it cannot be stored. Different references stay different."""
-    return read_reference(said) or hashlib.sha256(str(said).encode(errors="surrogatepass")).hexdigest()
+    return read_reference(value) or hashlib.sha256(str(value).encode(errors="surrogatepass")).hexdigest()
 
 
-def read_dispute_status(said: Any) -> DisputeStatus:
+def read_dispute_status(value: Any) -> DisputeStatus:
     """Return the status, or OPEN if it is invalid."""
-    return said if isinstance(said, DisputeStatus) else DisputeStatus.OPEN
+    return value if isinstance(value, DisputeStatus) else DisputeStatus.OPEN
 
 
-def read_entry_kind(said: Any) -> BalanceEntry.Kind:
-    return said if isinstance(said, BalanceEntry.Kind) else BalanceEntry.Kind.OTHER
+def read_entry_kind(value: Any) -> BalanceEntry.Kind:
+    return value if isinstance(value, BalanceEntry.Kind) else BalanceEntry.Kind.OTHER
 
 
-def read_account(said: Any) -> str:
+def read_account(value: Any) -> str:
     """Return a merchant's account at the provider, or "" if it is invalid."""
-    return str(said) if _is_text(said, 64) else ""
+    return str(value) if _is_text(value, 64) else ""
 
 
-def read_uuid_or_none(said: Any) -> UUID | None:
-    return said if isinstance(said, UUID) else None
+def read_uuid_or_none(value: Any) -> UUID | None:
+    return value if isinstance(value, UUID) else None
 
 
-def read_moment(said: Any) -> datetime | None:
+def read_moment(value: Any) -> datetime | None:
     """Return a time that has a time zone, or None for anything else."""
-    return said if isinstance(said, datetime) and said.utcoffset() is not None else None
+    return value if isinstance(value, datetime) and value.utcoffset() is not None else None
 
 
-def read_message_id(said: Any) -> str:
-    return without_card_numbers(said[:64]) if _is_text(said, 5000) else ""
+def read_message_id(value: Any) -> str:
+    return without_card_numbers(value[:64]) if _is_text(value, 5000) else ""
 
 
-def _read_brand(said: Any) -> str:
+def _read_brand(value: Any) -> str:
     """Return the first 20 characters of a brand, or OTHER if it is invalid.
 
     A brand with digits is invalid, because it might be the card's number.
     """
-    if not isinstance(said, str) or not (said.isprintable() or not said) or any(map(str.isdigit, said)):
-        return OTHER if said else ""
-    return said[:20]
+    if not isinstance(value, str) or not (value.isprintable() or not value) or any(map(str.isdigit, value)):
+        return OTHER if value else ""
+    return value[:20]
 
 
-def _read_last4(said: Any) -> str:
-    return said if isinstance(said, str) and _LAST4.fullmatch(said) else ""
+def _read_last4(value: Any) -> str:
+    return value if isinstance(value, str) and _LAST4.fullmatch(value) else ""
 
 
-def _read_fingerprint(said: Any) -> str:
+def _read_fingerprint(value: Any) -> str:
     """Return the fingerprint, or its digest if it cannot be stored, so that cards can still be compared."""
-    if not isinstance(said, str):
+    if not isinstance(value, str):
         return ""
-    if _is_text(said, 64) and not _CARD_NUMBER.fullmatch(said):
-        return said
-    return hashlib.sha256(said.encode(errors="surrogatepass")).hexdigest()
+    if _is_text(value, 64) and not _CARD_NUMBER.fullmatch(value):
+        return value
+    return hashlib.sha256(value.encode(errors="surrogatepass")).hexdigest()
 
 
-def _is_text(said: Any, length: int) -> bool:
+def _is_text(value: Any, length: int) -> bool:
     """Return whether a value is a string of at most `length` characters, all of them printable."""
-    return isinstance(said, str) and len(said) <= length and (said.isprintable() or not said)
+    return isinstance(value, str) and len(value) <= length and (value.isprintable() or not value)

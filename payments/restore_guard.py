@@ -57,11 +57,13 @@ def is_closed() -> bool:
     """
     if _is_repairing.get():
         return False
-    _clear_answer()  # so that a new connection for this read does not raise ServiceClosed
+    _discard_result()  # so that a new connection for this read does not raise ServiceClosed
     with replica.use_primary():
-        own: Any = connection.connection
-        _thread.was_told_open = _is_open() if own is None or _has_matching_mark(own) else _read_mark()
-    return not _thread.was_told_open
+        driver_connection: Any = connection.connection
+        _thread.was_open = (
+            _is_open() if driver_connection is None or _has_matching_mark(driver_connection) else _read_mark()
+        )
+    return not _thread.was_open
 
 
 def begin_repair(since: datetime) -> datetime:
@@ -89,23 +91,23 @@ def repair_mode() -> Iterator[None]:
         _is_repairing.reset(token)
 
 
-def _read_mark(asked: Any = connection) -> bool:
+def _read_mark(checked: Any = connection) -> bool:
     # Exactly this connection must read the mark, so `queries` is not used.
-    with asked.cursor() as cursor:
+    with checked.cursor() as cursor:
         cursor.execute(statements.FIND_MATCHING_DATABASE_MARK, [settings.DATABASE_RESTORED])
-        asked.connection.is_of_open_server = bool(cursor.rowcount)
-    return _has_matching_mark(asked.connection)
+        checked.connection.is_of_open_server = bool(cursor.rowcount)
+    return _has_matching_mark(checked.connection)
 
 
-def _has_matching_mark(own: Any) -> bool:
+def _has_matching_mark(driver_connection: Any) -> bool:
     """Return whether the mark was read on this driver connection and matches the connected server."""
-    return getattr(own, "is_of_open_server", False)
+    return getattr(driver_connection, "is_of_open_server", False)
 
 
 def _check_new_connection(connection: Any, **_: Any) -> None:
     """Raise ServiceClosed if this thread found the service open, but now connects to another server."""
-    was_told_open = getattr(_thread, "was_told_open", False)
-    if connection.alias != DEFAULT_DB_ALIAS or not was_told_open or _has_matching_mark(connection.connection):
+    was_open = getattr(_thread, "was_open", False)
+    if connection.alias != DEFAULT_DB_ALIAS or not was_open or _has_matching_mark(connection.connection):
         return
     is_open = False
     try:
@@ -118,12 +120,12 @@ def _check_new_connection(connection: Any, **_: Any) -> None:
         raise ServiceClosed
 
 
-def _clear_answer(**_: Any) -> None:
-    _thread.was_told_open = False
+def _discard_result(**_: Any) -> None:
+    _thread.was_open = False
 
 
 connection_created.connect(_check_new_connection)
 # Each request discards the result of an earlier check, because pages that only read also work while the
 # service is closed.
-request_started.connect(_clear_answer)
+request_started.connect(_discard_result)
 _is_open = CachedRead(_read_mark, seconds=CACHE_SECONDS)

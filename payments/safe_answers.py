@@ -124,69 +124,72 @@ MAX_LINES = 100  # of one dispute
 MAX_NOTIFICATIONS = 1000  # in one message
 
 
-def safe_outcome(operation: Operation, said: object) -> Outcome:
+def safe_outcome(operation: Operation, answer: object) -> Outcome:
     """Return the provider's answer about an operation, safe to record.
 
     If its verdict, its amount or the address of the confirmation page is invalid, report a discrepancy and
     return UNKNOWN.
     """
-    read = _read_fields(said, Outcome, OUTCOME, operation=str(operation.pk))
-    if isinstance(said, Outcome) and _is_valid(operation, said, read):
-        return Outcome(**read)
+    fields = _read_fields(answer, Outcome, OUTCOME, operation=str(operation.pk))
+    if isinstance(answer, Outcome) and _is_valid(operation, answer, fields):
+        return Outcome(**fields)
     reporting.report_operation(operation, kinds.UNREADABLE_ANSWER, to=operation.kind)
-    return Outcome(Verdict.UNKNOWN, reference=read["reference"])
+    return Outcome(Verdict.UNKNOWN, reference=fields["reference"])
 
 
-def safe_notifications(said: Iterable[object]) -> Iterator[Notification]:
+def safe_notifications(notifications: Iterable[object]) -> Iterator[Notification]:
     """Yield up to MAX_NOTIFICATIONS notifications of a message, with placeholders for invalid fields."""
-    for told in islice(said, MAX_NOTIFICATIONS):
-        yield Notification(**_read_fields(told, Notification, NOTIFICATION))
+    for notification in islice(notifications, MAX_NOTIFICATIONS):
+        yield Notification(**_read_fields(notification, Notification, NOTIFICATION))
 
 
-def safe_disputes(said: Iterable[object], *, now: datetime) -> Iterator[DisputeRecord]:
+def safe_disputes(disputes: Iterable[object], *, now: datetime) -> Iterator[DisputeRecord]:
     """Yield up to MAX_DISPUTES disputes of a payment, safe to book. `now` replaces an invalid `opened_at`."""
-    for told in islice(said, MAX_DISPUTES):
-        read = _read_fields(told, DisputeRecord, DISPUTE)
-        lines = tuple(_read_dated_record(line, DisputeLine, LINE, now) for line in read["lines"][:MAX_LINES])
-        yield DisputeRecord(**read | {"opened_at": read["opened_at"] or now, "lines": lines})
+    for dispute in islice(disputes, MAX_DISPUTES):
+        fields = _read_fields(dispute, DisputeRecord, DISPUTE)
+        lines = tuple(
+            _read_dated_record(line, DisputeLine, LINE, now) for line in fields["lines"][:MAX_LINES]
+        )
+        yield DisputeRecord(**fields | {"opened_at": fields["opened_at"] or now, "lines": lines})
 
 
-def safe_books(said: object, *, now: datetime) -> Books:
+def safe_books(books: object, *, now: datetime) -> Books:
     """Return the provider's books about a payment, safe to record. `now` replaces an invalid time."""
-    read = _read_fields(said, Books, BOOKS)
-    capture = read["capture"]
+    fields = _read_fields(books, Books, BOOKS)
+    capture = fields["capture"]
     return Books(
-        is_held=read["is_held"],
+        is_held=fields["is_held"],
         capture=None if capture is None else _read_dated_record(capture, CaptureRecord, CAPTURE, now),
         refunds=tuple(
-            _read_dated_record(told, RefundRecord, REFUND, now) for told in read["refunds"][:MAX_REFUNDS]
+            _read_dated_record(refund, RefundRecord, REFUND, now)
+            for refund in fields["refunds"][:MAX_REFUNDS]
         ),
-        disputes=tuple(safe_disputes(read["disputes"], now=now)),
+        disputes=tuple(safe_disputes(fields["disputes"], now=now)),
     )
 
 
-def _read_dated_record(said: object, kind: type[T], readers: Readers, now: datetime) -> T:
+def _read_dated_record(record: object, kind: type[T], readers: Readers, now: datetime) -> T:
     """Return a record of the given kind, safe to store, with `now` in place of an invalid `at`."""
-    read = _read_fields(said, kind, readers)
-    return kind(**read | {"at": read["at"] or now})
+    fields = _read_fields(record, kind, readers)
+    return kind(**fields | {"at": fields["at"] or now})
 
 
-def safe_entries(said: Iterable[object], *, now: datetime) -> Iterator[Entry]:
+def safe_entries(entries: Iterable[object], *, now: datetime) -> Iterator[Entry]:
     """Yield the lines of the provider's balance, safe to store. `now` replaces an invalid `at`."""
-    for told in said:
-        read = _read_fields(told, Entry, ENTRY)
-        yield Entry(**read | {"at": read["at"] or now})
+    for entry in entries:
+        fields = _read_fields(entry, Entry, ENTRY)
+        yield Entry(**fields | {"at": fields["at"] or now})
 
 
-def safe_payment_records(said: Iterable[object]) -> Iterator[PaymentRecord]:
+def safe_payment_records(records: Iterable[object]) -> Iterator[PaymentRecord]:
     """Yield the payments in the provider's books, safe to restore."""
-    for told in said:
-        yield PaymentRecord(**_read_fields(told, PaymentRecord, PAYMENT))
+    for record in records:
+        yield PaymentRecord(**_read_fields(record, PaymentRecord, PAYMENT))
 
 
-def safe_payment_ids(said: Iterable[object]) -> Iterator[UUID]:
+def safe_payment_ids(payment_ids: Iterable[object]) -> Iterator[UUID]:
     """Yield the payment ids in the provider's answer, with the nil UUID in place of an invalid id."""
-    return map(provider_fields.read_uuid, said)
+    return map(provider_fields.read_uuid, payment_ids)
 
 
 def amount_rule(currency: str) -> AmountRule:
@@ -194,9 +197,9 @@ def amount_rule(currency: str) -> AmountRule:
 
     The minimum and the maximum are multiples of the step, and are within the service's own limits.
     """
-    said = provider.current_provider().amount_rule(currency)
-    step = max(1, said.step)
-    minimum, maximum = max(1, said.minimum), min(said.maximum, money.MAXIMUM)
+    rule = provider.current_provider().amount_rule(currency)
+    step = max(1, rule.step)
+    minimum, maximum = max(1, rule.minimum), min(rule.maximum, money.MAXIMUM)
     return AmountRule(minimum=-(-minimum // step) * step, step=step, maximum=maximum // step * step)
 
 
@@ -206,48 +209,48 @@ def card_page(form: CardForm) -> str | CardPage:
     Raises ProviderUnreachable if the provider returns no page or an invalid address.
     """
     try:
-        said = provider.current_provider().open_card_form(form)
+        page = provider.current_provider().open_card_form(form)
     except ProviderUnreachable:
         raise
     except Exception as error:
         log.warning("provider gave no card page", error=type(error).__name__)
         raise ProviderUnreachable from error
-    if isinstance(said, CardPage):
-        return said
-    address = provider_fields.read_address(said)
+    if isinstance(page, CardPage):
+        return page
+    address = provider_fields.read_address(page)
     if not address:
-        _log_invalid("card_page", said)
+        _log_invalid("card_page", page)
         raise ProviderUnreachable
     return address
 
 
-def _is_valid(operation: Operation, said: Outcome, read: Mapping[str, Any]) -> bool:
+def _is_valid(operation: Operation, answer: Outcome, fields: Mapping[str, Any]) -> bool:
     """Return whether an answer's verdict, its amount, and the page where the payer confirms are valid."""
-    if read["verdict"] is None or (said.amount is not None and read["amount"] is None):
+    if fields["verdict"] is None or (answer.amount is not None and fields["amount"] is None):
         return False
-    if read["verdict"] == Verdict.NEEDS_ACTION:
-        return operation.kind == Operation.Kind.AUTHORIZE and bool(read["action_url"])
+    if fields["verdict"] == Verdict.NEEDS_ACTION:
+        return operation.kind == Operation.Kind.AUTHORIZE and bool(fields["action_url"])
     return True
 
 
-def _read_fields(said: object, kind: type, readers: Readers, **of: str) -> dict[str, Any]:
+def _read_fields(answer: object, kind: type, readers: Readers, **of: str) -> dict[str, Any]:
     """Return the value that each field's reader returns. Log each field that its reader has changed."""
-    if not isinstance(said, kind):
-        _log_invalid(kind.__name__.lower(), said, **of)
+    if not isinstance(answer, kind):
+        _log_invalid(kind.__name__.lower(), answer, **of)
         return {name: read(None) for name, read in readers.items()}
-    kept = {name: read(getattr(said, name)) for name, read in readers.items()}
-    for name, value in kept.items():
-        original = getattr(said, name)
+    fields = {name: read(getattr(answer, name)) for name, read in readers.items()}
+    for name, value in fields.items():
+        original = getattr(answer, name)
         if type(value) is not type(original) or value != original:
             _log_invalid(name, original, **of)
-    return kept
+    return fields
 
 
-def _log_invalid(field: str, said: object, **of: str) -> None:
+def _log_invalid(field: str, value: object, **of: str) -> None:
     """Log a provider's invalid value, up to MAX_IN_LOG characters and without card numbers."""
     try:
-        text = ascii(said)
+        text = ascii(value)
     except Exception:
-        text = type(said).__name__
-    shown = provider_fields.without_card_numbers(text)[:MAX_IN_LOG]
-    log.warning("provider said something strange", field=field, said=shown, **of)
+        text = type(value).__name__
+    excerpt = provider_fields.without_card_numbers(text)[:MAX_IN_LOG]
+    log.warning("provider said something strange", field=field, said=excerpt, **of)

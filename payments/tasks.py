@@ -80,9 +80,9 @@ def _send_mail(rows: Sequence[Discrepancy]) -> bool:
 
 
 def _write_mail(rows: Sequence[Discrepancy]) -> str:
-    shown = rows[:LISTED]
-    orders = _describer().orders_and_amounts([row.pk for row in shown])
-    parts = [_describe_discrepancy(row, *orders[row.pk]) for row in shown]
+    listed = rows[:LISTED]
+    orders = _describer().orders_and_amounts([row.pk for row in listed])
+    parts = [_describe_discrepancy(row, *orders[row.pk]) for row in listed]
     if len(rows) > LISTED:
         address = settings.PORTAL_URL + reverse("admin:payments_discrepancy_changelist")
         parts.append(f"And {len(rows) - LISTED} more: {address}\n")
@@ -110,5 +110,5 @@ def _describe_discrepancy(row: Discrepancy, order_id: str, amount: str) -> str:
         "runbook": kind.runbook_page,
         "see": settings.PORTAL_URL + reverse("admin:payments_discrepancy_change", args=[row.pk]),
     }
-    told = [f"  {f'{name}:':<9} {words}\n" for name, words in lines.items() if words]
-    return f"{kind.sentence}\n{''.join(told)}"
+    text_lines = [f"  {f'{name}:':<9} {words}\n" for name, words in lines.items() if words]
+    return f"{kind.sentence}\n{''.join(text_lines)}"

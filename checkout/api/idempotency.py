@@ -54,9 +54,9 @@ class IdempotencyInProgress(KeyRefused):
 
 
 class RecordedView(ApiView, ABC):
-    """View that records its POST in the request log. Subclasses implement `act`, which returns the answer.
+    """View that records its POST in the request log. Subclasses implement `carry_out`, which returns the answer.
 
-    With `in_one_transaction`, the changes of `act` and the record are committed together, so that a crash
+    With `in_one_transaction`, the changes of `carry_out` and the record are committed together, so that a crash
     cannot leave only one of them. Rules idempotency.replay, idempotency.kept, idempotency.elsewhere.
     """
 
@@ -64,7 +64,7 @@ class RecordedView(ApiView, ABC):
     is_recorded = False  # whether `_post` writes this request's row
 
     @abstractmethod
-    def act(self, request: Request, checkout_uuid: UUID | None) -> Response:
+    def carry_out(self, request: Request, checkout_uuid: UUID | None) -> Response:
         """Carry out the request and return the answer. `config.errors` turns exceptions into responses."""
 
     def take_query(self, request: Request) -> None:
@@ -102,7 +102,7 @@ class RecordedView(ApiView, ABC):
         """
         try:
             super().take_query(request)
-            return self.act(request, call.checkout_uuid)
+            return self.carry_out(request, call.checkout_uuid)
         except OperationalError as error:
             if locks.is_locked(error) and not self.in_one_transaction:
                 return self._refusal(key, error)

@@ -134,9 +134,9 @@ class Metadata(serializers.Field[dict[str, str], Any, Any, Any]):
 
 
 def _entry_error(key: str, value: Any) -> tuple[str, str] | None:
-    """Return the key of a wrong entry and a sentence that says what is wrong, or None.
+    """Return the key of an invalid entry and an error message, or None if the entry is valid.
 
-    If the key itself is wrong, "" is returned instead, because the key can be long.
+    If the key itself is invalid, "" is returned instead of it, because the key can be long.
     """
     if not 1 <= len(key) <= 40 or "\x00" in key:
         return "", "Keys must have 1 to 40 characters and no NUL character."

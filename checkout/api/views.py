@@ -29,7 +29,7 @@ class Checkouts(RecordedView):
     queries = {"GET": serializers.CheckoutListQuery}
     in_one_transaction = True
 
-    def act(self, request: Request, checkout_uuid: UUID | None) -> Response:
+    def carry_out(self, request: Request, checkout_uuid: UUID | None) -> Response:
         merchant = caller_of(request).merchant
         order = Order(**self.body(serializers.CheckoutIn, merchant=merchant))
         checkout = creation.create(merchant, order, cause=cause_of(request))
@@ -123,7 +123,7 @@ class Capture(RecordedView):
         """
         return current_checkouts.needs_urgent_capture(caller_of(request).merchant, checkout_uuid)
 
-    def act(self, request: Request, checkout_uuid: UUID | None) -> Response:
+    def carry_out(self, request: Request, checkout_uuid: UUID | None) -> Response:
         fields = self.body(serializers.CaptureIn)
         merchant = caller_of(request).merchant
         amount = fields.get("amount")
@@ -141,7 +141,7 @@ class Cancel(RecordedView):
     scopes = {"POST": "checkouts:write"}
     limit = "verbs"
 
-    def act(self, request: Request, checkout_uuid: UUID | None) -> Response:
+    def carry_out(self, request: Request, checkout_uuid: UUID | None) -> Response:
         note = self.body(serializers.CancelIn).get("reason") or ""
         merchant = caller_of(request).merchant
         checkout = cancellations.cancel(
@@ -157,7 +157,7 @@ class Refund(RecordedView):
 
     scopes = {"POST": "refunds:write"}
 
-    def act(self, request: Request, checkout_uuid: UUID | None) -> Response:
+    def carry_out(self, request: Request, checkout_uuid: UUID | None) -> Response:
         fields = self.body(serializers.RefundIn)
         accepted = refunds.accept(
             caller_of(request).merchant,

@@ -20,7 +20,7 @@ from payments import disputes
 MAX_NAME = 30
 RENAMABLE_STATUSES = (ShareStatus.OPEN, ShareStatus.DECLINED, ShareStatus.CANCELLED, ShareStatus.EXPIRED)
 REOPENABLE_STATUSES = (ShareStatus.DECLINED, ShareStatus.CANCELLED)
-MIN_LINK_LIFETIME = timedelta(hours=24)  # minimum lifetime of the new link when a mate is asked again
+MIN_LINK_LIFETIME = timedelta(hours=24)  # minimum lifetime of the new link if the lead asks a mate again
 
 
 def rename(share_uuid: UUID, name: str) -> PaymentRequest:

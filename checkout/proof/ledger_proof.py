@@ -23,7 +23,7 @@ from webhooks import retention
 
 
 class Breach(NamedTuple):
-    """A breach of an invariant. Its kind says which invariant is broken.
+    """A breach of an invariant. Its kind identifies the invariant.
 
     The subject is the checkout, or the merchant whose sums are wrong. For an orphan row (references.py), the
     subject is the missing id, the row's id, or the id of the row's event.

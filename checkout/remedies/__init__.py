@@ -1,1 +1,1 @@
-"""Operators' remedies for stuck money. Each of them asks the provider before it changes a row."""
+"""Operators' remedies for stuck money. Each remedy queries the provider before it changes a row."""

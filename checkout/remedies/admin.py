@@ -1,6 +1,6 @@
 """Admin actions with which operators resolve stuck card operations and bookings.
 
-Each action asks the provider first, and checks the checkout's ledger afterwards. Rules operator.once,
+Each action first queries the provider. Afterwards, it checks the checkout's ledger. Rules operator.once,
 operator.proof.
 """
 

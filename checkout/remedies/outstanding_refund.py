@@ -80,7 +80,7 @@ def find_amount_due(checkout: Checkout, refund: Operation, now: datetime) -> Amo
     part = accounts.parts.get(key) if key else None
     if key is None or part is None:
         raise NotAllowed("The refund was made at the provider, so no further refund is owed.")
-    if part.sent:
+    if part.unconfirmed:
         raise NotAllowed(UNDER_WAY)
     owed = next(
         (

@@ -21,7 +21,7 @@ RELEASED_STATUSES = (Payment.Status.CAPTURED, Payment.Status.VOIDED, Payment.Sta
 
 
 def send_again(operation_uuid: UUID, *, cause: Cause) -> UUID:
-    """Plan a refund or a void again, due now, if the provider says that it failed or never arrived.
+    """Plan a refund or a void again, due now, if the provider reports that it failed or never arrived.
 
     An operation that the provider refused gets a new key. An operation that never arrived keeps its key for
     as long as the provider remembers the key. A refund that never arrived gets a new key only when the

@@ -21,7 +21,7 @@ from payments.provider import CARD_CANNOT_TAKE_IT
 def settle_outside(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
     """Book that the payer got the amount of a failed or returned refund in another way, and settle the order.
 
-    This is allowed only if the provider says that the card cannot take the refund. Returns the checkout's
+    This is allowed only if the provider reports that the card cannot take the refund. Returns the checkout's
     uuid. Raises NotAllowed.
     """
     asked = operations.read_operation(operation_uuid)

@@ -1,4 +1,4 @@
-"""First step of every remedy: ask the provider, whose answer decides whether the remedy is allowed.
+"""First step of every remedy: query the provider, whose answer decides whether the remedy is allowed.
 
 Rule operator.asks_first.
 """

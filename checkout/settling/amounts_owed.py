@@ -90,7 +90,7 @@ def _iterate_reimbursements(accounts: Accounts, now: datetime) -> Iterator[Amoun
     remaining = accounts.lead.owed(accounts.target(accounts.lead))
     for share in accounts.shares:
         key, part = accounts.reimbursement(share)
-        owed = accounts.owed_to_lead(share) - part.sent - part.outstanding
+        owed = accounts.owed_to_lead(share) - part.unconfirmed - part.outstanding
         amount = min(owed, remaining)
         if amount > 0:
             remaining -= amount
@@ -152,7 +152,7 @@ def _send_time(part: Part, first: datetime, gap: timedelta, now: datetime) -> da
     last = part.last
     if last is None or last.state not in REFUSED or last.ended_at is None:
         return first
-    began_at = min(row.created_at for row in part.tried)
+    began_at = min(row.created_at for row in part.executed)
     return max(first, last.ended_at + gap) if now - began_at < TRIED_FOR else None
 
 
@@ -169,4 +169,4 @@ def uncovered_amount(accounts: Accounts, share: PaymentRequest, amounts: list[Am
     """
     key, part = accounts.reimbursement(share)
     planned = sum(owed.amount for owed in amounts if owed.key == key)
-    return accounts.owed_to_lead(share) - part.sent - part.outstanding - planned
+    return accounts.owed_to_lead(share) - part.unconfirmed - part.outstanding - planned

@@ -46,22 +46,22 @@ class Part:
     settled: int = 0  # settled outside the service, instead of refunded to the card
     settled_after_return: int = 0  # part of `settled` that replaces a returned refund
     # Attempts that were returned, and attempts whose booking as settled outside was reversed by an operator.
-    came_back: set[UUID] = field(default_factory=set)
-    taken_back: int = 0  # settled outside, but the booking was reversed
+    returned_uuids: set[UUID] = field(default_factory=set)
+    reversed_amount: int = 0  # settled outside, but the booking was reversed
     outstanding: int = 0  # returned and still owed to the card; an operator decides what happens
 
     @property
-    def sent(self) -> int:
+    def unconfirmed(self) -> int:
         """Amount of the refunds that were sent to the card and are not confirmed yet."""
         return sum(row.amount for row in self.attempts if row.state in SENT)
 
     @property
-    def given(self) -> int:
+    def received(self) -> int:
         """Amount that the payer has received, on the card or outside the service."""
         return self.refunded - self.returned + self.settled
 
     @property
-    def not_given_again(self) -> int:
+    def unreplaced(self) -> int:
         """Returned amount that was neither sent again nor settled outside the service."""
         resent = sum(
             row.amount for row in self.attempts if row.resends_id and row.state in (*SENT, State.SUCCEEDED)
@@ -74,7 +74,7 @@ class Part:
         return any(row.resends_id and row.state in SENT for row in self.attempts)
 
     @property
-    def tried(self) -> list[Operation]:
+    def executed(self) -> list[Operation]:
         """Attempts that were carried out, or are being carried out."""
         return [
             row for row in self.attempts if row.state != State.PLANNED and row.reason not in NOT_CARRIED_OUT
@@ -83,7 +83,7 @@ class Part:
     @property
     def last(self) -> Operation | None:
         """Newest attempt that was carried out, or is being carried out."""
-        return max(self.tried, key=lambda row: (row.created_at, row.pk), default=None)
+        return max(self.executed, key=lambda row: (row.created_at, row.pk), default=None)
 
 
 @dataclass
@@ -93,9 +93,11 @@ class Card:
     payment: Payment
     moved: int = 0  # sum of all movements: the amount that is still at the provider
     settled: int = 0  # settled outside the service
-    sent: int = 0  # refunds that are not confirmed yet, including refunds by others
-    accepted: int = 0  # the part of `sent` that the provider has accepted; any other part might never arrive
-    # Amount of refunds by others, sent or confirmed. Replacements of returned refunds do not count.
+    unconfirmed: int = 0  # refunds that are not confirmed yet, including those that others made
+    # The part of `unconfirmed` that the provider has accepted. Any other part might never arrive.
+    accepted: int = 0
+    # Refunds that others made at the provider, confirmed or not. Replacements of returned refunds do not
+    # count.
     outside: int = 0
     disputed: int = 0  # withdrawn by disputes, and not reinstated
     outstanding: int = 0  # returned refunds that are still owed
@@ -107,14 +109,14 @@ class Card:
     @property
     def free(self) -> int:
         """Amount that the card can still take back."""
-        return max(0, self.moved - self.sent)
+        return max(0, self.moved - self.unconfirmed)
 
     def owed(self, target: int) -> int:
         """Return the amount to refund to the card so that it bears only `target`.
 
         Returned refunds that wait for an operator's decision are not included.
         """
-        return min(self.borne - self.sent - target - self.outstanding, self.free)
+        return min(self.borne - self.unconfirmed - target - self.outstanding, self.free)
 
 
 @dataclass
@@ -154,7 +156,7 @@ class Accounts:
 
     def owed_to_lead(self, share: PaymentRequest) -> int:
         """Return the amount of a paid share that the lead is still owed."""
-        return share.amount - self.reimbursement(share)[1].given - self.closed(share)
+        return share.amount - self.reimbursement(share)[1].received - self.closed(share)
 
     def target(self, card: Card) -> int:
         """Return the amount that a card should bear. It is 0 once the order is being refunded.
@@ -212,8 +214,8 @@ def _paid_shares(checkout: Checkout, cards: dict[UUID, Card]) -> list[PaymentReq
 def part_key_of(operation: Operation) -> PartKey | None:
     """Return the key of the part that an attempt belongs to.
 
-    Returns None for a refund by others. But if it replaces one of our returned refunds, the key of our refund
-    is returned.
+    Returns None for a refund that others made, unless it replaces one of our returned refunds. It then has
+    the key of our refund.
     """
     first = operation.resends or operation
     if first.refund_uuid is None and first.share_uuid is None:
@@ -228,7 +230,7 @@ def _add_operations(accounts: Accounts, operations: Iterable[Operation], movemen
             accounts.parts.setdefault(key, Part()).attempts.append(operation)
         card = accounts.cards.get(operation.payment_id)
         if card is not None and operation.state in SENT:
-            card.sent += operation.amount
+            card.unconfirmed += operation.amount
             card.accepted += operation.amount if operation.state == State.PENDING else 0
             card.outside += operation.amount if key is None else 0
 
@@ -250,7 +252,7 @@ def _add_movements(accounts: Accounts, operations: Iterable[Operation], movement
                 accounts.parts[key].refunded -= row.amount
             elif row.operation_id:
                 accounts.parts[key].returned += row.amount
-                accounts.parts[key].came_back.add(row.operation_id)
+                accounts.parts[key].returned_uuids.add(row.operation_id)
 
 
 def _add_bookings(accounts: Accounts, operations: Iterable[Operation], movements: list[Movement]) -> None:
@@ -266,8 +268,8 @@ def _add_bookings(accounts: Accounts, operations: Iterable[Operation], movements
             part.settled += row.amount
             part.settled_after_return += row.amount if row.operation_id in returned else 0
             if row.reverses_id:
-                part.taken_back -= row.amount
-                part.came_back.add(row.operation_id)
+                part.reversed_amount -= row.amount
+                part.returned_uuids.add(row.operation_id)
 
 
 def _add_outstanding(accounts: Accounts) -> None:
@@ -278,11 +280,11 @@ def _add_outstanding(accounts: Accounts) -> None:
     for key, part in accounts.parts.items():
         card = accounts.cards.get(key.payment_uuid)
         if card is not None:
-            owed = card.borne - card.sent - accounts.target(card) - card.outstanding
+            owed = card.borne - card.unconfirmed - accounts.target(card) - card.outstanding
             # In a refunded order, an operator resends the amount of a reversed booking. In any other order,
             # `settle` plans it again.
             is_over = accounts.checkout.status == Status.REFUNDED
-            returned = part.not_given_again + (part.taken_back if is_over else 0)
+            returned = part.unreplaced + (part.reversed_amount if is_over else 0)
             part.outstanding = max(0, min(returned, owed))
             card.outstanding += part.outstanding
 
@@ -327,7 +329,9 @@ def is_refunded_by_others(checkout: Checkout) -> bool:
 
 def has_unrefunded_amount(checkout: Checkout, *, is_locked: bool = True) -> bool:
     """Return whether any card of a checkout still bears an amount that is not being refunded."""
-    return any(card.borne > card.sent for card in read_accounts(checkout, is_locked=is_locked).cards.values())
+    return any(
+        card.borne > card.unconfirmed for card in read_accounts(checkout, is_locked=is_locked).cards.values()
+    )
 
 
 def can_refund_to_lead(checkout: Checkout, amount: int) -> bool:
@@ -338,7 +342,8 @@ def can_refund_to_lead(checkout: Checkout, amount: int) -> bool:
     accounts = read_accounts(checkout)
     lead = accounts.lead
     owed = sum(
-        accounts.owed_to_lead(share) - accounts.reimbursement(share)[1].sent for share in accounts.shares
+        accounts.owed_to_lead(share) - accounts.reimbursement(share)[1].unconfirmed
+        for share in accounts.shares
     )
     return lead is not None and lead.free - max(0, owed) >= amount
 

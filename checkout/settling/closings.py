@@ -32,7 +32,7 @@ def apply_dispute_decisions(accounts: Accounts, now: datetime) -> None:
         card = accounts.cards[share.payment_id] if share.payment_id else None
         part = accounts.reimbursement(share)[1]
         owed = accounts.owed_to_lead(share)
-        if card is None or card.disputed < share.amount or part.sent or part.given > 0 or owed <= 0:
+        if card is None or card.disputed < share.amount or part.unconfirmed or part.received > 0 or owed <= 0:
             continue
         _close_owed(accounts, card, share.pk, owed, now)
         reporting.close_resolved(kinds.OWED_BEYOND_CARD, share.pk, note=LOST_DISPUTE_NOTE, now=now)
@@ -44,7 +44,7 @@ def _reopen_share(accounts: Accounts, share: PaymentRequest) -> None:
     """Move an ended share back to `paid` if the lead is owed some of it again after a reversal."""
     has_ended = share.status in (ShareStatus.REIMBURSED, ShareStatus.REFUNDED)
     part = accounts.reimbursement(share)[1]
-    if has_ended and accounts.owed_to_lead(share) > part.sent + part.outstanding:
+    if has_ended and accounts.owed_to_lead(share) > part.unconfirmed + part.outstanding:
         share.move(ShareStatus.PAID, ended_at=None)
 
 
@@ -134,7 +134,7 @@ def report_returned_refunds(accounts: Accounts, now: datetime, *, is_disputed: b
     returned = {
         key: part
         for key, part in accounts.parts.items()
-        if part.came_back and (part.outstanding or not is_disputed)
+        if part.returned_uuids and (part.outstanding or not is_disputed)
     }
     for part in returned.values():
         _report_returned(part, now)
@@ -152,7 +152,7 @@ def report_returned_refunds(accounts: Accounts, now: datetime, *, is_disputed: b
 def _report_returned(part: Part, now: datetime) -> None:
     """Report the newest returned refunds, up to the amount that is owed. Close the reports of the others."""
     remaining = part.outstanding
-    attempts = [row for row in part.attempts if row.pk in part.came_back]
+    attempts = [row for row in part.attempts if row.pk in part.returned_uuids]
     for row in sorted(attempts, key=lambda row: row.created_at, reverse=True):
         if remaining > 0:
             checkout = str(row.payment.checkout_uuid)

@@ -26,7 +26,9 @@ def end_refund(accounts: Accounts, refund: Refund, amounts: Sequence[AmountOwed]
     The refund does not end while a mate's card is being charged, or while a part is sent but not confirmed.
     `amounts` are the amounts that the cards are still owed.
     """
-    if amounts_owed.is_share_being_paid(accounts) or any(card.sent for card in accounts.cards.values()):
+    if amounts_owed.is_share_being_paid(accounts) or any(
+        card.unconfirmed for card in accounts.cards.values()
+    ):
         return
     if not amounts:
         _settle_refund(accounts, refund, now)
@@ -39,7 +41,9 @@ def resume_refund(accounts: Accounts, now: datetime) -> None:
 
     The provider had first refused the part. Rule refund.failed.
     """
-    reached = {key.refund_uuid for key, part in accounts.parts.items() if key.refund_uuid and part.given > 0}
+    reached = {
+        key.refund_uuid for key, part in accounts.parts.items() if key.refund_uuid and part.received > 0
+    }
     if accounts.checkout.status != Status.CAPTURED or not reached:
         return
     refund = Refund.objects.filter(pk__in=reached, status=Refund.Status.FAILED).last()

@@ -24,9 +24,9 @@ def sync_dispute(reading: Reading, record: DisputeRecord) -> bool:
     if recorded is None:
         return False
     status, checkout = recorded.dispute.status, reading.checkout
-    if status == Dispute.Status.OPEN != recorded.before and checkout.status == Status.REFUNDING:
+    if status == Dispute.Status.OPEN != recorded.previous_status and checkout.status == Status.REFUNDING:
         reporting.report(kinds.DISPUTED_WHILE_REFUNDING, checkout.pk, merchant=checkout.merchant_id)
-    if status == Dispute.Status.LOST != recorded.before:
+    if status == Dispute.Status.LOST != recorded.previous_status:
         links = checkout.payment_requests.filter(status=ShareStatus.OPEN)
         links.update(status=ShareStatus.CANCELLED, ended_at=reading.now, **NO_CLAIM)
     return recorded.has_changed

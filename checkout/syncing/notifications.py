@@ -1,7 +1,7 @@
 """Endpoint for the provider's notifications (rule doubt.notification).
 
 The service does not trust the content of a notification. The content only decides which payment the service
-asks the provider about.
+reads from the provider.
 """
 
 import structlog

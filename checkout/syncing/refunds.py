@@ -89,7 +89,7 @@ def _adopt_refund(reading: Reading, record: RefundRecord) -> Operation | None:
     )
     _set_purpose(reading, operation, record)
     if operation.purpose != Purpose.OUTSIDE:
-        # Only our own refunds are looked up. The result of a refund by others comes from the books.
+        # Only our own refunds are looked up. The books contain the result of a refund that others made.
         operation.next_attempt_at = reading.now
     planning.insert_operation(operation)
     if reading.is_restored and record.operation is not None and operation.purpose == Purpose.OUTSIDE:

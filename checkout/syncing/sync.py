@@ -21,8 +21,8 @@ from payments.inquiring.inquiries import Claim
 from payments.models import Payment
 from payments.provider import Books
 
-# The interval at which the provider is asked while a dispute is open, because it can decide without a
-# notification.
+# The interval at which the provider's books are read while a dispute is open, because the provider might not
+# send a notification of the decision.
 INQUIRY_INTERVAL = timedelta(hours=1)
 
 

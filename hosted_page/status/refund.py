@@ -62,13 +62,13 @@ def bill_of_lead(checkout: Checkout) -> RefundBill | None:
     is_settled = checkout.status == Status.REFUNDED
     accounts = cards.read_accounts(checkout, is_locked=False)
     card, of_shares = accounts.lead, [accounts.reimbursement(share)[1] for share in accounts.shares]
-    if card is None or (not is_settled and any(part.sent for part in of_shares)):
+    if card is None or (not is_settled and any(part.unconfirmed for part in of_shares)):
         return None
     moves = [CardMovement(_("Taken"), checkout.amount, checkout.captured_at)]
     for share, part in zip(accounts.shares, of_shares, strict=True):
-        if part.given > 0:
+        if part.received > 0:
             moves.append(
-                CardMovement(_label(share.name), -part.given, part.last.ended_at if part.last else None)
+                CardMovement(_label(share.name), -part.received, part.last.ended_at if part.last else None)
             )
     moves += _returned_amounts(accounts, card, checkout.last_refund_at, is_settled=is_settled)
     others = _other_cards_sentence(accounts) if checkout.has_mates else ""
@@ -83,7 +83,7 @@ def bill_of_mate(checkout: Checkout, share: PaymentRequest) -> RefundBill | None
     if card is None:
         return None
     parts = [
-        part for key, part in accounts.parts.items() if key.payment_uuid == card.payment.pk and part.given
+        part for key, part in accounts.parts.items() if key.payment_uuid == card.payment.pk and part.received
     ]
     ends = [part.last.ended_at for part in parts if part.last]
     moves = [CardMovement(_("Taken"), share.amount, share.paid_at)]
@@ -109,9 +109,9 @@ def _returned_amounts(
         if key.payment_uuid == card.payment.pk and key.refund_uuid
     ]
     otherwise = sum(part.settled for part in parts)
-    refunded = sum(part.given for part in parts) - otherwise
+    refunded = sum(part.received for part in parts) - otherwise
     if not is_settled:
-        refunded += sum(part.sent for part in parts) + max(0, card.owed(0))
+        refunded += sum(part.unconfirmed for part in parts) + max(0, card.owed(0))
     moves = [
         CardMovement(_("Refunded earlier"), -card.outside, None),
         CardMovement(_("Returned by your bank"), -card.disputed, None),

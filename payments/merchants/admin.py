@@ -119,10 +119,10 @@ def _email_error(text: str) -> str:
 def _stop_in_words(switch: Switch) -> str:
     """Return a sentence about a stop: its scope, its start, the operator and the reason."""
     logged = LogEntry.objects.filter(object_id=str(switch.pk)).order_by("-action_time").first()
-    who = "Stopped" if switch.merchant_id else "All merchants have been stopped"
+    scope = "Stopped" if switch.merchant_id else "All merchants have been stopped"
     by = f" by {logged.user}" if logged else ""
     since = columns.time_column("changed_at", "")(switch)
-    return f"{who} since {since}{by}: {switch.reason}."
+    return f"{scope} since {since}{by}: {switch.reason}."
 
 
 class MerchantAdmin(OperatorAdmin):
@@ -237,14 +237,16 @@ class MerchantAdmin(OperatorAdmin):
         self.message_user(request, f"{merchant} is {'stopped' if switch.is_stopped else 'open again'}.")
 
 
-def record_switch(shown: OperatorAdmin, request: HttpRequest, switch: Switch | None, reason: str) -> None:
+def record_switch(
+    model_admin: OperatorAdmin, request: HttpRequest, switch: Switch | None, reason: str
+) -> None:
     """Record a changed switch in the admin's log and in its merchant's audit log. Ignore None."""
     if switch is None:
         return
-    done = f"{'Stopped' if switch.is_stopped else 'Resumed'}: {reason}"
-    shown.log_change(request, switch, done)
+    log_text = f"{'Stopped' if switch.is_stopped else 'Resumed'}: {reason}"
+    model_admin.log_change(request, switch, log_text)
     if switch.merchant is not None:
-        shown.log_change(request, switch.merchant, done)
+        model_admin.log_change(request, switch.merchant, log_text)
         _recorder().record_stop(request, switch.merchant, is_stopped=switch.is_stopped)
 
 

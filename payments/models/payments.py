@@ -163,8 +163,8 @@ class Operation(models.Model):
         help_text="By the database's clock, which decides how long the operation is in doubt."
     )
     ended_at = models.DateTimeField(null=True, blank=True)
-    # The operation was sent and has no clear answer yet. It holds up other operations on its payment. Refunds
-    # do not hold up other refunds.
+    # The operation was sent and has no clear answer yet. It blocks other operations on its payment. But a
+    # refund does not block other refunds.
     is_open = _condition_column(
         Q(state__in=OPEN) | Q(state=State.PENDING, kind__in=[Kind.AUTHORIZE, Kind.CAPTURE, Kind.VOID])
     )

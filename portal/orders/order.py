@@ -92,7 +92,7 @@ class Order:
         Such a share was refunded later, or is disputed.
         """
         paid = [share for share in self.shares if share.status == ShareStatus.PAID] if self.accounts else []
-        given = {share.pk: self.accounts.reimbursement(share)[1].given for share in paid if self.accounts}
+        given = {share.pk: self.accounts.reimbursement(share)[1].received for share in paid if self.accounts}
         return self._reimbursed_before_refund() | {share: amount for share, amount in given.items() if amount}
 
     def _reimbursed_before_refund(self) -> dict[UUID, int]:

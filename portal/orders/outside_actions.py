@@ -120,7 +120,9 @@ def refundable_amount(order: Order) -> int:
     if accounts is None:
         return order.checkout.amount
     parts = {share: accounts.reimbursement(share)[1] for share in accounts.shares}
-    owed = sum(accounts.owed_to_lead(share) - part.sent - part.outstanding for share, part in parts.items())
+    owed = sum(
+        accounts.owed_to_lead(share) - part.unconfirmed - part.outstanding for share, part in parts.items()
+    )
     return sum(max(0, card.owed(0)) for card in accounts.cards.values()) - owed
 
 

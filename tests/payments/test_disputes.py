@@ -199,7 +199,7 @@ class TestARecord:
         record(captured.payment, reported := dispute_record(currency=currency))
         with nothing_moves():
             again = record(captured.payment, reported)
-        assert again is not None and (again.before, again.has_changed) == ("open", False)
+        assert again is not None and (again.previous_status, again.has_changed) == ("open", False)
 
     def test_that_moved_no_money_is_no_dispute(self, captured: Checkout) -> None:
         """A record without balance lines, such as an inquiry, is not recorded as a dispute."""

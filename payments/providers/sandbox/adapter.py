@@ -83,16 +83,16 @@ class SandboxProvider:
         return [notifications.read_message(request.headers.get(notifications.HEADER, ""), request.body)]
 
     def movements(self, payment: Payment) -> Books:
-        found: Books = client.call_bank("movements", payment=payment.pk)
-        return found
+        books: Books = client.call_bank("movements", payment=payment.pk)
+        return books
 
     def changed(self, since: datetime) -> Iterable[UUID]:
-        found: list[UUID] = client.call_bank("changed", since=since)
-        return found
+        payment_ids: list[UUID] = client.call_bank("changed", since=since)
+        return payment_ids
 
     def payments(self, since: datetime) -> Iterable[PaymentRecord]:
-        found: list[PaymentRecord] = client.call_bank("payments", since=since)
-        return found
+        records: list[PaymentRecord] = client.call_bank("payments", since=since)
+        return records
 
     def entries(self, since: datetime) -> Iterable[Entry]:
         return ()

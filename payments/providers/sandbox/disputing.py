@@ -107,7 +107,7 @@ def disputed_payments(*, since: datetime) -> list[UUID]:
     return list(rows.values_list("charge__payment", flat=True))
 
 
-def _queue_notification(found: Dispute) -> None:
-    found.is_told = True
-    found.save(update_fields=["is_told"])
-    BankNotification.objects.create(dispute=found, verdict=found.status, due_at=clock.now())
+def _queue_notification(dispute: Dispute) -> None:
+    dispute.is_told = True
+    dispute.save(update_fields=["is_told"])
+    BankNotification.objects.create(dispute=dispute, verdict=dispute.status, due_at=clock.now())

@@ -109,7 +109,7 @@ def _read_faults(verb: str, arguments: dict[str, Any]) -> _ActiveFaults:
 
 def _carry_out(verb: str, arguments: dict[str, Any], fault: Mode | None) -> Outcome:
     """Carry out the call with the given fault."""
-    act: Callable[..., Outcome] = getattr(bank, verb)
+    bank_call: Callable[..., Outcome] = getattr(bank, verb)
     key, changed = arguments["key"], dict(arguments)
     if fault == Mode.NOT_ACCEPTED:
         return Outcome(Verdict.FAILED, reason="invalid_request")
@@ -125,7 +125,7 @@ def _carry_out(verb: str, arguments: dict[str, Any], fault: Mode | None) -> Outc
         changed["is_vouched"] = False
     elif fault == Mode.PARTIAL_HOLD:
         changed["charge"] = arguments["charge"] | {"amount": arguments["charge"]["amount"] // 2 or 1}
-    return _spoil_outcome(act(**changed), fault)
+    return _spoil_outcome(bank_call(**changed), fault)
 
 
 def _spoil_outcome(outcome: Outcome, fault: Mode | None) -> Outcome:
@@ -140,7 +140,7 @@ def _spoil_outcome(outcome: Outcome, fault: Mode | None) -> Outcome:
 
 
 def set_fault(*, verb: str, mode: str, times: int) -> None:
-    """Make the next `times` calls of the verb fail as `mode` says. If `times` is 0, end the fault."""
+    """Make the next `times` calls of the verb fail in the way of `mode`. If `times` is 0, end the fault."""
     Fault.objects.filter(verb=verb).delete()
     if times:
         Fault.objects.create(verb=verb, mode=Mode(mode), times=times)

@@ -15,29 +15,29 @@ from payments.providers.sandbox.models import BankNotification, Call, Charge
 
 def lines_about(charge: Charge) -> Sequence[Call]:
     """Return the lines about a charge, oldest first."""
-    found = list(Call.objects.filter(charge=charge).order_by("created_at"))
-    for line in found:
+    lines = list(Call.objects.filter(charge=charge).order_by("created_at"))
+    for line in lines:
         line.charge = charge
-    return found
+    return lines
 
 
-def remembered_answer(known: Sequence[Call], key: UUID) -> Outcome | None:
+def remembered_answer(lines: Sequence[Call], key: UUID) -> Outcome | None:
     """Return the answer under a key in these lines, or None if the key is new or no longer remembered."""
-    for line in reversed(known):
+    for line in reversed(lines):
         if line.reference == key and line.is_remembered:
             life = timedelta(seconds=settings.SANDBOX_KEY_SECONDS)
             return outcome_of(line) if clock.now() - line.created_at < life else None
     return None
 
 
-def newest_answer(known: Sequence[Call], reference: UUID) -> Outcome | None:
+def newest_answer(lines: Sequence[Call], reference: UUID) -> Outcome | None:
     """Return the newest answer for the caller's reference, even if its key is no longer remembered.
 
     If possible, return an answer that is not a refusal.
     """
-    found = [line for line in known if line.reference == reference]
-    found.sort(key=lambda line: line.verdict not in (Verdict.FAILED, Verdict.DECLINED))
-    return outcome_of(found[-1]) if found else None
+    answers = [line for line in lines if line.reference == reference]
+    answers.sort(key=lambda line: line.verdict not in (Verdict.FAILED, Verdict.DECLINED))
+    return outcome_of(answers[-1]) if answers else None
 
 
 def write_line(charge: Charge, kind: str, key: UUID, verdict: Verdict, **facts: Any) -> Outcome:

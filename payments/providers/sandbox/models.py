@@ -232,7 +232,7 @@ class BrokenKey(models.Model):
 
 
 class Fault(models.Model):
-    """A switch for tests: the next `times` calls of `verb` fail as `mode` says."""
+    """A switch for tests: the next `times` calls of `verb` fail in the way of `mode`."""
 
     class Mode(models.TextChoices):
         DOWN = "down", "the connection breaks before anything is done"

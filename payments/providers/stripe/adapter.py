@@ -70,33 +70,37 @@ class StripeProvider:
         return CardPage("stripe/card.html", context, _element_origins())
 
     def register(self, payment: Payment, patience: float) -> Outcome:
-        asked: PaymentIntentCreateParams = {
+        parameters: PaymentIntentCreateParams = {
             "amount": amounts.to_stripe_amount(payment.amount, payment.currency),
             "currency": payment.currency.lower(),
             "capture_method": "manual",
             "allowed_payment_method_types": METHODS,
             "metadata": metadata.describe_payment(payment),
         }
-        made = client.client_for(payment.provider_account, seconds=patience).v1.payment_intents
+        service = client.client_for(payment.provider_account, seconds=patience).v1.payment_intents
 
         def register() -> Outcome:
-            return Outcome(Verdict.SUCCEEDED, reference=made.create(asked, _request_options(payment.pk)).id)
+            return Outcome(
+                Verdict.SUCCEEDED, reference=service.create(parameters, _request_options(payment.pk)).id
+            )
 
         return _outcome_of_call(Kind.AUTHORIZE, register)
 
     def authorize(self, operation: Operation, card: CardUse, patience: float) -> Outcome:
-        asked: PaymentIntentConfirmParams = {
+        parameters: PaymentIntentConfirmParams = {
             "return_url": card.return_url,
             "expand": ["latest_charge"],
         }
         if card.token.startswith("ctoken_"):
-            asked["confirmation_token"] = card.token
+            parameters["confirmation_token"] = card.token
         else:
-            asked["payment_method"] = card.token
+            parameters["payment_method"] = card.token
         # A mate's money is passed on to the lead's card, so the mate is asked for 3-D Secure confirmation.
         if operation.payment.kind == Payment.Kind.SHARE:
-            asked["payment_method_options"] = {"card": {"request_three_d_secure": "any"}}
-        return _change_intent(operation, patience, lambda service, pi, key: service.confirm(pi, asked, key))
+            parameters["payment_method_options"] = {"card": {"request_three_d_secure": "any"}}
+        return _change_intent(
+            operation, patience, lambda service, pi, key: service.confirm(pi, parameters, key)
+        )
 
     def capture(self, operation: Operation, patience: float) -> Outcome:
         return _change_intent(operation, patience, lambda service, pi, key: service.capture(pi, None, key))
@@ -106,14 +110,15 @@ class StripeProvider:
 
     def refund(self, operation: Operation, patience: float) -> Outcome:
         payment = operation.payment
-        asked: RefundCreateParams = {
+        parameters: RefundCreateParams = {
             "payment_intent": payment.provider_reference,
             "amount": amounts.to_stripe_amount(operation.amount, payment.currency),
             "metadata": metadata.describe_refund(operation),
         }
-        made = client.client_for(payment.provider_account, seconds=patience).v1.refunds
+        service = client.client_for(payment.provider_account, seconds=patience).v1.refunds
         return _outcome_of_call(
-            Kind.REFUND, lambda: refunds.refund_outcome(made.create(asked, _request_options(operation.pk)))
+            Kind.REFUND,
+            lambda: refunds.refund_outcome(service.create(parameters, _request_options(operation.pk))),
         )
 
     def look_up(self, operation: Operation, patience: float) -> Outcome:
@@ -158,13 +163,13 @@ def _change_intent(operation: Operation, patience: float, change: Change) -> Out
     return _outcome_of_call(operation.kind, ask)
 
 
-def _outcome_of_call(kind: str, ask: Callable[[], Outcome]) -> Outcome:
+def _outcome_of_call(kind: str, send_request: Callable[[], Outcome]) -> Outcome:
     """Make a call that can move money. Return its outcome.
 
     An error from Stripe is also mapped to an outcome.
     """
     try:
-        return ask()
+        return send_request()
     except stripe.APIConnectionError:
         raise  # Stripe has not answered: the caller treats the outcome as unknown
     except stripe.CardError as error:

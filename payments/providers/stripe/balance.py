@@ -1,7 +1,7 @@
 """Stripe's balances: the amount and the cost of each charge, and the payout that includes it.
 
 Stripe's documentation: "Payout reconciliation", "Balance transaction types". Payouts of the platform's own
-account are not read, because Stripe does not know which merchants they are for.
+account are not read, because Stripe does not record which merchants they are for.
 """
 
 from collections.abc import Iterator
@@ -40,16 +40,20 @@ def balance_entries(since: datetime) -> Iterator[Entry]:
             yield from _balance_lines(account, {"payout": payout}, payout)
 
 
-def _automatic_payouts(account: str, asked: PayoutListParams) -> Iterator[str]:
+def _automatic_payouts(account: str, parameters: PayoutListParams) -> Iterator[str]:
     """Yield the ids of automatic payouts. Stripe does not report which lines a manual payout includes."""
-    for payout in books.list_objects(account, lambda client: client.v1.payouts.list(asked)):
+    for payout in books.list_objects(account, lambda client: client.v1.payouts.list(parameters)):
         if payout.automatic:
             yield payout.id
 
 
-def _balance_lines(account: str, asked: BalanceTransactionListParams, payout: str = "") -> Iterator[Entry]:
-    wanted: BalanceTransactionListParams = {**asked, "limit": 100, "expand": ["data.source"]}
-    for line in books.list_objects(account, lambda client: client.v1.balance_transactions.list(wanted)):
+def _balance_lines(
+    account: str, parameters: BalanceTransactionListParams, payout: str = ""
+) -> Iterator[Entry]:
+    whole_parameters: BalanceTransactionListParams = {**parameters, "limit": 100, "expand": ["data.source"]}
+    for line in books.list_objects(
+        account, lambda client: client.v1.balance_transactions.list(whole_parameters)
+    ):
         yield _entry_of_line(line, account, payout)
 
 
@@ -81,8 +85,8 @@ def _our_payment_of(source: Any, account: str) -> tuple[Payment | None, UUID | N
     if payment is None or source.object == "dispute":
         return payment, None
     if source.object == "charge":
-        own = payment.operations.filter(kind=Kind.CAPTURE, state=Operation.State.SUCCEEDED)
-        return payment, own.values_list("pk", flat=True).first()
+        captures = payment.operations.filter(kind=Kind.CAPTURE, state=Operation.State.SUCCEEDED)
+        return payment, captures.values_list("pk", flat=True).first()
     named = metadata.read_id(source, metadata.OPERATION)
     refunds = payment.operations.filter(kind=Kind.REFUND).values_list("pk", flat=True)
     return payment, named if named in refunds else None

@@ -38,14 +38,14 @@ def payments_since(since: datetime) -> Iterator[PaymentRecord]:
     The holder of an account can write any metadata there. The metadata is therefore accepted only if the
     merchant that it names has or had the account.
     """
-    asked: PaymentIntentListParams = {
+    parameters: PaymentIntentListParams = {
         "created": {"gte": int(since.timestamp())},
         "limit": 100,
         "expand": ["data.latest_charge"],
     }
     for account in list_accounts():
         merchants = _merchants_of(account)
-        for intent in _list_intents(account, asked):
+        for intent in _list_intents(account, parameters):
             payment, merchant, subject = (metadata.read_id(intent, name) for name in NAMES)
             if payment is None or merchant is None or subject is None:
                 continue
@@ -59,17 +59,17 @@ def payments_since(since: datetime) -> Iterator[PaymentRecord]:
 
 def _merchants_of(account: str) -> set[UUID]:
     """Return the merchants who have or had an account, "" for the platform's own."""
-    now = Merchant.objects.filter(provider_account=account).values_list("pk")
+    current = Merchant.objects.filter(provider_account=account).values_list("pk")
     former = FormerAccount.objects.filter(provider_account=account).values_list("merchant")
-    return {merchant for (merchant,) in now.union(former)}
+    return {merchant for (merchant,) in current.union(former)}
 
 
 def _belongs_to_another(payment: UUID, merchant: UUID) -> bool:
     return Payment.objects.filter(pk=payment).exclude(merchant=merchant).exists()
 
 
-def _list_intents(account: str, asked: PaymentIntentListParams) -> Iterator[stripe.PaymentIntent]:
-    return list_objects(account, lambda asks: asks.v1.payment_intents.list(asked))
+def _list_intents(account: str, parameters: PaymentIntentListParams) -> Iterator[stripe.PaymentIntent]:
+    return list_objects(account, lambda stripe_client: stripe_client.v1.payment_intents.list(parameters))
 
 
 def _payment_record(
@@ -102,15 +102,15 @@ def current_accounts() -> QuerySet[Merchant, str]:
     return Merchant.objects.values_list("provider_account", flat=True).distinct()
 
 
-def list_objects(account: str, ask: Callable[[stripe.StripeClient], stripe.ListObject[T]]) -> Iterator[T]:
+def list_objects(account: str, request: Callable[[stripe.StripeClient], stripe.ListObject[T]]) -> Iterator[T]:
     """Yield the objects on all pages of an account's list. Raises ProviderUnreachable.
 
     If we are no longer allowed to read a merchant's account, log the error and stop, so that the caller still
     reads the other accounts.
     """
     try:
-        asks = client.client_for(account, seconds=client.BOOKS_SECONDS)
-        page = client.call_with_retries(lambda: ask(asks))
+        stripe_client = client.client_for(account, seconds=client.BOOKS_SECONDS)
+        page = client.call_with_retries(lambda: request(stripe_client))
         while not page.is_empty:
             yield from page
             page = client.call_with_retries(page.next_page)
@@ -122,8 +122,12 @@ def list_objects(account: str, ask: Callable[[stripe.StripeClient], stripe.ListO
         raise ProviderUnreachable from error
 
 
-def payment_of(thing: Any, account: str) -> Payment | None:
+def payment_of(stripe_object: Any, account: str) -> Payment | None:
     """Return our payment for a PaymentIntent or for an object that names one, or None if it is not ours."""
-    intent = thing.id if thing.object == "payment_intent" else getattr(thing, "payment_intent", None)
-    found = Payment.objects.filter(provider_reference=intent or "", provider_account=account)
-    return found.first() if intent else None
+    intent = (
+        stripe_object.id
+        if stripe_object.object == "payment_intent"
+        else getattr(stripe_object, "payment_intent", None)
+    )
+    payments = Payment.objects.filter(provider_reference=intent or "", provider_account=account)
+    return payments.first() if intent else None

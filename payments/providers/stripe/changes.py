@@ -39,15 +39,23 @@ def changed_payments(since: datetime) -> Iterator[UUID]:
     for account in books.list_accounts():
         intents = {_intent_of(event.data.object) for event in _list_events(account, since)} - {""}
         for chunk in batches.chunks(intents, CHUNK):
-            made_there = Payment.objects.filter(provider_account=account, provider_reference__in=chunk)
-            yield from made_there.values_list("pk", flat=True)
+            payments = Payment.objects.filter(provider_account=account, provider_reference__in=chunk)
+            yield from payments.values_list("pk", flat=True)
 
 
 def _list_events(account: str, since: datetime) -> Iterator[stripe.Event]:
-    asked: EventListParams = {"created": {"gte": int(since.timestamp())}, "types": list(EVENTS), "limit": 100}
-    return books.list_objects(account, lambda asks: asks.v1.events.list(asked))
+    parameters: EventListParams = {
+        "created": {"gte": int(since.timestamp())},
+        "types": list(EVENTS),
+        "limit": 100,
+    }
+    return books.list_objects(account, lambda stripe_client: stripe_client.v1.events.list(parameters))
 
 
-def _intent_of(thing: Any) -> str:
+def _intent_of(stripe_object: Any) -> str:
     """Return the PaymentIntent's id from an event's object, or "" if it has none."""
-    return thing.id if thing.object == "payment_intent" else getattr(thing, "payment_intent", None) or ""
+    return (
+        stripe_object.id
+        if stripe_object.object == "payment_intent"
+        else getattr(stripe_object, "payment_intent", None) or ""
+    )

@@ -65,12 +65,12 @@ def client_for(account: str, *, seconds: float) -> StripeClient:
 
 def intent_of(payment: Payment, *, seconds: float, expand: str = "latest_charge") -> stripe.PaymentIntent:
     """Return a payment's PaymentIntent with its charge, read by its id. Raises stripe.StripeError."""
-    asked: PaymentIntentRetrieveParams = {"expand": [expand]}
+    parameters: PaymentIntentRetrieveParams = {"expand": [expand]}
     intents = client_for(payment.provider_account, seconds=seconds).v1.payment_intents
-    return intents.retrieve(payment.provider_reference, asked)
+    return intents.retrieve(payment.provider_reference, parameters)
 
 
-def call_with_retries(ask: Callable[[], T]) -> T:
+def call_with_retries(read_page: Callable[[], T]) -> T:
     """Call `read_page` and return its result. Retry it after each pause if Stripe fails or does not answer.
 
     Without retries, one failed page would end the whole nightly read of the books. Raises stripe.StripeError.
@@ -78,10 +78,10 @@ def call_with_retries(ask: Callable[[], T]) -> T:
     deadline = Deadline.after(PAGE_SECONDS)
     for pause in BOOKS_PAUSES:
         try:
-            return ask()
+            return read_page()
         except TRANSIENT_ERRORS as error:
             if deadline.remaining() < pause:
                 raise
             log.warning("stripe page asked for again", status=error.http_status, request=error.request_id)
             time.sleep(pause)
-    return ask()
+    return read_page()

@@ -20,11 +20,11 @@ def describe_refund(operation: Operation) -> dict[str, str]:
     return _write_ids(names)
 
 
-def read_id(thing: Any, name: str) -> UUID | None:
+def read_id(stripe_object: Any, name: str) -> UUID | None:
     """Return the id under a name in an object's metadata, or None if there is no valid one."""
-    written = thing.metadata
+    values = stripe_object.metadata
     try:
-        return UUID(written[name]) if written and name in written else None
+        return UUID(values[name]) if values and name in values else None
     except ValueError:
         return None
 

@@ -38,10 +38,10 @@ def read_books(payment: Payment) -> Books:
     """
     if not payment.provider_reference:
         return Books()  # no call that moves money is sent before the PaymentIntent's id is committed
-    asks = client.client_for(payment.provider_account, seconds=client.ASK_SECONDS)
+    stripe_client = client.client_for(payment.provider_account, seconds=client.ASK_SECONDS)
     try:
-        disputes = [_dispute_record(row) for row in _disputes_of(payment, asks)]
-        returned = [_refund_record(row) for row in refunds.list_refunds(payment, asks)]
+        disputes = [_dispute_record(row) for row in _disputes_of(payment, stripe_client)]
+        returned = [_refund_record(row) for row in refunds.list_refunds(payment, stripe_client)]
         intent = client.intent_of(
             payment, seconds=client.ASK_SECONDS, expand="latest_charge.balance_transaction"
         )
@@ -51,9 +51,9 @@ def read_books(payment: Payment) -> Books:
     return Books(is_held=is_held, capture=_capture_record(intent), refunds=returned, disputes=disputes)
 
 
-def _disputes_of(payment: Payment, asks: stripe.StripeClient) -> Iterator[stripe.Dispute]:
-    asked: DisputeListParams = {"payment_intent": payment.provider_reference, "limit": 100}
-    yield from asks.v1.disputes.list(asked).auto_paging_iter()
+def _disputes_of(payment: Payment, stripe_client: stripe.StripeClient) -> Iterator[stripe.Dispute]:
+    parameters: DisputeListParams = {"payment_intent": payment.provider_reference, "limit": 100}
+    yield from stripe_client.v1.disputes.list(parameters).auto_paging_iter()
 
 
 def _capture_record(intent: stripe.PaymentIntent) -> CaptureRecord | None:

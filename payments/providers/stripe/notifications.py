@@ -22,23 +22,23 @@ _LAST_KIND_BY_STATUS = {"succeeded": Kind.CAPTURE, "canceled": Kind.VOID}
 def read_message(request: HttpRequest) -> Iterator[Notification]:
     """Yield the notification of an event that is about one of our payments. Raises ForgedNotification."""
     event = _verified_event(request.body, request.headers.get("Stripe-Signature", ""))
-    thing: Any = event.data.object
+    stripe_object: Any = event.data.object
     account = getattr(event, "account", None) or ""
     if event.livemode != settings.STRIPE_IS_LIVE or event.type not in books.EVENTS:
         return
-    payment = books.payment_of(thing, account)
+    payment = books.payment_of(stripe_object, account)
     if payment is None:
         return
-    if thing.object == "payment_intent":
-        kind = _LAST_KIND_BY_STATUS.get(thing.status, Kind.AUTHORIZE)
-        yield Notification(event.id, payment.pk, kind, intents.intent_outcome(kind, thing).verdict)
-    elif thing.object == "refund":
+    if stripe_object.object == "payment_intent":
+        kind = _LAST_KIND_BY_STATUS.get(stripe_object.status, Kind.AUTHORIZE)
+        yield Notification(event.id, payment.pk, kind, intents.intent_outcome(kind, stripe_object).verdict)
+    elif stripe_object.object == "refund":
         yield Notification(
             event.id,
             payment.pk,
             Kind.REFUND,
-            refunds.refund_outcome(thing).verdict,
-            metadata.read_id(thing, metadata.OPERATION),
+            refunds.refund_outcome(stripe_object).verdict,
+            metadata.read_id(stripe_object, metadata.OPERATION),
         )
     else:
         yield Notification(event.id, payment.pk)

@@ -26,32 +26,32 @@ def missing_parts() -> Iterator[str]:
     except stripe.AuthenticationError:
         yield "Stripe does not know STRIPE_SECRET_KEY. Copy it from Stripe's dashboard, Developers, API keys."
     except stripe.PermissionError as error:
-        yield f"The key in STRIPE_SECRET_KEY may not ask this: {error.user_message}"
+        yield f"The key in STRIPE_SECRET_KEY does not allow this request: {error.user_message}"
     except stripe.StripeError as error:
         raise ProviderUnreachable from error
 
 
 def _webhook_problems() -> Iterator[str]:
     """Yield a problem if the webhook endpoints with our address do not send all the events that we read."""
-    wanted = settings.BASE_URL + reverse("provider_notifications")
-    found = _client_of("").v1.webhook_endpoints.list({"limit": 100}).auto_paging_iter()
-    ours = [row for row in found if row.url == wanted and row.status == "enabled"]
+    address = settings.BASE_URL + reverse("provider_notifications")
+    endpoints = _client_of("").v1.webhook_endpoints.list({"limit": 100}).auto_paging_iter()
+    ours = [row for row in endpoints if row.url == address and row.status == "enabled"]
     if not ours:
-        yield f"No webhook endpoint of Stripe's sends to {wanted}: make one for the events {', '.join(books.EVENTS)}."
+        yield f"Stripe has no webhook endpoint for {address}. Create one for the events {', '.join(books.EVENTS)}."
         return
-    heard = {name for row in ours for name in row.enabled_events}
-    unheard = [] if "*" in heard else sorted(set(books.EVENTS) - heard)
-    if unheard:
-        yield f"The webhook endpoint for {wanted} lacks the events {', '.join(unheard)}: add them."
+    enabled = {name for row in ours for name in row.enabled_events}
+    missing = [] if "*" in enabled else sorted(set(books.EVENTS) - enabled)
+    if missing:
+        yield f"The webhook endpoint for {address} lacks the events {', '.join(missing)}. Add them."
 
 
 def _account_problems(account: str) -> Iterator[str]:
-    found = _client_of(account).v1.accounts.retrieve_current()
-    cards = getattr(found.capabilities, "card_payments", "not asked for")
-    if not found.charges_enabled:
-        yield f"The account {found.id} may not take payments yet: finish what Stripe's dashboard asks for."
+    details = _client_of(account).v1.accounts.retrieve_current()
+    cards = getattr(details.capabilities, "card_payments", "not requested")
+    if not details.charges_enabled:
+        yield f"The account {details.id} cannot take payments yet. Complete its setup in Stripe's dashboard."
     elif cards != "active":
-        yield f"The account {found.id} may not take cards (card_payments is {cards}): ask for it in Stripe's dashboard."
+        yield f"The account {details.id} cannot take cards (card_payments is {cards}). Request it at Stripe."
 
 
 def _wallet_problems(account: str) -> Iterator[str]:
@@ -60,16 +60,16 @@ def _wallet_problems(account: str) -> Iterator[str]:
     It shows them only on hosts that are registered. Cards work without registration.
     """
     host = origins.host_of(settings.CHECKOUT_PAGE_URL)
-    whose = f" of the account {account}" if account else ""
-    found = _client_of(account).v1.payment_method_domains.list({"domain_name": host, "enabled": True}).data
-    if not found:
-        yield f"Wallets are not shown: register {host} among the payment method domains{whose} in Stripe's dashboard."
+    of_account = f" of the account {account}" if account else ""
+    domains = _client_of(account).v1.payment_method_domains.list({"domain_name": host, "enabled": True}).data
+    if not domains:
+        yield f"Wallets are not shown. Register {host} as a payment method domain{of_account} in Stripe's dashboard."
         return
     for wallet in WALLETS:
-        seen = getattr(found[0], wallet)
-        if seen.status != "active":
-            reason = getattr(seen.status_details, "error_message", "") or "Stripe names no reason"
-            yield f"{wallet} is not shown on {host}{whose}: {reason}."
+        wallet_details = getattr(domains[0], wallet)
+        if wallet_details.status != "active":
+            reason = getattr(wallet_details.status_details, "error_message", "") or "Stripe gives no reason"
+            yield f"{wallet} is not shown on {host}{of_account}: {reason}."
 
 
 def _client_of(account: str) -> stripe.StripeClient:

@@ -23,12 +23,12 @@ DECLINED = "card_declined"
 
 def decline_reason(code: str, decline_code: str) -> str:
     """Return our reason for a decline. A code that is not in the tables is returned unchanged."""
-    said = decline_code or code
-    if said in _HIDDEN_CODES:
+    specific = decline_code or code
+    if specific in _HIDDEN_CODES:
         return DECLINED
-    return _REASON_BY_CODE.get(said) or _REASON_BY_CODE.get(code) or said or DECLINED
+    return _REASON_BY_CODE.get(specific) or _REASON_BY_CODE.get(code) or specific or DECLINED
 
 
-def error_codes(said: Any) -> tuple[str, str]:
+def error_codes(error: Any) -> tuple[str, str]:
     """Return the code and the bank's decline code of Stripe's error object, or "" for a missing one."""
-    return (getattr(said, "code", None) or "", getattr(said, "decline_code", None) or "")
+    return (getattr(error, "code", None) or "", getattr(error, "decline_code", None) or "")

@@ -36,23 +36,23 @@ def look_up(operation: Operation, *, seconds: float) -> Outcome:
     stripe_client = client.client_for(payment.provider_account, seconds=seconds)
     if operation.reference:
         return refund_outcome(stripe_client.v1.refunds.retrieve(operation.reference))
-    found = list(list_refunds(payment, stripe_client))
-    for refund in found:
+    listed = list(list_refunds(payment, stripe_client))
+    for refund in listed:
         if metadata.read_id(refund, metadata.OPERATION) == operation.pk:
             return refund_outcome(refund)
-    return Outcome(Verdict.NOT_FOUND, is_vouched=_is_complete(found, payment, seconds))
+    return Outcome(Verdict.NOT_FOUND, is_vouched=_is_complete(listed, payment, seconds))
 
 
 def list_refunds(payment: Payment, stripe_client: stripe.StripeClient) -> Iterator[stripe.Refund]:
     """Yield all refunds of a payment, including those that others made."""
-    asked: RefundListParams = {"payment_intent": payment.provider_reference, "limit": 100}
-    yield from stripe_client.v1.refunds.list(asked).auto_paging_iter()
+    parameters: RefundListParams = {"payment_intent": payment.provider_reference, "limit": 100}
+    yield from stripe_client.v1.refunds.list(parameters).auto_paging_iter()
 
 
-def _is_complete(found: list[stripe.Refund], payment: Payment, seconds: float) -> bool:
+def _is_complete(listed: list[stripe.Refund], payment: Payment, seconds: float) -> bool:
     """Return whether the list is complete: its sum is the amount that the charge reports as refunded."""
     charge = client.intent_of(payment, seconds=seconds).latest_charge
-    given_back = sum(
-        refund.amount for refund in found if refund_outcome(refund).verdict not in FAILED_VERDICTS
+    refunded = sum(
+        refund.amount for refund in listed if refund_outcome(refund).verdict not in FAILED_VERDICTS
     )
-    return isinstance(charge, stripe.Charge) and charge.amount_refunded == given_back
+    return isinstance(charge, stripe.Charge) and charge.amount_refunded == refunded

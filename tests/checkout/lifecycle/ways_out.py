@@ -85,7 +85,7 @@ def unexplained(checkout: Checkout) -> list[str]:
     found = []
     for card in accounts.cards.values():
         operations = card.payment.operations.values_list("pk", flat=True)
-        difference = card.borne - card.sent - accounts.target(card)
+        difference = card.borne - card.unconfirmed - accounts.target(card)
         is_loss = -max(0, card.disputed) <= difference <= 0
         if not is_loss and not subjects & {card.payment.pk, *operations, *known}:
             found.append(f"{card.payment.card_last4}: {card.borne} borne, {accounts.target(card)} wanted")

@@ -37,10 +37,10 @@ class TestACard:
     def test_has_a_free_amount_without_pending_dashboard_refunds(self, captured: Checkout) -> None:
         outside.refund_outside(captured.payment, 4000, is_pending=True)
         card = card_of(captured)
-        assert (card.borne, card.sent, card.free) == (9000, 4000, 5000)
+        assert (card.borne, card.unconfirmed, card.free) == (9000, 4000, 5000)
 
     def test_has_no_free_amount_if_more_was_sent_to_it_than_it_can_take(self) -> None:
-        card = cards.Card(Payment(), moved=4000, sent=4500)
+        card = cards.Card(Payment(), moved=4000, unconfirmed=4500)
         assert (card.free, card.owed(0)) == (0, -500)
 
     def test_does_not_bear_a_disputed_amount(self, captured: Checkout) -> None:
@@ -76,7 +76,7 @@ class TestACard:
         card = cards.Card(lead)
         accounts = cards.Accounts(Checkout(), {lead.pk: card}, {}, [], [])
         cards._add_operations(accounts, refunds, [])
-        assert (card.sent, card.accepted, card.outside) == (770, 270, 70)
+        assert (card.unconfirmed, card.accepted, card.outside) == (770, 270, 70)
 
     def test_without_a_recorded_capture_is_left_out(self) -> None:
         """A dispute can name a payment whose capture the service never requested."""
@@ -139,7 +139,7 @@ def test_a_settled_part_of_a_refund_has_nothing_outstanding(captured: Checkout) 
     key = cards.part_key_of(refund)
     assert key is not None
     part = cards.read_accounts(captured, is_locked=False).parts[key]
-    assert (part.refunded, part.given, part.outstanding, part.sent) == (9000, 9000, 0, 0)
+    assert (part.refunded, part.received, part.outstanding, part.unconfirmed) == (9000, 9000, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_attempt_counts_only_if_it_was_carried_out(state: str, reason: str, is_t
 @pytest.mark.rule("refund.returned")
 def test_returned_refunds_of_one_card_are_together_owed_only_what_it_still_bears() -> None:
     order, lead = Checkout(status="refunded"), Payment()
-    first, second = (cards.Part(returned=amount, came_back={uuid4()}) for amount in (3000, 2000))
+    first, second = (cards.Part(returned=amount, returned_uuids={uuid4()}) for amount in (3000, 2000))
     parts = {cards.PartKey(lead.pk, None, uuid4()): part for part in (first, second)}
     accounts = cards.Accounts(order, {lead.pk: cards.Card(lead, moved=4000)}, parts, [], [])
     cards._add_outstanding(accounts)
@@ -192,8 +192,8 @@ def test_a_returned_refund_is_not_outstanding_while_another_refund_of_it_is_sent
 def test_returned_refund_that_is_sent_again_is_not_outstanding_while_the_card_is_owed_more() -> None:
     lead, refund = Payment(), uuid4()
     resent = Operation(payment=lead, refund_uuid=refund, resends_id=uuid4(), state="in_flight", amount=3000)
-    part = cards.Part([resent], returned=3000, came_back={uuid4()})
-    card = cards.Card(lead, moved=4000, sent=3000)
+    part = cards.Part([resent], returned=3000, returned_uuids={uuid4()})
+    card = cards.Card(lead, moved=4000, unconfirmed=3000)
     parts = {cards.PartKey(lead.pk, refund, None): part}
     cards._add_outstanding(cards.Accounts(Checkout(status="refunding"), {lead.pk: card}, parts, [], []))
     assert (part.outstanding, card.outstanding, card.owed(0)) == (0, 0, 1000)

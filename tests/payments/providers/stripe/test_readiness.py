@@ -56,14 +56,16 @@ def test_each_missing_part_is_printed_with_a_remedy_and_the_command_fails(desk: 
         call_command("check_provider", stdout=printed)
     webhook, wallets = printed.getvalue().splitlines()
     assert ended.value.code == 1
-    assert HOOK in webhook and "make one for the events payment_intent.amount_capturable_updated," in webhook
+    assert (
+        HOOK in webhook and "Create one for the events payment_intent.amount_capturable_updated," in webhook
+    )
     assert wallets.startswith("Wallets are not shown: register pay.example ")
 
 
 def test_events_that_are_not_sent_are_named(set_up: Callable[..., None]) -> None:
     set_up(events=[name for name in books.EVENTS if name != "refund.failed"])
     assert list(readiness.missing_parts()) == [
-        f"The webhook endpoint for {HOOK} lacks the events refund.failed: add them."
+        f"The webhook endpoint for {HOOK} lacks the events refund.failed. Add them."
     ]
 
 
@@ -80,9 +82,9 @@ def test_a_wallet_that_is_not_shown_is_named_with_the_reason(
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"charges_enabled": False}, "may not take payments yet"),
-        ({"capabilities": {"card_payments": "pending"}}, "may not take cards (card_payments is pending)"),
-        ({"capabilities": {}}, "may not take cards (card_payments is not asked for)"),
+        ({"charges_enabled": False}, "cannot take payments yet"),
+        ({"capabilities": {"card_payments": "pending"}}, "cannot take cards (card_payments is pending)"),
+        ({"capabilities": {}}, "cannot take cards (card_payments is not requested)"),
     ],
 )
 def test_each_merchants_account_is_checked(
