@@ -36,20 +36,20 @@ UNREADABLE_ANSWER = DiscrepancyKind(
 DIFFERENCES = "provider-differences"
 ANOTHER_AMOUNT = DiscrepancyKind(
     "another_amount",
-    "The provider speaks of another amount",
+    "The provider reports a different amount",
     "Ask the provider which amount moved, then close this with its answer as the note.",
     DIFFERENCES,
 )
 CAPTURED_ANOTHER_AMOUNT = DiscrepancyKind(
     "captured_another_amount",
-    "The provider captured another amount than the one held",
+    "The provider captured a different amount than the one held",
     "If the service has not recorded the capture, refund the charge in the provider’s dashboard. Otherwise ask the"
     " provider which amount it took. Tell the merchant, then close this.",
     DIFFERENCES,
 )
 REFUND_OF_ANOTHER_AMOUNT = DiscrepancyKind(
     "refund_of_another_amount",
-    "The provider refunded another amount than the one recorded",
+    "The provider refunded a different amount than the one recorded",
     "Ask the provider which amount reached the card, then close this with its answer as the note.",
     DIFFERENCES,
 )
@@ -303,7 +303,7 @@ LEDGER_NOT_RECORDED = _proof_breach(
     "A capture or refund that succeeded has no movement of its amount, or one that did not succeed has a movement",
 )
 LEDGER_NOT_POSTED = _proof_breach(
-    "not_posted", "A movement or booking is missing in the ledger, or it has another amount there"
+    "not_posted", "A movement or booking is missing in the ledger, or it has a different amount there"
 )
 LEDGER_WITHOUT_MOVEMENT = _proof_breach(
     "without_movement", "The ledger has money that belongs to no movement and no booking"
@@ -328,7 +328,7 @@ LEDGER_REFUND_NOT_PLANNED = _proof_breach(
     "A refund has no part to send, and it waits for no card, dispute or open discrepancy",
 )
 LEDGER_AGAINST_BALANCE = _proof_breach(
-    "against_balance", "The provider’s balance has another amount for a capture or refund"
+    "against_balance", "The provider’s balance has a different amount for a capture or refund"
 )
 LEDGER_OWED_TO_LEAD = _proof_breach(
     "owed_to_lead", "The lead has got more than mates have paid, or is still owed money for a refunded order"

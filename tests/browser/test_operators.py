@@ -10,7 +10,7 @@ from tests.browser.office import Office
 pytestmark = [pytest.mark.journey, pytest.mark.long]
 PAGE = "/admin/operations/"
 ORDERS = "/admin/checkout/checkout/"
-ROW = "li:has-text('The provider speaks of another amount') >> nth=0"
+ROW = "li:has-text('The provider reports a different amount') >> nth=0"
 TOPS = """() => [...document.querySelectorAll("li:has(.case-amount) :is(h3, .actions > *), .case-amount")]
   .filter(it => it.closest("li") === document.querySelector(".question:not(:empty)")?.closest("li")
     || it.closest("li").querySelector("[data-asks]"))

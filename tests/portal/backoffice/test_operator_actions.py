@@ -126,7 +126,7 @@ class TestAPageThatUpdatesItself:
 
 def test_the_page_updates_its_own_part(operator: Client, discrepancy: Discrepancy) -> None:
     part = operator.get(PAGE, headers=PART).content.decode()
-    assert "The provider speaks of another amount" in part and "<html" not in part
+    assert "The provider reports a different amount" in part and "<html" not in part
     for words in (part, operator.get(PAGE).content.decode()):
         assert '<span class="by-script">. This page updates automatically</span>' in words, (
             "not said without script"

@@ -77,7 +77,7 @@ class TestOpenCases:
             Operation.objects.get(kind="capture", payment=captured.payment), kinds.ANOTHER_AMOUNT
         )
         page = page_of(operator, captured)
-        assert "Needs attention" in page and "The provider speaks of another amount" in page
+        assert "Needs attention" in page and "The provider reports a different amount" in page
         assert "Close with a note" in page
         assert "Needs attention" not in page_of(operator, other)
 

@@ -96,7 +96,7 @@ class TestPage:
         factories.stop(None)
         page = operator.get(PAGE).content.decode()
         assert "1 parked today" in page and "Fails</span>" in page and ", for 1 day: HTTP 500." in page
-        assert "The provider speaks of another amount" in page and "All merchants" in page
+        assert "The provider reports a different amount" in page and "All merchants" in page
 
     @pytest.mark.rule("operator.page", "resend.closed")
     def test_does_not_count_closed_parked_deliveries(self) -> None:

@@ -99,11 +99,11 @@ class TestTheOrdersPage:
         other = {"kind": "captured_another_amount", "facts": told.facts | {"amount": 5000}}
         Discrepancy.objects.filter(pk=told.pk).update(**other)
         shown = words(checkout)
-        assert "captured another amount than the one held: £50.00" in shown
+        assert "captured a different amount than the one held: £50.00" in shown
         assert "A capture would not use that money" in shown
         assert "Capture it in time" not in shown
         reporting.close_discrepancy(Discrepancy.objects.get().pk, note="Seen to.")
-        assert "captured another amount" not in words(checkout)
+        assert "captured a different amount" not in words(checkout)
 
     def test_says_that_a_capture_has_found_the_money(
         self, acme: Merchant, held: Checkout, words: Words
