@@ -59,7 +59,7 @@ def test_each_missing_part_is_printed_with_a_remedy_and_the_command_fails(desk: 
     assert (
         HOOK in webhook and "Create one for the events payment_intent.amount_capturable_updated," in webhook
     )
-    assert wallets.startswith("Wallets are not shown: register pay.example ")
+    assert wallets.startswith("Wallets are not shown. Register pay.example ")
 
 
 def test_events_that_are_not_sent_are_named(set_up: Callable[..., None]) -> None:
