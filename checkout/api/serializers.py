@@ -376,12 +376,8 @@ class CheckoutListQuery(fields.Query):
         tuple(status.value for status in Status), required=False, help_text="Only entries with this status."
     )
     merchant_order_id = fields.Text(required=False, help_text="Only checkouts of this order.")
-    created_after = fields.Timestamp(
-        required=False, help_text="Only entries that were created after this time."
-    )
-    created_before = fields.Timestamp(
-        required=False, help_text="Only entries that were created before this time."
-    )
+    created_after = fields.Timestamp(required=False, help_text="Only entries created after this time.")
+    created_before = fields.Timestamp(required=False, help_text="Only entries created before this time.")
     updated_after = fields.Timestamp(
         required=False,
         help_text="Only checkouts that changed after this time. With `sort=updated_at`, the cursor keeps "
@@ -399,9 +395,6 @@ class CheckoutListQuery(fields.Query):
     cursor = fields.Cursor(required=False, maximum=500, help_text="`next_cursor` of the previous page.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if "sort" in attrs and "updated_after" in attrs:
-            try:
-                fields.check_not_ahead(attrs["updated_after"])
-            except serializers.ValidationError as error:
-                raise serializers.ValidationError({"updated_after": error.detail}) from None
+        if "sort" in attrs:
+            fields.check_not_ahead(attrs, "updated_after")
         return attrs

@@ -1,6 +1,6 @@
 """Serializers of the webhook API's requests."""
 
-from datetime import datetime
+from typing import Any
 
 from django.conf import settings
 from rest_framework import serializers as drf
@@ -91,5 +91,6 @@ class EventsQuery(fields.Query):
         "deleted, the response is 422.",
     )
 
-    def validate_created_after(self, start: datetime) -> datetime:
-        return fields.check_not_ahead(start)
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        fields.check_not_ahead(attrs, "created_after")
+        return attrs

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from rest_framework.exceptions import ErrorDetail
 from rest_framework.fields import empty
 from rest_framework.serializers import Field, ListField, Serializer, ValidationError
 from rest_framework.settings import api_settings
@@ -53,7 +54,8 @@ class Body(Serializer[Any]):
             if isinstance(data, Mapping) and isinstance(error.detail, dict):
                 unknown = {_snake_case(name): name for name in data if name not in self.fields}
                 for name in unknown.keys() & error.detail.keys() - data.keys():
-                    error.detail[name] = [f"Is required. You sent {unknown[name][:60]}: write {name}."]
+                    words = f"Is required. You sent {unknown[name][:60]}: write {name}."
+                    error.detail[name] = [ErrorDetail(words, "required")]
             raise
 
 
@@ -193,15 +195,14 @@ class Timestamp(Field[datetime, Any, str, Any]):
         return {"type": "string", "format": "date-time"}
 
 
-def check_not_ahead(start: datetime) -> datetime:
-    """Return the start of a feed, unless it is ahead of the service's clock by more than MAX_AHEAD.
+def check_not_ahead(query: Mapping[str, Any], name: str) -> None:
+    """Raise ValidationError if the start of a feed is ahead of the service's clock by more than MAX_AHEAD.
 
-    Raises ValidationError, because a caller with a wrong clock would miss everything until then.
+    A caller with a wrong clock would miss everything until then. `name` is the start's parameter.
     """
-    now = clock.now()
-    if start > now + MAX_AHEAD:
-        raise ValidationError(f"Must not be in the future. The service’s clock shows {clock.iso(now)}.")
-    return start
+    if name in query and query[name] > (now := clock.now()) + MAX_AHEAD:
+        words = f"Must not be in the future. The service’s clock shows {clock.iso(now)}."
+        raise ValidationError({name: [words]})
 
 
 class List(ListField):

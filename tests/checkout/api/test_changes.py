@@ -86,7 +86,7 @@ class TestTheList:
 
     def test_never_begins_in_the_future(self, api: Api) -> None:
         near, beyond = (clock.iso(clock.now() + timedelta(seconds=ahead)) for ahead in (50, 70))
-        assert first(api, f"&updated_after={near}")[0] == []
+        assert first_page(api, f"&updated_after={near}")[0] == []
         assert api.get(f"checkouts?updated_after={beyond}").status_code == 200
         answer = api.get(f"checkouts?sort=updated_at&updated_after={beyond}")
         assert (answer.status_code, answer.json()["error"]["param"]) == (422, "updated_after")

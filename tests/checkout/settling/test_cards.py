@@ -177,13 +177,13 @@ def test_a_returned_amount_is_reduced_by_what_was_sent_again_or_settled_outside(
 ) -> None:
     resent = Operation(payment=Payment(), resends_id=uuid4(), state="succeeded", amount=again)
     part = cards.Part([resent], returned=3000, settled_after_return=settled)
-    assert part.not_given_again == left
+    assert part.unreplaced == left
 
 
 def test_a_returned_refund_is_not_outstanding_while_another_refund_of_it_is_sent() -> None:
     lead = Payment(amount=9000)
-    card = cards.Card(lead, moved=9000, sent=9000)
-    part = cards.Part(returned=3000, came_back={uuid4()})
+    card = cards.Card(lead, moved=9000, unconfirmed=9000)
+    part = cards.Part(returned=3000, returned_uuids={uuid4()})
     parts = {cards.PartKey(lead.pk, None, uuid4()): part}
     cards._add_outstanding(cards.Accounts(Checkout(status="refunding"), {lead.pk: card}, parts, [], []))
     assert (part.outstanding, card.outstanding) == (0, 0)

@@ -224,7 +224,7 @@ def test_a_dashboard_refund_is_not_ours_in_a_restored_database_unless_our_operat
 ) -> None:
     known = Operation.objects.get(kind="capture").pk
     copied = replace(dashboard_refund(), operation=known if names_an_operation else None, refund=uuid4())
-    say(monkeypatch, replace(books_of(captured), refunds=[copied]))
+    replace_books(monkeypatch, replace(books_of(captured), refunds=[copied]))
     assert captured.payment_id is not None
     assert sync.sync(captured.payment_id, is_restored=True)
     assert Operation.objects.get(kind="refund").purpose == "outside" and not Refund.objects.exists()
