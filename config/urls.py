@@ -50,11 +50,14 @@ register_converter(ApiUuid, "api_uuid")
 register_converter(DownloadName, "download_name")
 
 
+_OTHER_VERSION = re.compile(r"/api/merchant/v[0-9]+/")
+_PLACE_LEFT_OUT = re.compile(r"/api/(v[0-9]+/)?(?=checkouts|webhooks|events)")
+_TOKEN_IN_API = re.compile(r"/api/(merchant/)?(v[0-9]+/)?oauth/")
 # Wrong beginnings of an address, and the right one.
 _WRONG_BEGINNINGS = {
-    re.compile(r"/api/merchant/v[0-9]+/"): "/api/merchant/v1/",
-    re.compile(r"/api/(v[0-9]+/)?(?=checkouts|webhooks|events)"): "/api/merchant/v1/",
-    re.compile(r"/api/(merchant/)?(v[0-9]+/)?oauth/"): "/oauth/",
+    _OTHER_VERSION: "/api/merchant/v1/",
+    _PLACE_LEFT_OUT: "/api/merchant/v1/",
+    _TOKEN_IN_API: "/oauth/",
 }
 _LONGEST_ADDRESS = 200
 

@@ -14,6 +14,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "payments/ledger.py": ("payments/test_ledger.py", "payments/test_operations.py", "checkout/settling"),
     "payments/disputes.py": ("payments/test_disputes.py", "checkout/syncing", "checkout/settling"),
     "checkout/operation_recovery.py": (
+        "payments/test_planning.py",
         "checkout/test_operation_recovery.py",
         "checkout/in_doubt",
         "checkout/test_outcomes.py",

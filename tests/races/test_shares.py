@@ -89,7 +89,7 @@ def attempt(name: str, share: PaymentRequest, barrier: Barrier) -> str:
 
 
 @pytest.mark.parametrize(
-    "before",
+    "state",
     ["paying", *(pytest.param(state, marks=pytest.mark.long) for state in ("open", "paid", "declined"))],
 )
 def test_each_pair_of_actions_leaves_the_right_amount_on_every_card(

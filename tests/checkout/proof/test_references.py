@@ -50,7 +50,7 @@ TAMPERINGS = {
 }  # fmt: skip
 
 
-@pytest.mark.usefixtures("sent")
+@pytest.mark.usefixtures("delivered")
 @pytest.mark.parametrize(("sql", "found"), TAMPERINGS.values(), ids=TAMPERINGS)
 @pytest.mark.parametrize("hours", [None, 1.0])
 def test_a_deleted_row_is_reported_as_missing(sql: str, found: set[str], hours: float | None) -> None:
@@ -98,7 +98,7 @@ def test_names_the_merchant_and_what_is_missing(delivered: Delivery) -> None:
     assert (breach.subject, breach.merchant_uuid) == (delivered.event_id, delivered.merchant_id)
 
 
-@pytest.mark.usefixtures("sent")
+@pytest.mark.usefixtures("delivered")
 def test_a_proof_of_recent_rows_reads_only_recent_partitions() -> None:
     assert ApiCall.objects.exists()
     with CaptureQueriesContext(connection) as queries:
