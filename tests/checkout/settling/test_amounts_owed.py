@@ -52,6 +52,7 @@ class TestTheLeadsShare:
         assert PaymentRequest.objects.get(pk=share.pk).status == "reimbursed"
 
 
+@pytest.mark.usefixtures("posted")
 @pytest.mark.parametrize("order", [1, -1])
 def test_a_returned_reimbursement_is_not_made_again_when_the_next_share_is_paid(
     unpaid: Checkout, pay: Callable[..., Checkout], order: int
@@ -62,6 +63,7 @@ def test_a_returned_reimbursement_is_not_made_again_when_the_next_share_is_paid(
     mates.pump(unpaid.pk, rounds=3)
     outside.settle(unpaid)
     outside.come_back()
+    assert outside.returned(unpaid).share_uuid == first.pk
     mates.pay(second, mates.AMYS)
     mates.pump(unpaid.pk, rounds=3)
     made = Operation.objects.filter(purpose="reimbursement").order_by("created_at")
