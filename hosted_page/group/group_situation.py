@@ -21,9 +21,10 @@ def situation_of(checkout: Checkout, bill: GroupBill) -> Situation:
     if dispute is not None:
         is_lost = dispute.status == Dispute.Status.LOST
         return Situation.BANK_RETURNED if is_lost else Situation.DISPUTED
-    if bill.of(group_members.FREE) or bill.of(group_members.SENT):
-        if operator_stops.is_stopped(checkout.merchant_id):
-            return Situation.SUSPENDED
+    is_open = bill.of(group_members.FREE) or bill.of(group_members.SENT)
+    if (is_open or bill.of(group_members.TAKEN)) and operator_stops.is_stopped(checkout.merchant_id):
+        return Situation.SUSPENDED
+    if is_open:
         return Situation.REFUND_FAILED if refunds.has_failed(checkout) else Situation.PAID
     if bill.of(group_members.TAKEN):
         return Situation.ALL_TAKEN

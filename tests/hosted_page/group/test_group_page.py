@@ -14,6 +14,7 @@ from hosted_page import tasks
 from hosted_page.group import share_claim_limits
 from hosted_page.models import ShareTake
 from hosted_page.payment_target import PaymentTarget, absolute
+from payments import operator_stops
 from tests import mates
 from tests.hosted_page.browsers import FINN, Payer, shown_code, words
 from tests.hosted_page.status.reading import plain
@@ -343,3 +344,16 @@ def test_a_get_request_never_takes_or_declines_a_share(zoe: Guest) -> None:
         assert zoe.get(step).status_code == 405, step
     assert {row.status for row in PaymentRequest.objects.all()} == {"open"}
     assert not PaymentRequest.objects.exclude(claim_digest="").exists()
+
+
+@pytest.mark.rule("group.opens")
+def test_a_stopped_shop_is_reported_even_if_all_shares_are_taken(
+    zoe: Guest, ade: Guest, order: Checkout
+) -> None:
+    zoe.take(2)
+    ade.take(3)
+    another = Guest(order)
+    assert "becomes free again" in words(another.get())
+    operator_stops.suspend(order.merchant, reason="test")
+    page = words(another.get())
+    assert "can’t take payments right now" in page and "becomes free again" not in page
