@@ -1,5 +1,6 @@
 """The admin pages of the webhook models, and the actions that send deliveries again."""
 
+import json
 from collections import defaultdict
 from datetime import timedelta
 from uuid import UUID
@@ -87,7 +88,7 @@ class SigningSecretAdmin(ReadOnlyAdmin):
 
 @admin.register(Event)
 class EventAdmin(ReadOnlyAdmin):
-    """Admin of events. It shows the bytes that are sent, except those of events with personal data."""
+    """Admin of events. It shows the body that is sent, indented, except that of events with personal data."""
 
     list_display = (
         "type",
@@ -110,7 +111,8 @@ class EventAdmin(ReadOnlyAdmin):
     def sent(self, event: Event) -> str:
         if event.type in PERSONAL:
             return "The body has personal data and is not shown."
-        return format_html("<code>{}</code>", event.plain_body.decode())
+        body = json.dumps(json.loads(event.plain_body), indent=2, ensure_ascii=False)
+        return format_html("<pre><code>{}</code></pre>", body)
 
 
 @admin.register(Delivery)

@@ -371,7 +371,8 @@ class TestPage:
         sent, personal = (
             Event.objects.filter(type=kind).latest("pk") for kind in ("checkout.voided", EventType.OPTED_IN)
         )
-        assert "&quot;checkout.voided&quot;" in opened(operator, f"/admin/webhooks/event/{sent.pk}/change/")
+        page = opened(operator, f"/admin/webhooks/event/{sent.pk}/change/")
+        assert "\n  &quot;type&quot;: &quot;checkout.voided&quot;,\n" in page, "one value a line"
         assert "The body has personal data and is not shown." in opened(
             operator, f"/admin/webhooks/event/{personal.pk}/change/"
         )

@@ -8,7 +8,7 @@ from portal.models import User
 from tests.portal import people
 from tests.webhooks.story import claim_one, emit, subscribe
 from webhooks import subscriptions
-from webhooks.models import Delivery, Endpoint, EventType, Subscription
+from webhooks.models import Delivery, Endpoint, Event, EventType, Subscription
 
 pytestmark = pytest.mark.django_db
 
@@ -42,6 +42,14 @@ def post_action(admin: Client, address: str, action: str, *rows: Delivery | Subs
     )
     assert answer.status_code == 200
     return answer.content.decode()
+
+
+def test_a_page_leaves_out_fields_without_a_value(admin: Client, acme: Subscription) -> None:
+    event = emit(acme).event
+    address = f"/admin/webhooks/event/{event.pk}/change/"
+    assert "Traceparent" not in admin.get(address).content.decode()
+    Event.objects.filter(pk=event.pk).update(traceparent=f"00-{'1' * 32}-{'2' * 16}-01")
+    assert "Traceparent" in admin.get(address).content.decode()
 
 
 class TestSendingAgain:

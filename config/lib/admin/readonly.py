@@ -203,7 +203,7 @@ class OperatorAdmin(admin.ModelAdmin):
 
 
 class ReadOnlyAdmin(OperatorAdmin):
-    """An admin that shows every field except the secret ones, and allows no changes."""
+    """An admin that allows no changes. It shows every field except the secret ones and those without a value."""
 
     extra_columns: tuple[str, ...] = ()  # columns that are shown in addition to the fields
 
@@ -219,9 +219,16 @@ class ReadOnlyAdmin(OperatorAdmin):
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         fields: list[Field[Any, Any]] = list(self.opts.fields)
         cells: list[str | Column] = [
-            self.column(field.name) for field in fields if field.name not in self.secret
+            self.column(field.name)
+            for field in fields
+            if field.name not in self.secret and not self._is_empty(field, obj)
         ]
         return [*cells, *self.extra_columns]
+
+    def _is_empty(self, field: Any, row: Model | None) -> bool:
+        # A deferred field is not read, because Django would run a statement for it.
+        is_read = row is not None and field.attname not in row.get_deferred_fields()
+        return is_read and getattr(row, field.attname) in (None, "")
 
 
 class UnloggedAdmin(ReadOnlyAdmin):
