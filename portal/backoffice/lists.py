@@ -20,10 +20,11 @@ from config.lib.admin import columns
 from config.lib.admin.lists import NEWEST_SEARCHED, MerchantFilter
 from payments import money
 from payments.discrepancies import kinds
-from payments.models import Discrepancy, Merchant, Payment
+from payments.models import Discrepancy, Merchant, Operation, Payment
 from portal.backoffice import ages, badges, cases, frame, order_badges
 from portal.backoffice.cases import Case
 from portal.badges import CHECKOUT, Badge
+from webhooks.models import EventType
 
 # The labels of filters, by the field or by Django's title of the filter.
 FILTERS = {
@@ -32,6 +33,8 @@ FILTERS = {
     f"status, among the newest {NEWEST_SEARCHED:,}": "State",
 }
 STATES = {str(state.label): CHECKOUT[state].words for state in Status}
+OPERATION_STATES = {str(state.label): badges.OPERATION[state].words for state in Operation.State}
+EVENT_TYPES = {str(kind.label): str(kind.value) for kind in EventType}
 
 
 @dataclass(frozen=True)
@@ -164,6 +167,10 @@ def choice_words(label: str, name: str, shown: str) -> str:
     """Return the words for a choice of the filter by the field `name`, in the words of the list's badges."""
     if label == "checkout.checkout":
         return STATES.get(shown, shown)
+    if label == "payments.operation" and name == "state":
+        return OPERATION_STATES.get(shown, shown)
+    if label == "webhooks.event" and name == "type":
+        return EVENT_TYPES.get(shown, shown)
     return kinds.kind_named(shown).sentence if label == "payments.discrepancy" and name == "kind" else shown
 
 

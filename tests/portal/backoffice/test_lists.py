@@ -14,9 +14,11 @@ from config.lib import clock
 from payments import operator_stops
 from payments.discrepancies import kinds, reporting
 from payments.models import Discrepancy, Dispute, Merchant, Operation
+from portal.backoffice import lists
 from portal.models import User
 from tests import factories, outside
 from tests.portal import people
+from webhooks.models import EventType
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.page")]
 ORDERS, DISCREPANCIES, MERCHANTS = (
@@ -257,3 +259,16 @@ class TestMerchants:
         asked = operator.post(MERCHANTS, form | {"_selected_action": str(acme.pk)}).content.decode()
         assert "<h1>Resume Acme Tickets?</h1>" in asked
         assert '<input type="hidden" name="action" value="resume">' in asked
+
+
+@pytest.mark.parametrize(
+    ("label", "field", "shown", "words"),
+    [
+        ("payments.operation", "state", Operation.State.IN_FLIGHT.label, "Being sent"),
+        ("webhooks.event", "type", EventType.OPTED_IN.label, EventType.OPTED_IN.value),
+    ],
+)
+def test_filters_use_the_words_of_the_badges_and_the_names_of_events(
+    label: str, field: str, shown: str, words: str
+) -> None:
+    assert lists.choice_words(label, field, str(shown)) == words
