@@ -27,7 +27,7 @@ class PhoneAdmin(ReadOnlyAdmin):
 
     @admin.display(description="phone")
     def number(self, row: Any) -> str:
-        return f"•••• {row.phone[-4:]}" if row.phone else "deleted"
+        return f"•••• {row.phone[-4:]}" if row.phone else "Phone number deleted"
 
 
 @admin.register(SignInCode)

@@ -47,3 +47,7 @@ def test_the_admin_shows_no_phone_number_and_no_token(client: Client, unpaid: Ch
 )
 def test_the_list_of_texts_shows_the_state_of_each(facts: dict[str, Any], state: str) -> None:
     assert SmsMessageAdmin(SmsMessage, admin.site).state(SmsMessage(**facts)) == state
+
+
+def test_a_text_says_that_its_phone_number_was_deleted() -> None:
+    assert SmsMessageAdmin(SmsMessage, admin.site).number(SmsMessage(phone="")) == "Phone number deleted"
