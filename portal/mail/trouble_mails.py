@@ -135,7 +135,9 @@ def _queue_dispute_mails(now: datetime) -> None:
 
 def _queue_stops(now: datetime) -> None:
     """Queue a mail to each merchant that an operator has suspended, or has resumed after such a mail."""
-    for switch in Switch.objects.filter(changed_at__gte=now - LOOK_BACK).select_related("merchant"):
+    changed = Switch.objects.filter(changed_at__gte=now - LOOK_BACK).select_related("merchant")
+    # Stops come first. Otherwise, an end that another stop outlasts would make that stop look like news.
+    for switch in changed.order_by("-is_stopped", "changed_at"):
         kind, since = "suspended" if switch.is_stopped else "resumed", clock.iso(switch.changed_at)
         for merchant in _merchants_to_inform(switch):
             outbox.queue_once(merchant, kind, key=f"{switch.pk}:{since}", since=since)
