@@ -42,7 +42,7 @@ class Bought:
 
 @dataclass(frozen=True)
 class Sale:
-    """What buyers need: the service's URL and certificate, the shop's token, and the first buyer's number."""
+    """The data that buyers need: the service's URL and certificate, the shop's token, and the first buyer's number."""
 
     base_url: str
     certificate: str

@@ -29,7 +29,7 @@ from payments.provider import (
 
 
 class Happens(StrEnum):
-    """What happens to a call."""
+    """The fate of a call at the provider."""
 
     ANSWERED = "answered"
     ANSWER_LOST = "answer lost: it was done"

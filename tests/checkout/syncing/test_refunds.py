@@ -130,39 +130,45 @@ def test_our_part_of_a_refund_that_succeeds_after_a_recorded_refusal_is_reported
     assert outside.end_of(part) == ("refunded", "succeeded", "settled")
 
 
-@pytest.mark.rule("refund.failed")
-def test_a_failed_refund_continues_if_a_part_of_it_succeeds_after_all(
-    captured: Checkout, settings: Settings
-) -> None:
+@pytest.fixture
+def refused_part(captured: Checkout, settings: Settings) -> Operation:
+    """The only part of a refund, which was recorded as refused while the bank still had it."""
     settings.SANDBOX_REFUND_SECONDS = 3600
     mates.give_back(captured)
     mates.pump(captured.pk)
     part = Operation.objects.select_related("payment").get(purpose="refund_part")
     factories.record(part, Outcome(Verdict.FAILED, reason="refused"))
-    assert outside.end_of(part) == ("captured", "failed", "failed")
-    end_refund(part)
+    return part
+
+
+@pytest.mark.rule("refund.failed")
+def test_a_failed_refund_continues_if_a_part_of_it_succeeds_after_all(
+    captured: Checkout, refused_part: Operation
+) -> None:
+    assert outside.end_of(refused_part) == ("captured", "failed", "failed")
+    end_refund(refused_part)
     assert [read(captured), read(captured)] == [True, False]
-    assert outside.end_of(part) == ("refunded", "succeeded", "settled")
+    assert outside.end_of(refused_part) == ("refunded", "succeeded", "settled")
     assert Refund.objects.get().failure_reason is None
     assert kinds() == ["refund_after_refusal"]
 
 
 @pytest.mark.parametrize("is_read_between", [True, False])
 def test_a_late_success_that_is_returned_ends_with_a_failed_refund(
-    captured: Checkout, settings: Settings, is_read_between: bool
+    captured: Checkout, refused_part: Operation, is_read_between: bool
 ) -> None:
-    settings.SANDBOX_REFUND_SECONDS = 3600
-    mates.give_back(captured)
-    mates.pump(captured.pk)
-    part = Operation.objects.select_related("payment").get(purpose="refund_part")
-    factories.record(part, Outcome(Verdict.FAILED, reason="refused"))
-    end_refund(part)
+    end_refund(refused_part)
     if is_read_between:
         assert read(captured)
-    client.call_bank("end_refund", payment=part.payment_id, reference=str(part.pk), fails_with="card_closed")
+    client.call_bank(
+        "end_refund",
+        payment=refused_part.payment_id,
+        reference=str(refused_part.pk),
+        fails_with="card_closed",
+    )
     assert read(captured) == is_read_between
     status = "refunded" if is_read_between else "captured"
-    assert outside.end_of(part)[::2] == (status, "failed")
+    assert outside.end_of(refused_part)[::2] == (status, "failed")
 
 
 def end_refund(part: Operation) -> None:
