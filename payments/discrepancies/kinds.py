@@ -309,7 +309,8 @@ LEDGER_WITHOUT_MOVEMENT = _proof_breach(
     "without_movement", "The ledger has money that belongs to no movement and no booking"
 )
 LEDGER_CARD_GOT_TOO_MUCH = _proof_breach(
-    "card_got_too_much", "A card has got back more than it paid, not counting disputes"
+    "card_got_too_much",
+    "A card has got back more than it paid, not counting disputes and refunds made in the provider’s dashboard",
 )
 LEDGER_CARD_STILL_BEARS = _proof_breach(
     "card_still_bears", "A card of a refunded order is not refunded in full, and no open discrepancy says so"

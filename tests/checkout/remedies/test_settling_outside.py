@@ -162,6 +162,28 @@ class TestSettlingAPartOutside:
         assert not Operation.objects.filter(ended_at=None).exists()
         refuses(close, owed, "No refund is owed to the card")
 
+    @pytest.mark.rule("money.proof")
+    def test_breaks_no_invariant_if_staff_then_refund_the_whole_card_in_the_dashboard(
+        self, unpaid: Checkout, owed: Operation
+    ) -> None:
+        close(owed)
+        Charge.objects.filter(last4="5126").update(last4="4444")
+        refund_in_dashboard(owed, 9000)
+        look_into_disputes(owed)
+        assert outside.balances(unpaid) == {"provider": 2000, "outside": -2000}
+        assert ledger_proof.find_breaches() == []
+
+    def test_followed_by_a_dashboard_refund_of_the_same_part_reports_the_excess_once(
+        self, unpaid: Checkout, stuck: Operation
+    ) -> None:
+        close(stuck)
+        Charge.objects.filter(last4="5126").update(last4="4444")
+        refund_in_dashboard(stuck, 2000)
+        look_into_disputes(stuck)
+        report = Discrepancy.objects.get(closed_at=None)
+        assert (report.kind, report.facts["amount"]) == ("card_got_too_much", 2000)
+        assert ledger_proof.find_breaches() == []
+
     def test_booking_is_append_only(self, stuck: Operation) -> None:
         close(stuck)
         with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
