@@ -44,16 +44,16 @@ UNPAID_TEXT = "The order ends unpaid, and no money is held."
 
 def _texts_of_cancellation(checkout: Checkout) -> dict[str, Any]:
     """Return the texts of the confirmation page for the cancellation of a single order."""
-    words, told = {"button": "Yes, cancel it"}, NOTIFIED_TEXT.format(checkout.merchant)
+    words, notice = {"button": "Yes, cancel it"}, NOTIFIED_TEXT.format(checkout.merchant)
     if checkout.status == Status.CREATED:
-        words["text"] = f"{UNPAID_TEXT} {told}"
+        words["text"] = f"{UNPAID_TEXT} {notice}"
     if checkout.status == Status.AUTHORIZED and checkout.payment:
         amount = money.display(checkout.amount, checkout.currency)
         card = f"{checkout.payment.card_brand} {checkout.payment.card_last4}".strip()
         words["title"] = f"Cancel {checkout.merchant_order_id} and release {amount}?"
         words["button"] = f"Release {amount}"
         words["text"] = (
-            f"The hold on {card or 'the card'} ends. No money is taken. {told}\n\nIf {checkout.merchant} captures"
+            f"The hold on {card or 'the card'} ends. No money is taken. {notice}\n\nIf {checkout.merchant} captures"
             f" first, the order is not cancelled.{_hold_end_text(checkout)}"
         )
     return words

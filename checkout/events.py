@@ -72,14 +72,14 @@ def emit_voided(checkouts: Sequence[Checkout]) -> None:
     """Emit `checkout.voided` for each checkout, and supersede its `checkout.authorized` event."""
     ends = {checkout.pk: checkout.voided_at for checkout in checkouts if checkout.voided_at}
     outbox.supersede_all(ends)
-    told = _last_event_times(checkouts)
+    event_times = _last_event_times(checkouts)
     outbox.emit_all(
         EventType.VOIDED,
         [
             OutboxMessage(
                 checkout.merchant_id,
                 VoidedDataOut.write(checkout),
-                max(ends[checkout.pk], told.get(checkout.pk, ends[checkout.pk])),
+                max(ends[checkout.pk], event_times.get(checkout.pk, ends[checkout.pk])),
                 checkout.pk,
             )
             for checkout in checkouts

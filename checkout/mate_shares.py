@@ -124,11 +124,11 @@ def split_by_item(
         checkout = _lock_changeable_by(lead, checkout_uuid)
         rule = amount_rule(checkout)
         item_amounts.check_units(checkout.bill, [*(units for _name, units in mates), free])
-        asked = [(name, units) for name, units in [*mates, ("", free)] if any(units)]
-        costs = [item_amounts.cost_of(checkout.bill, units, step=rule.step) for _name, units in asked]
+        requests = [(name, units) for name, units in [*mates, ("", free)] if any(units)]
+        costs = [item_amounts.cost_of(checkout.bill, units, step=rule.step) for _name, units in requests]
         shares = [
             Share(cost.amount, name, units=tuple(units))
-            for (name, units), cost in zip(asked, costs, strict=True)
+            for (name, units), cost in zip(requests, costs, strict=True)
             if name or rule.allows(cost.amount)
         ]
         split_amounts.leads_part(checkout.amount, [share.amount for share in shares])
@@ -307,7 +307,7 @@ def decline(share_uuid: UUID, claim: str = "") -> PaymentRequest:
     If a person has taken the share through the group link, only their `claim` can decline it. Raises
     ShareNotOpen.
     """
-    return _end_share(share_uuid, ShareStatus.DECLINED, of=(ShareStatus.OPEN,), claim=claim)
+    return _end_share(share_uuid, ShareStatus.DECLINED, statuses=(ShareStatus.OPEN,), claim=claim)
 
 
 def cancel(share_uuid: UUID) -> PaymentRequest:
@@ -315,14 +315,14 @@ def cancel(share_uuid: UUID) -> PaymentRequest:
 
     Raises ShareNotOpen.
     """
-    of = (ShareStatus.OPEN, ShareStatus.DECLINED, ShareStatus.PLEDGED)
-    return _end_share(share_uuid, ShareStatus.CANCELLED, of=of)
+    statuses = (ShareStatus.OPEN, ShareStatus.DECLINED, ShareStatus.PLEDGED)
+    return _end_share(share_uuid, ShareStatus.CANCELLED, statuses=statuses)
 
 
 def _end_share(
-    share_uuid: UUID, to: ShareStatus, *, of: Sequence[ShareStatus], claim: str = ""
+    share_uuid: UUID, to: ShareStatus, *, statuses: Sequence[ShareStatus], claim: str = ""
 ) -> PaymentRequest:
-    """Decline or cancel a share that has one of the statuses in `of`.
+    """Decline or cancel a share that has one of `statuses`.
 
     A share that already has the status `to` is returned unchanged (rule share.ended_once).
     """
@@ -332,7 +332,7 @@ def _end_share(
         if to == ShareStatus.DECLINED and share.is_kept_from(claim, now):
             raise ShareNotOpen(RESERVED)
         expire_if_late(share, now)
-        if share.status in of:
+        if share.status in statuses:
             if share.status == ShareStatus.PLEDGED:
                 pledges.end_pledge(share, now)
             share.move(to, ended_at=now)

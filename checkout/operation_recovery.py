@@ -92,9 +92,9 @@ def _finish_authorization(operation: Operation, deadline: Deadline) -> None:
     """
     age, is_waited_for = clock.now() - operation.created_at, operation.payment.abandoned_at is None
     outcome = _ask_authorization(operation, age, deadline)
-    checkout_uuid, said = operation.payment.checkout_uuid, outcome.verdict
+    checkout_uuid, verdict = operation.payment.checkout_uuid, outcome.verdict
     has_ended = given_up_cards.give_up_if_due(
-        checkout_uuid, operation.pk, said, age=age, is_waited_for=is_waited_for
+        checkout_uuid, operation.pk, verdict, age=age, is_waited_for=is_waited_for
     )
     if not has_ended:
         _record_outcome(operation, outcome)
@@ -179,15 +179,15 @@ def _finish_void(operation: Operation, deadline: Deadline) -> None:
         return
     captures = operation.payment.operations.filter(kind=Kind.CAPTURE).select_related("payment")
     capture = captures.order_by("-created_at").first()
-    seen = operations.look_up_capture(capture, deadline=deadline) if capture else Outcome(Verdict.UNKNOWN)
+    look_up = operations.look_up_capture(capture, deadline=deadline) if capture else Outcome(Verdict.UNKNOWN)
     was_captured = operations.is_captured_already(outcome)
-    if seen.verdict == Verdict.SUCCEEDED or (was_captured and seen.verdict == Verdict.NOT_FOUND):
+    if look_up.verdict == Verdict.SUCCEEDED or (was_captured and look_up.verdict == Verdict.NOT_FOUND):
         _record_outcome(operation, Outcome(Verdict.FAILED, reason="already_captured"))
     elif was_captured:
         # The look-up does not show who captured the payment: the service or someone else.
         _record_outcome(operation, Outcome(Verdict.UNKNOWN, reason=outcome.reason))
     else:
-        is_proven = seen.verdict in REFUSED or _is_proven_absent(seen, capture)
+        is_proven = look_up.verdict in REFUSED or _is_proven_absent(look_up, capture)
         outcomes.renew_fence(checkout.pk, operation.pk, reason=outcome.reason, is_proven=is_proven)
 
 
@@ -227,8 +227,8 @@ def _send_again(operation: Operation, deadline: Deadline) -> Outcome:
     outcome = operations.perform(operation, deadline=deadline)
     if outcome.verdict not in REFUSED:
         return outcome
-    seen = operations.look_up(operation, deadline=deadline)
-    return outcome if seen.verdict in (Verdict.NOT_FOUND, *REFUSED) else seen
+    result = operations.look_up(operation, deadline=deadline)
+    return outcome if result.verdict in (Verdict.NOT_FOUND, *REFUSED) else result
 
 
 def _send_refund_again(operation: Operation, deadline: Deadline) -> Outcome:
@@ -239,15 +239,15 @@ def _send_refund_again(operation: Operation, deadline: Deadline) -> Outcome:
     Rules doubt.refund, doubt.refusal.
     """
     if operation.first_sent_at is not None:
-        seen = operations.look_up(operation, deadline=deadline)
-        if seen.verdict != Verdict.NOT_FOUND:
-            return seen
+        result = operations.look_up(operation, deadline=deadline)
+        if result.verdict != Verdict.NOT_FOUND:
+            return result
     outcome = operations.perform(operation, deadline=deadline)
     if outcome.verdict not in REFUSED:
         return outcome
-    seen = operations.look_up(operation, deadline=deadline)
-    if seen.verdict != Verdict.NOT_FOUND:
-        return seen
+    result = operations.look_up(operation, deadline=deadline)
+    if result.verdict != Verdict.NOT_FOUND:
+        return result
     is_open = planning.was_sent_again(operation) and not outcome.reference
     return Outcome(Verdict.UNKNOWN, reason=outcome.reason) if is_open else outcome
 

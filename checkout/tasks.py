@@ -52,11 +52,11 @@ def expire_due() -> None:
     """
     end = time.monotonic() + TICK_SECONDS
     for merchant_uuid, checkout_uuid in pledging.orders_of_stopped_merchants():
-        _try_on(pledging.end_of_stopped_merchant, checkout_uuid, of=(merchant_uuid, checkout_uuid))
+        _try_on(pledging.end_of_stopped_merchant, checkout_uuid, ids=(merchant_uuid, checkout_uuid))
     for status in states.DEADLINES:
         is_done = _try_on(_expire_all, status, end)
         for checkout in _one_by_one(status, is_done):
-            _try_on(expiry.expire_one_if_due, checkout.pk, of=(checkout.merchant_id, checkout.pk))
+            _try_on(expiry.expire_one_if_due, checkout.pk, ids=(checkout.merchant_id, checkout.pk))
     while (seconds := expiry.seconds_to_next_lapse()) is not None:
         pause = max(seconds, MIN_PAUSE)
         if time.monotonic() + pause > end:
@@ -91,8 +91,8 @@ def end_links() -> None:
     )
     late = late.exclude(Exists(disputes.open_disputes_of(OuterRef("checkout"))))
     found = late.order_by("expires_at").values_list("pk", "checkout__merchant", "checkout")
-    for share_uuid, *of in found[:BATCH]:
-        _try_on(mate_shares.expire, share_uuid, of=of)
+    for share_uuid, *ids in found[:BATCH]:
+        _try_on(mate_shares.expire, share_uuid, ids=ids)
 
 
 @shared_task
@@ -119,8 +119,8 @@ def _finish_one(kind: Operation.Kind, bulkhead: Bulkhead) -> bool:
             wakeup.wake_after_commit(settling.FINISH_OPERATIONS)
             payment = claimed[0].payment
             with tracing.span("finish", parent=claimed[0].traceparent, checkout=payment.checkout_uuid):
-                of = (payment.merchant_id, payment.checkout_uuid)
-                _try_on(operation_recovery.finish_operation, claimed[0], deadline, of=of)
+                ids = (payment.merchant_id, payment.checkout_uuid)
+                _try_on(operation_recovery.finish_operation, claimed[0], deadline, ids=ids)
     return bool(claimed)
 
 
@@ -129,8 +129,8 @@ def answer_inquiries() -> None:
     """Sync the payments with a due inquiry, one by one."""
     with bulkheads.INQUIRIES.slot() as slot:
         while slot.is_taken() and (claimed := inquiries.claim()):
-            of = (claimed.merchant_uuid, claimed.checkout_uuid)
-            _try_on(sync.answer_inquiry, claimed, of=of)
+            ids = (claimed.merchant_uuid, claimed.checkout_uuid)
+            _try_on(sync.answer_inquiry, claimed, ids=ids)
 
 
 @shared_task
@@ -184,14 +184,14 @@ def prove_on() -> None:
                 return
 
 
-def _try_on(verb: Callable[..., object], row: object, *more: object, of: Sequence[UUID] = ()) -> bool:
+def _try_on(verb: Callable[..., object], row: object, *more: object, ids: Sequence[UUID] = ()) -> bool:
     """Call `verb` with a row; return whether it succeeded.
 
-    An exception is logged, so that the task continues with other rows. `of` has the ids of the merchant and
+    An exception is logged, so that the task continues with other rows. `ids` are the ids of the merchant and
     the checkout, which are added to all log lines.
     """
     liveness.record_sign()
-    facts = {name: str(uuid) for name, uuid in zip(("merchant", "checkout"), of, strict=False)}
+    facts = {name: str(uuid) for name, uuid in zip(("merchant", "checkout"), ids, strict=False)}
     with structlog.contextvars.bound_contextvars(**facts):
         try:
             verb(row, *more)

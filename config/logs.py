@@ -72,4 +72,4 @@ def _replace_enum_members(
     _logger: Any, _method: str, line: MutableMapping[str, Any]
 ) -> MutableMapping[str, Any]:
     """Replace each enum member with its value: `succeeded`, not `<Verdict.SUCCEEDED: 'succeeded'>`."""
-    return {name: said.value if isinstance(said, Enum) else said for name, said in line.items()}
+    return {name: value.value if isinstance(value, Enum) else value for name, value in line.items()}

@@ -47,8 +47,8 @@ def pending_operation_of(subject: str) -> Subquery:
     rows = Operation.objects.filter(payment__subject=OuterRef(subject), payment__is_live=True, ended_at=None)
     is_planned = Q(state=Operation.State.PLANNED, kind__in=[Operation.Kind.VOID, Operation.Kind.REFUND])
     of_card = rows.exclude(purpose=Operation.Purpose.REIMBURSEMENT).filter(Q(is_open=True) | is_planned)
-    told = Func(F("kind"), F("created_at"), function="json_build_array", output_field=Field())
-    return Subquery(of_card.order_by("-is_open").values_list(told)[:1])
+    summary = Func(F("kind"), F("created_at"), function="json_build_array", output_field=Field())
+    return Subquery(of_card.order_by("-is_open").values_list(summary)[:1])
 
 
 def orders_with_call_since(merchant_uuid: UUID, since: datetime) -> list[UUID]:

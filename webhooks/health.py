@@ -92,7 +92,7 @@ def _health_row(attempts: Sequence[AttemptResult]) -> dict[str, Any]:
         "last_failure_at": failures[-1].ended_at if failures else None,
         "last_error": (failures[-1].error_message or "") if failures else "",
         "failing_since": next(
-            (one.ended_at for one in failures if success is None or one.ended_at > success), None
+            (failure.ended_at for failure in failures if success is None or failure.ended_at > success), None
         ),
         "hung_in_a_row": len(in_order) if has_only_hung else 0,
     }

@@ -112,7 +112,9 @@ class _Subscriber(NamedTuple):
 
 def _create_deliveries(event_type: EventType, events: Sequence[Event]) -> None:
     """Create a delivery for each event whose merchant is subscribed to this event type."""
-    listeners = {it.merchant_id: it for it in _read_subscribers(events) if it.wants(event_type)}
+    listeners = {
+        listener.merchant_id: listener for listener in _read_subscribers(events) if listener.wants(event_type)
+    }
     if listeners:
         deliveries = [
             _build_delivery(event, listeners[event.merchant_id])
@@ -123,7 +125,7 @@ def _create_deliveries(event_type: EventType, events: Sequence[Event]) -> None:
             _open_first_attempts(deliveries)
         Delivery.objects.bulk_create(deliveries)
         subscriptions.mark_having_deliveries(
-            it.subscription_id for it in listeners.values() if not it.has_deliveries
+            listener.subscription_id for listener in listeners.values() if not listener.has_deliveries
         )
         wakeup.wake_after_commit(DELIVER_DUE)
 

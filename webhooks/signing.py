@@ -72,7 +72,7 @@ def verify(
     known = [secret for secret in secrets if secret]  # anyone can sign with ""
     expected = [_sign_message(secret, message).encode("ascii") for secret in known]
     # Every pair is compared, so that the time taken does not reveal which one matched.
-    if not sum(hmac.compare_digest(given, wanted) for given in signatures for wanted in expected):
+    if not sum(hmac.compare_digest(signature, digest) for signature in signatures for digest in expected):
         raise VerificationError("no_matching_signature")
     if abs(now - int(timestamp)) > tolerance:
         raise VerificationError("timestamp_out_of_tolerance")

@@ -84,7 +84,7 @@ def _remaining_units(free: Sequence[PaymentRequest], units: Sequence[int]) -> li
     available = item_amounts.add_units(*(share.units for share in free)) if free else []
     if len(units) != len(available) or not any(units):
         raise UnitsTaken
-    remaining = [most - taken for most, taken in zip(available, units, strict=True)]
+    remaining = [most - count for most, count in zip(available, units, strict=True)]
     if min(remaining) < 0 or min(units) < 0:
         raise UnitsTaken
     return remaining

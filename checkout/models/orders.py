@@ -99,10 +99,10 @@ class CheckoutQuerySet(models.QuerySet["Checkout"]):
         """
         for checkout in checkouts:
             states.check_move(checkout.status, to)
-        parameters, given = _move_parameters(checkouts, to, cause, at), _parameters(facts)
+        parameters, written = _move_parameters(checkouts, to, cause, at), _parameters(facts)
         owned = {name: value.column for name, value in facts.items() if isinstance(value, ColumnValue)}
-        columns = owned | {column: f"%({column})s" for column in given}
-        queries.execute(statements.move_statement(columns), parameters | given)
+        columns = owned | {column: f"%({column})s" for column in written}
+        queries.execute(statements.move_statement(columns), parameters | written)
         for checkout in checkouts:
             for name, value in facts.items():
                 setattr(checkout, name, checkout.resolve(value))
@@ -285,8 +285,10 @@ class Checkout(models.Model):
         self._write(facts, is_shown=False)
 
     def _write(self, facts: Mapping[str, Any], *, is_shown: bool) -> None:
-        given = _parameters(facts)
-        queries.execute(statements.update_statement(given, is_shown=is_shown), given | {"id": self.pk})
+        parameters = _parameters(facts)
+        queries.execute(
+            statements.update_statement(parameters, is_shown=is_shown), parameters | {"id": self.pk}
+        )
         for name, value in facts.items():
             setattr(self, name, value)
 

@@ -94,8 +94,8 @@ def find_breaches_in_range(span: IdRange) -> list[Breach]:
 
 
 def _orphan_breaches(first: UUID, last: UUID) -> list[Breach]:
-    found = references.find_orphan_rows(first, last)
-    return [Breach(row.subject, row.reference.kind, row.merchant_uuid) for row in found]
+    rows = references.find_orphan_rows(first, last)
+    return [Breach(row.subject, row.reference.kind, row.merchant_uuid) for row in rows]
 
 
 def ledger_months(first: date | None = None) -> Iterator[date]:
@@ -166,23 +166,23 @@ def _breaches_of(these: list[UUID]) -> list[Breach]:
         rows = Checkout.objects.filter(pk__range=span)
         if rows[: 2 * len(these)].count() == 2 * len(these):
             return _find_with(statements.BREACHES_OF_CHECKOUTS, these=these)
-        found, wanted = _find_with(statements.BREACHES_OF_RANGE, **span._asdict()), set(these)
-        return [breach for breach in found if breach.subject in wanted]
+        breaches, subjects = _find_with(statements.BREACHES_OF_RANGE, **span._asdict()), set(these)
+        return [breach for breach in breaches if breach.subject in subjects]
 
 
-def _find_with(query: str, **of: Any) -> list[Breach]:
+def _find_with(query: str, **parameters: Any) -> list[Breach]:
     # Events of checkouts that were created earlier might have been deleted.
-    of["told_since"] = retention.events_kept_since()
+    parameters["told_since"] = retention.events_kept_since()
     return [
         breach
         for invariant in statements.INVARIANTS
-        for breach in _breaches_of_invariant(invariant, query, of)
+        for breach in _breaches_of_invariant(invariant, query, parameters)
     ]
 
 
-def _breaches_of_invariant(invariant: Invariant, query: str, of: dict[str, Any]) -> list[Breach]:
-    found = queries.rows(query.format(invariant=invariant.sql), of)
-    return [Breach(uuid, invariant.kind, merchant_uuid) for uuid, merchant_uuid in found]
+def _breaches_of_invariant(invariant: Invariant, query: str, parameters: dict[str, Any]) -> list[Breach]:
+    rows = queries.rows(query.format(invariant=invariant.sql), parameters)
+    return [Breach(uuid, invariant.kind, merchant_uuid) for uuid, merchant_uuid in rows]
 
 
 def _changed_checkouts(since: datetime) -> list[UUID]:

@@ -129,9 +129,8 @@ INVARIANTS = (
     ),
     Invariant(
         kinds.LEDGER_CARD_GOT_TOO_MUCH,
-        # S608 does not apply: the query is built from constants only. Refunds that others made do not count: they
-        # can follow after an operator has settled the same amount outside, and `settle` reports an excess. The
-        # sum is read only for the few cards that have got too much.
+        # Refunds that others made do not count, because an operator can have settled the same amount outside before
+        # them. `settle` reports such an excess.
         f"""
         SELECT card.checkout_uuid FROM ({_CARDS}) card
         WHERE card.borne + card.disputed < 0 AND card.borne + card.disputed < (
@@ -170,18 +169,14 @@ INVARIANTS = (
         kinds.LEDGER_SHARE_NOT_PLANNED,
         f"""
         SELECT s.checkout_id FROM checkout_paymentrequest s JOIN checkout_checkout c ON c.id = s.checkout_id
-        LEFT JOIN LATERAL (
-            SELECT -sum(m.amount) AS amount FROM payments_operation o
+        LEFT JOIN LATERAL (SELECT -sum(m.amount) AS amount FROM payments_operation o
             JOIN payments_movement m ON m.operation_id = o.id
             LEFT JOIN payments_operation first ON first.id = o.resends_id
-            WHERE o.payment_id = c.payment_id AND coalesce(first.share_uuid, o.share_uuid) = s.id
-        ) given ON true
-        LEFT JOIN LATERAL (
-            SELECT sum(b.amount) AS amount FROM payments_booking b
-            WHERE b.checkout_uuid = c.id AND b.share_uuid = s.id
-        ) booked ON true
+            WHERE o.payment_id = c.payment_id AND coalesce(first.share_uuid, o.share_uuid) = s.id) refunded ON true
+        LEFT JOIN LATERAL (SELECT sum(b.amount) AS amount FROM payments_booking b
+            WHERE b.checkout_uuid = c.id AND b.share_uuid = s.id) booked ON true
         WHERE s.status IN ('paid', 'reimbursed', 'refunded') AND c.status = 'captured'
-          AND (s.status = 'paid' OR coalesce(given.amount, 0) + coalesce(booked.amount, 0) < s.amount)
+          AND (s.status = 'paid' OR coalesce(refunded.amount, 0) + coalesce(booked.amount, 0) < s.amount)
           AND NOT EXISTS (
             SELECT 1 FROM payments_operation o WHERE o.share_uuid = s.id AND o.ended_at IS NULL)
           AND NOT EXISTS (
@@ -235,10 +230,8 @@ INVARIANTS = (
     Invariant(
         kinds.LEDGER_OWED_TO_LEAD,
         """
-        SELECT c.id FROM checkout_checkout c LEFT JOIN LATERAL (
-            SELECT sum(l.amount) AS balance FROM payments_posting l
-            WHERE l.checkout_uuid = c.id AND l.account = 'lead'
-        ) owed ON true
+        SELECT c.id FROM checkout_checkout c LEFT JOIN LATERAL (SELECT sum(l.amount) AS balance
+            FROM payments_posting l WHERE l.checkout_uuid = c.id AND l.account = 'lead') owed ON true
         WHERE c.people > 1 AND (owed.balance > 0 OR (owed.balance < 0 AND c.status = 'refunded' AND NOT EXISTS (
             SELECT 1 FROM payments_payment p JOIN payments_operation o ON o.payment_id = p.id
             JOIN payments_discrepancy d ON d.subject = o.id

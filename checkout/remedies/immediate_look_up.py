@@ -22,12 +22,12 @@ def look_up_now(operation_uuid: UUID) -> Operation:
     database might have only the old key of a refund that was paid under a new key.
     """
     restore_guard.check()
-    asked = operations.read_operation(operation_uuid)
-    if not operation_queue.is_in_doubt(asked):
+    operation = operations.read_operation(operation_uuid)
+    if not operation_queue.is_in_doubt(operation):
         raise NotAllowed("The operation is not in doubt any more.")
-    if operation_queue.is_leased(asked, clock.now()):
+    if operation_queue.is_leased(operation, clock.now()):
         raise NotAllowed(outstanding_refund.UNDER_WAY)
-    operation_queue.make_due(asked)
+    operation_queue.make_due(operation)
     deadline = Deadline.after(operations.PATIENCE)
     claimed = operation_queue.claim(limit=1, operation_uuid=operation_uuid)
     if not claimed:

@@ -24,17 +24,17 @@ def settle_outside(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
     This is allowed only if the provider reports that the card cannot take the refund. Returns the checkout's
     uuid. Raises NotAllowed.
     """
-    asked = operations.read_operation(operation_uuid)
-    outstanding_refund.check_refused(asked)
-    status_check.sync(asked.payment_id)
-    outcome = status_check.look_up(asked)
+    operation = operations.read_operation(operation_uuid)
+    outstanding_refund.check_refused(operation)
+    status_check.sync(operation.payment_id)
+    outcome = status_check.look_up(operation)
     if outcome.verdict not in status_check.REFUSED or outcome.reason not in CARD_CANNOT_TAKE_IT:
-        said = status_check.describe_answer(outcome)
+        answer = status_check.describe_answer(outcome)
         raise NotAllowed(
-            f"{said} A refund can be settled outside only if the provider says that the card cannot take it."
+            f"{answer} A refund can be settled outside only if the provider says that the card cannot take it."
         )
     with transaction.atomic(durable=True):
-        checkout, now = Checkout.objects.locked(asked.payment.checkout_uuid), clock.now()
+        checkout, now = Checkout.objects.locked(operation.payment.checkout_uuid), clock.now()
         refund = operations.read_operation(operation_uuid)
         due = outstanding_refund.find_amount_due(checkout, refund, now)
         bookings.settle_outside(refund, due.amount, note=note, now=now, cause=cause)
@@ -49,10 +49,10 @@ def reverse_booking(booking_uuid: UUID, *, note: str, cause: Cause) -> UUID:
 
     Returns the checkout's uuid. Raises NotAllowed, Booking.DoesNotExist.
     """
-    found = Booking.objects.get(pk=booking_uuid)
-    status_check.sync(found.payment_id)
+    booking = Booking.objects.get(pk=booking_uuid)
+    status_check.sync(booking.payment_id)
     with transaction.atomic(durable=True):
-        checkout, now = Checkout.objects.locked(found.checkout_uuid), clock.now()
+        checkout, now = Checkout.objects.locked(booking.checkout_uuid), clock.now()
         booking = Booking.objects.select_related("payment", "operation__resends").get(pk=booking_uuid)
         is_settled = booking.kind == Booking.Kind.SETTLED_OUTSIDE and booking.reverses_id is None
         if not is_settled or Booking.objects.filter(reverses=booking).exists():

@@ -161,8 +161,8 @@ def order_page(order: Any, checkout: Any, events: list[Any]) -> str:
     content = fill(
         "order",
         "".join(
-            fill("step", said=said, at=at, at_clock=at[11:23])
-            for at, said in order_steps(order, checkout, events)
+            fill("step", sentence=sentence, at=at, at_clock=at[11:23])
+            for at, sentence in order_steps(order, checkout, events)
         ),
         headline=HEADLINES[status],
         number=order["id"],
@@ -193,7 +193,7 @@ def order_steps(order: Any, checkout: Any, events: list[Any]) -> list[tuple[str,
         *((refund["created_at"], asked_for[refund["status"] == "failed"]) for refund in refunds),
         (checkout.get("last_refund_at"), "Refunded in full"),
     ]
-    return sorted((at, said) for at, said in steps if at)
+    return sorted((at, sentence) for at, sentence in steps if at)
 
 
 def serve(shop: "Shop", port: int) -> None:

@@ -31,9 +31,13 @@ def read_balances(merchant_uuid: UUID, *accounts: Posting.Account) -> list[dict[
 
     The query reads the sums of the closed days, and the postings of the days since then.
     """
-    known = queries.value(statements.READ_SUMMED_UNTIL)
-    asked = {"merchant": merchant_uuid, "accounts": [account.value for account in accounts], "known": known}
-    rows = queries.rows(statements.READ_BALANCES, asked)
+    summed_until = queries.value(statements.READ_SUMMED_UNTIL)
+    parameters = {
+        "merchant": merchant_uuid,
+        "accounts": [account.value for account in accounts],
+        "known": summed_until,
+    }
+    rows = queries.rows(statements.READ_BALANCES, parameters)
     return [{currency: total for of, currency, total in rows if of == account} for account in accounts]
 
 

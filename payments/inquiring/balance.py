@@ -29,8 +29,8 @@ def read_balance(since: datetime) -> int:
     If an entry is already stored, only its payout and `available_at` are updated. Raises ProviderUnreachable.
     """
     count = 0
-    told = safe_answers.safe_entries(provider.current_provider().entries(since), now=clock.now())
-    for entries in batches.chunks(told, CHUNK):
+    new_entries = safe_answers.safe_entries(provider.current_provider().entries(since), now=clock.now())
+    for entries in batches.chunks(new_entries, CHUNK):
         rows = list(_merchant_entries(entries))
         _save_entries(rows)
         count += len(rows)

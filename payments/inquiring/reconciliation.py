@@ -35,11 +35,11 @@ def run(since: datetime | None = None) -> int:
     began_at = clock.now()
     since = min(filter(None, [since, last_complete_until(began_at)])) - SKEW
     count = 0
-    for told in batches.chunks(
+    for payment_uuids in batches.chunks(
         safe_answers.safe_payment_ids(provider.current_provider().changed(since)), CHUNK
     ):
-        count += len(told)
-        inquiries.open_inquiries(told)
+        count += len(payment_uuids)
+        inquiries.open_inquiries(payment_uuids)
     ours = _locally_changed_payments(since)
     inquiries.open_inquiries(ours)
     Reconciled.objects.update_or_create(pk=1, defaults={"until": began_at})

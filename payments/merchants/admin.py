@@ -286,8 +286,8 @@ class SwitchAdmin(ReadOnlyAdmin):
         """Ask whether to stop all merchants, and stop them once the operator has confirmed."""
         if not self.has_add_permission(request):
             raise PermissionDenied
-        asked = self._stop_all(request, Switch.objects.none())
-        return asked or HttpResponseRedirect(columns.list_address("payments.switch"))
+        confirmation = self._stop_all(request, Switch.objects.none())
+        return confirmation or HttpResponseRedirect(columns.list_address("payments.switch"))
 
     @confirmation.requires_confirmation(STOP_ALL)
     def _stop_all(self, request: HttpRequest, rows: QuerySet[Switch], reason: str) -> None:

@@ -40,14 +40,14 @@ class Refused(Exception):
 def verify(header: str, body: bytes) -> Any:
     entries = [entry.partition("=") for entry in header.split(",")]
     times = [value for name, _, value in entries if name == "t"]
-    given = [value.encode() for name, _, value in entries if name == "v1"]
-    is_whole = all(equals for _, equals, _ in entries) and len(times) == 1 and given
+    signatures = [value.encode() for name, _, value in entries if name == "v1"]
+    is_whole = all(equals for _, equals, _ in entries) and len(times) == 1 and signatures
     if not is_whole or not re.fullmatch("[0-9]{1,12}", times[0]):
         raise Refused("malformed_header")
     message = times[0].encode() + b"." + body
     secrets = SECRETS.split()  # no empty secrets: anyone can sign with an empty secret
-    wanted = [hmac.digest(secret.encode(), message, "sha256").hex().encode() for secret in secrets]
-    if not sum(hmac.compare_digest(one, other) for one in given for other in wanted):
+    expected = [hmac.digest(secret.encode(), message, "sha256").hex().encode() for secret in secrets]
+    if not sum(hmac.compare_digest(one, other) for one in signatures for other in expected):
         raise Refused("no_matching_signature")
     if abs(int(time.time()) - int(times[0])) > 300:
         raise Refused("timestamp_out_of_tolerance")
@@ -81,10 +81,10 @@ def try_capture(checkout: str, seconds: float = 8) -> tuple[bool | None, float]:
         authorized("POST", f"{ORDERS}/{checkout}/capture", {}, seconds)
         return True, 0
     except HTTPError as refused:
-        said = refused.read().decode(errors="replace")
-        print("the capture was answered", refused.code, said, flush=True)
+        answer = refused.read().decode(errors="replace")
+        print("the capture was answered", refused.code, answer, flush=True)
         wait = refused.headers.get("Retry-After", "1")
-        return False if '"not_capturable"' in said else None, int(wait) if wait.isdigit() else 1
+        return False if '"not_capturable"' in answer else None, int(wait) if wait.isdigit() else 1
     except (OSError, ValueError) as silence:
         print("the capture was not answered:", silence, flush=True)
         return None, 1
@@ -142,11 +142,11 @@ class Receiver(BaseHTTPRequestHandler):
         body = self.rfile.read(min(int(self.headers.get("Content-Length", 0)), 1 << 20))
         try:
             event = verify(self.headers.get("X-Service-Signature", ""), body)
-            seen, data = Path("seen", str(event.get("id"))), event.get("data", {})
-            if not seen.exists():  # two deliveries can pass this check at the same time, which does no harm
+            marker, data = Path("seen", str(event.get("id"))), event.get("data", {})
+            if not marker.exists():  # two deliveries can pass this check at the same time, which does no harm
                 if event.get("type") == "checkout.authorized" and capture(data["checkout_uuid"]):
                     fulfil(data["checkout_uuid"])
-                seen.touch()
+                marker.touch()
             self.answer(200, "ok")
         except Refused as reason:  # the sender is unknown: do not store or log the body
             self.answer(400, str(reason))

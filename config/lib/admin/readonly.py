@@ -174,7 +174,9 @@ class OperatorAdmin(admin.ModelAdmin):
         return super().render_change_form(request, context, *args, **kwargs)
 
     def _around(self, request: HttpRequest, row: Model) -> dict[str, Any]:
-        registered = {shown.opts.label_lower: shown for shown in admin.site._registry.values()}
+        registered = {
+            model_admin.opts.label_lower: model_admin for model_admin in admin.site._registry.values()
+        }
         drawn = [found for found in self.panels if registered[found[0]].has_view_permission(request)]
         actions: dict[str, Any] = dict(self.get_actions(request) or {})
         return {

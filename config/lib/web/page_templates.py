@@ -38,17 +38,17 @@ class WithoutIndents(Extension):
         return _INDENT.sub("", source)
 
 
-def environment(**given: Any) -> Environment:
+def environment(**options: Any) -> Environment:
     """Return the environment for payers' pages. A name that is missing in a page's context is an error."""
     folders = {name: FileSystemLoader(settings.BASE_DIR / "templates" / name) for name in FOLDERS}
-    given |= {"loader": PrefixLoader(folders), "undefined": StrictUndefined}
-    given |= {"autoescape": True, "extensions": ["jinja2.ext.i18n", WithoutIndents]}
-    found = Environment(**given)  # noqa: S701 (autoescape is on)
-    found.policies["ext.i18n.trimmed"] = True
-    found.install_gettext_callables(  # type: ignore[attr-defined]  # of its extension
+    options |= {"loader": PrefixLoader(folders), "undefined": StrictUndefined}
+    options |= {"autoescape": True, "extensions": ["jinja2.ext.i18n", WithoutIndents]}
+    jinja = Environment(**options)  # noqa: S701 (autoescape is on)
+    jinja.policies["ext.i18n.trimmed"] = True
+    jinja.install_gettext_callables(  # type: ignore[attr-defined]  # of its extension
         translate, translation.ngettext, newstyle=True, pgettext=translation.pgettext
     )
-    found.globals |= {
+    jinja.globals |= {
         "_": translate,
         "static": cache(static),
         "script": static_files.script,
@@ -57,9 +57,9 @@ def environment(**given: Any) -> Environment:
         "get_language": translation.get_language,
         "htmx_script": partial(static_files.script, static_files.HTMX),
     }
-    parts = _macros_of(found, PARTS)
-    found.globals |= parts | {"icon": cache(parts["icon"])}  # thirty icons a page, equal for all payers
-    return found
+    parts = _macros_of(jinja, PARTS)
+    jinja.globals |= parts | {"icon": cache(parts["icon"])}  # thirty icons a page, equal for all payers
+    return jinja
 
 
 def _macros_of(pages: Environment, name: str) -> dict[str, Macro]:

@@ -170,9 +170,12 @@ def refund(
         if repeated:
             return repeated
         promised = sum(line.amount for line in lines if line.verdict == Verdict.PENDING)
-        left, taken = charge.amount - charge.refunded_amount - promised, disputing.disputed_amount(charge)
-        if charge.state != Charge.State.CAPTURED or amount > left - taken:
-            reason = "charge_disputed" if taken else "nothing_to_refund"
+        refundable, disputed = (
+            charge.amount - charge.refunded_amount - promised,
+            disputing.disputed_amount(charge),
+        )
+        if charge.state != Charge.State.CAPTURED or amount > refundable - disputed:
+            reason = "charge_disputed" if disputed else "nothing_to_refund"
             return journal.write_line(charge, "refund", key, Verdict.FAILED, reason=reason, amount=amount)
         facts: dict[str, Any] = {
             "settles_at": clock.now() + timedelta(seconds=settings.SANDBOX_REFUND_SECONDS)

@@ -92,17 +92,17 @@ def sign(body: bytes, at: int) -> str:
 def read_message(header: str, body: bytes) -> Notification:
     """Return a message's content. Raises ForgedNotification if it is unsigned, too old or unreadable."""
     parts = dict(part.partition("=")[::2] for part in header.split(","))
-    at, given = parts.get("t", ""), parts.get("v1", "")
+    at, signature = parts.get("t", ""), parts.get("v1", "")
     if (
-        not crypto.is_keyed_digest(given, _PURPOSE, _signed_text(body, at))
+        not crypto.is_keyed_digest(signature, _PURPOSE, _signed_text(body, at))
         or abs(time.time() - int(at)) > TOLERANCE_SECONDS
     ):
         raise ForgedNotification
     try:
         content = orjson.loads(body)
         ids = {name: UUID(content[name]) for name in ("payment", "operation") if content.get(name)}
-        told = {"verdict": Verdict(content["verdict"])} if "verdict" in content else {}
-        return Notification(**content | ids | told)
+        outcome = {"verdict": Verdict(content["verdict"])} if "verdict" in content else {}
+        return Notification(**content | ids | outcome)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ForgedNotification from error
 

@@ -119,7 +119,7 @@ def card_details(intent: stripe.PaymentIntent) -> Card | None:
     details = charge.payment_method_details if isinstance(charge, stripe.Charge) else None
     if details is None:
         return None
-    told = details.card
-    if told is None:
+    card = details.card
+    if card is None:
         return Card(details.type, "", "")
-    return Card(told.brand or "", told.last4 or "", told.fingerprint or "")
+    return Card(card.brand or "", card.last4 or "", card.fingerprint or "")

@@ -71,15 +71,15 @@ def _capture_record(intent: stripe.PaymentIntent) -> CaptureRecord | None:
 
 def _refund_record(refund: stripe.Refund) -> RefundRecord:
     """Return the record of a refund. An unknown status counts as pending."""
-    said = refunds.refund_outcome(refund)
-    verdict = Verdict.PENDING if said.verdict == Verdict.UNKNOWN else said.verdict
+    outcome = refunds.refund_outcome(refund)
+    verdict = Verdict.PENDING if outcome.verdict == Verdict.UNKNOWN else outcome.verdict
     return RefundRecord(
         reference=refund.id,
         amount=amounts.from_stripe_amount(refund.amount, refund.currency),
         currency=refund.currency.upper(),
         verdict=verdict,
         at=_parse_moment(refund.created),
-        reason=said.reason,
+        reason=outcome.reason,
         has_returned=getattr(refund, "failure_balance_transaction", None) is not None,
         operation=metadata.read_id(refund, metadata.OPERATION),
         refund=metadata.read_id(refund, metadata.REFUND),
@@ -108,8 +108,8 @@ def _dispute_status(status: str, lines: Sequence[DisputeLine]) -> DisputeStatus 
     """Return the status of a dispute, or None if this adapter does not know Stripe's status."""
     if status not in _UNDECIDED_ENDS:
         return _STATUSES.get(status)
-    taken = sum(-1 if line.is_back else 1 for line in lines)
-    return DisputeStatus.LOST if taken > 0 else DisputeStatus.WON
+    balance = sum(-1 if line.is_back else 1 for line in lines)
+    return DisputeStatus.LOST if balance > 0 else DisputeStatus.WON
 
 
 def _dispute_lines(dispute: stripe.Dispute) -> list[DisputeLine]:
