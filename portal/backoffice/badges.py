@@ -54,7 +54,7 @@ CLOSED = Badge("void", "check", "Closed")
 
 
 def of_checkout(checkout: Checkout) -> Badge:
-    """Return the portal's badge of a checkout, with the reason of a void worded for operators as its note."""
+    """Return the portal's badge of a checkout. Its note gives the reason of a void in operators' words."""
     note = VOIDED_BECAUSE.get(checkout.void_reason or "", "")
     return badges.of_checkout(checkout)._replace(note=note)
 

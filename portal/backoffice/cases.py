@@ -28,15 +28,15 @@ from portal.orders import reasons
 MAX_LISTED = 50  # the maximum number of cases that are read and counted
 MAX_SHOWN = 8  # the maximum number of cases that a page shows in full
 URGENT_AFTER = timedelta(days=1)
-# The admin's actions that a case can have buttons for, and the words on the buttons.
-VERBS = {remedy.action: remedy.words for remedy in definitions.REMEDIES}
+# The admin's actions that a case can have buttons for, and the labels of the buttons.
+BUTTON_LABELS = {remedy.action: remedy.words for remedy in definitions.REMEDIES}
 REFUSED_STATES = (Operation.State.FAILED, Operation.State.DECLINED)
 DISCREPANCY_ACTIONS = [remedy.action for remedy in definitions.REMEDIES if remedy.page == "discrepancy"]
 
 
 @dataclass(frozen=True)
-class Verb:
-    """A button: an admin action on one row, and the address of the page that asks to confirm it.
+class Button:
+    """A button for an admin action on one row, with the address of the page that asks to confirm it.
 
     The operator writes a note on that page before the action changes the row.
     """
@@ -59,11 +59,11 @@ class Case:
     payment: Payment | None
     order_uuid: UUID | None
     order_id: str
-    verbs: Sequence[Verb]
+    buttons: Sequence[Button]
     why: str = ""
     dispute_uuid: UUID | None = None
     difference: str = ""  # the difference between the provider's amount and ours
-    purpose: str = ""  # whose card a refund goes to, and why, so that two cases of one card differ
+    purpose: str = ""  # the card that a refund goes to, and the reason, so that two cases of one card differ
 
     @property
     def headline(self) -> str:
@@ -80,8 +80,8 @@ class Case:
         It is the cause or the deadline (`why`). If `why` is empty or the headline repeats it, the sentence
         says what to do.
         """
-        is_said = self.why.startswith(self.headline)
-        return self.discrepancy.kind_entry.what_to_do if is_said or not self.why else self.why
+        is_repeated = self.why.startswith(self.headline)
+        return self.discrepancy.kind_entry.what_to_do if is_repeated or not self.why else self.why
 
     @property
     def decided_at(self) -> str:
@@ -97,47 +97,51 @@ class Case:
 def open_cases(now: datetime, request: HttpRequest | None, order_uuid: UUID | None = None) -> list[Case]:
     """Return the oldest open discrepancies as cases, for all orders or one.
 
-    The cases have buttons for the actions that the request's operator may take; none without a request.
+    The cases have buttons for the actions that the request's operator may take. Without a request, they have
+    no buttons.
     """
     rows: QuerySet[Any] = with_order_and_deadline(
         Discrepancy.objects.filter(closed_at=None).order_by("created_at")
     )
     if order_uuid is not None:
-        rows = rows.filter(about=order_uuid)
+        rows = rows.filter(order_uuid=order_uuid)
     return [build_case(row, now, request) for row in rows[:MAX_LISTED]]
 
 
-def cases_in_full(found: Sequence[Case], request: HttpRequest | None) -> Sequence[Case]:
+def cases_in_full(cases: Sequence[Case], request: HttpRequest | None) -> Sequence[Case]:
     """Return the cases to show in full.
 
     They are the oldest MAX_SHOWN cases. An operator who may not see the list of discrepancies gets all cases.
     """
-    return found[:MAX_SHOWN] if request is None or frame.may_see(request, "payments.discrepancy") else found
+    return cases[:MAX_SHOWN] if request is None or frame.may_see(request, "payments.discrepancy") else cases
 
 
-def list_links(found: Sequence[Case], shown: Sequence[Case]) -> list[tuple[str, str]]:
+def list_links(cases: Sequence[Case], visible_cases: Sequence[Case]) -> list[tuple[str, str]]:
     """Return links to the lists of all discrepancies and disputes, or no links if all cases are shown.
 
-    The links show how many there are. If MAX_LISTED cases were found, there can be more, so no number is shown.
+    The links show the number of cases, unless there are MAX_LISTED cases: then more cases can be open.
     """
-    if len(shown) == len(found):
+    if len(visible_cases) == len(cases):
         return []
     address = f"{columns.list_address('payments.discrepancy')}?state=open"
-    disputes = sum(case.is_decided_elsewhere for case in found)
-    if len(found) == MAX_LISTED:
-        named = ("All open discrepancies", "All open disputes")
+    disputes = sum(case.is_decided_elsewhere for case in cases)
+    if len(cases) == MAX_LISTED:
+        labels = ("All open discrepancies", "All open disputes")
     else:
-        named = (f"All {len(found)} discrepancies", f"{disputes} disputes" if disputes > 1 else "1 dispute")
-    return [(named[0], address), *([(named[1], f"{address}&kind={kinds.DISPUTED.name}")] if disputes else [])]
+        labels = (f"All {len(cases)} discrepancies", f"{disputes} disputes" if disputes > 1 else "1 dispute")
+    return [
+        (labels[0], address),
+        *([(labels[1], f"{address}&kind={kinds.DISPUTED.name}")] if disputes else []),
+    ]
 
 
 def with_order_and_deadline(rows: QuerySet[Discrepancy]) -> QuerySet[Discrepancy, Any]:
     """Add what `build_case` needs to a query of discrepancies: orders, deadlines, merchants and payments."""
-    told = Cast(KeyTextTransform("checkout", "facts"), UUIDField())
-    about = Coalesce("operation__payment__checkout_uuid", told, "subject")
-    found = rows.select_related("merchant", "operation__payment").annotate(about=about)
+    checkout_in_facts = Cast(KeyTextTransform("checkout", "facts"), UUIDField())
+    order_uuid = Coalesce("operation__payment__checkout_uuid", checkout_in_facts, "subject")
+    annotated = rows.select_related("merchant", "operation__payment").annotate(order_uuid=order_uuid)
     until = Dispute.objects.filter(pk=OuterRef("subject")).values("respond_by")[:1]
-    return found.annotate(order_id=order_id_of("about"), respond_by=Subquery(until))
+    return annotated.annotate(order_id=order_id_of("order_uuid"), respond_by=Subquery(until))
 
 
 def orders_and_amounts(keys: Sequence[UUID]) -> dict[UUID, tuple[str, str]]:
@@ -162,9 +166,9 @@ def build_case(row: Any, now: datetime, request: HttpRequest | None) -> Case:
         age=ages.in_words(age),
         is_old=age > URGENT_AFTER,
         payment=row.operation.payment if row.operation else None,
-        order_uuid=row.about if row.order_id else None,
+        order_uuid=row.order_uuid if row.order_id else None,
         order_id=row.order_id or "",
-        verbs=list(_available_verbs(row, request)) if request is not None else [],
+        buttons=list(_available_buttons(row, request)) if request is not None else [],
         why=why,
         dispute_uuid=row.subject if row.kind_entry is kinds.DISPUTED else None,
         difference=_difference_words(row),
@@ -173,7 +177,7 @@ def build_case(row: Any, now: datetime, request: HttpRequest | None) -> Case:
 
 
 def _purpose_words(operation: Operation | None) -> str:
-    """Return whose card a refund goes to, and why, or "" for another operation."""
+    """Return the card that a refund goes to and the reason, or "" if the operation is not a refund."""
     if operation is None or operation.kind != Operation.Kind.REFUND:
         return ""
     if operation.purpose == Operation.Purpose.REIMBURSEMENT:
@@ -183,8 +187,8 @@ def _purpose_words(operation: Operation | None) -> str:
     return "refund to the lead’s card"
 
 
-def _share_words(**of: UUID | None) -> str:
-    share = PaymentRequest.every.filter(**of).first()
+def _share_words(**lookup: UUID | None) -> str:
+    share = PaymentRequest.every.filter(**lookup).first()
     if share is None:
         return "a share"
     return f"{share.shown_name}’s share" if share.shown_name else f"share {share.position}"
@@ -213,19 +217,23 @@ def _format_hour(at: datetime) -> str:
 
 def _amounts_sentence(row: Discrepancy) -> str:
     """Return a sentence with the provider's amount and ours, or "" if the provider gave no amount."""
-    other = row.facts.get("amount")
-    if row.operation is None or not isinstance(other, int):
+    provider_amount = row.facts.get("amount")
+    if row.operation is None or not isinstance(provider_amount, int):
         return ""
-    return f"The provider says {money.display(other, _currency_of(row))}, we have {_amount_words(row)}."
+    return f"The provider says {money.display(provider_amount, _currency_of(row))}, we have {_amount_words(row)}."
 
 
 def _difference_words(row: Discrepancy) -> str:
     """Return the difference between the provider's amount and ours, or "" if they are not comparable."""
-    other, currency = row.facts.get("amount"), _currency_of(row)
-    if row.kind_entry is not kinds.ANOTHER_AMOUNT or row.operation is None or not isinstance(other, int):
+    provider_amount, currency = row.facts.get("amount"), _currency_of(row)
+    if (
+        row.kind_entry is not kinds.ANOTHER_AMOUNT
+        or row.operation is None
+        or not isinstance(provider_amount, int)
+    ):
         return ""
     is_comparable = currency == row.operation.payment.currency
-    return money.display(abs(other - row.operation.amount), currency) if is_comparable else ""
+    return money.display(abs(provider_amount - row.operation.amount), currency) if is_comparable else ""
 
 
 def _currency_of(row: Discrepancy) -> str:
@@ -233,8 +241,8 @@ def _currency_of(row: Discrepancy) -> str:
 
     It is the payment's currency, unless the provider named a different one.
     """
-    own = row.operation.payment.currency if row.operation else ""
-    return str(row.facts.get("currency") or own)
+    payment_currency = row.operation.payment.currency if row.operation else ""
+    return str(row.facts.get("currency") or payment_currency)
 
 
 def _amount_words(row: Discrepancy) -> str:
@@ -244,10 +252,10 @@ def _amount_words(row: Discrepancy) -> str:
     return money.display(amount, currency) if isinstance(amount, int) and isinstance(currency, str) else ""
 
 
-def _available_verbs(row: Discrepancy, request: HttpRequest) -> Iterator[Verb]:
-    for about in (row.operation, row):
-        if about is not None:
-            yield from _verbs_of(about, request)
+def _available_buttons(row: Discrepancy, request: HttpRequest) -> Iterator[Button]:
+    for target in (row.operation, row):
+        if target is not None:
+            yield from _buttons_of(target, request)
 
 
 def admin_of(row: Model) -> OperatorAdmin:
@@ -255,9 +263,9 @@ def admin_of(row: Model) -> OperatorAdmin:
     return cast(OperatorAdmin, admin.site.get_model_admin(type(row)))
 
 
-def _verbs_of(row: Operation | Discrepancy, request: HttpRequest) -> Iterator[Verb]:
+def _buttons_of(row: Operation | Discrepancy, request: HttpRequest) -> Iterator[Button]:
     registered = admin_of(row)
     allowed = registered.get_actions(request)
-    for action, words in VERBS.items():
+    for action, words in BUTTON_LABELS.items():
         if action in allowed and registered.offers(action, row):
-            yield Verb(words, action, reverse("admin_ask", args=[action, row.pk]))
+            yield Button(words, action, reverse("admin_ask", args=[action, row.pk]))

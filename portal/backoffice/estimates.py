@@ -16,8 +16,8 @@ def estimated_rows(models: Sequence[str]) -> dict[str, int]:
     Tables that were never analyzed are left out.
     """
     tables = {apps.get_model(model)._meta.db_table: model for model in models}
-    found = queries.rows(statements.ESTIMATE_ROWS, [[f'"{table}"' for table in tables]])
-    return {tables[table]: int(rows) for table, rows in found if rows > 0}
+    estimates = queries.rows(statements.ESTIMATE_ROWS, [[f'"{table}"' for table in tables]])
+    return {tables[table]: int(rows) for table, rows in estimates if rows > 0}
 
 
 def in_words(rows: int) -> str:

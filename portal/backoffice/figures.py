@@ -79,10 +79,10 @@ def _unresolved_figures(now: datetime) -> Iterator[Figure]:
     rows = Operation.objects.filter(
         ended_at=None, state__in=open_states, created_at__lte=now - timedelta(minutes=1)
     )
-    found = list(rows.order_by("created_at").values_list("kind", "created_at")[:MAX_COUNTED])
-    counts = Counter(kind for kind, _ in found)
+    operations = list(rows.order_by("created_at").values_list("kind", "created_at")[:MAX_COUNTED])
+    counts = Counter(kind for kind, _ in operations)
     for kind in Operation.Kind.values:
-        first = next((at for each, at in found if each == kind), now)
+        first = next((at for operation_kind, at in operations if operation_kind == kind), now)
         yield "checkout_unresolved_operations", kind, counts[kind]
         yield "checkout_unresolved_oldest_seconds", kind, (now - first).total_seconds()
 
@@ -94,10 +94,10 @@ def _count_unaccepted_holds(now: datetime) -> int:
     delivery is parked, long before the hold ends.
     """
     holds = Checkout.objects.filter(status=Status.AUTHORIZED, capture_before__range=(now, now + ENDING_SOON))
-    ends = list(holds.values_list("pk", flat=True)[:MAX_COUNTED])
-    events = lookup.events_about(*ends).filter(type=EventType.AUTHORIZED)
-    told = dict(events.values_list("pk", "checkout_uuid"))
-    untaken = lookup.deliveries_of(told).filter(
+    checkouts = list(holds.values_list("pk", flat=True)[:MAX_COUNTED])
+    events = lookup.events_about(*checkouts).filter(type=EventType.AUTHORIZED)
+    checkout_by_event = dict(events.values_list("pk", "checkout_uuid"))
+    waiting_deliveries = lookup.deliveries_of(checkout_by_event).filter(
         status__in=(Delivery.Status.PENDING, Delivery.Status.PARKED), subscription__ended_at=None
     )
-    return len({told[event] for event in untaken.values_list("event", flat=True)})
+    return len({checkout_by_event[event] for event in waiting_deliveries.values_list("event", flat=True)})

@@ -55,7 +55,7 @@ MENU = (
     ("payments.merchant", "payments.switch", "portal.user"),
     ("webhooks.event", "webhooks.delivery", "hosted_page.smsmessage"),
 )
-_WORDS = {model: words for rows in RECORDS.values() for words, model in rows}
+_LABELS = {model: label for rows in RECORDS.values() for label, model in rows}
 _LIST_QUERIES = {"payments.discrepancy": "?state=open"}
 
 # The labels of tables that are not in RECORDS. Without a label, Django shows a name made from the class name.
@@ -78,21 +78,22 @@ class Link(NamedTuple):
     note: str = ""
 
 
-def title_of_table(title: str) -> str:
-    """Return our label for a table. `title` is Django's, such as "Api calls" or "Lead tolds (checkout)"."""
-    name, bracket, more = title.partition(" (")
-    return _labels_by_title().get(name, name) + bracket + more
+def table_label(title: str) -> str:
+    """Return our label for a table by Django's title, such as "Api calls" or "Lead tolds (checkout)"."""
+    name, bracket, suffix = title.partition(" (")
+    return _labels_by_title().get(name, name) + bracket + suffix
 
 
 @cache
 def _labels_by_title() -> dict[str, str]:
     """Return our labels, by Django's titles."""
-    words = {
+    labels = {
         **_TABLES,
-        **{model: words for model, words in _WORDS.items() if words not in ("Teams", "History")},
+        **{model: label for model, label in _LABELS.items() if label not in ("Teams", "History")},
     }
     return {
-        str(capfirst(apps.get_model(label)._meta.verbose_name_plural)): said for label, said in words.items()
+        str(capfirst(apps.get_model(model)._meta.verbose_name_plural)): label
+        for model, label in labels.items()
     }
 
 
@@ -102,18 +103,18 @@ def group_by_topic(links: Sequence[Any]) -> list[tuple[str, list[Any]]]:
     The `title` of each link is Django's title of the list.
     """
     places = {
-        words: (at, topic)
-        for at, (topic, words) in enumerate(
-            (topic, words) for topic, rows in RECORDS.items() for words, _ in rows
+        label: (place, topic)
+        for place, (topic, label) in enumerate(
+            (topic, label) for topic, rows in RECORDS.items() for label, _ in rows
         )
     }
-    found = {
-        link: places.get(title_of_table(link.title).partition(" (")[0], (len(places), "Other"))
-        for link in links
+    place_by_link = {
+        link: places.get(table_label(link.title).partition(" (")[0], (len(places), "Other")) for link in links
     }
-    ordered = sorted(links, key=lambda link: found[link][0])
+    ordered = sorted(links, key=lambda link: place_by_link[link][0])
     return [
-        (topic, list(rows)) for topic, rows in itertools.groupby(ordered, key=lambda link: found[link][1])
+        (topic, list(rows))
+        for topic, rows in itertools.groupby(ordered, key=lambda link: place_by_link[link][1])
     ]
 
 
@@ -123,20 +124,20 @@ def frame_context(request: HttpRequest, in_doubt: int, open_cases: int) -> dict[
     `in_doubt` and `open_cases` are the numbers of operations and discrepancies that wait.
     """
     return {
-        "menu": menu(request, in_doubt, open_cases),
+        "menu": build_menu(request, in_doubt, open_cases),
         "may_look": may_see_operations(request),
         "may_find": request.user.has_perms(SEARCH_PERMISSIONS),
     }
 
 
-def menu(request: HttpRequest, in_doubt: int, open_cases: int) -> list[list[Link]]:
+def build_menu(request: HttpRequest, in_doubt: int, open_cases: int) -> list[list[Link]]:
     """Return the menu in groups: our own pages first, then the lists that this operator may see."""
-    own = [Link("Overview", reverse("admin:index"))]
+    own_links = [Link("Overview", reverse("admin:index"))]
     if may_see_operations(request):
-        own.append(Link("Operations", reverse("admin_operations"), in_doubt))
+        own_links.append(Link("Operations", reverse("admin_operations"), in_doubt))
     waiting = {"payments.discrepancy": open_cases}
     groups = [
-        own,
+        own_links,
         *([_link_to_list(model, waiting) for model in group if may_see(request, model)] for group in MENU),
     ]
     return [
@@ -149,7 +150,9 @@ def may_see_operations(request: HttpRequest) -> bool:
     return request.user.has_perm("payments.view_operation")
 
 
-def records(request: HttpRequest, in_doubt: int, open_cases: int, disputes: int) -> dict[str, list[Link]]:
+def record_links(
+    request: HttpRequest, in_doubt: int, open_cases: int, disputes: int
+) -> dict[str, list[Link]]:
     """Return links to the lists that this operator may see, by topic.
 
     The note of a link shows how many rows of the list wait. If no row waits, it estimates how many there are.
@@ -160,7 +163,7 @@ def records(request: HttpRequest, in_doubt: int, open_cases: int, disputes: int)
         "payments.dispute": (disputes, "open"),
     }
     counts = estimates.estimated_rows([model for rows in RECORDS.values() for _, model in rows])
-    found = {
+    links_by_topic = {
         topic: [
             _link_to_list(model, {})._replace(note=_waiting_note(waiting.get(model), counts.get(model, 0)))
             for _, model in rows
@@ -168,7 +171,7 @@ def records(request: HttpRequest, in_doubt: int, open_cases: int, disputes: int)
         ]
         for topic, rows in RECORDS.items()
     }
-    return {topic: links for topic, links in found.items() if links}
+    return {topic: links for topic, links in links_by_topic.items() if links}
 
 
 def _waiting_note(waiting: tuple[int, str] | None, count: int) -> str:
@@ -191,4 +194,4 @@ def _is_here(link: Link, path: str) -> bool:
 
 def _link_to_list(model: str, waiting: dict[str, int]) -> Link:
     address = reverse(f"admin:{model.replace('.', '_')}_changelist") + _LIST_QUERIES.get(model, "")
-    return Link(_WORDS[model], address, waiting.get(model, 0))
+    return Link(_LABELS[model], address, waiting.get(model, 0))

@@ -52,15 +52,15 @@ class Card:
 class OrderRow:
     """An order in a list.
 
-    `more` is a second badge. `by` says how a search has found the order, and `cards` are its cards.
+    `found_by` is the kind of id by which a search has found the order, such as "order id".
     """
 
     checkout: Checkout
     badge: Badge
     amount: str
     age: str
-    more: Badge | None = None
-    by: str = ""
+    second_badge: Badge | None = None
+    found_by: str = ""
     cards: Sequence[Card] = ()
 
 
@@ -83,47 +83,54 @@ class MerchantRow:
     host: str = ""
 
 
-def orders(found: Sequence[Checkout], request: HttpRequest) -> list[OrderRow]:
-    """Return the rows for one page of orders, which were read with `current_checkouts.with_read_at`."""
-    more = order_badges.badges_of([row.pk for row in found], request)
-    return [order(row, more.get(row.pk)) for row in found]
+def build_order_rows(checkouts: Sequence[Checkout], request: HttpRequest) -> list[OrderRow]:
+    """Return the rows for one page of orders. They must be read with `current_checkouts.with_read_at`."""
+    second_badges = order_badges.badges_of([checkout.pk for checkout in checkouts], request)
+    return [build_order_row(checkout, second_badges.get(checkout.pk)) for checkout in checkouts]
 
 
-def order(row: Checkout, more: Badge | None, by: str = "", payments: Sequence[Payment] = ()) -> OrderRow:
-    """Return the row for an order that was read with `current_checkouts.with_read_at`."""
-    amount = money.display(row.amount, row.currency)
-    age = ages.in_words(current_checkouts.read_at(row) - row.created_at)
-    return OrderRow(row, badges.of_checkout(row), amount, age, more, by, cards(payments))
+def build_order_row(
+    checkout: Checkout, second_badge: Badge | None, found_by: str = "", payments: Sequence[Payment] = ()
+) -> OrderRow:
+    """Return the row for an order. It must be read with `current_checkouts.with_read_at`."""
+    amount = money.display(checkout.amount, checkout.currency)
+    age = ages.in_words(current_checkouts.read_at(checkout) - checkout.created_at)
+    return OrderRow(
+        checkout, badges.of_checkout(checkout), amount, age, second_badge, found_by, list_cards(payments)
+    )
 
 
-def cards(payments: Sequence[Payment]) -> list[Card]:
+def list_cards(payments: Sequence[Payment]) -> list[Card]:
     """Return the cards of the payments, each card once."""
-    found: dict[str, list[Payment]] = {}
+    payments_by_card: dict[str, list[Payment]] = {}
     for payment in payments:
         words = f"{payment.card_brand or ''} {payment.card_last4 or 'no card'}".strip()
-        found.setdefault(words, []).append(payment)
+        payments_by_card.setdefault(words, []).append(payment)
     return [
         Card(f"{words}\N{NO-BREAK SPACE}×{len(rows)}" if len(rows) > 1 else words, rows[0].pk)
-        for words, rows in found.items()
+        for words, rows in payments_by_card.items()
     ]
 
 
-def discrepancies(found: Sequence[Discrepancy], request: HttpRequest) -> list[DiscrepancyRow]:
+def build_discrepancy_rows(
+    discrepancies: Sequence[Discrepancy], request: HttpRequest
+) -> list[DiscrepancyRow]:
     """Return the rows for one page of discrepancies, in the same order."""
-    rows = cases.with_order_and_deadline(Discrepancy.objects.filter(pk__in=[row.pk for row in found]))
-    named = {row.pk: row for row in rows.annotate(read_at=Now())}
-    told = [cases.build_case(named[row.pk], named[row.pk].read_at, None) for row in found if row.pk in named]
-    shown = _keys_on_operations_page() if frame.may_see_operations(request) else None
+    keys = [row.pk for row in discrepancies]
+    rows = cases.with_order_and_deadline(Discrepancy.objects.filter(pk__in=keys)).annotate(read_at=Now())
+    row_by_key = {row.pk: row for row in rows}
+    ordered_rows = [row_by_key[key] for key in keys if key in row_by_key]
+    operations_page_keys = _keys_on_operations_page() if frame.may_see_operations(request) else None
     may_see_orders = frame.may_see(request, "checkout.checkout")
     return [
         DiscrepancyRow(
             case,
             badges.of_discrepancy(case.discrepancy, case.age, is_old=case.is_old),
             ""
-            if shown is None or case.discrepancy.closed_at
-            else _decision_address(case, shown, may_see_orders=may_see_orders),
+            if operations_page_keys is None or case.discrepancy.closed_at
+            else _decision_address(case, operations_page_keys, may_see_orders=may_see_orders),
         )
-        for case in told
+        for case in [cases.build_case(row, row.read_at, None) for row in ordered_rows]
     ]
 
 
@@ -133,63 +140,63 @@ def _keys_on_operations_page() -> set[UUID]:
     return set(rows.values_list("pk", flat=True)[: cases.MAX_SHOWN])
 
 
-def _decision_address(case: Case, shown: set[UUID], *, may_see_orders: bool) -> str:
+def _decision_address(case: Case, operations_page_keys: set[UUID], *, may_see_orders: bool) -> str:
     """Return the page on which a discrepancy is decided.
 
-    It is the operations page if the discrepancy is `shown` there, else its order's page, else its own page.
+    It is the operations page if that page shows the discrepancy, else its order's page, else its own page.
     """
     row = case.discrepancy
-    if row.pk in shown:
+    if row.pk in operations_page_keys:
         return case.decided_at
     if may_see_orders and case.order_uuid:
         return f"{columns.page_address('checkout.checkout', case.order_uuid)}#case-{row.pk}"
     return columns.page_address(row._meta.label_lower, row.pk)
 
 
-def merchants(found: Sequence[Merchant], request: HttpRequest) -> list[MerchantRow]:
+def build_merchant_rows(merchants: Sequence[Merchant], request: HttpRequest) -> list[MerchantRow]:
     """Return the rows for one page of merchants."""
-    return [MerchantRow(row, badges.of_merchant(row), host_of(row)) for row in found]
+    return [MerchantRow(row, badges.of_merchant(row), shop_host_of(row)) for row in merchants]
 
 
-def host_of(merchant: Any) -> str:
+def shop_host_of(merchant: Any) -> str:
     """Return the shop's host, which distinguishes merchants with the same name, or "" if it is unknown."""
     return str(urlsplit(merchant.shop_url).hostname or "") or next(iter(merchant.return_hosts), "")
 
 
-def title_of(spec: Any) -> str:
+def filter_title(spec: Any) -> str:
     """Return the label of a filter."""
     title, field = str(spec.title), getattr(spec, "field", None)
-    of_field = f"{field.model._meta.label_lower}.{field.name}" if field else ""
-    return FILTERS.get(of_field) or FILTERS.get(title, title[:1].upper() + title[1:])
+    field_label = f"{field.model._meta.label_lower}.{field.name}" if field else ""
+    return FILTERS.get(field_label) or FILTERS.get(title, title[:1].upper() + title[1:])
 
 
-def choice_words(label: str, name: str, shown: str) -> str:
+def choice_words(label: str, name: str, choice: str) -> str:
     """Return the words for a choice of the filter by the field `name`, in the words of the list's badges."""
     if label == "checkout.checkout":
-        return STATES.get(shown, shown)
+        return STATES.get(choice, choice)
     if label == "payments.operation" and name == "state":
-        return OPERATION_STATES.get(shown, shown)
+        return OPERATION_STATES.get(choice, choice)
     if label == "webhooks.event" and name == "type":
-        return EVENT_TYPES.get(shown, shown)
-    return kinds.kind_named(shown).sentence if label == "payments.discrepancy" and name == "kind" else shown
+        return EVENT_TYPES.get(choice, choice)
+    return kinds.kind_named(choice).sentence if label == "payments.discrepancy" and name == "kind" else choice
 
 
-def active_filters(listed: Any) -> str:
+def active_filters(changelist: Any) -> str:
     """Return the active filters of a list in words, such as "open only"."""
-    found = []
-    for spec in listed.filter_specs:
-        for choice in list(spec.choices(listed))[1:]:  # the first choice, "All", does not filter
+    filters = []
+    for spec in changelist.filter_specs:
+        for choice in list(spec.choices(changelist))[1:]:  # the first choice, "All", does not filter
             if choice.get("selected"):
                 words = choice_label(spec, str(choice["display"]))
                 is_name = isinstance(spec, MerchantFilter) or words.isupper()
-                found.append(words if is_name else words[:1].lower() + words[1:])
-    return f"{', '.join(found)} only" if found else "some are on"
+                filters.append(words if is_name else words[:1].lower() + words[1:])
+    return f"{', '.join(filters)} only" if filters else "some are on"
 
 
-def choice_label(spec: Any, shown: str) -> str:
+def choice_label(spec: Any, choice: str) -> str:
     """Return the words for a choice of a filter, in the words of the list's badges.
 
     Filters that we have written ourselves have no field, and their choices stay unchanged.
     """
     field = getattr(spec, "field", None)
-    return shown if field is None else choice_words(field.model._meta.label_lower, field.name, shown)
+    return choice if field is None else choice_words(field.model._meta.label_lower, field.name, choice)

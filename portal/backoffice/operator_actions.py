@@ -38,9 +38,9 @@ def look_up(request: HttpRequest, key: UUID) -> HttpResponse:
     """Ask the provider now about an operation in doubt, and show the result."""
     operation = get_object_or_404(Operation.objects.select_related("payment"), pk=key)
     checkout = Checkout.objects.get(pk=operation.payment.checkout_uuid)
-    what = f"{operation.get_kind_display().capitalize()}, {checkout.merchant_order_id}"
+    title = f"{operation.get_kind_display().capitalize()}, {checkout.merchant_order_id}"
     try:
-        _report_outcome(request, what, immediate_look_up.look_up_now(key))
+        _report_outcome(request, title, immediate_look_up.look_up_now(key))
     except NotAllowed as refusal:
         messages.warning(request, f"Not done. {refusal}")
     except restore_guard.ServiceClosed:
@@ -52,10 +52,10 @@ def look_up(request: HttpRequest, key: UUID) -> HttpResponse:
     return HttpResponseRedirect(reverse("admin_operations"), status=303)
 
 
-def _report_outcome(request: HttpRequest, what: str, found: Operation) -> None:
-    state = found.get_state_display().lower()
-    log_action(request, f"Looked up at the provider: {state}", what)
-    messages.success(request, f"Looked up at the provider. {what}: {state}.")
+def _report_outcome(request: HttpRequest, title: str, operation: Operation) -> None:
+    state = operation.get_state_display().lower()
+    log_action(request, f"Looked up at the provider: {state}", title)
+    messages.success(request, f"Looked up at the provider. {title}: {state}.")
 
 
 @require_POST
@@ -94,10 +94,10 @@ def _report_failure(request: HttpRequest, name: str, title: str, error: Exceptio
     messages.error(request, f"{title}: the task failed with {kind}. The log has the details.")
 
 
-def log_action(request: HttpRequest, happened: str, title: str) -> None:
+def log_action(request: HttpRequest, outcome: str, title: str) -> None:
     """Write an operator's action into the admin's log, in which Django records changes of rows."""
     operator = cast(User, request.user)
     LogEntry.objects.create(
-        user=operator, action_flag=CHANGE, object_repr=title[:200], change_message=f"{happened}."
+        user=operator, action_flag=CHANGE, object_repr=title[:200], change_message=f"{outcome}."
     )
     last_writes.record_write(last_writes.OPERATORS)

@@ -33,7 +33,7 @@ from webhooks.models import Delivery, Subscription
 MAXIMUM = 50  # the rows that a table on the page shows at most; the admin's list has all of them
 HELD_SENTENCE = "The bank holds {amount}{card}. It can be captured until {until}; then it is released."
 RELEASED_SENTENCE = "No money has moved to the merchant: the hold of {amount}{card} was released."
-RELEASING = "No money has moved to the merchant: the hold of {amount}{card} is being released."
+RELEASING_SENTENCE = "No money has moved to the merchant: the hold of {amount}{card} is being released."
 UNKNOWN: dict[str, str] = {
     Operation.Kind.AUTHORIZE: "The bank might hold {amount}. It has not answered yet.",
     Operation.Kind.CAPTURE: "The bank might have taken {amount}. It has not answered yet.",
@@ -59,10 +59,10 @@ OUTSIDE = "Refund in the provider’s own dashboard"
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a table on the page. `what` names the row, such as "Refund R-1"."""
+    """A line of a table on the page. `title` names the row, such as "Refund R-1"."""
 
     row: Any
-    what: str
+    title: str
     badge: Badge
     amount: str = ""
     at: datetime | None = None
@@ -83,7 +83,7 @@ class Page:
 
     def __init__(self, checkout: Checkout, request: HttpRequest) -> None:
         self.checkout, self.request, self.now = checkout, request, current_checkouts.read_at(checkout)
-        self.amount = self._money(checkout.amount)
+        self.amount = self._display(checkout.amount)
         self.badge = badges.of_checkout(checkout)
         self.order = Order(checkout)
 
@@ -108,14 +108,14 @@ class Page:
         return self.order.bookings if self._may_see(Booking) else []
 
     @cached_property
-    def more(self) -> Sequence[Badge]:
-        """Return the additional badges: an operation in doubt, the latest dispute, a failed or returned refund."""
+    def extra_badges(self) -> Sequence[Badge]:
+        """Return the extra badges: an operation in doubt, the latest dispute, a failed or returned refund."""
         in_doubt = any(row.state in order_badges.STATES for row in self._operations)
-        found = [order_badges.BADGES[order_badges.UNCLEAR]] if in_doubt else []
-        found += [ORDER_BADGES[Dispute.Status(row.status)] for row in self.disputes[:1]]
+        extra_badges = [order_badges.BADGES[order_badges.UNCLEAR]] if in_doubt else []
+        extra_badges += [ORDER_BADGES[Dispute.Status(row.status)] for row in self.disputes[:1]]
         if self._refunds and all(row.status == Refund.Status.FAILED for row in self._refunds):
-            found.append(REFUND_RETURNED if self.checkout.status == Status.REFUNDED else REFUND_FAILED)
-        return found
+            extra_badges.append(REFUND_RETURNED if self.checkout.status == Status.REFUNDED else REFUND_FAILED)
+        return extra_badges
 
     @cached_property
     def cases(self) -> Sequence[cases.Case]:
@@ -128,8 +128,8 @@ class Page:
     def unresolved(self) -> Sequence[overview_figures.UnresolvedOperation]:
         """Return the operations whose outcome is not known."""
         unclear = [row for row in self._operations if badges.is_unresolved(row)]
-        named, ends = self.checkout.merchant_order_id, self.checkout.capture_before
-        return [overview_figures.describe_unresolved(row, named, self.now, ends) for row in unclear]
+        order_id, hold_ends = self.checkout.merchant_order_id, self.checkout.capture_before
+        return [overview_figures.describe_unresolved(row, order_id, self.now, hold_ends) for row in unclear]
 
     @cached_property
     def _operations(self) -> Sequence[Operation]:
@@ -143,7 +143,7 @@ class Page:
     @cached_property
     def operations(self) -> Sequence[Line]:
         """Return the operations at the bank, oldest first."""
-        return [self._operation(row) for row in self._operations]
+        return [self._describe_operation(row) for row in self._operations]
 
     @cached_property
     def payments(self) -> Sequence[Line]:
@@ -152,7 +152,7 @@ class Page:
             return []
         rows = Payment.objects.filter(checkout_uuid=self.checkout.pk).order_by("pk")[:MAXIMUM]
         return [
-            Line(row, card_of(row), badges.PAYMENT[row.status], self._money(row.amount), row.created_at)
+            Line(row, card_of(row), badges.PAYMENT[row.status], self._display(row.amount), row.created_at)
             for row in rows
         ]
 
@@ -170,7 +170,7 @@ class Page:
                 row,
                 f"Share {row.position}",
                 badges.SHARE[row.status],
-                self._money(row.amount),
+                self._display(row.amount),
                 row.paid_at or row.ended_at or row.created_at,
             )
             for row in self._shares
@@ -188,14 +188,14 @@ class Page:
         return list(self.checkout.refunds.order_by("created_at")[:MAXIMUM])
 
     @cached_property
-    def given_back(self) -> Sequence[Line]:
+    def refunds_and_disputes(self) -> Sequence[Line]:
         """Return the refunds, the disputes and the bookings by operators."""
-        lines = [self._refund(row) for row in self._refunds]
-        lines += [self._dispute(row) for row in self.disputes]
-        return lines + [self._booking(row) for row in self.bookings]
+        lines = [self._describe_refund(row) for row in self._refunds]
+        lines += [self._describe_dispute(row) for row in self.disputes]
+        return lines + [self._describe_booking(row) for row in self.bookings]
 
     @property
-    def given_back_title(self) -> str:
+    def refunds_and_disputes_title(self) -> str:
         """Return the title of the table of refunds, disputes and bookings.
 
         The title does not say that money was returned, because a refund can fail.
@@ -208,20 +208,17 @@ class Page:
         if not self._may_see(Delivery):
             return []
         rows = sorted(self.order.deliveries.values(), key=lambda row: row.pk)[:MAXIMUM]
-        return [self._delivery(row) for row in rows]
+        return [self._describe_delivery(row) for row in rows]
 
     @property
-    def untold(self) -> str:
+    def no_delivery_reason(self) -> str:
         """Return the likely reason why no webhook was sent about the order, as a sentence."""
         first = Subscription.objects.filter(merchant=self.checkout.merchant_id).aggregate(Min("created_at"))
         since = first["created_at__min"]
         if since is None:
             return "No endpoint is set."
-        return (
-            "No endpoint was set then."
-            if since > self.checkout.updated_at
-            else "No endpoint was notified of it."
-        )
+        is_too_late = since > self.checkout.updated_at
+        return "No endpoint was set then." if is_too_late else "No endpoint was notified of it."
 
     @property
     def times(self) -> Sequence[tuple[str, datetime]]:
@@ -239,23 +236,36 @@ class Page:
     def place(self) -> str:
         """Return where the money is: "hold", "shop" or "card"; "" if it has not moved or is elsewhere."""
         is_elsewhere = self._cards and any(card.settled or card.outside for card in self._cards)
-        if is_elsewhere or self._came_back or any(row.status != Dispute.Status.WON for row in self.disputes):
+        if (
+            is_elsewhere
+            or self._returned_amount
+            or any(row.status != Dispute.Status.WON for row in self.disputes)
+        ):
             return ""
         return PLACES.get(Status(self.checkout.status), "card" if self.checkout.authorized_at else "")
 
     @property
-    def said(self) -> str:
-        """Return where the money is, in a sentence."""
+    def money_sentence(self) -> str:
+        """Return a sentence about where the money is."""
         for row in self.disputes[:1]:
+            disputed_amount = self._display(row.amount)
             if row.status == Dispute.Status.OPEN:
-                return f"A payer disputes {self._money(row.amount)}: their bank keeps it until the dispute is decided."
+                return (
+                    f"A payer disputes {disputed_amount}: their bank keeps it until the dispute is decided."
+                )
             if row.status == Dispute.Status.LOST:
-                return f"A dispute is lost: the payer has {self._money(row.amount)} back."
-        if self._came_back:
-            return f"A refund was returned: the provider has {self._money(self._came_back)} of it."
-        given = sum(card.outside for card in self._cards) if self.checkout.status == Status.CAPTURED else 0
-        outside = f" {self._money(given)} was refunded in the provider’s dashboard." if given else ""
-        return self._unknown or _money_sentence(self.checkout, self.amount) + outside
+                return f"A dispute is lost: the payer has {disputed_amount} back."
+        if self._returned_amount:
+            return f"A refund was returned: the provider has {self._display(self._returned_amount)} of it."
+        outside_amount = (
+            sum(card.outside for card in self._cards) if self.checkout.status == Status.CAPTURED else 0
+        )
+        outside = (
+            f" {self._display(outside_amount)} was refunded in the provider’s dashboard."
+            if outside_amount
+            else ""
+        )
+        return self._unknown_sentence or _sentence_by_status(self.checkout, self.amount) + outside
 
     @property
     def _cards(self) -> Sequence[Card]:
@@ -267,13 +277,13 @@ class Page:
         return list(accounts.cards.values()) if accounts else []
 
     @property
-    def _came_back(self) -> int:
-        """Return how much money of returned refunds was not refunded again yet, in minor units."""
+    def _returned_amount(self) -> int:
+        """Return the amount of returned refunds that was not refunded again yet, in minor units."""
         is_refunded = self.checkout.status == Status.REFUNDED
         return sum(max(0, card.borne) for card in self._cards) if is_refunded else 0
 
     @property
-    def or_with(self) -> str:
+    def other_place(self) -> str:
         """Return a sentence about the other place where the money of a hold can be.
 
         It is "" unless the capture of the hold is unresolved.
@@ -281,7 +291,7 @@ class Page:
         return OTHER_PLACES.get(self._unknown_kind, "") if self.place == "hold" else ""
 
     @property
-    def _unknown(self) -> str:
+    def _unknown_sentence(self) -> str:
         """Return a sentence about the unresolved operation on the lead's card, or "" if there is none."""
         kind = self._unknown_kind
         return UNKNOWN[kind].format(amount=self.amount) if kind else ""
@@ -289,34 +299,38 @@ class Page:
     @property
     def _unknown_kind(self) -> str:
         """Return the kind of the unresolved authorization or capture on the lead's card, or ""."""
-        mine = [row.operation for row in self.unresolved if row.operation.payment.subject == self.checkout.pk]
-        kinds = [row.kind for row in mine if row.state != Operation.State.PLANNED and row.kind in UNKNOWN]
+        lead_operations = [
+            row.operation for row in self.unresolved if row.operation.payment.subject == self.checkout.pk
+        ]
+        kinds = [
+            row.kind
+            for row in lead_operations
+            if row.state != Operation.State.PLANNED and row.kind in UNKNOWN
+        ]
         return kinds[0] if kinds else ""
 
-    def _operation(self, row: Operation) -> Line:
+    def _describe_operation(self, row: Operation) -> Line:
         parts = [reasons.reason_text(row.reason)]
         is_ours = row.purpose != Operation.Purpose.OUTSIDE
         parts.append(f"Asked {row.attempts} times." if row.attempts > 1 and is_ours else "")
-        what = str(row.get_kind_display()).capitalize() if is_ours else OUTSIDE
+        title = str(row.get_kind_display()).capitalize() if is_ours else OUTSIDE
         refs = [refund.merchant_refund_ref for refund in self._refunds if refund.pk == row.refund_uuid]
         return Line(
             row,
             # With its reference, a refund has the same name here as in the table of refunds.
-            " ".join([what, *refs]),
+            " ".join([title, *refs]),
             badges.of_operation(row),
-            self._money(row.amount),
+            self._display(row.amount),
             row.ended_at or row.created_at,
             card_of(row.payment),
             " ".join(part for part in parts if part),
         )
 
-    def _refund(self, row: Refund) -> Line:
+    def _describe_refund(self, row: Refund) -> Line:
         note = reasons.reason_text(row.failure_reason)
-        what, at = (
-            f"Refund {row.merchant_refund_ref}",
-            row.settled_at or self._failed_at(row) or row.created_at,
-        )
-        return Line(row, what, REFUND[row.status], self._money(row.amount), at, note=note)
+        title = f"Refund {row.merchant_refund_ref}"
+        at = row.settled_at or self._failed_at(row) or row.created_at
+        return Line(row, title, REFUND[row.status], self._display(row.amount), at, note=note)
 
     def _failed_at(self, row: Refund) -> datetime | None:
         """Return when the last part of a failed refund was refused."""
@@ -324,21 +338,21 @@ class Page:
         has_failed = row.status == Refund.Status.FAILED
         return max((part.ended_at for part in parts if part.ended_at), default=None) if has_failed else None
 
-    def _dispute(self, row: Dispute) -> Line:
+    def _describe_dispute(self, row: Dispute) -> Line:
         until = f"Answer by {format_utc(row.respond_by)}." if row.respond_by and not row.closed_at else ""
         at = row.closed_at or row.opened_at
-        return Line(row, "Dispute", DISPUTE[row.status], self._money(row.amount), at, note=until)
+        return Line(row, "Dispute", DISPUTE[row.status], self._display(row.amount), at, note=until)
 
-    def _booking(self, row: Booking) -> Line:
+    def _describe_booking(self, row: Booking) -> Line:
         badge = Badge("still", "edit", "Taken back" if row.reverses_id else "Booked")
-        what = BOOKING_TITLES[Booking.Kind(row.kind)]
-        return Line(row, what, badge, self._money(row.amount), row.created_at, note=row.note)
+        title = BOOKING_TITLES[Booking.Kind(row.kind)]
+        return Line(row, title, badge, self._display(row.amount), row.created_at, note=row.note)
 
-    def _delivery(self, row: Delivery) -> Line:
-        tried = f"{row.attempt_count} attempt{'' if row.attempt_count == 1 else 's'}"
-        return Line(row, row.event_type, of_delivery(row), at=row.ended_at, note=tried)
+    def _describe_delivery(self, row: Delivery) -> Line:
+        attempts = f"{row.attempt_count} attempt{'' if row.attempt_count == 1 else 's'}"
+        return Line(row, row.event_type, of_delivery(row), at=row.ended_at, note=attempts)
 
-    def _money(self, amount: int) -> str:
+    def _display(self, amount: int) -> str:
         return money.display(amount, self.checkout.currency)
 
     def _may_see(self, model: type[Model]) -> bool:
@@ -347,8 +361,8 @@ class Page:
 
 def card_of(payment: Payment) -> str:
     """Return a card and its owner: "Visa 4242", or "a mate’s Visa 4242"."""
-    whose = "a mate’s " if payment.kind == Payment.Kind.SHARE else ""
-    return f"{whose}{payment.card_brand or 'card'} {payment.card_last4}".strip()
+    owner = "a mate’s " if payment.kind == Payment.Kind.SHARE else ""
+    return f"{owner}{payment.card_brand or 'card'} {payment.card_last4}".strip()
 
 
 def format_utc(at: datetime | None) -> str:
@@ -356,7 +370,7 @@ def format_utc(at: datetime | None) -> str:
     return "" if at is None else f"{at.day} {at:%b %H:%M:%S}"
 
 
-def _money_sentence(checkout: Checkout, amount: str) -> str:
+def _sentence_by_status(checkout: Checkout, amount: str) -> str:
     """Return a sentence about where the money is, based only on the order's state."""
     card = f" on {card_of(checkout.payment)}" if checkout.payment else ""
     until = format_utc(checkout.capture_before)
@@ -371,5 +385,5 @@ def _money_sentence(checkout: Checkout, amount: str) -> str:
     }
     if checkout.status == Status.VOIDED and checkout.authorized_at and checkout.payment:
         is_over = checkout.payment.status == Payment.Status.VOIDED
-        return (RELEASED_SENTENCE if is_over else RELEASING).format(amount=amount, card=card)
+        return (RELEASED_SENTENCE if is_over else RELEASING_SENTENCE).format(amount=amount, card=card)
     return sentences[Status(checkout.status)]

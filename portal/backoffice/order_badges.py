@@ -33,20 +33,20 @@ def badges_of(uuids: Sequence[UUID], request: HttpRequest) -> dict[UUID, Badge]:
 
     Only rows that this operator may see are considered.
     """
-    parts = [rows for rows in _badge_queries(uuids) if _may_see(request, rows.model)]
-    if not uuids or not parts:
+    queries = [query for query in _badge_queries(uuids) if _may_see(request, query.model)]
+    if not uuids or not queries:
         return {}
-    found = parts[0].union(*parts[1:], all=True)
-    told = sorted(found, key=lambda row: (_badge_rank(row[1]), row[2]))
-    return {uuid: BADGES[what] for uuid, what, _ in told}
+    union = queries[0].union(*queries[1:], all=True)
+    by_rank = sorted(union, key=lambda row: (_badge_rank(row[1]), row[2]))
+    return {uuid: BADGES[name] for uuid, name, _ in by_rank}
 
 
-def _badge_rank(what: str) -> int:
+def _badge_rank(name: str) -> int:
     """Return a badge's rank. A badge with a higher rank replaces one with a lower rank.
 
     The latest dispute replaces a failed or returned refund, and an operation in doubt replaces both.
     """
-    return {FAILED: 0, RETURNED: 0, UNCLEAR: 2}.get(what, 1)
+    return {FAILED: 0, RETURNED: 0, UNCLEAR: 2}.get(name, 1)
 
 
 def _badge_queries(uuids: Sequence[UUID]) -> Iterator[QuerySet[Any, Any]]:

@@ -45,27 +45,27 @@ class UnresolvedOperation:
     hold_ends: datetime | None = None  # None if the operation is not a capture
 
     @property
-    def said(self) -> str:
-        """Return sentences about the operation: when it was sent, how often, and when the next try is."""
+    def summary(self) -> str:
+        """Return sentences with the time of sending, the number of tries, and the time of the next try."""
         tries = self.operation.attempts
-        said = [
+        sentences = [
             f"Sent {_time_words(self.operation.created_at)}.",
             f"After {tries} {'try' if tries == 1 else 'tries'}: {STATE_TEXTS[Operation.State(self.operation.state)]}",
-            self._next_try,
-            self._ending,
+            self._next_try_sentence,
+            self._hold_end_sentences,
         ]
-        return " ".join(filter(None, said))
+        return " ".join(filter(None, sentences))
 
     @property
-    def _ending(self) -> str:
-        """Return a sentence about the end of the hold that a capture takes (rule doubt.capture_after)."""
+    def _hold_end_sentences(self) -> str:
+        """Return sentences about the end of the hold that a capture takes (rule doubt.capture_after)."""
         if self.hold_ends is None:
             return ""
         ends = f"The hold ends\N{NO-BREAK SPACE}{_time_words(self.hold_ends)}."
         return f"{ends} From then on the capture is looked up, never sent again."
 
     @property
-    def _next_try(self) -> str:
+    def _next_try_sentence(self) -> str:
         at = self.operation.next_attempt_at
         if at is None:
             return ""
@@ -132,7 +132,7 @@ def read_board(request: HttpRequest | None = None) -> Board:
 
 
 def stop_of_all(request: HttpRequest) -> Switch | None:
-    """Return the stop of all merchants, or None if they are not all stopped, or if this operator may not see it."""
+    """Return the stop of all merchants, or None without such a stop or if this operator may not see stops."""
     rows = Switch.objects.filter(merchant=None, is_stopped=True)
     return rows.first() if frame.may_see(request, "payments.switch") else None
 
@@ -155,13 +155,14 @@ def count_waiting() -> tuple[int, int]:
 
     Each number is at most MAX_LISTED. One statement counts both.
     """
-    unclear = Operation.objects.filter(state__in=Operation.OPEN).order_by()
-    told = Discrepancy.objects.filter(closed_at=None).order_by()
-    one, other = (
-        rows.values_list(Value(word))[:MAX_LISTED] for rows, word in ((unclear, "unclear"), (told, "case"))
+    operations = Operation.objects.filter(state__in=Operation.OPEN).order_by()
+    discrepancies = Discrepancy.objects.filter(closed_at=None).order_by()
+    first, second = (
+        rows.values_list(Value(word))[:MAX_LISTED]
+        for rows, word in ((operations, "unclear"), (discrepancies, "case"))
     )
-    found = [word for (word,) in one.union(other, all=True)]
-    return found.count("unclear"), found.count("case")
+    words = [word for (word,) in first.union(second, all=True)]
+    return words.count("unclear"), words.count("case")
 
 
 def describe_unresolved(
@@ -171,7 +172,7 @@ def describe_unresolved(
     age = now - operation.created_at
     amount = money.display(operation.amount, operation.payment.currency)
     verdict = queues.judge_wait(age, operation_queue.MAX_PAYER_WAIT)
-    is_in_doubt = operation_queue.is_in_doubt(operation)  # false while it waits for the payer
+    is_in_doubt = operation_queue.is_in_doubt(operation)  # false while the operation waits for the payer
     ends = hold_ends if operation.kind == Operation.Kind.CAPTURE else None
     return UnresolvedOperation(
         operation, order_id, amount, ages.in_words(age), verdict, is_in_doubt, now, ends

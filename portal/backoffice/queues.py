@@ -30,9 +30,8 @@ BANK = "payments.providers.sandbox.tasks.send_notifications"
 
 # The maximum ages of rows that are not late.
 USUAL_PATIENCE = timedelta(seconds=5)  # a pump starts every second, or every three seconds at worst
-PACED_PATIENCE = timedelta(
-    minutes=1
-)  # webhooks and mails wait for endpoints and mail servers that respond slowly
+# Webhooks and mails wait for endpoints and mail servers that respond slowly.
+PACED_PATIENCE = timedelta(minutes=1)
 REFUND_PATIENCE = timedelta(hours=24)  # a provider can need a day for a refund
 FINE, LATE = "fine", "late"
 LATE_AFTER = f"{USUAL_PATIENCE.seconds} s"
@@ -73,14 +72,14 @@ def _build_queue(title: str, pump: str, patience: timedelta, oldest: Oldest, *, 
     return Queue(title, pumps.TITLES[pump], pump, since, words, judge_wait(age, patience))
 
 
-def _oldest_of(model: type[Model], column: str, **only: Any) -> Oldest:
+def _oldest_of(model: type[Model], column: str, **conditions: Any) -> Oldest:
     """Return a function that finds when the oldest due row became due.
 
-    `column` holds the due times, and `only` selects the rows.
+    `column` holds the due times, and `conditions` select the rows.
     """
 
     def oldest(now: datetime) -> datetime | None:
-        rows = model._base_manager.filter(**only, **{f"{column}__lte": now}).order_by(column)
+        rows = model._base_manager.filter(**conditions, **{f"{column}__lte": now}).order_by(column)
         return rows.values_list(column, flat=True).first()
 
     return oldest
@@ -98,10 +97,10 @@ def _oldest_text(now: datetime) -> datetime | None:
 def _oldest_refund(now: datetime) -> datetime | None:
     """Return when the oldest open refund began.
 
-    The query has no index of its own, but it reads few rows, because few operations are open.
+    No index serves only this query. It still reads few rows, because few operations are open.
     """
-    of_refunds = Operation.objects.filter(kind=Operation.Kind.REFUND, refund_uuid__isnull=False)
-    rows = of_refunds.filter(state__in=Operation.NOT_ENDED)
+    refunds = Operation.objects.filter(kind=Operation.Kind.REFUND, refund_uuid__isnull=False)
+    rows = refunds.filter(state__in=Operation.NOT_ENDED)
     return rows.order_by("created_at").values_list("created_at", flat=True).first()
 
 

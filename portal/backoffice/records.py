@@ -1,6 +1,6 @@
 """The rows of the operators' lists of disputes, payments, operations, refunds, events, stops and more.
 
-Each row begins with words: what it is, its order and its amount. The ids are on the row's own page.
+Each row names its kind, its order and its amount in words. Its ids are on its own page.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ from webhooks.models import Delivery
 
 @dataclass(frozen=True)
 class RecordRow:
-    """A row of a list. `order_uuid` is the order that it belongs to, and `note` a second line of the title."""
+    """A row of a list. `order_uuid` is the order that it belongs to, and `note` is the second line of its title."""
 
     record: Any
     title: str
@@ -39,20 +39,20 @@ class RecordRow:
     @property
     def heading(self) -> str:
         """Return the heading of the row's own page, such as "Dispute of £22.50, A-20417"."""
-        what = f"{self.title} of {self.amount}" if self.amount else self.title
-        return f"{what}, {self.order_id}" if self.order_id else what
+        title = f"{self.title} of {self.amount}" if self.amount else self.title
+        return f"{title}, {self.order_id}" if self.order_id else title
 
 
-def rows_of(found: Sequence[Any], request: HttpRequest) -> list[RecordRow]:
+def build_rows(records: Sequence[Any], request: HttpRequest) -> list[RecordRow]:
     """Return the rows for one page of a list. One statement reads the order ids of all rows."""
-    rows = [DESCRIPTIONS[row._meta.label_lower](row) for row in found]
-    ids = subjects.order_ids([row.order_uuid for row in rows if row.order_uuid])
+    rows = [DESCRIPTIONS[row._meta.label_lower](row) for row in records]
+    ids = subjects.read_order_ids([row.order_uuid for row in rows if row.order_uuid])
     return [replace(row, order_id=ids.get(row.order_uuid, "") if row.order_uuid else "") for row in rows]
 
 
-def refunds(found: Sequence[Any], request: HttpRequest) -> list[RecordRow]:
-    """Return the rows for one page of refunds. A settled refund of which a part came back is "Returned"."""
-    parts = Operation.objects.filter(refund_uuid__in=[row.pk for row in found])
+def build_refund_rows(records: Sequence[Any], request: HttpRequest) -> list[RecordRow]:
+    """Return the rows for one page of refunds. If a card's bank returned a part, the badge is "Returned"."""
+    parts = Operation.objects.filter(refund_uuid__in=[row.pk for row in records])
     returned = {
         part.refund_uuid
         for part in outstanding_refund.with_returns(parts)
@@ -60,17 +60,17 @@ def refunds(found: Sequence[Any], request: HttpRequest) -> list[RecordRow]:
     }
     return [
         replace(row, badge=badges.RETURNED) if row.record.pk in returned else row
-        for row in rows_of(found, request)
+        for row in build_rows(records, request)
     ]
 
 
 def heading_of(row: Model, request: HttpRequest) -> str:
-    """Return the heading of a row's own page in words, or "" for a model whose pages Django's heading fits."""
+    """Return the heading of a row's own page in words, or "" if Django's heading fits the model."""
     if isinstance(row, Discrepancy):
-        named = cases.with_order_and_deadline(Discrepancy.objects.filter(pk=row.pk)).get()
-        case = cases.build_case(named, named.created_at, None)
+        discrepancy = cases.with_order_and_deadline(Discrepancy.objects.filter(pk=row.pk)).get()
+        case = cases.build_case(discrepancy, discrepancy.created_at, None)
         return f"{case.headline}, {case.order_id}" if case.order_id else case.headline
-    return rows_of([row], request)[0].heading if row._meta.label_lower in DESCRIPTIONS else ""
+    return build_rows([row], request)[0].heading if row._meta.label_lower in DESCRIPTIONS else ""
 
 
 def _describe_dispute(row: Any) -> RecordRow:
@@ -144,16 +144,21 @@ def _describe_delivery(row: Any) -> RecordRow:
 
 
 def _describe_audit_entry(row: Any) -> RecordRow:
-    who = f"Key “{row.client}”" if row.client else str(row.user or "")
-    note = " · ".join(filter(None, (who, audit_words.facts_in_words(row))))
+    actor = f"Key “{row.client}”" if row.client else str(row.user or "")
+    note = " · ".join(filter(None, (actor, audit_words.facts_in_words(row))))
     return RecordRow(row, audit.ACTIONS.get(row.action, row.action), row.created_at, row.merchant, note=note)
 
 
 def _describe_switch(row: Any) -> RecordRow:
-    whose = row.merchant or "All merchants"
+    merchant = row.merchant or "All merchants"
     badge = badges.STOPPED if row.is_stopped else badges.STOP_ENDED
     return RecordRow(
-        row, f"Stop of {row.merchant or 'all merchants'}", row.changed_at, whose, badge=badge, note=row.reason
+        row,
+        f"Stop of {row.merchant or 'all merchants'}",
+        row.changed_at,
+        merchant,
+        badge=badge,
+        note=row.reason,
     )
 
 

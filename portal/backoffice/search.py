@@ -13,8 +13,7 @@ from django.http import HttpRequest
 
 from checkout import current_checkouts
 from checkout.models import ApiCall, Checkout, Customer, PaymentRequest, Refund
-from config.lib.admin.lists import MAXIMUM
-from config.lib.admin.lists import find_exact_matches as found_in
+from config.lib.admin.lists import MAXIMUM, find_exact_matches
 from payments.models import Booking, Discrepancy, Dispute, Merchant, Movement, Operation, Payment, Posting
 from portal.backoffice import cases, lists, order_badges
 from portal.backoffice.lists import OrderRow
@@ -57,14 +56,14 @@ class SearchResults:
     is_cut: bool = False
 
     @property
-    def by(self) -> str:
-        """Return the kind of id that all orders were found by, such as "order id"; "" if the kinds differ."""
-        return "" if self.ways else self.orders[0].by
+    def found_by(self) -> str:
+        """Return the kind of id that matched all orders, such as "order id", or "" if the kinds differ."""
+        return "" if self.has_mixed_id_kinds else self.orders[0].found_by
 
     @property
-    def ways(self) -> bool:
-        """Return whether the orders were found by different kinds of ids, or there are no orders."""
-        return len({row.by for row in self.orders}) != 1
+    def has_mixed_id_kinds(self) -> bool:
+        """Return whether different kinds of ids matched the orders. This is also true without orders."""
+        return len({row.found_by for row in self.orders}) != 1
 
 
 def find_rows(term: str, request: HttpRequest) -> SearchResults:
@@ -74,72 +73,94 @@ def find_rows(term: str, request: HttpRequest) -> SearchResults:
     to the term. A merchant matches if its name contains the term.
     """
     term = term.replace("\0", "").strip()[:MAX_TERM]
-    found: dict[UUID, str] = {}
-    for by, uuids in _find_orders(term):
+    id_kinds: dict[UUID, str] = {}
+    for id_kind, uuids in _find_orders(term):
         for uuid in uuids:
-            found.setdefault(uuid, by)
-    rows = current_checkouts.with_read_at(Checkout.objects.filter(pk__in=list(found)[:MAXIMUM]))
-    read = list(rows.select_related("merchant").order_by("-created_at", "-pk")[: MAX_SHOWN + 1])
-    newest = read[:MAX_SHOWN]
-    cards: dict[UUID, list[Payment]] = {}
-    for payment in Payment.objects.filter(checkout_uuid__in=[row.pk for row in newest]).order_by(
-        "created_at"
-    ):
-        cards.setdefault(payment.checkout_uuid, []).append(payment)
+            id_kinds.setdefault(uuid, id_kind)
+    rows = current_checkouts.with_read_at(Checkout.objects.filter(pk__in=list(id_kinds)[:MAXIMUM]))
+    checkouts = list(rows.select_related("merchant").order_by("-created_at", "-pk")[: MAX_SHOWN + 1])
+    newest = checkouts[:MAX_SHOWN]
     merchants = Merchant.objects.filter(name__icontains=term).order_by("name")[:MAX_SHOWN] if term else []
-    more = order_badges.badges_of([row.pk for row in newest], request)
-    orders = [lists.order(row, more.get(row.pk), found[row.pk], cards.get(row.pk, [])) for row in newest]
-    return SearchResults(orders, list(merchants), is_number=_is_number(term), is_cut=len(read) > MAX_SHOWN)
+    uuids = [row.pk for row in newest]
+    payments, second_badges = _payments_by_order(uuids), order_badges.badges_of(uuids, request)
+    orders = [
+        lists.build_order_row(row, second_badges.get(row.pk), id_kinds[row.pk], payments.get(row.pk, []))
+        for row in newest
+    ]
+    return SearchResults(
+        orders, list(merchants), is_number=_is_number(term), is_cut=len(checkouts) > MAX_SHOWN
+    )
+
+
+def _payments_by_order(uuids: Sequence[UUID]) -> dict[UUID, list[Payment]]:
+    payments: dict[UUID, list[Payment]] = {}
+    for payment in Payment.objects.filter(checkout_uuid__in=uuids).order_by("created_at"):
+        payments.setdefault(payment.checkout_uuid, []).append(payment)
+    return payments
 
 
 def _find_orders(term: str) -> Iterator[tuple[str, Sequence[UUID]]]:
-    """Yield what orders were found by, such as "order id", and the UUIDs of the orders found by it."""
+    """Yield a kind of id, such as "order id", and the UUIDs of the orders that match the term by it."""
     if not term:
         return
     if uuid := _parse_uuid(term):
         yield from _find_by_uuid(uuid)
     if _is_number(term):
-        people = list(Customer.objects.filter(phone=term).values_list("pk", flat=True))
-        led = Checkout.objects.filter(lead__in=people).order_by("-created_at")
-        yield "lead’s number", list(led.values_list("pk", flat=True)[:MAXIMUM])
-        for shares in (
-            PaymentRequest.every.filter(mate__in=people),
-            PaymentRequest.every.filter(phone=term),
-        ):
-            yield "mate’s number", list(shares.values_list("checkout", flat=True)[:MAXIMUM])
+        yield from _find_by_phone_number(term)
         return
     if len(term) == LAST4_DIGITS and term.isdecimal():
-        keys = found_in(Payment, ["card_last4"], term, ["card_last4"])
+        keys = find_exact_matches(Payment, ["card_last4"], term, ["card_last4"])
         yield "card", list(Payment.objects.filter(pk__in=keys).values_list("checkout_uuid", flat=True))
-    yield "order id", list(found_in(Checkout, ["merchant_order_id__iexact"], term, ["merchant_order_id"]))
-    keys = found_in(Refund, ["merchant_refund_ref"], term, ["merchant_refund_ref"])
+    yield (
+        "order id",
+        list(find_exact_matches(Checkout, ["merchant_order_id__iexact"], term, ["merchant_order_id"])),
+    )
+    keys = find_exact_matches(Refund, ["merchant_refund_ref"], term, ["merchant_refund_ref"])
     yield "refund reference", list(Refund.objects.filter(pk__in=keys).values_list("checkout", flat=True))
-    calls = ApiCall.objects.filter(pk__in=found_in(ApiCall, ["request_id"], term, ["request_id"]))
+    calls = ApiCall.objects.filter(pk__in=find_exact_matches(ApiCall, ["request_id"], term, ["request_id"]))
     yield "request id", [uuid for uuid in calls.values_list("checkout_uuid", flat=True) if uuid]
     payments = Payment.objects.filter(provider_reference=term)
     yield "provider’s reference", list(payments.values_list("checkout_uuid", flat=True))
 
 
+def _find_by_phone_number(number: str) -> Iterator[tuple[str, Sequence[UUID]]]:
+    customers = list(Customer.objects.filter(phone=number).values_list("pk", flat=True))
+    lead_checkouts = Checkout.objects.filter(lead__in=customers).order_by("-created_at")
+    yield "lead’s number", list(lead_checkouts.values_list("pk", flat=True)[:MAXIMUM])
+    for shares in (
+        PaymentRequest.every.filter(mate__in=customers),
+        PaymentRequest.every.filter(phone=number),
+    ):
+        yield "mate’s number", list(shares.values_list("checkout", flat=True)[:MAXIMUM])
+
+
 def _find_by_uuid(uuid: UUID) -> Iterator[tuple[str, Sequence[UUID]]]:
     """Yield the orders of the rows with this UUID, then the orders of related discrepancies.
 
-    The related discrepancies are the one with this UUID, and the open ones about the row with this UUID.
+    A discrepancy is related if it has this UUID, or if it is open and about the row with this UUID.
     """
     yield from _find_by_key(uuid)
-    told: QuerySet[Any, Any] = cases.with_order_and_deadline(
+    discrepancies: QuerySet[Any, Any] = cases.with_order_and_deadline(
         Discrepancy.objects.filter(Q(pk=uuid) | Q(subject=uuid, closed_at=None)).order_by()
     )
     # These are few: one discrepancy with this UUID, and one open discrepancy of each kind about the row.
-    found = list(told.values_list("about", "subject"))
-    yield "discrepancy", [about for about, _ in found if about is not None]
-    for subject in {subject for _, subject in found} - {uuid, None}:
+    references = list(discrepancies.values_list("order_uuid", "subject"))
+    yield "discrepancy", [order_uuid for order_uuid, _ in references if order_uuid is not None]
+    for subject in {subject for _, subject in references} - {uuid, None}:
         yield from (("discrepancy", orders) for _, orders in _find_by_key(subject))
 
 
 def _find_by_key(uuid: UUID) -> Iterator[tuple[str, Sequence[UUID]]]:
-    for by, model, key, order in KEYS:
+    for id_kind, model, key, order_column in KEYS:
         rows = model._base_manager.filter(**{key: uuid}).order_by()
-        yield by, [found for found in rows.values_list(order, flat=True) if found is not None]
+        yield (
+            id_kind,
+            [
+                order_uuid
+                for order_uuid in rows.values_list(order_column, flat=True)
+                if order_uuid is not None
+            ],
+        )
 
 
 def _parse_uuid(term: str) -> UUID | None:

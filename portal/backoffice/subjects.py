@@ -15,7 +15,7 @@ from payments.models import Discrepancy, Merchant, Operation
 from portal.backoffice import badges, cases
 from portal.badges import Badge
 
-# The verb that says how an operation ended.
+# The verb for the outcome of an operation.
 ENDED = {
     Operation.State.FAILED: "failed",
     Operation.State.DECLINED: "declined",
@@ -35,12 +35,12 @@ class RowDescription:
     order_uuid: UUID | None = None
     merchant: str = ""
     card: str = ""
-    difference: str = ""  # if there is one, it is shown instead of the amount
+    difference: str = ""  # shown instead of the amount, except if it is ""
     at: datetime | None = None
-    happened: str = "since"  # what happened at that time
+    happened: str = "since"  # the word before the time, such as "made"
 
 
-def subject_lines(rows: Sequence[Model]) -> list[RowDescription]:
+def describe_rows(rows: Sequence[Model]) -> list[RowDescription]:
     """Return the descriptions of rows of one model. One statement looks up the orders of all rows."""
     if rows and isinstance(rows[0], Discrepancy):
         return list(_describe_discrepancies(rows))
@@ -71,14 +71,14 @@ def _describe_row(row: Any) -> RowDescription:
 
 
 def _describe_operations(rows: Sequence[Any]) -> Iterator[RowDescription]:
-    orders = order_ids([row.payment.checkout_uuid for row in rows])
+    ids = read_order_ids([row.payment.checkout_uuid for row in rows])
     for row in rows:
         yield RowDescription(
             title=str(row.get_kind_display()).capitalize(),
             address=columns.page_address("payments.operation", row.pk),
             badge=badges.of_operation(row),
             amount=money.display(row.amount, row.payment.currency),
-            order_id=orders.get(row.payment.checkout_uuid, ""),
+            order_id=ids.get(row.payment.checkout_uuid, ""),
             order_uuid=row.payment.checkout_uuid,
             merchant=str(row.payment.merchant),
             card=f"{row.payment.card_brand} {row.payment.card_last4}",
@@ -88,25 +88,25 @@ def _describe_operations(rows: Sequence[Any]) -> Iterator[RowDescription]:
 
 
 def _describe_discrepancies(rows: Sequence[Any]) -> Iterator[RowDescription]:
-    named = cases.with_order_and_deadline(
+    discrepancies = cases.with_order_and_deadline(
         Discrepancy.objects.filter(pk__in=[row.pk for row in rows]).order_by("created_at")
     )
-    for row in named:
-        told = cases.build_case(row, row.created_at, None)
+    for row in discrepancies:
+        case = cases.build_case(row, row.created_at, None)
         yield RowDescription(
-            title=told.title,
+            title=case.title,
             address=columns.page_address("payments.discrepancy", row.pk),
             badge=badges.CLOSED if row.closed_at else None,
-            amount=told.amount,
-            order_id=told.order_id,
-            order_uuid=told.order_uuid,
+            amount=case.amount,
+            order_id=case.order_id,
+            order_uuid=case.order_uuid,
             merchant=str(row.merchant or "Unknown merchant"),
-            card=f"{told.payment.card_brand} {told.payment.card_last4}" if told.payment else "",
-            difference=told.difference,
+            card=f"{case.payment.card_brand} {case.payment.card_last4}" if case.payment else "",
+            difference=case.difference,
             at=row.created_at,
         )
 
 
-def order_ids(uuids: Sequence[UUID]) -> Mapping[UUID, str]:
+def read_order_ids(uuids: Sequence[UUID]) -> Mapping[UUID, str]:
     """Return the merchants' order ids, by the orders' UUIDs."""
     return dict(Checkout.objects.filter(pk__in=uuids).values_list("pk", "merchant_order_id"))

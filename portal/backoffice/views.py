@@ -45,13 +45,13 @@ def now(request: HttpRequest) -> HttpResponse:
 @permission_required(VIEW_PERMISSION, raise_exception=True)
 def operations(request: HttpRequest) -> HttpResponse:
     """Show the operations in doubt, the cases for a person, the queues, the stops and the pumps."""
-    shown = overview_figures.read_board(request)
-    tasks = {queue.task for queue in shown.queues}
-    more = {name: title for name, title in pumps.TITLES.items() if name not in tasks}
+    board = overview_figures.read_board(request)
+    tasks = {queue.task for queue in board.queues}
+    more_pumps = {name: title for name, title in pumps.TITLES.items() if name not in tasks}
     may_run = request.user.has_perm(RUN_PERMISSION)
-    context = {"title": "Operations", "board": shown, "more_pumps": more, "may_run": may_run}
+    context = {"title": "Operations", "board": board, "more_pumps": more_pumps, "may_run": may_run}
     if is_part(request):
-        return TemplateResponse(request, "operators/_board.html", context | {"at": shown.at, "is_live": True})
+        return TemplateResponse(request, "operators/_board.html", context | {"at": board.at, "is_live": True})
     return _render_page(request, "operations", context)
 
 
@@ -63,9 +63,9 @@ def ask_question(request: HttpRequest, action: str, key: UUID) -> HttpResponse:
     The question is shown below the row if htmx requests it, or else on a separate page.
     """
     row = _row_of_action(action, key)
-    asked = _question_about(request, action, row)
+    asked_question = _question_about(request, action, row)
     context = {
-        "asked": asked,
+        "asked_question": asked_question,
         "action": action,
         "row": row,
         "rows": [row],
@@ -73,7 +73,7 @@ def ask_question(request: HttpRequest, action: str, key: UUID) -> HttpResponse:
     }
     if is_part(request):
         return TemplateResponse(request, "operators/_question.html", context)
-    return _render_page(request, "question", context | {"title": asked.question.title})
+    return _render_page(request, "question", context | {"title": asked_question.question.title})
 
 
 def _question_about(request: HttpRequest, action: str, row: Operation | Discrepancy) -> Any:
@@ -81,12 +81,12 @@ def _question_about(request: HttpRequest, action: str, row: Operation | Discrepa
 
     Raises Http404 if the action does not fit the row, or if the operator may not take it.
     """
-    if action not in cases.VERBS:
+    if action not in cases.BUTTON_LABELS:
         raise Http404
-    asked = confirmation.question_about(cases.admin_of(row), request, action, row)
-    if asked is None:
+    asked_question = confirmation.question_about(cases.admin_of(row), request, action, row)
+    if asked_question is None:
         raise Http404
-    return asked
+    return asked_question
 
 
 def _row_of_action(action: str, key: UUID) -> Operation | Discrepancy:
@@ -107,24 +107,24 @@ def is_part(request: HttpRequest) -> bool:
 def show_search(request: HttpRequest) -> HttpResponse:
     """Show the orders and merchants that match a term. If only one order matches, redirect to it."""
     term = request.GET.get("q", "")
-    found = search.find_rows(term, request)
-    answer = _go_to_found(request, term, found)
-    if found.is_number:
+    results = search.find_rows(term, request)
+    response = _show_results(request, term, results)
+    if results.is_number:
         with replica.use_primary():
             operator_actions.log_action(
                 request,
-                f"Looked for it, and found {len(found.orders)} orders",
+                f"Looked for it, and found {len(results.orders)} orders",
                 f"number ending {term.strip()[-4:]}",
             )
-    return answer
+    return response
 
 
-def _go_to_found(request: HttpRequest, term: str, found: SearchResults) -> HttpResponse:
-    if len(found.orders) == 1 and not found.merchants:
+def _show_results(request: HttpRequest, term: str, results: SearchResults) -> HttpResponse:
+    if len(results.orders) == 1 and not results.merchants:
         return HttpResponseRedirect(
-            reverse("admin:checkout_checkout_change", args=[found.orders[0].checkout.pk])
+            reverse("admin:checkout_checkout_change", args=[results.orders[0].checkout.pk])
         )
-    return _render_page(request, "find", {"title": "Search", "term": term, "found": found}).render()
+    return _render_page(request, "find", {"title": "Search", "term": term, "results": results}).render()
 
 
 def _render_page(request: HttpRequest, name: str, context: dict[str, Any]) -> TemplateResponse:
@@ -134,11 +134,11 @@ def _render_page(request: HttpRequest, name: str, context: dict[str, Any]) -> Te
         at, may_look = clock.now(), request.user.has_perm(VIEW_PERMISSION)
         unresolved, waiting = overview_figures.waiting_rows(at, request) if may_look else ([], [])
     counts = len(unresolved), len(waiting)
-    around = frame.frame_context(request, *counts) | {"at": at}
+    page_context = frame.frame_context(request, *counts) | {"at": at}
     if name == "overview":
-        around["cases"] = cases.cases_in_full(waiting, request)
-        around["lists"] = cases.list_links(waiting, around["cases"])
-        elsewhere = sum(case.is_decided_elsewhere for case in waiting)
-        around["stop"] = overview_figures.stop_of_all(request)
-        around["records"] = frame.records(request, *counts, elsewhere)
-    return TemplateResponse(request, f"operators/{name}.html", around | context)
+        page_context["cases"] = cases.cases_in_full(waiting, request)
+        page_context["lists"] = cases.list_links(waiting, page_context["cases"])
+        disputes = sum(case.is_decided_elsewhere for case in waiting)
+        page_context["stop"] = overview_figures.stop_of_all(request)
+        page_context["records"] = frame.record_links(request, *counts, disputes)
+    return TemplateResponse(request, f"operators/{name}.html", page_context | context)

@@ -13,19 +13,19 @@ from portal.backoffice import frame, lists, order, overview_figures, records, su
 register = template.Library()
 register.filter("utc", order.format_utc)
 register.filter(units.whole_ids)
-register.filter("filter_title", lists.title_of)
-register.filter("table_title", frame.title_of_table)
+register.filter("filter_title", lists.filter_title)
+register.filter("table_title", frame.table_label)
 register.filter("by_topic", frame.group_by_topic)
 # The end of a UUID, because UUIDs from about the same time begin with the same digits.
 register.filter("uuid_end", lambda uuid: f"…{str(uuid)[-6:]}")
 
 # For each model whose list has a table of its own, the function that makes the rows of the table.
 ROWS: dict[str, Callable[[Sequence[Any], HttpRequest], Sequence[Any]]] = {
-    "checkout.checkout": lists.orders,
-    "payments.discrepancy": lists.discrepancies,
-    "payments.merchant": lists.merchants,
-    **dict.fromkeys(records.DESCRIPTIONS, records.rows_of),
-    "checkout.refund": records.refunds,
+    "checkout.checkout": lists.build_order_rows,
+    "payments.discrepancy": lists.build_discrepancy_rows,
+    "payments.merchant": lists.build_merchant_rows,
+    **dict.fromkeys(records.DESCRIPTIONS, records.build_rows),
+    "checkout.refund": records.build_refund_rows,
 }
 
 
@@ -34,13 +34,13 @@ def operators_menu(context: dict[str, Any]) -> dict[str, Any]:
     """Show the menu with the numbers of waiting rows, from one statement that reads only open rows."""
     request = context["request"]
     waiting = overview_figures.count_waiting() if frame.may_see_operations(request) else (0, 0)
-    return {"menu": frame.menu(request, *waiting), "user": request.user}
+    return {"menu": frame.build_menu(request, *waiting), "user": request.user}
 
 
 @register.inclusion_tag("operators/_about.html")
 def operators_about(rows: Sequence[Any]) -> dict[str, Any]:
     """Show the rows that a question is about, one line for each row."""
-    return {"about": subjects.subject_lines(rows)}
+    return {"about": subjects.describe_rows(rows)}
 
 
 @register.simple_tag(takes_context=True)

@@ -77,10 +77,10 @@ class TestPage:
         Operation.objects.filter(pk=unclear.pk).update(next_attempt_at=soon)
         assert (
             f"The next try is at\N{NO-BREAK SPACE}{soon:%H:%M:%S}."
-            in overview_figures.read_board().unresolved[0].said
+            in overview_figures.read_board().unresolved[0].summary
         )
         age(Operation.objects.filter(pk=unclear.pk), next_attempt_at=timedelta(seconds=1))
-        assert "The next try is due." in overview_figures.read_board().unresolved[0].said
+        assert "The next try is due." in overview_figures.read_board().unresolved[0].summary
 
     @pytest.mark.rule("operator.page")
     def test_shows_what_needs_attention(self, operator: Client, acme: Merchant) -> None:

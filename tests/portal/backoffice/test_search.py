@@ -180,7 +180,7 @@ class TestSeveral:
             Payment(pk=uuid4(), card_brand=brand, card_last4=last4)
             for brand, last4 in (("Mastercard", "4444"), ("Visa", "4242"), ("Mastercard", "4444"), ("", ""))
         ]
-        assert lists.cards([first, *more]) == [
+        assert lists.list_cards([first, *more]) == [
             lists.Card("Mastercard 4444\N{NO-BREAK SPACE}×2", first.pk),
             lists.Card("Visa 4242", more[0].pk),
             lists.Card("no card", more[2].pk),
@@ -189,9 +189,13 @@ class TestSeveral:
 
 class TestMatchedField:
     def test_is_named_once_if_it_is_the_same_for_all(self, captured: Checkout) -> None:
-        assert search_results("4242").by == "card" and not search_results("4242").ways
+        assert search_results("4242").found_by == "card" and not search_results("4242").has_mixed_id_kinds
 
     def test_is_named_for_each_order_if_it_differs(self, captured: Checkout, acme: Merchant) -> None:
         factories.checkout(acme, merchant_order_id="4242")
         results = search_results("4242")
-        assert results.ways and not results.by and {row.by for row in results.orders} == {"card", "order id"}
+        assert (
+            results.has_mixed_id_kinds
+            and not results.found_by
+            and {row.found_by for row in results.orders} == {"card", "order id"}
+        )

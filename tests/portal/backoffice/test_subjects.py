@@ -24,19 +24,19 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.page")]
 def test_an_operation_that_has_ended_says_when_and_how(captured: Checkout, state: str, word: str) -> None:
     rows = Operation.objects.filter(kind="capture")
     rows.update(state=state, created_at=clock.now() - timedelta(minutes=2))
-    (shown,) = subjects.subject_lines(list(rows))
+    (shown,) = subjects.describe_rows(list(rows))
     assert (shown.happened, shown.at) == (word, rows.get().ended_at)
 
 
 def test_an_open_operation_shows_when_it_started(captured: Checkout) -> None:
     rows = Operation.objects.filter(kind="capture")
     rows.update(state="unknown", ended_at=None)
-    (shown,) = subjects.subject_lines(list(rows))
+    (shown,) = subjects.describe_rows(list(rows))
     assert (shown.happened, shown.at) == ("since", rows.get().created_at)
 
 
 def test_an_order_says_when_it_was_made(captured: Checkout) -> None:
-    (shown,) = subjects.subject_lines([captured])
+    (shown,) = subjects.describe_rows([captured])
     assert (shown.happened, shown.at) == ("made", captured.created_at)
 
 
