@@ -22,12 +22,12 @@ _RECIPE = re.compile(r" \(\[recipe\]\(#recipe-[\w-]+\)\)")
 
 
 class Section(NamedTuple):
-    """A section of the documentation. `beside` is the template that follows it, or "" if there is none."""
+    """A section of the documentation. `template` is the template that follows its text, or ""."""
 
     anchor: str
     title: str
     html: SafeString
-    beside: str
+    template: str
 
 
 class Part(NamedTuple):
@@ -43,12 +43,12 @@ def chapters_text(document: dict[str, Any]) -> str:
     The chapter on testing is left out if there is no sandbox.
     """
     testing, live = (Path(__file__).with_name(name).read_text() for name in ("testing.md", "live.md"))
-    beyond = f"{testing}\n{live}" if settings.SANDBOX else _RECIPE.sub("", live)
-    return f"{document['info']['description']}\n{guide.fill_in_values(beyond, document)}"
+    later_chapters = f"{testing}\n{live}" if settings.SANDBOX else _RECIPE.sub("", live)
+    return f"{document['info']['description']}\n{guide.fill_in_values(later_chapters, document)}"
 
 
-def parts(text: str) -> list[Part]:
-    """Split a text into parts. A line that begins with # starts a part, a line with ## starts a section."""
+def split_into_parts(text: str) -> list[Part]:
+    """Split a text into parts and sections. A line with # begins a part, a line with ## begins a section."""
     return [
         Part(title, [_parse_section(section) for section in re.split(r"^## ", body, flags=re.M)[1:]])
         for title, body in (part.split("\n", 1) for part in re.split(r"^# ", text, flags=re.M)[1:])

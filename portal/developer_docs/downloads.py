@@ -46,7 +46,7 @@ class Program(NamedTuple):
 
     language: str
     name: str
-    typed: str
+    commands: str
     code: str
 
 
@@ -63,9 +63,9 @@ def receiver_programs() -> list[Program]:
 def catch_up_parts() -> list[Program]:
     """Return the webhook receivers, with only the code that fetches events whose delivery failed."""
     return [
-        program._replace(code=found.group())
+        program._replace(code=match.group())
         for program in receiver_programs()
-        if (found := _CATCHES_UP.search(program.code))
+        if (match := _CATCHES_UP.search(program.code))
     ]
 
 
@@ -81,10 +81,10 @@ def _command_to_run(name: str, run_by: str) -> str:
     return f"curl -O {settings.BASE_URL}{reverse('api_docs_file', args=[name])}\n{run_by.format(name=name)}"
 
 
-def vectors() -> int:
+def count_vectors() -> int:
     """Return the number of signed requests in the test vectors."""
-    told = orjson.loads(FILES["vectors.json"].read_bytes())
-    return len(told["x_service_signature"]) + len(told["standard_webhooks"])
+    vectors_file = orjson.loads(FILES["vectors.json"].read_bytes())
+    return len(vectors_file["x_service_signature"]) + len(vectors_file["standard_webhooks"])
 
 
 @functools.cache

@@ -34,11 +34,11 @@ def guide_text(document: dict[str, Any]) -> str:
 
 
 def fill_in_values(text: str, document: dict[str, Any]) -> str:
-    """Return a text of the documentation with its placeholders replaced by values from the code."""
+    """Replace the placeholders in a text of the documentation by values from the code."""
     properties = document["components"]["schemas"]["Checkout"]["properties"]
     urgent, patient = retries.SCHEDULES[EventType.AUTHORIZED], retries.SCHEDULES[EventType.VOIDED]
     starts = [str(start) for start in getattr(urgent, "starts", ())[1:]]
-    filled = {
+    values = {
         "{base_url}": settings.BASE_URL,
         "{scopes}": _scope_table(),
         "{moves}": _describe_moves(states.ALLOWED_MOVES),
@@ -55,7 +55,7 @@ def fill_in_values(text: str, document: dict[str, Any]) -> str:
         "{deprecated}": deprecated.table_as_text(),
     }
     limits = {f"{{{name}}}": rate.replace("/", " a ") for name, rate in settings.LIMITS.items()}
-    for placeholder, value in (filled | limits).items():
+    for placeholder, value in (values | limits).items():
         text = text.replace(placeholder, value)
     return text
 
@@ -95,10 +95,10 @@ def _card_table() -> str:
     return _write_table(("Test card", "What it does", "Recipe"), rows)
 
 
-def _describe_presence(carried: dict[str, list[str]], status: Status) -> str:
-    if status in carried["always"]:
+def _describe_presence(states: dict[str, list[str]], status: Status) -> str:
+    if status in states["always"]:
         return "yes"
-    return "may" if status in carried["sometimes"] else "–"
+    return "may" if status in states["sometimes"] else "–"
 
 
 def tag_description(name: str) -> str:

@@ -70,7 +70,7 @@ def new_secret() -> str:
     return SECRET_PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
 
 
-def headers(secret: str, event: dict[str, Any], body: bytes, attempt: int, at: int) -> dict[str, str]:
+def build_headers(secret: str, event: dict[str, Any], body: bytes, attempt: int, at: int) -> dict[str, str]:
     """Return the headers of an attempt: the service's own, and those of the Standard Webhooks."""
     key, message = base64.b64decode(secret[len(SECRET_PREFIX) :]), f"{at}.".encode() + body
     standard = hmac.new(key, f"{event['id']}.".encode() + message, "sha256").digest()
@@ -91,7 +91,7 @@ def headers(secret: str, event: dict[str, Any], body: bytes, attempt: int, at: i
 # Addresses
 
 
-def split(name: str, url: str) -> urllib.parse.SplitResult:
+def parse_address(name: str, url: str) -> urllib.parse.SplitResult:
     """Return the parts of an address. Raises Stop for an address that parsers can read in different ways."""
     with contextlib.suppress(ValueError):
         parts = urllib.parse.urlsplit(url)
@@ -113,26 +113,26 @@ class Target:
 
     def __init__(self, url: str) -> None:
         """Parse the address of the server. Raises Stop if it is not http on this machine."""
-        parts = split("--forward", url)
+        parts = parse_address("--forward", url)
         if parts.scheme != "http" or not is_loopback(parts.hostname):
             raise Stop("--forward must be http on this machine: localhost, 127.0.0.1 or [::1], nowhere else.")
         self.host, self.port = parts.hostname or "", parts.port or 80
         self.path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
-    def post(self, body: bytes, sent: dict[str, str]) -> int:
+    def post(self, body: bytes, request_headers: dict[str, str]) -> int:
         """Post once and return the status. Does not follow redirects.
 
         Raises one of HTTP_ERRORS if no status comes in time.
         """
         connection = http.client.HTTPConnection(self.host, self.port)
-        connection.sock = self._connected()
+        connection.sock = self._connect()
         # This needs a timer, because a socket's timeout starts again with each byte of a slow answer.
         ends_at = time.monotonic() + ATTEMPT_SECONDS
-        ending = threading.Timer(ATTEMPT_SECONDS, end, [connection.sock])
+        ending = threading.Timer(ATTEMPT_SECONDS, shut_down, [connection.sock])
         ending.daemon = True
         ending.start()
         try:
-            connection.request("POST", self.path, body, sent)
+            connection.request("POST", self.path, body, request_headers)
             answer = connection.getresponse()
             answer.read(MAX_ANSWER)
             if time.monotonic() < ends_at:
@@ -145,24 +145,24 @@ class Target:
             connection.close()
         raise TimeoutError
 
-    def _connected(self) -> socket.socket:
+    def _connect(self) -> socket.socket:
         """Return a connection to the server. Check its addresses again, because they can have changed."""
         failed = OSError("no address")
         for family, kind, _, _, address in socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM):
             if not is_loopback(str(address[0])):
                 raise OSError(f"{self.host} is not this machine")
-            one = socket.socket(family, kind)
-            one.settimeout(ATTEMPT_SECONDS)
+            connection = socket.socket(family, kind)
+            connection.settimeout(ATTEMPT_SECONDS)
             try:
-                one.connect(address)
-                return one
+                connection.connect(address)
+                return connection
             except OSError as error:
-                one.close()
+                connection.close()
                 failed = error
         raise failed
 
 
-def end(connection: socket.socket) -> None:
+def shut_down(connection: socket.socket) -> None:
     """End a connection on which another thread waits."""
     with contextlib.suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)
@@ -183,7 +183,7 @@ class Api:
 
     def __init__(self, base_url: str, client_id: str, client_secret: str) -> None:
         """Keep the credentials. Raises Stop for an address to which they would be sent unencrypted."""
-        parts = split("--base-url", base_url)
+        parts = parse_address("--base-url", base_url)
         is_here = is_loopback(parts.hostname)
         if parts.scheme != "https" and not is_here:
             raise Stop("--base-url must be https, because the client's secret is sent there.")
@@ -206,85 +206,88 @@ class Api:
     def environment(self) -> str:
         """Return the service's environment. Raises Stop in production, before any secret is sent there."""
         try:
-            told = str(self._ask("/api/schema")["info"]["x-environment"])
+            environment = str(self._request("/api/schema")["info"]["x-environment"])
         except (urllib.error.HTTPError, KeyError, TypeError):
             raise Stop(f"{self.base_url} is not the API of this service. Look at --base-url.") from None
-        if told not in TEST_ENVIRONMENTS:
-            raise Stop(f"{self.base_url} is {told}. Listening is for the sandbox, and for `make run`.")
-        return told
+        if environment not in TEST_ENVIRONMENTS:
+            raise Stop(f"{self.base_url} is {environment}. Listening is for the sandbox, and for `make run`.")
+        return environment
 
     def events(self, **query: str) -> dict[str, Any]:
         """Return a page of the event feed. Raises Stop or NoAnswer."""
         path = f"/api/merchant/v1/events?{urllib.parse.urlencode(query)}"
         for tries_left in (1, 0):
             try:
-                page: dict[str, Any] = self._ask(path, Authorization=f"Bearer {self._fresh_token()}")["data"]
+                page: dict[str, Any] = self._request(path, Authorization=f"Bearer {self._fresh_token()}")[
+                    "data"
+                ]
                 return page
             except urllib.error.HTTPError as refused:
                 self._token = ""
                 if refused.code != 401 or not tries_left:
-                    raise Stop(f"The API refuses to list events: {said_by(refused)}") from None
+                    raise Stop(f"The API refuses to list events: {error_message(refused)}") from None
         raise AssertionError("unreachable")
 
     def _fresh_token(self) -> str:
         if not self._token or time.monotonic() > self._renew_at:
             try:
-                granted = self._ask("/oauth/token", self._grant)
+                granted = self._request("/oauth/token", self._grant)
             except urllib.error.HTTPError as refused:
-                raise Stop(f"No token for this client: {said_by(refused)}") from None
+                raise Stop(f"No token for this client: {error_message(refused)}") from None
             check_scopes(granted["scope"])
             self._token = granted["access_token"]
             self._renew_at = time.monotonic() + granted["expires_in"] - 60
         return self._token
 
-    def _ask(self, path: str, body: dict[str, str] | None = None, **more: str) -> Any:
+    def _request(self, path: str, body: dict[str, str] | None = None, **more_headers: str) -> Any:
         """Return the answer to a request.
 
         Raises HTTPError if the API refuses the request, and NoAnswer if another try can help.
         """
-        sent = None if body is None else json.dumps(body).encode()
-        given = {"Content-Type": "application/json", "User-Agent": "listen.py", **more}
-        asked = urllib.request.Request(self.base_url + path, sent, given)  # noqa: S310 - `split` allows only http
+        content = None if body is None else json.dumps(body).encode()
+        request_headers = {"Content-Type": "application/json", "User-Agent": "listen.py", **more_headers}
+        # `parse_address` has checked that the address is http or https.
+        request = urllib.request.Request(self.base_url + path, content, request_headers)  # noqa: S310
         try:
-            with self._opener.open(asked, timeout=API_SECONDS) as answer:
+            with self._opener.open(request, timeout=API_SECONDS) as answer:
                 if answer.headers["Date"]:
                     self._ahead = parsedate_to_datetime(answer.headers["Date"]).timestamp() - time.time()
                 return json.loads(answer.read(MAX_READ))
         except urllib.error.HTTPError as refused:
             if refused.code in (408, 429) or refused.code >= 500:
-                raise NoAnswer(f"HTTP {refused.code}", pause_of(refused)) from None
+                raise NoAnswer(f"HTTP {refused.code}", retry_after_seconds(refused)) from None
             raise
         except (*HTTP_ERRORS, ValueError) as error:
             raise NoAnswer(in_words(error)) from None
 
 
-def check_scopes(given: str) -> None:
+def check_scopes(scopes: str) -> None:
     """Raise Stop unless the client has exactly SCOPE. Its secret is on a laptop, so it must allow no more."""
-    more = sorted({*given.split()} - {SCOPE})
+    extra_scopes = sorted({*scopes.split()} - {SCOPE})
     remedy = f"Make one in the portal, under Keys, that has only the scope {SCOPE}."
-    if more:
-        raise Stop(f"This client may do more than listen: {', '.join(more)}. {remedy}")
-    if not given.split():
+    if extra_scopes:
+        raise Stop(f"This client may do more than listen: {', '.join(extra_scopes)}. {remedy}")
+    if not scopes.split():
         raise Stop(f"This client may do less than listen: it lacks {SCOPE}. {remedy}")
 
 
-def pause_of(refused: urllib.error.HTTPError) -> float:
+def retry_after_seconds(refused: urllib.error.HTTPError) -> float:
     """Return the seconds of Retry-After, at most a minute."""
-    asked = refused.headers.get("Retry-After", "0")
-    return min(float(asked), LONGEST_PAUSE) if asked.isdecimal() else 0.0
+    seconds = refused.headers.get("Retry-After", "0")
+    return min(float(seconds), LONGEST_PAUSE) if seconds.isdecimal() else 0.0
 
 
-def said_by(refused: urllib.error.HTTPError) -> str:
+def error_message(refused: urllib.error.HTTPError) -> str:
     """Return the message of an error response, or its status if it has no message."""
     with contextlib.suppress(*HTTP_ERRORS, ValueError, KeyError, TypeError):
-        told = json.loads(refused.read(MAX_ANSWER))
-        error = told["error"]
-        return str(error["message"] if isinstance(error, dict) else told.get("error_description", error))
+        content = json.loads(refused.read(MAX_ANSWER))
+        error = content["error"]
+        return str(error["message"] if isinstance(error, dict) else content.get("error_description", error))
     return f"HTTP {refused.code}"
 
 
 def in_words(error: BaseException) -> str:
-    """Return the reason why there was no answer."""
+    """Return the reason for a missing answer."""
     why = getattr(error, "reason", error)
     if isinstance(why, TimeoutError):
         return "timed out"
@@ -298,31 +301,31 @@ class Delivery(NamedTuple):
     """An event on its way to your server. All times are times of `time.monotonic`."""
 
     event: dict[str, Any]
-    came_at: float
+    arrived_at: float
     ends_at: float  # no attempt starts at this time or later
     due_at: float
     attempt: int = 1
 
 
-def arrived(event: dict[str, Any], service_time: float) -> Delivery:
+def new_delivery(event: dict[str, Any], service_time: float) -> Delivery:
     """Return the delivery of an event that was just listed."""
     now, ends_at = time.monotonic(), float("inf")
     if event["type"] == URGENT:
-        happened = calendar.timegm(time.strptime(event["created_at"][:19], "%Y-%m-%dT%H:%M:%S"))
-        ends_at = now + HOLD_SECONDS - (service_time - happened)
+        created_at = calendar.timegm(time.strptime(event["created_at"][:19], "%Y-%m-%dT%H:%M:%S"))
+        ends_at = now + HOLD_SECONDS - (service_time - created_at)
     return Delivery(event, now, ends_at, due_at=now)
 
 
-def after_failure(delivery: Delivery, status: int | None, now: float) -> Delivery | None:
+def plan_next_attempt(delivery: Delivery, status: int | None, now: float) -> Delivery | None:
     """Return the next attempt after a failed one, or None if that was the last.
 
-    The policy is that of the service, with shorter times.
+    The rules are those of the service, with shorter times.
     """
     if delivery.event["type"] == URGENT:
         may_change = status is None or status in (408, 429) or 500 <= status < 600
         if not may_change or delivery.attempt >= len(URGENT_STARTS):
             return None
-        due_at = max(delivery.came_at + URGENT_STARTS[delivery.attempt], now + MIN_GAP)
+        due_at = max(delivery.arrived_at + URGENT_STARTS[delivery.attempt], now + MIN_GAP)
     elif delivery.attempt > len(PATIENT_GAPS):
         return None
     else:
@@ -349,12 +352,12 @@ class Forwarding:
 
     def _run(self) -> None:
         while True:
-            self._send(self._next())
+            self._send(self._take_due())
 
-    def _next(self) -> Delivery:
+    def _take_due(self) -> Delivery:
         with self._changed:
             while True:
-                first = min(self._waiting, key=lambda one: one.due_at, default=None)
+                first = min(self._waiting, key=lambda delivery: delivery.due_at, default=None)
                 pause = None if first is None else first.due_at - time.monotonic()
                 if first is not None and first.due_at <= time.monotonic():
                     self._waiting.remove(first)
@@ -365,34 +368,36 @@ class Forwarding:
         line = f"{delivery.event['type']}  {delivery.event['id']}  attempt {delivery.attempt}"
         began = time.monotonic()
         if began >= delivery.ends_at:
-            say(f"{line}  not sent: the hold is over")
+            print_line(f"{line}  not sent: the hold is over")
             return
         status, answer = self._attempt(delivery)
         now = time.monotonic()
         line = f"{line}  {answer}  {1000 * (now - began):.0f} ms"
         if status is not None and 200 <= status < 300:
-            say(line)
-        elif goes_on := after_failure(delivery, status, now):
-            say(f"{line}  again in {goes_on.due_at - now:.0f} s")
-            self.add(goes_on)
+            print_line(line)
+        elif next_delivery := plan_next_attempt(delivery, status, now):
+            print_line(f"{line}  again in {next_delivery.due_at - now:.0f} s")
+            self.add(next_delivery)
         else:
-            say(f"{line}  given up")
+            print_line(f"{line}  given up")
 
     def _attempt(self, delivery: Delivery) -> tuple[int | None, str]:
         body = json.dumps(delivery.event, separators=(",", ":"), ensure_ascii=False).encode()
-        sent = headers(self._secret, delivery.event, body, delivery.attempt, int(time.time()))
+        request_headers = build_headers(
+            self._secret, delivery.event, body, delivery.attempt, int(time.time())
+        )
         try:
-            status = self._target.post(body, sent)
+            status = self._target.post(body, request_headers)
         except HTTP_ERRORS as error:
             return None, f"no answer: {in_words(error)}"
         return status, str(status)
 
 
-_saying = threading.Lock()
+_printing = threading.Lock()
 
 
-def say(words: str) -> None:
-    with _saying:
+def print_line(words: str) -> None:
+    with _printing:
         print(time.strftime("%H:%M:%S"), words.encode("ascii", "replace").decode(), flush=True)
 
 
@@ -402,52 +407,56 @@ def say(words: str) -> None:
 def listen(api: Api, forwarding: Forwarding, **query: str) -> None:
     """Ask for new events each second, and forward them. Never return. Raises Stop."""
     while True:
-        page = patiently(api.events, **query, limit=str(PAGE))
-        for listed in page["events"]:
-            forwarding.add(arrived(listed["event"], api.now()))
+        page = repeat_until_answered(api.events, **query, limit=str(PAGE))
+        for entry in page["events"]:
+            forwarding.add(new_delivery(entry["event"], api.now()))
         query = {"cursor": page["next_cursor"]}
         if len(page["events"]) < PAGE:
             time.sleep(POLL_SECONDS)
 
 
-def patiently(ask: Any, **query: str) -> Any:
-    """Repeat a call until it is answered. Print when the API stops answering, and when it answers again."""
+def repeat_until_answered(request: Any, **query: str) -> Any:
+    """Repeat a request until the API answers. Print when it stops answering, and when it answers again."""
     pause = 0.0
     while True:
         try:
-            answer = ask(**query)
+            answer = request(**query)
         except NoAnswer as error:
             if not pause:
-                say(f"The API does not answer: {error}. Asking again.")
+                print_line(f"The API does not answer: {error}. Asking again.")
             pause = max(error.pause, min(10.0, 2 * pause or 1.0))
             time.sleep(pause)
             continue
         if pause:
-            say("The API answers again.")
+            print_line("The API answers again.")
         return answer
 
 
-def arguments() -> argparse.Namespace:
-    """Return the arguments of the command line or of the environment."""
+def read_options() -> argparse.Namespace:
+    """Return the options from the command line or the environment."""
     parser = argparse.ArgumentParser(description="Brings webhook events to a server on your own machine.")
     for name, (variable, meaning) in ENVIRONMENT.items():
-        known = os.environ.get(variable)
-        parser.add_argument(f"--{name}", default=known, required=not known, help=f"{meaning}; or {variable}")
+        default = os.environ.get(variable)
+        parser.add_argument(
+            f"--{name}", default=default, required=not default, help=f"{meaning}; or {variable}"
+        )
     parser.add_argument(
         "--forward", required=True, help="your server, such as http://localhost:3000/webhooks"
     )
     return parser.parse_args()
 
 
-def run(given: argparse.Namespace) -> None:
-    """Check the arguments, print the addresses and the signing secret, and listen. Raises Stop."""
-    target, api = Target(given.forward), Api(given.base_url, given.client_id, given.client_secret)
-    environment = patiently(api.environment)
+def run(options: argparse.Namespace) -> None:
+    """Check the options, print the addresses and the signing secret, and listen. Raises Stop."""
+    target, api = Target(options.forward), Api(options.base_url, options.client_id, options.client_secret)
+    environment = repeat_until_answered(api.environment)
     since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(api.now()))
-    patiently(api.events, limit="1")  # raises Stop for wrong credentials
+    repeat_until_answered(api.events, limit="1")  # raises Stop for wrong credentials
     secret = new_secret()
-    say(f"Listening to {api.base_url} ({environment}), forwarding to {given.forward}. Ctrl-C ends it.")
-    say(f"Signing secret: {secret}")
+    print_line(
+        f"Listening to {api.base_url} ({environment}), forwarding to {options.forward}. Ctrl-C ends it."
+    )
+    print_line(f"Signing secret: {secret}")
     listen(api, Forwarding(target, secret), created_after=since)
 
 
@@ -455,12 +464,12 @@ def main() -> int:
     """Return the exit code: 0 after Ctrl-C, 2 if the program cannot continue."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        run(arguments())
+        run(read_options())
     except Stop as stopped:
         print(stopped, file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        _saying.acquire(timeout=1)  # no thread prints after this
+        _printing.acquire(timeout=1)  # no thread prints after this
         print("\nNo longer listening.", flush=True)
     return 0
 

@@ -22,7 +22,7 @@ class SuccessAnswer(NamedTuple):
 
     status: str
     text: SafeString
-    thing: str
+    object_name: str
     example: str
 
 
@@ -74,9 +74,11 @@ def show_documentation(request: HttpRequest, *, read_reference: ReadReference) -
 
     If a portal user is signed in, the page shows their client id (rule docs.own_key).
     """
-    who = reader.reader_of(request)
-    response = HttpResponse(reader.fill_in_names(_render_html(read_reference, who is not None), who))
-    response["Cache-Control"] = "private, no-store" if who else "public, max-age=300"
+    signed_in_reader = reader.reader_of(request)
+    response = HttpResponse(
+        reader.fill_in_names(_render_html(read_reference, signed_in_reader is not None), signed_in_reader)
+    )
+    response["Cache-Control"] = "private, no-store" if signed_in_reader else "public, max-age=300"
     patch_vary_headers(response, ["Cookie"])
     return response
 
@@ -99,15 +101,15 @@ def _page_context(read_reference: ReadReference) -> dict[str, Any]:
         "base_url": settings.BASE_URL,
         "test_mode": settings.SANDBOX,
         "other_portal": "" if settings.SANDBOX else settings.SANDBOX_PORTAL_URL,
-        "who": reader.PLACEHOLDER,
-        "parts": chapters.parts(chapters.chapters_text(document)),
+        "reader": reader.PLACEHOLDER,
+        "parts": chapters.split_into_parts(chapters.chapters_text(document)),
         "quick_starts": downloads.quick_starts(),
         "receivers": downloads.receiver_programs(),
         "catching_up": downloads.catch_up_parts(),
-        "vectors": downloads.vectors(),
+        "vectors": downloads.count_vectors(),
         "recipes": recipes.RECIPES,
         "groups": groups,
-        "things": page_fields.things(document),
+        "response_objects": page_fields.list_response_objects(document),
         "refusals": [_describe_refusal(code, row, calls) for code, row in reference.errors.items()],
     }
 
@@ -137,8 +139,8 @@ def _describe_call(reference: Reference, place: str, method: str, operation: Sch
         is_event=is_event,
         text=page_text.render_inline(operation["description"]),
         scope=next((scope for need in operation["security"] for scope in need["oauth2"]), ""),
-        parameters=page_fields.parameters(document, operation),
-        fields=page_fields.rows(document, media.get("schema", {})),
+        parameters=page_fields.list_parameters(document, operation),
+        fields=page_fields.list_fields(document, media.get("schema", {})),
         request=reader.hide_credentials(_example_text(media)),
         answers=[] if is_event else _success_answers(operation),
         codes=_own_error_codes(reference, operation),
@@ -166,19 +168,19 @@ def _example_text(media: Schema) -> str:
 
 def _own_error_codes(reference: Reference, operation: Schema) -> dict[str, list[str]]:
     """Return the call's own error codes by status. The error table names the codes that many calls share."""
-    found = {
+    codes_by_status = {
         status: answer.get("content", {}).get("application/json", {}).get("examples", {})
         for status, answer in operation["responses"].items()
     }
     own = {
         status: [code for code in codes if not reference.errors[code].returned_by]
-        for status, codes in found.items()
+        for status, codes in codes_by_status.items()
     }
     return {status: codes for status, codes in own.items() if codes}
 
 
 def _describe_refusal(code: str, row: ErrorCode, calls: list[Call]) -> Refusal:
-    found = [call for call in calls if any(code in codes for codes in call.codes.values())]
+    refused_calls = [call for call in calls if any(code in codes for codes in call.codes.values())]
     return Refusal(
         code,
         row.status,
@@ -186,6 +188,6 @@ def _describe_refusal(code: str, row: ErrorCode, calls: list[Call]) -> Refusal:
         page_text.render_inline(CAUSES[code].words),
         page_text.render_inline(CAUSES[code].remedy),
         row.returned_by,
-        found,
+        refused_calls,
         page_text.json(row.example),
     )

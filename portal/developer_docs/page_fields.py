@@ -13,49 +13,51 @@ KINDS = {"date-time": "timestamp", "uuid": "UUID", "uri": "URL", "email": "e-mai
 
 
 class Row(NamedTuple):
-    """A field. `thing` names the object that it contains. If `by_state`, only some states have the field."""
+    """A field. `object_name` names the object that it contains. If `by_state`, only some states have it."""
 
     name: str
     kind: str
-    thing: str
+    object_name: str
     is_required: bool
     by_state: bool
     text: SafeString
 
 
-class Thing(NamedTuple):
+class ResponseObject(NamedTuple):
     """An object in a response."""
 
     name: str
     rows: list[Row]
 
 
-def rows(document: Schema, schema: Schema, within: str = "") -> list[Row]:
+def list_fields(document: Schema, schema: Schema, within: str = "") -> list[Row]:
     """Return the fields of a request or event. Fields of nested objects are named `items[].name`."""
-    found = []
+    field_rows = []
     schema = _resolve_reference(document, schema)
     for name, field in schema.get("properties", {}).items():
-        found.append(_field_row(within + name, field, name in schema.get("required", []))._replace(thing=""))
+        field_rows.append(
+            _field_row(within + name, field, name in schema.get("required", []))._replace(object_name="")
+        )
         inner, step = (field["items"], "[].") if "items" in field else (field, ".")
-        found += rows(document, inner, f"{within}{name}{step}")
-    return found
+        field_rows += list_fields(document, inner, f"{within}{name}{step}")
+    return field_rows
 
 
-def parameters(document: Schema, operation: Schema) -> list[Row]:
+def list_parameters(document: Schema, operation: Schema) -> list[Row]:
     """Return the path, query and header parameters, except the request id and the checkout's id."""
-    found = (_resolve_reference(document, parameter) for parameter in operation["parameters"])
+    resolved = (_resolve_reference(document, parameter) for parameter in operation["parameters"])
     return [
         _field_row(
             parameter["name"],
             parameter["schema"] | {"description": parameter["description"]},
             parameter.get("required", False),
         )
-        for parameter in found
+        for parameter in resolved
         if (parameter["in"], parameter["name"]) not in {("header", "X-Request-Id"), ("path", "checkout_uuid")}
     ]
 
 
-def things(document: Schema) -> list[Thing]:
+def list_response_objects(document: Schema) -> list[ResponseObject]:
     """Return the objects in responses, in order of appearance."""
     names: list[str] = []
     for methods in document["paths"].values():
@@ -64,7 +66,7 @@ def things(document: Schema) -> list[Thing]:
                 media = answer.get("content", {}).get("application/json", {})
                 _collect_objects(document, media.get("schema", {}), names)
     schemas = document["components"]["schemas"]
-    return [Thing(name, _rows_of(schemas[name])) for name in names]
+    return [ResponseObject(name, _rows_of(schemas[name])) for name in names]
 
 
 def response_object_name(media: Schema) -> str:
@@ -91,10 +93,10 @@ def _collect_objects(document: Schema, schema: Schema, names: list[str]) -> None
 
 
 def _field_row(name: str, field: Schema, is_required: bool) -> Row:
-    thing = _object_name(field) or _object_name(field.get("items", {}))
-    thing = "" if thing in FREE else thing
+    object_name = _object_name(field) or _object_name(field.get("items", {}))
+    object_name = "" if object_name in FREE else object_name
     text = page_text.render_inline(field.get("description", ""))
-    return Row(name, _describe_type(field), thing, is_required, "x-states" in field, text)
+    return Row(name, _describe_type(field), object_name, is_required, "x-states" in field, text)
 
 
 def _describe_type(field: Schema) -> str:
@@ -108,13 +110,15 @@ def _describe_type(field: Schema) -> str:
     elif "x-known-values" in field:
         words = f"one of {', '.join(field['x-known-values'])}"
     elif "enum" in field:
-        known = [value for value in field["enum"] if value is not None]
-        words = f"always {_as_json(known[0])}" if len(known) == 1 else f"one of {', '.join(map(str, known))}"
+        values = [value for value in field["enum"] if value is not None]
+        words = (
+            f"always {_as_json(values[0])}" if len(values) == 1 else f"one of {', '.join(map(str, values))}"
+        )
     else:
         words = KINDS.get(field.get("format", ""), first)
     default = field.get("default") or field.get("x-default")
-    told = f", default {default}" if default else ""
-    return words + _describe_limits(field) + (" or null" if "null" in types else "") + told
+    default_words = f", default {default}" if default else ""
+    return words + _describe_limits(field) + (" or null" if "null" in types else "") + default_words
 
 
 def _pluralize(item: Schema) -> str:
@@ -148,15 +152,15 @@ def _describe_range(low: int | None, high: int) -> str:
 
 def _object_name(schema: Schema) -> str:
     """Return the name of the object in a field, without the suffix of an envelope, or "" if there is none."""
-    held = schema["oneOf"][0] if "oneOf" in schema else schema  # the second alternative is null
-    return str(held.get("$ref", "")).rpartition("/")[2].removesuffix(WRAPPED)
+    reference = schema["oneOf"][0] if "oneOf" in schema else schema  # the second alternative is null
+    return str(reference.get("$ref", "")).rpartition("/")[2].removesuffix(WRAPPED)
 
 
 def _resolve_reference(document: Schema, schema: Schema) -> Schema:
     if "$ref" not in schema:
         return schema
-    found: Any = document
+    node: Any = document
     for step in schema["$ref"].removeprefix("#/").split("/"):
-        found = found[step]
-    resolved: Schema = found
+        node = node[step]
+    resolved: Schema = node
     return resolved

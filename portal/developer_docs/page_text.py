@@ -53,15 +53,15 @@ def render_block(text: str, title: str) -> SafeString:
     Wide tables and code blocks can be scrolled separately, also with the keyboard.
     """
     html = _CODE.sub(_code_block, _MARKDOWN.render(text)).replace("</table>", "</table></div>")
-    html = _HEADING.sub(lambda found: f'<h3 id="{slug(found[1])}">{found[1]}</h3>', html)
+    html = _HEADING.sub(lambda match: f'<h3 id="{slug(match[1])}">{match[1]}</h3>', html)
     opening = format_html('<div class="scroll" tabindex="0" role="group" aria-label="{}"><table>', title)
     return SafeString(html.replace("<table>", opening))
 
 
-def _code_block(found: re.Match[str]) -> str:
+def _code_block(match: re.Match[str]) -> str:
     """Return a block of code under a bar that names its language and has room for a button."""
-    title = LANGUAGES.get(found[1] or "", "")
-    return f'<div class="code"><p class="code-bar">{title}</p><pre tabindex="0"><code>{found[2]}</code></pre></div>'
+    title = LANGUAGES.get(match[1] or "", "")
+    return f'<div class="code"><p class="code-bar">{title}</p><pre tabindex="0"><code>{match[2]}</code></pre></div>'
 
 
 def json(value: Any) -> str:

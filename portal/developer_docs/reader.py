@@ -45,14 +45,14 @@ def hide_credentials(example: str) -> str:
     return _SECRET.sub(CLIENT_SECRET, _CLIENT.sub(CLIENT_ID, example))
 
 
-def fill_in_names(page: str, who: Reader | None) -> str:
+def fill_in_names(page: str, reader: Reader | None) -> str:
     """Return the page with the reader's names in place of placeholders.
 
-    Placeholders that are left become links to the portal's page of keys.
+    The other placeholders become links to the portal's page of keys.
     """
-    for placeholder, value in zip(PLACEHOLDER, who, strict=True) if who else ():
+    for placeholder, value in zip(PLACEHOLDER, reader, strict=True) if reader else ():
         page = page.replace(escape(placeholder), escape(value))
-    for left in (CLIENT_ID, CLIENT_SECRET):
-        link = format_html('<a href="{}">{}</a>', reverse("portal_keys"), left)
-        page = page.replace(escape(left), link)
+    for placeholder in (CLIENT_ID, CLIENT_SECRET):
+        link = format_html('<a href="{}">{}</a>', reverse("portal_keys"), placeholder)
+        page = page.replace(escape(placeholder), link)
     return page

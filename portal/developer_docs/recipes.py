@@ -51,12 +51,12 @@ class Step(NamedTuple):
         return CALLS[self.call].anchor
 
     @property
-    def sent(self) -> str:
+    def body_text(self) -> str:
         """Return the request's body as JSON, or "" if there is none."""
         return page_text.line(self.body) if self.body else ""
 
     @property
-    def told(self) -> str:
+    def expected_text(self) -> str:
         """Return the expected facts as text."""
         return ", ".join(f"{name} {page_text.line(value)}" for name, value in self.facts.items())
 

@@ -1,6 +1,6 @@
-"""What the documentation page shows of the API: its document and its error table.
+"""The API's document and error table, as the documentation page gets them.
 
-`config` makes them, because it alone knows all calls and errors, and passes them to the page.
+`config` builds both and passes them to the page, because only `config` knows all calls and errors.
 """
 
 from collections.abc import Callable

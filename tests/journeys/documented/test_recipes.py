@@ -45,7 +45,7 @@ def followed(merchant: Merchant, checkout: str, step: Step) -> None:
             assert said == (step.status, step.facts), (step.call, answer.text)
         return said == (step.status, step.facts)
 
-    polling.until(answered, within=25, what=f"{step.call}: {step.told}")
+    polling.until(answered, within=25, what=f"{step.call}: {step.expected_text}")
 
 
 def at(content: Any, path: str) -> Any:

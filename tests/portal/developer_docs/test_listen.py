@@ -62,7 +62,7 @@ class TestSigning:
         for vector in (*vectors.X_SERVICE_SIGNATURE, *vectors.STANDARD_WEBHOOKS):
             if vector.signed_with and len(vector.signed_with) == 1 and vector.timestamp is not None:
                 named = {"id": vector.event_id, "type": "checkout.voided"}
-                made = listen.headers(vector.signed_with[0], named, vector.body, 1, vector.timestamp)
+                made = listen.build_headers(vector.signed_with[0], named, vector.body, 1, vector.timestamp)
                 made = {name.lower(): text for name, text in made.items()}
                 assert {name: made[name] for name in vector.headers} == vector.headers, vector.name
                 compared += 1
@@ -72,7 +72,7 @@ class TestSigning:
         secret, told = listen.new_secret(), event()
         assert len(secret) == len(signing.new_secret()) and secret.startswith("whsec_")
         monkeypatch.setattr(real, "_decrypt_secret", lambda sealed: sealed)
-        made = listen.headers(secret, told, b"{}", 3, 1_780_000_000)
+        made = listen.build_headers(secret, told, b"{}", 3, 1_780_000_000)
         claimed: Any = SimpleNamespace(
             sealed_secrets=[secret],
             claimed_at=datetime.fromtimestamp(1_780_000_000, UTC),
@@ -168,12 +168,12 @@ class TestWhere:
 class TestPolicy:
     def starts(self, envelope: dict[str, Any], status: int | None) -> list[float]:
         """Return when each attempt starts, in seconds after the first, if every attempt fails immediately."""
-        delivery: listen.Delivery | None = listen.arrived(envelope, time.time())
+        delivery: listen.Delivery | None = listen.new_delivery(envelope, time.time())
         assert delivery is not None
         first, found = delivery.due_at, list[float]()
         while delivery:
             found.append(round(delivery.due_at - first, 1))
-            delivery = listen.after_failure(delivery, status, delivery.due_at)
+            delivery = listen.plan_next_attempt(delivery, status, delivery.due_at)
         return found
 
     @pytest.mark.rule("listen.file")
