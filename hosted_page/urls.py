@@ -14,17 +14,17 @@ from hosted_page.steps import card, prefilled_code, remembered_browser, sign_in,
 View = Callable[..., HttpResponse]
 # The steps of every payment. The route `pay/known/end` is named `pay_known_end`.
 STEPS: dict[str, View] = {
-    "phone": sign_in.phone,
-    "code": sign_in.code,
-    "resend": sign_in.resend,
-    "known": remembered_browser.go_on,
-    "known/end": remembered_browser.end,
-    "stay": sign_in_extension.stay,
+    "phone": sign_in.submit_phone,
+    "code": sign_in.submit_code,
+    "resend": sign_in.resend_code,
+    "known": remembered_browser.continue_as_remembered,
+    "known/end": remembered_browser.forget_number,
+    "stay": sign_in_extension.extend_sign_in,
     "leave": views.leave,
     "card": card.show_card_step,
-    "paid": card.paid,
-    "confirmed": card.confirmed,
-    "another-card": card.another_card,
+    "paid": card.pay_with_token,
+    "confirmed": card.finish_challenge,
+    "another-card": card.allow_another_card,
 }
 OF_LEAD: dict[str, View] = {
     "prefilled": prefilled_code.text_code,

@@ -228,7 +228,7 @@ def leave(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     is_other = "other" in request.POST and target.is_payable
     response = HttpResponseRedirect(sign_in.change_url(target) if is_other else target.address(), status=303)
     payer.sign_out(request, response, target.subject)
-    typed_split.drop(request, response)
+    typed_split.delete_values(request, response)
     return response
 
 

@@ -57,8 +57,8 @@ def show_card_step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
         person = target.person(customer_uuid)
         declines.check_limits(target, person, address.caller_address(request))
         response = _card_page(request, target, person)
-    except TooManyDeclines as too_many:
-        return _refuse_attempts(request, target, too_many)
+    except TooManyDeclines as error:
+        return _refuse_attempts(request, target, error)
     except (Busy, ProviderUnreachable):
         return show_busy(request, target)
     payer.prolong(request, response, target.subject)
@@ -68,23 +68,30 @@ def show_card_step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 def _card_page(request: HttpRequest, target: PaymentTarget, person: Customer) -> HttpResponse:
     """Show a card page, or redirect to it.
 
-    The card page returns to an address that is valid only for this target, this person, this amount and these
-    units. Raises Busy, ProviderUnreachable.
+    The card page returns the payer to an address that is valid only for this target, this person, this amount
+    and these units. Raises Busy, ProviderUnreachable.
     """
     bound = signing.dumps(_bound_values(target, person.pk), salt="card")
-    back = target.absolute("paid")
-    return_url = f"{back}{'&' if '?' in back else '?'}{urlencode({'bound': bound})}"
+    paid_url = target.absolute("paid")
+    return_url = f"{paid_url}{'&' if '?' in paid_url else '?'}{urlencode({'bound': bound})}"
     notice = sign_in_extension.extension_notice(request, target)
     signed_in = {"stay": notice, "leave": rendering.sign_out_button(request, target)}
-    merchant, around = target.checkout.merchant, card_page.page_context(target, person) | signed_in
-    of_money = (target.amount, target.checkout.currency, merchant.provider_account)
+    merchant, context = target.checkout.merchant, card_page.page_context(target, person) | signed_in
+    form = CardForm(
+        target.subject,
+        return_url,
+        target.amount,
+        target.checkout.currency,
+        merchant.provider_account,
+        page=context,
+    )
     with bulkheads.PAYERS.slot() as slot:
         slot.wait()
         connection_release.release()
-        page = safe_answers.card_page(CardForm(target.subject, return_url, *of_money, page=around))
+        page = safe_answers.card_page(form)
     if isinstance(page, str):
         return HttpResponseRedirect(page)
-    return rendering.show_card_page(request, target, page, around)
+    return rendering.show_card_page(request, target, page, context)
 
 
 def _bound_values(target: PaymentTarget, person_uuid: UUID) -> list[Any]:
@@ -94,32 +101,32 @@ def _bound_values(target: PaymentTarget, person_uuid: UUID) -> list[Any]:
 
 
 @for_return
-def paid(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+def pay_with_token(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Pay with the card token that the provider returned. A token works once, for this target and person."""
     customer_uuid, bound = target.payer_of(request), _bound_target(request)
     if customer_uuid is None or bound != _bound_values(target, customer_uuid):
         return _refuse_signed_out(request, target)
-    use = CardUse(_card_token(request), return_url=target.absolute("confirmed"))
-    person: Any = _payer_query(target.subject, use.token, customer_uuid).get()
+    card = CardUse(_card_token(request), return_url=target.absolute("confirmed"))
+    person: Any = _payer_query(target.subject, card.token, customer_uuid).get()
     if person.has_tried:
         return target.go()  # a reload: the token was tried before, and the page shows the outcome
     try:
-        paid = _pay_target(target, use, person, address.caller_address(request), payer.claim_of(request))
+        result = _pay_target(target, card, person, address.caller_address(request), payer.claim_of(request))
     except (TooManyDeclines, *NOT_TRIED_ERRORS) as refusal:
         return _show_not_tried(request, target, refusal)
-    return _go_on(target, paid)
+    return _redirect_after_attempt(target, result)
 
 
-def _go_on(target: PaymentTarget, paid: PaymentResult) -> HttpResponse:
-    """Redirect to the bank's question, or to the page that shows how the payment ended."""
-    if paid.verdict == Verdict.NEEDS_ACTION:
-        return HttpResponseRedirect(paid.action_url, status=303)
-    return _show_end(target, is_declined=paid.verdict == Verdict.DECLINED)
+def _redirect_after_attempt(target: PaymentTarget, result: PaymentResult) -> HttpResponse:
+    """Redirect to the bank's challenge, or to the page that shows the outcome of the payment."""
+    if result.verdict == Verdict.NEEDS_ACTION:
+        return HttpResponseRedirect(result.action_url, status=303)
+    return _redirect_to_outcome(target, is_declined=result.verdict == Verdict.DECLINED)
 
 
-def _show_end(target: PaymentTarget, *, is_declined: bool) -> HttpResponse:
+def _redirect_to_outcome(target: PaymentTarget, *, is_declined: bool) -> HttpResponse:
     is_split = target.share is None and target.checkout.has_mates
-    # Without the card step, the lead of a split order would see who is in, and not that the card was declined.
+    # The order's own page shows the lead of a split order who is in. Only the card step shows the decline.
     return target.go("card" if is_declined and is_split else "")
 
 
@@ -133,7 +140,7 @@ def _payer_query(subject: UUID, token: str, customer_uuid: UUID) -> QuerySet[Cus
 
 
 def _refuse_signed_out(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Say that the card was not used, if this browser no longer shows who has typed it.
+    """Show that the card was not used, if the browser has no current or ended sign-in.
 
     Otherwise, redirect to the page with the current state, which says that the sign-in has ended.
     """
@@ -147,9 +154,7 @@ def _refuse_signed_out(request: HttpRequest, target: PaymentTarget) -> HttpRespo
 
 
 def _bound_target(request: HttpRequest) -> object:
-    """Return the target, the person and the amount for which the card page was opened.
-
-    Return None if that was too long ago.
+    """Return the values to which the card page is bound, None if the page was opened too long ago.
 
     Raises Http404 if the service did not open the page.
     """
@@ -162,15 +167,15 @@ def _bound_target(request: HttpRequest) -> object:
 
 
 def _card_token(request: HttpRequest) -> str:
-    """Return the card token of the request. If its form is wrong, return "", which the provider declines."""
-    given = request.GET.get("card_token", "")
-    return given if _TOKEN.fullmatch(given) else ""
+    """Return the card token of the request. If it has invalid characters, return "", which the provider declines."""
+    token = request.GET.get("card_token", "")
+    return token if _TOKEN.fullmatch(token) else ""
 
 
-def _show_not_tried(request: HttpRequest, target: PaymentTarget, refusal: Exception) -> HttpResponse:
-    match refusal:
+def _show_not_tried(request: HttpRequest, target: PaymentTarget, error: Exception) -> HttpResponse:
+    match error:
         case TooManyDeclines():
-            # The card's token is not in the next page's address, so a reload of that page pays nothing.
+            # The card's token is not in the next page's address, so a reload of that page does not pay.
             return target.go("card")
         case Busy():
             return show_busy(request, target)
@@ -178,39 +183,39 @@ def _show_not_tried(request: HttpRequest, target: PaymentTarget, refusal: Except
             return target.go()  # the page shows the current state
 
 
-def _refuse_attempts(request: HttpRequest, target: PaymentTarget, too_many: TooManyDeclines) -> HttpResponse:
-    when = waiting_times.time_until(too_many.until, too_many.now)
+def _refuse_attempts(request: HttpRequest, target: PaymentTarget, error: TooManyDeclines) -> HttpResponse:
+    when = waiting_times.time_until(error.until, error.now)
     words = _("No money was taken. Ask your bank what is wrong, or try again {when}.")
-    if target.share is None and target.checkout.payable_until <= too_many.until:
+    if target.share is None and target.checkout.payable_until <= error.until:
         words = _("No money was taken. Ask your bank what is wrong, or order again at the shop.")
-        if not isinstance(too_many, TooManyOfOrder):
+        if not isinstance(error, TooManyOfOrder):
             words = _("No money was taken. Ask your bank what is wrong. You can order again {when}.")
     heading = _("Too many cards were declined")
     return rendering.render_message(request, target, heading, words.format(when=when), status=429)
 
 
 def _pay_target(
-    target: PaymentTarget, use: CardUse, person: Customer, address: str, claim: str = ""
+    target: PaymentTarget, card: CardUse, person: Customer, address: str, claim: str = ""
 ) -> PaymentResult:
     cause = Cause(f"customer:{person.pk}", request_id.current_id())
-    admit = partial(declines.count_card_try, target, person, use.token, address)
+    count_try = partial(declines.count_card_try, target, person, card.token, address)
     if target.share is None:
         return authorizations.authorize(
             target.checkout.pk,
-            card=use,
+            card=card,
             lead=person,
             cause=cause,
             language=get_language() or "",
-            admit=admit,
+            admit=count_try,
         )
     return mate_shares.pay(
         target.share.pk,
         agreed=(target.amount, target.share.units),
-        card=use,
+        card=card,
         mate=person,
         cause=cause,
         claim=claim,
-        admit=admit,
+        admit=count_try,
     )
 
 
@@ -227,16 +232,18 @@ def show_busy(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 
 @for_return
-def confirmed(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Receive the payer after the bank's challenge, and ask the bank at once for the outcome."""
+def finish_challenge(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+    """Redirect a payer who returns from the bank's challenge, after querying the bank for the outcome."""
     if payer.customer_of(request, target.subject):
         operation_recovery.finish_for_payer(target.subject)
     last = Payment.objects.filter(subject=target.subject).order_by("-created_at").first()
-    return _show_end(target, is_declined=last is not None and last.status == Payment.Status.DECLINED)
+    return _redirect_to_outcome(
+        target, is_declined=last is not None and last.status == Payment.Status.DECLINED
+    )
 
 
 @for_form
-def another_card(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+def allow_another_card(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Give up the card that waits for the bank or a challenge, so that the payer can use another card."""
     if customer_uuid := target.payer_of(request):
         given_up_cards.allow_another_card(target.checkout.pk, target.subject, lead=customer_uuid)

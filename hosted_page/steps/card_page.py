@@ -78,7 +78,7 @@ def _held_rows(checkout: Checkout, amount: str) -> list[dict[str, str]]:
 
 
 def _held_note(checkout: Checkout) -> str:
-    """Return what the lead bears if a mate does not pay."""
+    """Return the sentence that says which amount the lead bears if a mate does not pay."""
     if checkout.payment_requests.filter(status__in=(ShareStatus.DRAFT, ShareStatus.OPEN)).exists():
         return _("If a mate never pays, you cover their share.")
     return _(
@@ -86,29 +86,29 @@ def _held_note(checkout: Checkout) -> str:
     )
 
 
-def _amount_rows(label: str, parts: list[int], checkout: Checkout) -> list[dict[str, str]]:
-    """Return a row with the sum of these amounts, no row if there are none."""
+def _amount_rows(label: str, amounts: list[int], checkout: Checkout) -> list[dict[str, str]]:
+    """Return a row with the sum of these amounts. If there are no amounts, return no row."""
     return (
-        [{"label": label, "amount": money.display_for_payer(sum(parts), checkout.currency)}] if parts else []
+        [{"label": label, "amount": money.display_for_payer(sum(amounts), checkout.currency)}]
+        if amounts
+        else []
     )
 
 
 def _decline_notice(target: PaymentTarget, person: Customer | None = None) -> dict[str, str] | None:
     """Return the notice about the last card, if it was declined or its pledge has ended.
 
-    All declines of a pledge read alike.
-
-    The notice shows the card's digits only to the person who used the card, who might not be the person who
-    is paying now.
+    For a pledge, the notice does not show the reason for the decline. It shows the card's digits only if the
+    payer (`person`) is the person who used the card.
     """
     last = Payment.objects.filter(subject=target.subject).order_by("-created_at").first()
     hold = pledges.ended_hold(target.share, person.pk) if target.share and person else None
     if target.share and hold is not None and target.is_pledge:
-        said = ended_pledges.words_of(target.checkout, target.share, hold)
-        return {"tone": "move", "icon": "edit", "title": said["title"], "card": "", "text": said["words"]}
+        texts = ended_pledges.words_of(target.checkout, target.share, hold)
+        return {"tone": "move", "icon": "edit", "title": texts["title"], "card": "", "text": texts["words"]}
     if last is None or not last.decline_reason or last.decline_reason in declines.HIDDEN_REASONS:
         return None
-    what_next = (
+    advice = (
         _("Try again, or use another card.")
         if last.decline_reason in declines.RETRIABLE_REASONS
         else _("Try another card.")
@@ -117,4 +117,4 @@ def _decline_notice(target: PaymentTarget, person: Customer | None = None) -> di
     safe = _("No money was taken.")
     is_theirs = person is not None and bool(last.card_last4) and declines.was_tried_by(person, last)
     card = summary.card_name(last) if is_theirs else ""
-    return {"title": str(title), "card": card, "text": f"{safe} {what_next}"}
+    return {"title": str(title), "card": card, "text": f"{safe} {advice}"}

@@ -26,7 +26,7 @@ from hosted_page.sms.limits import CodeJustRequested, TooManySmsMessages
 from hosted_page.sms.outbox import MessageRequest
 from payments import operator_stops
 
-# The last line of a text names this host, so that a phone fills in the code only on this host's pages.
+# The last line of an SMS message names this host, because a phone then fills in the code only on its pages.
 _HOST = urlsplit(settings.CHECKOUT_PAGE_URL).hostname
 CODE_LIFE = timedelta(minutes=10)
 MAX_TRIES = 5
@@ -35,7 +35,7 @@ CODES_PER_SUBJECT, CODES_WITHIN = 5, timedelta(days=1)
 
 
 class NothingToSignInFor(Exception):
-    """No code is sent, because the order or share can neither be paid nor has been paid."""
+    """No code is sent, because the order or share cannot be paid and has not been paid."""
 
 
 class CodeEnded(Exception):
@@ -58,28 +58,28 @@ class SentCode(NamedTuple):
 
 
 def send_code(target: PaymentTarget, phone: str, browser: str, address: str) -> SentCode:
-    """Queue a new code for a phone, and end earlier codes of this browser. A worker sends the code.
+    """Queue a new code for a phone number, and end earlier codes of this browser. A worker sends the code.
 
     If the order or share is paid, only the number that paid gets an SMS message. The result does not reveal
-    whether one is sent. Raises TooManySmsMessages, NothingToSignInFor, operator_stops.MerchantSuspended,
-    operator_stops.AllStopped. Rule sign_in.payer_returns.
+    whether this number gets one. Raises TooManySmsMessages, NothingToSignInFor,
+    operator_stops.MerchantSuspended, operator_stops.AllStopped. Rule sign_in.payer_returns.
     """
-    plain = f"{secrets.randbelow(10**6):06d}"
+    digits = f"{secrets.randbelow(10**6):06d}"
     with transaction.atomic(durable=True):
         target, now = _lock_target(target)
         operator_stops.check(target.checkout.merchant)
-        _check_subject(target, phone, now)
+        _check_code_limit(target, phone, now)
         _end_earlier_codes(target, browser, now)
         code = SignInCode.objects.create(
             subject=target.subject,
             phone=phone,
             browser_digest=crypto.digest(browser),
-            code_digest=crypto.keyed_digest(_PURPOSE, _code_with_subject(target.subject, plain)),
+            code_digest=crypto.keyed_digest(_PURPOSE, _code_with_subject(target.subject, digits)),
             created_at=now,
             expires_at=now + CODE_LIFE,
         )
-        is_sent = _queue_code(target, code, plain, address)
-    return SentCode(code, plain if is_sent and senders.current_sender().shows_codes else "")
+        is_sent = _queue_code(target, code, digits, address)
+    return SentCode(code, digits if is_sent and senders.current_sender().shows_codes else "")
 
 
 def _lock_target(target: PaymentTarget) -> tuple[PaymentTarget, datetime]:
@@ -94,10 +94,10 @@ def _lock_target(target: PaymentTarget) -> tuple[PaymentTarget, datetime]:
     if share is not None:
         share.checkout = checkout
         mate_shares.expire_if_late(share, now)
-    found = PaymentTarget(checkout, share)
-    if not found.may_sign_in:
+    locked_target = PaymentTarget(checkout, share)
+    if not locked_target.may_sign_in:
         raise NothingToSignInFor
-    return found, now
+    return locked_target, now
 
 
 def _end_earlier_codes(target: PaymentTarget, browser: str, now: datetime) -> None:
@@ -106,23 +106,23 @@ def _end_earlier_codes(target: PaymentTarget, browser: str, now: datetime) -> No
         outbox.withdraw(ended, now)
 
 
-def _queue_code(target: PaymentTarget, code: SignInCode, plain: str, address: str) -> bool:
+def _queue_code(target: PaymentTarget, code: SignInCode, digits: str, address: str) -> bool:
     """Queue the SMS message with the code. Return whether it is sent to this number. Rule sms.code_words."""
     words = _("{code} is your code for {shop}. Do not share it.")
-    told = words.format(code=plain, shop=safe_names.safe_shop_name(target.checkout.merchant))
-    body = f"{told}\n\n@{_HOST} #{plain}"
+    sentence = words.format(code=digits, shop=safe_names.safe_shop_name(target.checkout.merchant))
+    body = f"{sentence}\n\n@{_HOST} #{digits}"
     kind = SmsMessage.Kind.RETURN if target.is_of_payer_alone else SmsMessage.Kind.CODE
-    asked = MessageRequest(kind, code.phone, target, body, code.expires_at, address)
+    message = MessageRequest(kind, code.phone, target, body, code.expires_at, address)
     if kind == SmsMessage.Kind.CODE:
-        outbox.queue_message(asked, key=code.pk)
+        outbox.queue_message(message, key=code.pk)
         return True
     paid_by = target.paid_by_uuid
     is_payer = paid_by is not None and target.person(paid_by).phone == code.phone
-    outbox.queue_code_for_payer(asked, key=code.pk, is_payer=is_payer)
+    outbox.queue_code_for_payer(message, key=code.pk, is_payer=is_payer)
     return is_payer
 
 
-def _check_subject(target: PaymentTarget, phone: str, now: datetime) -> None:
+def _check_code_limit(target: PaymentTarget, phone: str, now: datetime) -> None:
     """Raise TooManySmsMessages if too many codes were requested for the order or share.
 
     Requests for other numbers do not count against a returning payer. Rules sign_in.limits,
@@ -130,11 +130,15 @@ def _check_subject(target: PaymentTarget, phone: str, now: datetime) -> None:
     """
     since = now - CODES_WITHIN
     if target.is_of_payer_alone:  # count only this number, so that others cannot lock out the payer
-        of_number = _codes_since(target.subject, since).filter(phone=phone, created_at__gt=target.paid_at)
-        last = of_number.filter(created_at__gt=now - limits.CODE_INTERVAL).order_by("-created_at").first()
-        if last is not None:
-            raise CodeJustRequested((last.created_at + limits.CODE_INTERVAL - now).total_seconds())
-        count = of_number.count()
+        codes_of_number = _codes_since(target.subject, since).filter(
+            phone=phone, created_at__gt=target.paid_at
+        )
+        last_code = (
+            codes_of_number.filter(created_at__gt=now - limits.CODE_INTERVAL).order_by("-created_at").first()
+        )
+        if last_code is not None:
+            raise CodeJustRequested((last_code.created_at + limits.CODE_INTERVAL - now).total_seconds())
+        count = codes_of_number.count()
     else:
         count = _codes_since(target.subject, since)[:CODES_PER_SUBJECT].count()
     if count < CODES_PER_SUBJECT:
@@ -151,9 +155,9 @@ def _codes_since(subject: UUID, since: datetime) -> QuerySet[SignInCode]:
 def waiting_code(subject: UUID, browser: str) -> SignInCode | None:
     """Return the code that this browser can enter for the checkout or share, None if there is no code.
 
-    `read_at` is the database's time. `is_lost` says that the message with the code has ended, but is not
-    known to have been sent. It is always false for a returning payer, because it would reveal whether the
-    number is the one that paid.
+    `read_at` is the database's time. `is_lost` is true if the message with the code has ended, but might not
+    have been sent. It is always false for a payer who returns, because a true value would reveal that this
+    number has not paid.
     """
     return _WAITING.first(subject, crypto.digest(browser))
 
@@ -170,15 +174,12 @@ _WAITING = Prepared(_codes_of_browser, UUID, str, read_at="read_at")
 
 def is_awaited(subject: UUID, browser: str) -> bool:
     """Return whether this browser has requested a code for the subject that can still be entered."""
-    waiting = waiting_code(subject, browser)
-    return waiting is not None and can_be_tried(waiting)
+    code = waiting_code(subject, browser)
+    return code is not None and can_be_tried(code)
 
 
 def can_be_tried(code: SignInCode) -> bool:
-    """Return whether a waiting code can still be tried.
-
-    If not, the page does not ask for its digits.
-    """
+    """Return whether a waiting code has tries left. If it has none, the page does not ask for its digits."""
     return code.tries < MAX_TRIES
 
 
@@ -189,24 +190,24 @@ class EnteredCode(NamedTuple):
     sign_in: PayerSignIn
 
 
-def verify(code: SignInCode, entered: str) -> EnteredCode:
+def verify(code: SignInCode, digits: str) -> EnteredCode:
     """Return the person who entered the waiting code, and their new sign-in.
 
     Each try counts, even if requests run in parallel. Raises WrongCode, CodeEnded.
     """
-    is_right = crypto.is_keyed_digest(code.code_digest, _PURPOSE, _code_with_subject(code.subject, entered))
+    is_right = crypto.is_keyed_digest(code.code_digest, _PURPOSE, _code_with_subject(code.subject, digits))
     with transaction.atomic(durable=True):
         parameters = {"id": code.pk, "is_right": is_right, "maximum": MAX_TRIES}
-        counted = queries.row(statements.COUNT_SIGN_IN_TRY, parameters)
-        if counted is None:
+        row = queries.row(statements.COUNT_SIGN_IN_TRY, parameters)
+        if row is None:
             raise CodeEnded
         if is_right:
             person = person_of(code.phone)
             return EnteredCode(person, payer.begin_sign_in(code.subject, person.pk, is_proven=True))
-    left = MAX_TRIES - counted[0]
-    if left <= 0:
+    tries_left = MAX_TRIES - row[0]
+    if tries_left <= 0:
         raise CodeEnded
-    raise WrongCode(left)
+    raise WrongCode(tries_left)
 
 
 def person_of(phone: str) -> Customer:
@@ -215,10 +216,12 @@ def person_of(phone: str) -> Customer:
     While LOOKUP_KEY is being replaced, two processes could store the same number with different digests, and
     no constraint would prevent it. Each process therefore takes a lock.
     """
-    digest, *former = FindableTextField.digests(phone)
-    if former:
+    digest, *former_digests = FindableTextField.digests(phone)
+    if former_digests:
         with transaction.atomic(savepoint=True):
-            quota.lock(f"customer:{digest}", *(f"customer:{other}" for other in former))
+            quota.lock(
+                f"customer:{digest}", *(f"customer:{former_digest}" for former_digest in former_digests)
+            )
             return Customer.objects.filter(phone=phone).first() or Customer.objects.create(phone=phone)
     person = _of_number(digest).first()
     if person is not None:
@@ -234,5 +237,5 @@ def _of_number(digest: str) -> QuerySet[Customer]:
     return Customer.objects.alias(digest=Left("phone", DIGEST_LETTERS)).filter(digest=digest)
 
 
-def _code_with_subject(subject: UUID, plain: str) -> str:
-    return f"{subject}:{plain}"
+def _code_with_subject(subject: UUID, digits: str) -> str:
+    return f"{subject}:{digits}"

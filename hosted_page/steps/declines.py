@@ -47,8 +47,8 @@ class TooManyOfOrder(TooManyDeclines):
 
 def check_limits(target: PaymentTarget, person: Customer, address: str) -> None:
     """Raise TooManyDeclines if no card can be tried now."""
-    given = _counted_try(target, person, "", address)
-    _run_limit_check(statements.compose_card_limits(len(given.phones), counts_card=False), given)
+    card_try = _counted_try(target, person, "", address)
+    _run_limit_check(statements.compose_card_limits(len(card_try.phones), counts_card=False), card_try)
 
 
 def count_card_try(target: PaymentTarget, person: Customer, token: str, address: str) -> None:
@@ -56,29 +56,29 @@ def count_card_try(target: PaymentTarget, person: Customer, token: str, address:
 
     Call this in the transaction that begins the card's operation.
     """
-    given = _counted_try(target, person, token, address)
-    quota.lock_digests("card", *given.phones, *given.addresses, *given.sites)
+    card_try = _counted_try(target, person, token, address)
+    quota.lock_digests("card", *card_try.phones, *card_try.addresses, *card_try.sites)
     if target.is_pledge:
-        _check_pledge_limits(given)
-    _run_limit_check(statements.compose_card_limits(len(given.phones), counts_card=True), given)
+        _check_pledge_limits(card_try)
+    _run_limit_check(statements.compose_card_limits(len(card_try.phones), counts_card=True), card_try)
 
 
-def _check_pledge_limits(given: "_CountedTry") -> None:
-    """Raise TooManyDeclines if too many cards were held or tried for pledges within a day, even good ones."""
+def _check_pledge_limits(card_try: "_CountedTry") -> None:
+    """Raise TooManyDeclines if too many cards, good or declined, were tried for pledges within a day."""
     now = clock.now()
-    of_share = CardTry.objects.filter(subject=given.subject)
-    if until := quota.locked_until(of_share, PER_PLEDGE, now):
+    share_tries = CardTry.objects.filter(subject=card_try.subject)
+    if until := quota.locked_until(share_tries, PER_PLEDGE, now):
         raise TooManyOfOrder(until, now)
     pledged = PaymentRequest.every.filter(checkout__status__in=PLEDGEABLE).values("pk")
-    of_phone = CardTry.objects.filter(phone_digest__in=given.phones, subject__in=pledged)
-    if until := quota.locked_until(of_phone, PER_PHONE_OF_PLEDGE, now):
+    phone_tries = CardTry.objects.filter(phone_digest__in=card_try.phones, subject__in=pledged)
+    if until := quota.locked_until(phone_tries, PER_PHONE_OF_PLEDGE, now):
         raise TooManyDeclines(until, now)
 
 
 def was_tried_by(person: Customer, payment: Payment) -> bool:
-    """Return whether this person used the payment's card, according to the tries that still count."""
-    given = CardTry.objects.filter(phone_digest__in=number_digests(person.phone or ""), is_counted=True)
-    return given.filter(subject=payment.subject, card_token=payment.card_token).exists()
+    """Return whether this person used the payment's card, according to the counted tries."""
+    tries = CardTry.objects.filter(phone_digest__in=number_digests(person.phone or ""), is_counted=True)
+    return tries.filter(subject=payment.subject, card_token=payment.card_token).exists()
 
 
 def number_digests(phone: str) -> list[str]:
@@ -107,45 +107,47 @@ class _CountedTry(NamedTuple):
 
 
 def _counted_try(target: PaymentTarget, person: Customer, token: str, address: str) -> _CountedTry:
-    found = network.caller_digests("card address", address)
+    digests = network.caller_digests("card address", address)
     phones = number_digests(person.phone or "")
     limits = _limits(is_pledge=target.is_pledge)
-    return _CountedTry(limits, target.subject, token, phones, found["address_digest"], found["site_digest"])
-
-
-def _run_limit_check(statement: str, given: _CountedTry) -> None:
-    """Run a statement that checks the limits. Raises TooManyDeclines if no further card can be tried now."""
-    now, *deciding = queries.row(statement, _statement_parameters(given))
-    of_order, of_phone, of_address, of_site = (
-        at and at + limit.within for at, limit in zip(deciding, given.limits.values(), strict=True)
+    return _CountedTry(
+        limits, target.subject, token, phones, digests["address_digest"], digests["site_digest"]
     )
-    if of_order is not None:
-        raise TooManyOfOrder(of_order, now)
-    if until := of_phone or of_address or of_site:
+
+
+def _run_limit_check(statement: str, card_try: _CountedTry) -> None:
+    """Run a statement that checks the limits. Raises TooManyDeclines if no further card can be tried now."""
+    now, *deciding_times = queries.row(statement, _statement_parameters(card_try))
+    order_until, phone_until, address_until, site_until = (
+        at and at + limit.within for at, limit in zip(deciding_times, card_try.limits.values(), strict=True)
+    )
+    if order_until is not None:
+        raise TooManyOfOrder(order_until, now)
+    if until := phone_until or address_until or site_until:
         raise TooManyDeclines(until, now)
 
 
 def _limits(*, is_pledge: bool) -> dict[str, Limit]:
-    of_address = {"address": PER_ADDRESS, "site": PER_ADDRESS.of_site()}
+    address_limits = {"address": PER_ADDRESS, "site": PER_ADDRESS.of_site()}
     if is_pledge:
-        return {"order": PER_PLEDGE, "phone": PER_PHONE_OF_PLEDGE} | of_address
-    return {"order": PER_ORDER, "phone": PER_PHONE} | of_address
+        return {"order": PER_PLEDGE, "phone": PER_PHONE_OF_PLEDGE} | address_limits
+    return {"order": PER_ORDER, "phone": PER_PHONE} | address_limits
 
 
-def _statement_parameters(given: _CountedTry) -> dict[str, Any]:
+def _statement_parameters(card_try: _CountedTry) -> dict[str, Any]:
     """Return the parameters of the statement.
 
-    Each limit has two parameters. `within` is its period. `before` is the number of newer tries to skip until
-    the try that decides.
+    Each limit has two parameters. `within` is its period. `before` is the number of newer tries to skip. The
+    next older try decides whether the limit is reached.
     """
     return {
         "id": CardTry().pk,
-        "subject": given.subject,
-        "token": given.token,
-        **quota.parameters("phone", given.phones),
-        **quota.parameters("address", given.addresses),
-        **quota.parameters("site", given.sites),
+        "subject": card_try.subject,
+        "token": card_try.token,
+        **quota.parameters("phone", card_try.phones),
+        **quota.parameters("address", card_try.addresses),
+        **quota.parameters("site", card_try.sites),
         "no_refusal": [*HIDDEN_REASONS, *RETRIABLE_REASONS],
-        **{f"{name}_within": limit.within for name, limit in given.limits.items()},
-        **{f"{name}_before": limit.maximum - 1 for name, limit in given.limits.items()},
+        **{f"{name}_within": limit.within for name, limit in card_try.limits.items()},
+        **{f"{name}_before": limit.maximum - 1 for name, limit in card_try.limits.items()},
     }

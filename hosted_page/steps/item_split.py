@@ -1,6 +1,7 @@
 """The part of the split form that shares the cost by item: who has which units. Rule split.by_item.
 
-A line's field is sent once with all numbers ("1 0 2"), or once for each person: the lead first, then the mates.
+The browser sends a line's field once with all numbers ("1 0 2"), or once for each person: the lead first, then
+the mates.
 """
 
 import re
@@ -24,7 +25,7 @@ _NUMBERS = re.compile(r"[0-9]{1,5}( [0-9]{1,5}){0,19}")
 
 @dataclass(frozen=True)
 class LineOfUnits:
-    """A line of the order with the units of each person, the lead first, and the units that are free."""
+    """A line of the order, with the number of units (`counts`) of each person, the lead first."""
 
     number: int
     name: str
@@ -74,29 +75,35 @@ class ItemSplit:
         return cls(checkout, [[0] * len(checkout.bill) for _person in range(people)])
 
     @classmethod
-    def typed(cls, typed: QueryDict, checkout: Checkout, people: int) -> "ItemSplit":
-        """Return what was typed for this number of people. Text that is not a number counts as 0."""
-        lines = range(len(checkout.bill))
-        most = item_amounts.quantities(checkout.bill)
+    def from_form(cls, form: QueryDict, checkout: Checkout, people: int) -> "ItemSplit":
+        """Return the split that was typed for this number of people. Text that is not a number counts as 0."""
+        quantities = item_amounts.quantities(checkout.bill)
         columns = [
-            _parse(typed.getlist(UNITS.format(line=number)) if most[number] else [], people)
-            for number in lines
+            _parse_counts(
+                form.getlist(UNITS.format(line=line_number)) if quantities[line_number] else [], people
+            )
+            for line_number in range(len(checkout.bill))
         ]
-        number = typed.get(ASSIGN, "")
-        opened = int(number) if number.isdecimal() and len(number) < 4 else -1
+        opened_text = form.get(ASSIGN, "")
+        opened = int(opened_text) if opened_text.isdecimal() and len(opened_text) < 4 else -1
         legible = [column or [0] * people for column in columns]
         split = cls(checkout, [list(row) for row in zip(*legible, strict=True)], opened=opened)
-        split.illegible = {number for number, column in enumerate(columns) if column is None}
+        split.illegible = {line_number for line_number, column in enumerate(columns) if column is None}
         return split
 
     @classmethod
-    def saved(cls, checkout: Checkout, mates: Sequence[Sequence[int]], free: Sequence[int]) -> "ItemSplit":
+    def from_saved(
+        cls, checkout: Checkout, mates: Sequence[Sequence[int]], free: Sequence[int]
+    ) -> "ItemSplit":
         """Return the saved split: the mates' units and the free units. The lead has the others."""
-        most = item_amounts.quantities(checkout.bill)
-        taken = item_amounts.add_units(*mates, free)
+        quantities = item_amounts.quantities(checkout.bill)
+        others_units = item_amounts.add_units(*mates, free)
         return cls(
             checkout,
-            [[quantity - count for quantity, count in zip(most, taken, strict=True)], *map(list, mates)],
+            [
+                [quantity - count for quantity, count in zip(quantities, others_units, strict=True)],
+                *map(list, mates),
+            ],
         )
 
     @cached_property
@@ -107,7 +114,7 @@ class ItemSplit:
     @cached_property
     def lines(self) -> list[LineOfUnits]:
         """The lines that people can take."""
-        most = item_amounts.quantities(self.checkout.bill)
+        quantities = item_amounts.quantities(self.checkout.bill)
         return [
             LineOfUnits(
                 number=number,
@@ -119,15 +126,15 @@ class ItemSplit:
                 is_open=number == self.opened,
             )
             for number, item in enumerate(self.checkout.bill)
-            if most[number]
+            if quantities[number]
         ]
 
     @property
     def free(self) -> list[int]:
         """Units of each line that no one has, at least 0."""
-        most = item_amounts.quantities(self.checkout.bill)
-        taken = item_amounts.add_units(*self.units)
-        return [max(0, quantity - count) for quantity, count in zip(most, taken, strict=True)]
+        quantities = item_amounts.quantities(self.checkout.bill)
+        assigned = item_amounts.add_units(*self.units)
+        return [max(0, quantity - count) for quantity, count in zip(quantities, assigned, strict=True)]
 
     @cached_property
     def costs(self) -> list[int]:
@@ -141,7 +148,7 @@ class ItemSplit:
 
     @property
     def leads_cost(self) -> int:
-        """The amount that is left for the lead. Negative if more units were typed than the order has."""
+        """The remaining amount, which the lead bears. Negative if more units were typed than the order has."""
         return self.checkout.amount - sum(self.costs) - self.free_cost
 
     @property
@@ -171,9 +178,9 @@ class ItemSplit:
             if line.number in self.illegible:
                 self.errors.append(_("{item}: enter whole numbers.").format(item=line.name))
             if sum(line.counts) > line.quantity:
-                words = _("{item}: the order has {count}. Reduce someone’s number.")
-                self.errors.append(words.format(item=line.name, count=line.quantity))
-        found = {number: self._mate_error(number, name) for number, name in enumerate(names)}
+                error = _("{item}: the order has {count}. Reduce someone’s number.")
+                self.errors.append(error.format(item=line.name, count=line.quantity))
+        mate_errors = {number: self._mate_error(number, name) for number, name in enumerate(names)}
         if sum(map(bool, names)) + any(self.free) > split_amounts.MAX_PEOPLE - 1:
             self.errors.append(_("There are too many people. Leave no item free, or remove a mate."))
         rule = mate_shares.amount_rule(self.checkout)
@@ -183,7 +190,7 @@ class ItemSplit:
             )
         if not self.errors and not any(any(units) for units in [*self.units[1:], self.free]):
             self.errors.append(_("Leave an item free for your mates, or tap “All mine”."))
-        return {number: words for number, words in found.items() if words}
+        return {number: error for number, error in mate_errors.items() if error}
 
     def _mate_error(self, number: int, name: str) -> str:
         has_units = any(self.units[number + 1])
@@ -208,9 +215,9 @@ class ItemSplit:
         return item_amounts.cost_of(self.checkout.bill, units, step=step).amount
 
 
-def _parse(sent: Sequence[str], people: int) -> list[int] | None:
-    """Return the number of each person from a line's fields, None if a field has another text."""
-    text = " ".join(part.strip() or "0" for part in sent[:20]) or "0"
+def _parse_counts(values: Sequence[str], people: int) -> list[int] | None:
+    """Return the number of units of each person from a line's fields. Return None if a field is not a number."""
+    text = " ".join(part.strip() or "0" for part in values[:20]) or "0"
     if not _NUMBERS.fullmatch(text):
         return None
     return ([int(number) for number in text.split(" ")] + [0] * people)[:people]

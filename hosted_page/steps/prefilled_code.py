@@ -1,4 +1,4 @@
-"""Text a code to the number that the merchant sent, when the payer asks for it (rule prefill.code)."""
+"""The form that requests a code for the number that the merchant sent (rule prefill.code)."""
 
 from functools import partial
 
@@ -12,9 +12,7 @@ from hosted_page.steps import sign_in
 @for_form
 def text_code(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Send a code to the number that the merchant sent. The limits are the same as for a typed number."""
-    number = prefill.offered_number(target)
-    if not number:
+    phone = prefill.offered_number(target)
+    if not phone:
         return target.go()  # the page shows the current state
-    return sign_in.send_code(
-        request, target, number, partial(sign_in.show_prefilled, request, target, number)
-    )
+    return sign_in.send_code(request, target, phone, partial(sign_in.show_prefilled, request, target, phone))

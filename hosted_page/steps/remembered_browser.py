@@ -1,4 +1,4 @@
-"""Forms for a person whose browser is remembered: continue, or forget the number (rule known.opens)."""
+"""Forms of a page in a remembered browser: continue with its number, or forget it (rule known.opens)."""
 
 from django.http import HttpRequest, HttpResponse
 
@@ -8,7 +8,7 @@ from hosted_page.steps import codes, sign_in
 
 
 @for_form
-def go_on(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+def continue_as_remembered(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Sign in the person whom this browser remembers, if the order or share can be paid."""
     browser = remembered_browsers.find_remembered(request)
     if browser is None or not target.is_payable or not prefill.may_skip_code(target, browser.phone):
@@ -20,8 +20,8 @@ def go_on(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 
 @for_form
-def end(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Forget the number in this browser, and ask for a number.
+def forget_number(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+    """Forget the number of this browser, and redirect to the page that asks for a number.
 
     Also end this browser's sign-in to the order or share, and all its sign-ins that began without a code.
     """

@@ -1,4 +1,4 @@
-"""The words of a share's page above the field for a number: the lead, the deadline, and how to refuse.
+"""The texts of a share's page above the field for a number: the lead, the deadline, and how to decline.
 
 Rule share.declines.
 """
@@ -19,29 +19,29 @@ from hosted_page.status.table import cell_of
 
 
 def share_context(
-    request: HttpRequest, target: PaymentTarget, share: PaymentRequest, wrong: dict[str, str] | None
+    request: HttpRequest, target: PaymentTarget, share: PaymentRequest, box_errors: dict[str, str] | None
 ) -> dict[str, Any]:
-    """Return the context of a share's page: who asks, the deadline, how to decline, and the opt-in box."""
+    """Return the context of a share's page: the lead's name, the deadline, the declining, and the opt-in box."""
     name, until = lead_name(target.checkout), summary.day_with_time(share.expires_at, target.checkout)
     return {
         "ask": {"name": name, "initial": name[:1].upper(), "until": until},
         **decline_context(target),
         "kept": _claim_context(target, share),
-        "box": box.box_context(request, target, wrong),
+        "box": box.box_context(request, target, box_errors),
         "failed_refund": _failed_refund_notice(target),
         "is_pledge": target.is_pledge,
     }
 
 
 def pledge_context(target: PaymentTarget) -> dict[str, str] | None:
-    """Return until when the lead can pay, None unless the share's card is only held until then."""
+    """Return the context of a pledge: the time until which the lead can pay. None if there is no pledge."""
     if target.share is None or not target.is_pledge:
         return None
     return {"until": summary.day_with_time(target.share.expires_at, target.checkout)}
 
 
 def _failed_refund_notice(target: PaymentTarget) -> str:
-    """Return the notice that a refund of the order has failed, "" if there is none."""
+    """Return the notice that a refund of the order has failed, "" if no refund has failed."""
     if not refunds.has_failed(target.checkout):
         return ""
     (notice,) = cell_of(Situation.REFUND_FAILED, Viewer.HOLDER).paragraphs(
@@ -67,7 +67,7 @@ def _claim_context(target: PaymentTarget, share: PaymentRequest) -> dict[str, An
 
 
 def decline_context(target: PaymentTarget) -> dict[str, str]:
-    """Return the address and the words of the button with which a mate refuses a share, or leaves it to others.
+    """Return the address and the label of the button with which a mate declines a share, or leaves it to others.
 
     The address is "" if there is no such button: for an order, for a replaced link, and at the group link for
     a share that was sent to a number.

@@ -32,41 +32,41 @@ from payments.operator_stops import AllStopped, MerchantSuspended
 
 
 def show_sign_in(
-    request: HttpRequest, target: PaymentTarget, wrong: dict[str, str] | None = None
+    request: HttpRequest, target: PaymentTarget, box_errors: dict[str, str] | None = None
 ) -> HttpResponse:
     """Ask for the code that was requested. If there is no such code, ask for a number.
 
-    `wrong` contains the errors of the opt-in box on the page. Rules prefill.masked, known.prefilled.
+    `box_errors` contains the errors of the opt-in box on the page. Rules prefill.masked, known.prefilled.
     """
-    waiting = codes.waiting_code(target.subject, payer.browser_of(request))
-    if "change" in request.GET or wrong:
-        return show_phone(request, target, wrong=wrong)
-    if waiting is not None and codes.can_be_tried(waiting):
-        return _show_code(request, target, waiting)
+    waiting_code = codes.waiting_code(target.subject, payer.browser_of(request))
+    if "change" in request.GET or box_errors:
+        return show_phone(request, target, box_errors=box_errors)
+    if waiting_code is not None and codes.can_be_tried(waiting_code):
+        return _show_code(request, target, waiting_code)
     browser = remembered_browsers.find_remembered(request) if target.is_payable else None
-    number = prefill.offered_number(target)
-    if browser and number in ("", browser.phone):
-        return _show_known(request, target, browser)
-    return _offer_code(request, target, number)
+    phone = prefill.offered_number(target)
+    if browser and phone in ("", browser.phone):
+        return _show_remembered(request, target, browser)
+    return _offer_code(request, target, phone)
 
 
 def _offer_code(
-    request: HttpRequest, target: PaymentTarget, number: str, error: str | TooManySmsMessages = ""
+    request: HttpRequest, target: PaymentTarget, phone: str, error: str | TooManySmsMessages = ""
 ) -> HttpResponse:
     """Offer to send a code to `number`, which the merchant sent. If it is "", ask for a number."""
-    if number:
-        return show_prefilled(request, target, number, error=error)
+    if phone:
+        return show_prefilled(request, target, phone, error=error)
     return show_phone(request, target, error=error)
 
 
 def show_prefilled(
-    request: HttpRequest, target: PaymentTarget, number: str, *, error: str | TooManySmsMessages = ""
+    request: HttpRequest, target: PaymentTarget, phone: str, *, error: str | TooManySmsMessages = ""
 ) -> HttpResponse:
     """Offer to text a code to a number. The page shows only its last four digits."""
     context = {
         "action": target.address("prefilled"),
         "change_url": change_url(target),
-        "masked_phone": _mask_number(number),
+        "masked_phone": _mask_number(phone),
         "error": str(error),
         "ask_in": error.seconds if isinstance(error, CodeJustRequested) else 0,
     }
@@ -78,7 +78,7 @@ def _mask_number(phone: str) -> str:
     return f"•••• {phone[-4:]}"
 
 
-def _show_known(request: HttpRequest, target: PaymentTarget, browser: KnownBrowser) -> HttpResponse:
+def _show_remembered(request: HttpRequest, target: PaymentTarget, browser: KnownBrowser) -> HttpResponse:
     """Ask the remembered person whether to continue. Rule known.opens."""
     amount = money.display_for_payer(target.amount, target.checkout.currency)
     context = {
@@ -100,28 +100,28 @@ def show_phone(
     *,
     value: str = "",
     error: str | TooManySmsMessages = "",
-    wrong: dict[str, str] | None = None,
+    box_errors: dict[str, str] | None = None,
 ) -> HttpResponse:
     """Ask for a mobile number. For a share, the page also shows the share."""
-    name, own = _phone_page(request, target, wrong)
+    name, page_context = _phone_page(request, target, box_errors)
     context = {"action": target.address("phone"), "value": value, "error": str(error)}
-    context |= own | _browser_context(request, target) | _paid_context(target)
-    return rendering.render_page(request, target, name, context, status=422 if error or wrong else 200)
+    context |= page_context | _browser_context(request, target) | _paid_context(target)
+    return rendering.render_page(request, target, name, context, status=422 if error or box_errors else 200)
 
 
 def _phone_page(
-    request: HttpRequest, target: PaymentTarget, wrong: dict[str, str] | None
+    request: HttpRequest, target: PaymentTarget, box_errors: dict[str, str] | None
 ) -> tuple[str, dict[str, Any]]:
     """Return the name of the page that asks for a number, and the context that only this page needs.
 
     There are three pages: for a payer who returns, for a payer of a share, and for a payer of the order.
     """
     if target.is_of_payer_alone:
-        heading = _("See your bill") if _has_links(target) else _("See your receipt")
+        heading = _("See your bill") if _has_bill(target) else _("See your receipt")
         return "returning", {"heading": heading, "phone_hint": phone_hint(target.checkout.merchant)}
     if target.share is not None:
         hint = {"phone_hint": phone_hint(target.checkout.merchant)}
-        return "share", share_step.share_context(request, target, target.share, wrong) | hint
+        return "share", share_step.share_context(request, target, target.share, box_errors) | hint
     return "phone", {"phone_hint": phone_hint(target.checkout.merchant)}
 
 
@@ -132,7 +132,7 @@ def should_show_sign_in(request: HttpRequest, target: PaymentTarget) -> bool:
     """
     if SIGN_IN in request.GET:
         return target.may_sign_in
-    is_over = _has_links(target) and _signed_out_notice(request, target) is not None
+    is_over = _has_bill(target) and _signed_out_notice(request, target) is not None
     return is_over and not wants_part(request)
 
 
@@ -145,19 +145,19 @@ def sign_in_link(request: HttpRequest, target: PaymentTarget) -> dict[str, str]:
     words = _("Did you pay this? Sign in to see your receipt")
     if _signed_out_notice(request, target) is not None:
         words = _("You are signed out. Sign in to see your receipt")
-    elif _has_links(target):
+    elif _has_bill(target):
         words = _("Did you pay this? Sign in to see your bill")
     return {"sign_in_url": target.way_back(), "sign_in_words": words}
 
 
-def _has_links(target: PaymentTarget) -> bool:
+def _has_bill(target: PaymentTarget) -> bool:
     return target.share is None and target.checkout.has_mates and target.checkout.status == Status.CAPTURED
 
 
 def _paid_context(target: PaymentTarget) -> dict[str, Any]:
     """Return the context values that differ for a person who returns to a paid order or share.
 
-    The page of a paid order links to the shop and has no "cancel". At a group link, the page does not show
+    The page of a paid order links to the shop and has no link "cancel". At a group link, the page does not show
     the amount of a paid share, because anyone with the link can open that page.
     """
     if not target.is_of_payer_alone:
@@ -178,11 +178,11 @@ def _signed_out_notice(request: HttpRequest, target: PaymentTarget) -> dict[str,
     The notice is shown while the order or share can be paid, and afterwards only to the person who paid. For
     a lead who has not paid, the notice also shows the lead's typed or saved split. Rule sign_in.said.
     """
-    person = payer.timed_out_customer(request, target.subject) if target.may_sign_in else None
-    if person is None or (target.is_of_payer_alone and not target.is_paid_by(person)):
+    customer_uuid = payer.timed_out_customer(request, target.subject) if target.may_sign_in else None
+    if customer_uuid is None or (target.is_of_payer_alone and not target.is_paid_by(customer_uuid)):
         return None
-    leads = target.is_payable and target.share is None and person == target.checkout.lead_id
-    split = typed_split.returned_split(request, target) if leads else None
+    is_unpaid_lead = target.is_payable and target.share is None and customer_uuid == target.checkout.lead_id
+    split = typed_split.returned_split(request, target) if is_unpaid_lead else None
     is_long = payer.has_reached_maximum(request, target.subject)
     return {"split": split, "is_paid": target.is_of_payer_alone, "is_long": is_long}
 
@@ -202,16 +202,16 @@ def phone_hint(merchant: Merchant) -> str:
 
 
 def _show_code(
-    request: HttpRequest, target: PaymentTarget, waiting: SignInCode, *, error: str = ""
+    request: HttpRequest, target: PaymentTarget, waiting_code: SignInCode, *, error: str = ""
 ) -> HttpResponse:
     context = {
         "action": target.address("code"),
         "error": error,
-        "masked_phone": _mask_number(waiting.phone),
-        "way": "lost" if waiting.is_lost else "sent" if target.is_payable else "perhaps",
+        "masked_phone": _mask_number(waiting_code.phone),
+        "way": "lost" if waiting_code.is_lost else "sent" if target.is_payable else "perhaps",
         "resend_action": target.address("resend"),
-        "works_until": summary.short_time(waiting.expires_at, summary.zone_of(target.checkout)),
-        "resend_in": _seconds_to_resend(waiting),
+        "works_until": summary.short_time(waiting_code.expires_at, summary.zone_of(target.checkout)),
+        "resend_in": _seconds_to_resend(waiting_code),
         **{"change_url": change_url(target)} | _paid_context(target) | _remember_context(request, target),
         "shown_code": payer.shown_code(request) if settings.SANDBOX else "",
     }
@@ -226,10 +226,10 @@ def _remember_context(request: HttpRequest, target: PaymentTarget) -> dict[str, 
     }
 
 
-def _seconds_to_resend(waiting: SignInCode) -> int:
+def _seconds_to_resend(waiting_code: SignInCode) -> int:
     """Return the seconds until another code can be requested."""
-    since = (waiting.read_at - waiting.created_at).total_seconds()
-    return max(0, round(limits.CODE_INTERVAL.total_seconds() - since))
+    age = (waiting_code.read_at - waiting_code.created_at).total_seconds()
+    return max(0, round(limits.CODE_INTERVAL.total_seconds() - age))
 
 
 def change_url(target: PaymentTarget) -> str:
@@ -239,7 +239,7 @@ def change_url(target: PaymentTarget) -> str:
 
 
 @for_form
-def phone(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+def submit_phone(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Send a code to the typed number."""
     typed = request.POST.get("phone", "")
     try:
@@ -251,19 +251,22 @@ def phone(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 
 @for_form
-def resend(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+def resend_code(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Send a new code to the same number."""
-    waiting = codes.waiting_code(target.subject, payer.browser_of(request))
-    if waiting is None:
+    waiting_code = codes.waiting_code(target.subject, payer.browser_of(request))
+    if waiting_code is None:
         return _show_code_ended(request, target)
     # An error must not show the number in the form again, because no one is signed in on the page.
     return send_code(
-        request, target, waiting.phone, partial(_offer_code, request, target, prefill.offered_number(target))
+        request,
+        target,
+        waiting_code.phone,
+        partial(_offer_code, request, target, prefill.offered_number(target)),
     )
 
 
 def send_code(
-    request: HttpRequest, target: PaymentTarget, number: str, ask: Callable[..., HttpResponse]
+    request: HttpRequest, target: PaymentTarget, phone: str, ask_for_number: Callable[..., HttpResponse]
 ) -> HttpResponse:
     """Send a code, and redirect to the page that asks for it.
 
@@ -272,37 +275,40 @@ def send_code(
     shows the `error` and asks for a number.
     """
     signed_in = payer.customer_of(request, target.subject)
-    if not target.may_sign_in or (signed_in is not None and target.person(signed_in).phone == number):
+    if not target.may_sign_in or (signed_in is not None and target.person(signed_in).phone == phone):
         return target.go()
     try:
-        return _show_code_form(request, target, number)
+        return _queue_and_redirect(request, target, phone)
     except codes.NothingToSignInFor:
         return target.go()  # the page shows the current state
     except (MerchantSuspended, AllStopped):
-        # Before the payment, the page says that the shop cannot take payments.
+        # Before the payment, the target's own page already says that the shop cannot take payments.
         return _show_shop_stopped(request, target) if target.is_of_payer_alone else target.go()
-    except TooManySmsMessages as refused:
-        return _show_last_code(request, target, number, str(refused)) or ask(error=refused)
+    except TooManySmsMessages as error:
+        return _show_last_code(request, target, phone, str(error)) or ask_for_number(error=error)
 
 
-def _show_code_form(request: HttpRequest, target: PaymentTarget, number: str) -> HttpResponse:
+def _queue_and_redirect(request: HttpRequest, target: PaymentTarget, phone: str) -> HttpResponse:
     browser = payer.browser_of(request)
-    sent = codes.send_code(target, number, browser, address.caller_address(request))
+    sent_code = codes.send_code(target, phone, browser, address.caller_address(request))
     response = target.go() if target.is_payable else target.go_with(SIGN_IN)
-    payer.store_awaited_code(response, browser, sent.shown_code)
+    payer.store_awaited_code(response, browser, sent_code.shown_code)
     if payer.customer_of(request, target.subject) is not None:
         payer.sign_out(request, response, target.subject)  # the next page asks for the code of another number
     return response
 
 
 def _show_last_code(
-    request: HttpRequest, target: PaymentTarget, number: str, error: str
+    request: HttpRequest, target: PaymentTarget, phone: str, error: str
 ) -> HttpResponse | None:
-    """Ask for the last code that was sent to this number, and show the error. None if no code can be tried."""
-    waiting = codes.waiting_code(target.subject, payer.browser_of(request))
-    if waiting is None or waiting.phone != number or not codes.can_be_tried(waiting):
+    """Ask for the last code that was sent to this number, and show the error.
+
+    Return None if there is no such code, or if it cannot be tried any more.
+    """
+    waiting_code = codes.waiting_code(target.subject, payer.browser_of(request))
+    if waiting_code is None or waiting_code.phone != phone or not codes.can_be_tried(waiting_code):
         return None
-    return _show_code(request, target, waiting, error=error)
+    return _show_code(request, target, waiting_code, error=error)
 
 
 def _show_shop_stopped(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
@@ -311,13 +317,13 @@ def _show_shop_stopped(request: HttpRequest, target: PaymentTarget) -> HttpRespo
 
 
 @for_form
-def code(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+def submit_code(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Sign in the person who enters the right code. For an order, this makes them the lead."""
-    entered = _verify_code(request, target)
-    if isinstance(entered, HttpResponse):
-        return entered
-    response = complete_sign_in(request, target, *entered)
-    remembered_browsers.remember(request, response, entered.person)
+    result = _verify_code(request, target)
+    if isinstance(result, HttpResponse):
+        return result
+    response = complete_sign_in(request, target, *result)
+    remembered_browsers.remember(request, response, result.person)
     return response
 
 
@@ -345,39 +351,41 @@ def complete_sign_in(
 
 def _step_after(request: HttpRequest, target: PaymentTarget, customer: Customer) -> str:
     is_new = customer.pk != target.checkout.lead_id
-    had_typed = typed_split.typed_values(request, target.checkout) is not None
-    asks_who_shares = is_new or had_typed or target.checkout.people is None
-    return "split" if target.share is None and target.is_payable and asks_who_shares else ""
+    has_typed_values = typed_split.typed_values(request, target.checkout) is not None
+    asks_for_split = is_new or has_typed_values or target.checkout.people is None
+    return "split" if target.share is None and target.is_payable and asks_for_split else ""
 
 
 def _verify_code(request: HttpRequest, target: PaymentTarget) -> codes.EnteredCode | HttpResponse:
     """Return the person who entered the right code and their sign-in, or the page to show instead."""
-    entered = "".join(str(int(sign)) for sign in request.POST.get("code", "") if sign.isdecimal())
-    waiting = codes.waiting_code(target.subject, payer.browser_of(request))
-    if waiting is None:
+    digits = "".join(
+        str(int(character)) for character in request.POST.get("code", "") if character.isdecimal()
+    )
+    waiting_code = codes.waiting_code(target.subject, payer.browser_of(request))
+    if waiting_code is None:
         return _show_code_ended(request, target)
-    if len(entered) != 6:
-        return _show_code(request, target, waiting, error=_("The code has 6 digits."))
+    if len(digits) != 6:
+        return _show_code(request, target, waiting_code, error=_("The code has 6 digits."))
     try:
-        return codes.verify(waiting, entered)
-    except codes.WrongCode as wrong:
-        return _show_code(request, target, waiting, error=_tries_left(wrong.tries_left))
+        return codes.verify(waiting_code, digits)
+    except codes.WrongCode as error:
+        return _show_code(request, target, waiting_code, error=_wrong_code_text(error.tries_left))
     except codes.CodeEnded:
         return _show_code_ended(request, target)
 
 
 def _show_code_ended(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Say that the code no longer works, and ask for a number. A person who is signed in continues instead."""
+    """Show that the code no longer works, and ask for a number. A person who is signed in continues instead."""
     if not target.may_sign_in or payer.customer_of(request, target.subject) is not None:
         return target.go()
     ended = _("That code no longer works. Ask for a new one.")
     return _offer_code(request, target, prefill.offered_number(target), ended)
 
 
-def _tries_left(count: int) -> str:
+def _wrong_code_text(tries_left: int) -> str:
     words = ngettext(
         "That code is not right. You have {count} try left.",
         "That code is not right. You have {count} tries left.",
-        count,
+        tries_left,
     )
-    return words.format(count=count)
+    return words.format(count=tries_left)

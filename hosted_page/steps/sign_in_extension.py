@@ -34,9 +34,9 @@ def is_automatic_reload(request: HttpRequest) -> bool:
 
 
 def prolong(request: HttpRequest, response: HttpResponse, target: PaymentTarget) -> HttpResponse:
-    """Extend the sign-in of a person who has opened the page; return the response.
+    """Extend the sign-in of a person who has opened the page. Return the response.
 
-    A page that reloads itself extends no sign-in. Rule sign_in.session.
+    If the page has reloaded itself, the sign-in is not extended. Rule sign_in.session.
     """
     if _may_stay_signed_in(request, target) and not is_automatic_reload(request):
         payer.prolong(request, response, target.subject)
@@ -57,34 +57,34 @@ def _notice_context(request: HttpRequest, target: PaymentTarget, seconds: int) -
 
 
 def _may_stay_signed_in(request: HttpRequest, target: PaymentTarget) -> bool:
-    """Return whether the signed-in person may pay the target, has paid it, or is the lead of its order."""
-    person = payer.customer_of(request, target.subject)
-    theirs = target.paid_by_uuid if target.share else target.checkout.lead_id
-    return target.payer_of(request) is not None or (person is not None and person == theirs)
+    """Return whether the signed-in person may pay the target, has paid the share, or is the order's lead."""
+    customer_uuid = payer.customer_of(request, target.subject)
+    owner_uuid = target.paid_by_uuid if target.share else target.checkout.lead_id
+    return target.payer_of(request) is not None or (customer_uuid is not None and customer_uuid == owner_uuid)
 
 
 def _format_end(target: PaymentTarget, seconds: int) -> SafeString:
     return summary.short_time(
-        _time_of_read(target) + timedelta(seconds=seconds), summary.zone_of(target.checkout)
+        _read_time(target) + timedelta(seconds=seconds), summary.zone_of(target.checkout)
     )
 
 
-def _time_of_read(target: PaymentTarget) -> datetime:
-    """Return the time at which the order was read. Return the current time if it is not known."""
+def _read_time(target: PaymentTarget) -> datetime:
+    """Return when the order was read from the database. Return the current time if this is not known."""
     read_at: datetime | None = getattr(target.checkout, "read_at", None)
     return read_at or clock.now()
 
 
 @for_form
-def stay(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+def extend_sign_in(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Extend the sign-in of a person who is still signed in, and return its new end.
 
     Return 403 if the person is not signed in.
     """
     if not _may_stay_signed_in(request, target):
         return JsonResponse({}, status=403)
-    said = extension_notice(request, target)
-    names = {"until": "until", "lasts": "seconds", "is_last": "is_last"}
-    answer = JsonResponse({name: said[of] for name, of in names.items()})
-    payer.prolong(request, answer, target.subject)
-    return answer
+    notice = extension_notice(request, target)
+    keys = {"until": "until", "lasts": "seconds", "is_last": "is_last"}
+    response = JsonResponse({name: notice[key] for name, key in keys.items()})
+    payer.prolong(request, response, target.subject)
+    return response

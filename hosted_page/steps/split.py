@@ -20,7 +20,7 @@ from payments import money
 
 @for_target
 def split(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Ask who shares the cost. A valid answer leads to the card step."""
+    """Show the form of the split. If a valid form was sent, save it and redirect to the next step."""
     if not target.payer_of(request):
         return _redirect_signed_out(request, target)
     if request.method != "POST":
@@ -40,18 +40,18 @@ def _save_split(request: HttpRequest, target: PaymentTarget, form: SplitForm) ->
     except (NotPayable, NotTheLead, OperationInProgress):
         return target.go()
     response = target.go() if form.gets_everyone_in else target.go("card")
-    typed_split.drop(request, response)
+    typed_split.delete_values(request, response)
     return response
 
 
 def _redirect_signed_out(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Redirect to the sign-in. If the lead's sign-in has ended, keep the values that the lead typed.
 
-    If this browser no longer shows who has typed them, say that they are not saved.
+    If the browser has no current or ended sign-in, show a page that says that the values are not saved.
     """
-    response, person = target.go(), payer.timed_out_customer(request, target.subject)
-    is_known = person is not None or payer.customer_of(request, target.subject) is not None
-    if request.method == "POST" and person is not None and person == target.checkout.lead_id:
+    response, customer_uuid = target.go(), payer.timed_out_customer(request, target.subject)
+    is_known = customer_uuid is not None or payer.customer_of(request, target.subject) is not None
+    if request.method == "POST" and customer_uuid is not None and customer_uuid == target.checkout.lead_id:
         typed_split.store_values(request, response, target.checkout)
     elif request.method == "POST" and target.is_payable and not is_known:
         return views.show_signed_out(request, target)
@@ -73,7 +73,7 @@ def _saved_split_form(target: PaymentTarget) -> SplitForm:
 
     If the lead has no name yet, use the name that the merchant sent.
     """
-    form = SplitForm.of(target.checkout)
+    form = SplitForm.from_saved(target.checkout)
     form.your_name = form.your_name or clean_short_name(prefill.prefilled_name(target))
     return form
 
@@ -91,22 +91,22 @@ def _split_context(request: HttpRequest, target: PaymentTarget, form: SplitForm)
         "equal": _equal_share(checkout, form.people),
         "own": _own_amounts(form),
         "by_item": _item_amounts(form),
-        "bar": share_bar.parts(form.bears or _excess_amounts(form)),
+        "bar": share_bar.parts(form.amounts_by_person or _excess_amounts(form)),
         "amount": money.display_for_payer(checkout.amount, checkout.currency),
         "minor": _script_values(checkout),
     }
 
 
 def _collect_until(checkout: Checkout) -> str:
-    """Return until when the lead can pay, "" if there is too little time to get everyone in first."""
+    """Return the time until which the lead can pay, "" if there is too little time to get everyone in first."""
     if not pledges.can_collect(checkout, current_checkouts.read_at(checkout)):
         return ""
     return summary.short_time(checkout.payable_until, summary.zone_of(checkout))
 
 
 def _excess_amounts(form: SplitForm) -> list[tuple[str, int]]:
-    """Return what each person bears if the mates' amounts exceed the order. The lead then bears 0."""
-    return [("", 0), *((row.initial, form.asked.get(row.position, 0)) for row in form.rows)]
+    """Return the amounts for the bar if the mates' amounts exceed the order. The lead's amount is then 0."""
+    return [("", 0), *((row.initial, form.typed_amounts.get(row.position, 0)) for row in form.rows)]
 
 
 def _script_values(checkout: Checkout) -> dict[str, Any]:
@@ -139,12 +139,15 @@ def _mate_lines(form: SplitForm) -> list[dict[str, Any]]:
 
 
 def _equal_share(checkout: Checkout, people: int) -> dict[str, Any]:
-    """Return what each of these people bears in an equal split.
+    """Return the lead's amount and each mate's amount in an equal split between `people`.
 
-    The page's script recalculates it for other numbers of people.
+    The page's script calculates them again for other numbers of people.
     """
-    shown, step = min(people, mate_shares.max_people(checkout)), mate_shares.amount_rule(checkout).step
-    yours, each = split_amounts.equal_shares(checkout.amount, shown, step=step)
+    capped_people, step = (
+        min(people, mate_shares.max_people(checkout)),
+        mate_shares.amount_rule(checkout).step,
+    )
+    yours, each = split_amounts.equal_shares(checkout.amount, capped_people, step=step)
     return {
         "mates": ngettext("{count} mate", "{count} mates", people - 1).format(count=people - 1),
         "count": people - 1,
@@ -163,7 +166,7 @@ def _remainder_in_words(amount: int, currency: str) -> str:
 
 
 def _item_amounts(form: SplitForm) -> dict[str, Any]:
-    """Return what the lead and the free units bear in a split by item."""
+    """Return the lead's amount and the cost of the free units in a split by item."""
     items, currency = form.items, form.checkout.currency
     return {
         "yours": money.display_for_payer(max(0, items.leads_cost), currency),
@@ -177,13 +180,13 @@ def _item_amounts(form: SplitForm) -> dict[str, Any]:
 
 
 def _own_amounts(form: SplitForm) -> dict[str, Any]:
-    """Return the lead's amount, the sum of all amounts, and by how much the sum exceeds the order."""
+    """Return the lead's amount, the sum of all amounts, and the amount by which the sum exceeds the order."""
     checkout = form.checkout
-    asked = sum(form.asked.values())
-    left = checkout.amount - asked
-    too_much = money.display_for_payer(-left, checkout.currency)
+    mates_total = sum(form.typed_amounts.values())
+    leads_amount = checkout.amount - mates_total
+    excess = money.display_for_payer(-leads_amount, checkout.currency)
     return {
-        "left": money.display_for_payer(max(left, 0), checkout.currency),
-        "sum": money.display_for_payer(max(asked, checkout.amount), checkout.currency),
-        "over": _("{more} too much").format(more=too_much) if left < 0 else "",
+        "left": money.display_for_payer(max(leads_amount, 0), checkout.currency),
+        "sum": money.display_for_payer(max(mates_total, checkout.amount), checkout.currency),
+        "over": _("{more} too much").format(more=excess) if leads_amount < 0 else "",
     }

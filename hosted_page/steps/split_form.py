@@ -44,7 +44,7 @@ def clean_short_name(text: str) -> str:
 class Row:
     """A mate's line as it was typed.
 
-    `is_blamed` says that the notice above the form is about this line's amount, and perhaps about others.
+    `is_blamed` is true if the notice above the form is about this line's amount, perhaps together with others.
     """
 
     position: int
@@ -75,13 +75,13 @@ class SplitForm:
         self.wants_names = "names" in typed or any(typed.getlist("name"))
         self.errors: dict[str, str] = {}
         names, amounts = typed.getlist("name"), typed.getlist("amount")
-        self.rows = _rows_to_show(names, amounts, more="add" in typed)
+        self.rows = _rows_to_show(names, amounts, adds_row="add" in typed)
         self.adds_mate = "add" in typed
-        self.items = ItemSplit.typed(typed, checkout, len(self.rows) + 1)
+        self.items = ItemSplit.from_form(typed, checkout, len(self.rows) + 1)
         self.has_too_many = any(text.strip() for text in [*names[MAX_MATES:], *amounts[MAX_MATES:]])
 
     @classmethod
-    def of(cls, checkout: Checkout) -> SplitForm:
+    def from_saved(cls, checkout: Checkout) -> SplitForm:
         """Return the form for the saved split of a checkout."""
         form = cls(QueryDict(), checkout)
         shares = current_checkouts.shares_of(checkout)
@@ -113,12 +113,12 @@ class SplitForm:
             *(share.units for share in shares if share.has_free_units(now)), [0] * len(self.checkout.bill)
         )
         self.choice = BY_ITEM
-        self.rows = [Row(at, share.shown_name) for at, share in enumerate(mates, start=2)]
-        self.items = ItemSplit.saved(self.checkout, [share.units for share in mates], free)
+        self.rows = [Row(position, share.shown_name) for position, share in enumerate(mates, start=2)]
+        self.items = ItemSplit.from_saved(self.checkout, [share.units for share in mates], free)
 
     @property
     def item_mates(self) -> int:
-        """Number of mates' lines to show in a split by item: all lines that are used, and one if asked."""
+        """Number of mates' lines to show in a split by item: all used lines, and one more after "add mate"."""
         used = [row.position - 1 for row in self.rows if row.name or any(self.items.units[row.position - 1])]
         return min(MAX_MATES, max(used, default=0) + (1 if self.adds_mate else 0))
 
@@ -150,42 +150,43 @@ class SplitForm:
         Raises NotPayable, NotTheLead, mate_shares.TooLateToCollect, OperationInProgress.
         """
         lead = self.checkout.lead_id
-        how: dict[str, Any] = {"lead": lead, "everyone_first": self.gets_everyone_in}
+        options: dict[str, Any] = {"lead": lead, "everyone_first": self.gets_everyone_in}
         if self.choice == OWN:
-            mate_shares.split(self.checkout.pk, self._shares(), **how)
+            mate_shares.split(self.checkout.pk, self._shares(), **options)
         elif self.choice == BY_ITEM:
             mates = [(row.name, self.items.units[row.position - 1]) for row in self.rows if row.name]
-            mate_shares.split_by_item(self.checkout.pk, mates, self.items.free, **how)
+            mate_shares.split_by_item(self.checkout.pk, mates, self.items.free, **options)
         else:
             people = self.people if self.choice == EQUAL else 1
             names = [row.name for row in self.rows]
-            mate_shares.split_equally(self.checkout.pk, people, names=names, **how)
+            mate_shares.split_equally(self.checkout.pk, people, names=names, **options)
         if self.your_name and self.choice != ALL and lead is not None:
             Customer.objects.filter(pk=lead).update(name=self.your_name)
 
     @property
-    def bears(self) -> list[tuple[str, int]]:
+    def amounts_by_person(self) -> list[tuple[str, int]]:
         """Amount that each person bears, the lead first, with a letter or number for the bar.
 
         The list is empty if the mates' amounts exceed the order.
         """
-        you = (self.your_name or _("You"))[:1].upper()
+        leads_initial = (self.your_name or _("You"))[:1].upper()
         if self.choice == OWN:
-            asked = [(row.initial, self.asked.get(row.position, 0)) for row in self.rows]
-            left = self.checkout.amount - sum(amount for _initial, amount in asked)
-            return [(you, left), *asked] if left >= 0 else []
+            mates = [(row.initial, self.typed_amounts.get(row.position, 0)) for row in self.rows]
+            leads_amount = self.checkout.amount - sum(amount for _initial, amount in mates)
+            return [(leads_initial, leads_amount), *mates] if leads_amount >= 0 else []
         if self.choice == BY_ITEM:
             costs = zip(self.rows, self.items.costs, strict=False)
             mates = [(row.initial, cost) for row, cost in costs]
-            return [(you, max(0, self.items.leads_cost)), *mates, (_("Free"), self.items.free_cost)]
+            return [(leads_initial, max(0, self.items.leads_cost)), *mates, (_("Free"), self.items.free_cost)]
         people = min(self.people, mate_shares.max_people(self.checkout))
         step = mate_shares.amount_rule(self.checkout).step
         yours, each = split_amounts.equal_shares(self.checkout.amount, people, step=step)
-        known = {row.position: row.initial for row in self.rows}
-        return [(you, yours)] + [(known.get(at, str(at)), each) for at in range(2, people + 1)]
+        initials = {row.position: row.initial for row in self.rows}
+        mates = [(initials.get(position, str(position)), each) for position in range(2, people + 1)]
+        return [(leads_initial, yours), *mates]
 
     @property
-    def asked(self) -> dict[int, int]:
+    def typed_amounts(self) -> dict[int, int]:
         """Typed amounts in minor units, by position. Texts that are not amounts are left out."""
         return {position: amount for position, amount in self._amounts() if amount}
 
@@ -197,24 +198,24 @@ class SplitForm:
             self.errors["people"] = _("Choose between 2 and {maximum} people.").format(maximum=maximum)
 
     def _check_items(self) -> None:
-        found = self.items.check([row.name for row in self.rows])
-        self.rows = [replace(row, error=found.get(row.position - 2, "")) for row in self.rows]
+        mate_errors = self.items.check([row.name for row in self.rows])
+        self.rows = [replace(row, error=mate_errors.get(row.position - 2, "")) for row in self.rows]
         if self.has_too_many:
-            self.errors["rows"] = _too_many_words()
-        elif self.items.errors or found:
+            self.errors["rows"] = _too_many_mates_text()
+        elif self.items.errors or mate_errors:
             self.errors["rows"] = " ".join(self.items.errors) or _("Check who has what.")
 
     def _check_rows(self) -> None:
         amounts = dict(self._amounts())
         self.rows = [
-            Row(row.position, row.name, row.amount, self._trouble(row, amounts.get(row.position)))
+            Row(row.position, row.name, row.amount, self._row_error(row, amounts.get(row.position)))
             for row in self.rows
         ]
         if self.has_too_many:
-            self.errors["rows"] = _too_many_words()
+            self.errors["rows"] = _too_many_mates_text()
         elif not amounts:
             self.errors["rows"] = _("Enter an amount for at least one mate, or tap “All mine”.")
-            self._blame(self.rows[0].position)
+            self._mark_blamed(self.rows[0].position)
         elif any(row.error for row in self.rows):
             self.errors["rows"] = _("Check the amounts.")
         else:
@@ -222,12 +223,12 @@ class SplitForm:
             if excess > 0:
                 more = money.display_for_payer(excess, self.checkout.currency)
                 self.errors["rows"] = _("{more} more than the order. Reduce a share.").format(more=more)
-                self._blame(*self.asked)
+                self._mark_blamed(*self.typed_amounts)
 
-    def _blame(self, *positions: int) -> None:
+    def _mark_blamed(self, *positions: int) -> None:
         self.rows = [replace(row, is_blamed=row.position in positions) for row in self.rows]
 
-    def _trouble(self, row: Row, amount: int | None) -> str:
+    def _row_error(self, row: Row, amount: int | None) -> str:
         currency = self.checkout.currency
         if not row.name and not row.amount:
             return ""
@@ -256,17 +257,17 @@ class SplitForm:
         return [Share(amount, names[position]) for position, amount in self._amounts() if amount]
 
 
-def _too_many_words() -> str:
+def _too_many_mates_text() -> str:
     words = _("At most {maximum} mates can share the cost. The others were left out. Check the amounts.")
     return words.format(maximum=MAX_MATES)
 
 
-def _rows_to_show(names: Sequence[str], amounts: Sequence[str], *, more: bool) -> list[Row]:
+def _rows_to_show(names: Sequence[str], amounts: Sequence[str], *, adds_row: bool) -> list[Row]:
     """Return the typed lines, at most nineteen.
 
-    Add empty lines if there are fewer than two, and one empty line if `more`.
+    Add empty lines if there are fewer than two, and another empty line if `adds_row`.
     """
-    count = min(MAX_MATES, max(ROWS, len(names), len(amounts)) + (1 if more else 0))
+    count = min(MAX_MATES, max(ROWS, len(names), len(amounts)) + (1 if adds_row else 0))
     filled = [
         (names[index] if index < len(names) else "", amounts[index] if index < len(amounts) else "")
         for index in range(count)

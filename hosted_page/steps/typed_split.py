@@ -55,7 +55,7 @@ def typed_values(request: HttpRequest, checkout: Checkout) -> QueryDict | None:
     return typed
 
 
-def drop(request: HttpRequest, response: HttpResponse) -> None:
+def delete_values(request: HttpRequest, response: HttpResponse) -> None:
     """Delete the typed values from the browser, after the split is saved or the person has signed out."""
     if payer.cookie_name(TYPED) in request.COOKIES:
         response.delete_cookie(payer.cookie_name(TYPED), samesite="Lax")
@@ -70,18 +70,18 @@ def returned_split(request: HttpRequest, target: PaymentTarget) -> dict[str, Any
     if target.share is not None:
         return None
     typed = typed_values(request, target.checkout)
-    form = SplitForm(typed, target.checkout) if typed else SplitForm.of(target.checkout)
-    bears = form.bears if form.choice in (EQUAL, OWN, BY_ITEM) else []
-    if len(bears) < 2:
+    form = SplitForm(typed, target.checkout) if typed else SplitForm.from_saved(target.checkout)
+    amounts = form.amounts_by_person if form.choice in (EQUAL, OWN, BY_ITEM) else []
+    if len(amounts) < 2:
         return None
     currency = target.checkout.currency
-    people = sum(1 for _, amount in (bears[:-1] if form.choice == BY_ITEM else bears) if amount)
+    people = sum(1 for _, amount in (amounts[:-1] if form.choice == BY_ITEM else amounts) if amount)
     words = ngettext("{count} person", "{count} people", people).format(count=people)
-    each = money.display_for_payer(bears[1][1], currency) if form.choice == EQUAL else ""
+    each = money.display_for_payer(amounts[1][1], currency) if form.choice == EQUAL else ""
     return {
-        "bar": share_bar.parts(bears),
+        "bar": share_bar.parts(amounts),
         "people": words,
         "each": each,
-        "yours": money.display_for_payer(bears[0][1], currency),
-        "mates": money.display_for_payer(sum(amount for _, amount in bears[1:]), currency),
+        "yours": money.display_for_payer(amounts[0][1], currency),
+        "mates": money.display_for_payer(sum(amount for _, amount in amounts[1:]), currency),
     }
