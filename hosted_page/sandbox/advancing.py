@@ -1,4 +1,4 @@
-"""Passage of time for one checkout: all its times move earlier, and its pumps process what is then due.
+"""Passage of time for one checkout: all its times move earlier, and its pumps process the rows that become due.
 
 Rule sandbox.advance.
 """
@@ -78,53 +78,53 @@ def advance(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> None:
 
 def _move_all_times(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> None:
     """Move all times of a checkout earlier. Raises OperationInProgress."""
-    by = timedelta(seconds=seconds)
+    duration = timedelta(seconds=seconds)
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid, merchant)
         _check_open(checkout)
-        _move(Checkout.objects.filter(pk=checkout.pk), CHECKOUT_TIMES, by)
+        _move(Checkout.objects.filter(pk=checkout.pk), CHECKOUT_TIMES, duration)
         checkout.touch()
         _move_history(checkout, seconds)
         shares = PaymentRequest.every.filter(checkout=checkout)
         subjects = [checkout.pk, *shares.values_list("pk", flat=True)]
-        found: dict[str, Any] = {"checkout": checkout, "checkout_uuid": checkout.pk, "subject__in": subjects}
-        for model, of, names in RELATED_TIMES:
-            _move(model._base_manager.filter(**{of: found[of]}), names, by)
+        values: dict[str, Any] = {"checkout": checkout, "checkout_uuid": checkout.pk, "subject__in": subjects}
+        for model, field, names in RELATED_TIMES:
+            _move(model._base_manager.filter(**{field: values[field]}), names, duration)
         payments = list(Payment.objects.filter(checkout_uuid=checkout.pk).values_list("pk", flat=True))
         operations = Operation.objects.filter(payment__in=payments)
-        _move(operations, ("created_at", "first_sent_at", "last_sent_at", "ended_at"), by)
-        _move(operations.filter(ended_at=None, lease_token=None), ("next_attempt_at",), by)
-        outbox.advance(checkout.pk, by)
+        _move(operations, ("created_at", "first_sent_at", "last_sent_at", "ended_at"), duration)
+        _move(operations.filter(ended_at=None, lease_token=None), ("next_attempt_at",), duration)
+        outbox.advance(checkout.pk, duration)
     client.call_bank("advance", payments=payments, seconds=seconds)
 
 
 def receive_from_bank(checkout_uuid: UUID) -> None:
-    """Let the sandbox bank process what is due on a checkout's payments, and record its notifications.
+    """Let the sandbox bank process the due changes of a checkout's payments, and record its notifications.
 
     Without this call, both would happen only when Celery beat next starts the tasks.
     """
     payments = list(Payment.objects.filter(checkout_uuid=checkout_uuid).values_list("pk", flat=True))
-    for told in client.call_bank("tell", payments=payments):
-        notifications.handle_notification(told)
+    for notification in client.call_bank("tell", payments=payments):
+        notifications.handle_notification(notification)
     for payment_uuid in Inquiry.objects.filter(payment__in=payments).values_list("payment", flat=True):
-        # The times have already moved. If the bank cannot be reached, the pump asks it again later.
+        # The times have already moved. If the bank cannot be reached, the pump queries it again later.
         with suppress(ProviderUnreachable):
             sync.sync(payment_uuid)
 
 
 def _check_open(checkout: Checkout) -> None:
     """Raise OperationInProgress if a card operation is open, unless it is a capture in doubt."""
-    found = open_operations.open_operation(checkout.pk)
-    if found is None:
+    operation = open_operations.open_operation(checkout.pk)
+    if operation is None:
         return
-    is_in_doubt = found.kind == Operation.Kind.CAPTURE and found.state == Operation.State.UNKNOWN
-    if not is_in_doubt or operation_queue.is_leased(found, checkout.locked_at):
+    is_in_doubt = operation.kind == Operation.Kind.CAPTURE and operation.state == Operation.State.UNKNOWN
+    if not is_in_doubt or operation_queue.is_leased(operation, checkout.locked_at):
         raise OperationInProgress
 
 
-def _move(rows: QuerySet[Any], names: Sequence[str], by: timedelta) -> None:
+def _move(rows: QuerySet[Any], names: Sequence[str], duration: timedelta) -> None:
     """Move these times of the rows earlier. A time that is null stays null."""
-    rows.update(**{name: F(name) - by for name in names})
+    rows.update(**{name: F(name) - duration for name in names})
 
 
 def _move_history(checkout: Checkout, seconds: int) -> None:

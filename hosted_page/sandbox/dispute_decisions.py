@@ -1,4 +1,4 @@
-"""Decisions of the sandbox's bank about disputes, which no one else can make in a test.
+"""Decisions of the sandbox bank about disputes. A test needs them, because no real bank decides.
 
 Rule sandbox.disputes.
 """
@@ -16,17 +16,17 @@ class NotDisputed(Exception):
     """The checkout has no such open dispute."""
 
 
-def decide_dispute(checkout: Checkout, wanted: dict[str, Any]) -> None:
-    """Let the bank decide the named dispute, or the oldest open one, and record its decision.
+def decide_dispute(checkout: Checkout, body: dict[str, Any]) -> None:
+    """Let the bank decide the named dispute, or the oldest open dispute, and record its decision.
 
-    `wanted` has `result` and perhaps `dispute_uuid`. Raises NotDisputed.
+    `body` has `result` and, if a dispute is named, `dispute_uuid`. Raises NotDisputed.
     """
-    found = disputes.open_disputes_of(checkout.pk)
-    if named := wanted.get("dispute_uuid"):
-        found = found.filter(pk=named)
-    dispute = found.order_by("opened_at", "pk").first()
+    open_disputes = disputes.open_disputes_of(checkout.pk)
+    if dispute_uuid := body.get("dispute_uuid"):
+        open_disputes = open_disputes.filter(pk=dispute_uuid)
+    dispute = open_disputes.order_by("opened_at", "pk").first()
     if dispute is None:
         raise NotDisputed
-    is_won = wanted["result"] == Dispute.Status.WON
+    is_won = body["result"] == Dispute.Status.WON
     client.call_bank("decide", payment=dispute.payment_id, is_won=is_won, reference=dispute.reference)
     advancing.receive_from_bank(checkout.pk)

@@ -24,10 +24,10 @@ from payments.provider import CardUse, Verdict
 from payments.providers.sandbox import bank, client
 
 DEFAULT_LEAD_NAME = "Lea"  # default name of a lead who splits the order, because the page requires a name
-MATES = ("+447700900456", "+447700900457")
+MATE_PHONES = ("+447700900456", "+447700900457")
 WAIT_SECONDS = 5.0  # seconds to wait for the outcome of a challenge or of a share's payment
 
-MATES_CARDS = ("5555555555554444", "4242424242424242")
+MATE_CARDS = ("5555555555554444", "4242424242424242")
 
 
 class CardDeclined(Exception):
@@ -38,76 +38,80 @@ class CardDeclined(Exception):
         self.reason = reason
 
 
-def pay(checkout: Checkout, wanted: dict[str, Any], *, cause: Cause) -> None:
-    """Pay an order. `wanted` has `phone`, `card`, `name`, `shares` and `challenge`. Raises CardDeclined."""
-    lead = _customer_of_number(wanted["phone"], checkout.merchant)
-    if "shares" in wanted and _has_open_links(checkout):
-        raise drf.ValidationError({"shares": ["The checkout is split already. Leave the shares out."]})
-    token = _card_token(checkout.pk, wanted["card"])
-    if checkout.lead_id is not None or "shares" in wanted:
-        _sign_in(checkout, lead)
-    if "shares" in wanted:
-        _split_order(checkout, wanted["shares"], lead)
-    paid = authorizations.authorize(checkout.pk, card=CardUse(token), lead=lead, cause=cause)
-    _save_lead_name(
-        lead, wanted.get("name") or (DEFAULT_LEAD_NAME if "shares" in wanted and not lead.name else "")
-    )
-    if paid.verdict == Verdict.NEEDS_ACTION:
-        paid = _answer_challenge(checkout.pk, is_confirmed=wanted["challenge"] == "pass")
-    if paid.verdict == Verdict.DECLINED:
-        raise CardDeclined(paid.reason)
+def pay(checkout: Checkout, body: dict[str, Any], *, cause: Cause) -> None:
+    """Pay an order. Raises CardDeclined.
 
-
-def split(checkout: Checkout, wanted: dict[str, Any]) -> None:
-    """Split an unpaid order, so that mates can pledge. `wanted` has `phone`, `name` and `shares`.
-
-    Raises NotPayable, OperationInProgress, mate_shares.TooLateToCollect.
+    `body` has `phone`, `card` and `challenge`, and optionally `name` and `shares`.
     """
-    lead = _customer_of_number(wanted["phone"], checkout.merchant)
+    lead = _customer_of_number(body["phone"], checkout.merchant)
+    if "shares" in body and _has_open_links(checkout):
+        raise drf.ValidationError({"shares": ["The checkout is split already. Leave the shares out."]})
+    token = _card_token(checkout.pk, body["card"])
+    if checkout.lead_id is not None or "shares" in body:
+        _sign_in(checkout, lead)
+    if "shares" in body:
+        _split_order(checkout, body["shares"], lead)
+    result = authorizations.authorize(checkout.pk, card=CardUse(token), lead=lead, cause=cause)
+    _save_lead_name(
+        lead, body.get("name") or (DEFAULT_LEAD_NAME if "shares" in body and not lead.name else "")
+    )
+    if result.verdict == Verdict.NEEDS_ACTION:
+        result = _answer_challenge(checkout.pk, is_confirmed=body["challenge"] == "pass")
+    if result.verdict == Verdict.DECLINED:
+        raise CardDeclined(result.reason)
+
+
+def split(checkout: Checkout, body: dict[str, Any]) -> None:
+    """Split an unpaid order, so that mates can pledge.
+
+    `body` has `phone` and `shares`, and optionally `name`. Raises NotPayable, OperationInProgress,
+    mate_shares.TooLateToCollect.
+    """
+    lead = _customer_of_number(body["phone"], checkout.merchant)
     if checkout.lead_id != lead.pk:
         mate_shares.make_lead(checkout.pk, lead)
-    _split_order(checkout, wanted["shares"], lead, everyone_first=True)
-    _save_lead_name(lead, wanted.get("name") or ("" if lead.name else DEFAULT_LEAD_NAME))
+    _split_order(checkout, body["shares"], lead, everyone_first=True)
+    _save_lead_name(lead, body.get("name") or ("" if lead.name else DEFAULT_LEAD_NAME))
 
 
 def _has_open_links(checkout: Checkout) -> bool:
     return checkout.has_mates and checkout.payment_requests.exclude(status=ShareStatus.DRAFT).exists()
 
 
-def pledge_share(checkout: Checkout, wanted: dict[str, Any], *, cause: Cause) -> PaymentRequest:
+def pledge_share(checkout: Checkout, body: dict[str, Any], *, cause: Cause) -> PaymentRequest:
     """Pledge the named share, or the first open one, and wait for the outcome.
 
     Raises CardDeclined, ShareNotOpen.
     """
     if checkout.status != Status.CREATED:
         raise mate_shares.ShareNotOpen(checkout.status)
-    share = _try_share(checkout, wanted, cause)
+    share = _try_share(checkout, body, cause)
     if share.status != ShareStatus.PLEDGED:
         raise _decline_of(share)
     return share
 
 
-def pay_share(checkout: Checkout, wanted: dict[str, Any], *, cause: Cause) -> PaymentRequest:
+def pay_share(checkout: Checkout, body: dict[str, Any], *, cause: Cause) -> PaymentRequest:
     """Pay the named share, or the first open one, and wait for the outcome.
 
     Raises CardDeclined, ShareNotOpen.
     """
     if checkout.status == Status.CREATED:
         raise mate_shares.ShareNotOpen(checkout.status)
-    share = _try_share(checkout, wanted, cause)
+    share = _try_share(checkout, body, cause)
     if share.status not in SHARE_PAID:
         raise _decline_of(share)
     return share
 
 
-def _try_share(checkout: Checkout, wanted: dict[str, Any], cause: Cause) -> PaymentRequest:
-    """Let a mate's card be asked for a share. Return the share once the card has answered."""
-    share = _open_share(checkout, wanted.get("payment_request_uuid"))
-    card = CardUse(_card_token(share.pk, wanted.get("card") or _card_for_mate(checkout)))
-    paid = mate_shares.pay(share.pk, card=card, mate=_mate_customer(checkout), cause=cause)
-    if paid.verdict == Verdict.NEEDS_ACTION:
-        paid = _answer_challenge(share.pk, is_confirmed=True)
-    if paid.verdict != Verdict.DECLINED:
+def _try_share(checkout: Checkout, body: dict[str, Any], cause: Cause) -> PaymentRequest:
+    """Try a mate's card for a share. Return the share after the bank has approved or declined the card."""
+    share = _open_share(checkout, body.get("payment_request_uuid"))
+    card = CardUse(_card_token(share.pk, body.get("card") or _card_for_mate(checkout)))
+    result = mate_shares.pay(share.pk, card=card, mate=_mate_customer(checkout), cause=cause)
+    if result.verdict == Verdict.NEEDS_ACTION:
+        result = _answer_challenge(share.pk, is_confirmed=True)
+    if result.verdict != Verdict.DECLINED:
         _wait_for_outcome(share)
     return share
 
@@ -118,8 +122,8 @@ def _decline_of(share: PaymentRequest) -> CardDeclined:
 
 def _card_for_mate(checkout: Checkout) -> str:
     """Return the number of a test card that is approved and is not the lead's card."""
-    used = checkout.payment.card_last4 if checkout.payment else ""
-    return next(number for number in MATES_CARDS if number[-4:] != used)
+    leads_last4 = checkout.payment.card_last4 if checkout.payment else ""
+    return next(number for number in MATE_CARDS if number[-4:] != leads_last4)
 
 
 def _customer_of_number(phone: str, merchant: Merchant) -> Customer:
@@ -141,7 +145,7 @@ def _card_token(subject: UUID, number: str) -> str:
 def _sign_in(checkout: Checkout, lead: Customer) -> None:
     """Make this person the lead, as a sign-in on the page does.
 
-    If the order cannot be paid, do nothing. The payment that follows then refuses the order.
+    If the order cannot be paid, its lead does not change. The caller's payment then raises the error.
     """
     if checkout.lead_id != lead.pk:
         with suppress(NotPayable, OperationInProgress):
@@ -149,27 +153,27 @@ def _sign_in(checkout: Checkout, lead: Customer) -> None:
 
 
 def _save_lead_name(lead: Customer, name: str) -> None:
-    """Save the lead's name, if one is given."""
+    """Save the lead's name, unless it is empty."""
     if cleaned := clean_short_name(name):
         Customer.objects.filter(pk=lead.pk).update(name=cleaned)
 
 
 def _split_order(
-    checkout: Checkout, shares: list[dict[str, Any]], lead: Customer, *, everyone_first: bool = False
+    checkout: Checkout, share_bodies: list[dict[str, Any]], lead: Customer, *, everyone_first: bool = False
 ) -> None:
-    wanted = [Share(**share) for share in shares]
+    shares = [Share(**share_body) for share_body in share_bodies]
     try:
-        split_amounts.leads_part(checkout.amount, [share.amount for share in wanted])
-        mate_shares.split(checkout.pk, wanted, lead=lead.pk, everyone_first=everyone_first)
-    except split_amounts.SharesExceedAmount as wrong:
-        words = f"The shares come to {wrong.excess} more than the amount. Lower one."
+        split_amounts.leads_part(checkout.amount, [share.amount for share in shares])
+        mate_shares.split(checkout.pk, shares, lead=lead.pk, everyone_first=everyone_first)
+    except split_amounts.SharesExceedAmount as error:
+        words = f"The shares come to {error.excess} more than the amount. Lower one."
         raise drf.ValidationError({"shares": [words]}) from None
 
 
 def _open_share(checkout: Checkout, share_uuid: UUID | None) -> PaymentRequest:
-    open_ones = checkout.payment_requests.filter(status=ShareStatus.OPEN)
-    wanted = open_ones.filter(pk=share_uuid) if share_uuid else open_ones.order_by("position")
-    share = wanted.first()
+    open_shares = checkout.payment_requests.filter(status=ShareStatus.OPEN)
+    candidates = open_shares.filter(pk=share_uuid) if share_uuid else open_shares.order_by("position")
+    share = candidates.first()
     if share is None:
         raise mate_shares.ShareNotOpen("")
     return share
@@ -177,34 +181,34 @@ def _open_share(checkout: Checkout, share_uuid: UUID | None) -> PaymentRequest:
 
 def _mate_customer(checkout: Checkout) -> Customer:
     """Return a customer who is not the lead."""
-    lead = checkout.lead.phone if checkout.lead else ""
-    return codes.person_of(next(phone for phone in MATES if phone != lead))
+    leads_phone = checkout.lead.phone if checkout.lead else ""
+    return codes.person_of(next(phone for phone in MATE_PHONES if phone != leads_phone))
 
 
 def _answer_challenge(subject: UUID, *, is_confirmed: bool) -> PaymentResult:
-    """Answer the bank's challenge, as a payer does on the bank's page. Return the outcome.
+    """Answer the bank's challenge, as a payer does on the bank's page. Return the payment's outcome.
 
     Raises OperationInProgress if the outcome is not known in time.
     """
-    found = open_operations.open_operation(subject)
-    if found is None:
+    operation = open_operations.open_operation(subject)
+    if operation is None:
         raise OperationInProgress
-    client.call_bank("answer_challenge", key=found.pk, is_confirmed=is_confirmed)
-    patience = Deadline.after(WAIT_SECONDS)
-    while patience.remaining():
+    client.call_bank("answer_challenge", key=operation.pk, is_confirmed=is_confirmed)
+    deadline = Deadline.after(WAIT_SECONDS)
+    while deadline.remaining():
         # This call has no effect while the pump has leased the operation.
         operation_recovery.finish_for_payer(subject)
-        found.refresh_from_db()
-        if found.ended_at is not None:
-            is_confirmed = found.state == Operation.State.SUCCEEDED
-            return PaymentResult(Verdict.SUCCEEDED if is_confirmed else Verdict.DECLINED, found.reason)
+        operation.refresh_from_db()
+        if operation.ended_at is not None:
+            is_confirmed = operation.state == Operation.State.SUCCEEDED
+            return PaymentResult(Verdict.SUCCEEDED if is_confirmed else Verdict.DECLINED, operation.reason)
         time.sleep(0.1)
     raise OperationInProgress
 
 
 def _wait_for_outcome(share: PaymentRequest) -> None:
-    patience = Deadline.after(WAIT_SECONDS)
-    while patience.remaining():
+    deadline = Deadline.after(WAIT_SECONDS)
+    while deadline.remaining():
         # This call has no effect while the pump has leased the operation.
         operation_recovery.finish_due_operations(share.checkout_id)
         share.refresh_from_db()

@@ -50,6 +50,6 @@ class SplitCheckoutOut(CheckoutOut):
 
 
 class TickedOut(Out):
-    """The event that an opt-in emits."""
+    """The event of an opt-in."""
 
     event_id = drf.UUIDField(allow_null=True, help_text="The id of the event, the same in all its attempts.")

@@ -119,15 +119,15 @@ class AdvanceIn(fields.Body):
 
 
 class Pay(ApiView):
-    """Endpoint that pays an order like the customer on the page."""
+    """Endpoint that pays an order, as a customer does on the page."""
 
     scopes = {"POST": "checkouts:write"}
 
     def post(self, request: Request, checkout_uuid: UUID) -> Response:
-        asked = self.body(PayIn)
+        body = self.body(PayIn)
         merchant = caller_of(request).merchant
         checkout = _checkout_of_merchant(merchant, checkout_uuid)
-        paying.pay(checkout, asked, cause=cause_of(request))
+        paying.pay(checkout, body, cause=cause_of(request))
         paid = detailed_reads.read_checkout(merchant, checkout_uuid)
         return Response({"data": responses.SplitCheckoutOut.write(paid)})
 
@@ -137,39 +137,39 @@ def _checkout_of_merchant(merchant: Merchant, checkout_uuid: UUID) -> Checkout:
 
 
 class Split(ApiView):
-    """Endpoint that splits an order like a customer who gets everyone in first."""
+    """Endpoint that splits an order, as a customer does who gets everyone in first."""
 
     scopes = {"POST": "checkouts:write"}
 
     def post(self, request: Request, checkout_uuid: UUID) -> Response:
-        asked = self.body(SplitIn)
+        body = self.body(SplitIn)
         merchant = caller_of(request).merchant
-        paying.split(_checkout_of_merchant(merchant, checkout_uuid), asked)
+        paying.split(_checkout_of_merchant(merchant, checkout_uuid), body)
         split = detailed_reads.read_checkout(merchant, checkout_uuid)
         return Response({"data": responses.SplitCheckoutOut.write(split)})
 
 
 class PledgeShare(ApiView):
-    """Endpoint that pledges a share like a mate at the pay link, before the order is paid."""
+    """Endpoint that pledges a share, as a mate does at the pay link before the order is paid."""
 
     scopes = {"POST": "checkouts:write"}
 
     def post(self, request: Request, checkout_uuid: UUID) -> Response:
-        asked = self.body(PayShareIn)
+        body = self.body(PayShareIn)
         checkout = _checkout_of_merchant(caller_of(request).merchant, checkout_uuid)
-        share = paying.pledge_share(checkout, asked, cause=cause_of(request))
+        share = paying.pledge_share(checkout, body, cause=cause_of(request))
         return Response({"data": responses.ShareOut.write(share)})
 
 
 class PayShare(ApiView):
-    """Endpoint that pays a share like a mate at the pay link."""
+    """Endpoint that pays a share, as a mate does at the pay link."""
 
     scopes = {"POST": "checkouts:write"}
 
     def post(self, request: Request, checkout_uuid: UUID) -> Response:
-        asked = self.body(PayShareIn)
+        body = self.body(PayShareIn)
         checkout = _checkout_of_merchant(caller_of(request).merchant, checkout_uuid)
-        share = paying.pay_share(checkout, asked, cause=cause_of(request))
+        share = paying.pay_share(checkout, body, cause=cause_of(request))
         return Response({"data": responses.ShareOut.write(share)})
 
 
@@ -179,31 +179,31 @@ class TickOptIn(ApiView):
     scopes = {"POST": "checkouts:write"}
 
     def post(self, request: Request, checkout_uuid: UUID) -> Response:
-        asked = self.body(OptInIn)
+        body = self.body(OptInIn)
         checkout = _checkout_of_merchant(caller_of(request).merchant, checkout_uuid)
-        event_uuid = _tick_opt_in(checkout, asked)
+        event_uuid = _tick_opt_in(checkout, body)
         return Response({"data": responses.TickedOut.write({"event_id": event_uuid})})
 
 
-def _tick_opt_in(checkout: Checkout, wanted: dict[str, Any]) -> UUID | None:
-    share = _friends_share(checkout, wanted)
+def _tick_opt_in(checkout: Checkout, body: dict[str, Any]) -> UUID | None:
+    share = _friends_share(checkout, body)
     default = OptIn.Placement.PAY_LINK if share else OptIn.Placement.SUCCESS_PAGE
     return consent.record_opt_in(
         PaymentTarget(checkout, share),
         person=share.mate if share else checkout.lead,
-        email=wanted["email"],
-        placement=wanted.get("placement", default),
+        email=body["email"],
+        placement=body.get("placement", default),
         text=consent.wording(checkout.merchant),
     )
 
 
-def _friends_share(checkout: Checkout, wanted: dict[str, Any]) -> PaymentRequest | None:
+def _friends_share(checkout: Checkout, body: dict[str, Any]) -> PaymentRequest | None:
     """Return the friend's share, or the first share if no share is named. Return None for the lead."""
-    named = wanted.get("payment_request_uuid")
-    if wanted.get("subject", "friend" if named else "lead") == "lead":
+    share_uuid = body.get("payment_request_uuid")
+    if body.get("subject", "friend" if share_uuid else "lead") == "lead":
         return None
     shares = checkout.payment_requests.select_related("mate").order_by("position")
-    share = shares.filter(pk=named).first() if named else shares.first()
+    share = shares.filter(pk=share_uuid).first() if share_uuid else shares.first()
     if share is None:
         raise drf.ValidationError({"payment_request_uuid": ["Must be one of this checkout's shares."]})
     return share
@@ -215,9 +215,9 @@ class DecideDispute(ApiView):
     scopes = {"POST": "checkouts:write"}
 
     def post(self, request: Request, checkout_uuid: UUID) -> Response:
-        asked = self.body(DecideDisputeIn)
+        body = self.body(DecideDisputeIn)
         merchant = caller_of(request).merchant
-        dispute_decisions.decide_dispute(_checkout_of_merchant(merchant, checkout_uuid), asked)
+        dispute_decisions.decide_dispute(_checkout_of_merchant(merchant, checkout_uuid), body)
         return Response({"data": CheckoutOut.write(detailed_reads.read_checkout(merchant, checkout_uuid))})
 
 
@@ -227,7 +227,7 @@ class Advance(ApiView):
     scopes = {"POST": "checkouts:write"}
 
     def post(self, request: Request, checkout_uuid: UUID) -> Response:
-        asked = self.body(AdvanceIn)
+        body = self.body(AdvanceIn)
         merchant = caller_of(request).merchant
-        advancing.advance(merchant, checkout_uuid, asked["seconds"])
+        advancing.advance(merchant, checkout_uuid, body["seconds"])
         return Response({"data": CheckoutOut.write(detailed_reads.read_checkout(merchant, checkout_uuid))})
