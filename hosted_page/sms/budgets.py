@@ -30,24 +30,24 @@ MERCHANT_BUDGET, TOTAL_BUDGET = "of a merchant", "of all"
 def spend(merchant_uuid: UUID, now: datetime) -> str | None:
     """Count an SMS message against the merchant's budget and the total budget.
 
-    Return the budget that is used up, or None. If a budget is used up, the caller must roll back the
-    transaction.
+    Return MERCHANT_BUDGET or TOTAL_BUDGET if that budget is used up, otherwise None. If a budget is used up,
+    the caller must roll back the transaction.
     """
-    asked: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "id": uuid7(),
         "id_of_all": uuid7(),
         "day": now.date(),
         "merchant": merchant_uuid,
     }
-    asked |= {"budget": settings.SMS_MERCHANT_BUDGET, "total": settings.SMS_TOTAL_BUDGET}
-    of_merchant, of_all = queries.row(statements.SPEND_SMS_BUDGETS, asked)
-    if not of_merchant:
+    parameters |= {"budget": settings.SMS_MERCHANT_BUDGET, "total": settings.SMS_TOTAL_BUDGET}
+    is_in_merchant_budget, is_in_total_budget = queries.row(statements.SPEND_SMS_BUDGETS, parameters)
+    if not is_in_merchant_budget:
         return MERCHANT_BUDGET
-    return None if of_all else TOTAL_BUDGET
+    return None if is_in_total_budget else TOTAL_BUDGET
 
 
 def next_day_start(now: datetime) -> datetime:
-    """Return when the next day's budgets begin."""
+    """Return the time at which the next day's budgets begin."""
     return now.replace(hour=0, minute=0, second=0, microsecond=0) + DAY
 
 
@@ -67,33 +67,37 @@ def _was_paid() -> Q:
 
 
 def stop_counting_paid() -> int:
-    """Stop counting the SMS messages of paid orders and shares. Return how many there were."""
+    """Stop counting the SMS messages of paid orders and shares. Return the number of these messages."""
     since = clock.now() - DAY
-    counted = SmsMessage.objects.filter(_was_paid(), is_counted=True, created_at__gt=since)
-    return batches.repeat(lambda rows: _stop_counting(counted, rows))
+    messages = SmsMessage.objects.filter(_was_paid(), is_counted=True, created_at__gt=since)
+    return batches.repeat(lambda batch_size: _stop_counting(messages, batch_size))
 
 
-def _stop_counting(counted: QuerySet[SmsMessage], rows: int) -> int:
-    found = list(counted.select_for_update(of=("self",), no_key=True, skip_locked=True)[:rows])
-    SmsMessage.objects.filter(pk__in=[message.pk for message in found]).update(is_counted=False)
-    of_merchants: Counter[tuple[UUID, date]] = Counter()
-    for message in found:
-        of_merchants[message.merchant_id, message.created_at.date()] += 1
-    for (merchant_uuid, day), count in sorted(of_merchants.items()):
+def _stop_counting(messages: QuerySet[SmsMessage], batch_size: int) -> int:
+    batch = list(messages.select_for_update(of=("self",), no_key=True, skip_locked=True)[:batch_size])
+    SmsMessage.objects.filter(pk__in=[message.pk for message in batch]).update(is_counted=False)
+    counts: Counter[tuple[UUID, date]] = Counter()
+    for message in batch:
+        counts[message.merchant_id, message.created_at.date()] += 1
+    for (merchant_uuid, day), count in sorted(counts.items()):
         SmsDay.objects.filter(merchant=merchant_uuid, day=day).update(count=Greatest(F("count") - count, 0))
-    for day, count in sorted(Counter(message.created_at.date() for message in found).items()):
+    for day, count in sorted(Counter(message.created_at.date() for message in batch).items()):
         SmsDay.objects.filter(merchant=None, day=day).update(count=Greatest(F("count") - count, 0))
-    return len(found)
+    return len(batch)
 
 
 def warn_operators() -> None:
-    """Report to the operators each budget of today that is at least 80 % used up, but only once."""
+    """Report to the operators each budget of today that is at least 80 % used up, once per budget and day."""
     now = clock.now()
-    nearly_of_all = Q(merchant=None, count__gte=WARNING_SHARE * settings.SMS_TOTAL_BUDGET)
-    nearly_of_one = Q(merchant__isnull=False, count__gte=WARNING_SHARE * settings.SMS_MERCHANT_BUDGET)
+    is_total_nearly_used = Q(merchant=None, count__gte=WARNING_SHARE * settings.SMS_TOTAL_BUDGET)
+    is_merchant_nearly_used = Q(
+        merchant__isnull=False, count__gte=WARNING_SHARE * settings.SMS_MERCHANT_BUDGET
+    )
     with transaction.atomic(durable=True):
         days = SmsDay.objects.select_for_update(of=("self",), no_key=True, skip_locked=True)
-        for day in days.filter(nearly_of_all | nearly_of_one, day=now.date(), warned_at=None):
+        for day in days.filter(
+            is_total_nearly_used | is_merchant_nearly_used, day=now.date(), warned_at=None
+        ):
             kind = kinds.SMS_BUDGET_OF_MERCHANT if day.merchant_id else kinds.SMS_BUDGET_OF_ALL
             reporting.report(kind, day.pk, merchant=day.merchant_id, sms_messages=day.count)
             SmsDay.objects.filter(pk=day.pk).update(warned_at=now)

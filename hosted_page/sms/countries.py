@@ -15,7 +15,7 @@ def country_of(phone: str) -> str:
 
 
 def sender_id(phone: str) -> str:
-    """Return the sender that is shown by texts to an E.164 number. It depends on the country.
+    """Return the sender that an SMS message to an E.164 number shows. It depends on the number's country.
 
     Return "" if no sender is configured for the country. Rule sms.sender_id.
     """

@@ -39,28 +39,33 @@ def send(share_uuid: UUID, *, phone: str, address: str) -> None:
     with transaction.atomic(durable=True):
         share, checkout = mate_shares.lock_share(share_uuid)
         now = clock.now()
-        to = phone or share.phone
-        if not to or not _is_open(share) or (share.next_reminder_at and now < share.next_reminder_at):
+        recipient = phone or share.phone
+        if not recipient or not _is_open(share) or (share.next_reminder_at and now < share.next_reminder_at):
             raise CannotSendNow
-        of_checkout = SmsMessage.objects.filter(checkout_uuid=checkout.pk, kind=SmsMessage.Kind.INVITATION)
-        kind = SmsMessage.Kind.REMINDER if to == share.phone else SmsMessage.Kind.INVITATION
-        if kind == SmsMessage.Kind.INVITATION and of_checkout.count() >= limits.INVITATIONS:
+        invitations = SmsMessage.objects.filter(checkout_uuid=checkout.pk, kind=SmsMessage.Kind.INVITATION)
+        kind = SmsMessage.Kind.REMINDER if recipient == share.phone else SmsMessage.Kind.INVITATION
+        if kind == SmsMessage.Kind.INVITATION and invitations.count() >= limits.INVITATIONS:
             raise TooManySmsMessages(_("We cannot send more texts for this order. Send the link yourself."))
         operator_stops.check(checkout.merchant)
         target, ends_at = PaymentTarget(checkout, share), min(now + LIFE, share.expires_at or now)
         outbox.queue_message(
             MessageRequest(
-                kind, to, target, f"{invitation_text(share)} {_stop_sentence(to)}", ends_at, address
+                kind,
+                recipient,
+                target,
+                f"{invitation_text(share)} {_stop_sentence(recipient)}",
+                ends_at,
+                address,
             )
         )
         # A new number replaces an earlier one only when the text to the new number is sent. Until then, only
         # the earlier number has the link.
-        share.phone, share.next_reminder_at = share.phone or to, now + REMINDER_INTERVAL
+        share.phone, share.next_reminder_at = share.phone or recipient, now + REMINDER_INTERVAL
         share.save(update_fields=["phone", "next_reminder_at"])
 
 
 def _stop_sentence(phone: str) -> str:
-    """Return the last sentence of each message: the link that stops further messages (rule sms.stop)."""
+    """Return the last sentence of a message: the link that stops further messages (rule sms.stop)."""
     return _("No more texts: {link}").format(link=stopped_numbers.stop_link(outbox.number_digest(phone)))
 
 
@@ -73,41 +78,41 @@ def _is_open(share: PaymentRequest) -> bool:
     return is_open and disputes.blocking_dispute(share.checkout_id) is None
 
 
-def is_wanted(asked: SmsMessage) -> bool:
+def is_wanted(message: SmsMessage) -> bool:
     """Return whether the share can still be paid at the link in the message."""
-    share = PaymentRequest.objects.select_related("checkout").filter(pk=asked.subject).first()
-    return share is not None and _is_open(share) and _has_link(asked, share)
+    share = PaymentRequest.objects.select_related("checkout").filter(pk=message.subject).first()
+    return share is not None and _is_open(share) and _has_link(message, share)
 
 
-def record_sent(asked: SmsMessage) -> None:
+def record_sent(message: SmsMessage) -> None:
     """Save the number to which a share's link was sent."""
-    is_invitation = asked.kind == SmsMessage.Kind.INVITATION
-    share = PaymentRequest.objects.filter(pk=asked.subject).first() if is_invitation else None
-    if share is not None and share.phone != asked.phone and share.token in (asked.body or ""):
-        PaymentRequest.objects.filter(pk=share.pk).update(phone=asked.phone)
+    is_invitation = message.kind == SmsMessage.Kind.INVITATION
+    share = PaymentRequest.objects.filter(pk=message.subject).first() if is_invitation else None
+    if share is not None and share.phone != message.phone and share.token in (message.body or ""):
+        PaymentRequest.objects.filter(pk=share.pk).update(phone=message.phone)
 
 
-def allow_resend(asked: SmsMessage, *, may_be_out: bool) -> None:
+def allow_resend(message: SmsMessage, *, might_be_sent: bool) -> None:
     """Let the lead send the link again after a message that was not sent, or might not have been sent.
 
-    The share keeps its number if the message might have been sent (`may_be_out`). It also keeps an earlier
+    The share keeps its number if the message might have been sent (`might_be_sent`). It also keeps an earlier
     number, which already has the link. If the share has a new link now, a message with the new link is not
     affected.
     """
-    share = PaymentRequest.objects.filter(pk=asked.subject).first() if asked.kind in TO_MATES else None
+    share = PaymentRequest.objects.filter(pk=message.subject).first() if message.kind in TO_MATES else None
     if share is None:
         return
-    of_link = PaymentRequest.objects.filter(pk=share.pk, token_digest=share.token_digest)
-    if not _has_link(asked, share):
-        of_link = of_link.filter(next_reminder_at=None)
-    if asked.kind == SmsMessage.Kind.INVITATION and not may_be_out:
-        of_link.filter(phone=asked.phone).update(phone="")
-    of_link.update(next_reminder_at=None)
+    rows = PaymentRequest.objects.filter(pk=share.pk, token_digest=share.token_digest)
+    if not _has_link(message, share):
+        rows = rows.filter(next_reminder_at=None)
+    if message.kind == SmsMessage.Kind.INVITATION and not might_be_sent:
+        rows.filter(phone=message.phone).update(phone="")
+    rows.update(next_reminder_at=None)
 
 
-def _has_link(asked: SmsMessage, share: PaymentRequest) -> bool:
+def _has_link(message: SmsMessage, share: PaymentRequest) -> bool:
     """Return whether the message contains the share's current link."""
-    return share.token in (asked.body or share.token)
+    return share.token in (message.body or share.token)
 
 
 def invitation_text(share: PaymentRequest) -> str:

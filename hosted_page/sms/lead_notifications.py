@@ -24,12 +24,11 @@ from hosted_page.sms.limits import TooManySmsMessages
 from hosted_page.sms.outbox import MessageRequest
 from payments import disputes, money, operator_stops
 
-MAX_PER_RUN = 100  # most notifications per run
+MAX_PER_RUN = 100  # maximum notifications per run
 PER_CHECKOUT = 4
 LIFE = timedelta(hours=1)  # a message that has not been sent after this time is never sent
-PAUSE_RETRY_AFTER = timedelta(
-    hours=1
-)  # time until the next check of an order that is being refunded or disputed
+# Time until the next check of an order that is being refunded or disputed.
+PAUSE_RETRY_AFTER = timedelta(hours=1)
 Kind = LeadTold.Kind
 # The status of the share that a message is about, while the message is true.
 STATUS_OF_SHARE: dict[str, ShareStatus] = {
@@ -55,9 +54,9 @@ def _process_next() -> bool:
         now = clock.now()
         checkout = Checkout.objects.select_related("merchant", "lead").get(pk=row.checkout_id)
         shares = current_checkouts.shares_of(checkout)
-        later = _next_check_at(row, checkout, shares, now)
-        if later is not None:
-            row.due_at = later
+        next_check_at = _next_check_at(row, checkout, shares, now)
+        if next_check_at is not None:
+            row.due_at = next_check_at
         else:
             row.ended_at = now
             _queue_text(row, checkout, shares, now)
@@ -94,7 +93,7 @@ def _is_paused(row: LeadTold, checkout: Checkout) -> bool:
 def _queue_text(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest], now: datetime) -> None:
     """Queue the message if it is still true, the order may have another message, and no limit is reached."""
     with translation.override(checkout.language or settings.LANGUAGE_CODE):
-        body = _words_of_text(row, checkout, shares)
+        body = _write_text(row, checkout, shares)
     lead, target = checkout.lead, PaymentTarget(checkout)
     if not body or lead is None or not lead.phone or _has_reached_maximum(checkout):
         return
@@ -102,9 +101,9 @@ def _queue_text(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest],
         operator_stops.check(checkout.merchant)
         # No person requested this message, so there is no network address. The limits count the order's id
         # instead of an address.
-        asked = MessageRequest(SmsMessage.Kind.LEAD, lead.phone, target, body, now + LIFE, str(checkout.pk))
+        message = MessageRequest(SmsMessage.Kind.LEAD, lead.phone, target, body, now + LIFE, str(checkout.pk))
         with transaction.atomic(savepoint=True):
-            outbox.queue_message(asked, key=row.pk)
+            outbox.queue_message(message, key=row.pk)
     except (TooManySmsMessages, operator_stops.MerchantSuspended, operator_stops.AllStopped):
         return
 
@@ -120,20 +119,20 @@ def _has_reached_maximum(checkout: Checkout) -> bool:
     return texts.exclude(ended_at__isnull=False, claimed_at=None).count() >= PER_CHECKOUT
 
 
-def _words_of_text(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest]) -> str:
+def _write_text(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest]) -> str:
     """Return the text of the message, "" if the notification is no longer true."""
-    about = _shares_in_text(row, shares) if _is_current(row, checkout) else []
-    if not about:
+    reported_shares = _shares_in_text(row, shares) if _is_current(row, checkout) else []
+    if not reported_shares:
         return ""
-    is_about_one = row.kind in STATUS_OF_SHARE
-    name = safe_names.safe_name(about[0].shown_name) if is_about_one else ""
-    words = _pattern_of_text(row, is_every_share=len(about) == len(shares))
-    return _fill_in(words, checkout, about, name) + (
+    is_about_one_share = row.kind in STATUS_OF_SHARE
+    name = safe_names.safe_name(reported_shares[0].shown_name) if is_about_one_share else ""
+    pattern = _text_pattern(row, is_every_share=len(reported_shares) == len(shares))
+    return _fill_in(pattern, checkout, reported_shares, name) + (
         f"#{link_deadline.ID}" if row.kind == Kind.LINKS_END else ""
     )
 
 
-def _pattern_of_text(row: LeadTold, *, is_every_share: bool) -> str:
+def _text_pattern(row: LeadTold, *, is_every_share: bool) -> str:
     """Return the text of the message, with names of values in braces."""
     match row.kind:
         case Kind.SAID_NO:
@@ -172,21 +171,21 @@ def _shares_in_text(row: LeadTold, shares: list[PaymentRequest]) -> list[Payment
     if row.kind != Kind.ALL_PAID and disputes.blocking_dispute(row.checkout_id) is not None:
         return []
     if row.kind in STATUS_OF_SHARE:
-        wanted = STATUS_OF_SHARE[row.kind]
-        return [share for share in shares if share.pk == row.share_uuid and share.status == wanted]
+        status = STATUS_OF_SHARE[row.kind]
+        return [share for share in shares if share.pk == row.share_uuid and share.status == status]
     if row.kind == Kind.ALL_IN:
-        asked = [share for share in shares if share.status in SHARE_OUTSTANDING]
-        return asked if all(share.status == ShareStatus.PLEDGED for share in asked) else []
+        outstanding = [share for share in shares if share.status in SHARE_OUTSTANDING]
+        return outstanding if all(share.status == ShareStatus.PLEDGED for share in outstanding) else []
     if row.kind == Kind.ALL_PAID:
-        asked = [share for share in shares if share.status != ShareStatus.CANCELLED]
-        return asked if all(share.status in SHARE_PAID for share in asked) else []
+        uncancelled = [share for share in shares if share.status != ShareStatus.CANCELLED]
+        return uncancelled if all(share.status in SHARE_PAID for share in uncancelled) else []
     return [share for share in shares if share.status == ShareStatus.OPEN]
 
 
-def _fill_in(words: str, checkout: Checkout, about: list[PaymentRequest], name: str) -> str:
-    return words.format(
+def _fill_in(pattern: str, checkout: Checkout, reported_shares: list[PaymentRequest], name: str) -> str:
+    return pattern.format(
         name=name or _("A mate"),
-        amount=money.display_for_payer(sum(share.amount for share in about), checkout.currency),
+        amount=money.display_for_payer(sum(share.amount for share in reported_shares), checkout.currency),
         shop=safe_names.safe_shop_name(checkout.merchant),
         link=absolute(PaymentTarget(checkout).way_back()),
     )
@@ -195,7 +194,7 @@ def _fill_in(words: str, checkout: Checkout, about: list[PaymentRequest], name: 
 def is_wanted(message: SmsMessage) -> bool:
     """Return whether a message to a lead is still true.
 
-    Return False if the same event has happened again, because another message then reports it.
+    Return False if the same event has happened again, because a newer message then reports it.
     """
     row = LeadTold.objects.select_related("checkout").filter(pk=message.pk).first()
     if row is None or not _is_current(row, row.checkout):
@@ -206,10 +205,10 @@ def is_wanted(message: SmsMessage) -> bool:
 def requeue(message: SmsMessage) -> None:
     """Requeue the notification of an unsent message if the order is paused or the notification is true.
 
-    The notification can be true again because a pause has just ended. It gets a new id, because its next
-    message is a different message.
+    The notification can be true again if a pause has just ended. It gets a new id, because it has the id of its
+    message, and the next message is a new row.
     """
     row = LeadTold.objects.select_related("checkout").filter(pk=message.pk).first()
     if row is not None and (_is_paused(row, row.checkout) or is_wanted(message)):
-        waits = LeadTold.objects.filter(pk=row.pk)
-        waits.update(id=uuid7(), due_at=clock.now() + PAUSE_RETRY_AFTER, ended_at=None)
+        rows = LeadTold.objects.filter(pk=row.pk)
+        rows.update(id=uuid7(), due_at=clock.now() + PAUSE_RETRY_AFTER, ended_at=None)

@@ -63,7 +63,7 @@ def check_stopped(row: SmsMessage) -> None:
 
 
 class LimitState(NamedTuple):
-    """The current time, and for each limit when the next message is possible. None means now."""
+    """The current time, and for each limit the time of the next possible message. None means now."""
 
     now: datetime
     code: datetime | None
@@ -81,7 +81,7 @@ def read_limits(row: SmsMessage) -> LimitState:
     limits |= {"range": Limit(settings.SMS_RANGE_BUDGET, RANGE_PERIOD)}
     keys = len(row.alike["phone_digest"])
     ranges: Sequence[str | None] = row.alike["range_digest"] or [None] * keys  # None matches no row
-    counted: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         **quota.parameters("phone_digest", row.alike["phone_digest"]),
         **quota.parameters("address_digest", row.alike["address_digest"]),
         **quota.parameters("site_digest", row.alike["site_digest"]),
@@ -89,54 +89,54 @@ def read_limits(row: SmsMessage) -> LimitState:
         **{f"{name}_within": limit.within for name, limit in limits.items()},
         **{f"{name}_before": max(0, limit.maximum - 1) for name, limit in limits.items()},
     }
-    now, *deciding = queries.row(statements.compose_sms_limits(keys), counted)
+    now, *deciding_times = queries.row(statements.compose_sms_limits(keys), parameters)
     free_at = [
         now + limit.within if limit.maximum == 0 else at and at + limit.within
-        for at, limit in zip(deciding, limits.values(), strict=True)
+        for at, limit in zip(deciding_times, limits.values(), strict=True)
     ]
     return LimitState(now, *free_at)
 
 
-def check_number(row: SmsMessage, found: LimitState) -> None:
+def check_number(row: SmsMessage, state: LimitState) -> None:
     """Raise TooManySmsMessages if the number has just got a code, or has reached its limit."""
-    if row.kind == Kind.CODE and found.code:
-        raise CodeJustRequested((found.code - found.now).total_seconds())
-    free_at = number_free_at(found)
+    if row.kind == Kind.CODE and state.code:
+        raise CodeJustRequested((state.code - state.now).total_seconds())
+    free_at = number_free_at(state)
     if free_at is not None:
         words = _("We cannot send more texts to this number now. Try again {when}, or use another number.")
         # Only the number that paid can get the receipt, so the text does not suggest another number.
         if row.kind == Kind.RECEIPT:
             words = _("We cannot send more texts to this number now. Try again {when}.")
-        raise TooManySmsMessages(words.format(when=waiting_times.time_until(free_at, found.now)))
+        raise TooManySmsMessages(words.format(when=waiting_times.time_until(free_at, state.now)))
 
 
-def number_free_at(found: LimitState) -> datetime | None:
-    """Return when the number can get the next message, None if it can get one now."""
-    return max((free_at for free_at in (found.hour, found.day) if free_at is not None), default=None)
+def number_free_at(state: LimitState) -> datetime | None:
+    """Return when the number can get the next message, None if it can get a message now."""
+    return max((free_at for free_at in (state.hour, state.day) if free_at is not None), default=None)
 
 
-def check_address(row: SmsMessage, found: LimitState) -> None:
+def check_address(row: SmsMessage, state: LimitState) -> None:
     """Raise TooManySmsMessages if the caller's network has reached its limit."""
-    free_at = found.address and _free_at("address_digest", row, PER_ADDRESS, found.now)
-    free_at = free_at or (found.site and _free_at("site_digest", row, PER_ADDRESS.of_site(), found.now))
+    free_at = state.address and _free_at("address_digest", row, PER_ADDRESS, state.now)
+    free_at = free_at or (state.site and _free_at("site_digest", row, PER_ADDRESS.of_site(), state.now))
     if free_at is not None:
         words = _("Too many texts were requested from your network. Try again {when}.")
-        raise TooManySmsMessages(words.format(when=waiting_times.time_until(free_at, found.now)))
+        raise TooManySmsMessages(words.format(when=waiting_times.time_until(free_at, state.now)))
 
 
-def check_range(row: SmsMessage, found: LimitState) -> None:
-    """Raise TooManySmsMessages if the range of the number has used up its budget of the day."""
+def check_range(row: SmsMessage, state: LimitState) -> None:
+    """Raise TooManySmsMessages if the number's range has used up its daily budget."""
     limit = Limit(settings.SMS_RANGE_BUDGET, RANGE_PERIOD)
-    free_at = found.range and _free_at("range_digest", row, limit, found.now)
+    free_at = state.range and _free_at("range_digest", row, limit, state.now)
     if free_at is not None:
         log.error("no more SMS messages to a range of numbers today", number_range=row.range_digest[:12])
         words = _("We cannot text this number now. Use another number, or try again {when}.")
         if row.kind == Kind.RECEIPT:
             words = _("We cannot text this number now. Try again {when}.")
-        raise TooManySmsMessages(words.format(when=waiting_times.time_until(free_at, found.now)))
+        raise TooManySmsMessages(words.format(when=waiting_times.time_until(free_at, state.now)))
 
 
-def _free_at(counted: str, row: SmsMessage, limit: Limit, now: datetime) -> datetime | None:
+def _free_at(digest_field: str, row: SmsMessage, limit: Limit, now: datetime) -> datetime | None:
     """Return when the next message is possible, None if it is possible now.
 
     `read_limits` also counts messages whose order or share has just been paid. A limit that it reports is
@@ -144,20 +144,20 @@ def _free_at(counted: str, row: SmsMessage, limit: Limit, now: datetime) -> date
     """
     if limit.maximum == 0:
         return now + limit.within
-    is_alike = {f"{counted}__in": row.alike[counted]}
-    alike = SmsMessage.objects.filter(**is_alike, created_at__gt=now - limit.within)
-    times = budgets.counted_messages(alike).order_by("-created_at").values_list("created_at", flat=True)
-    deciding = times[limit.maximum - 1 : limit.maximum].first()
-    return deciding and deciding + limit.within
+    filters = {f"{digest_field}__in": row.alike[digest_field]}
+    messages = SmsMessage.objects.filter(**filters, created_at__gt=now - limit.within)
+    times = budgets.counted_messages(messages).order_by("-created_at").values_list("created_at", flat=True)
+    deciding_time = times[limit.maximum - 1 : limit.maximum].first()
+    return deciding_time and deciding_time + limit.within
 
 
 def spend_budgets(row: SmsMessage, now: datetime) -> None:
     """Count the message against the day's budgets. Raises TooManySmsMessages if a budget is used up."""
-    used_up = budgets.spend(row.merchant_id, now)
-    if used_up is None:
+    budget = budgets.spend(row.merchant_id, now)
+    if budget is None:
         return
     log.error("no more SMS messages today", merchant=str(row.merchant_id))
     words = _("We cannot send more texts for this shop today. Try again {when}.")
-    if used_up == budgets.TOTAL_BUDGET:
+    if budget == budgets.TOTAL_BUDGET:
         words = _("We cannot send more texts today. Try again {when}.")
     raise TooManySmsMessages(words.format(when=waiting_times.time_until(budgets.next_day_start(now), now)))

@@ -1,4 +1,4 @@
-"""Outbox of SMS messages: it writes rows within the limits, and a pump sends them (rule sms.sealed)."""
+"""Outbox of SMS messages: rows that are written within the limits, and that a pump sends (rule sms.sealed)."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -34,27 +34,27 @@ class MessageRequest:
     address: str
 
 
-def queue_message(asked: MessageRequest, *, key: UUID | None = None) -> None:
+def queue_message(message: MessageRequest, *, key: UUID | None = None) -> None:
     """Count an SMS message and queue it, so that it is sent within a second.
 
     `key` becomes the id of the message. Call this in the transaction of the change that the message is about.
     Raises TooManySmsMessages, and then writes no row.
     """
-    row = _new_message(asked, key)
-    limits.check_country(asked.phone)
+    row = _new_message(message, key)
+    limits.check_country(message.phone)
     limits.check_stopped(row)
     _lock(row)
-    found = limits.read_limits(row)
-    row.created_at = row.due_at = found.now
-    limits.check_number(row, found)
-    limits.check_address(row, found)
-    limits.check_range(row, found)
-    limits.spend_budgets(row, found.now)
+    state = limits.read_limits(row)
+    row.created_at = row.due_at = state.now
+    limits.check_number(row, state)
+    limits.check_address(row, state)
+    limits.check_range(row, state)
+    limits.spend_budgets(row, state.now)
     row.save(force_insert=True)
     wakeup.wake_after_commit(SEND_SMS_MESSAGES)
 
 
-def queue_code_for_payer(asked: MessageRequest, *, key: UUID, is_payer: bool) -> None:
+def queue_code_for_payer(message: MessageRequest, *, key: UUID, is_payer: bool) -> None:
     """Queue a code, like `queue_message`, for a person who returns to a paid order or share.
 
     Only the number that paid gets the code, and no caller can find out which number paid. The result is the
@@ -62,36 +62,36 @@ def queue_code_for_payer(asked: MessageRequest, *, key: UUID, is_payer: bool) ->
     did not pay does not count against that number's limits. Raises TooManySmsMessages, regardless of who
     paid, if the service sends no texts to the country, or if the limit of the caller's address is reached.
     """
-    row = _new_message(asked, key)
-    limits.check_country(asked.phone)
+    row = _new_message(message, key)
+    limits.check_country(message.phone)
     # The range limit is against SMS fraudsters. They do not pay orders, so it does not apply here.
     row.range_digest, row.alike["range_digest"] = "", []
     _lock(row)
-    found = limits.read_limits(row)
-    row.created_at = row.due_at = found.now
-    is_full = (found.code or limits.number_free_at(found)) is not None
-    limits.check_address(row, found)
+    state = limits.read_limits(row)
+    row.created_at = row.due_at = state.now
+    is_full = (state.code or limits.number_free_at(state)) is not None
+    limits.check_address(row, state)
     if is_full or not is_payer:
         row.phone = row.body = row.due_at = None
-        row.phone_digest, row.ended_at = "", found.now
+        row.phone_digest, row.ended_at = "", state.now
     row.save(force_insert=True)
     wakeup.wake_after_commit(SEND_SMS_MESSAGES)
 
 
-def _new_message(asked: MessageRequest, key: UUID | None) -> SmsMessage:
+def _new_message(message: MessageRequest, key: UUID | None) -> SmsMessage:
     alike = {
-        "phone_digest": number_digests(asked.phone),
-        "range_digest": crypto.keyed_digests("sms range", asked.phone[: -limits.RANGE_DIGITS]),
-        **network.caller_digests("address", asked.address),
+        "phone_digest": number_digests(message.phone),
+        "range_digest": crypto.keyed_digests("sms range", message.phone[: -limits.RANGE_DIGITS]),
+        **network.caller_digests("address", message.address),
     }
     row = SmsMessage(
-        kind=asked.kind,
-        merchant=asked.target.checkout.merchant,
-        checkout_uuid=asked.target.checkout.pk,
-        subject=asked.target.subject,
-        phone=asked.phone,
-        body=asked.body.translate(PLAIN),
-        ends_at=asked.ends_at,
+        kind=message.kind,
+        merchant=message.target.checkout.merchant,
+        checkout_uuid=message.target.checkout.pk,
+        subject=message.target.subject,
+        phone=message.phone,
+        body=message.body.translate(PLAIN),
+        ends_at=message.ends_at,
         **network.first_digests(alike),
     )
     row.alike = alike
@@ -121,7 +121,7 @@ def withdraw(keys: list[UUID], now: datetime) -> None:
 
 def delete_old() -> None:
     """Delete old SMS messages and codes, with their numbers, once no limit and no pay link needs them."""
-    before = clock.now() - settings.PAY_LINK_LIFETIME - timedelta(days=1)
+    oldest_needed = clock.now() - settings.PAY_LINK_LIFETIME - timedelta(days=1)
     for model in (SmsMessage, SignInCode):
-        batches.delete(model.objects.filter(pk__lt=clock.first_id(before)))
+        batches.delete(model.objects.filter(pk__lt=clock.first_id(oldest_needed)))
     budgets.delete_old()

@@ -12,7 +12,7 @@ from hosted_page.models import SmsMessage
 
 log = structlog.get_logger("hosted_page.sms.receipts")
 Receipt = SmsMessage.Receipt
-ENDS = {
+RECEIPTS = {
     "delivered": Receipt.DELIVERED,
     "read": Receipt.DELIVERED,
     "undelivered": Receipt.UNDELIVERED,
@@ -30,7 +30,7 @@ def receive_from_twilio(request: HttpRequest, message_uuid: UUID) -> HttpRespons
     """
     if not _is_signed(request):
         return HttpResponse("The signature does not fit.", status=403, content_type="text/plain")
-    receipt = ENDS.get(request.POST.get("MessageStatus", ""))
+    receipt = RECEIPTS.get(request.POST.get("MessageStatus", ""))
     if receipt is not None:
         from hosted_page.sms.senders import twilio
 
@@ -46,7 +46,8 @@ def _is_signed(request: HttpRequest) -> bool:
     """
     if settings.SMS_SENDER != settings.TWILIO_SMS_SENDER:
         return False  # no key of Twilio is configured, so no signature can be checked
-    from twilio.request_validator import RequestValidator  # here, because the library is an optional extra
+    # The import is here, because the library is an optional extra.
+    from twilio.request_validator import RequestValidator
 
     address = settings.BASE_URL + request.get_full_path()
     signature = request.headers.get("X-Twilio-Signature", "")
@@ -60,7 +61,7 @@ def record(message_uuid: UUID, receipt: SmsMessage.Receipt, *, refusal: str) -> 
     Only the first report counts, because callbacks are repeated and can arrive out of order.
     """
     is_lost = receipt == Receipt.UNDELIVERED
-    kept = {"receipt": receipt, "refusal": refusal if is_lost else ""}
-    is_new = SmsMessage.objects.filter(pk=message_uuid, receipt="").update(**kept)
+    values = {"receipt": receipt, "refusal": refusal if is_lost else ""}
+    is_new = SmsMessage.objects.filter(pk=message_uuid, receipt="").update(**values)
     if is_new and is_lost:
         log.warning("SMS not delivered", sms=str(message_uuid), reason=refusal)

@@ -26,9 +26,11 @@ def safe_lead_name(checkout: Checkout) -> str:
 
 def safe_name(name: str) -> str:
     """Return at most 30 letters of a name, without digits and without the characters of web addresses."""
-    letters = "".join(sign for sign in unicodedata.normalize("NFKC", name) if _is_name_character(sign))
-    return " ".join(letters.split())[:MAX_LETTERS].strip()
+    name_characters = "".join(
+        character for character in unicodedata.normalize("NFKC", name) if _is_name_character(character)
+    )
+    return " ".join(name_characters.split())[:MAX_LETTERS].strip()
 
 
-def _is_name_character(sign: str) -> bool:
-    return sign.isspace() or sign in "'’-" or unicodedata.category(sign)[0] in "LM"
+def _is_name_character(character: str) -> bool:
+    return character.isspace() or character in "'’-" or unicodedata.category(character)[0] in "LM"

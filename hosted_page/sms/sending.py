@@ -28,7 +28,7 @@ from payments.operator_stops import AllStopped, MerchantSuspended
 log = structlog.get_logger("hosted_page.sms.sending")
 MAX_LATE_PER_RUN = 100
 RETRY_AFTER = timedelta(seconds=5)  # until the next try, if the carrier is overloaded or unreachable
-_carrier = Bulkhead(settings.SMS_SLOTS, queue=1, name="sms")  # queue=1, because only `stop` waits
+_carrier = Bulkhead(settings.SMS_SLOTS, queue=1, name="sms")  # queue=1, because only `stop` waits for a slot
 _is_stopped = threading.Event()
 
 
@@ -41,9 +41,9 @@ def start_sender() -> None:
 def stop(seconds: float) -> None:
     """Claim no more messages. Wait until the messages in progress have ended, at most `seconds`."""
     _is_stopped.set()
-    patience = Deadline.after(seconds)
+    deadline = Deadline.after(seconds)
     for _ in range(_carrier.slots):
-        _carrier.wait(max(0.0, patience.remaining()))
+        _carrier.wait(max(0.0, deadline.remaining()))
 
 
 def _send_all() -> None:
@@ -53,7 +53,7 @@ def _send_all() -> None:
             start_sender()  # there might be more messages, and the carrier might be slow with this one
             close_old_connections()  # hold no connection while waiting for the carrier
             send(message)
-    except Exception as error:  # a database error; the next thread, within a second, tries again
+    except Exception as error:  # a database error; another thread starts within a second and tries again
         log.error("SMS messages not sent", error=type(error).__name__, exc_info=True)
     finally:
         close_old_connections()
@@ -63,7 +63,7 @@ def _send_all() -> None:
 def claim() -> SmsMessage | None:
     """Claim the due message with the earliest `ends_at`, so that it is not due again, and return it.
 
-    A due message that is no longer wanted is ended instead. Return None if no message is due.
+    End each message that must not be sent any more. Return None if no message is due.
     """
     while (message := _WAITING.take_oldest(_claim_fields)) is not None and not _is_wanted(message):
         _end_unsent(message)
@@ -109,13 +109,15 @@ def _record_failure(message: SmsMessage, error: Exception) -> None:
         _retry_later(message)
     else:
         is_refused = isinstance(error, Refused)
-        end_message(message, is_sent=False, refusal=reason if is_refused else "", may_be_out=not is_refused)
+        end_message(
+            message, is_sent=False, refusal=reason if is_refused else "", might_be_sent=not is_refused
+        )
 
 
 def _retry_later(message: SmsMessage) -> None:
     """Make a message due again in a few seconds. It is not sent after its `ends_at`."""
-    open_one = SmsMessage.objects.filter(pk=message.pk, ended_at=None)
-    open_one.update(due_at=clock.now() + RETRY_AFTER, claimed_at=None)
+    messages = SmsMessage.objects.filter(pk=message.pk, ended_at=None)
+    messages.update(due_at=clock.now() + RETRY_AFTER, claimed_at=None)
 
 
 def _end_unsent(message: SmsMessage) -> None:
@@ -126,29 +128,35 @@ def _end_unsent(message: SmsMessage) -> None:
     if message.kind == SmsMessage.Kind.LEAD:
         # The notification is requeued first. If the process then dies, `end_late` ends the message unsent.
         lead_notifications.requeue(message)
-    end_message(message, is_sent=False, is_taken=False)
+    end_message(message, is_sent=False, is_claimed=False)
 
 
 def end_message(
-    message: SmsMessage, *, is_sent: bool, is_taken: bool = True, refusal: str = "", may_be_out: bool = False
+    message: SmsMessage,
+    *,
+    is_sent: bool,
+    is_claimed: bool = True,
+    refusal: str = "",
+    might_be_sent: bool = False,
 ) -> None:
     """End a message, so that it is not sent any more, and delete its number and text.
 
-    `may_be_out` says that the message might have been sent although `is_sent` is false.
+    If `is_claimed` is false, also clear its claim. `might_be_sent` is true if the message might have been sent
+    although `is_sent` is false.
     """
-    parameters = {"id": message.pk, "is_sent": is_sent, "is_taken": is_taken, "refusal": refusal}
+    parameters = {"id": message.pk, "is_sent": is_sent, "is_taken": is_claimed, "refusal": refusal}
     is_ended = bool(queries.execute(statements.END_SMS_MESSAGE, parameters))
     if is_ended and is_sent:
         invitations.record_sent(message)
     elif is_ended:
-        invitations.allow_resend(message, may_be_out=may_be_out)
+        invitations.allow_resend(message, might_be_sent=might_be_sent)
 
 
 def _is_wanted(message: SmsMessage) -> bool:
     """Return whether to send a message that was just claimed.
 
-    The message must not be late, it must still be true, and its merchant must be allowed to send texts. A
-    number that has stopped texts gets only codes.
+    The message must not be late, its text must still be true, and its merchant must not be stopped. A number
+    that has stopped texts gets only codes.
     """
     now = message.claimed_at
     if now is None or message.ends_at <= now:
@@ -173,4 +181,4 @@ def end_late() -> None:
         if message.claimed_at is None:
             _end_unsent(message)
         else:
-            end_message(message, is_sent=False, may_be_out=True)
+            end_message(message, is_sent=False, might_be_sent=True)

@@ -21,24 +21,24 @@ from config.lib import clock, crypto
 from hosted_page import language
 from hosted_page.models import SmsStop
 
-NAME_BYTES, SIGNATURE_BYTES = 15, 9
+DIGEST_BYTES, SIGNATURE_BYTES = 15, 9
 
 
 def stop_link(phone_digest: str) -> str:
     """Return the URL at which the number with this digest can stop texts."""
-    name = bytes.fromhex(phone_digest)[:NAME_BYTES]
-    token = base64.urlsafe_b64encode(name + _signatures_of(name)[0]).decode()
+    half_digest = bytes.fromhex(phone_digest)[:DIGEST_BYTES]
+    token = base64.urlsafe_b64encode(half_digest + _sign(half_digest)[0]).decode()
     return f"{settings.CHECKOUT_PAGE_URL.removesuffix(reverse('pay'))}{reverse('sms_stop', args=[token])}"
 
 
 def has_stopped(phone_digests: Sequence[str]) -> bool:
     """Return whether the phone number with these digests has stopped texts."""
-    numbers = [_number(bytes.fromhex(digest)) for digest in phone_digests]
+    numbers = [_number_of_digest(bytes.fromhex(digest)) for digest in phone_digests]
     return SmsStop.objects.filter(number__in=numbers).exists()
 
 
 def count_under_former_keys() -> int:
-    """Return how many stops can be found only with a former LOOKUP_KEY."""
+    """Return the number of stops that only a former LOOKUP_KEY can find."""
     first, *former = crypto.lookup_key_marks()
     rows = SmsStop.objects.exclude(key_mark=first)
     # A row without a mark was written before marks existed, so it belongs to the oldest key.
@@ -56,8 +56,8 @@ def show_stop_page(request: HttpRequest, token: str) -> HttpResponse:
         if "again" in request.POST:
             SmsStop.objects.filter(number=number).delete()
         else:
-            made = {"key_mark": key_mark, "stopped_at": clock.now()}
-            SmsStop.objects.get_or_create(number=number, defaults=made)
+            defaults = {"key_mark": key_mark, "stopped_at": clock.now()}
+            SmsStop.objects.get_or_create(number=number, defaults=defaults)
         return HttpResponseRedirect(request.path, status=303)
     context = {
         "is_stopped": SmsStop.objects.filter(number=number).exists(),
@@ -68,26 +68,26 @@ def show_stop_page(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def _read_link_token(token: str) -> tuple[str, str]:
-    """Return the half of a number's digest in a link, and the mark of its key.
+    """Return the half digest of a number in a link, as it is stored, and the mark of its key.
 
     Raises Http404 if the signature is invalid.
     """
     try:
-        plain = base64.b64decode(token.encode(), altchars=b"-_", validate=True)
+        decoded = base64.b64decode(token.encode(), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
         raise Http404 from None
-    name = plain[:NAME_BYTES]
-    for key_mark, signature in zip(crypto.lookup_key_marks(), _signatures_of(name), strict=True):
-        if constant_time_compare(plain[NAME_BYTES:], signature):
-            return _number(name), key_mark
+    half_digest = decoded[:DIGEST_BYTES]
+    for key_mark, signature in zip(crypto.lookup_key_marks(), _sign(half_digest), strict=True):
+        if constant_time_compare(decoded[DIGEST_BYTES:], signature):
+            return _number_of_digest(half_digest), key_mark
     raise Http404
 
 
-def _number(name: bytes) -> str:
-    return name[:NAME_BYTES].hex()
+def _number_of_digest(digest: bytes) -> str:
+    return digest[:DIGEST_BYTES].hex()
 
 
-def _signatures_of(name: bytes) -> list[bytes]:
-    """Return the signatures of half a digest (`name`), one for each key. New links have the first one."""
-    digests = crypto.keyed_digests("sms stop", name.hex())
+def _sign(half_digest: bytes) -> list[bytes]:
+    """Return the signatures of half a digest, one for each key. New links have the first signature."""
+    digests = crypto.keyed_digests("sms stop", half_digest.hex())
     return [bytes.fromhex(digest)[:SIGNATURE_BYTES] for digest in digests]

@@ -1,4 +1,4 @@
-"""Send SMS messages with Amazon SNS and boto3, which finds the region and credentials as usual.
+"""Send SMS messages with Amazon SNS and boto3, which reads the region and credentials from its usual sources.
 
 SNS accepts no idempotency key for a phone number, and reports deliveries only in its own log. The service
 therefore makes each request once, without boto3's retries. It repeats a request only if SNS certainly did not
@@ -52,13 +52,13 @@ class SnsSender:
             _refuse_settings("SNS wants a region: set AWS_DEFAULT_REGION.")
         if session.get_credentials() is None:
             _refuse_settings("SNS wants credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a role.")
-        once = Config(
+        config = Config(
             connect_timeout=senders.SECONDS,
             read_timeout=senders.SECONDS,
             retries={"total_max_attempts": 1},
             max_pool_connections=settings.SMS_SLOTS,
         )
-        self.client = session.client("sns", config=once)
+        self.client = session.client("sns", config=config)
 
     def send(self, phone: str, text: str, *, key: str) -> None:
         """Send an SMS message. `key` is not used."""
@@ -73,12 +73,12 @@ def _refuse_settings(reason: str) -> None:
 
 
 def _message_attributes(phone: str) -> dict[str, Any]:
-    own = countries.sender_id(phone)
-    named = {"AWS.SNS.SMS.SMSType": "Transactional"}
-    if own:
-        is_number = own.lstrip("+").isdigit()
-        named["AWS.MM.SMS.OriginationNumber" if is_number else "AWS.SNS.SMS.SenderID"] = own
-    return {name: {"DataType": "String", "StringValue": value} for name, value in named.items()}
+    sender_id = countries.sender_id(phone)
+    attributes = {"AWS.SNS.SMS.SMSType": "Transactional"}
+    if sender_id:
+        is_number = sender_id.lstrip("+").isdigit()
+        attributes["AWS.MM.SMS.OriginationNumber" if is_number else "AWS.SNS.SMS.SenderID"] = sender_id
+    return {name: {"DataType": "String", "StringValue": value} for name, value in attributes.items()}
 
 
 def classify_error(error: Exception) -> NotSent:

@@ -62,8 +62,12 @@ class TwilioSender:
 
 
 def _sender_fields(phone: str) -> dict[str, Any]:
-    own = countries.sender_id(phone) or settings.TWILIO_FROM
-    return {"from_": own} if own else {"messaging_service_sid": settings.TWILIO_MESSAGING_SERVICE_SID}
+    sender_id = countries.sender_id(phone) or settings.TWILIO_FROM
+    return (
+        {"from_": sender_id}
+        if sender_id
+        else {"messaging_service_sid": settings.TWILIO_MESSAGING_SERVICE_SID}
+    )
 
 
 def classify_error(error: Exception) -> NotSent:
