@@ -189,7 +189,7 @@ class TestNothingIsSent:
         finn.post("/decline")
         Mate(amys(order)).post("/decline")
         find_words, save, together = (
-            lead_notifications._words_of_text,
+            lead_notifications._write_text,
             SmsMessage.save,
             threading.Barrier(2, timeout=10),
         )
@@ -208,7 +208,7 @@ class TestNothingIsSent:
             connection.close()
 
         monkeypatch.setattr(lead_notifications, "PER_CHECKOUT", 1)
-        monkeypatch.setattr(lead_notifications, "_words_of_text", meet)
+        monkeypatch.setattr(lead_notifications, "_write_text", meet)
         monkeypatch.setattr(SmsMessage, "save", lock_slowly)
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(work, range(2)))
