@@ -40,9 +40,9 @@ def check_address(step: str) -> str:
 
 def card_page() -> str | CardPage:
     """Return the provider's card page for the sample order, or its address. Raises ProviderUnreachable."""
-    back = f"{settings.CHECKOUT_PAGE_URL}/paid"
+    return_url = f"{settings.CHECKOUT_PAGE_URL}/paid"
     with translation.override(settings.LANGUAGE_CODE):
-        return safe_answers.card_page(CardForm(_NIL_UUID, back, AMOUNT, CURRENCY, page=page_context()))
+        return safe_answers.card_page(CardForm(_NIL_UUID, return_url, AMOUNT, CURRENCY, page=page_context()))
 
 
 @require_safe
@@ -78,16 +78,16 @@ def _first_step(request: HttpRequest) -> HttpResponse:
 
 
 def _show_card_page(request: HttpRequest) -> HttpResponse:
-    found = card_page()
-    if not isinstance(found, CardPage):
+    page = card_page()
+    if not isinstance(page, CardPage):
         raise Http404
-    return rendering.render_card_page(request, found, page_context(), _form_targets())
+    return rendering.render_card_page(request, page, page_context(), _form_targets())
 
 
 def page_context() -> dict[str, Any]:
     """Return the template context around the card fields for the sample order.
 
-    For a real order, steps.card_page.around returns this context.
+    For a real order, steps.card_page.page_context returns this context.
     """
     amount = money.display_for_payer(AMOUNT, CURRENCY)
     return {

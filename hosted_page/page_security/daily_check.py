@@ -29,9 +29,9 @@ from payments.discrepancies import kinds, reporting
 from payments.provider import CardPage, ProviderUnreachable
 
 log = structlog.get_logger("hosted_page.page_security.daily_check")
-SECONDS, SECONDS_EACH = 60.0, 10.0
-LARGEST = 256 * 1024  # maximum bytes of a response
-MAX_CHANGES, MAX_LENGTH = 20, 300  # most changes that a discrepancy lists, and most characters of each
+SECONDS, SECONDS_EACH = 60.0, 10.0  # for the whole check, and for each request
+MAX_BYTES = 256 * 1024  # maximum bytes of a response
+MAX_CHANGES, MAX_LENGTH = 20, 300  # maximum changes that a discrepancy lists, and maximum characters of each
 # The headers that decide which code a page runs and who may embed or read it. A header that the service does
 # not send must also be missing from the live page.
 HEADERS = (
@@ -50,120 +50,120 @@ HEADERS = (
     "Link",
     "Refresh",
 )
-SENT = {"Accept-Encoding": "identity", "Accept-Language": "en-GB", "User-Agent": "card-page-check"}
+REQUEST_HEADERS = {"Accept-Encoding": "identity", "Accept-Language": "en-GB", "User-Agent": "card-page-check"}
 
 
 @dataclass
 class Findings:
-    """The result of a check: the addresses that it read, the differences, and the missing answers."""
+    """The result of a check: the paths that it requested, the differences, and the missing answers."""
 
-    looked_at: list[str] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
     changes: list[str] = field(default_factory=list)
     unanswered: list[str] = field(default_factory=list)
 
 
 def run() -> Findings:
     """Check the live pages. Report one discrepancy for all changes, and one for all missing answers."""
-    found = check()
-    log.info("card page checked", addresses=len(found.looked_at), changes=len(found.changes))
-    if found.changes:
-        named = [change[:MAX_LENGTH] for change in sorted(found.changes)[:MAX_CHANGES]]
+    findings = check()
+    log.info("card page checked", addresses=len(findings.paths), changes=len(findings.changes))
+    if findings.changes:
+        changes = [change[:MAX_LENGTH] for change in sorted(findings.changes)[:MAX_CHANGES]]
         # The subject depends on the changes. Different changes are therefore reported as another discrepancy,
         # even if an earlier one is still open.
-        subject = uuid.uuid5(uuid.NAMESPACE_URL, "\n".join(named))
-        reporting.report(kinds.CARD_PAGE_CHANGED, subject, changes=named)
-    if found.unanswered:
-        reporting.report(kinds.CARD_PAGE_UNCHECKED, None, unanswered=found.unanswered[:MAX_CHANGES])
+        subject = uuid.uuid5(uuid.NAMESPACE_URL, "\n".join(changes))
+        reporting.report(kinds.CARD_PAGE_CHANGED, subject, changes=changes)
+    if findings.unanswered:
+        reporting.report(kinds.CARD_PAGE_UNCHECKED, None, unanswered=findings.unanswered[:MAX_CHANGES])
     else:
         note = "A later check got all answers."
         reporting.close_resolved(kinds.CARD_PAGE_UNCHECKED, None, note=note, now=clock.now())
-    return found
+    return findings
 
 
 def check() -> Findings:
     """Compare the live pages with this release."""
-    check = _Check(Deadline.after(SECONDS))
-    check.page("hosted_page/phone.html", check_page.check_address(check_page.FIRST_STEP))
+    live_check = _Check(Deadline.after(SECONDS))
+    live_check.page("hosted_page/phone.html", check_page.check_address(check_page.FIRST_STEP))
     try:
-        card = check_page.card_page()
+        page = check_page.card_page()
     except ProviderUnreachable:
-        check.found.unanswered.append("The provider gave no card page.")
+        live_check.findings.unanswered.append("The provider gave no card page.")
     else:
-        check.card_page(card)
+        live_check.card_page(page)
     for script in inventory.SCRIPTS:
         if script.is_ours:
-            check.script(script)
-    return check.found
+            live_check.script(script)
+    return live_check.findings
 
 
 class _Check:
     """One check. It ends by its deadline, even if an address does not answer."""
 
     def __init__(self, deadline: Deadline) -> None:
-        self.found = Findings()
+        self.findings = Findings()
         self._deadline = deadline
 
-    def card_page(self, card: str | CardPage) -> None:
+    def card_page(self, page: str | CardPage) -> None:
         """Check the card page if it is under our host.
 
         If it is under the provider's host, the provider checks it.
         """
-        if isinstance(card, CardPage):
-            self.page(card.template, check_page.check_address(check_page.CARD))
-        elif origins.origin_of(card) == origins.origin_of(settings.BASE_URL):
-            self.page("bank/card.html", card)
+        if isinstance(page, CardPage):
+            self.page(page.template, check_page.check_address(check_page.CARD))
+        elif origins.origin_of(page) == origins.origin_of(settings.BASE_URL):
+            self.page("bank/card.html", page)
 
     def page(self, template: str, address: str) -> None:
         """Check one page: its headers, and the elements that can run code in it."""
-        live = self._get(address)
-        if live is None:
+        response = self._fetch(address)
+        if response is None:
             return
         name = inventory.PAGES[template]
-        self._add(_header_changes(name, live.headers, _own_headers(address)))
-        self._add(_code_changes(name, template, live.body.decode(errors="replace")))
+        self._add(_header_changes(name, response.headers, _expected_headers(address)))
+        self._add(_code_changes(name, template, response.body.decode(errors="replace")))
 
     def script(self, script: PageScript) -> None:
         """Check that a script is delivered with the same bytes as its source file."""
-        live = self._get(urljoin(settings.CHECKOUT_PAGE_URL, static(script.name)))
-        if live is not None and live.body != static_files.source_bytes(script.name):
-            digest = static_files.integrity(live.body)
+        response = self._fetch(urljoin(settings.CHECKOUT_PAGE_URL, static(script.name)))
+        if response is not None and response.body != static_files.source_bytes(script.name):
+            digest = static_files.integrity(response.body)
             self._add([f"{script.name} is delivered with other contents: {digest}."])
 
-    def _get(self, address: str) -> http.Response | None:
+    def _fetch(self, address: str) -> http.Response | None:
         """Fetch an address. Return the response, or record the problem and return None.
 
         Only a response with status 200 is returned. Redirects are not followed.
         """
-        shown = urlsplit(address).path
-        self.found.looked_at.append(shown)
+        path = urlsplit(address).path
+        self.findings.paths.append(path)
         try:
             seconds = self._deadline.remaining(SECONDS_EACH)
-            live = http.request("GET", address, b"", SENT, seconds=seconds, largest=LARGEST)
+            response = http.request("GET", address, b"", REQUEST_HEADERS, seconds=seconds, largest=MAX_BYTES)
         except http.NoAnswer as error:
-            self.found.unanswered.append(f"{shown}: {error}.")
+            self.findings.unanswered.append(f"{path}: {error}.")
             return None
-        if live.status == HTTPStatus.OK:
-            return live
-        is_broken = live.status >= HTTPStatus.INTERNAL_SERVER_ERROR
-        (self.found.unanswered if is_broken else self.found.changes).append(
-            f"{shown} answers {live.status} instead of 200."
+        if response.status == HTTPStatus.OK:
+            return response
+        is_broken = response.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+        (self.findings.unanswered if is_broken else self.findings.changes).append(
+            f"{path} answers {response.status} instead of 200."
         )
         return None
 
     def _add(self, changes: Iterator[str] | list[str]) -> None:
-        self.found.changes.extend(changes)
+        self.findings.changes.extend(changes)
 
 
 def _header_changes(page: str, live: Mapping[str, str], own: Mapping[str, str]) -> Iterator[str]:
     for name in HEADERS:
-        got, expected = _header_values(live, name), _header_values(own, name)
-        if got != expected:
-            yield f"{page}: {name} is {got or 'missing'}, not {expected or 'missing'}."
+        actual, expected = _header_values(live, name), _header_values(own, name)
+        if actual != expected:
+            yield f"{page}: {name} is {actual or 'missing'}, not {expected or 'missing'}."
 
 
 def _header_values(headers: Mapping[str, str], name: str) -> str:
     """Return the value of a header. If it was sent more than once, return all values."""
-    return ", ".join(value for given, value in headers.items() if given.lower() == name.lower())
+    return ", ".join(value for header, value in headers.items() if header.lower() == name.lower())
 
 
 def _code_changes(page: str, template: str, text: str) -> Iterator[str]:
@@ -190,7 +190,7 @@ def _script_integrity(script: PageScript) -> str:
     return "" if content is None else static_files.integrity(content)
 
 
-def _own_headers(address: str) -> Mapping[str, str]:
+def _expected_headers(address: str) -> Mapping[str, str]:
     """Return the headers of this process's own response for the address. The network is not used."""
     parts = urlsplit(address)
     environ: dict[str, Any] = {
@@ -200,7 +200,7 @@ def _own_headers(address: str) -> Mapping[str, str]:
         "HTTP_X_FORWARDED_PROTO": parts.scheme,
         "wsgi.url_scheme": parts.scheme,
         "REMOTE_ADDR": "127.0.0.1",
-        **{f"HTTP_{name.upper().replace('-', '_')}": value for name, value in SENT.items()},
+        **{f"HTTP_{name.upper().replace('-', '_')}": value for name, value in REQUEST_HEADERS.items()},
     }
     setup_testing_defaults(environ)  # adds the standard library's defaults for a plain GET
     return _build_application().get_response(WSGIRequest(environ)).headers

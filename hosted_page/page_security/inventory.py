@@ -151,17 +151,17 @@ def scripts_of(page: str) -> list[PageScript]:
     return [script for script in SCRIPTS if page in script.pages]
 
 
-def source(script: PageScript) -> str:
+def _markdown_address(script: PageScript) -> str:
     """Return the address of a script as Markdown."""
     return f"`/static/{script.name}`" if script.is_ours else f"`{settings.STRIPE_SCRIPT}`"
 
 
-def table() -> Iterable[str]:
+def markdown_table() -> Iterable[str]:
     """Return the inventory as the lines of a Markdown table, which docs/security.md shows."""
     yield "| Script | Owner | Why it is there | Pages | Integrity |"
     yield "|---|---|---|---|---|"
     for script in SCRIPTS:
-        named = (PAGES[page] for page in script.pages)
-        pages = "all" if len(script.pages) == len(PAGES) else ", ".join(named)
+        names = (PAGES[page] for page in script.pages)
+        pages = "all" if len(script.pages) == len(PAGES) else ", ".join(names)
         integrity = "`sha256`" if script.is_ours else "none: Stripe changes this script without notice"
-        yield f"| {source(script)} | {script.owner} | {script.reason} | {pages} | {integrity} |"
+        yield f"| {_markdown_address(script)} | {script.owner} | {script.reason} | {pages} | {integrity} |"

@@ -32,29 +32,29 @@ def read_content(page: str) -> PageContent:
     reader.feed(page)
     reader.close()
     if "--!>" in page:  # ends a comment for browsers, but not for every parser
-        reader.found.other.append("an end of a comment that readers understand differently")
-    return reader.found
+        reader.content.other.append("an end of a comment that readers understand differently")
+    return reader.content
 
 
 class _Reader(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
-        self.found = PageContent()
+        self.content = PageContent()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given: dict[str, str] = {}
+        attributes: dict[str, str] = {}
         for name, value in attrs:
-            if name in given:  # browsers use the first value, other parsers the last
-                self.found.other.append(f"a repeated attribute {name} in {tag}")
-            given.setdefault(name, value or "")
-        if tag == "script" and given.get("src"):
-            self.found.scripts.append(LoadedScript(given["src"], given.get("integrity", "")))
+            if name in attributes:  # browsers use the first value, other parsers the last
+                self.content.other.append(f"a repeated attribute {name} in {tag}")
+            attributes.setdefault(name, value or "")
+        if tag == "script" and attributes.get("src"):
+            self.content.scripts.append(LoadedScript(attributes["src"], attributes.get("integrity", "")))
         elif tag == "script":
-            self.found.other.append("an inline script")
+            self.content.other.append("an inline script")
         elif tag in OTHER_CODE:
-            self.found.other.append(f"an element {tag}")
-        for name, value in given.items():
+            self.content.other.append(f"an element {tag}")
+        for name, value in attributes.items():
             if name.startswith("on"):
-                self.found.other.append(f"inline code in {tag}, {name}")
+                self.content.other.append(f"inline code in {tag}, {name}")
             elif value.strip().lower().startswith("javascript:"):
-                self.found.other.append(f"an address of inline code in {tag}, {name}")
+                self.content.other.append(f"an address of inline code in {tag}, {name}")

@@ -23,7 +23,7 @@ from config.lib.web import address, bodies, origins
 from hosted_page.models import CspReport
 
 RETENTION = timedelta(days=30)  # how long a row is kept after its last report
-LARGEST = 16 * 1024  # maximum bytes of a request body
+MAX_BYTES = 16 * 1024  # maximum bytes of a request body
 MAX_REPORTS = 20  # per request body; further reports are ignored
 # The maximum number of rows with a host. To make room for a new row, the row with the fewest reports is
 # deleted, and its reports are counted as OTHER.
@@ -65,8 +65,8 @@ class NotReports(Exception):
 @require_POST
 def receive_report(request: HttpRequest) -> HttpResponse:
     """Count the violations that a request reports. Return 204 for every well-formed request body."""
-    if bodies.content_length(request.META) > LARGEST:
-        return _refuse(413, f"Send at most {LARGEST} bytes.")
+    if bodies.content_length(request.META) > MAX_BYTES:
+        return _refuse(413, f"Send at most {MAX_BYTES} bytes.")
     if request.content_type not in READERS:
         return _refuse(415, f"Send {' or '.join(READERS)}.")
     networks = address.networks_of(address.caller_address(request))
@@ -74,10 +74,10 @@ def receive_report(request: HttpRequest) -> HttpResponse:
     if not limits.spend("csp_reports", networks.network, shared=site):
         return _refuse(429, "Send reports again in a minute.", {"Retry-After": "60"})
     try:
-        found = _read_violations(request)
-    except NotReports as refused:
-        return _refuse(400, str(refused))
-    record(found, timezone.now())
+        violations = _read_violations(request)
+    except NotReports as error:
+        return _refuse(400, str(error))
+    record(violations, timezone.now())
     return HttpResponse(status=204)
 
 
@@ -88,11 +88,11 @@ def _refuse(status: int, words: str, headers: Mapping[str, str] | None = None) -
 def _read_violations(request: HttpRequest) -> list[Violation]:
     """Return the reported violations on our pages, except those by browser extensions. Raises NotReports."""
     try:
-        reported = READERS[request.content_type or ""](strict_json.parse(request.body))
-    except InvalidJson as invalid:
-        raise NotReports(f"The body is no JSON: {invalid}.") from None
-    found = (_violation_to_count(report, request.get_host()) for report in reported)
-    return [violation for violation in found if violation is not None]
+        reports = READERS[request.content_type or ""](strict_json.parse(request.body))
+    except InvalidJson as error:
+        raise NotReports(f"The body is no JSON: {error}.") from None
+    violations = (_counted_violation(report, request.get_host()) for report in reports)
+    return [violation for violation in violations if violation is not None]
 
 
 def _read_report_to(body: Any) -> Iterator[tuple[str, str, str, str]]:
@@ -131,7 +131,7 @@ def _text_fields(report: Mapping[str, Any], *names: str) -> Any:
     return tuple(value if isinstance(value := report.get(name), str) else "" for name in names)
 
 
-def _violation_to_count(report: tuple[str, str, str, str], host: str) -> Violation | None:
+def _counted_violation(report: tuple[str, str, str, str], own_host: str) -> Violation | None:
     """Return the violation to count, None if the report is about another site's page or an extension."""
     page, directive, blocked, source = report
     if _EXTENSION.match(blocked) or _EXTENSION.match(source):
@@ -140,11 +140,11 @@ def _violation_to_count(report: tuple[str, str, str, str], host: str) -> Violati
         parts = origins.split_url(page)
     except ValueError:
         return None
-    if parts.netloc != host:
+    if parts.netloc != own_host:
         return None
     name = directive.partition(" ")[0]
     return Violation(
-        _page_kind(parts.path), name if name in DIRECTIVES else OTHER, _blocked_name(blocked, host)
+        _page_kind(parts.path), name if name in DIRECTIVES else OTHER, _blocked_name(blocked, own_host)
     )
 
 
@@ -154,18 +154,18 @@ def _page_kind(path: str) -> str:
         return CARD_FORM
     if _PORTAL.match(path):
         return PORTAL
-    return next((name for begun, name in PAGES.items() if f"{path}/".startswith(f"{begun}/")), OTHER)
+    return next((name for prefix, name in PAGES.items() if f"{path}/".startswith(f"{prefix}/")), OTHER)
 
 
-def _blocked_name(blocked: str, host: str) -> str:
+def _blocked_name(blocked: str, own_host: str) -> str:
     """Return the blocked keyword or host. In a host, "*" replaces each label that looks random."""
     if blocked in KEYWORDS:
         return blocked
-    found = origins.host_of(blocked)
-    if found and found == origins.host_of(f"//{host}"):
+    blocked_host = origins.host_of(blocked)
+    if blocked_host and blocked_host == origins.host_of(f"//{own_host}"):
         return OUR_SERVICE
-    labels = ("*" if _looks_random(label) else label for label in found.split("."))
-    return ".".join(labels)[:MAX_HOST] if _HOST.fullmatch(found) else OTHER
+    labels = ("*" if _looks_random(label) else label for label in blocked_host.split("."))
+    return ".".join(labels)[:MAX_HOST] if _HOST.fullmatch(blocked_host) else OTHER
 
 
 def _looks_random(label: str) -> bool:

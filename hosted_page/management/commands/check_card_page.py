@@ -12,9 +12,9 @@ class Command(BaseCommand):
     help = "Compare the live payment pages, their headers and scripts with this release. Exits with 1 if they differ."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        found = daily_check.run()
-        for sentence in (*found.changes, *found.unanswered):
+        findings = daily_check.run()
+        for sentence in (*findings.changes, *findings.unanswered):
             self.stdout.write(sentence)
-        if found.changes or found.unanswered:
+        if findings.changes or findings.unanswered:
             sys.exit(1)
-        self.stdout.write(f"{len(found.looked_at)} addresses answer as this release does.")
+        self.stdout.write(f"{len(findings.paths)} addresses answer as this release does.")

@@ -182,7 +182,7 @@ def _provider_fields(text: str) -> None:
 
 def _report(text: str) -> None:
     for report in ((text, text, text, text), (f"http://testserver/{text}", text, f"https://{text}", "")):
-        reports._violation_to_count(report, "testserver")
+        reports._counted_violation(report, "testserver")
 
 
 def _in_the_log(text: str) -> None:

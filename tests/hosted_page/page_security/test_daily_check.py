@@ -85,7 +85,7 @@ class TestAnUnchangedPage:
         monkeypatch.setattr(safe_answers, "card_page", StripeProvider().open_card_form)
         found = daily_check.check()
         assert found.changes == [] and found.unanswered == []
-        assert [path for path in found.looked_at if path == "/pay/check"] == ["/pay/check"] * 2
+        assert [path for path in found.paths if path == "/pay/check"] == ["/pay/check"] * 2
 
     def test_at_a_provider_elsewhere_is_not_read(
         self, network: Network, monkeypatch: pytest.MonkeyPatch

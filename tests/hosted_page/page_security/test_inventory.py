@@ -98,7 +98,7 @@ def test_each_row_names_an_owner_a_reason_and_existing_pages() -> None:
 
 
 def test_documentation_shows_the_table() -> None:
-    assert "\n".join(inventory.table()) in Path("docs/security.md").read_text()
+    assert "\n".join(inventory.markdown_table()) in Path("docs/security.md").read_text()
 
 
 @pytest.fixture
