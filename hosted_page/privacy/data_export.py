@@ -1,4 +1,4 @@
-"""Export of a person's data: all of it, or only what one merchant may see (rule privacy.export)."""
+"""Export of a person's data: all of it, or only the part that one merchant may see (rule privacy.export)."""
 
 from typing import Any
 from uuid import UUID
@@ -11,28 +11,30 @@ from payments.models import Merchant, Operation, Payment
 
 
 def export_data(person: Person, merchant: Merchant | None = None) -> dict[str, Any]:
-    """Return a person's data as JSON values. With a merchant, return only what that merchant may see.
+    """Return a person's data as JSON values. If `merchant` is given, return only its part of the data.
 
     A merchant gets the orders that the person placed there. It gets the name and the number only if the
-    person opted in there. A merchant does not learn that the person paid as a mate, or what they did at
-    another merchant (rule share.privacy).
+    person opted in there. A merchant gets no data about shares that the person paid as a mate, and no data of
+    other merchants (rule share.privacy).
     """
-    led, shares, opt_ins, prefills = person.led, person.shares, person.opt_ins, person.prefills
+    orders, shares, opt_ins, prefills = person.led_orders, person.shares, person.opt_ins, person.prefills
     if merchant is not None:
-        led, shares = led.filter(merchant=merchant), shares.none()
+        orders, shares = orders.filter(merchant=merchant), shares.none()
         opt_ins = opt_ins.filter(person__merchant=merchant)
         prefills = prefills.filter(checkout__merchant=merchant)
     customer = person.customer
-    is_whole = merchant is None or opt_ins.exists()  # an opt-in gave the merchant the name and the number
-    prefills = prefills if is_whole else prefills.none()
+    shows_identity = (
+        merchant is None or opt_ins.exists()
+    )  # an opt-in gave the merchant the name and the number
+    prefills = prefills if shows_identity else prefills.none()
     return {
-        "name": (customer.name or None) if customer and is_whole else None,
-        "phone": (customer.phone if is_whole else str(customer)) if customer else None,
+        "name": (customer.name or None) if customer and shows_identity else None,
+        "phone": (customer.phone if shows_identity else str(customer)) if customer else None,
         "remembered_since": _remembered_since(customer) if merchant is None else [],
-        "signed_in_since": _signed_in(customer) if merchant is None else [],
+        "signed_in_since": _signed_in_since(customer) if merchant is None else [],
         "known_since": clock.iso(customer.created_at) if customer and merchant is None else None,
         "orders": [
-            _export_order(row, customer) for row in led.select_related("merchant").order_by("created_at")
+            _export_order(row, customer) for row in orders.select_related("merchant").order_by("created_at")
         ],
         "shares": [
             _export_share(row, customer)
@@ -44,13 +46,13 @@ def export_data(person: Person, merchant: Merchant | None = None) -> dict[str, A
 
 
 def _remembered_since(customer: Customer | None) -> list[str | None]:
-    """Return since when each browser has remembered the person's number."""
-    known = KnownBrowser.objects.filter(phone=customer.phone) if customer and customer.phone else ()
-    return [clock.iso(row.proven_at) for row in known]
+    """Return the time since which each browser has remembered the person's number."""
+    browsers = KnownBrowser.objects.filter(phone=customer.phone) if customer and customer.phone else ()
+    return [clock.iso(row.proven_at) for row in browsers]
 
 
-def _signed_in(customer: Customer | None) -> list[str | None]:
-    """Return when the person signed in to pay. The service keeps sign-ins for a few hours only."""
+def _signed_in_since(customer: Customer | None) -> list[str | None]:
+    """Return the times at which the person signed in to pay. The service keeps sign-ins for only a few hours."""
     sign_ins = PayerSignIn.objects.filter(customer_uuid=customer.pk) if customer else ()
     return [clock.iso(row.began_at) for row in sign_ins]
 
@@ -70,12 +72,12 @@ def _export_order(row: Checkout, customer: Customer | None) -> dict[str, Any]:
 
 def _export_share(row: PaymentRequest, customer: Customer | None) -> dict[str, Any]:
     """Return a share's data. If another person paid the share, leave out that person's name."""
-    is_anothers = row.mate_id is not None and (customer is None or row.mate_id != customer.pk)
+    is_of_another_mate = row.mate_id is not None and (customer is None or row.mate_id != customer.pk)
     return {
         "merchant": row.checkout.merchant.name,
         "checkout_uuid": str(row.checkout_id),
         "payment_request_uuid": str(row.pk),
-        "name": None if is_anothers else row.name or None,
+        "name": None if is_of_another_mate else row.name or None,
         "status": row.status,
         "amount": row.amount,
         "currency": row.checkout.currency,
@@ -98,11 +100,11 @@ def _cards_used(subject: UUID, customer: Customer | None) -> list[dict[str, str]
     """Return the cards that this person used for an order or a share, without other people's cards."""
     if customer is None:
         return []
-    given = Operation.objects.filter(kind=Operation.Kind.AUTHORIZE, actor=f"customer:{customer.pk}")
-    tried = Payment.objects.filter(subject=subject, operations__in=given).exclude(card_last4="")
+    authorizations = Operation.objects.filter(kind=Operation.Kind.AUTHORIZE, actor=f"customer:{customer.pk}")
+    payments = Payment.objects.filter(subject=subject, operations__in=authorizations).exclude(card_last4="")
     return [
         {"brand": row.card_brand, "last4": row.card_last4, "status": row.status}
-        for row in tried.order_by("created_at")
+        for row in payments.order_by("created_at")
     ]
 
 

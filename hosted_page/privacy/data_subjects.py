@@ -29,11 +29,11 @@ class Person:
 
     customer: Customer | None
     known_as: Sequence[MerchantCustomer]
-    # Only for a person who never signed in: a mate who was asked to pay, or a customer of a merchant.
+    # Only for a person who never signed in: a lead entered the number for a share, or a merchant sent it.
     phone: str = ""
 
     @property
-    def led(self) -> QuerySet[Checkout]:
+    def led_orders(self) -> QuerySet[Checkout]:
         """Orders that the person paid, or began to pay, as the lead."""
         return Checkout.objects.filter(lead=self.customer) if self.customer else Checkout.objects.none()
 
@@ -41,8 +41,8 @@ class Person:
     def shares(self) -> QuerySet[PaymentRequest]:
         """Shares that the person paid as a mate, or that a lead sent to their number."""
         phone = (self.customer.phone if self.customer else self.phone) or ""
-        asked = PaymentRequest.every.filter(phone=phone) if phone else PaymentRequest.every.none()
-        return asked | PaymentRequest.every.filter(mate=self.customer) if self.customer else asked
+        shares = PaymentRequest.every.filter(phone=phone) if phone else PaymentRequest.every.none()
+        return shares | PaymentRequest.every.filter(mate=self.customer) if self.customer else shares
 
     @property
     def prefills(self) -> QuerySet[Prefill]:
@@ -51,9 +51,9 @@ class Person:
         Data without a number is included if the person was the lead of its order.
         """
         phone = (self.customer.phone if self.customer else self.phone) or ""
-        said = Prefill.objects.filter(phone=phone) if phone else Prefill.objects.none()
-        of_led = Prefill.objects.filter(checkout__lead=self.customer, phone="")
-        return said | of_led if self.customer else said
+        prefills = Prefill.objects.filter(phone=phone) if phone else Prefill.objects.none()
+        prefills_of_led_orders = Prefill.objects.filter(checkout__lead=self.customer, phone="")
+        return prefills | prefills_of_led_orders if self.customer else prefills
 
     @property
     def opt_ins(self) -> QuerySet[OptIn]:
@@ -82,13 +82,19 @@ def find_person(*, phone: str = "", email: str = "") -> Person:
         if has_unverified_rows(phone):
             return Person(None, [], phone)
         raise Unknown
-    of_address = OptIn.objects.filter(email_digest__in=consent.email_digests(email))
-    ticked = MerchantCustomer.objects.filter(pk__in=of_address.values("person"))
-    nameless = list(ticked.filter(customer=None))
-    customers = set(ticked.filter(customer__erased_at=None).values_list("customer", flat=True)) - {None}
+    opt_ins = OptIn.objects.filter(email_digest__in=consent.email_digests(email))
+    merchant_customers = MerchantCustomer.objects.filter(pk__in=opt_ins.values("person"))
+    without_number = list(merchant_customers.filter(customer=None))
+    customers = set(
+        merchant_customers.filter(customer__erased_at=None).values_list("customer", flat=True)
+    ) - {None}
     if len(customers) > 1:
         raise SeveralPeople
-    if not customers and not nameless:
+    if not customers and not without_number:
         raise Unknown
-    found = [of_customer(pk) for pk in customers if pk]
-    return Person(found[0].customer, [*found[0].known_as, *nameless]) if found else Person(None, nameless)
+    people = [of_customer(pk) for pk in customers if pk]
+    return (
+        Person(people[0].customer, [*people[0].known_as, *without_number])
+        if people
+        else Person(None, without_number)
+    )

@@ -45,18 +45,18 @@ class StillNeeded(Exception):
         self.reasons = reasons
 
 
-def erase(person: Person, *, writes_down: bool = True, unless_since: datetime | None = None) -> None:
-    """Erase a person. If `writes_down`, also record the erasure in a file outside the database.
+def erase(person: Person, *, is_recorded: bool = True, unless_ordered_since: datetime | None = None) -> None:
+    """Erase a person. If `is_recorded`, also record the erasure in a file outside the database.
 
     Raises StillNeeded if an order or a case of the person is open, or if the person has placed an order since
-    `unless_since`. A later sign-in with the same number creates a new person.
+    `unless_ordered_since`. A later sign-in with the same number creates a new person.
     """
     with transaction.atomic(durable=True):
         if person.customer is not None:
             Customer.objects.select_for_update(no_key=True).get(pk=person.customer.pk)
             known_as = MerchantCustomer.objects.filter(customer=person.customer)
             person = replace(person, known_as=[*person.known_as, *known_as])
-        if reasons := [*_open_reasons(person), *_newer_order_reasons(person, unless_since)]:
+        if reasons := [*_open_reasons(person), *_newer_order_reasons(person, unless_ordered_since)]:
             raise StillNeeded(reasons)
         if person.customer is not None:
             pledging.end_of_mate(person.customer.pk)
@@ -65,7 +65,7 @@ def erase(person: Person, *, writes_down: bool = True, unless_since: datetime | 
         _delete_personal_data(person, now)
         _empty_opt_ins(person)
         consent.erase_events(person.opt_ins)
-        if writes_down:
+        if is_recorded:
             _record_marks(marks, now)
 
 
@@ -82,24 +82,24 @@ def erase_recorded_again() -> Iterator[tuple[str, list[str]]]:
         if customer.created_at <= erased_at:
             yield mark, _erase_again(data_subjects.of_customer(customer.pk))
     for row in batches.iterate(MerchantCustomer.objects.filter(customer=None)):
-        ticks = OptIn.objects.filter(person=row).exclude(email_digest="").order_by("-opted_in_at")
-        last = ticks.first()
-        if last is None:
+        opt_ins = OptIn.objects.filter(person=row).exclude(email_digest="").order_by("-opted_in_at")
+        newest_opt_in = opt_ins.first()
+        if newest_opt_in is None:
             continue
-        mark, erased_at = _newest_mark(marks, "e-mail", last.email.lower())
-        if last.opted_in_at <= erased_at:
+        mark, erased_at = _newest_mark(marks, "e-mail", newest_opt_in.email.lower())
+        if newest_opt_in.opted_in_at <= erased_at:
             yield mark, _erase_again(Person(None, [row]))
-    yield from _numbers_again(marks)
+    yield from _erase_numbers_again(marks)
 
 
-def _numbers_again(marks: dict[str, datetime]) -> Iterator[tuple[str, list[str]]]:
+def _erase_numbers_again(marks: dict[str, datetime]) -> Iterator[tuple[str, list[str]]]:
     """Erase again the numbers of people who never signed in.
 
     A merchant sent these numbers, or a lead entered them for a share.
     """
-    sent = Prefill.objects.exclude(phone="").select_related("checkout")
-    asked = PaymentRequest.every.exclude(phone="").select_related("checkout")
-    for row in chain[Prefill | PaymentRequest](batches.iterate(sent), batches.iterate(asked)):
+    prefills = Prefill.objects.exclude(phone="").select_related("checkout")
+    shares = PaymentRequest.every.exclude(phone="").select_related("checkout")
+    for row in chain[Prefill | PaymentRequest](batches.iterate(prefills), batches.iterate(shares)):
         mark, erased_at = _newest_mark(marks, "phone", row.phone)
         if row.checkout.created_at > erased_at or not data_subjects.has_unverified_rows(row.phone):
             continue
@@ -110,16 +110,19 @@ def _numbers_again(marks: dict[str, datetime]) -> Iterator[tuple[str, list[str]]
 
 def _erase_again(person: Person) -> list[str]:
     try:
-        erase(person, writes_down=False)
+        erase(person, is_recorded=False)
     except StillNeeded as needed:
         return needed.reasons
     return []
 
 
 def _open_reasons(person: Person) -> Iterator[str]:
-    for order in person.led.filter(status__in=OPEN_ORDERS):
+    for order in person.led_orders.filter(status__in=OPEN_ORDERS):
         yield f"order {order.pk} is {order.status}"
-    orders = {*person.led.values_list("pk", flat=True), *person.shares.values_list("checkout", flat=True)}
+    orders = {
+        *person.led_orders.values_list("pk", flat=True),
+        *person.shares.values_list("checkout", flat=True),
+    }
     captured = PaymentRequest.objects.filter(checkout__in=orders, checkout__status=Status.CAPTURED)
     for share in captured.filter(status__in=OPEN_SHARES):
         yield f"share {share.pk} of order {share.checkout_id} is {share.status}"
@@ -131,9 +134,9 @@ def _open_reasons(person: Person) -> Iterator[str]:
         yield f"operation {operation.pk} ({operation.kind}) has not ended"
 
 
-def _newer_order_reasons(person: Person, moment: datetime | None) -> Iterator[str]:
-    if moment is not None:
-        for order in person.led.filter(created_at__gte=moment):
+def _newer_order_reasons(person: Person, since: datetime | None) -> Iterator[str]:
+    if since is not None:
+        for order in person.led_orders.filter(created_at__gte=since):
             yield f"order {order.pk} is of {order.created_at:%Y-%m-%d}"
 
 
@@ -182,10 +185,10 @@ def _digests(kind: str, value: str) -> list[str]:
 def _newest_mark(marks: dict[str, datetime], kind: str, value: str) -> tuple[str, datetime]:
     """Return the mark of a number or address in the file, and the time of the erasure.
 
-    There can be one mark for each lookup key. The newest one is returned. The time is NEVER if there is none.
+    The file can contain one mark for each lookup key. Return the newest. If there is no mark, the time is NEVER.
     """
-    found = [(marks.get(mark, NEVER), mark) for mark in _digests(kind, value)]
-    erased_at, mark = max(found)
+    dated_marks = [(marks.get(mark, NEVER), mark) for mark in _digests(kind, value)]
+    erased_at, mark = max(dated_marks)
     return mark, erased_at
 
 

@@ -46,49 +46,51 @@ def erase_old() -> int:
     first = clock.first_id(before)
     batches.update(PaymentRequest.every.filter(pk__lt=first).exclude(name=""), name="")
     batches.update(PaymentRequest.every.filter(pk__lt=first).exclude(phone=""), phone="")
-    for customer in _limit_time(_with_old_cards(now - MAX_DISPUTE_AGE)):
+    for customer in _limit_time(_customers_with_old_cards(now - MAX_DISPUTE_AGE)):
         _erase_cards(customer, now)
     log.info("people erased", count=erased)
     return erased
 
 
 def _limit_time(rows: QuerySet[M]) -> Iterator[M]:
-    """Yield rows until there are no more, or until the time limit. The next night yields the others."""
+    """Yield rows until the time limit. The next night's run processes the remaining rows."""
     end = time.monotonic() + SECONDS
     return takewhile(lambda _: time.monotonic() < end, batches.iterate(rows))
 
 
 def _old_customers(before: datetime) -> QuerySet[Customer]:
-    led = Checkout.objects.filter(lead=OuterRef("pk"), created_at__gte=before)
-    paid = PaymentRequest.every.filter(mate=OuterRef("pk"), created_at__gte=before)
-    known = Customer.objects.filter(erased_at=None, pk__lt=clock.first_id(before), created_at__lt=before)
-    return known.exclude(Exists(led)).exclude(Exists(paid))
+    recent_orders = Checkout.objects.filter(lead=OuterRef("pk"), created_at__gte=before)
+    recent_shares = PaymentRequest.every.filter(mate=OuterRef("pk"), created_at__gte=before)
+    customers = Customer.objects.filter(erased_at=None, pk__lt=clock.first_id(before), created_at__lt=before)
+    return customers.exclude(Exists(recent_orders)).exclude(Exists(recent_shares))
 
 
 def _old_addresses(before: datetime) -> QuerySet[MerchantCustomer]:
     """Return customers with only an e-mail address whose last opt-in is older than `before`."""
-    ticks = OptIn.objects.filter(person=OuterRef("pk"))
-    nameless = MerchantCustomer.objects.filter(customer=None).filter(Exists(ticks.exclude(email_digest="")))
-    return nameless.exclude(Exists(ticks.filter(opted_in_at__gte=before)))
+    opt_ins = OptIn.objects.filter(person=OuterRef("pk"))
+    customers = MerchantCustomer.objects.filter(customer=None).filter(
+        Exists(opt_ins.exclude(email_digest=""))
+    )
+    return customers.exclude(Exists(opt_ins.filter(opted_in_at__gte=before)))
 
 
-def _with_old_cards(before: datetime) -> QuerySet[Customer]:
+def _customers_with_old_cards(before: datetime) -> QuerySet[Customer]:
     """Return the erased customers who have card details and made no payment since `before`.
 
     The query leaves out all other customers, so that they do not use up the time of a night.
     """
-    newer = Exists(Payment.objects.filter(subject=OuterRef("pk"), created_at__gte=before))
-    led = Checkout.objects.filter(newer, lead=OuterRef("pk"))
-    paid = PaymentRequest.every.filter(newer, mate=OuterRef("pk"))
-    erased = Customer.objects.filter(erased_at__isnull=False, cards_erased_at=None)
-    return erased.exclude(Exists(led)).exclude(Exists(paid))
+    has_recent_payment = Exists(Payment.objects.filter(subject=OuterRef("pk"), created_at__gte=before))
+    recent_orders = Checkout.objects.filter(has_recent_payment, lead=OuterRef("pk"))
+    recent_shares = PaymentRequest.every.filter(has_recent_payment, mate=OuterRef("pk"))
+    customers = Customer.objects.filter(erased_at__isnull=False, cards_erased_at=None)
+    return customers.exclude(Exists(recent_orders)).exclude(Exists(recent_shares))
 
 
 def _erase_person(person: Person, before: datetime) -> bool:
     try:
         # The erasure is not recorded in the file. In a restored database, the person is old enough to be
         # erased again by this task.
-        erasure.erase(person, writes_down=False, unless_since=before)
+        erasure.erase(person, is_recorded=False, unless_ordered_since=before)
     except erasure.StillNeeded as needed:
         log.warning("person not erased", reasons=needed.reasons)
         return False
@@ -97,8 +99,8 @@ def _erase_person(person: Person, before: datetime) -> bool:
 
 def _erase_cards(customer: Customer, now: datetime) -> None:
     """Delete the last 4 digits and the fingerprint of all the person's cards."""
-    led = Checkout.objects.filter(lead=customer).values("pk")
-    paid = PaymentRequest.every.filter(mate=customer).values("pk")
-    cards = Payment.objects.filter(Q(subject__in=led) | Q(subject__in=paid))
-    cards.update(card_last4="", card_fingerprint="")
+    orders = Checkout.objects.filter(lead=customer).values("pk")
+    shares = PaymentRequest.every.filter(mate=customer).values("pk")
+    payments = Payment.objects.filter(Q(subject__in=orders) | Q(subject__in=shares))
+    payments.update(card_last4="", card_fingerprint="")
     Customer.objects.filter(pk=customer.pk).update(cards_erased_at=now)

@@ -1,3 +1,5 @@
+"""`manage.py export_person`: print a person's data as JSON (rule privacy.export)."""
+
 import json
 from typing import Any
 
@@ -13,15 +15,17 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        whom = parser.add_mutually_exclusive_group(required=True)
-        whom.add_argument("--phone", default="", help="their number, such as +447700900123")
-        whom.add_argument("--email", default="", help="the e-mail address that they entered at an opt-in")
+        person_options = parser.add_mutually_exclusive_group(required=True)
+        person_options.add_argument("--phone", default="", help="their number, such as +447700900123")
+        person_options.add_argument(
+            "--email", default="", help="the e-mail address that they entered at an opt-in"
+        )
         parser.add_argument("--merchant", help="the merchant's uuid")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             merchant = Merchant.objects.get(pk=options["merchant"]) if options["merchant"] else None
-            found = data_export.export_data(
+            data = data_export.export_data(
                 data_subjects.find_person(phone=options["phone"], email=options["email"]), merchant
             )
         except data_subjects.Unknown:
@@ -32,4 +36,4 @@ class Command(BaseCommand):
             ) from None
         except (Merchant.DoesNotExist, ValueError):
             raise CommandError("No merchant has this uuid.") from None
-        self.stdout.write(json.dumps(found, indent=2, ensure_ascii=False))
+        self.stdout.write(json.dumps(data, indent=2, ensure_ascii=False))
