@@ -17,11 +17,11 @@ SAVED = "saved"  # query parameter of the page after an opt-in was saved
 
 
 def box_context(
-    request: HttpRequest, target: PaymentTarget, wrong: Mapping[str, str] | None = None
+    request: HttpRequest, target: PaymentTarget, errors: Mapping[str, str] | None = None
 ) -> dict[str, Any] | None:
     """Return the contents of the box. Return None if the merchant has turned opt-in off.
 
-    `wrong` is what `save_tick` returned for a refused form.
+    `errors` is the result of `save_tick` for a form with errors.
     """
     merchant = target.checkout.merchant
     if not merchant.opt_in_enabled:
@@ -37,9 +37,9 @@ def box_context(
         "name": clean_name(prefill.prefilled_name(target)) if asks_name and _is_lead(request, target) else "",
         "is_alone": False,
         # The box is never ticked in advance. It stays ticked only after a ticked form had another error.
-        "is_ticked": bool(wrong) and "error_box" not in (wrong or {}),
+        "is_ticked": bool(errors) and "error_box" not in (errors or {}),
         **dict.fromkeys(("email", "error", "error_box"), ""),
-        **(wrong or {}),
+        **(errors or {}),
     }
 
 
@@ -55,7 +55,7 @@ def save_tick(request: HttpRequest, target: PaymentTarget, placement: str = "") 
     try:
         email = consent.parse_email(request.POST.get("email", ""))
         person = None if placement else _signed_in_person(request, target)
-        own = OptIn.Placement.PAY_LINK if target.share else OptIn.Placement.SUCCESS_PAGE
+        default = OptIn.Placement.PAY_LINK if target.share else OptIn.Placement.SUCCESS_PAGE
         text = consent.text_of_version(target.checkout.merchant, request.POST.get("version", ""))
         consent.record_opt_in(
             target,
@@ -63,7 +63,7 @@ def save_tick(request: HttpRequest, target: PaymentTarget, placement: str = "") 
             has_proven=payer.is_proven(request, target.subject),
             name=name,
             email=email,
-            placement=placement or own,
+            placement=placement or default,
             text=text,
         )
     except consent.InvalidEmail:

@@ -65,10 +65,10 @@ def our_words(merchant: Merchant, language: str) -> str:
 
 
 def _stored_wordings(merchant_uuid: UUID, language: str, our_text: str) -> QuerySet[OptInText]:
-    is_known = Q(is_ours=False) | Q(language=language, text=our_text)
-    known = OptInText.objects.filter(is_known, merchant=merchant_uuid)
-    is_other = Case(When(language=language, then=0), default=1)
-    return known.order_by("is_ours", is_other, "-version")[:1]
+    is_shown = Q(is_ours=False) | Q(language=language, text=our_text)
+    texts = OptInText.objects.filter(is_shown, merchant=merchant_uuid)
+    language_order = Case(When(language=language, then=0), default=1)
+    return texts.order_by("is_ours", language_order, "-version")[:1]
 
 
 _WORDINGS = Prepared(_stored_wordings, UUID, str, str)
@@ -141,25 +141,33 @@ def record_opt_in(
             return None
         _check_tick_limit(target)
         _save_name(person, name)
-        saved = _save_opt_in(target, _merchant_customer(merchant, person, email), email, placement, text)
-        told = event.event_data(target, saved, person, name, proven=person if has_proven else None)
+        opt_in = _save_opt_in(target, _merchant_customer(merchant, person, email), email, placement, text)
+        data = event.event_data(target, opt_in, person, name, proven_person=person if has_proven else None)
         order = target.checkout.pk
-        return outbox.emit(merchant, EventType.OPTED_IN, told, at=saved.opted_in_at, checkout_uuid=order).pk
+        return outbox.emit(merchant, EventType.OPTED_IN, data, at=opt_in.opted_in_at, checkout_uuid=order).pk
 
 
-def erase_events(ticks: QuerySet[OptIn]) -> None:
-    """Delete the bodies of these opt-ins' events and stop sending the events. The person is being erased."""
-    ticked = set(ticks.values_list("checkout_uuid", "opted_in_at"))
-    if ticked:
-        events = lookup.events_about(*{order for order, _ in ticked}).filter(type=EventType.OPTED_IN)
-        told = events.filter(body_deleted_at=None).values_list("pk", "checkout_uuid", "created_at")
-        outbox.erase_bodies({pk: order for pk, order, at in told if order and (order, at) in ticked})
+def erase_events(opt_ins: QuerySet[OptIn]) -> None:
+    """Delete the bodies of these opt-ins' events and stop sending the events. The erasure of a person calls it."""
+    keys = set(opt_ins.values_list("checkout_uuid", "opted_in_at"))
+    if keys:
+        events = lookup.events_about(*{checkout_uuid for checkout_uuid, _ in keys}).filter(
+            type=EventType.OPTED_IN
+        )
+        rows = events.filter(body_deleted_at=None).values_list("pk", "checkout_uuid", "created_at")
+        outbox.erase_bodies(
+            {
+                pk: checkout_uuid
+                for pk, checkout_uuid, at in rows
+                if checkout_uuid and (checkout_uuid, at) in keys
+            }
+        )
 
 
 def _check_tick_limit(target: PaymentTarget) -> None:
     """Raise TooManyTicks if the order or share has the maximum number of opt-ins."""
-    ticks = OptIn.objects.filter(checkout_uuid=target.checkout.pk, share_uuid=_share_uuid(target))
-    if ticks.count() >= MAX_TICKS:
+    opt_ins = OptIn.objects.filter(checkout_uuid=target.checkout.pk, share_uuid=_share_uuid(target))
+    if opt_ins.count() >= MAX_TICKS:
         raise TooManyTicks
 
 
@@ -206,11 +214,11 @@ def _merchant_customer(merchant: Merchant, person: Customer | None, email: str) 
     """
     if person is not None:
         return MerchantCustomer.objects.get_or_create(merchant=merchant, customer=person)[0]
-    earlier = OptIn.objects.filter(
+    earlier_opt_ins = OptIn.objects.filter(
         email_digest__in=email_digests(email), person__merchant=merchant, person__customer=None
     ).select_related("person")
-    last = earlier.order_by("-opted_in_at").first()
-    return last.person if last else MerchantCustomer.objects.create(merchant=merchant)
+    newest_opt_in = earlier_opt_ins.order_by("-opted_in_at").first()
+    return newest_opt_in.person if newest_opt_in else MerchantCustomer.objects.create(merchant=merchant)
 
 
 def email_digests(email: str) -> list[str]:

@@ -38,7 +38,7 @@ class OptInCustomerOut(Out):
 
 
 class OptInOut(Out):
-    """What the person agreed to."""
+    """The person's consent."""
 
     email_marketing = TICKED(help_text="true if there is an address to write to, otherwise null.")
     sms_marketing = TICKED(help_text="true if there is a number to write to, otherwise null.")
@@ -62,16 +62,21 @@ class OptedInDataOut(Out):
 
 
 def event_data(
-    target: PaymentTarget, saved: OptIn, person: Customer | None, name: str, *, proven: Customer | None
+    target: PaymentTarget,
+    opt_in: OptIn,
+    person: Customer | None,
+    name: str,
+    *,
+    proven_person: Customer | None,
 ) -> dict[str, Any]:
     """Return the data of the event.
 
-    `proven` is the person if they entered a code in this visit, otherwise None. Only the number of a `proven`
-    person is part of the data.
+    `proven_person` is the person if they entered a code in this visit, otherwise None. The data contains a
+    number only for such a person.
     """
     return OptedInDataOut.write(
         {
-            "customer_id": saved.person_id,
+            "customer_id": opt_in.person_id,
             "subject": "friend" if target.share else "lead",
             "order": {
                 "merchant_order_id": target.checkout.merchant_order_id,
@@ -80,19 +85,19 @@ def event_data(
             },
             "customer": {
                 "name": (person.name if person else name) or None,
-                "email": saved.email,
-                "phone": proven.phone if proven else None,
+                "email": opt_in.email,
+                "phone": proven_person.phone if proven_person else None,
             },
-            "opt_in": _consent_fields(saved, is_proven=proven is not None),
+            "opt_in": _consent_fields(opt_in, is_proven=proven_person is not None),
         }
     )
 
 
-def _consent_fields(saved: OptIn, *, is_proven: bool) -> dict[str, Any]:
+def _consent_fields(opt_in: OptIn, *, is_proven: bool) -> dict[str, Any]:
     return {
         "email_marketing": True,
         "sms_marketing": True if is_proven else None,
-        "opted_in_at": saved.opted_in_at,
-        "placement": saved.placement,
-        "text_version": saved.text.version,
+        "opted_in_at": opt_in.opted_in_at,
+        "placement": opt_in.placement,
+        "text_version": opt_in.text.version,
     }

@@ -30,24 +30,24 @@ def url(checkout: Checkout, placement: str) -> str:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def show_box(request: HttpRequest, token: str) -> HttpResponse:
-    """Show the box, unticked, and save an opt-in.
+    """Show the box unticked. If its form was sent, save the opt-in.
 
-    No one is signed in here, so the event has no phone number.
+    The event has no phone number, because no one is signed in here.
     """
     target, placement = _read_link(token)
-    wrong: dict[str, str] = {}
+    errors: dict[str, str] = {}
     if request.method == "POST":
-        wrong = box.save_tick(request, target, placement)
-        if not wrong:
+        errors = box.save_tick(request, target, placement)
+        if not errors:
             return HttpResponseRedirect(f"{request.path}?{box.SAVED}=1", status=303)
-    shown = box.box_context(request, target, wrong)
-    if shown is None:
+    box_context = box.box_context(request, target, errors)
+    if box_context is None:
         words = _("{shop} is not sending offers now.").format(shop=target.checkout.merchant.name)
         heading = _("No offers to sign up for")
         return rendering.render_message(request, target, heading, words, cancel_url_path="")
-    alone = shown | {"action": request.path, "is_alone": True}
-    context = {"box": alone, "cancel_url_path": "", **rendering.address_context(request, request.path)}
-    return rendering.render_page(request, target, "opt_in", context, status=422 if wrong else 200)
+    page_box = box_context | {"action": request.path, "is_alone": True}
+    context = {"box": page_box, "cancel_url_path": "", **rendering.address_context(request, request.path)}
+    return rendering.render_page(request, target, "opt_in", context, status=422 if errors else 200)
 
 
 def _read_link(token: str) -> tuple[PaymentTarget, str]:
