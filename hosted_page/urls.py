@@ -79,6 +79,6 @@ urlpatterns = [
     path("sms/twilio/<uuid:message_uuid>", receipts.receive_from_twilio, name="twilio_receipt"),
     path("brand/<uuid:merchant_uuid>-<int:version>.css", views.brand_css, name="brand_css"),
     path("brand/<slug:colour>.css", views.colour_css, name="colour_css"),
-    path("brand/<uuid:merchant_uuid>-<int:version>.png", logo.mark, name="brand_logo"),
+    path("brand/<uuid:merchant_uuid>-<int:version>.png", logo.show_mark, name="brand_logo"),
     path("brand/<uuid:merchant_uuid>-<int:version>-card.png", logo.show_chat_card, name="brand_card"),
 ]

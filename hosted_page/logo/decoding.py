@@ -25,9 +25,9 @@ def decode(content: bytes) -> Image.Image:
     if len(content) > MAX_BYTES or not content.startswith((PNG, JPEG)):
         raise Unusable("Use a PNG or JPEG of at most 256 KB.")
     try:
-        found = _open_picture(content)
-        _check_size(found)
-        picture = _without_metadata(found)
+        opened = _open_picture(content)
+        _check_size(opened)
+        picture = _without_metadata(opened)
     except Unusable:
         raise
     except Exception as error:  # a decoder can raise any exception for a damaged file
@@ -50,23 +50,23 @@ def _open_picture(content: bytes) -> ImageFile.ImageFile:
     return JpegImagePlugin.JpegImageFile(io.BytesIO(content))
 
 
-def _check_size(found: ImageFile.ImageFile) -> None:
+def _check_size(picture: ImageFile.ImageFile) -> None:
     """Raise Unusable if the header says that the picture is too large, too small, or animated."""
-    wide, high = found.size
-    if not all(MIN_SIDE <= side <= MAX_SIDE for side in found.size):
+    width, height = picture.size
+    if not all(MIN_SIDE <= side <= MAX_SIDE for side in picture.size):
         raise Unusable(
-            f"Use a picture of {MIN_SIDE} to {MAX_SIDE:,} pixels a side. This one has {wide:,} by {high:,}."
+            f"Use a picture of {MIN_SIDE} to {MAX_SIDE:,} pixels a side. This one has {width:,} by {height:,}."
         )
-    if getattr(found, "is_animated", False):
+    if getattr(picture, "is_animated", False):
         raise Unusable("Use a picture that does not move.")
 
 
-def _without_metadata(found: ImageFile.ImageFile) -> Image.Image:
-    upright: Image.Image = ImageOps.exif_transpose(found)
+def _without_metadata(picture: ImageFile.ImageFile) -> Image.Image:
+    upright: Image.Image = ImageOps.exif_transpose(picture)
     # A direct conversion of 16-bit greyscale clips all values above 255, so that most of the picture becomes
     # white. The values are therefore divided first.
     if upright.mode.startswith("I"):
         upright = upright.point(lambda shade: shade / 256).convert("L")
-    picture = upright.convert("RGBA")
-    picture.info = {}
-    return picture
+    result = upright.convert("RGBA")
+    result.info = {}
+    return result

@@ -45,10 +45,10 @@ class Drawn:
 
 def draw(picture: Image.Image, *, is_test: bool) -> Drawn:
     """Draw a logo from an RGBA picture. If `is_test`, the card says that no real money moves."""
-    cut = _crop_edges(picture)
-    ground = _choose_background(cut)
-    mark = _draw_mark(cut, ground)
-    return Drawn(mark, _draw_card(cut, ground, is_test), _mark_width(cut, ground))
+    cropped = _crop_edges(picture)
+    background = _choose_background(cropped)
+    mark = _draw_mark(cropped, background)
+    return Drawn(mark, _draw_card(cropped, background, is_test), _mark_width(cropped, background))
 
 
 def _crop_edges(picture: Image.Image) -> Image.Image:
@@ -64,69 +64,71 @@ def _choose_background(picture: Image.Image) -> Colour | None:
     alpha = picture.getchannel("A")
     if alpha.getextrema()[0] == 255:
         return None
-    greys = picture.convert("RGB").convert("L").histogram(alpha.point(lambda value: 255 * (value >= SOLID)))
-    return INK if sum(greys[BRIGHT:]) > sum(greys[: DARK + 1]) else WHITE
+    histogram = (
+        picture.convert("RGB").convert("L").histogram(alpha.point(lambda value: 255 * (value >= SOLID)))
+    )
+    return INK if sum(histogram[BRIGHT:]) > sum(histogram[: DARK + 1]) else WHITE
 
 
-def _mark_width(picture: Image.Image, ground: Colour | None) -> int:
+def _mark_width(picture: Image.Image, background: Colour | None) -> int:
     """Return the width of a mark in CSS pixels, from the proportions of its picture.
 
     It is at least the mark's height, and at most WIDEST times that height.
     """
-    padding = 0 if ground is None else 2 * round(MARK_HEIGHT * PADDING)
-    wide = (MARK_HEIGHT - padding) * picture.width / picture.height + padding
-    return round(min(max(wide, MARK_HEIGHT), WIDEST * MARK_HEIGHT))
+    padding = 0 if background is None else 2 * round(MARK_HEIGHT * PADDING)
+    width = (MARK_HEIGHT - padding) * picture.width / picture.height + padding
+    return round(min(max(width, MARK_HEIGHT), WIDEST * MARK_HEIGHT))
 
 
-def _draw_mark(picture: Image.Image, ground: Colour | None) -> bytes:
+def _draw_mark(picture: Image.Image, background: Colour | None) -> bytes:
     """Return the sharpest mark that is not larger than MARK_BYTES, or else the smallest one."""
     for scale in MARK_SCALES:
-        size = (_mark_width(picture, ground) * scale, MARK_HEIGHT * scale)
-        padding = 0 if ground is None else round(MARK_HEIGHT * PADDING) * scale
-        drawn = Image.new("RGB", size, ground or _corner_colour(picture))
-        _paste_centred(drawn, picture, (size[0] - 2 * padding, size[1] - 2 * padding))
-        few = drawn.quantize(256)
-        for colours in (few,) if drawn.getcolors(256) else (drawn, few):
-            written = _write_png(colours)
-            if len(written) <= MARK_BYTES:
-                return written
-    return written
+        size = (_mark_width(picture, background) * scale, MARK_HEIGHT * scale)
+        padding = 0 if background is None else round(MARK_HEIGHT * PADDING) * scale
+        mark = Image.new("RGB", size, background or _corner_colour(picture))
+        _paste_centred(mark, picture, (size[0] - 2 * padding, size[1] - 2 * padding))
+        reduced = mark.quantize(256)
+        for image in (reduced,) if mark.getcolors(256) else (mark, reduced):
+            png = _write_png(image)
+            if len(png) <= MARK_BYTES:
+                return png
+    return png
 
 
-def _draw_card(picture: Image.Image, ground: Colour | None, is_test: bool) -> bytes:
+def _draw_card(picture: Image.Image, background: Colour | None, is_test: bool) -> bytes:
     """Return the PNG that chat apps show with a link. It shows only the logo.
 
     In test mode, the card has a frame of stripes and the word TEST.
     """
-    card = Image.new("RGB", CARD, ground or PAPER)
+    card = Image.new("RGB", CARD, background or PAPER)
     if is_test:
-        _draw_stripe(card, ground or PAPER)
+        _draw_stripe(card, background or PAPER)
     _paste_centred(card, picture, CARD_LOGO)
     return _write_png(card.quantize(256))
 
 
-def _draw_stripe(card: Image.Image, ground: Colour) -> None:
-    wide, high = CARD
+def _draw_stripe(card: Image.Image, background: Colour) -> None:
+    width, height = CARD
     pen = ImageDraw.Draw(card)
-    pen.rectangle((0, 0, wide, high), fill=INK)
-    for left in range(-high, wide, 2 * STRIPE):
+    pen.rectangle((0, 0, width, height), fill=INK)
+    for x in range(-height, width, 2 * STRIPE):
         pen.polygon(
-            [(left, high), (left + STRIPE, high), (left + STRIPE + high, 0), (left + high, 0)], fill=YELLOW
+            [(x, height), (x + STRIPE, height), (x + STRIPE + height, 0), (x + height, 0)], fill=YELLOW
         )
-    pen.rectangle((FRAME, FRAME, wide - FRAME - 1, high - FRAME - 1), fill=ground)
-    pen.rectangle((FRAME, high - FRAME - 96, FRAME + 248, high - FRAME - 1), fill=INK)
+    pen.rectangle((FRAME, FRAME, width - FRAME - 1, height - FRAME - 1), fill=background)
+    pen.rectangle((FRAME, height - FRAME - 96, FRAME + 248, height - FRAME - 1), fill=INK)
     font = ImageFont.load_default(56)
-    for place, letter in enumerate("TEST"):
-        at = (FRAME + 55 + place * 46, high - FRAME - 48)
-        pen.text(at, letter, fill=YELLOW, font=font, anchor="mm", stroke_width=1)
+    for index, letter in enumerate("TEST"):
+        position = (FRAME + 55 + index * 46, height - FRAME - 48)
+        pen.text(position, letter, fill=YELLOW, font=font, anchor="mm", stroke_width=1)
 
 
-def _paste_centred(drawn: Image.Image, picture: Image.Image, room: Size) -> None:
+def _paste_centred(canvas: Image.Image, picture: Image.Image, max_size: Size) -> None:
     """Paste a picture into the middle, as large as `room` allows."""
-    scale = min(room[0] / picture.width, room[1] / picture.height)
+    scale = min(max_size[0] / picture.width, max_size[1] / picture.height)
     size = (max(1, round(picture.width * scale)), max(1, round(picture.height * scale)))
-    fitting = picture.resize(size, Image.Resampling.LANCZOS)
-    drawn.paste(fitting, ((drawn.width - size[0]) // 2, (drawn.height - size[1]) // 2), fitting)
+    resized = picture.resize(size, Image.Resampling.LANCZOS)
+    canvas.paste(resized, ((canvas.width - size[0]) // 2, (canvas.height - size[1]) // 2), resized)
 
 
 def _corner_colour(picture: Image.Image) -> Colour:

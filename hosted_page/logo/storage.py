@@ -32,8 +32,8 @@ def save_logo(merchant_uuid: UUID, drawn: Drawn) -> None:
     """Save the merchant's logo. It replaces the previous one."""
     with transaction.atomic(savepoint=True):
         version = _record_brand_change(merchant_uuid, drawn.width)
-        files = {"version": version, "mark": drawn.mark, "card": drawn.card}
-        Logo.objects.update_or_create(merchant_id=merchant_uuid, defaults=files)
+        values = {"version": version, "mark": drawn.mark, "card": drawn.card}
+        Logo.objects.update_or_create(merchant_id=merchant_uuid, defaults=values)
 
 
 def remove(merchant_uuid: UUID) -> bool:

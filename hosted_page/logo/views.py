@@ -10,7 +10,7 @@ from payments.models import Logo
 
 
 @require_safe
-def mark(request: HttpRequest, merchant_uuid: UUID, version: int) -> HttpResponse:
+def show_mark(request: HttpRequest, merchant_uuid: UUID, version: int) -> HttpResponse:
     """Return the small logo, which pages show next to the merchant's name."""
     return _serve_picture("mark", merchant_uuid, version)
 
@@ -23,9 +23,11 @@ def show_chat_card(request: HttpRequest, merchant_uuid: UUID, version: int) -> H
 
 def _serve_picture(name: str, merchant_uuid: UUID, version: int) -> HttpResponse:
     """Return a PNG that never changes at its address. Raises Http404 unless the version is current."""
-    found = Logo.objects.filter(merchant=merchant_uuid, version=version).values_list(name, flat=True).first()
-    if found is None:
+    content = (
+        Logo.objects.filter(merchant=merchant_uuid, version=version).values_list(name, flat=True).first()
+    )
+    if content is None:
         raise Http404
-    response = HttpResponse(bytes(found), content_type="image/png")
+    response = HttpResponse(bytes(content), content_type="image/png")
     patch_cache_control(response, public=True, max_age=31_536_000, immutable=True)
     return response
